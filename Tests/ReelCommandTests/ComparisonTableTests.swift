@@ -32,23 +32,6 @@ struct ComparisonTableTests {
     #expect(throws: ReelError.self) { try ComparisonTable([], metrics: ["ttff"]) }
   }
 
-  @Test("Scores that the reports state have rows of their own")
-  func scores() throws {
-    var report = WalkReport.sample(label: "a")
-    report.scores = [.mmgc2022]
-    let table = try ComparisonTable(
-      [report, .empty], metrics: ["rung.mean", "rung.switches", "second_frame.over1s"])
-    #expect(
-      table.text == """
-                                      a  empty
-        rung.mean            625 kbit/s      -
-        rung.switches                 1      0
-        second_frame.over1s        20 %      -
-        mmgc2022                -181.93      -
-        failed: item 6, 404\\u{a}not found (a)
-        """)
-  }
-
   @Test("As JSON")
   func json() throws {
     let json = try ComparisonTable([.sample(label: "a"), .empty]).json()

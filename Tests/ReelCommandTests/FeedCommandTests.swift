@@ -123,13 +123,12 @@ struct FeedCommandTests {
     #expect(lacking.errorText.contains("item 4 has no \"retention\""), "\(lacking.errorText)")
   }
 
-  @Test("The rungs that were shown, and a published score")
+  @Test("The rungs that were shown")
   func rungs() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
       "feed", try list(folder, ["hls-fmp4/master.m3u8", "media/audio-aac.mp4"]), "--virtual", "--link",
-      "1Mbit/100ms", "--bandwidth", "auto", "--swipes", "3", "--dwell", "fixed:2s", "--score", "mmgc2022",
-      "--json")
+      "1Mbit/100ms", "--bandwidth", "auto", "--swipes", "3", "--dwell", "fixed:2s", "--json")
     #expect(result.status == 0, "\(result.errorText)")
     let report = try object(result.outputText)
     let swipes = try #require(report["swipes"] as? [[String: Any]])
@@ -155,7 +154,6 @@ struct FeedCommandTests {
     #expect(seconds > 0)
     #expect(abs(mean - bits / seconds) < 1)
     #expect(totals["rung_switches"] as? Int == switches)
-    #expect((report["scores"] as? [String: Any])?["mmgc2022"] is NSNumber)
   }
 
   @Test("With --decode first the report is the same but for what was not measured")
@@ -442,7 +440,7 @@ struct FeedCommandTests {
       (["--assert", "x<1"], 64),
       (["--compare", "a"], 64), (["--decode-cost", "4ms"], 64), (["--pool", "0"], 64),
       (["--feed", "none"], 64), (["--flicks", "20"], 64), (["--back", "101%"], 64), (["--bursts", "x"], 64),
-      (["--dwell", "weibull:0,1s"], 64), (["--score", "best"], 64),
+      (["--dwell", "weibull:0,1s"], 64),
       (["--feed", "none"], 64), (["--junit", "a.xml"], 64), (["--report", "-"], 64),
     ] as [([String], Int32)])
   func usage(arguments: [String], status: Int32) async throws {

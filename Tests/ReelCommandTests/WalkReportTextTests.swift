@@ -49,15 +49,13 @@ struct WalkReportTextTests {
     #expect(WalkReport.sample().text(includingSwipes: true) == head + swipes + figures)
   }
 
-  @Test("Shares of swipes that are not the usual ones, and scores")
+  @Test("Shares of swipes that are not the usual ones")
   func options() throws {
     var report = WalkReport.sample()
     report.settings.shares = .usual
     #expect(report.text() == WalkReport.sample().text())
     report.settings.shares = try SwipeShares(flicks: 0.2, bursts: 0)
-    report.scores = [.mmgc2022]
     #expect(report.text().contains(", exp:5s, flicks=20%,bursts=0%, seed"))
-    #expect(report.text().contains("\n  mmgc2022   -181.93\n"))
   }
 
   @Test("Of many slots the most, the median and the least")

@@ -49,7 +49,7 @@ struct LabConfigurationTests {
         "viewers": ["retention", {"name": "v", "dwell": "weibull:0.8,6s", "flicks": "10%", "bursts": "0%"}],
         "devices": ["low", "high"], "pools": [3, 5], "policies": ["ahead:2", "none"],
         "seeds": [18446744073709551615, 0], "swipes": 40, "bandwidth": "2Mbit", "max_height": 720,
-        "first_rung": "auto", "scores": ["mmgc2022"]
+        "first_rung": "auto"
       }
       """)
     #expect(lab.feeds.map(\.value.feed) == ["following", nil])
@@ -62,7 +62,6 @@ struct LabConfigurationTests {
     #expect(lab.bandwidth == 2_000_000)
     #expect(lab.maximumHeight == 720)
     #expect(lab.firstRung == .auto)
-    #expect(lab.scores == [.mmgc2022])
     #expect(!lab.modelsTCP && !lab.modelsTLS && lab.modelsDNS)
     #expect(try configuration("{\"feeds\": [\"f\"], \"seeds\": 3}").seeds == [1, 2, 3])
   }
@@ -114,9 +113,6 @@ struct LabConfigurationTests {
       (
         "{\"feeds\": [\"f\"], \"viewers\": [{\"dwell\": \"exp:1s\",\n\"back\": \"200%\"}]}",
         "lab.json: line 2: viewers[0].back: back: \"200%\" is not a share"
-      ),
-      (
-        "{\"feeds\": [\"f\"], \"scores\": [\"best\"]}", "lab.json: line 1: scores[0]: \"best\" is not a score"
       ),
       (
         "{\"feeds\": [\"f\"], \"first_rung\": \"high\"}",

@@ -135,7 +135,7 @@ struct LabSummaryTests {
     #expect(overall.standings(.secondFrameP95) == [.best, .worse, .worse])
     #expect(overall.standings(.secondFrameOver100ms) == [.best, .indistinguishable, .indistinguishable])
     #expect(overall.standings(.wastedByteCount) == [.worse, .worse, .best])
-    #expect(overall.standings(.mmgc2022) == [nil, nil, nil])
+    #expect(overall.standings(.stallCount) == [nil, nil, nil])
     let rates: [LabResult] = [.sample("low", [.meanBitRate: 1]), .sample("high", [.meanBitRate: 2])]
     // One pair has no interval.
     #expect(

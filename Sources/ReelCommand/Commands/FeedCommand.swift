@@ -53,9 +53,6 @@ struct FeedCommand: AsyncParsableCommand {
       once more after the walk: if that fails, it counts as failed, else its swipes as abandoned. Metrics:
       \(HelpText.list(WalkMetric.all.map { ($0.name, $0.meaning) }))
 
-      Scores (--score):
-      \(HelpText.list(WalkScore.allCases.map { ($0.rawValue, $0.meaning) }))
-
       --report shows the walk as a timeline, or with --compare or a folder of recordings the walks side by side. --csv \
       writes a line for each swipe. --json prints an object for each walk. --timeout limits the reading of FEED and each \
       wait for a server.
@@ -214,7 +211,6 @@ struct FeedCommand: AsyncParsableCommand {
       _ = try pools()
       _ = try cost()
       _ = try shares()
-      _ = try scores()
       for text in assertions { _ = try WalkAssertion(parsing: text) }
     } catch {
       throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
@@ -294,13 +290,6 @@ struct FeedCommand: AsyncParsableCommand {
         .usage, "--flicks, --back and --bursts can't be combined with a trace, which determines the swipes")
     }
     return try ViewerSpec(dwell: spec, shares: try shares())
-  }
-
-  /// Each score once, in the order of their list.
-  func scores() throws(ReelError) -> [WalkScore] {
-    var scores: Set<WalkScore> = []
-    for name in results.scores { scores.insert(try WalkScore.named(name)) }
-    return WalkScore.allCases.filter(scores.contains)
   }
 
   private func shares() throws(ReelError) -> SwipeShares {

@@ -108,10 +108,8 @@ struct FeedJob: Sendable {
     } catch {
       outcome.failure = error
     }
-    let scores = try command.scores()
     for (walk, report) in zip(walks, reports.withLock { $0 }) {
       guard var report else { continue }
-      report.scores = scores
       report.assertions = assertions.map { $0.evaluate(report) }
       var walk = walk
       walk.report = report

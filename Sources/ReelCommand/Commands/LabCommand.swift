@@ -80,7 +80,6 @@ struct LabCommand: AsyncParsableCommand {
     ),
     ("max_height", "ignore rungs with more lines"),
     ("first_rung", "adapted, low or auto. Default: adapted"),
-    ("scores", "published scores to add: " + WalkScore.allCases.map(\.rawValue).joined(separator: ", ")),
   ]
 
   @Argument(help: "A configuration file.")
@@ -226,14 +225,14 @@ struct LabCommand: AsyncParsableCommand {
   private static let optionNames = [
     "feeds": "--feed", "links": "--link", "viewers": "--viewer", "devices": "--device", "pools": "--pools",
     "policies": "--policies", "seeds": "--seeds", "swipes": "--swipes", "first_rung": "--first-rung",
-    "scores": "--score", "tcp": "--plain-links", "tls": "--plain-links", "dns": "--plain-links",
+    "tcp": "--plain-links", "tls": "--plain-links", "dns": "--plain-links",
   ]
 
   /// The fields of a configuration that the options state, as JSON has them.
   private var shortForm: [String: Any] {
     var fields: [String: Any] = [:]
     let lists = [
-      "feeds": feeds, "links": links, "viewers": viewers, "devices": devices, "scores": outputs.scores,
+      "feeds": feeds, "links": links, "viewers": viewers, "devices": devices,
       "policies": policies.map(Self.list) ?? [],
     ]
     for (name, values) in lists where !values.isEmpty { fields[name] = values }

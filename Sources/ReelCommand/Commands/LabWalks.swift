@@ -35,7 +35,7 @@ struct LabWalks: Sendable {
   /// - Parameter places: Those of the run.
   /// - Throws: As `SimulatedWalk.run()`.
   func result(of run: LabRun, at places: LabRuns.Places) async throws -> LabResult {
-    LabResult(run: run, report: try await walk(run, places).run(), scores: inputs.configuration.scores)
+    LabResult(run: run, report: try await walk(run, places).run())
   }
 
   // MARK: - Private

@@ -31,8 +31,7 @@ struct ComparisonTable: Sendable, Hashable {
     self.metrics = names
   }
 
-  /// For people: the metrics, then the scores that the reports state, then the items that failed. A figure that a walk does
-  /// not have is a dash.
+  /// For people: the metrics, then the items that failed. A figure that a walk does not have is a dash.
   var text: String {
     var table = TextTable([.left])
     table.add([""] + reports.map(\.label))
@@ -40,9 +39,6 @@ struct ComparisonTable: Sendable, Hashable {
     for name in metrics {
       guard let metric = WalkMetric.all.first(where: { $0.name == name }) else { continue }
       table.add([name] + totals.map { metric.value(in: $0)?.description ?? "-" })
-    }
-    for score in WalkScore.allCases where reports.contains(where: { $0.scores.contains(score) }) {
-      table.add([score.rawValue] + totals.map { score.value(of: $0)?.formatted(places: 2) ?? "-" })
     }
     return (table.lines + reports.failureLines).joined(separator: "\n")
   }

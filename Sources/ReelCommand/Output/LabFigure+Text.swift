@@ -18,8 +18,7 @@ extension LabResult.Figure {
     case .secondFrameOver100ms, .secondFrameOver1s, .rebufferingRatio: .share
     case .fetchedByteCount, .wastedByteCount, .peakMemory: .size
     case .meanBitRate: .bitRate
-    case .stallCount, .rungSwitchCount, .decodedFrameCount, .abandonedSwipeCount, .failedItemCount, .mmgc2022:
-      .number
+    case .stallCount, .rungSwitchCount, .decodedFrameCount, .abandonedSwipeCount, .failedItemCount: .number
     }
   }
 
@@ -45,7 +44,6 @@ extension LabResult.Figure {
     case .decodedFrameCount: "decoded frames"
     case .abandonedSwipeCount: "abandoned swipes"
     case .failedItemCount: "failed items"
-    case .mmgc2022: "mmgc2022"
     case .waitManifest: "wait for manifests"
     case .waitInitialization: "wait for initialization segments"
     case .waitAnswer: "wait for responses"

@@ -131,10 +131,6 @@ extension WalkReport {
         "failed",
         failedItems.isEmpty ? "none" : "\(failedItems.count) of \(settings.itemCount.counted("item"))"
       ))
-    for score in scores {
-      facts.append(
-        (score.rawValue, score.value(of: totals)?.formatted(places: 2) ?? "no bit rate is declared"))
-    }
     return facts
   }
 

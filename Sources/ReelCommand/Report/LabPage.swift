@@ -35,7 +35,6 @@ struct LabPage {
   private static let tableFigures: [LabResult.Figure] = [
     .secondFrameP50, .secondFrameP95, .secondFrameP99, .secondFrameOver100ms, .secondFrameOver1s,
     .rebufferingRatio, .fetchedByteCount, .wastedByteCount, .meanBitRate, .peakMemory, .abandonedSwipeCount,
-    .mmgc2022,
   ]
   private static let differenceFigures: [LabResult.Figure] = [
     .secondFrameP95, .secondFrameOver100ms, .rebufferingRatio, .wastedByteCount, .meanBitRate, .peakMemory,

@@ -1,12 +1,7 @@
 import ArgumentParser
 
-/// What `reel feed` and `reel lab` add to their results, and write beside them.
+/// The files that `reel feed` and `reel lab` write beside their results.
 struct WalkResultOptions: ParsableArguments {
-  @Option(
-    name: .customLong("score"), parsing: .singleValue,
-    help: ArgumentHelp("Add a published score to the results. Can be repeated.", valueName: "name"))
-  var scores: [String] = []
-
   @Option(help: ArgumentHelp("Write an HTML report.", valueName: "file"))
   var report: String?
 

@@ -30,7 +30,6 @@ package import ReelPool
 /// | `bandwidth` | `auto`, where transfers choose the rungs, or the highest bit rate to open | `auto` |
 /// | `max_height` | rungs with more lines are left out | none |
 /// | `first_rung` | `adapted`, `low` or `auto` (`FirstRung`) | `adapted` |
-/// | `scores` | published scores to add (`WalkScore`) | none |
 ///
 /// Paths are relative to the folder of the configuration. `~/` stands for the home folder.
 package struct LabConfiguration: Sendable {
@@ -73,7 +72,6 @@ package struct LabConfiguration: Sendable {
   package var bandwidth: Int?
   package var maximumHeight: Int?
   package let firstRung: FirstRung
-  package let scores: [WalkScore]
   package let modelsTCP: Bool
   package let modelsTLS: Bool
   package let modelsDNS: Bool
@@ -109,7 +107,6 @@ package struct LabConfiguration: Sendable {
     slotCounts = reader.slotCounts(&failures)
     policies = reader.policies(&failures)
     seeds = reader.seeds(&failures)
-    scores = reader.scores(&failures)
     swipeCount = reader.value("swipes", &failures) { field throws(ReelError) in
       try field.count(in: 0...Self.swipeLimit)
     }

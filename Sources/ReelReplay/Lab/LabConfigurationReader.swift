@@ -6,7 +6,7 @@ internal import ReelPool
 struct LabConfigurationReader {
   static let fields = [
     "feeds", "links", "tcp", "tls", "dns", "viewers", "devices", "pools", "policies", "seeds", "swipes",
-    "bandwidth", "max_height", "first_rung", "scores",
+    "bandwidth", "max_height", "first_rung",
   ]
 
   private let root: JSONField
@@ -115,13 +115,6 @@ struct LabConfigurationReader {
     return unique(seeds, by: \.self, &failures) ?? [1]
   }
 
-  func scores(_ failures: inout [ReelError]) -> [WalkScore] {
-    let scores = values("scores", &failures) { field throws(ReelError) in
-      try WalkScore.named(try field.text())
-    }
-    return unique(scores, by: \.self, &failures) ?? []
-  }
-
   // MARK: - Private
 
   /// The longest text that names a file or a link.
@@ -197,6 +190,6 @@ extension LabConfiguration.Origin {
   private static let optionNames = [
     "feeds": "--feed", "links": "--link", "viewers": "--viewer", "devices": "--device", "pools": "--pools",
     "policies": "--policies", "seeds": "--seeds", "swipes": "--swipes", "first_rung": "--first-rung",
-    "scores": "--score", "bandwidth": "--bandwidth", "max_height": "--max-height",
+    "bandwidth": "--bandwidth", "max_height": "--max-height",
   ]
 }

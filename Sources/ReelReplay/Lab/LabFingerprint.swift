@@ -35,7 +35,6 @@ extension LabInputs {
     hash.combine("swipes \(configuration.swipeCount ?? -1)")
     hash.combine("rungs \(configuration.bandwidth ?? -1) \(configuration.maximumHeight ?? -1)")
     hash.combine("first rung \(configuration.firstRung.rawValue)")
-    hash.combine("scores \(configuration.scores.map(\.rawValue))")
     let digits = String(hash.value, radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
   }

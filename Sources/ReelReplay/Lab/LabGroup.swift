@@ -174,6 +174,6 @@ package struct LabGroup: Sendable {
 }
 
 extension LabResult.Figure {
-  /// True for the mean bit rate and for scores.
-  package var isHigherBetter: Bool { self == .meanBitRate || self == .mmgc2022 }
+  /// True for the mean bit rate.
+  package var isHigherBetter: Bool { self == .meanBitRate }
 }

@@ -3,9 +3,7 @@ internal import ReelPlayback
 
 extension LabResult {
   /// The figures of a walk.
-  ///
-  /// - Parameter scores: The scores to add.
-  package init(run: LabRun, report: WalkReport, scores: [WalkScore] = []) {
+  package init(run: LabRun, report: WalkReport) {
     let totals = report.totals
     var figures: [Figure: Double] = [:]
     if let waits = totals.firstFrame.all {
@@ -33,11 +31,6 @@ extension LabResult {
     figures[.abandonedSwipeCount] = Double(totals.abandonedSwipeCount)
     figures[.failedItemCount] = Double(totals.failedItemCount)
     figures.merge(report.waitFigures) { $1 }
-    for score in scores {
-      switch score {
-      case .mmgc2022: figures[.mmgc2022] = score.value(of: totals)
-      }
-    }
     self.init(run: run, figures: figures)
   }
 }

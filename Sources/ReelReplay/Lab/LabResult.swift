@@ -1,6 +1,6 @@
 /// What was measured on one walk of a lab.
 package struct LabResult: Sendable, Hashable, Codable {
-  /// A figure of a walk; lower is better except for ``meanBitRate`` and the scores.
+  /// A figure of a walk; lower is better except for ``meanBitRate``.
   ///
   /// Times are in milliseconds, sizes in bytes, rates in bits per second, shares from 0 to 1.
   package enum Figure: String, Sendable, Hashable, Codable, CodingKeyRepresentable, CaseIterable {
@@ -23,7 +23,6 @@ package struct LabResult: Sendable, Hashable, Codable {
     case decodedFrameCount = "decoded_frames"
     case abandonedSwipeCount = "abandoned_swipes"
     case failedItemCount = "failed_items"
-    case mmgc2022
     /// The mean wait of a swipe for manifests, playlists and keys; this and the following parts of the wait for the first
     /// frame add up to its mean.
     case waitManifest = "wait_manifest"

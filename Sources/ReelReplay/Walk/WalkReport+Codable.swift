@@ -2,7 +2,7 @@ public import ReelCore
 
 extension WalkReport: Codable {
   private enum CodingKeys: String, CodingKey {
-    case label, settings, swipes, totals, scores
+    case label, settings, swipes, totals
     case duration = "duration_ms"
     case fetchedByteCount = "fetched_bytes"
     case unshownByteCount = "unshown_bytes"
@@ -31,10 +31,6 @@ extension WalkReport: Codable {
     try values.encode(failedItems, forKey: .failedItems)
     if isInterrupted { try values.encode(true, forKey: .isInterrupted) }
     if !assertions.isEmpty { try values.encode(assertions, forKey: .assertions) }
-    guard !scores.isEmpty else { return }
-    // A score that the walk lacks is null.
-    let figures = scores.map { ($0.rawValue, $0.value(of: totals)) }
-    try values.encode(Dictionary(figures) { first, _ in first }, forKey: .scores)
   }
 
   public init(from decoder: any Decoder) throws {
@@ -51,8 +47,6 @@ extension WalkReport: Codable {
     slotHighWaterByteCounts = try values.decode([Int].self, forKey: .slotHighWaterByteCounts)
     poolHighWaterByteCount = try values.decodeIfPresent(Int.self, forKey: .poolHighWaterByteCount)
     failedItems = try values.decode([FailedItem].self, forKey: .failedItems)
-    let figures = try values.decodeIfPresent([String: Double?].self, forKey: .scores) ?? [:]
-    scores = WalkScore.allCases.filter { figures[$0.rawValue] != nil }
     isInterrupted = try values.decodeIfPresent(Bool.self, forKey: .isInterrupted) ?? false
   }
 

@@ -49,8 +49,6 @@ public struct WalkReport: Sendable, Hashable {
   public var poolHighWaterByteCount: Int?
   /// The items that failed, each once, in the order of their first failure.
   public var failedItems: [FailedItem] = []
-  /// The scores that the report states, each once.
-  public var scores: [WalkScore] = []
   /// True if the walk was cancelled. The report then covers the time until that moment.
   public var isInterrupted = false
   /// The outcomes of the assertions that were evaluated for the report, if any. Written to JSON, but not decoded.

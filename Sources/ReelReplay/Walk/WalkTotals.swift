@@ -26,18 +26,11 @@ public struct WalkTotals: Sendable, Hashable {
   public let longestStall: Duration
   /// The time for which items were looked at, from their first frames until they were left, with the stalls.
   public let watchedDuration: Duration
-  /// The sum of the waits for a first frame, including the start of the walk; without items that failed before it.
-  public let firstFrameWait: Duration
-  /// The media time of the shown frames whose rung states a bit rate.
-  public let ratedDuration: Duration
   /// The mean of the stated bit rates of the shown frames, weighted by their media time, in bits per second; `nil` if no
   /// frame of a rung with a stated bit rate was shown.
   public let meanBitRate: Double?
   /// The number of times that another rung of the same item was shown while the item was looked at.
   public let rungSwitchCount: Int
-  /// The sum of the changes between the stated bit rates of the rungs shown one after the other, also from item to item,
-  /// up and down alike, in bits per second.
-  public let bitRateChange: Double
   /// The bytes fetched for all items.
   public let fetchedByteCount: Int64
   /// The fetched bytes that were never shown.
@@ -71,21 +64,13 @@ public struct WalkTotals: Sendable, Hashable {
     watchedDuration = report.swipes.reduce(.zero) { sum, swipe in
       sum + (swipe.timeToFirstFrame.map { max(.zero, swipe.watched - $0) } ?? .zero)
     }
-    firstFrameWait = report.swipes.reduce(.zero) { sum, swipe in
-      let hasFailed = swipe.error != nil && swipe.timeToFirstFrame == nil
-      return swipe.isPassing || hasFailed ? sum : sum + (swipe.timeToFirstFrame ?? swipe.watched)
-    }
     let rated = report.swipes.flatMap(\.rungs).compactMap { rung in
       rung.bitRate.map { (bitRate: $0, duration: rung.duration) }
     }
-    ratedDuration = rated.reduce(.zero) { $0 + $1.duration }
-    let seconds = ratedDuration / .seconds(1)
+    let seconds = rated.reduce(Duration.zero) { $0 + $1.duration } / .seconds(1)
     let bits = rated.reduce(0) { $0 + Double($1.bitRate) * ($1.duration / .seconds(1)) }
     meanBitRate = seconds > 0 ? bits / seconds : nil
     rungSwitchCount = report.swipes.reduce(0) { $0 + $1.rungSwitchCount }
-    bitRateChange = zip(rated, rated.dropFirst()).reduce(0) { sum, pair in
-      sum + abs(Double(pair.1.bitRate) - Double(pair.0.bitRate))
-    }
     fetchedByteCount = report.fetchedByteCount
     unshownByteCount = report.unshownByteCount
     decodedFrameCount = report.decodedFrameCount

@@ -33,7 +33,7 @@ struct SchemaTests {
       "feed",
       [
         "feed", "feed.txt", "--virtual", "--link", "3g", "--swipes", "4", "--json", "--compare", "1:none,3",
-        "--assert", "ttff.p95<1ms", "--score", "mmgc2022",
+        "--assert", "ttff.p95<1ms",
       ]
     ),
     (
