@@ -6,8 +6,8 @@ import Testing
 @Suite("Files that are named after their sources", .hangLimit)
 struct OutputNamesTests {
   /// Two presentations with the same name and different frames.
-  private let first = Fixtures.path("hls-ts/low/index.m3u8")
-  private let second = Fixtures.path("hls-fmp4/low/index.m3u8")
+  private let first = Fixtures.path("hls-ts/high/index.m3u8")
+  private let second = Fixtures.path("stills/high/playlist.m3u8")
 
   @Test(
     "A file of another source is kept, unless --overwrite is given",
@@ -15,7 +15,7 @@ struct OutputNamesTests {
   func acrossRuns(command: String, format: String) async throws {
     let folder = try TemporaryFolder()
     let options = ["-o", folder.path, "--format", format]
-    let name = format == "y4m" ? "low.y4m" : "low-000001.\(format)"
+    let name = format == "y4m" ? "high.y4m" : "high-000001.\(format)"
     func run(_ source: String, _ more: String...) async throws -> CommandResult {
       try await Command.run(
         [command, source] + (command == "play" ? ["--rate", "max", "--duration", "0.05"] : []) + options

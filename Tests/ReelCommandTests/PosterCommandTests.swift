@@ -61,7 +61,7 @@ struct PosterCommandTests {
       #expect(file["format"] as? String == "webp")
       #expect(file["quality"] as? Int == 50)
       #expect(file["width"] as? Int == 160 && file["height"] as? Int == 90)
-      #expect(file["bytes"] as? Int == (try folder.bytes("master.webp").count))
+      #expect(file["bytes"] as? Int == (try folder.bytes("stills.webp").count))
       let candidates = try #require(record["candidates"] as? [[String: Any]])
       #expect(candidates.count == 6)
       #expect(candidates[0]["flaws"] as? [String] == ["black", "uniform", "faded"])

@@ -337,7 +337,7 @@ struct StoryboardCommandTests {
     arguments: [
       ["--every", "0"], ["--every", "-1"], ["--every", "0.01"], ["--every", "2", "--count", "3"],
       ["--count", "0"], ["--count", "1000000"], ["--grid", "0x3"], ["--grid", "3"], ["--grid", "1001x1"],
-      ["--size", "0"], ["--quality", "0"], ["--quality", "50", "--format", "png"], ["--format", "avif"],
+      ["--size", "0"], ["--quality", "0"], ["--quality", "50", "--format", "png"], ["--format", "y4m"],
       ["--write", "gif"], ["--write", ""], ["-o", "-"], ["-o", ""], ["--jobs", "0"],
     ])
   func usage(options: [String]) async throws {

@@ -80,7 +80,7 @@ struct TrackOpener: Sendable {
     let context = TrackContext(
       name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
       gate: gate ?? share, logger: logger, readsAhead: readsAhead)
-    await share?.begin()
+    await share?.begin(fetches: url?.isFileURL == false)
     return TrackOpening(
       source: try await resolver.resolve(source), resolver: resolver, context: context)
   }

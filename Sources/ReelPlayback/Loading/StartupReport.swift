@@ -94,7 +94,7 @@ final class StartupRecorder: Sendable {
     add(.demux, timing.demux)
     add(.decode, timing.decode)
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
-    let (total, queued) = (clock.now - start, share?.queued ?? .zero)
+    let (total, queued) = share?.times ?? (clock.now - start, .zero)
     report.withLock { ($0.total, $0.queued) = (total, queued) }
     share?.endMeasurement()
   }

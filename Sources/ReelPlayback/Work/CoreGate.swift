@@ -62,8 +62,8 @@ package final class CoreGate: DecodingGate {
   }
 
   /// Longer waits of loopback and local networks are rare, and shorter ones of others.
-  private static let shortWait = Duration.milliseconds(2)
-  private static let longestKept = Duration.milliseconds(5)
+  private static let shortWait = Duration.milliseconds(3)
+  static let longestKept = Duration.milliseconds(5)
   /// So that one long wait does not count for many.
   private static let longestNoted = Duration.milliseconds(50)
 

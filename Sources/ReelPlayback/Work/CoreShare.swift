@@ -31,7 +31,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     /// The thread that works, and how long it had waited for cores of the system when it began; nil if that is not measured.
     var thread: (id: UInt, delay: Duration)?
     var isMeasured = true
-    /// The latest time that the clock has told.
+    /// The latest time that the clock has told to other threads.
     var told = Duration.zero
   }
 
@@ -43,10 +43,21 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
   /// How long work keeps a core that others wait for.
   private static let slice = Duration.milliseconds(50)
 
-  init(of cores: CoreGate) { self.cores = cores }
+  private let made: Duration
 
-  /// How long work has waited for a core.
-  var queued: Duration { state.withLock { $0.queued(at: system.now) } }
+  init(of cores: CoreGate) {
+    self.cores = cores
+    made = system.now
+  }
+
+  /// How long the source has taken since it was made, without the wait for cores, and how long that was.
+  var times: (own: Duration, queued: Duration) {
+    state.withLock { state in
+      let now = system.now
+      let queued = state.queued(at: now)
+      return (now - made - queued, queued)
+    }
+  }
 
   /// Ends the measurement of waits that the system's scheduler causes.
   func endMeasurement() {
@@ -56,14 +67,19 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     }
   }
 
-  /// Waits for a core, for work of tasks that begins now.
-  func begin() async {
+  /// Waits for a core, for work of tasks that begins now. Not if it would be given back in the wait for a server: all
+  /// sources would then begin at the same time.
+  ///
+  /// - Parameter fetches: Whether the source comes from a server.
+  func begin(fetches: Bool) async {
+    let kept = fetches ? cores.keepingTime : CoreGate.longestKept
+    guard kept > .zero else { return }
     let hasBegun = join()
     await withCheckedContinuation { continuation in
       cores.whenFree(hasBegun: hasBegun) { continuation.resume() }
     }
     receive(onThread: false)
-    keep(for: cores.keepingTime)
+    keep(for: kept)
   }
 
   /// Gives back what is kept for further work, because there is none.
@@ -82,14 +98,17 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
   var now: Duration {
     state.withLock { state in
       let now = system.now
-      state.told = max(state.told, now - state.queued(at: now))
+      let own = now - state.queued(at: now)
+      // Other threads don't know yet how long this one has waited.
+      if state.thread?.id == ThreadDelay.thread { return own }
+      state.told = max(state.told, own)
       return state.told
     }
   }
 
   @discardableResult
   func schedule(at deadline: Duration, _ handler: @escaping @Sendable () -> Void) -> any ScheduledCall {
-    system.schedule(at: deadline + queued, handler)
+    system.schedule(at: deadline + times.queued, handler)
   }
 
   // MARK: PlayerRuntime
@@ -99,7 +118,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
       receive()
       body()
       state.withLock { $0.settle() }
-      keep(for: cores.keepingTime)
+      keep(for: CoreGate.longestKept)
     }
     let spare = state.withLock { state in
       let spare = state.spare.take()
