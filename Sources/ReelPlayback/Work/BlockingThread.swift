@@ -10,7 +10,8 @@ enum BlockingThread {
     named name: String, on runtime: any PlayerRuntime = SystemRuntime.shared, cachesMemory: Bool = false,
     _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
+    defer { runtime.noteResumption() }
+    return try await withCheckedThrowingContinuation { continuation in
       runtime.run(named: name) {
         continuation.resume(
           with: Swift.Result { cachesMemory ? try Allocator.cachingForThread(body) : try body() })

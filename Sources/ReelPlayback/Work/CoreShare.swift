@@ -11,7 +11,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
   /// A core that is kept for further work while no thread uses it.
   fileprivate struct Spare {
     let number: Int
-    let since: Duration
+    var since: Duration
     /// Gives it back.
     var call: (any ScheduledCall)?
   }
@@ -150,6 +150,15 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
 
   func makeSemaphore() -> any BlockingSemaphore { CoreSemaphore(self) }
 
+  func noteResumption() {
+    state.withLock { state in
+      guard let since = state.spare?.since else { return }
+      let now = system.now
+      state.queued += now - since
+      state.spare?.since = now
+    }
+  }
+
   var returnAllowance: Duration { base.returnAllowance }
   var wakeAllowance: Duration { base.wakeAllowance }
 
@@ -209,7 +218,8 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
   /// Keeps the core that work has ended on for further work, for a time.
   private func keep(for time: Duration) {
     let number = state.withLock { state -> Int? in
-      guard time > .zero, state.spare == nil, !state.hasEnded else { return nil }
+      // The next work may wait for a core already: it has asked for one before this one was kept.
+      guard time > .zero, state.spare == nil, state.awaitedCount == 0, !state.hasEnded else { return nil }
       state.spareCount += 1
       state.spare = Spare(number: state.spareCount, since: system.now)
       return state.spareCount

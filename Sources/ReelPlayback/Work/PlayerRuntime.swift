@@ -29,6 +29,9 @@ package protocol PlayerRuntime: AnyObject, Sendable {
   /// False if allocations of turns belong to no account. One thread may then begin other work while some waits.
   var keepsAccounts: Bool { get }
 
+  /// Notes that a task continues that has waited for a body to end.
+  func noteResumption()
+
   /// How long to delay work after a call that must return quickly: a thread that is woken before the call
   /// returns may take its core.
   var returnAllowance: Duration { get }
@@ -38,6 +41,7 @@ package protocol PlayerRuntime: AnyObject, Sendable {
 
 extension PlayerRuntime {
   package var keepsAccounts: Bool { true }
+  package func noteResumption() {}
   package var returnAllowance: Duration { .zero }
   package var wakeAllowance: Duration { .zero }
 
