@@ -99,7 +99,7 @@ struct ComparisonPage {
   }
 
   private func table(_ totals: [WalkTotals]) -> String {
-    let metrics = ComparisonTable.metrics(of: totals).compactMap { name in
+    let metrics = ComparisonTable.usualMetrics.compactMap { name in
       WalkMetric.all.first { $0.name == name }
     }
     func rows(_ name: (WalkMetric) -> String) -> [[String]] {
