@@ -197,7 +197,7 @@ _reel_frames() {
         return
         ;;
     '--format')
-        __reel_add_completions -W 'ppm'$'\n''png'$'\n''y4m'
+        __reel_add_completions -W 'jpeg'$'\n''png'$'\n''webp'$'\n''avif'$'\n''ppm'$'\n''y4m'
         return
         ;;
     '--count')
@@ -400,7 +400,7 @@ _reel_storyboard() {
         return
         ;;
     '--format')
-        __reel_add_completions -W 'jpeg'$'\n''png'$'\n''webp'
+        __reel_add_completions -W 'jpeg'$'\n''png'$'\n''webp'$'\n''avif'$'\n''ppm'$'\n''y4m'
         return
         ;;
     '--quality')
@@ -448,9 +448,9 @@ _reel_storyboard() {
 
 _reel_play() {
     repeating_flags=()
-    non_repeating_flags=(--loop --mute --linear --overwrite --md5 --insecure --json --quiet --verbose --version -h --help)
-    repeating_options=(--audio-language --header --key --key-file)
-    non_repeating_options=(--rate --duration --start --volume --y4m --wav -o --output --format --size --gravity --report --buffer --threads --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
+    non_repeating_flags=(--loop --mute --linear --overwrite --strict --md5 --insecure --json --quiet --verbose --version -h --help)
+    repeating_options=(--assert --audio-language --header --key --key-file)
+    non_repeating_options=(--rate --duration --start --volume --y4m --wav -o --output --format --size --gravity --report --junit --buffer --threads --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options -1
 
     # Offer option value completions
@@ -486,6 +486,12 @@ _reel_play() {
         return
         ;;
     '--report')
+        return
+        ;;
+    '--assert')
+        return
+        ;;
+    '--junit')
         return
         ;;
     '--audio-language')
@@ -603,8 +609,8 @@ _reel_memory() {
 
 _reel_feed() {
     repeating_flags=()
-    non_repeating_flags=(--virtual --chunk-level --calibrate --details --insecure --json --quiet --verbose --version -h --help)
-    repeating_options=(--assert --score --header --key --key-file)
+    non_repeating_flags=(--virtual --calibrate --details --insecure --json --quiet --verbose --version -h --help)
+    repeating_options=(--assert --header --key --key-file)
     non_repeating_options=(--feed --pool --swipes --dwell --flicks --back --bursts --seed --link --preload --first-rung --decode-cost --device --cores --decode --compare --report --csv --trace --junit --contact-sheet --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options 1
 
@@ -662,9 +668,6 @@ _reel_feed() {
     '--assert')
         return
         ;;
-    '--score')
-        return
-        ;;
     '--report')
         return
         ;;
@@ -719,8 +722,8 @@ _reel_feed() {
 
 _reel_lab() {
     repeating_flags=()
-    non_repeating_flags=(--plain-links --chunk-level --restart --dry-run --insecure --json --quiet --verbose --version -h --help)
-    repeating_options=(--feed --link --viewer --device --score --header --key --key-file)
+    non_repeating_flags=(--plain-links --restart --dry-run --insecure --json --quiet --verbose --version -h --help)
+    repeating_options=(--feed --link --viewer --device --header --key --key-file)
     non_repeating_options=(--pools --policies --seeds --swipes --first-rung --baseline --results --jobs --report --csv --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options 1
 
@@ -760,9 +763,6 @@ _reel_lab() {
         return
         ;;
     '--jobs')
-        return
-        ;;
-    '--score')
         return
         ;;
     '--report')
