@@ -53,9 +53,8 @@ public struct ReelError: Error, Sendable, Hashable {
   /// Overrides the rule by kind and status; nil if it holds.
   private var temporariness: Bool?
 
-  /// Creates an error. `reason` and `advice` are clauses without a full stop.
-  ///
-  /// - Parameter isTemporary: Whether the failure may pass; nil if its kind and status say so.
+  /// Creates an error. `reason` and `advice` are clauses without a full stop. `isTemporary` says whether the failure may pass;
+  /// if it is nil, kind and status decide.
   public init(
     _ kind: Kind, _ reason: String, at location: String? = nil, place: Place? = nil, advice: String? = nil,
     status: Int? = nil, isTemporary: Bool? = nil

@@ -12,9 +12,7 @@ public struct TimedAudio: Sendable {
   /// that frame.
   public let outputTime: MediaTime
 
-  /// Creates audio with its time.
-  ///
-  /// - Parameter outputTime: Nil for `time`.
+  /// Creates audio with its time. Without an output time, that is `time` too.
   public init(_ buffer: PCMBuffer, time: MediaTime, outputTime: MediaTime? = nil) {
     self.buffer = buffer
     self.time = time
