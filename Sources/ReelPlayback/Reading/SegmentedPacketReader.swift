@@ -295,10 +295,23 @@ final class SegmentedPacketReader: PacketReader {
       return log.noteHole(
         error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .missing, range: hole.range))
     }
-    guard !span.feed.isDamaged(cause.index) else { return }
+    // A frame may stay on show for long within a segment. If a segment lacks its end, the next frame is that of the next one.
+    guard !span.feed.isDamaged(cause.index),
+      hole.followsDamage || endsSegment(hole.range.upperBound, of: supply)
+    else { return }
     let error = ReelError(
       .badMedia, "the segment has no \(kind.rawValue) \(hole.range.words)", at: cause.segment.url.reelName)
     log.noteHole(error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
+  }
+
+  /// True if a segment ends at `time`, but for leading frames.
+  private func endsSegment(_ time: MediaTime, of supply: any SegmentSupply) -> Bool {
+    let tolerance = MediaTime(value: 1, timescale: 5)
+    guard let index = supply.index(at: time - tolerance), case .segment(let segment) = supply.peek(at: index)
+    else {
+      return false
+    }
+    return segment.start + segment.duration <= time + tolerance
   }
 
   /// Ends the span. The next one begins where it stopped.

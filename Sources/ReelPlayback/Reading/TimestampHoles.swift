@@ -9,9 +9,10 @@ internal import ReelCore
 struct TimestampHoles: Sendable {
   /// How long a packet may be later than the end of the one before it.
   enum Limit: Sendable {
-    /// Packets have durations, or segments follow one another.
+    /// Segments that follow one another.
     case segments
-    /// Any file, in which a frame may stay on show for some time.
+    /// A file, in which a frame may stay on show for some time. With B-frames, the duration of a packet does not tell for how
+    /// long.
     case file
 
     fileprivate var length: MediaTime {

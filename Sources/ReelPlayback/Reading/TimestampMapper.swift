@@ -91,7 +91,7 @@ struct TimestampMapper {
     lastEnd[kind] = time + duration
     holes.note(
       kind, decodedAt: box.packet.decodingTicks.map { stream.time(ticks: $0) } ?? time, presentedAt: time,
-      duration: duration, limit: format == .mp4 || placement.isSegmented ? .segments : .file)
+      duration: duration, limit: placement.isSegmented ? .segments : .file)
     let isFirst = firstTime[kind].map { $0 == time } ?? true
     if isFirst { firstTime[kind] = time }
     return MediaPacket(
