@@ -183,7 +183,8 @@ struct PlayLossTests {
       let part = try #require(parts(summary).first { $0.reason == "jumped" }, "\(summary)")
       #expect(abs(part.to - part.from - 12) < 0.04, "\(part)")
       #expect(part.message?.contains("jump") == true)
-      #expect(outcomes(summary) == ["jumped", "jumped"])
+      // By its own timescale, the audio jumps by less than 10 s.
+      #expect(outcomes(summary) == ["jumped"])
       let wall = try #require(summary["wall"] as? [String: Double])
       let frozen = wall["frozen_ms"] ?? 0
       #expect(rate == "max" ? frozen == 0 : abs(frozen - 1500) < 100, "\(wall)")
