@@ -8,7 +8,7 @@ import ReelCore
 ///
 /// AsyncHTTPClient does not say why it refused a certificate, nor which one.
 enum CertificateInspection {
-  /// The certificates of the server of `url`, its own first; nil if they can't be had in time. Sends no request to it.
+  /// The certificates of the server of `url`, its own first; nil if they don't arrive in time. Sends no request to it.
   static func chain(
     of url: URL, through proxy: HTTPProxies.Proxy?, within limit: Duration
   ) async -> [NIOSSLCertificate]? {

@@ -71,7 +71,7 @@ extension PlayRecordSummary {
     return (entries.prefix(failureLimit / 2) + entries.suffix(failureLimit / 2)).map(Failure.init)
   }
 
-  /// Sets what was shown, and what was not.
+  /// Sets the played and the skipped media.
   mutating func set(_ losses: PlayLosses) {
     played = losses.media.played.seconds.rounded(places: 6)
     skipped = losses.media.allSkipped.seconds.rounded(places: 6)

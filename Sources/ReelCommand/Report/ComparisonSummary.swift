@@ -2,7 +2,7 @@ import ReelCore
 import ReelPool
 import ReelReplay
 
-/// What came out of a comparison, in a few sentences: which pool had the lowest delay, and what it cost.
+/// The result of a comparison in a few sentences: which pool had the lowest delay, and what it cost.
 ///
 /// The delay is the 95th percentile to the second frame. Of pools whose delay prints alike, the one that fetched the least
 /// is named.

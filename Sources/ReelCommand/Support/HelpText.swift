@@ -19,7 +19,7 @@ enum HelpText {
     }.joined(separator: "\n")
   }
 
-  /// Commands to try, each under a line that says what it does.
+  /// Commands to try, each under a line that describes it.
   ///
   /// The manual pages have them in a section of their own, and tests run them.
   static func examples(_ examples: [(String, String)]) -> String {

@@ -16,7 +16,7 @@ enum ReadingOrder: Sendable, Hashable {
   private static let maximumDistance = 8 << 20
   /// The same if a request for each range would do.
   private static let maximumApartDistance = 2 << 20
-  /// What libavformat's buffer may hold of a transfer when it goes elsewhere (`ByteSourceIO`), and what it reads through
+  /// The bytes that libavformat's buffer may hold of a transfer when it goes elsewhere (`ByteSourceIO`), and those that it reads through
   /// itself instead of seeking (libavformat/aviobuf.c, SHORT_SEEK_THRESHOLD).
   private static let bufferedByteCount = 48 << 10
   /// The rest of a transfer that is received without waiting for its reader.

@@ -100,7 +100,7 @@ extension CommandTree.Node {
   /// The blocks of the discussion, without the examples.
   var discussionBlocks: [HelpBlock] { Array(allBlocks.prefix { !$0.beginsExamples }) }
 
-  /// The lines of the examples at the end of the discussion: commands, each after a line that says what it does.
+  /// The lines of the examples at the end of the discussion: commands, each after a line that describes it.
   var exampleLines: [String] {
     guard let begin = allBlocks.firstIndex(where: \.beginsExamples), begin + 1 < allBlocks.count,
       case .literal(let lines) = allBlocks[begin + 1]
