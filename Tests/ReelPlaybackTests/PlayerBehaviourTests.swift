@@ -435,19 +435,25 @@ struct PlayerBehaviourTests {
     try await looping.close()
   }
 
-  @Test("A missing segment is left out with an event")
-  func missing() async throws {
+  @Test(
+    "A missing segment is left out with an event, and nothing stands still for it",
+    arguments: ["hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "dash-number/manifest.mpd"], [1, .infinity])
+  func missing(path: String, rate: Double) async throws {
     let fetcher = FixtureFetcher { request, _ in
-      request.url.path.hasSuffix("segment-1.m4s") ? .error(Self.notFound) : .none
+      let second = ["segment-1.m4s", "segment-1.ts", "0/segment-00002.m4s", "1/segment-00002.m4s"]
+      return second.contains { request.url.path.hasSuffix($0) } ? .error(Self.notFound) : .none
     }
-    let stage = try SimulatedStage("hls-fmp4/master.m3u8", fetcher: fetcher)
-    stage.begin(rate: .infinity)
+    let stage = try SimulatedStage(path, fetcher: fetcher)
+    stage.begin(rate: rate)
     let end = try await stage.end()
-    let expected = try await frames(of: "hls-fmp4/master.m3u8")
+    let expected = try await frames(of: path)
     if case .failed(let error) = end { Issue.record("\(error)") }
     #expect(stage.eventNames.contains("segmentMissed"))
     let shown = stage.recording.all
     #expect(shown == Array(expected.prefix(30) + expected.dropFirst(60)))
+    let times = stage.player.statistics.times
+    #expect(times[.frozen] == .zero)
+    #expect(rate == .infinity || abs(times[.playing] / .seconds(1) - 2) < 0.1, "\(times[.playing])")
     try await stage.close()
   }
 

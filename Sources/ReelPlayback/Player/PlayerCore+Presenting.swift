@@ -214,7 +214,7 @@ extension PlayerCore {
   func showDue(
     _ session: ItemSession, time: MediaTime, following: MediaTime?, generation: Int, now: Duration
   ) -> TaskLoop.Next {
-    skipGap(before: time, of: session, generation: generation, now: now)
+    let gapStart = skipGap(before: time, of: session, generation: generation, now: now)
     let (timebase, lastShownAt, isFirst) = state.withLock {
       ($0.timebase, $0.lastShownAt, $0.lastTime == nil)
     }
@@ -240,7 +240,8 @@ extension PlayerCore {
         session.item.updateAccess(rung: session.item.rung.value) { $0.droppedFrameCount += 1 }
       }
       return .again
-    case .wait(let deadline):
+    case .wait(let due):
+      let deadline = min(due, gapStart ?? due)
       extendLastFrame(to: timebase.time(at: now), session, generation: generation)
       guard let sound = session.audio.nextTime, let due = timebase.clockTime(of: sound), due < deadline else {
         return .at(deadline)
@@ -257,19 +258,33 @@ extension PlayerCore {
     return .at(max(due, now))
   }
 
-  /// Skips a gap in the timeline.
-  func skipGap(before time: MediaTime, of session: ItemSession, generation: Int, now: Duration) {
-    let skipped = state.withLock { state -> (MediaTime, MediaTime)? in
+  /// Skips a gap in the timeline before the frame at `time`, once playback has come to it. Returns when it will, if that
+  /// is later.
+  @discardableResult
+  func skipGap(before time: MediaTime, of session: ItemSession, generation: Int, now: Duration) -> Duration? {
+    enum Gap {
+      case ahead(Duration?)
+      case skipped(from: MediaTime, to: MediaTime)
+    }
+    let gap = state.withLock { state -> Gap? in
       guard state.isCurrent(session, generation), let end = state.lastEnd,
         time - end > MediaTime(value: 3, timescale: 10),
         session.ring.headFollowsGap(generation: generation, than: state.lastSpan)
       else { return nil }
-      guard state.timebase.time(at: now) >= end || state.wantedRate == .infinity else { return nil }
+      guard state.timebase.time(at: now) >= end || state.wantedRate == .infinity else {
+        return .ahead(state.timebase.clockTime(of: end))
+      }
       state.timebase.setTime(time, at: now)
       state.skipsFrom = end
-      return (end - state.shift, time - state.shift)
+      return .skipped(from: end - state.shift, to: time - state.shift)
     }
-    if let skipped { emit(.gapSkipped(from: skipped.0, to: skipped.1), of: session.item) }
+    switch gap {
+    case nil: return nil
+    case .ahead(let start): return start
+    case .skipped(let start, let end):
+      emit(.gapSkipped(from: start, to: end), of: session.item)
+      return nil
+    }
   }
 
   func show(_ session: ItemSession, generation: Int, due: Duration?) {

@@ -170,10 +170,10 @@ struct LoadingMachine: Sendable {
       return [.log(error, Self.audioLoss)] + giveUpAudio(bufferGeneration: bufferGeneration)
     case .decodingFailed(let error):
       failure = error
-      return [.wakePlayer]
+      return [.log(error, .failed), .wakePlayer]
     case .spanWasFruitless(let error):
       fruitlessFailure = fruitlessFailure ?? error
-      return []
+      return [.log(error, .lost(MediaLoss(kind: .video, reason: .damaged, range: nil)))]
     case .failureIsDue:
       isFailureDue = failure != nil
       return []
