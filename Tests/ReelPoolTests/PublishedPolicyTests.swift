@@ -27,10 +27,11 @@ struct PublishedPolicyTests {
   func media3() {
     let situation = PoolSituation(slotCount: 9, itemCount: 100, currentIndex: 50)
     let demo = Media3Preload().plan(in: situation).neighbours
-    #expect(demo.map(\.distance) == [1, -1, 2, -2])
-    #expect(demo.map(\.target.stage) == [.buffered, .buffered, .buffered, .buffered])
-    #expect(
-      demo.map(\.target.bufferDuration) == [1000, 1000, 500, 500].map { Duration.milliseconds($0) })
+    #expect(demo.map(\.distance) == [1, -1, 2, -2, 3, -3])
+    #expect(demo.allSatisfy { $0.target.stage == .buffered && $0.target.bufferDuration == .seconds(1) })
+    let compose = Media3Preload(.compose).plan(in: situation).neighbours
+    #expect(compose.map(\.distance) == [1, -1, 2, -2])
+    #expect(compose.map(\.target.bufferDuration) == [3, 3, 1, 1].map { Duration.seconds($0) })
     let guide = Media3Preload(.guide).plan(in: situation).neighbours
     #expect(guide.map(\.distance) == [1, -1, 2, -2, 3, -3, 4, -4])
     #expect(

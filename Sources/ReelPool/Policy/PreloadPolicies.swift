@@ -12,7 +12,8 @@ package enum PreloadPolicies {
     ("none", "only the current item"),
     (
       "media3",
-      "two items on each side, 1 s and 0.5 s, as in the demo of AndroidX Media3; media3:guide follows its guide"
+      "three items on each side, 1 s of each, as in the short-form demo of AndroidX Media3; media3:compose and media3:guide "
+        + "follow its Compose demo and its guide"
     ),
     ("pdas", "what is likely to be watched, by each item's retention: PDAS (ACM Multimedia 2022)"),
     ("dashlet", "by expected rebuffering and each item's retention: Dashlet (NSDI 2023)"),
@@ -32,6 +33,7 @@ package enum PreloadPolicies {
     case ("none", nil): return NoPreload()
     case ("adaptive", nil): return AdaptivePreload()
     case ("media3", nil): return Media3Preload()
+    case ("media3", "compose"?): return Media3Preload(.compose)
     case ("media3", "guide"?): return Media3Preload(.guide)
     case ("pdas", nil): return PDASPreload()
     case ("dashlet", nil): return DashletPreload()
