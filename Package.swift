@@ -12,8 +12,29 @@ let settings: [SwiftSetting] = [
 // The tests themselves are not optimized: each runs only once, so that would take longer than it saves.
 let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
-// A sanitizer brings its own malloc. jemalloc beside it would serve C++'s `new`, and the sanitizer its `delete`.
+// Programs that measure memory link ReelArenas and with it jemalloc; the library does not. A sanitizer brings its own malloc:
+// jemalloc beside it would serve C++'s `new`, and the sanitizer its `delete`.
 let hasArenas = Context.environment["REEL_SANITIZER"] == nil
+
+let arenaTargets: [Target] = [
+  .systemLibrary(
+    name: "CJemalloc",
+    path: "CModules/CJemalloc",
+    pkgConfig: "jemalloc",
+    providers: [.apt(["libjemalloc-dev"]), .brew(["jemalloc"])]
+  ),
+  .target(
+    name: "CArenas",
+    dependencies: ["CJemalloc", "CMemory"],
+    path: "CModules/CArenas"
+  ),
+  .target(name: "ReelArenas", dependencies: ["CArenas"], swiftSettings: settings),
+  .testTarget(
+    name: "ReelArenasTests",
+    dependencies: ["ReelArenas", "ReelPlayback", "ReelFFmpeg", "ReelCore", "ReelTestSupport"],
+    swiftSettings: testSettings
+  ),
+]
 
 let package = Package(
   name: "Reel",
@@ -30,7 +51,7 @@ let package = Package(
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
     .library(name: "ReelTesting", targets: ["ReelTesting"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
-  ],
+  ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
@@ -53,18 +74,7 @@ let package = Package(
         .brew(["ffmpeg"]),
       ]
     ),
-    .systemLibrary(
-      name: "CJemalloc",
-      path: "CModules/CJemalloc",
-      pkgConfig: "jemalloc",
-      providers: [.apt(["libjemalloc-dev"]), .brew(["jemalloc"])]
-    ),
-    .target(
-      name: "CMemory",
-      dependencies: hasArenas ? ["CJemalloc"] : [],
-      path: "CModules/CMemory",
-      cSettings: hasArenas ? [] : [.define("REEL_WITHOUT_ARENAS")]
-    ),
+    .target(name: "CMemory", path: "CModules/CMemory"),
     .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
     .target(name: "ReelCore", swiftSettings: settings),
     .target(name: "ReelManifest", dependencies: ["ReelCore"], swiftSettings: settings),
@@ -157,7 +167,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
-      ],
+      ] + (hasArenas ? ["ReelArenas"] : []),
       swiftSettings: settings
     ),
     .target(
@@ -241,5 +251,5 @@ let package = Package(
       ],
       swiftSettings: testSettings
     ),
-  ]
+  ] + (hasArenas ? arenaTargets : [])
 )

@@ -58,6 +58,7 @@ struct Reel: AsyncParsableCommand {
 @main
 enum Main {
   static func main() async {
+    ProcessSettings.registerArenas()
     let arguments = Array(CommandLine.arguments.dropFirst())
     if Set(arguments) == ["--version", "--verbose"] { return print(Version.details) }
     let commands = Reel.configuration.subcommands.compactMap { $0.configuration.commandName }

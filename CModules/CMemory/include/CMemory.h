@@ -1,11 +1,49 @@
-// Memory by account: a jemalloc arena for allocations with malloc, and a count of the bytes of frames. Plain C, because
-// frames are counted in FFmpeg's callbacks on any thread, and outlive their decoder.
+// Memory by account: a count of the bytes of frames and packets, and an arena for allocations with malloc where there are
+// arenas (reel_arenas_register). Plain C, because frames are counted in FFmpeg's callbacks on any thread, and outlive their
+// decoder.
 #ifndef REEL_CMEMORY_H
 #define REEL_CMEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+typedef struct reel_heap_figures {
+    /// Bytes in use, as rounded by the allocator.
+    size_t live;
+    /// Bytes taken from the system: including gaps, memory kept for later, and the allocator's own.
+    size_t resident;
+} reel_heap_figures;
+
+/// Where a thread allocates.
+typedef struct reel_thread_heap {
+    unsigned arena;
+    bool had_cache;
+} reel_thread_heap;
+
+/// What an allocator with arenas does for accounts. Each function may be called on any thread.
+typedef struct reel_arenas {
+    /// Takes an arena for an account; false if there is none.
+    bool (*take)(unsigned *arena);
+    /// Takes back what `take` gave.
+    void (*give_back)(unsigned arena);
+    /// Lets the calling thread allocate in an arena; returns its state before, for `leave`.
+    reel_thread_heap (*enter)(unsigned arena);
+    void (*leave)(reel_thread_heap before);
+    /// Gives the calling thread a cache of free memory, or takes it away; returns whether it had one.
+    bool (*set_cache)(bool enabled);
+    /// Updates the figures.
+    void (*refresh)(void);
+    reel_heap_figures (*figures)(unsigned arena);
+    /// Of what is allocated in no account's arena.
+    bool (*shared_figures)(reel_heap_figures *figures);
+    /// Returns the memory that an arena keeps for later to the system.
+    void (*purge)(unsigned arena);
+    void (*purge_all)(void);
+} reel_arenas;
+
+/// Gives each account that is created from now on an arena. To be called once.
+void reel_arenas_register(const reel_arenas *arenas);
 
 /// Reference-counted: by its holders, and by each mapping counted on it. With the last reference its arena may be given
 /// to another account.
@@ -22,9 +60,8 @@ reel_account *reel_account_current(void);
 /// The state of the calling thread before; for reel_account_leave.
 typedef struct reel_account_scope {
     reel_account *account;
-    unsigned arena;
-    bool has_arena;
-    bool had_cache;
+    const reel_arenas *arenas;
+    reel_thread_heap heap;
 } reel_account_scope;
 
 /// Counts the calling thread's allocations on `account` from now on. The caller holds the account until it leaves.
@@ -41,31 +78,24 @@ void reel_account_adopt_thread(reel_account *account);
 /// Updates the figures of all accounts.
 void reel_account_refresh(void);
 
-typedef struct reel_heap_figures {
-    /// Bytes in use, as rounded by the allocator.
-    size_t live;
-    /// Bytes taken from the system: including gaps, memory kept for later, and the allocator's own.
-    size_t resident;
-} reel_heap_figures;
-
-/// As of the last refresh; false if the process's malloc can't tell accounts apart.
+/// As of the last refresh; false if the account has no arena.
 bool reel_account_heap(const reel_account *account, reel_heap_figures *figures);
 
-/// Memory allocated outside of all accounts, as of the last refresh; false if the process's malloc can't tell.
+/// Memory allocated outside of all accounts, as of the last refresh; false if there are no arenas.
 bool reel_shared_heap(reel_heap_figures *figures);
 
 /// Bytes currently mapped for the account.
 size_t reel_account_mapped(const reel_account *account);
 
-/// Returns the memory that the account's arena keeps for later to the system; without arenas, that of all of malloc.
+/// Returns the memory that the account's arena keeps for later to the system.
 void reel_account_purge(reel_account *account);
 
 /// Like reel_account_purge, for all memory that the process's malloc keeps, inside and outside of accounts.
 void reel_memory_purge(void);
 
 /// Zeroed memory for a frame, aligned to 64 bytes; NULL if there is none. With an account, it is counted there and comes
-/// from the system, to which it returns at once. Otherwise it comes from malloc, which keeps it for a
-/// while (reel_frame_memory_trim): frames of the next source then reuse pages. New ones cost more than zeroing old ones.
+/// from the system, to which it returns at once. Otherwise, where there are arenas, it comes from malloc, which keeps it for
+/// a while (reel_frame_memory_trim): frames of the next source then reuse pages. New ones cost more than zeroing old ones.
 void *reel_frame_memory_get(reel_account *account, size_t size);
 void reel_frame_memory_free(reel_account *account, void *memory, size_t size);
 
@@ -83,11 +113,5 @@ void reel_chunk_release(reel_chunk *chunk);
 
 /// The used bytes of the account's chunks, in whole pages, including released pieces in chunks that are still in use.
 size_t reel_account_stored(const reel_account *account);
-
-/// The number of arenas made for accounts since the process began.
-unsigned reel_arena_count(void);
-
-/// True if the process's malloc tells accounts apart.
-bool reel_arenas_available(void);
 
 #endif

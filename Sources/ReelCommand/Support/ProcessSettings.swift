@@ -1,6 +1,10 @@
 import Foundation
 import ReelFFmpeg
 
+// Not with a sanitizer (Package.swift).
+#if canImport(ReelArenas)
+  import ReelArenas
+#endif
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Darwin)
@@ -9,6 +13,13 @@ import ReelFFmpeg
 
 /// Settings of the process for work with many sources.
 enum ProcessSettings {
+  /// Lets players know what they allocate. To be called before anything else.
+  static func registerArenas() {
+    #if canImport(ReelArenas)
+      ReelArenas.register()
+    #endif
+  }
+
   static func apply() {
     raiseFileLimit()
     // Takes a third less memory for a hundred sources, in the same time.

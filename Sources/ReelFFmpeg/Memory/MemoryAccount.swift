@@ -3,14 +3,14 @@ public import ReelCore
 
 /// What one player holds of memory.
 ///
-/// All that is allocated inside of `perform` belongs to the account until it is freed, wherever that is: demuxers, codec
-/// contexts, Swift's objects. Where the process's malloc is jemalloc, each account has an arena of its
-/// own, and what is allocated is read from the allocator's own figures. The frames of decoders that are opened inside
-/// of `perform` are mappings of their own, which are counted one by one. The bytes of packets that are boxed inside
-/// (`SharedPacket`) lie one behind the other in mappings of the account, as an allocator would round each of them up.
+/// The frames of decoders that are opened inside of `perform` are mappings of their own, which are counted one by one. The
+/// bytes of packets that are boxed inside (`SharedPacket`) lie one behind the other in mappings of the account, as an
+/// allocator would round each of them up.
 ///
-/// An arena is not destroyed with its account, as something may live in it still. A later account takes the free arena
-/// that has the least left in it.
+/// In a program with `ReelArenas`, all else that is allocated inside of `perform` belongs to the account too until it is
+/// freed, wherever that is: demuxers, codec contexts, Swift's objects. Each account then has an arena of its own, and what is
+/// allocated is read from the allocator's own figures. An arena is not destroyed with its account, as something may live in
+/// it still. A later account takes the free arena that has the least left in it.
 ///
 /// Why arenas: a counting malloc over glibc's would need a header before each block and would replace malloc in every
 /// program that uses the library, and it would only count. glibc's heap mixes the players' blocks, so one small block
@@ -34,8 +34,7 @@ public final class MemoryAccount: @unchecked Sendable {
 
   deinit { reel_account_release(account) }
 
-  /// The bytes of the account's allocations, as rounded up by the allocator; nil if the process's malloc is not
-  /// jemalloc, as with a sanitizer.
+  /// The bytes of the account's allocations, as rounded up by the allocator; nil without an arena.
   package var heapByteCount: Int? {
     reel_account_refresh()
     return heap?.used
@@ -79,29 +78,20 @@ public final class MemoryAccount: @unchecked Sendable {
     return try body()
   }
 
-  /// Returns freed memory of the account to the system. An arena returns free pages only while it is in use, so
-  /// the free pages of a resting player stay until this call. If accounts have no arenas of their own, it
-  /// returns what the process's malloc keeps, as far as possible (`malloc_trim`).
+  /// Returns freed memory of the account's arena to the system. An arena returns free pages only while it is in use, so
+  /// the free pages of a resting player stay until this call.
   package func purge() { reel_account_purge(account) }
 
   /// Gives back to the system what is free of the whole process's malloc: of all accounts, and of what belongs to none.
   package static func purgeProcess() { reel_memory_purge() }
 
-  /// True if the process's malloc is jemalloc, so that accounts know what they allocate.
-  package static var tellsAllocationsApart: Bool { reel_arenas_available() }
-
-  /// The process's allocations outside of all accounts; nil if the allocator can't tell.
+  /// The process's allocations outside of all accounts; nil without arenas.
   package static var shared: Figures.Heap? {
     reel_account_refresh()
     var figures = reel_heap_figures()
     guard reel_shared_heap(&figures) else { return nil }
     return Figures.Heap(used: figures.live, resident: figures.resident)
   }
-
-  // MARK: - Internal
-
-  /// Arenas that were made since the process began: as many as there were accounts at one time.
-  static var arenaCount: Int { Int(reel_arena_count()) }
 
   // MARK: - Private
 
@@ -130,7 +120,7 @@ extension MemoryAccount {
       public var resident: Int
     }
 
-    /// Nil where the allocator can't tell accounts apart.
+    /// Nil without `ReelArenas`.
     public var heap: Heap?
     /// Of frames that are alive.
     public var frameByteCount: Int
@@ -143,7 +133,7 @@ extension MemoryAccount {
       self.packetByteCount = packetByteCount
     }
 
-    /// What the account takes from the system; nil where the allocator can't tell.
+    /// What the account takes from the system; nil without `ReelArenas`.
     public var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
   }
 }

@@ -29,7 +29,7 @@ public struct MemoryLedger: Sendable, Hashable {
   /// The memory of one player.
   public struct Account: Sendable, Hashable {
     private var bytes: [Kind: Int] = [:]
-    /// False if the allocator can't tell players apart. Then `manifest`, `internals` and `allocator` are unknown and 0.
+    /// False without `ReelArenas`. Then `manifest`, `internals` and `allocator` are unknown and 0.
     public var knowsInternals = false
 
     /// An account with 0 bytes of each kind.
@@ -100,8 +100,7 @@ public struct MemoryLedger: Sendable, Hashable {
   /// One entry per player: the slots in order, then the pinned players.
   public var entries: [Entry]
   /// What the allocator takes from the system for everything that no player owns alone: connections, tasks, and all
-  /// other allocations of the program. Bytes in flight are not included. `nil` if the allocator can't tell players
-  /// apart.
+  /// other allocations of the program. Bytes in flight are not included. `nil` without `ReelArenas`.
   public var sharedByteCount: Int?
 
   /// A ledger with these entries.
