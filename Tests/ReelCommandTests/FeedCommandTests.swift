@@ -349,14 +349,14 @@ struct FeedCommandTests {
     let folder = try TemporaryFolder()
     let feed = try list(folder, Self.items + [folder.path + "/missing.mp4"])
     var outputs: [[UInt8]] = []
-    let names = ["page.html", "trace.json", "swipes.csv", "junit.xml", "sheet.png"]
+    let names = ["page.html", "trace.json", "swipes.csv", "junit.xml"]
     for number in 0..<2 {
       let place = "\(folder.path)/\(number)-"
       let result = try await Command.run(
         "feed", feed, "--virtual", "--link", "1Mbit/100ms", "--swipes", "8", "--dwell", "exp:2s", "--json",
         "--assert", "ttff.p95<60s", "--assert", "failed<=0", "--header", "X-Key: s3cr3t",
         "--report", place + names[0], "--trace", place + names[1], "--csv", place + names[2],
-        "--junit", place + names[3], "--contact-sheet", place + names[4])
+        "--junit", place + names[3])
       #expect(result.status == 1, "\(result.errorText)")
       outputs.append(result.output)
     }
@@ -417,15 +417,15 @@ struct FeedCommandTests {
     #expect(page.contains("Pareto front"))
   }
 
-  @Test("In real time, with a contact sheet")
+  @Test("In real time, with a page")
   func realTime() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
       "feed", try list(folder), "--link", "10Mbit/20ms", "--swipes", "3", "--dwell", "fixed:0.5s", "--json",
-      "--contact-sheet", folder.path + "/sheet.png")
+      "--report", folder.path + "/page.html")
     #expect(result.status == 0, "\(result.errorText)")
-    #expect(try folder.bytes("sheet.png").starts(with: [0x89, 0x50, 0x4e, 0x47]))
-    #expect(folder.names().sorted() == ["feed.txt", "sheet.png"])
+    #expect(String(decoding: try folder.bytes("page.html"), as: UTF8.self).contains("data:image/png"))
+    #expect(folder.names().sorted() == ["feed.txt", "page.html"])
     let report = try object(result.outputText)
     #expect((report["swipes"] as? [Any])?.count == 4)
   }

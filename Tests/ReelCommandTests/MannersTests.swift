@@ -211,16 +211,7 @@ struct MannersTests {
     #expect(text.contains("unexplained   none") || text.contains("unexplained  none"), "\(text)")
   }
 
-  // MARK: Pages and sheets
-
-  @Test("Titles in any script can be told apart on a contact sheet")
-  func titles() {
-    #expect(BitmapFont.writable("Плавание 7") == "Plavanie 7")
-    #expect(BitmapFont.writable("Crème brûlée") == "Creme brulee")
-    #expect(BitmapFont.writable("北京") != BitmapFont.writable("東京"))
-    #expect(BitmapFont.writable("1 🎬🎬 cut") == "1 \u{25a1} cut")
-    #expect(BitmapFont.writable("plain ~") == "plain ~")
-  }
+  // MARK: Pages
 
   @Test("A walk's page says that the start is no swipe, and tables can be scrolled with keys")
   func page() async throws {

@@ -253,26 +253,8 @@ struct ReportTests {
     }
   }
 
-  @Test("The font has all of ASCII; other characters are a box")
-  func font() {
-    var drawn: Set<[UInt8]> = []
-    for value in 33...126 {
-      let glyph = BitmapFont.glyph(of: Character(Unicode.Scalar(UInt8(value))))
-      #expect(glyph.count == 9)
-      #expect(glyph.allSatisfy { $0 < 32 })
-      #expect(glyph != BitmapFont.replacement)
-      drawn.insert(glyph)
-    }
-    #expect(drawn.count == 94)
-    #expect(BitmapFont.glyph(of: " ").allSatisfy { $0 == 0 })
-    #expect(BitmapFont.glyph(of: "夜") == BitmapFont.replacement)
-    #expect(BitmapFont.wrap("one two three", columns: 7, lines: 2) == ["one two", "three"])
-    #expect(BitmapFont.wrap("abcdefghij", columns: 5, lines: 1) == ["ab..."])
-    #expect(BitmapFont.wrap("", columns: 5, lines: 2) == [])
-  }
-
   @Test(
-    "Frames of a contact sheet: HDR is mapped to SDR", arguments: ["colour-hdr10-pq", "colour-709-limited"])
+    "First frames of a page: HDR is mapped to SDR", arguments: ["colour-hdr10-pq", "colour-709-limited"])
   func firstFrames(name: String) async throws {
     let feed = Feed(name: "feed", sources: [try MediaSource(argument: Fixtures.path("media/\(name).mp4"))])
     let (frames, item) = (FirstFrames(feed), try #require(feed.items.first))
@@ -294,23 +276,6 @@ struct ReportTests {
     let shown = try #require(frames.all[0])
     #expect(shown.pixels == mapped.withLock { $0?.pixels })
     #expect((shown.pixels == plain.withLock { $0?.pixels }) == !name.contains("hdr"))
-  }
-
-  @Test("A contact sheet has tiles for items without a frame, with the feed's numbers")
-  func contactSheet() {
-    let image = RGBImage(size: PixelSize(width: 4, height: 8), pixels: Array(repeating: 9, count: 96))
-    let tiles = ContactSheet.tiles(.sample(), names: ["zero"], images: [0: image, 2: image])
-    #expect(tiles.map(\.index) == [0, 1, 2, 3, 4, 5, 6])
-    #expect(tiles[0].caption == "start, 9 s")
-    #expect(tiles[2].caption == "0.02 ms, hit")
-    #expect(tiles[5].caption == "left before its first frame")
-    #expect(tiles[6].caption.hasPrefix("failed: 404"))
-    let sheet = ContactSheet.draw(tiles)
-    #expect(sheet.pixels.count == sheet.size.width * sheet.size.height * 3)
-    #expect(sheet.pixels.contains(240))
-    #expect(ContactSheet.draw(tiles) == sheet)
-    #expect(image.halved.size == PixelSize(width: 2, height: 4))
-    #expect(image.halved.pixels.allSatisfy { $0 == 9 })
   }
 
   @Test("A rung above the link is warned of, with the option that helps")

@@ -34,7 +34,7 @@ struct FeedCommand: AsyncParsableCommand {
       --virtual models the clock too: media is demuxed and decoded, but a frame costs --decode-cost on one of --cores. The \
       same arguments then give the same report, byte for byte. Memory is computed from the sizes of packets and frames. \
       --decode first decodes only the first two frames of each visit and charges the cost of the others: times, bytes and \
-      memory are the same, but damaged frames go unnoticed, and a contact sheet may show earlier frames.
+      memory are the same, but damaged frames go unnoticed, and --report may show earlier frames.
 
       --device gives the pool the limits of a device (open decoders, cores, memory, transfers) and, with --virtual, its \
       costs of opening a decoder and of decoding a frame. reel calibrate writes the FILE of a machine. The built-in devices \
@@ -174,12 +174,6 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Write the results of --assert as JUnit XML.", valueName: "file"))
   var junit: String?
 
-  @Option(
-    help: ArgumentHelp(
-      "Write a PNG with the first frame, the title and the delay of each watched item.",
-      valueName: "file"))
-  var contactSheet: String?
-
   @Flag(help: "Print a line for each swipe.")
   var details = false
 
@@ -204,9 +198,8 @@ struct FeedCommand: AsyncParsableCommand {
     }
     do throws(ReelError) {
       let link = try linkArgument()
-      if link?.isFolder == true, trace != nil || contactSheet != nil {
-        throw ReelError(
-          .usage, "--trace and --contact-sheet can't be combined with a folder of recordings")
+      if link?.isFolder == true, trace != nil {
+        throw ReelError(.usage, "--trace can't be combined with a folder of recordings")
       }
       _ = try pools()
       _ = try cost()
@@ -215,14 +208,12 @@ struct FeedCommand: AsyncParsableCommand {
     } catch {
       throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
     }
-    if compare != nil, trace != nil || contactSheet != nil {
-      throw ValidationError("--trace and --contact-sheet can't be combined with --compare")
+    if compare != nil, trace != nil {
+      throw ValidationError("--trace can't be combined with --compare")
     }
     if junit != nil, assertions.isEmpty { throw ValidationError("--junit requires --assert") }
-    let files = [
-      ("--trace", trace), ("--junit", junit), ("--contact-sheet", contactSheet),
-    ]
-    for (option, path) in files { try WalkResultOptions.checkFile(path, of: option) }
+    try WalkResultOptions.checkFile(trace, of: "--trace")
+    try WalkResultOptions.checkFile(junit, of: "--junit")
   }
 
   func run() async throws {

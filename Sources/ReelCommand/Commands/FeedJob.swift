@@ -214,7 +214,7 @@ struct FeedJob: Sendable {
       self.configuration = configuration
       let page = outputs.page != nil && isSingle ? TimelineRecorder(feed) : nil
       let chromeTrace = outputs.chromeTrace.map { _ in TimelineRecorder(feed, limits: .trace) }
-      frames = outputs.sheet != nil || page != nil ? FirstFrames(feed) : nil
+      frames = page != nil ? FirstFrames(feed) : nil
       var consumers: [WalkTrace.Consumer] = []
       if let file = outputs.trace { consumers.append(WalkTrace.lines { file.write($0) }) }
       for recorder in [page, chromeTrace].compactMap({ $0 }) { consumers.append { recorder.note($0) } }
@@ -224,7 +224,7 @@ struct FeedJob: Sendable {
       report = WalkReport(label: label, settings: settings)
     }
 
-    /// Keeps the first frame of each item, if a file needs it.
+    /// Keeps the first frame of each item for the page.
     var show: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)? {
       guard let frames else { return nil }
       return { item, frame in frames.add(frame, of: item) }
@@ -281,14 +281,6 @@ struct FeedJob: Sendable {
       guard let timeline = walk.chromeTrace?.timeline else { return }
       try outputs.chromeTrace?.write(ChromeTrace.json(walk.report, timeline, names: names))
     }
-    attempt { () throws(ReelError) in
-      guard let sheet = outputs.sheet else { return }
-      guard let images = walk.frames?.all, !images.isEmpty else {
-        throw ReelError(.badMedia, "no item has shown a frame", at: command.contactSheet)
-      }
-      let tiles = ContactSheet.tiles(walk.report, names: names, images: images)
-      try sheet.write(try PNGEncoder.encode(ContactSheet.draw(tiles)))
-    }
     return failures
   }
 
@@ -300,7 +292,7 @@ struct FeedJob: Sendable {
     let images = walk.frames?.all ?? [:]
     var items: [WalkPage.Item] = []
     for (index, name) in names.enumerated() {
-      let picture = try images[index].map { image throws(ReelError) in try PNGEncoder.encode(image.halved) }
+      let picture = try images[index].map { image throws(ReelError) in try PNGEncoder.encode(image) }
       items.append(WalkPage.Item(title: name, picture: picture))
     }
     let rate = walk.link.map { link -> @Sendable (Duration) -> Double in

@@ -10,7 +10,6 @@ struct FeedOutputs: Sendable {
   let trace: TraceFile?
   /// The trace in Chrome's format.
   let chromeTrace: ResultFile?
-  let sheet: ResultFile?
   let page: ResultFile?
   let csv: ResultFile?
   let junit: ResultFile?
@@ -28,7 +27,6 @@ struct FeedOutputs: Sendable {
         TraceFile(try ResultFile.open(path))
       }
     chromeTrace = isChrome ? try file(command.trace) : nil
-    sheet = try file(command.contactSheet)
     page = try file(command.results.report)
     csv = try file(command.results.csv)
     junit = try file(command.junit)

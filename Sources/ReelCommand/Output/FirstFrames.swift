@@ -3,10 +3,10 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 
-/// The first frames of the items that a walk has shown, for a contact sheet or a page.
+/// The first frames of the items that a walk has shown, for its page.
 final class FirstFrames: Sendable {
   /// The size into which a frame is fitted.
-  static let box = PixelSize(width: 240, height: 320)
+  static let box = PixelSize(width: 120, height: 160)
   /// Frames of more items are left out.
   static let limit = 120
 
@@ -42,27 +42,5 @@ final class FirstFrames: Sendable {
     } catch { return }
     let converted = image
     images.withLock { $0[index] = converted }
-  }
-}
-
-extension RGBImage {
-  /// The image at half its size: each pixel is the mean of four.
-  var halved: RGBImage {
-    let (width, height) = (size.width / 2, size.height / 2)
-    guard width > 0, height > 0 else { return self }
-    var smaller = [UInt8](repeating: 0, count: width * height * 3)
-    let row = size.width * 3
-    for y in 0..<height {
-      for x in 0..<width {
-        for channel in 0..<3 {
-          let place = y * 2 * row + x * 6 + channel
-          let sum =
-            Int(pixels[place]) + Int(pixels[place + 3]) + Int(pixels[place + row])
-            + Int(pixels[place + row + 3])
-          smaller[(y * width + x) * 3 + channel] = UInt8((sum + 2) / 4)
-        }
-      }
-    }
-    return RGBImage(size: PixelSize(width: width, height: height), pixels: smaller)
   }
 }

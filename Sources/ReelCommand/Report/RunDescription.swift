@@ -14,8 +14,7 @@ struct RunDescription: Sendable {
 
   /// Options that name a file to write, and others that do not change the results.
   static let outputOptions: Set<String> = [
-    "--report", "--trace", "--csv", "--junit", "--contact-sheet", "--y4m", "--wav", "-o", "--output",
-    "--results", "--jobs",
+    "--report", "--trace", "--csv", "--junit", "--y4m", "--wav", "-o", "--output", "--results", "--jobs",
   ]
 
   /// - Parameter arguments: Without the name of the program.
