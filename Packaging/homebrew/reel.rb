@@ -16,10 +16,9 @@ class Reel < Formula
   def install
     system "swift", "build", "--disable-sandbox", "-c", "release", "--product", "reel"
     bin.install ".build/release/reel"
-    man1.install Dir["Packaging/man/*.1"]
-    bash_completion.install "Packaging/completions/reel.bash" => "reel"
-    zsh_completion.install "Packaging/completions/_reel"
-    fish_completion.install "Packaging/completions/reel.fish"
+    system bin/"reel", "--generate-manual-pages", "man"
+    man1.install Dir["man/*.1"]
+    generate_completions_from_executable(bin/"reel", "--generate-completion-script")
   end
 
   test do

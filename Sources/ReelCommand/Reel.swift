@@ -61,6 +61,13 @@ enum Main {
     ProcessSettings.registerArenas()
     let arguments = Array(CommandLine.arguments.dropFirst())
     if Set(arguments) == ["--version", "--verbose"] { return print(Version.details) }
+    if arguments.count == 2, arguments[0] == "--generate-manual-pages" {
+      do { return try ManualPage.writeAll(to: arguments[1]) } catch {
+        let error = error.asReelError
+        Console.report(error)
+        Reel.exit(withError: ExitCode(ExitStatus.code(of: error)))
+      }
+    }
     let commands = Reel.configuration.subcommands.compactMap { $0.configuration.commandName }
     if let fault = Typos.unknownCommand(in: arguments, commands: commands) {
       Terminal.use(ColorMode(asking: arguments))

@@ -1,3 +1,5 @@
+@testable import ReelCommand
+
 /// The generated part of `Docs/CommandLine.md`.
 struct ReferencePage {
   let tree: CommandTree
@@ -49,4 +51,22 @@ struct ReferencePage {
   }
 
   private static func cell(_ text: String) -> String { text.replacing("|", with: "\\|") }
+}
+
+extension CommandTree.Argument {
+  /// The names and the value, as in `-o, --output <dir>`.
+  fileprivate var term: String {
+    if kind == "positional" { return valueText + (isRepeating ? "..." : "") }
+    return (names ?? []).map(\.text).joined(separator: ", ") + (kind == "option" ? " " + valueText : "")
+  }
+
+  fileprivate var valueText: String { "<\(valueName ?? "value")>" }
+}
+
+extension CommandTree.Node {
+  /// The line of usage, as in `reel frames [<options>] [<sources> ...]`.
+  fileprivate var usage: String {
+    (["reel", commandName, "[<options>]"]
+      + positionals.map { $0.isRepeating ? "[\($0.valueText) ...]" : $0.valueText }).joined(separator: " ")
+  }
 }

@@ -1,7 +1,7 @@
+import ArgumentParser
 import Foundation
-import Testing
 
-/// What the tool says of its commands and options: `reel --experimental-dump-help`, of swift-argument-parser.
+/// The commands and options with their help texts, as `reel --experimental-dump-help` prints them.
 struct CommandTree: Decodable {
   struct Node: Decodable {
     var commandName: String
@@ -25,16 +25,7 @@ struct CommandTree: Decodable {
     var names: [Name]?
     var valueName: String?
     var defaultValue: String?
-    var allValues: [String]?
     var abstract: String?
-
-    /// The names and the value, as in `-o, --output <dir>`.
-    var term: String {
-      if kind == "positional" { return valueText + (isRepeating ? "..." : "") }
-      return (names ?? []).map(\.text).joined(separator: ", ") + (kind == "option" ? " " + valueText : "")
-    }
-
-    var valueText: String { "<\(valueName ?? "value")>" }
 
     /// The description with what only the parser knows: the default.
     var meaning: String {
@@ -46,11 +37,8 @@ struct CommandTree: Decodable {
 
   var command: Node
 
-  /// Runs the tool.
-  static func read() async throws -> CommandTree {
-    let result = try await Command.run("--experimental-dump-help")
-    try #require(result.status == 0, "\(result.errorText)")
-    return try JSONDecoder().decode(CommandTree.self, from: Data(result.output))
+  static func read() throws -> CommandTree {
+    try JSONDecoder().decode(CommandTree.self, from: Data(Reel._dumpHelp().utf8))
   }
 
   /// The commands, without `help`, in the order of the help text.
@@ -59,12 +47,6 @@ struct CommandTree: Decodable {
   /// The options that all commands share which read sources: those of `probe`.
   var sharedOptions: [Argument] {
     commands.first { $0.commandName == "probe" }?.options ?? []
-  }
-
-  /// The long names of the options of all commands.
-  var allOptions: [String] {
-    ([command] + commands).flatMap { $0.arguments ?? [] }.flatMap { $0.names ?? [] }.map(\.text)
-      .filter { $0.hasPrefix("--") }
   }
 }
 
@@ -108,16 +90,7 @@ extension CommandTree.Node {
     return lines
   }
 
-  /// The commands of the examples.
-  var exampleCommands: [String] { exampleLines.filter { !$0.hasPrefix("#") } }
-
   private var allBlocks: [HelpBlock] { HelpBlock.blocks(of: discussion ?? "") }
-
-  /// The line of usage, as in `reel frames [<options>] [<sources> ...]`.
-  var usage: String {
-    (["reel", commandName, "[<options>]"]
-      + positionals.map { $0.isRepeating ? "[\($0.valueText) ...]" : $0.valueText }).joined(separator: " ")
-  }
 }
 
 /// A part of a help text.

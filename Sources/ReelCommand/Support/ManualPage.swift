@@ -1,12 +1,28 @@
 import Foundation
 
-/// Manual pages in the language mdoc, made of what the commands say of themselves.
+/// Manual pages in mdoc, made from the help texts.
 struct ManualPage {
-  let tree: CommandTree
-  let version: String
+  private let tree: CommandTree
+  private let date: Date
+
+  /// Writes `reel.1` and a page for each command into a folder: `reel --generate-manual-pages FOLDER`.
+  ///
+  /// The date of the pages is today, or SOURCE_DATE_EPOCH, which makes builds reproducible.
+  static func writeAll(to folder: String) throws {
+    let epoch = ProcessInfo.processInfo.environment["SOURCE_DATE_EPOCH"].flatMap { Double($0) }
+    let pages = ManualPage(
+      tree: try CommandTree.read(), date: epoch.map { Date(timeIntervalSince1970: $0) } ?? Date())
+    try OutputFolder.make(folder)
+    try ResultFile("\(folder)/reel.1").write(pages.main())
+    for command in pages.tree.commands {
+      try ResultFile("\(folder)/reel-\(command.commandName).1").write(pages.page(of: command))
+    }
+  }
+
+  // MARK: - Private
 
   /// The page of the tool itself.
-  func main() -> String {
+  private func main() -> String {
     var lines = head("reel", tree.command.abstract)
     lines += [".Sh SYNOPSIS", ".Nm reel", ".Ar command", ".Op Ar options"]
     lines += [".Sh DESCRIPTION"] + blocks(tree.command.discussionBlocks)
@@ -19,7 +35,7 @@ struct ManualPage {
   }
 
   /// The page of a command.
-  func page(of command: CommandTree.Node) -> String {
+  private func page(of command: CommandTree.Node) -> String {
     var lines = head("reel-\(command.commandName)", command.abstract)
     lines += [".Sh SYNOPSIS", ".Nm reel", ".Cm \(command.commandName)", ".Op Ar options"]
     for argument in command.positionals {
@@ -40,15 +56,14 @@ struct ManualPage {
     return page(lines)
   }
 
-  // MARK: - Private
-
   private func head(_ name: String, _ abstract: String?) -> [String] {
     var abstract = abstract ?? ""
     if abstract.hasSuffix(".") { abstract.removeLast() }
+    let day = Date.FormatStyle(locale: Locale(identifier: "en_US_POSIX"), timeZone: .gmt)
+      .month(.wide).day().year()
     return [
-      ".\\\" Written by Scripts/reference from the help texts.", ".Dd November 23, 2026",
-      ".Dt \(name.uppercased()) 1",
-      ".Os \(version)", ".Sh NAME", ".Nm \(name)",
+      ".Dd \(date.formatted(day))", ".Dt \(name.uppercased()) 1", ".Os Reel \(Version.text)",
+      ".Sh NAME", ".Nm \(name)",
       ".Nd \(Self.escaped(abstract.prefix(1).lowercased() + abstract.dropFirst()))",
     ]
   }
