@@ -12,7 +12,7 @@ struct Reel: AsyncParsableCommand {
       1,000,000 bytes), and bit rates as 3Mbit, 3M or 800k.
 
       Results go to standard output, everything else to standard error. --quiet prints no text except errors. Data is \
-      printed all the same: JSON, playlists, the device of calibrate, the URL of serve, and media written to -.
+      printed all the same: JSON, playlists, the URL of serve, and media written to -.
 
       Exit codes:
       \(HelpText.list(exitCodes))
@@ -22,8 +22,7 @@ struct Reel: AsyncParsableCommand {
     version: Version.text,
     subcommands: [
       FramesCommand.self, PosterCommand.self, StoryboardCommand.self, PlayCommand.self, MemoryCommand.self,
-      FeedCommand.self, LabCommand.self, CalibrateCommand.self, ProbeCommand.self, ManifestCommand.self,
-      ServeCommand.self,
+      FeedCommand.self, LabCommand.self, ProbeCommand.self, ManifestCommand.self, ServeCommand.self,
       ReportCommand.self,
     ]
   )

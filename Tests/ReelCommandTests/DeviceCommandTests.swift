@@ -1,6 +1,4 @@
 import Foundation
-import ReelFFmpeg
-import ReelPool
 import ReelTestSupport
 import Testing
 
@@ -23,13 +21,13 @@ struct DeviceCommandTests {
   func device() async throws {
     let folder = try TemporaryFolder()
     let feed = try list(folder)
-    var slow = DeviceModel.low
-    slow.decodeCost.opening = .seconds(2)
-    let path = folder.path + "/slow.json"
-    try slow.json.write(toFile: path, atomically: true, encoding: .utf8)
     var second: [Double] = []
-    for device in ["high", path] {
-      let arguments = ["feed", feed, "--json", "--device", device] + Self.walk
+    for device in ["high", "low"] {
+      // A link that hides no cost.
+      let arguments = [
+        "feed", feed, "--json", "--device", device, "--virtual", "--link", "1Gbit/1ms", "--swipes", "5",
+        "--dwell", "fixed:1s",
+      ]
       let result = try await Command.run(arguments)
       #expect(result.status == 0, "\(result.errorText)")
       #expect(try await Command.run(arguments).output == result.output)
@@ -57,7 +55,7 @@ struct DeviceCommandTests {
 
   @Test(
     "What contradicts a device is refused",
-    arguments: [["--decode-cost", "4ms"], ["--calibrate"], ["--cores", "2"]])
+    arguments: [["--decode-cost", "4ms"], ["--cores", "2"]])
   func exclusions(options: [String]) async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(["feed", try list(folder), "--device", "low"] + options + Self.walk)
@@ -66,85 +64,11 @@ struct DeviceCommandTests {
   }
 
   @Test("What is no device")
-  func faults() async throws {
+  func fault() async throws {
     let folder = try TemporaryFolder()
-    let feed = try list(folder)
-    func expect(_ device: String, _ status: Int32, _ words: String) async throws {
-      let result = try await Command.run(["feed", feed, "--device", device] + Self.walk)
-      #expect(result.status == status, "\(result.errorText)")
-      #expect(result.output.isEmpty)
-      expectErrorLine(result, names: device, words: words)
-    }
-    try await expect("medium", 64, "write low, mid, high")
-    try await expect(folder.path, 66, "is a folder")
-    try await expect(folder.path + "/none.json", 66, "no such file")
-    let path = folder.path + "/device.json"
-    func write(_ text: String) throws { try text.write(toFile: path, atomically: true, encoding: .utf8) }
-    try write("{ \"name\": ")
-    try await expect(path, 65, "line 1")
-    try write(DeviceModel.mid.json.replacingOccurrences(of: "\"decoders\": 6", with: "\"decoders\": 0"))
-    try await expect(path, 65, "line 3: decoders: a device without a decoder")
-    try write(DeviceModel.mid.json.replacingOccurrences(of: "\"pixel_ns\": 24", with: "\"pixel_ns\": -24"))
-    try await expect(path, 65, "decode.av1.pixel_ns: must be a number from 0")
-    try write(DeviceModel.mid.json.replacingOccurrences(of: "\"cores\"", with: "\"kerne\""))
-    try await expect(path, 65, "kerne: unknown field")
-  }
-
-  @Test("A calibration is a device that feed takes")
-  func calibrate() async throws {
-    let folder = try TemporaryFolder()
-    let path = folder.path + "/here.json"
-    let sources = ["media/h264-bframes.mp4", "hls-fmp4/master.m3u8", "media/vp9.webm"].map(Fixtures.path)
-    let result = try await Command.run(["calibrate"] + sources + ["-o", path, "--name", "here"])
-    #expect(result.status == 0, "\(result.errorText)")
-    #expect(result.outputText.contains("h264"))
-    #expect(result.outputText.contains("vp9"))
-    let device = try DeviceModel(path: path)
-    #expect(device.name == "here")
-    #expect(device.decoderLimit == nil)
-    #expect(device.decodeCost.opening > .zero)
-    #expect(Set(device.decodeCost.codecs.keys) == [.h264, .vp9])
-    #expect(device.decodeCost.codecs[.h264]?.duration(pixelCount: 921_600) ?? .zero > .zero)
-    let walk = try await Command.run(["feed", try list(folder), "--device", path] + Self.walk)
-    #expect(walk.status == 0, "\(walk.errorText)")
-    let json = try await Command.run(["calibrate", "--json", try #require(sources.first)])
-    let record = try object(json.outputText)
-    #expect(record["cores"] is NSNumber)
-    #expect((record["samples"] as? [[String: Any]])?.first?["codec"] as? String == "h264")
-    #expect(
-      (record["decode"] as? [[String: Any]])?.compactMap { $0["codec"] as? String } == ["h264", "others"])
-    let piped = try await Command.run(["calibrate", "-o", "-", try #require(sources.first)])
-    #expect(try DeviceModel(json: piped.output).decodeCost.codecs[.h264] != nil)
-  }
-
-  @Test("A calibration without material, or with what can't be decoded")
-  func badCalibration() async throws {
-    let folder = try TemporaryFolder()
-    for arguments in [[], ["-"], [Fixtures.path("media/vp9.webm"), "-o", ""]] {
-      #expect(try await Command.run(["calibrate"] + arguments).status == 64)
-    }
-    let path = folder.path + "/device.json"
-    let bad = try await Command.run("calibrate", Fixtures.path("bad/text.mp4"), "-o", path)
-    #expect(bad.status == 65)
-    #expect(folder.names().isEmpty)
-    let missing = try await Command.run("calibrate", folder.path + "/none.mp4")
-    #expect(missing.status == 66)
-    let output = try await Command.run("calibrate", Fixtures.path("media/vp9.webm"), "-o", folder.path)
-    #expect(output.status == 73)
-    // One of two counts.
-    let part = try await Command.run(
-      "calibrate", Fixtures.path("media/vp9.webm"), Fixtures.path("bad/text.mp4"), "-o", path)
-    #expect(part.status == 1)
-    #expect(try DeviceModel(path: path).decodeCost.codecs.count == 1)
-  }
-
-  @Test("feed --calibrate measures a flat cost that can be repeated")
-  func feedCalibrate() async throws {
-    let folder = try TemporaryFolder()
-    let result = try await Command.run(["feed", try list(folder), "--calibrate", "--json"] + Self.walk)
-    #expect(result.status == 0, "\(result.errorText)")
-    #expect(result.errorText.contains("repeat with --decode-cost"), "\(result.errorText)")
-    let settings = try object(result.outputText)["settings"] as? [String: Any]
-    #expect(settings?["decode_cost_ms"] as? Double ?? 0 > 0)
+    let result = try await Command.run(["feed", try list(folder), "--device", "medium"] + Self.walk)
+    #expect(result.status == 64, "\(result.errorText)")
+    #expect(result.output.isEmpty)
+    expectErrorLine(result, names: "medium", words: "write one of low, mid, high")
   }
 }

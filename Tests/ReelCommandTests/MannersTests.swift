@@ -84,15 +84,12 @@ struct MannersTests {
       json.outputLines.first?.hasPrefix("{") == true || arguments.contains("--resume"), "\(json.errorText)")
   }
 
-  @Test("--quiet prints data: a manifest, playlists, a device, frames on standard output")
+  @Test("--quiet prints data: a manifest, playlists, frames on standard output")
   func quietData() async throws {
     let manifest = try await Command.run("manifest", Self.source, "--quiet")
     #expect(manifest.outputText.hasPrefix("{"))
     let playlists = try await Command.run("manifest", Self.source, "--output", "hls", "--quiet")
     #expect(playlists.outputText.contains("#EXTM3U"))
-    let device = try await Command.run("calibrate", Self.source, "--quiet")
-    #expect(device.status == 0 && device.errorText.isEmpty)
-    #expect(try JSONSerialization.jsonObject(with: Data(device.output)) is [String: Any])
     let frame = try await Command.run("frames", Self.source, "-o", "-", "--quiet")
     #expect(frame.output.starts(with: Array("P6\n".utf8)))
   }

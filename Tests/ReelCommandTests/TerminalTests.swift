@@ -106,7 +106,7 @@ struct TerminalTests {
     "The text of each command fits 80 columns",
     arguments: [
       ["probe"], ["memory", "--players", "3", "--play", "0.1s"], ["play", "--rate", "max"],
-      ["memory", "--curve", "1,2", "--play", "0.1s"], ["calibrate", "-o", "FOLDER/device.json"],
+      ["memory", "--curve", "1,2", "--play", "0.1s"],
     ])
   func commands(arguments: [String]) async throws {
     let folder = try TemporaryFolder()
@@ -219,7 +219,7 @@ struct TerminalTests {
   @Test(
     "What takes more than two seconds shows progress on a terminal, and not with --quiet",
     arguments: [
-      ["probe"], ["manifest"], ["calibrate"], ["frames", "-o", "FOLDER"], ["poster", "-o", "FOLDER"],
+      ["probe"], ["manifest"], ["frames", "-o", "FOLDER"], ["poster", "-o", "FOLDER"],
       ["storyboard", "-o", "FOLDER"], ["serve", "--port", "0"], ["memory", "--players", "1"], ["feed"],
     ])
   func progress(arguments: [String]) async throws {

@@ -229,14 +229,13 @@ struct LabInputsTests {
   func files() async throws {
     try write("bad", "0 1\n2 1\n1 1\n")
     try write("empty/README.md", "nothing")
-    try write("dev.json", "{\"name\": \"d\", \"decoders\": 0}")
     try write("rising.json", "[{\"url\": \"a\",\n \"retention\": [0.5, 1]}]")
     let all = await faults(
       """
       {"feeds": ["feed.txt", "none.txt", "rising.json"],
        "links": ["bad", "empty", "nothing"],
        "viewers": ["retention", "exp:x", "trace:none"],
-       "devices": ["dev.json", "huge", "low", "low"]}
+       "devices": ["huge", "low", "low"]}
       """)
     let expected = [
       "lab.json: line 1: feeds[1]: none.txt: no such file",
@@ -246,9 +245,8 @@ struct LabInputsTests {
       "lab.json: line 2: links[2]: \"nothing\" is not a link, and there is no such file",
       "lab.json: line 3: viewers[1]: \"exp:x\" is not a dwell time",
       "lab.json: line 3: viewers[2]: none: no such file",
-      "lab.json: line 4: devices[0]: dev.json: line 1: ",
-      "lab.json: line 4: devices[1]: \"huge\" is not a device",
-      "lab.json: line 4: devices[3]: the name \"low\" appears twice",
+      "lab.json: line 4: devices[0]: \"huge\" is not a device",
+      "lab.json: line 4: devices[2]: the name \"low\" appears twice",
       "lab.json: line 3: viewers[0]: a.mp4: item 0 has no \"retention\"",
     ]
     #expect(all.count == expected.count, "\(all)")

@@ -37,9 +37,9 @@ struct FeedCommand: AsyncParsableCommand {
       memory are the same, but damaged frames go unnoticed, and --report may show earlier frames.
 
       --device gives the pool the limits of a device (open decoders, cores, memory, transfers) and, with --virtual, its \
-      costs of opening a decoder and of decoding a frame. reel calibrate writes the FILE of a machine. The built-in devices \
-      are rough: high and mid decode at the rates that Android 13 and 12 require of their performance class (six videos of \
-      1080p or 720p at 30 fps), low at half the rate of mid:
+      costs of opening a decoder and of decoding a frame. The devices are rough: high and mid decode at the rates that \
+      Android 13 and 12 require of their performance class (six videos of 1080p or 720p at 30 fps), low at half the rate \
+      of mid:
       \(HelpText.list(DeviceModel.builtIn.map { ($0.name, $0.summary) }))
 
       Preload policies:
@@ -133,7 +133,7 @@ struct FeedCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Apply the limits of a device and, with --virtual, its costs.", valueName: "low|mid|high|FILE"))
+      "Apply the limits of a device and, with --virtual, its costs.", valueName: "low|mid|high"))
   var device: String?
 
   @Option(
@@ -147,9 +147,6 @@ struct FeedCommand: AsyncParsableCommand {
       "With --virtual: decode all frames, or only the first ones of each visit. The report is the same.",
       valueName: "all|first"))
   var decoding: Decoding?
-
-  @Flag(help: "With --virtual: first measure the time to decode a frame on this machine.")
-  var calibrate = false
 
   @Option(
     help: ArgumentHelp(
@@ -185,16 +182,11 @@ struct FeedCommand: AsyncParsableCommand {
       throw ValidationError("--swipes takes a number from 0 to \(WalkPlan.swipeLimit)")
     }
     if let cores, !(1...256).contains(cores) { throw ValidationError("--cores takes a number from 1 to 256") }
-    if !virtual, decodeCost != nil || calibrate {
-      throw ValidationError("--decode-cost and --calibrate require --virtual")
-    }
+    if !virtual, decodeCost != nil { throw ValidationError("--decode-cost requires --virtual") }
     if !virtual, decoding != nil { throw ValidationError("--decode requires --virtual") }
-    if decodeCost != nil, calibrate {
-      throw ValidationError("--decode-cost and --calibrate can't be combined")
-    }
-    if device != nil, decodeCost != nil || calibrate || cores != nil {
+    if device != nil, decodeCost != nil || cores != nil {
       throw ValidationError(
-        "--device states costs and cores: it can't be combined with --decode-cost, --calibrate or --cores")
+        "--device states costs and cores: it can't be combined with --decode-cost or --cores")
     }
     do throws(ReelError) {
       let link = try linkArgument()

@@ -70,9 +70,7 @@ struct FeedJob: Sendable {
     let plan = try WalkPlan(feed, swipeCount: command.swipes, viewer: viewer, seed: command.seed)
     let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
     let device = try command.device.map { text throws(ReelError) in try DeviceModel(argument: text) }
-    var cost = try command.cost()
-    progress.prepare("measuring the cost of decoding")
-    if command.calibrate { cost = try await calibratedCost(feed, fetcher) }
+    let cost = try command.cost()
     let pools = try command.pools()
     let count = links.count * pools.count
     var walks: [Walk] = []
@@ -160,28 +158,6 @@ struct FeedJob: Sendable {
       return simulated
     }
     _ = try await SimulatedWalk.run(simulated) { place, report in note(place, report) }
-  }
-
-  /// The mean cost of a frame of the first items, measured here. Throws `ReelError` if there is no frame.
-  private func calibratedCost(_ feed: Feed, _ fetcher: any Fetching) async throws -> DecodeCost {
-    let calibration = DecodeCalibration(logger: logger)
-    var measured = DecodeMeasurement()
-    for item in feed.items.prefix(3) {
-      try Task.checkCancellation()
-      // An item that fails is left out.
-      let part = try? await calibration.measure(
-        item.source, headers: item.headers, fetcher: fetcher, openings: 1)
-      if let part { measured.add(part) }
-    }
-    try Task.checkCancellation()
-    guard let mean = measured.frameDuration else {
-      throw ReelError(.badMedia, "calibration failed: no frame could be decoded", at: feed.name)
-    }
-    let microseconds = Int64((mean / .microseconds(1)).rounded())
-    Console.remark(
-      "calibrated: \(microseconds) us per frame over \(measured.frameCount) frames; repeat with --decode-cost \(microseconds)us"
-    )
-    return DecodeCost(frame: .microseconds(microseconds))
   }
 
   /// A walk with one pool over one link, and what collects its events.

@@ -64,7 +64,7 @@ struct LabCommand: AsyncParsableCommand {
       "texts such as retention,flicks=10%,back=5%, or objects with dwell, flicks, back, bursts and name. Default: "
         + LabConfiguration.defaultViewer
     ),
-    ("devices", "low, mid, high, or files. Default: mid"),
+    ("devices", "low, mid or high. Default: mid"),
     ("pools", "numbers of players. Default: 3"),
     (
       "policies",
@@ -103,7 +103,7 @@ struct LabCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("device"), parsing: .singleValue,
-    help: ArgumentHelp("A device. Can be repeated.", valueName: "low|mid|high|FILE"))
+    help: ArgumentHelp("A device. Can be repeated.", valueName: "low|mid|high"))
   var devices: [String] = []
 
   @Option(help: ArgumentHelp("Numbers of players, separated by commas.", valueName: "n,..."))

@@ -43,7 +43,7 @@ struct LabWalks: Sendable {
   private func walk(_ run: LabRun, _ places: LabRuns.Places) throws(ReelError) -> SimulatedWalk {
     let configuration = inputs.configuration
     let (feed, link) = (inputs.feeds[places.feed].feed, inputs.links[places.link])
-    let (viewer, device) = (inputs.viewers[places.viewer].spec, inputs.devices[places.device].model)
+    let (viewer, device) = (inputs.viewers[places.viewer].spec, inputs.devices[places.device])
     var pool = PoolConfiguration(
       walkingWith: run.slotCount, configuration.policies[places.policy],
       firstRung: configuration.firstRung, loading: loading, adaptsBitRate: configuration.bandwidth == nil)

@@ -1,3 +1,4 @@
+package import ReelCore
 internal import ReelFFmpeg
 
 /// The limits and decoding costs of a device, for the limits of a pool and for simulations.
@@ -7,7 +8,7 @@ internal import ReelFFmpeg
 /// second at once (Android 12: 166 million pixels per second), `high` six of 1080p (Android 13: 373 million). `low`
 /// has half the rate of `mid`, and only two decoders, as phones without a performance class may. The class of Android
 /// 13 opens a decoder within 40 ms. The other opening times, the constant of 1 ms per frame, the higher costs of AV1,
-/// and the limits of memory and transfers are estimates. Measure a device of your own with `reel calibrate`.
+/// and the limits of memory and transfers are estimates.
 ///
 /// | | `low` | `mid` | `high` |
 /// |---|---|---|---|
@@ -63,6 +64,17 @@ public struct DeviceModel: Sendable, Hashable {
 
   /// The built-in devices: `low`, `mid` and `high`.
   public static let builtIn = [low, mid, high]
+
+  /// The built-in device of this name.
+  ///
+  /// - Throws: `ReelError` of kind `usage` for another name.
+  package init(argument: String) throws(ReelError) {
+    guard let known = Self.builtIn.first(where: { $0.name == argument.lowercased() }) else {
+      let names = Self.builtIn.map(\.name).joined(separator: ", ")
+      throw ReelError(.usage, "\"\(argument)\" is not a device", advice: "write one of \(names)")
+    }
+    self = known
+  }
 
   // MARK: - Private
 

@@ -4,7 +4,7 @@ package import ReelCore
 package struct JSONField: Sendable {
   private let node: JSONNode
   package let path: String
-  /// Stands for the path of the whole text: `a device`.
+  /// Stands for the path of the whole text: `a configuration`.
   private let subject: String
   /// Of the errors of values.
   private let errorKind: ReelError.Kind
@@ -12,12 +12,12 @@ package struct JSONField: Sendable {
   /// Reads a JSON text in UTF-8.
   ///
   /// - Parameters:
-  ///   - subject: What the text describes, for errors: `a device`.
+  ///   - subject: What the text describes, for errors: `a configuration`.
   ///   - kind: The kind of the errors of values.
   /// - Throws: `ReelError` of kind `badManifest` with the line if the text is not JSON, not UTF-8, has a key twice or is
   ///   nested too deeply.
   package init(
-    json bytes: [UInt8], of subject: String, failing kind: ReelError.Kind = .badManifest
+    json bytes: [UInt8], of subject: String, failing kind: ReelError.Kind
   ) throws(ReelError) {
     self.init(
       try JSONText.node(in: try LocalText.validated(bytes)), path: "", subject: subject, kind: kind)
@@ -90,17 +90,6 @@ package struct JSONField: Sendable {
       throw failure("must be true or false, not \(node.kind)")
     }
     return flag
-  }
-
-  package func number(in range: ClosedRange<Double>) throws(ReelError) -> Double {
-    guard case .number(let text) = node.value else {
-      throw failure("must be a number, not \(node.kind)")
-    }
-    guard let value = Double(text), range.contains(value) else {
-      let (low, high) = (range.lowerBound.formatted(places: 3), range.upperBound.formatted(places: 3))
-      throw failure("must be a number from \(low) to \(high), not \(text)")
-    }
-    return value
   }
 
   package func count<Count: FixedWidthInteger>(in range: ClosedRange<Count>) throws(ReelError) -> Count {

@@ -8,7 +8,7 @@ package import ReelPool
 ///   "feeds": ["feed.json", { "file": "feeds.json", "feed": "following", "name": "following" }],
 ///   "links": ["recordings/hsdpa,scale=8,rtt=60ms", "lte"],
 ///   "viewers": ["exp:5s", { "name": "restless", "dwell": "retention", "flicks": "10%" }],
-///   "devices": ["mid", "dev.json"],
+///   "devices": ["mid", "low"],
 ///   "pools": [3, 5],
 ///   "policies": ["adjacent", "adaptive"],
 ///   "seeds": 4,
@@ -22,7 +22,7 @@ package import ReelPool
 /// | `links` | links, as `LinkArgument` takes them; a folder stands for all its recordings | `3g`, `lte`, `wifi` |
 /// | `tcp`, `tls`, `dns` | `false` models these of connections only on links that say so | `true` |
 /// | `viewers` | `ViewerSpec`'s texts, or objects with `dwell`, `flicks`, `back`, `bursts` and `name` | `exp:5s` |
-/// | `devices` | built-in devices, and files of devices | `mid` |
+/// | `devices` | built-in devices | `mid` |
 /// | `pools` | numbers of players | 3 |
 /// | `policies` | preload policies | all that need no argument |
 /// | `seeds` | a list of seeds; or a number, which stands for 1 to that number | 1 |

@@ -6,7 +6,7 @@ internal import ReelPool
 extension LabInputs {
   /// A number of all that determines the results: the same on every machine, and for the same files in another folder.
   ///
-  /// It covers the contents of feed files, recordings, devices and traces, and the sizes of the local files that the
+  /// It covers the contents of feed files, recordings and traces, and the sizes of the local files that the
   /// feeds name; but not the contents of media.
   package var fingerprint: String {
     var hash = FNV1a()
@@ -28,7 +28,7 @@ extension LabInputs {
         hash.combine("\(viewer.spec.dwell)")
       }
     }
-    for device in devices { hash.combine("device \(device.model.json)") }
+    for device in devices { hash.combine("device \(device.name)") }
     hash.combine("pools \(configuration.slotCounts)")
     hash.combine("policies \(configuration.policies.map(\.description))")
     hash.combine("seeds \(configuration.seeds)")

@@ -3,7 +3,7 @@ package import ReelCore
 package import ReelPlayback
 package import ReelPool
 
-/// What a lab's configuration names, read and checked: feeds, recordings, devices, viewers.
+/// What a lab's configuration names, read and checked: feeds, recordings, viewers, devices.
 package struct LabInputs: Sendable {
   package struct FeedInput: Sendable {
     package let name: String
@@ -26,16 +26,11 @@ package struct LabInputs: Sendable {
     package let spec: ViewerSpec
   }
 
-  package struct DeviceInput: Sendable {
-    package let name: String
-    package let model: DeviceModel
-  }
-
   package let configuration: LabConfiguration
   package let feeds: [FeedInput]
   package let links: [LinkInput]
   package let viewers: [ViewerInput]
-  package let devices: [DeviceInput]
+  package let devices: [DeviceModel]
   /// The time by its own clock of a walk through each feed as each viewer, with the first seed.
   package let meanWalkDuration: Duration
 
@@ -70,12 +65,11 @@ package struct LabInputs: Sendable {
         failures.append(entry.field.failure(error))
       }
     }
-    var devices: [LabConfiguration.Entry<DeviceInput>] = []
+    var devices: [LabConfiguration.Entry<DeviceModel>] = []
     for entry in configuration.devices {
       do throws(ReelError) {
-        let model = try DeviceModel(argument: entry.value, resolve: configuration.origin.resolved)
-        let input = DeviceInput(name: model.name, model: model)
-        devices.append(LabConfiguration.Entry(value: input, field: entry.field))
+        let device = try DeviceModel(argument: entry.value)
+        devices.append(LabConfiguration.Entry(value: device, field: entry.field))
       } catch {
         failures.append(entry.field.failure(error))
       }
