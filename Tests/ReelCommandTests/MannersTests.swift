@@ -201,7 +201,7 @@ struct MannersTests {
     account[.packets] = 400_000
     let summary = MemorySummaryRecord(
       stage: "buffered", target: PreloadTarget(stage: .buffered), accounts: [account, account], failed: 0,
-      before: before, after: after, rest: MemoryRest(), budget: 64_000_000, points: [])
+      before: before, after: after, rest: MemoryRest(), budget: 64_000_000)
     let text = MemoryText.text(of: MemoryJob.Outcome(summary: summary, sourceCount: 1))
     #expect(text.contains("at most 0.200 MB of it, 0.100 MB per player"), "\(text)")
     #expect(text.contains("the allocator counts 3.000 MB"), "\(text)")

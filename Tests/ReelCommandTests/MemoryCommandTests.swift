@@ -101,22 +101,6 @@ struct MemoryCommandTests {
     #expect(warm.last?["warm"] as? Bool == true)
   }
 
-  @Test("A curve: each number in turn")
-  func curve() async throws {
-    let source = Fixtures.path("hls-ts/low/index.m3u8")
-    let result = try await Command.run("memory", source, "--curve", "1,2,5", "--json")
-    #expect(result.status == 0, "\(result.errorText)")
-    let records = try records(result)
-    #expect(records.count == 1)
-    let curve = try #require(records.first?["curve"] as? [[String: Any]])
-    #expect(curve.map { $0["players"] as? Int } == [1, 2, 5])
-    let ledger = curve.compactMap { $0["ledger_bytes"] as? Int }
-    #expect(ledger.count == 3)
-    #expect(ledger == ledger.sorted())
-    let text = try await Command.run("memory", source, "--curve", "1,2")
-    #expect(text.outputText.contains("MB each added"))
-  }
-
   @Test("What is printed for people, and how many fit")
   func text() async throws {
     let result = try await Command.run(
@@ -148,8 +132,7 @@ struct MemoryCommandTests {
   @Test(
     "Usage",
     arguments: [
-      [], ["-"], ["--players", "0"], ["--stage", "none"], ["--curve", "3,1"], ["--curve", "1,x"],
-      ["--players", "2", "--curve", "1,2"], ["--budget", "much"], ["--hold", "-1"],
+      [], ["-"], ["--players", "0"], ["--stage", "none"], ["--budget", "much"], ["--hold", "-1"],
       ["--stage", "manifest", "--warm"], ["--buffer", "-1"], ["--stage", "playing", "--warm"],
       ["--stage", "playing", "--hold", "1s"], ["--play", "0"],
     ])

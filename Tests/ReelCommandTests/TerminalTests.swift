@@ -106,7 +106,6 @@ struct TerminalTests {
     "The text of each command fits 80 columns",
     arguments: [
       ["probe"], ["memory", "--players", "3", "--play", "0.1s"], ["play", "--rate", "max"],
-      ["memory", "--curve", "1,2", "--play", "0.1s"],
     ])
   func commands(arguments: [String]) async throws {
     let folder = try TemporaryFolder()

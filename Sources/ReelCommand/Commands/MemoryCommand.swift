@@ -27,14 +27,14 @@ struct MemoryCommand: AsyncParsableCommand {
       processes.
 
       A source that fails is reported and its player closed; the others are measured. --timeout limits the loading of each \
-      player. --json prints an object for each player, then the summary; with --curve, only failed players and the summary.
+      player. --json prints an object for each player, then the summary.
 
       \(HelpText.examples(examples))
       """)
 
   private static let examples = [
     ("Measure the memory of two resting players", "reel memory https://example.com/master.m3u8 --players 2"),
-    ("See how it grows with the number of players", "reel memory video.mp4 --curve 1,2,4"),
+    ("See how many of them fit in 64 MB", "reel memory video.mp4 --budget 64MB"),
   ]
 
   private static let kinds: [(String, String)] = [
@@ -90,13 +90,6 @@ struct MemoryCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Measure at each of these numbers of players in turn, in one process, instead of --players.",
-      valueName: "n,n,..."),
-    transform: Self.curve)
-  var curve: [Int] = []
-
-  @Option(
-    help: ArgumentHelp(
       """
       Keep the players for this time after printing, so that the process can be inspected, and print its process ID to \
       standard error. Open decoders and playing are then not measured.
@@ -111,10 +104,9 @@ struct MemoryCommand: AsyncParsableCommand {
     if sources.contains("-") {
       throw ValidationError("standard input can be read only once, and each player reads its source")
     }
-    if let players, !Self.counts.contains(players) {
-      throw ValidationError("--players takes a number from 1 to \(Self.counts.upperBound)")
+    if let players, !(1...10_000).contains(players) {
+      throw ValidationError("--players takes a number from 1 to 10000")
     }
-    if players != nil, !curve.isEmpty { throw ValidationError("--players and --curve can't be combined") }
     if !(buffer >= 0 && buffer <= 3600) { throw ValidationError("--buffer takes a time of up to 1h") }
     if !(hold >= 0 && hold <= 86_400) { throw ValidationError("--hold takes a time of up to 24h") }
     if !(play >= 0.1 && play <= 3600) { throw ValidationError("--play takes a time from 100ms to 1h") }
@@ -140,30 +132,13 @@ struct MemoryCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  private static let counts = 1...10_000
-
   private static func size(_ text: String) throws -> Int {
     do { return try ByteSize(parsing: text).byteCount } catch { throw ValidationError(error.description) }
   }
 
-  private static func curve(_ text: String) throws -> [Int] {
-    let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map {
-      Int($0.trimmingCharacters(in: .whitespaces))
-    }
-    let curve = numbers.compactMap { $0 }
-    guard curve.count == numbers.count, curve.allSatisfy(counts.contains), curve == curve.sorted(),
-      Set(curve).count == curve.count
-    else {
-      throw ValidationError(
-        "'\(text)' is not a curve: rising numbers from 1 to \(counts.upperBound), as 1,3,10,50")
-    }
-    return curve
-  }
-
   private func jobOptions() throws -> MemoryJob.Options {
     MemoryJob.Options(
-      counts: curve.isEmpty ? [players ?? max(3, sources.count)] : curve,
-      isCurve: !curve.isEmpty,
+      count: players ?? max(3, sources.count),
       target: PreloadTarget(stage: stage.preload, bufferDuration: .seconds(buffer), isDecoderWarm: warm),
       plays: stage == .playing, playTime: .seconds(play), budget: budget, hold: .seconds(hold),
       timeout: .seconds(options.timeout))

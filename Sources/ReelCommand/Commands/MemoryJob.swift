@@ -15,9 +15,8 @@ import ReelReplay
 /// One run of `reel memory`.
 final class MemoryJob: Sendable {
   struct Options: Sendable {
-    /// The numbers of players to measure, in rising order.
-    var counts: [Int]
-    var isCurve = false
+    /// The number of players to measure.
+    var count: Int
     var target: PreloadTarget
     /// Players are measured while they play, not at rest.
     var plays = false
@@ -83,25 +82,18 @@ final class MemoryJob: Sendable {
     await warmUp()
     note("measuring the process without players")
     let (before, _) = try await restAndRead([])
-    var points: [MemorySummaryRecord.Point] = []
+    note("loading \(Self.players(options.count))")
+    try await openAll()
+    note("measuring \(Self.players(options.count))\(options.plays ? ", which play" : " at rest")")
     var after = before
     var rest = MemoryRest()
     var accounts: [(player: MemoryPlayer, account: MemoryLedger.Account)] = []
-    for count in options.counts {
-      note("loading \(Self.players(count))")
-      try await open(upTo: count)
-      note("measuring \(Self.players(count))\(options.plays ? ", which play" : " at rest")")
-      if options.plays {
-        (after, rest, accounts) = try await playAndRead()
-      } else {
-        let players = players.withLock { $0 }
-        (after, rest) = try await restAndRead(players)
-        accounts = players.map { ($0, $0.ledger) }
-      }
-      points.append(
-        MemorySummaryRecord.Point(
-          players: accounts.count, before: before, after: after,
-          ledger: accounts.reduce(0) { $0 + $1.account.byteCount }))
+    if options.plays {
+      (after, rest, accounts) = try await playAndRead()
+    } else {
+      let players = players.withLock { $0 }
+      (after, rest) = try await restAndRead(players)
+      accounts = players.map { ($0, $0.ledger) }
     }
     let held = accounts.map(\.player)
     let failed = failures.withLock { $0 }
@@ -112,17 +104,14 @@ final class MemoryJob: Sendable {
     var summary = MemorySummaryRecord(
       stage: options.plays ? "playing" : options.target.stage.reportName, target: options.target,
       accounts: accounts.map(\.account), failed: failed.count, before: before, after: after, rest: rest,
-      budget: options.budget, points: points)
-    if !options.isCurve {
-      summary.curve = nil
-      note("measuring the cost of an open decoder")
-      try await tryDecoders(held, &summary)
-      note("measuring players while they play")
-      try await tryPlaying(held, &summary)
-    }
+      budget: options.budget)
+    note("measuring the cost of an open decoder")
+    try await tryDecoders(held, &summary)
+    note("measuring players while they play")
+    try await tryPlaying(held, &summary)
     return Outcome(
-      players: options.isCurve ? records.filter { $0.error != nil } : records, summary: summary,
-      errors: failed.map(\.error), sourceCount: min(sources.count, options.counts.last ?? 0))
+      players: records, summary: summary, errors: failed.map(\.error),
+      sourceCount: min(sources.count, options.count))
   }
 
   /// Keeps the measured players, so that the process can be inspected from outside (`--hold`).
@@ -158,25 +147,24 @@ final class MemoryJob: Sendable {
   /// Loads some sources once, so that the first reading includes what all players share: libraries, threads,
   /// connections, the allocator's first pages.
   private func warmUp() async {
-    let numbers = 0..<min(sources.count, options.counts.last ?? 0, Self.warmUpLimit)
+    let numbers = 0..<min(sources.count, options.count, Self.warmUpLimit)
     let players = numbers.compactMap { try? makePlayer($0) }
     await settle(players)
     _ = players.map(\.ledger)
     for player in players { await player.close() }
   }
 
-  /// Opens players until there are `count`, those that fail included. Throws `cancelled`.
-  private func open(upTo count: Int) async throws {
-    let first = players.withLock { $0.count } + failures.withLock { $0.count }
+  /// Opens the players. Throws `cancelled`.
+  private func openAll() async throws {
     var opened: [MemoryPlayer] = []
-    for number in first..<max(first, count) {
+    for number in 0..<options.count {
       do {
         opened.append(try makePlayer(number))
       } catch {
         note(error, of: number, sources[number % sources.count])
       }
     }
-    players.withLock { $0 += opened }
+    players.withLock { $0 = opened }
     await settle(opened)
     if Task.isCancelled { throw ReelError.interrupted }
     for player in opened where player.stage < options.target.stage { await giveUp(player) }

@@ -9,7 +9,6 @@ enum MemoryText {
     var lines: [String] = []
     let players = result.players.filter { $0.error == nil }
     if !players.isEmpty { lines += table(players, mean: summary.mean) + [""] }
-    if let curve = summary.curve { lines += table(curve) + [""] }
     lines += facts(summary)
     return lines.joined(separator: "\n")
   }
@@ -41,26 +40,6 @@ enum MemoryText {
       memory.decoderBytes,
       memory.internalsBytes, memory.allocatorBytes, memory.sumBytes,
     ].map { $0.map(megabytes) ?? "?" }
-  }
-
-  private static func table(_ curve: [MemorySummaryRecord.Point]) -> [String] {
-    var table = TextTable([])
-    table.add(
-      [
-        "players", "growth MB", "MB each", "MB each added", "sums MB", "shared MB", "unexplained", "threads",
-        "descriptors",
-      ])
-    for point in curve {
-      table.add([
-        "\(point.players)", megabytes(point.growthBytes), point.perPlayerBytes.map(megabytes) ?? "-",
-        point.addedPerPlayerBytes.map(megabytes) ?? "-", megabytes(point.ledgerBytes),
-        point.sharedBytes.map(megabytes) ?? "?",
-        point.unexplainedBytes < 0 ? "none" : percent(point.unexplainedBytes, of: point.growthBytes),
-        "\(point.threads)",
-        "\(point.descriptors)",
-      ])
-    }
-    return table.lines
   }
 
   private static func facts(_ summary: MemorySummaryRecord) -> [String] {

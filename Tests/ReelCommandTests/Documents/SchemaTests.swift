@@ -26,7 +26,6 @@ struct SchemaTests {
     ("manifest", ["manifest", bad]),
     ("play", ["play", hls, goodSource, bad, "--rate", "max", "--md5", "--json"]),
     ("memory", ["memory", hls, bad, "--players", "2", "--json"]),
-    ("memory", ["memory", hls, "--curve", "1,2", "--json"]),
     ("memory", ["memory", hls, "--stage", "playing", "--play", "500ms", "--json"]),
     (
       "feed",
