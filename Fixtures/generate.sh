@@ -746,20 +746,6 @@ posters() {
   clip posters/poster.png "$(picture 96x54 1 1)" -c:v png -pix_fmt rgb24 "${still[@]}"
   clip posters/poster.webp "$(picture 96x54 1 1)" -c:v libwebp -quality 60 -pix_fmt yuv420p "${still[@]}"
   head -c 900 posters/poster.png >posters/cut.png
-  # As an encrypted playlist of images.
-  encrypt hls-aes128/key.bin 3 posters/poster.jpg hls-aes128/image.jpg
-  cat >hls-aes128/images.m3u8 <<'END'
-#EXTM3U
-#EXT-X-VERSION:7
-#EXT-X-TARGETDURATION:1
-#EXT-X-MEDIA-SEQUENCE:3
-#EXT-X-IMAGES-ONLY
-#EXT-X-KEY:METHOD=AES-128,URI="key.bin"
-#EXTINF:1,
-#EXT-X-TILES:RESOLUTION=96x54,LAYOUT=1x1,DURATION=1
-image.jpg
-#EXT-X-ENDLIST
-END
 }
 
 bad_input() {

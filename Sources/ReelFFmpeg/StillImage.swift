@@ -14,11 +14,7 @@ package struct StillImage: ~Copyable, Sendable {
 
   /// Decodes the bytes of a file. Throws `ReelError`: `unsupported` for another format, `badMedia` for what can't be
   /// decoded.
-  ///
-  /// - Parameter refusesDamage: True if an image of which only a part can be decoded is an error.
-  package init(
-    decoding bytes: [UInt8], name: String, refusesDamage: Bool = false, logger: Logger
-  ) throws(ReelError) {
+  package init(decoding bytes: [UInt8], name: String, logger: Logger) throws(ReelError) {
     guard let id = Self.codec(of: bytes), let codec = avcodec_find_decoder(id) else {
       throw ReelError(
         .unsupported, "the image format is not supported", at: name, advice: "use JPEG, PNG or WebP")
@@ -34,7 +30,6 @@ package struct StillImage: ~Copyable, Sendable {
     guard prepared != nil else { throw ReelError(.internalFault, "out of memory") }
     opened.pointee.max_pixels = Self.maximumPixels
     opened.pointee.thread_count = 1
-    if refusesDamage { opened.pointee.err_recognition |= AV_EF_EXPLODE }
     var code = avcodec_open2(opened, codec, nil)
     guard code >= 0 else { throw Self.error("avcodec_open2", code, scope, name) }
     let packet = try Packet()

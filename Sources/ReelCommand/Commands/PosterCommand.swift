@@ -19,8 +19,7 @@ struct PosterCommand: AsyncParsableCommand {
       output says so.
 
       Of segments and of MP4 files, only what these frames need is fetched. With --size, the cheapest rung that is \
-      large enough is read, whatever --bandwidth says: a rung of video, a playlist of I-frames, or an image track, whose \
-      tiles are then the candidates. If the images can't be read, Reel falls back to key frames. Frames are turned \
+      large enough is read, whatever --bandwidth says: a rung of video, or a playlist of I-frames. Frames are turned \
       upright and their pixels made square. HDR (PQ, HLG) is mapped to SDR by the curve of ITU-R BT.2390.
 
       --quality is that of libjpeg for JPEG (default 85), libwebp for WebP (80) and libavif for AVIF (60). y4m keeps the \

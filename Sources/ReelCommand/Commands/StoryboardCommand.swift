@@ -14,10 +14,9 @@ struct StoryboardCommand: AsyncParsableCommand {
     discussion: """
       Each still is a key frame, decoded on its own. From segments and from MP4 and Matroska files, only the index and \
       these frames are fetched, several at a time, from the cheapest rung whose frames are large enough, or from a \
-      playlist of I-frames. An image track is used instead if its tiles are large enough and it is cheaper. A still is \
-      the key frame nearest to the start of its interval (in segments, only the first key frame counts), and none is \
-      used twice: if key frames are further apart than --every, so are the stills. Sources without an index are read to \
-      their end.
+      playlist of I-frames. A still is the key frame nearest to the start of its interval (in segments, only the first \
+      key frame counts), and none is used twice: if key frames are further apart than --every, so are the stills. \
+      Sources without an index are read to their end.
 
       --write chooses the files, which share their sheets:
       \(HelpText.list(StoryboardOutput.forms))

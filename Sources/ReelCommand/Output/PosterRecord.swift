@@ -28,7 +28,7 @@ struct PosterRecord: Encodable {
     let uniformShare: Double
     let entropy: Double
     let sharpness: Double
-    /// Of the frame's packet. Of an image with several tiles, the first of them has its bytes.
+    /// Of the frame's packet.
     let bytes: Int
 
     init(_ candidate: Poster.Candidate) {
@@ -82,7 +82,7 @@ struct PosterRecord: Encodable {
   var hdr: String?
   /// True if HDR was mapped to SDR.
   var toneMapped: Bool?
-  /// `video`, `key_frames` or `images`: the kind of track that was read; nil for a media file.
+  /// `video` or `key_frames`: the kind of track that was read; nil for a media file.
   var track: String?
   var rung: String?
   var rungBandwidth: Int?
@@ -158,7 +158,6 @@ enum PosterText {
     if let hdr = record.hdr {
       line += "\t\(hdr.uppercased())" + (record.toneMapped == true ? ", tone mapped" : "")
     }
-    if record.track == StillTrack.images.rawValue { line += "\tfrom images" }
     return line
   }
 }

@@ -218,7 +218,7 @@ struct ProbeRecord: Encodable {
     }
   }
 
-  /// The layout of an HLS image playlist is not known if it could not be read.
+  /// The layout of the images of a multivariant playlist is not known, because their playlists are not read.
   private static func images(of presentation: Presentation) -> [Images]? {
     let images = presentation.periods.enumerated().flatMap { index, period in
       period.trackGroups.filter { $0.kind == .image }.flatMap { group in

@@ -18,7 +18,7 @@ struct StoryboardRecord: Encodable {
     let slot: Int
     /// Of the frame itself, in seconds from `start`.
     let time: Double
-    /// Of its packet. Of an image with several tiles, the first of them has its bytes.
+    /// Of its packet.
     let bytes: Int
 
     init(_ tile: Storyboard.Tile) {
@@ -60,7 +60,7 @@ struct StoryboardRecord: Encodable {
   var missing: [Missing]?
   /// `pq` or `hlg` for a source in HDR, which was mapped to SDR.
   var hdr: String?
-  /// `video`, `key_frames` or `images`: the kind of track that was read; nil for a media file.
+  /// `video` or `key_frames`: the kind of track that was read; nil for a media file.
   var track: String?
   var rung: String?
   var rungBandwidth: Int?
@@ -140,18 +140,14 @@ enum StoryboardText {
     else { return nil }
     var line = "\(main.path.printable)\t\(stills.counted("still")) of \(width)x\(height), every "
     line += "\(interval.formatted(places: 3)) s\t\(files.count.counted("file"))"
-    let isOfImages = record.track == StillTrack.images.rawValue
-    line += "\tread \(megabytes(read.bytes)): \(isOfImages ? "images" : "key frames") "
-    line += "\(megabytes(read.keyFrameBytes)), "
+    line += "\tread \(megabytes(read.bytes)): key frames \(megabytes(read.keyFrameBytes)), "
     line += "index \(megabytes(read.indexBytes))\t\((wall / 1000).formatted(places: 2)) s"
-    if let rung = record.rung { line += "\t\(isOfImages ? "images" : "rung") \(rung.printable)" }
+    if let rung = record.rung { line += "\trung \(rung.printable)" }
     if record.live == true {
       line += "\tlive: the window of \((record.duration ?? 0).formatted(places: 1)) s"
     }
     if let hdr = record.hdr { line += "\t\(hdr.uppercased()), tone mapped" }
-    if let missing = record.missing {
-      line += "\t\(missing.count.counted(isOfImages ? "still" : "key frame")) missing"
-    }
+    if let missing = record.missing { line += "\t\(missing.count.counted("key frame")) missing" }
     if let repeated = record.repeated { line += "\t\(repeated.counted("tile")) repeated" }
     return line
   }

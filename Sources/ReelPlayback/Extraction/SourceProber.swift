@@ -39,46 +39,11 @@ public struct SourceProber: Sendable {
   /// Throws `ReelError` if the source can't be read or its format is unknown, or `CancellationError`.
   public func probe(_ source: MediaSource) async throws -> SourceDescription {
     try await opener.use(source, readsAhead: false) { opening in
-      guard case .presentation(let resolved) = opening.source else {
-        return try await describe(opening, source)
-      }
-      return try await describe(opening, source, resolved.presentation)
+      try await describe(opening, source)
     }
   }
 
   // MARK: - Private
-
-  /// Playlists of images that are read for their layout.
-  private static let imagePlaylistLimit = 8
-
-  private enum Part: Sendable {
-    case description(SourceDescription)
-    case images(Result<RungSegments, ReelError>)
-  }
-
-  /// Describes a manifest, and reads its playlists of images at the same time. They are not waited for long when all the
-  /// rest is known, unless there is nothing else.
-  private func describe(
-    _ opening: TrackOpening, _ source: MediaSource, _ presentation: Presentation
-  ) async throws -> SourceDescription {
-    let rungs = presentation.imagePlaylists.prefix(Self.imagePlaylistLimit)
-    guard !rungs.isEmpty else { return try await describe(opening, source) }
-    let count = 1 + rungs.count
-    let parts = try await Patience.gather(
-      count: count, neededCount: presentation.holdsImagesOnly ? count : 1, concurrency: count,
-      clock: opening.context.recorder.clock
-    ) { index -> Part in
-      guard index > 0 else { return .description(try await describe(opening, source)) }
-      return .images(
-        try await opening.resolver.outcome(of: rungs[index - 1], variables: presentation.variables))
-    }
-    guard case .description(var description) = parts[0] else { throw CancellationError() }
-    description.take(
-      rungs.enumerated().map { index, rung in
-        if case .images(let outcome) = parts[index + 1] { outcome } else { .failure(rung.lateImages) }
-      })
-    return description
-  }
 
   private func describe(_ opening: TrackOpening, _ source: MediaSource) async throws -> SourceDescription {
     try await BlockingThread.run(named: "probe", on: opening.context.scope.runtime) {
@@ -157,35 +122,5 @@ public struct SourceProber: Sendable {
       time: frame.time.seconds,
       presentationTime: frame.decoded.presentationTicks.map { Double($0) * stream.timeBase.value },
       md5: try frame.decoded.md5())
-  }
-}
-
-extension SourceDescription {
-  /// Adds what playlists of images state.
-  ///
-  /// - Parameter outcomes: In the order of the playlists.
-  fileprivate mutating func take(_ outcomes: [Result<RungSegments, ReelError>]) {
-    var next = outcomes.makeIterator()
-    let isAlone = presentation?.holdsImagesOnly == true
-    presentation?.updateImagePlaylists { rung in
-      guard let outcome = next.next() else { return }
-      switch outcome {
-      case .failure(let error): faults.append(error)
-      case .success(let found):
-        if let tiles = found.list.first?.tiles { rung.tiles = tiles }
-        if let fault = rung.tiles?.fault {
-          faults.append(
-            ReelError(.badManifest, "the images of '\(rung.id)': \(fault)", at: found.playlistURL?.reelName))
-        }
-        rung.media = .segments(found.list)
-        guard isAlone else { return }
-        isLive = isLive || found.live != nil
-        if found.live == nil { duration = max(duration ?? 0, found.list.end.seconds) }
-      }
-    }
-    // Nothing else describes such a source.
-    if isAlone, !outcomes.isEmpty, outcomes.allSatisfy({ if case .failure = $0 { true } else { false } }) {
-      failure = faults.removeFirst()
-    }
   }
 }

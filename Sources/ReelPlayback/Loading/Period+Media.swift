@@ -65,7 +65,6 @@ extension Presentation {
   }
 }
 
-/// Images.
 extension Presentation {
   /// True if there are image tracks, and nothing else.
   var holdsImagesOnly: Bool {
@@ -74,22 +73,20 @@ extension Presentation {
       && groups.contains { $0.rungs.contains { $0.tiles != nil } }
   }
 
-  /// HLS: the rungs with images whose playlists have not been read.
-  var imagePlaylists: [Rung] {
-    periods.flatMap(\.trackGroups).filter { $0.kind == .image }.flatMap(\.rungs).filter(\.hasImagePlaylist)
-  }
-
-  /// Calls `body` with each of `imagePlaylists`, in order.
-  mutating func updateImagePlaylists(_ body: (inout Rung) -> Void) {
-    for period in periods.indices {
-      for group in periods[period].trackGroups.indices where periods[period].trackGroups[group].kind == .image
-      {
-        for rung in periods[period].trackGroups[group].rungs.indices
-        where periods[period].trackGroups[group].rungs[rung].hasImagePlaylist {
-          body(&periods[period].trackGroups[group].rungs[rung])
-        }
+  /// The playlists of I-frames, and the rungs for trick mode, that stills may be taken from besides the rungs of a period.
+  func keyFrameRungs(in period: Period, besides ladder: [Rung]) -> [Rung] {
+    var rungs = iFrameRungs
+    if !isLive {
+      let known = Set(ladder.map(\.id))
+      rungs += period.trackGroups.filter { $0.isTrickMode && $0.kind == .video }.flatMap(\.rungs).filter {
+        $0.protection == nil && !known.contains($0.id)
+      }.map { rung in
+        var rung = rung
+        rung.holdsKeyFramesOnly = true
+        return rung
       }
     }
+    return rungs.filter(RungSelector.isDecodable)
   }
 }
 
@@ -101,9 +98,5 @@ extension Rung {
       ReelError(.timedOut, "the playlist of the images '\(id)' did not come in time", at: url.reelName)
     case .segments, .index: ReelError(.timedOut, "the index of '\(id)' did not come in time")
     }
-  }
-
-  fileprivate var hasImagePlaylist: Bool {
-    if case .playlist = media { tiles != nil } else { false }
   }
 }

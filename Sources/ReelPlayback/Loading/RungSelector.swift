@@ -52,9 +52,7 @@ package struct RungSelector: Sendable {
       if let failure = period.videoFailure { throw failure }
       let kinds = Set(period.trackGroups.map { $0.kind == .image ? "images" : $0.kind.rawValue }).sorted()
       guard kinds != ["images"] else {
-        throw ReelError(
-          .unsupported, "it contains only images, no video",
-          advice: "use reel storyboard, or reel poster without --first and --at")
+        throw ReelError(.unsupported, "it contains only images, no video")
       }
       throw ReelError(
         .unsupported,

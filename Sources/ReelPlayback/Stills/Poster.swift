@@ -1,5 +1,6 @@
 package import ReelCore
 package import ReelFFmpeg
+internal import ReelManifest
 
 /// The frame of a source that represents it, and why it was chosen.
 package struct Poster: Sendable {
@@ -17,7 +18,7 @@ package struct Poster: Sendable {
   package struct Candidate: Sendable {
     /// On the timeline of the source.
     package let time: MediaTime
-    /// The number of bytes of its packet, as far as known. Of an image with several tiles, its bytes count for the first one.
+    /// The number of bytes of its packet, as far as known.
     package let byteCount: Int
     package let measures: StillMeasures
     /// Why it is no good poster; empty if it is one.
@@ -51,8 +52,6 @@ package struct Poster: Sendable {
   package let rung: (id: String, bitsPerSecond: Int?)?
   /// What was read; nil for a media file.
   package let track: StillTrack?
-  /// Why key frames took the place of images; nil if they did not.
-  package let imageFault: ReelError?
   /// The errors that were overcome: media that was left out or loaded from elsewhere, candidates that could not be read.
   package let faults: [ReelError]
 
@@ -68,7 +67,7 @@ package struct Poster: Sendable {
     package var manifestByteCount: Int64?
     /// Of these, the initialization segment's; nil for a media file.
     package var initializationByteCount: Int64?
-    /// Of these, the bytes of the key frames or images themselves.
+    /// Of these, the bytes of the key frames themselves.
     package var keyFrameByteCount: Int64 = 0
 
     /// - Parameters:
@@ -99,6 +98,19 @@ package struct Poster: Sendable {
       }
     }
   }
+}
+
+/// The kind of track that stills were taken from.
+package enum StillTrack: String, Sendable, Hashable {
+  /// Key frames of a rung that can be played.
+  case video
+  /// A playlist of I-frames (HLS), or a rung for trick mode (DASH).
+  case keyFrames = "key_frames"
+}
+
+extension Rung {
+  /// The kind of track that its key frames make.
+  var stillTrack: StillTrack { holdsKeyFramesOnly ? .keyFrames : .video }
 }
 
 extension StreamInfo {

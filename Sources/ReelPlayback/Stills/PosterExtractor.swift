@@ -5,8 +5,7 @@ internal import ReelManifest
 
 /// Finds the frame that represents a source, from few bytes.
 ///
-/// For a size, the tiles of an image track are looked at if they are large enough (`ImageTrack`). Otherwise,
-/// it looks at the first frame and at some key frames after it (`KeyFrameSpread`), each decoded by itself, and takes the
+/// It looks at the first frame and at some key frames after it (`KeyFrameSpread`), each decoded by itself, and takes the
 /// best by `StillMeasures`. Segments, and key frames in the index of a file, are fetched by themselves. A source without
 /// either is read forward, up to the next key frames. So is one with few segments, if all of them begin with poor frames.
 package struct PosterExtractor: Sendable {
@@ -71,16 +70,11 @@ package struct PosterExtractor: Sendable {
     let (stillLimit, clock) = (stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = if case .best = choice { try await opening.readingIndex() } else { opening }
-      let images: ImageChoice = if case .best = choice { try await ImageTrack.choice(opening) } else { .none }
       return try await BlockingThread.run(
         named: "poster", on: opening.context.scope.runtime, cachesMemory: true
       ) {
-        let makeLimit = { (share: Int) in
-          ReadingLimit(stillLimit.map { $0 / share }, in: opening.context.scope, clock: clock)
-        }
-        var search = PosterSearch(opening: opening, counter: counter, makeLimit: { makeLimit(1) })
-        if let poster = try search.takeImage(images, choice, makeLimit: makeLimit, noteFirst: noteFirst) {
-          return (poster, try body(poster))
+        var search = PosterSearch(opening: opening, counter: counter) {
+          ReadingLimit(stillLimit, in: opening.context.scope, clock: clock)
         }
         let poster = try search.run(choice, name: source.name, noteFirst: noteFirst)
         return (poster, try body(poster))
@@ -102,7 +96,6 @@ private struct PosterSearch {
   private var candidates: [Poster.Candidate] = []
   private var best: (index: Int, frame: SharedFrame)?
   private var faults: [ReelError] = []
-  private var imageFault: ReelError?
 
   init(opening: TrackOpening, counter: TrafficCounter, makeLimit: @escaping () -> ReadingLimit) {
     self.opening = opening
@@ -136,29 +129,9 @@ private struct PosterSearch {
       startup: opening.context.recorder.current,
       rung: opening.isIndexedFile
         ? nil : reader.track.map { ($0.rung.id, $0.rung.bitsPerSecond ?? $0.rung.averageBitsPerSecond) },
-      track: opening.isIndexedFile ? nil : reader.track.map { $0.rung.stillTrack }, imageFault: imageFault,
-      faults: (imageFault.map { [$0] } ?? []) + reader.faults + faults.filter { $0 != reader.cut }
+      track: opening.isIndexedFile ? nil : reader.track.map { $0.rung.stillTrack },
+      faults: reader.faults + faults.filter { $0 != reader.cut }
         + [reader.cut].compactMap(\.self))
-  }
-
-  /// Returns the poster from images; nil if it is to be made from key frames.
-  mutating func takeImage(
-    _ images: ImageChoice, _ choice: Poster.Choice, makeLimit: @escaping (Int) -> ReadingLimit,
-    noteFirst: @escaping () -> Void
-  ) throws -> Poster? {
-    switch (images, choice) {
-    case (.track(let track), .best(let count)):
-      do {
-        return try ImagePosterSearch(
-          track: track, opening: opening, counter: counter, makeLimit: makeLimit, noteFirst: noteFirst
-        ).run(count)
-      } catch let error as ReelError where !track.isAlone && error.kind != .cancelled {
-        imageFault = track.rung.replaced(after: error)
-      }
-    case (.failed(let fault), _): imageFault = fault
-    default: break
-    }
-    return nil
   }
 
   // MARK: - Private

@@ -25,7 +25,7 @@ package struct Storyboard: Sendable {
     package let slot: Int
     /// The frame's time on the timeline of the source, from the start of the storyboard.
     package let time: MediaTime
-    /// The number of bytes of the frame's packet. Of an image with several tiles, its bytes count for the first one.
+    /// The number of bytes of the frame's packet.
     package let byteCount: Int
     package let still: Still
   }
@@ -58,8 +58,6 @@ package struct Storyboard: Sendable {
   package let track: StillTrack?
   /// The errors that were overcome.
   package let faults: [ReelError]
-  /// Why key frames took the place of images, which is among `faults`; nil if they did not.
-  package let imageFault: ReelError?
   /// The error that ended the reading of a source without an index, if the number of missing stills is unknown.
   package let endFault: ReelError?
   /// The processor time of the threads that read, decoded and scaled.

@@ -6,8 +6,7 @@ internal import ReelManifest
 
 /// Makes storyboards from few bytes.
 ///
-/// The tiles of an image track are taken if they are large enough (`ImageTrack`). Otherwise,
-/// each tile is a key frame, decoded by itself. The key frames are those that segments begin with, those of a playlist of
+/// Each tile is a key frame, decoded by itself. The key frames are those that segments begin with, those of a playlist of
 /// I-frames, or those in the index of an MP4 (also `sidx`) or Matroska file, and only their bytes are fetched, several at a time. Of
 /// sources without either, and of segments that are much longer than the interval, everything is read.
 package struct StoryboardExtractor: Sendable {
@@ -67,11 +66,9 @@ package struct StoryboardExtractor: Sendable {
     let (size, stillLimit, clock) = (size, stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = try await opening.readingIndex()
-      let images = try await ImageTrack.choice(opening)
       noteOpening()
       let work = StoryboardWork(
-        opening: opening, images: images, counter: counter, spacing: spacing, size: size,
-        stillLimit: stillLimit,
+        opening: opening, counter: counter, spacing: spacing, size: size, stillLimit: stillLimit,
         clock: clock, name: source.name)
       return try await BlockingThread.run(
         named: "storyboard", on: opening.context.scope.runtime, cachesMemory: true
@@ -136,10 +133,9 @@ final class StoryboardWork: Sendable {
   let stillLimit: Duration?
   private let clock: any MonotonicClock
   let opening: TrackOpening
-  private let images: ImageChoice
   private let counter: TrafficCounter
   private let spacing: Storyboard.Spacing
-  let size: StillSize
+  private let size: StillSize
   private let state = Locked(State())
 
   private struct State {
@@ -151,7 +147,6 @@ final class StoryboardWork: Sendable {
     var rung: (id: String, bitsPerSecond: Int?)?
     var track: StillTrack?
     var faults: [ReelError] = []
-    var imageFault: ReelError?
     var endFault: ReelError?
     /// The duration in milliseconds of a source that was read to its end; nil if it was read by its index.
     var readDuration: Int?
@@ -170,14 +165,12 @@ final class StoryboardWork: Sendable {
   private static let longSegment = 15_000.0
 
   init(
-    opening: TrackOpening, images: ImageChoice, counter: TrafficCounter, spacing: Storyboard.Spacing,
-    size: StillSize,
+    opening: TrackOpening, counter: TrafficCounter, spacing: Storyboard.Spacing, size: StillSize,
     stillLimit: Duration?, clock: any MonotonicClock, name: String
   ) {
     self.stillLimit = stillLimit
     self.clock = clock
     self.opening = opening
-    self.images = images
     self.counter = counter
     self.spacing = spacing
     self.size = size
@@ -197,7 +190,7 @@ final class StoryboardWork: Sendable {
   func begin() {
     let queue = queue
     opening.context.scope.onCancel { queue.fail(CancellationError()) }
-    run { work in if try !work.readImages() { try work.readFirst() } }
+    run { work in try work.readFirst() }
   }
 
   /// Waits until no thread reads any more. Those that still do give up.
@@ -225,7 +218,7 @@ final class StoryboardWork: Sendable {
         ?? min(slots * plan.interval, isEndKnown ? state.readDuration ?? .max : .max),
       start: state.start, isLive: state.isLive, missing: missing, hdr: state.hdr, traffic: traffic,
       indexByteCount: index, rung: state.rung, track: state.track, faults: state.faults,
-      imageFault: state.imageFault, endFault: state.endFault,
+      endFault: state.endFault,
       processorTime: state.processorTime)
   }
 
@@ -243,18 +236,6 @@ final class StoryboardWork: Sendable {
       state.withLock { $0.processorTime += time }
       queue.endThread()
     }
-  }
-
-  /// Reads tiles of images. Returns false if key frames are to be read.
-  private func readImages() throws -> Bool {
-    switch images {
-    case .none: return false
-    case .track(let track):
-      guard let fault = try ImageStoryboardReader(track: track, work: self).run() else { return true }
-      note(imageFault: fault)
-    case .failed(let fault): note(imageFault: fault)
-    }
-    return false
   }
 
   /// Opens the source, plans, and reads.
@@ -277,8 +258,13 @@ final class StoryboardWork: Sendable {
     let length = try duration(reader, places, start)
     let plan = try makePlan(places, start: start, duration: length)
     let (isLive, rung) = (reader.isLive, opening.isIndexedFile ? nil : reader.track?.rung)
-    begin(plan, start: start, rung: rung, track: rung?.stillTrack)
-    state.withLock { $0.isLive = isLive }
+    state.withLock { state in
+      state.plan = plan
+      state.start = start
+      state.rung = rung.map { ($0.id, $0.bitsPerSecond ?? $0.averageBitsPerSecond) }
+      state.track = rung?.stillTrack
+      state.isLive = isLive
+    }
     worker.start = start
     guard !plan.jobs.isEmpty else {
       if let fault { throw fault }
@@ -356,23 +342,6 @@ final class StoryboardWork: Sendable {
     }
   }
 
-  /// The plan of tiles of images.
-  func plan(
-    _ places: [KeyFramePlace], start: MediaTime, duration: Double
-  ) throws(ReelError) -> StoryboardPlan {
-    try StoryboardPlan(spacing, places: places, start: start, duration: duration)
-  }
-
-  /// Notes what is going to be read.
-  func begin(_ plan: StoryboardPlan, start: MediaTime, rung: Rung?, track: StillTrack?) {
-    state.withLock { state in
-      state.plan = plan
-      state.start = start
-      state.rung = rung.map { ($0.id, $0.bitsPerSecond ?? $0.averageBitsPerSecond) }
-      state.track = track
-    }
-  }
-
   private var threadCount: Int {
     let cores = ProcessInfo.processInfo.activeProcessorCount
     switch opening.source {
@@ -422,13 +391,6 @@ final class StoryboardWork: Sendable {
 
   /// Notes the error that ended the reading of a source, if the number of missing stills is unknown.
   func note(end error: ReelError) { state.withLock { $0.endFault = error } }
-
-  private func note(imageFault fault: ReelError) {
-    state.withLock { state in
-      state.imageFault = fault
-      state.faults.append(fault)
-    }
-  }
 
   func note(fault: ReelError) { state.withLock { $0.faults.append(fault) } }
 
