@@ -208,9 +208,10 @@ struct FramesCommandTests {
       "frames", source, "--at", "0.5", "--at", "0", "--at", "1.1", "--md5", "-o", folder.path)
     #expect(at.status == 0)
     #expect(at.outputLines.map { $0.suffix(32) } == [golden[0], golden[15], golden[33]].map { $0[...] })
-    let every = try await Command.run("frames", source, "--every", "0.4", "--md5", "-o", folder.path)
+    let every = try await Command.run(
+      "frames", source, "--every", "0.4", "--md5", "-o", folder.path + "/every")
     #expect(every.outputLines.map { $0.suffix(32) } == [golden[0], golden[12], golden[24]].map { $0[...] })
-    let count = try await Command.run("frames", source, "--count", "3", "--md5", "-o", folder.path)
+    let count = try await Command.run("frames", source, "--count", "3", "--md5", "-o", folder.path + "/count")
     #expect(count.outputLines.map { $0.suffix(32) } == golden.prefix(3).map { $0[...] })
   }
 
@@ -221,7 +222,8 @@ struct FramesCommandTests {
     let all = try await Command.run("frames", source, "--count", "0", "--md5", "-o", folder.path)
     for line in all.outputLines.dropFirst().prefix(5) {
       let time = try #require(line.split(separator: "\t").first { $0.hasPrefix("pts ") }).dropFirst(4)
-      let one = try await Command.run("frames", source, "--at", String(time), "--md5", "-o", folder.path)
+      let one = try await Command.run(
+        "frames", source, "--at", String(time), "--md5", "-o", folder.path, "--overwrite")
       #expect(one.outputLines.first?.suffix(32) == line.suffix(32), "\(time)")
     }
   }
@@ -295,7 +297,7 @@ struct FramesCommandTests {
       "poster", source, "-o", folder.path, "--format", "ppm", "--first")
     #expect(poster.status == 0, "\(poster.errorText)")
     #expect(try folder.bytes("\(name)-000001.ppm") == folder.bytes("\(name).ppm"))
-    let json = try await Command.run("frames", source, "-o", folder.path, "--json")
+    let json = try await Command.run("frames", source, "-o", folder.path, "--json", "--overwrite")
     #expect(json.outputText.contains("\"tone_mapped\":true"))
     #expect(json.outputText.contains("\"hdr_not_tone_mapped\":false"))
     let samples = try await Command.run("frames", source, "-o", folder.path, "--format", "y4m", "--json")
@@ -317,10 +319,12 @@ struct FramesCommandTests {
     #expect(first.outputText.contains(golden[0]))
     #expect(folder.names() == ["stdin-000001.ppm"])
     let all = try await Command.run(
-      "frames", "-", "--md5", "--count", "0", "-o", folder.path, input: Fixtures.bytes("media/\(name)"))
+      "frames", "-", "--md5", "--count", "0", "-o", folder.path + "/all",
+      input: Fixtures.bytes("media/\(name)"))
     #expect(all.outputLines.map { $0.suffix(32) } == golden.map { $0[...] })
     let file = try await Command.run(
-      "frames", "-", "--md5", "-o", folder.path, shell: "exec \"$@\" < '\(Fixtures.path("media/\(name)"))'")
+      "frames", "-", "--md5", "-o", folder.path + "/file",
+      shell: "exec \"$@\" < '\(Fixtures.path("media/\(name)"))'")
     #expect(file.outputText.contains(golden[0]))
   }
 

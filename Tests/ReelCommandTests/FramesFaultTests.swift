@@ -106,7 +106,7 @@ struct FramesFaultTests {
     let first = try await Command.run("frames", Fixtures.path("bad/cut-in-mdat.mp4"), "-o", folder.path)
     #expect(first.status == 0)
     let all = try await Command.run(
-      "frames", Fixtures.path("bad/cut-in-mdat.mp4"), "--count", "0", "--md5", "-o", folder.path)
+      "frames", Fixtures.path("bad/cut-in-mdat.mp4"), "--count", "0", "--md5", "-o", folder.path + "/all")
     #expect(all.status == 65)
     expectErrorLine(all, names: "cut-in-mdat.mp4", words: "cut off")
     let golden = try Fixtures.golden("h264-faststart.mp4").prefix(9)
@@ -125,7 +125,7 @@ struct FramesFaultTests {
     let lines = text.outputLines.filter { $0.hasSuffix("\tdamaged") }
     #expect(!lines.isEmpty)
     let json = try await Command.run(
-      "frames", Fixtures.path(path), "--count", "0", "--json", "-o", folder.path)
+      "frames", Fixtures.path(path), "--count", "0", "--json", "-o", folder.path + "/json")
     let record = try #require(
       try JSONSerialization.jsonObject(with: Data(json.outputText.utf8)) as? [String: Any])
     #expect(record["damaged"] as? Int == lines.count)
@@ -138,7 +138,8 @@ struct FramesFaultTests {
     let plain = try await Command.run("frames", source, "--count", "0", "-o", folder.path)
     #expect(plain.status == 0)
     #expect(plain.errorLines == ["reel: warning: \(source): 1 packet can't be decoded"])
-    let verbose = try await Command.run("frames", source, "--count", "0", "--verbose", "-o", folder.path)
+    let verbose = try await Command.run(
+      "frames", source, "--count", "0", "--verbose", "-o", folder.path + "/verbose")
     #expect(verbose.errorText.contains("Invalid NAL unit size"))
     #expect(verbose.errorText.contains("damaged-lengths.mp4"))
   }

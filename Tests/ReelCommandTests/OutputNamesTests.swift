@@ -10,7 +10,7 @@ struct OutputNamesTests {
   private let second = Fixtures.path("stills/high/playlist.m3u8")
 
   @Test(
-    "A file of another source is kept, unless --overwrite is given",
+    "An existing file is kept, unless --overwrite is given",
     arguments: [("frames", "ppm"), ("frames", "png"), ("frames", "y4m"), ("play", "ppm"), ("play", "png")])
   func acrossRuns(command: String, format: String) async throws {
     let folder = try TemporaryFolder()
@@ -23,35 +23,16 @@ struct OutputNamesTests {
     }
     #expect(try await run(first).status == 0)
     let bytes = try folder.bytes(name)
-    let again = try await run(first)
-    #expect(again.status == 0, "\(again.errorText)")
-    #expect(try folder.bytes(name) == bytes)
-    let other = try await run(second)
-    #expect(other.status == 73)
-    expectErrorLine(other, names: name, words: "--overwrite")
-    #expect(try folder.bytes(name) == bytes)
+    for source in [first, second] {
+      let refused = try await run(source)
+      #expect(refused.status == 73)
+      expectErrorLine(refused, names: name, words: "--overwrite")
+      #expect(try folder.bytes(name) == bytes)
+    }
     let forced = try await run(second, "--overwrite")
     #expect(forced.status == 0, "\(forced.errorText)")
     #expect(try folder.bytes(name) != bytes)
-    #expect(try await run(first).status == 73)
-    // Files that Reel did not write are kept too.
-    try Data("mine".utf8).write(to: folder.url.appending(path: name))
-    #expect(try await run(second).status == 73)
-    #expect(try folder.bytes(name) == Array("mine".utf8))
     #expect(folder.names().allSatisfy { !$0.contains(".part-") })
-  }
-
-  @Test("A source is recognized by any path that leads to it")
-  func paths() async throws {
-    let folder = try TemporaryFolder()
-    try FileManager.default.copyItem(atPath: Fixtures.path("media/h264.ts"), toPath: folder.path + "/a.ts")
-    try FileManager.default.createSymbolicLink(
-      atPath: folder.path + "/link", withDestinationPath: folder.path)
-    for source in ["a.ts", "./a.ts", folder.path + "/a.ts", "link/a.ts", "file://\(folder.path)/a.ts"] {
-      let result = try await Command.run("frames", source, "-o", "out", directory: folder.path)
-      #expect(result.status == 0, "\(source): \(result.errorText)")
-    }
-    #expect(folder.names("out") == ["a-000001.ppm"])
   }
 
   @Test("Names that differ only in letter case are made different")

@@ -252,22 +252,6 @@ struct StoryboardCommandTests {
     #expect(read["requests"] as? Int == 1)
   }
 
-  @Test("Sheets of an earlier run are removed, those of another source kept")
-  func oldSheets() async throws {
-    let folder = try TemporaryFolder()
-    let first = try await Command.run(
-      "storyboard", clip, "--every", "1", "--grid", "1x1", "-o", folder.path)
-    #expect(first.status == 0 && folder.names().count == 7, "\(first.errorText)")
-    try Data("mine".utf8).write(to: folder.url.appending(path: "poor-start-004.jpg"))
-    let second = try await Command.run(
-      "storyboard", clip, "--every", "1", "--grid", "3x1", "-o", folder.path, "--overwrite")
-    #expect(second.status == 0, "\(second.errorText)")
-    #expect(
-      folder.names() == [
-        "poor-start-001.jpg", "poor-start-002.jpg", "poor-start-004.jpg", "poor-start.vtt",
-      ])
-  }
-
   @Test("Turned and tone mapped")
   func geometry() async throws {
     let folder = try TemporaryFolder()
@@ -295,7 +279,7 @@ struct StoryboardCommandTests {
     expectErrorLine(result, names: "audio-only.mp4", words: "no video")
   }
 
-  @Test("A file that another source wrote is kept")
+  @Test("An existing file is kept, unless --overwrite is given")
   func existing() async throws {
     let folder = try TemporaryFolder()
     try Data("mine".utf8).write(to: folder.url.appending(path: "poor-start.vtt"))

@@ -32,7 +32,7 @@ extension FramesCommand {
       writer: FrameWriter(
         options: FrameWriter.Options(
           directory: item.names.folder, format: format, size: size, gravity: gravity, computesMD5: md5,
-          owner: item.owner(overwrites: overwrite)),
+          existing: item.existingFiles(overwrites: overwrite)),
         names: FrameNames(item.names, hasSeveral: hasSeveralFrames && format != .y4m)),
       print: options.json || options.quiet ? nil : print)
     let selection = selection

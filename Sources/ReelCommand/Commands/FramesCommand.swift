@@ -33,7 +33,7 @@ struct FramesCommand: AsyncParsableCommand {
       "Write the frames on show at 0.25 s and 0.5 s, 320 pixels wide",
       "reel frames video.mp4 --at 0.25 --at 0.5 --size 320x180 -o frames"
     ),
-    ("Print the MD5 of every frame", "reel frames video.mp4 --count 0 --md5 --json -o frames"),
+    ("Print the MD5 of every frame", "reel frames video.mp4 --count 0 --md5 --json -o all"),
   ]
 
   @Argument(help: "Paths, URLs, or - for standard input.")
@@ -46,10 +46,7 @@ struct FramesCommand: AsyncParsableCommand {
       valueName: "dir|file"))
   var output = "."
 
-  @Flag(
-    help:
-      "Replace any existing file. By default, only files written from the same source are replaced."
-  )
+  @Flag(help: "Replace existing files, which are an error otherwise.")
   var overwrite = false
 
   @Option(
@@ -146,17 +143,16 @@ struct FramesCommand: AsyncParsableCommand {
       fetcher: try options.transport(logger: logger), configuration: try configuration(), cores: CoreGate(),
       logger: logger)
     let place = try place
-    let record = OutputRecord(directory: place.directory, overwrites: overwrite)
     return await SourceRun(sources: sources, jobs: jobs, output: place.directory, options: options).run {
       item in
-      try await extract(item, to: place, record: record, extractor: extractor)
+      try await extract(item, to: place, extractor: extractor)
     } failed: {
       FramesRecord(source: $0, error: $1)
     }
   }
 
   private func extract(
-    _ item: SourceRun.Item, to place: StillOutput, record: OutputRecord, extractor: FrameExtractor
+    _ item: SourceRun.Item, to place: StillOutput, extractor: FrameExtractor
   ) async throws {
     let toStandardError = place.directory == "-"
     let print: @Sendable (String) throws -> Void = {
@@ -167,7 +163,7 @@ struct FramesCommand: AsyncParsableCommand {
       writer: FrameWriter(
         options: FrameWriter.Options(
           directory: place.directory, format: place.format, size: size, gravity: gravity, computesMD5: md5,
-          owner: .init(record: record, source: OutputRecord.Source(of: item.source))),
+          existing: ExistingFiles(areReplaced: overwrite, of: item.source)),
         names: place.fileName.map { FrameNames($0) } ?? FrameNames(stem: item.stem, format: place.format)),
       print: options.json || options.quiet ? nil : print)
     let selection = selection

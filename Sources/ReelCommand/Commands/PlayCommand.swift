@@ -112,7 +112,7 @@ struct PlayCommand: AsyncParsableCommand {
     transform: ImageOptions.gravity)
   var gravity: VideoGravity?
 
-  @Flag(help: "With -o: replace any existing file, not only those written from the same source.")
+  @Flag(help: "With -o: replace existing files, which are an error otherwise.")
   var overwrite = false
 
   @Option(
@@ -196,7 +196,6 @@ struct PlayCommand: AsyncParsableCommand {
       Result { () throws(ReelError) in try MediaSource(argument: argument) }
     }
     let stems = OutputNames.stems(of: parsed.map { (try? $0.get()) ?? .standardInput })
-    let record = OutputRecord(directory: output ?? ".", overwrites: overwrite)
     let configuration = try configuration()
     let fetcher = try options.transport(logger: logger)
     let files = try PlayFiles(page: reportFile, junit: junit)
@@ -208,7 +207,7 @@ struct PlayCommand: AsyncParsableCommand {
       let report = PlayReport(form, recorder: recorder)
       let job = PlayJob(
         argument: sources[index],
-        options: try jobOptions(index, stem: stems[index], owner: .init(record: record, of: source)),
+        options: try jobOptions(index, source, stem: stems[index]),
         configuration: configuration,
         fetcher: fetcher, report: report, logger: logger)
       let verdict = await job.run(source)
@@ -256,7 +255,7 @@ struct PlayCommand: AsyncParsableCommand {
   }
 
   private func jobOptions(
-    _ index: Int, stem: String, owner: OutputFile.Owner
+    _ index: Int, _ source: Result<MediaSource, ReelError>, stem: String
   ) throws(ReelError) -> PlayJob.Options {
     PlayJob.Options(
       rate: rate, duration: duration.map { MediaTime(seconds: $0) },
@@ -266,7 +265,8 @@ struct PlayCommand: AsyncParsableCommand {
       series: output.map { directory in
         PlayJob.Series(
           directory: directory, stem: stem, format: format ?? .ppm, size: size,
-          gravity: gravity ?? .resizeAspect, owner: owner)
+          gravity: gravity ?? .resizeAspect,
+          existing: ExistingFiles(areReplaced: overwrite, of: (try? source.get()) ?? .standardInput))
       },
       computesMD5: md5,
       assertions: try assertions.map { text throws(ReelError) in try PlaybackFigures.assertion(text) },

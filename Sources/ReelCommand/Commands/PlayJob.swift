@@ -38,7 +38,7 @@ final class PlayJob: Sendable {
     var format = ImageFormat.ppm
     var size: PixelSize?
     var gravity = VideoGravity.resizeAspect
-    var owner: OutputFile.Owner
+    var existing: ExistingFiles
   }
 
   private let argument: String
@@ -191,7 +191,7 @@ final class PlayJob: Sendable {
       outputs.append(
         try ImageSequenceOutput(
           directory: series.directory, stem: series.stem, format: series.format, size: series.size,
-          gravity: series.gravity, owner: series.owner))
+          gravity: series.gravity, existing: series.existing))
     }
     if outputs.isEmpty { outputs.append(NullOutput()) }
     var imageOptions = PlayFrames.Options(duration: options.duration, start: start)

@@ -21,7 +21,7 @@ extension PosterCommand {
   private func write(_ item: Batch.Item, job: PosterJob) async -> Batch.Outcome {
     let target = PosterWriter.Target(
       directory: item.names.folder, names: FrameNames(item.names, hasSeveral: false),
-      owner: item.owner(overwrites: overwrite))
+      existing: item.existingFiles(overwrites: overwrite))
     do {
       var record = try await withLimit(
         seconds: options.timeout, source: item.source.name, fetcher: job.extractor.fetcher

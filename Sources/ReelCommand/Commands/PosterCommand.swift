@@ -54,10 +54,7 @@ struct PosterCommand: AsyncParsableCommand {
       valueName: "dir|file"))
   var output = "."
 
-  @Flag(
-    help:
-      "Replace any existing file. By default, only files written from the same source are replaced."
-  )
+  @Flag(help: "Replace existing files, which are an error otherwise.")
   var overwrite = false
 
   @Option(
@@ -179,13 +176,12 @@ struct PosterCommand: AsyncParsableCommand {
   private func writeAll(logger: Logger) async throws -> [ReelError] {
     let job = try job(fetcher: try options.transport(logger: logger), logger: logger)
     let place = try place
-    let record = OutputRecord(directory: place.directory, overwrites: overwrite)
     return await SourceRun(sources: sources, jobs: jobs, output: place.directory, options: options).run {
       item in
       let target = PosterWriter.Target(
         directory: place.directory,
         names: FrameNames(place.fileName ?? "\(item.stem).\(place.format.fileExtension)"),
-        owner: OutputFile.Owner(record: record, source: OutputRecord.Source(of: item.source)))
+        existing: ExistingFiles(areReplaced: overwrite, of: item.source))
       try await write(item, to: target, job: job)
     } failed: {
       PosterRecord(source: $0, error: $1)

@@ -54,8 +54,7 @@ struct StoryboardCommand: AsyncParsableCommand {
       valueName: "dir"))
   var output = "."
 
-  @Flag(
-    help: "Replace any existing file. By default, only files written from the same source are replaced.")
+  @Flag(help: "Replace existing files, which are an error otherwise.")
   var overwrite = false
 
   @Option(
@@ -161,16 +160,14 @@ struct StoryboardCommand: AsyncParsableCommand {
         fetcher: try options.transport(logger: logger), configuration: try options.loading(), size: size,
         stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: logger),
       style: style, spacing: count.map { .count($0) } ?? .every(every ?? 10))
-    let record = OutputRecord(directory: output, overwrites: overwrite)
     return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in
-      let owner = OutputFile.Owner(record: record, source: OutputRecord.Source(of: item.source))
-      try await write(item, owner: owner, job: job)
+      try await write(item, job: job)
     } failed: {
       StoryboardRecord(source: $0, error: $1)
     }
   }
 
-  private func write(_ item: SourceRun.Item, owner: OutputFile.Owner, job: StoryboardJob) async throws {
+  private func write(_ item: SourceRun.Item, job: StoryboardJob) async throws {
     let record: StoryboardRecord
     do {
       record = try await withLimit(
@@ -179,7 +176,8 @@ struct StoryboardCommand: AsyncParsableCommand {
         var job = job
         job.extractor.fetcher = fetcher
         return try await job.run(
-          item.source, argument: item.argument, stem: item.stem, owner: owner, noteOpening: lift)
+          item.source, argument: item.argument, stem: item.stem,
+          existing: ExistingFiles(areReplaced: overwrite, of: item.source), noteOpening: lift)
       }
       if options.json {
         try Console.print(JSONLine.string(record))

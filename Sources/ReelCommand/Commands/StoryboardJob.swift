@@ -15,15 +15,15 @@ struct StoryboardJob: Sendable {
   ///   - stem: The beginning of the files' names.
   ///   - noteOpening: Called when the source has answered.
   func run(
-    _ source: MediaSource, argument: String, stem: String, owner: OutputFile.Owner,
+    _ source: MediaSource, argument: String, stem: String, existing: ExistingFiles,
     noteOpening: @escaping @Sendable () -> Void
   ) async throws -> StoryboardRecord {
-    try StoryboardWriter(style, stem: stem, owner: owner).check()
+    try StoryboardWriter(style, stem: stem, existing: existing).check()
     let (style, clock) = (style, SystemMonotonicClock())
     let began = clock.now
     return try await extractor.storyboard(spacing, of: source, noteOpening: noteOpening) { tiles in
       let before = ThreadTime.now
-      let writer = StoryboardWriter(style, stem: stem, owner: owner)
+      let writer = StoryboardWriter(style, stem: stem, existing: existing)
       do {
         while let tile = try tiles.next() {
           try writer.add(tile)

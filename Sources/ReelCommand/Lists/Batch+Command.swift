@@ -33,10 +33,8 @@ extension Batch.Item {
     return "\(file)\t\(TextLayout.shortened(source, to: max(24, width - used)))"
   }
 
-  /// The owner of the source's files.
-  func owner(overwrites: Bool) -> OutputFile.Owner {
-    OutputFile.Owner(
-      record: OutputRecord(directory: names.folder, overwrites: overwrites),
-      source: OutputRecord.Source(of: source))
+  /// What becomes of existing files that have the names of its files. No other source of the list has these names.
+  func existingFiles(overwrites: Bool) -> ExistingFiles {
+    ExistingFiles(areReplaced: overwrites || mayHaveFiles, of: source)
   }
 }

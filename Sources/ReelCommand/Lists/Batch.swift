@@ -67,6 +67,8 @@ final class Batch: Sendable {
     let names: BatchNames
     /// How long the limits of its host have held it.
     var held = Duration.zero
+    /// True if an earlier attempt, or the run that is continued, may have written some of its files.
+    var mayHaveFiles = false
   }
 
   /// What became of a source.
@@ -341,6 +343,7 @@ private struct BatchLoop {
     let item = Result { () throws(ReelError) in
       var item = try admission.item(listed)
       item.held = ticket.held
+      item.mayHaveFiles = configuration.resumes || listed.attempt > 1
       return item
     }
     group.addTask {

@@ -13,8 +13,7 @@ final class FrameWriter {
     var size: PixelSize?
     var gravity: VideoGravity
     var computesMD5: Bool
-    /// The source of the files.
-    var owner: OutputFile.Owner
+    var existing: ExistingFiles
     var toStandardOutput: Bool { directory == "-" }
   }
 
@@ -33,11 +32,11 @@ final class FrameWriter {
     }
   }
 
-  /// Throws `ReelError.cannotCreateOutput` if the file for the first frame belongs to another source.
+  /// Throws `ReelError.cannotCreateOutput` if the file for the first frame may not be written.
   func check() throws(ReelError) {
     guard !options.toStandardOutput else { return }
     guard let name = names.first else { return }
-    try options.owner.record.check(name, of: options.owner.source)
+    try options.existing.check(filePath(name))
   }
 
   /// Converts and writes a frame; `converted` is how long the conversion took.
@@ -84,7 +83,7 @@ final class FrameWriter {
     if options.toStandardOutput { return .standardOutput() }
     // Lists have folders of their own. One without a file is not made.
     if index == 1 { try OutputFolder.make(options.directory) }
-    return try OutputFile(path: path, owner: options.owner)
+    return try OutputFile(path: path, existing: options.existing)
   }
 
   private func filePath(_ name: String) -> String {

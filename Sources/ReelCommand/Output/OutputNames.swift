@@ -36,26 +36,11 @@ enum OutputNames {
   }
 }
 
-extension OutputFile.Owner {
-  /// A source that can't be opened writes nothing, so its identity does not matter.
-  init(record: OutputRecord, of source: Result<MediaSource, ReelError>) {
-    self.init(record: record, source: OutputRecord.Source(of: (try? source.get()) ?? .standardInput))
-  }
-}
-
-extension OutputRecord.Source {
-  /// A file is identified by its real path, without symbolic links, and a URL by everything but its fragment.
-  /// Standard input is always the same source.
-  init(of source: MediaSource) {
-    switch source {
-    case .url(let url) where url.isFileURL:
-      let path = url.resolvingSymlinksInPath().path
-      self.init("file " + path, file: path)
-    case .url(let url):
-      var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
-      parts?.fragment = nil
-      self.init(parts?.string ?? url.absoluteString)
-    case .standardInput: self.init("-")
-    }
+extension ExistingFiles {
+  /// - Parameter source: A local file is never replaced by what is made of it.
+  init(areReplaced: Bool, of source: MediaSource) {
+    var path: String?
+    if case .url(let url) = source, url.isFileURL { path = url.path }
+    self.init(areReplaced: areReplaced, source: path)
   }
 }

@@ -10,7 +10,7 @@ struct PosterWriter: Sendable {
     /// The folder, or `-` for standard output.
     var directory: String
     var names: FrameNames
-    var owner: OutputFile.Owner
+    var existing: ExistingFiles
 
     /// The path of a file of this name; `-` for standard output.
     func path(_ name: String) -> String {
@@ -29,10 +29,10 @@ struct PosterWriter: Sendable {
   var byteLimit: Int?
   var hdr = StillRenderer.HDRHandling.sdr
 
-  /// Throws `ReelError.cannotCreateOutput` if the file belongs to another source.
+  /// Throws `ReelError.cannotCreateOutput` if the file may not be written.
   func check(_ target: Target) throws(ReelError) {
     guard target.directory != "-", let name = target.names.first else { return }
-    try target.owner.record.check(name, of: target.owner.source)
+    try target.existing.check(target.path(name))
   }
 
   /// Writes the file. Throws `ReelError`: `unsupported` if the format can't hold the frame, or `cannotCreateOutput` if
@@ -69,7 +69,7 @@ struct PosterWriter: Sendable {
     if path == "-" { return .standardOutput() }
     // Lists have folders of their own. One without a file is not made.
     try OutputFolder.make(target.directory)
-    return try OutputFile(path: path, owner: target.owner)
+    return try OutputFile(path: path, existing: target.existing)
   }
 
   private func encoded(

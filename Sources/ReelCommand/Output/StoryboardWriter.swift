@@ -50,7 +50,7 @@ struct StoryboardStyle: Sendable {
 final class StoryboardWriter {
   private let style: StoryboardStyle
   private let stem: String
-  private let owner: OutputFile.Owner
+  private let existing: ExistingFiles
   /// The tiles of the sheet that is not written yet.
   private var pending: [Still] = []
   private var sheets: (names: [String], byteCounts: [Int]) = ([], [])
@@ -66,13 +66,13 @@ final class StoryboardWriter {
   private(set) var repeatedCount = 0
   private(set) var tileSize: PixelSize?
 
-  init(_ style: StoryboardStyle, stem: String, owner: OutputFile.Owner) {
-    (self.style, self.stem, self.owner) = (style, stem, owner)
+  init(_ style: StoryboardStyle, stem: String, existing: ExistingFiles) {
+    (self.style, self.stem, self.existing) = (style, stem, existing)
   }
 
-  /// Throws `ReelError.cannotCreateOutput` if a file belongs to another source.
+  /// Throws `ReelError.cannotCreateOutput` if a file may not be written.
   func check() throws(ReelError) {
-    for name in style.names(stem) { try owner.record.check(name, of: owner.source) }
+    for name in style.names(stem) { try existing.check(path(name)) }
   }
 
   /// Throws `ReelError`: `usage` if the sheet would be too large.
@@ -108,7 +108,6 @@ final class StoryboardWriter {
       let header = StoryboardIndex.bifHeader(images, interval: storyboard.interval)
       try write("\(stem).bif", kind: "bif", [header] + images.map(\.bytes))
     }
-    removeOldSheets()
   }
 
   /// Removes the files that were written, after a failure.
@@ -118,16 +117,6 @@ final class StoryboardWriter {
   }
 
   // MARK: - Private
-
-  /// Removes the sheets that an earlier run has written from the same source, and that no file names any more.
-  private func removeOldSheets() {
-    guard style.writesSheets else { return }
-    var number = sheets.names.count + 1
-    while FileManager.default.fileExists(atPath: path(style.sheetName(stem, number))) {
-      owner.record.remove(style.sheetName(stem, number), of: owner.source)
-      number += 1
-    }
-  }
 
   private func path(_ name: String) -> String {
     style.directory == "." ? name : (style.directory as NSString).appendingPathComponent(name)
@@ -219,7 +208,7 @@ final class StoryboardWriter {
     _ name: String, kind: String, _ parts: [[UInt8]], size: PixelSize? = nil
   ) throws(ReelError) {
     let path = path(name)
-    let file = try OutputFile(path: path, owner: owner)
+    let file = try OutputFile(path: path, existing: existing)
     for part in parts { try file.write(part) }
     try file.commit()
     files.append(

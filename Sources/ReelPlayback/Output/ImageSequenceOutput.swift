@@ -10,7 +10,7 @@ public final class ImageSequenceOutput: FrameOutput {
   private let directory: String
   private let stem: String
   private let format: ImageFormat
-  private let owner: OutputFile.Owner?
+  private let existing: ExistingFiles
   private let state: Locked<State>
 
   private struct State {
@@ -37,15 +37,15 @@ public final class ImageSequenceOutput: FrameOutput {
   ) throws(ReelError) {
     try self.init(
       directory: directory, stem: stem, format: format, size: size, gravity: gravity,
-      startNumber: startNumber, owner: nil)
+      startNumber: startNumber, existing: .replaced)
   }
 
-  /// - Parameter owner: Existing files are replaced only if this source wrote them. Nil replaces any file.
+  /// - Parameter existing: What becomes of existing files with the same names.
   ///
-  /// Throws like the other initializer, and `cannotCreateOutput` if the first file may not be replaced.
+  /// Throws like the other initializer, and `cannotCreateOutput` if the first file may not be written.
   package init(
     directory: String, stem: String, format: ImageFormat, size: PixelSize?, gravity: VideoGravity,
-    startNumber: Int = 1, owner: OutputFile.Owner?
+    startNumber: Int = 1, existing: ExistingFiles
   ) throws(ReelError) {
     guard !stem.isEmpty, !stem.contains("/"), !stem.contains("\0") else {
       throw ReelError(.usage, "\"\(stem)\" can't start a file name")
@@ -55,10 +55,9 @@ public final class ImageSequenceOutput: FrameOutput {
     } catch {
       throw ReelError(.cannotCreateOutput, "the folder can't be created", at: directory)
     }
-    if let owner {
-      try owner.record.check(format.still.fileName(stem: stem, number: startNumber), of: owner.source)
-    }
-    self.owner = owner
+    let first = format.still.fileName(stem: stem, number: startNumber)
+    try existing.check((directory as NSString).appendingPathComponent(first))
+    self.existing = existing
     self.directory = directory
     self.stem = stem
     self.format = format
@@ -81,7 +80,7 @@ public final class ImageSequenceOutput: FrameOutput {
       _ = try state.writer.convert(box.frame)
       let name = format.still.fileName(stem: stem, number: state.number)
       try state.writer.write(
-        to: OutputFile(path: (directory as NSString).appendingPathComponent(name), owner: owner))
+        to: OutputFile(path: (directory as NSString).appendingPathComponent(name), existing: existing))
       state.number += 1
     }
   }

@@ -15,17 +15,6 @@ internal import SystemPackage
 ///
 /// Confined to one thread at a time. If it is released before `commit(first:)`, the file is removed.
 package final class OutputFile {
-  /// The source that writes a file named after it.
-  package struct Owner: Sendable {
-    package let record: OutputRecord
-    package let source: OutputRecord.Source
-
-    package init(record: OutputRecord, source: OutputRecord.Source) {
-      self.record = record
-      self.source = source
-    }
-  }
-
   package let path: String
   /// False if bytes that were written can't be changed later.
   package var canBePatched: Bool { partialPath != nil }
@@ -36,20 +25,18 @@ package final class OutputFile {
   private let partialPath: String?
   private var descriptor: Int32
   private let closesDescriptor: Bool
-  /// Nil if any file may be replaced.
-  private let owner: Owner?
+  private let existing: ExistingFiles
   /// The pipe to write to instead of a descriptor.
   private let pipe: OutputPipe?
-  private var byteCount: Int64 = 0
 
   /// Opens a file. A named pipe or a device at `path` is written directly: a pipe waits for its reader.
   ///
-  /// - Parameter owner: An existing file is replaced only if this source wrote it. Nil replaces any file.
+  /// - Parameter existing: What becomes of a file that has the name already. It is replaced by default.
   ///
   /// Throws `ReelError.cannotCreateOutput`.
-  package init(path: String, owner: Owner? = nil) throws(ReelError) {
+  package init(path: String, existing: ExistingFiles = .replaced) throws(ReelError) {
     self.path = path
-    self.owner = owner
+    self.existing = existing
     pipe = nil
     location = path
     closesDescriptor = true
@@ -77,7 +64,7 @@ package final class OutputFile {
     path = "-"
     location = "standard output"
     partialPath = nil
-    owner = nil
+    existing = .replaced
     self.pipe = pipe
     descriptor = STDOUT_FILENO
     closesDescriptor = false
@@ -105,7 +92,6 @@ package final class OutputFile {
     } catch {
       throw failure((error as? Errno)?.rawValue ?? EIO)
     }
-    byteCount += Int64(bytes.count)
   }
 
   /// Throws `ReelError.cannotWriteOutput`.
@@ -140,10 +126,7 @@ package final class OutputFile {
     }
     guard let partialPath else { return }
     do {
-      guard let owner else { return try take(partialPath) }
-      try owner.record.place(
-        (path as NSString).lastPathComponent, of: owner.source, at: partialPath, byteCount: byteCount
-      ) { () throws(ReelError) in try take(partialPath) }
+      try take(partialPath)
     } catch {
       unlink(partialPath)
       throw error
@@ -177,6 +160,16 @@ package final class OutputFile {
   // MARK: - Private
 
   private func take(_ partialPath: String) throws(ReelError) {
+    try existing.check(path)
+    if !existing.areReplaced {
+      // rename(2) would replace a file that another process has made meanwhile.
+      if link(partialPath, path) == 0 {
+        unlink(partialPath)
+        return
+      }
+      // Not every file system has links.
+      if errno == EEXIST { throw ExistingFiles.refusal(at: path) }
+    }
     if rename(partialPath, path) != 0 { throw Self.creationFailure(errno, at: path) }
   }
 
@@ -189,5 +182,44 @@ package final class OutputFile {
 
   private func failure(_ code: Int32) -> ReelError {
     ReelError(.cannotWriteOutput, "can't be written: \(Errno(rawValue: code))", at: location)
+  }
+}
+
+/// What becomes of existing files that have the names of a source's files.
+package struct ExistingFiles: Sendable {
+  /// True if they are replaced. Otherwise they are errors.
+  let areReplaced: Bool
+  /// The path of a local source, which is never replaced.
+  private let source: String?
+
+  package static let replaced = ExistingFiles(areReplaced: true)
+
+  package init(areReplaced: Bool, source: String? = nil) {
+    self.areReplaced = areReplaced
+    self.source = source
+  }
+
+  /// Throws `ReelError.cannotCreateOutput` if no file may be written at `path`.
+  package func check(_ path: String) throws(ReelError) {
+    if let source, Self.areSame(path, source) {
+      throw ReelError(
+        .cannotCreateOutput, "the output would replace its own source", at: path,
+        advice: "-o names another folder")
+    }
+    var status = stat()
+    if !areReplaced, lstat(path, &status) == 0 { throw Self.refusal(at: path) }
+  }
+
+  fileprivate static func refusal(at path: String) -> ReelError {
+    ReelError(
+      .cannotCreateOutput, "the file exists", at: path,
+      advice: "use --overwrite to replace it, or -o to name another folder")
+  }
+
+  /// True if both paths, after links, lead to one file.
+  private static func areSame(_ path: String, _ other: String) -> Bool {
+    var (status, otherStatus) = (stat(), stat())
+    return stat(path, &status) == 0 && stat(other, &otherStatus) == 0 && status.st_dev == otherStatus.st_dev
+      && status.st_ino == otherStatus.st_ino
   }
 }
