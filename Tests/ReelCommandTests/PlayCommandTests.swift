@@ -380,7 +380,8 @@ struct PlayCommandTests {
     let help = try await Command.run("play", "--help")
     #expect(help.status == 0)
     for option in [
-      "--rate", "--duration", "--start", "--loop", "--mute", "--volume", "--linear", "--y4m", "--wav",
+      "--rate", "--duration", "--start", "--loop", "--mute", "--volume", "--linear", "--nut", "--y4m",
+      "--wav",
       "--output",
       "--format", "--size", "--gravity", "--audio-language", "--buffer", "--threads", "--md5", "--bandwidth",
       "--max-height", "--header", "--timeout", "--retries", "--json", "--quiet", "--verbose",
@@ -396,7 +397,9 @@ struct PlayCommandTests {
       ["a.mp4", "--rate", "fast"], ["a.mp4", "--duration", "0"], ["a.mp4", "--start", "-1"],
       ["a.mp4", "--volume", "-1"], ["a.mp4", "--volume", "nan"], ["a.mp4", "--mute", "--wav", "a.wav"],
       ["a.mp4", "--wav", "-"], ["a.mp4", "--wav", ""], ["a.mp4", "--y4m", ""],
-      ["a.mp4", "--y4m", "-", "--json"],
+      ["a.mp4", "--y4m", "-", "--json"], ["a.mp4", "--nut", ""], ["a.mp4", "--nut", "-", "--json"],
+      ["a.mp4", "--nut", "a", "--y4m", "b"], ["a.mp4", "--nut", "a", "--wav", "b"],
+      ["a.mp4", "b.mp4", "--nut", "a"],
       ["a.mp4", "--y4m", "a", "--wav", "a"], ["a.mp4", "b.mp4", "--y4m", "a.y4m"],
       ["a.mp4", "b.mp4", "--wav", "a.wav"], ["a.mp4", "b.mp4", "--loop"], ["a.mp4", "-o", "-"],
       ["a.mp4", "--format", "png"], ["a.mp4", "--size", "4x4"], ["a.mp4", "--gravity", "fit"],
@@ -425,7 +428,7 @@ struct PlayCommandTests {
     let names = folder.names()
     let bytes = try folder.bytes("a.ts")
     let refused = [
-      ["--y4m", source], ["--wav", source], ["--y4m", "\(folder.path)/below/../a.ts"],
+      ["--nut", source], ["--y4m", source], ["--wav", source], ["--y4m", "\(folder.path)/below/../a.ts"],
       ["--y4m", "\(folder.path)/link.ts"], ["--wav", "\(folder.path)/hard.ts"],
       ["--y4m", "\(folder.path)/b", "--wav", "\(folder.path)/./b"],
       ["--y4m", "\(folder.path)/below/b", "--wav", "\(folder.path)/same/b"],

@@ -40,7 +40,7 @@ struct PlayFaultTests {
   @Test("An output that can't be made")
   func noOutput() async throws {
     let folder = try TemporaryFolder()
-    for option in ["--y4m", "--wav"] {
+    for option in ["--nut", "--y4m", "--wav"] {
       let result = try await Command.run("play", goodSource, option, folder.path + "/none/a")
       #expect(result.status == 73, "\(option): \(result.errorText)")
       #expect(result.errorText.contains(folder.path + "/none/a"))
@@ -54,7 +54,7 @@ struct PlayFaultTests {
   @Test("A device that is full")
   func fullDevice() async throws {
     guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
-    for arguments in [["--y4m", "-"], ["--json", "--md5"], []] {
+    for arguments in [["--nut", "-"], ["--y4m", "-"], ["--json", "--md5"], []] {
       let result = try await Command.run(
         ["play", goodSource, "--rate", "max"] + arguments, shell: "exec \"$@\" > /dev/full")
       #expect(result.status == 74, "\(arguments): \(result.errorText)")
@@ -64,7 +64,7 @@ struct PlayFaultTests {
 
   @Test("A reader that has closed its end ends playback")
   func closedPipe() async throws {
-    for arguments in [["--y4m", "-"], ["--json", "--md5"]] {
+    for arguments in [["--nut", "-"], ["--y4m", "-"], ["--json", "--md5"]] {
       let result = try await Command.run(
         ["play", goodSource, "--rate", "max", "--loop"] + arguments, closesOutputAfter: 100)
       #expect(!result.wasSignalled)

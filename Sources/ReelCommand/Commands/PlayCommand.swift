@@ -13,18 +13,19 @@ struct PlayCommand: AsyncParsableCommand {
     abstract: "Play sources in real time without a screen, and report how it went.",
     discussion: """
       Plays one source after the other in real time, to the end or for --duration. Frames and audio are discarded, or \
-      written with --y4m, -o and --wav. Each change of state goes to standard error, on a terminal above a line of \
+      written with --nut, --y4m, -o and --wav. Each change of state goes to standard error, on a terminal above a line of \
       progress. The summary goes to standard output.
 
       --json prints an object for each event: event (its name), position (seconds on the source's timeline) and time_ms \
       (milliseconds since the source was started). The last object of a source is its summary. bytes and requests of the \
       summary cover everything that was fetched, those of a rung only its media; peak_memory_bytes is that of the process.
 
-      A live source plays until it ends. Ctrl-C ends playback with the summary; Y4M and WAV files are completed and kept.
+      A live source plays until it ends. Ctrl-C ends playback with the summary; NUT, Y4M and WAV files are completed and kept.
 
-      A late frame is dropped and counted if the next one is due too, except with --rate max. The files of --y4m and --wav \
-      are in step: a frame is repeated where others are missing or dropped, and missing audio is silence. Images (-o) are \
-      the frames that were shown, without repetitions, and map HDR to SDR.
+      A late frame is dropped and counted if the next one is due too, except with --rate max. A reader of --nut gets each \
+      frame, and the audio, with its time. The files of --y4m and --wav are in step: a frame is repeated where others are \
+      missing or dropped, and missing audio is silence. Images (-o) are the frames that were shown, without repetitions, \
+      and map HDR to SDR.
 
       --timeout limits the wait for the first frame of each source.
 
@@ -41,8 +42,8 @@ struct PlayCommand: AsyncParsableCommand {
   private static let examples = [
     ("Play for two seconds, and print how it went", "reel play https://example.com/master.m3u8 --duration 2"),
     (
-      "Decode everything as fast as possible, and keep the samples",
-      "reel play video.mp4 --rate max --y4m video.y4m --wav audio.wav"
+      "Decode everything as fast as possible, and encode it with ffmpeg",
+      "reel play video.mp4 --rate max --nut - | ffmpeg -i - out.mkv"
     ),
     ("Write a report as a page", "reel play https://example.com/master.m3u8 --rate max --report report.html"),
   ]
@@ -78,6 +79,14 @@ struct PlayCommand: AsyncParsableCommand {
 
   @Flag(help: "Refuse to seek, as feeds of short videos do. --start still sets where playback begins.")
   var linear = false
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Write the frames on show and the audio as one NUT stream of raw video and PCM; with -, to standard output, and the \
+      summary to standard error.
+      """, valueName: "file|-"))
+  var nut: String?
 
   @Option(
     help: ArgumentHelp(
@@ -242,7 +251,7 @@ struct PlayCommand: AsyncParsableCommand {
 
   private var form: PlayReport.Form {
     if options.json { return .json }
-    return options.quiet ? .nothing : .text(toStandardError: y4m == "-")
+    return options.quiet ? .nothing : .text(toStandardError: y4m == "-" || nut == "-")
   }
 
   private func configuration() throws -> PlayerConfiguration {
@@ -261,7 +270,7 @@ struct PlayCommand: AsyncParsableCommand {
       rate: rate, duration: duration.map { MediaTime(seconds: $0) },
       start: start.map { MediaTime(seconds: $0) },
       loops: loop, isMuted: mute, volume: Float(volume), isLinear: linear, bufferDuration: .seconds(buffer),
-      y4m: y4m, wav: wav,
+      nut: nut, y4m: y4m, wav: wav,
       series: output.map { directory in
         PlayJob.Series(
           directory: directory, stem: stem, format: format ?? .ppm, size: size,
@@ -289,19 +298,29 @@ struct PlayCommand: AsyncParsableCommand {
   }
 
   private func validateOutputs() throws {
-    if let y4m {
-      if y4m.isEmpty { throw ValidationError("--y4m takes a file, or - for standard output") }
-      if y4m == "-", options.json {
-        throw ValidationError("--y4m - and --json both write to standard output")
+    for (option, path) in [("--nut", nut), ("--y4m", y4m)] {
+      if path == "" { throw ValidationError("\(option) takes a file, or - for standard output") }
+      if path == "-", options.json {
+        throw ValidationError("\(option) - and --json both write to standard output")
       }
+    }
+    if nut != nil, y4m != nil || wav != nil {
+      throw ValidationError("--nut has frames and audio, and can't be combined with --y4m and --wav")
     }
     if let wav {
       if wav.isEmpty || wav == "-" { throw ValidationError("--wav takes a file") }
       if mute { throw ValidationError("--mute leaves no audio to write: it can't be combined with --wav") }
       if wav == y4m || isSame(wav, y4m) { throw ValidationError("--y4m and --wav take different files") }
     }
-    if sources.count > 1, y4m != nil || wav != nil {
-      throw ValidationError("--y4m and --wav take one source")
+    if let y4m, let wav, OutputFile.isPipe(wav),
+      y4m == "-" ? OutputFile.isStandardOutputPipe : OutputFile.isPipe(y4m)
+    {
+      throw ValidationError(
+        "--y4m and --wav can't both write to pipes, whose reader may read either first; use --nut for one stream of both"
+      )
+    }
+    if sources.count > 1, nut != nil || y4m != nil || wav != nil {
+      throw ValidationError("--nut, --y4m and --wav take one source")
     }
     try validateReplacements()
     if reportFile == "-" || reportFile == "" { throw ValidationError("--report takes a file") }
@@ -317,7 +336,10 @@ struct PlayCommand: AsyncParsableCommand {
   private func validateReplacements() throws {
     let read = Set(
       sources.compactMap { source in (try? MediaSource(argument: source)).flatMap { FileIdentity($0) } })
-    for (option, path) in [("--y4m", y4m), ("--wav", wav), ("--report", reportFile), ("--junit", junit)] {
+    let written = [
+      ("--nut", nut), ("--y4m", y4m), ("--wav", wav), ("--report", reportFile), ("--junit", junit),
+    ]
+    for (option, path) in written {
       guard let path, path != "-", let written = FileIdentity(path: path), read.contains(written) else {
         continue
       }

@@ -20,6 +20,8 @@ final class PlayJob: Sendable {
     var isLinear = false
     var bufferDuration = Duration.seconds(3)
     /// `-` for standard output.
+    var nut: String?
+    /// `-` for standard output.
     var y4m: String?
     var wav: String?
     /// Writes each frame to its own file.
@@ -96,8 +98,6 @@ final class PlayJob: Sendable {
     let item: PlayerItem
     let frames: PlayFrames
     let sound: PlaySound?
-    /// The pipes for frames and audio, which one reader may read in any order.
-    let pipes: OutputPipes?
     let signals: AsyncStream<Signal>
     let signal: AsyncStream<Signal>.Continuation
     let events: AsyncStream<PlayerEvent>
@@ -131,9 +131,14 @@ final class PlayJob: Sendable {
   private var elapsed: Duration { ContinuousClock.now - start }
 
   private func begin(_ source: MediaSource) throws(ReelError) -> Session {
-    let pipes = makePipes()
-    let frames = try makeFrames(pipes)
-    let sound = try makeSound(pipes, for: frames)
+    let nut = try options.nut.map { path throws(ReelError) in
+      path == "-"
+        ? NUTOutput.standardOutput(hasAudio: !options.isMuted)
+        : try NUTOutput(path: path, hasAudio: !options.isMuted)
+    }
+    let frames = try makeFrames(nut)
+    let wav = try options.wav.map { path throws(ReelError) -> any AudioOutput in try WAVOutput(path: path) }
+    let sound = (wav ?? nut?.audio).map { PlaySound($0, of: frames) }
     let player = Player(fetcher: traffic, configuration: configuration, logger: logger)
     let item = PlayerItem(source)
     item.preferredForwardBufferDuration = options.bufferDuration
@@ -145,8 +150,8 @@ final class PlayJob: Sendable {
       signal.yield(.reachedLimit)
     }
     let session = Session(
-      player: player, item: item, frames: frames, sound: sound, pipes: pipes, signals: signals,
-      signal: signal, events: player.events)
+      player: player, item: item, frames: frames, sound: sound, signals: signals, signal: signal,
+      events: player.events)
     player.isLinear = options.isLinear
     if options.loops { player.actionAtItemEnd = .loop }
     player.setMuted(options.isMuted)
@@ -162,30 +167,11 @@ final class PlayJob: Sendable {
     return session
   }
 
-  /// Nil unless both frames and audio go to pipes.
-  private func makePipes() -> OutputPipes? {
-    guard let y4m = options.y4m, let wav = options.wav, OutputFile.isPipe(wav),
-      y4m == "-" ? OutputFile.isStandardOutputPipe : OutputFile.isPipe(y4m)
-    else { return nil }
-    return OutputPipes()
-  }
-
-  private func makeSound(
-    _ pipes: OutputPipes?, for frames: PlayFrames
-  ) throws(ReelError) -> PlaySound? {
-    guard let wav = options.wav else { return nil }
-    if let pipes { return PlaySound(pipe: pipes.add(path: wav), of: frames) }
-    return try PlaySound(path: wav, of: frames)
-  }
-
-  private func makeFrames(_ pipes: OutputPipes?) throws(ReelError) -> PlayFrames {
+  private func makeFrames(_ nut: NUTOutput?) throws(ReelError) -> PlayFrames {
     var outputs: [any FrameOutput] = []
+    if let nut { outputs.append(nut) }
     if let path = options.y4m {
-      if let pipes {
-        outputs.append(Y4MOutput(pipe: pipes.add(path: path == "-" ? nil : path)))
-      } else {
-        outputs.append(path == "-" ? Y4MOutput.standardOutput() : try Y4MOutput(path: path))
-      }
+      outputs.append(path == "-" ? Y4MOutput.standardOutput() : try Y4MOutput(path: path))
     }
     if let series = options.series {
       outputs.append(
@@ -328,18 +314,12 @@ final class PlayJob: Sendable {
     if outcome.ending == .interrupted, options.rate.isFinite { session.frames.end(at: position) }
     if outcome.ending == .interrupted {
       // The outputs are finished here. Readers end by themselves, without being waited for.
-      session.pipes?.stopWaiting()
       session.player.stop()
     } else {
       await session.player.stopAndWait()
     }
     let account = session.frames.account
-    // If playback was not interrupted and did not fail, a waiting reader gets all data.
-    let isEarly = outcome.ending == .interrupted || outcome.ending == .failed
-    let unread = await session.pipes?.drain(within: isEarly ? .milliseconds(300) : nil)
-    let failure =
-      account.failure ?? session.sound?.failure ?? outcome.failure
-      ?? (outcome.ending == .interrupted ? nil : unread)
+    let failure = account.failure ?? session.sound?.failure ?? outcome.failure
     var summary = PlayRecordSummary(
       source: argument, item: session.item, statistics: statistics,
       ended: failure == nil ? outcome.ending : .failed, wall: wall)

@@ -252,7 +252,7 @@ package final class PlanarConverter {
   }
 
   /// The pixel format that is `chroma` in the depth of `format` when it is turned; nil if there is none.
-  private static func pixelFormat(
+  static func pixelFormat(
     chroma: PlanarImage.Chroma, of format: Format, orientation: Orientation
   ) -> AVPixelFormat? {
     let name =

@@ -7,13 +7,13 @@ internal import SystemPackage
 /// Ownership: it closes its descriptor.
 final class SpoolFile: Sendable {
   let descriptor: FileDescriptor
-  /// The resource that is kept in the file; nil for output.
+  /// The resource that is kept in the file, as a server names it; nil for a pipe.
   private let resource: String?
   private let count = Locked<Int64>(0)
 
-  /// - Parameter resource: The name of the resource to keep, because its server does not support ranges; nil for output.
+  /// - Parameter resource: The name of the resource to keep, because its server does not support ranges; nil for a pipe.
   /// - Throws: `ReelError.cannotCreateOutput`; `server` for a resource, because only this source fails.
-  init(of resource: String? = nil) throws(ReelError) {
+  init(of resource: String?) throws(ReelError) {
     self.resource = resource
     let path = FileManager.default.temporaryDirectory.appendingPathComponent(
       "reel-\(UUID().uuidString).spool"

@@ -26,8 +26,6 @@ package final class OutputFile {
   private var descriptor: Int32
   private let closesDescriptor: Bool
   private let existing: ExistingFiles
-  /// The pipe to write to instead of a descriptor.
-  private let pipe: OutputPipe?
 
   /// Opens a file. A named pipe or a device at `path` is written directly: a pipe waits for its reader.
   ///
@@ -37,7 +35,6 @@ package final class OutputFile {
   package init(path: String, existing: ExistingFiles = .replaced) throws(ReelError) {
     self.path = path
     self.existing = existing
-    pipe = nil
     location = path
     closesDescriptor = true
     if Self.isPipeOrDevice(path) {
@@ -60,23 +57,18 @@ package final class OutputFile {
     }
   }
 
-  private init(_ pipe: OutputPipe?) {
+  private init() {
     path = "-"
     location = "standard output"
     partialPath = nil
     existing = .replaced
-    self.pipe = pipe
     descriptor = STDOUT_FILENO
     closesDescriptor = false
   }
 
-  package static func standardOutput() -> OutputFile { OutputFile(nil) }
-
-  /// An output that writes to a pipe with its own thread.
-  package static func pipe(_ pipe: OutputPipe) -> OutputFile { OutputFile(pipe) }
+  package static func standardOutput() -> OutputFile { OutputFile() }
 
   deinit {
-    pipe?.end()
     guard closesDescriptor, descriptor >= 0 else { return }
     close(descriptor)
     guard let partialPath else { return }
@@ -86,7 +78,6 @@ package final class OutputFile {
 
   /// Throws `ReelError.cannotWriteOutput`.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ReelError) {
-    if let pipe { return try pipe.write(Array(bytes)) }
     do {
       try FileDescriptor(rawValue: descriptor).writeAll(bytes)
     } catch {
@@ -96,7 +87,6 @@ package final class OutputFile {
 
   /// Throws `ReelError.cannotWriteOutput`.
   package func write(_ bytes: [UInt8]) throws(ReelError) {
-    if let pipe { return try pipe.write(bytes) }
     let result = bytes.withUnsafeBytes { buffer in
       Result { () throws(ReelError) in try write(buffer) }
     }
@@ -109,7 +99,6 @@ package final class OutputFile {
   ///
   /// Throws `ReelError.cannotWriteOutput`, and `cannotCreateOutput` if the file can't get its name.
   package func commit(first: [UInt8] = []) throws(ReelError) {
-    pipe?.end()
     guard closesDescriptor, descriptor >= 0 else { return }
     defer { if let partialPath { PartialFiles.forget(partialPath) } }
     var code: Int32 = 0

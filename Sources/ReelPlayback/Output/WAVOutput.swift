@@ -47,11 +47,6 @@ public final class WAVOutput: AudioOutput {
       State(writer: WAVWriter(file: try OutputFile(path: path), sampleFormat: sampleFormat)), rank: .writer)
   }
 
-  /// Writes to a pipe with its own thread.
-  package init(pipe: OutputPipe) {
-    state = Locked(State(writer: WAVWriter(file: .pipe(pipe), sampleFormat: .int16)), rank: .writer)
-  }
-
   /// Writes samples at their output time.
   ///
   /// Throws `ReelError`:

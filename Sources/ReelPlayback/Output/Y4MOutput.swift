@@ -33,9 +33,6 @@ public final class Y4MOutput: FrameOutput {
     self.init(try OutputFile(path: path))
   }
 
-  /// Writes to a pipe with its own thread.
-  package convenience init(pipe: OutputPipe) { self.init(.pipe(pipe)) }
-
   private init(_ file: sending OutputFile) {
     state = Locked(State(sequence: Y4MSequence(to: file)), rank: .writer)
   }

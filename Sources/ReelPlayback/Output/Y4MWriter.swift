@@ -7,8 +7,7 @@ internal import ReelFFmpeg
 package final class Y4MWriter {
   private let file: OutputFile
   private var header: [UInt8]?
-  private var format: PlanarConverter.Format?
-  private let converter = PlanarConverter()
+  private let images = UniformImages()
 
   package init(to file: OutputFile) { self.file = file }
 
@@ -26,15 +25,8 @@ package final class Y4MWriter {
   ///
   /// - Parameter rate: The rate of the header; only the first one has an effect.
   func convert(_ frame: borrowing TimedFrame, rate: Rational) throws(ReelError) -> PlanarImage {
-    let image: PlanarImage
-    if let format {
-      image = try converter.convert(
-        frame.decoded, orientation: frame.orientation, sampleAspectRatio: frame.sampleAspectRatio,
-        to: format)
-    } else {
-      image = try PlanarImage(frame.decoded, orientation: frame.orientation)
-      try start(with: image, of: frame, rate: rate)
-    }
+    let image = try images.image(of: frame)
+    if header == nil { try start(with: image, of: frame, rate: rate) }
     return image
   }
 
@@ -63,9 +55,6 @@ package final class Y4MWriter {
       return
     }
     header = wanted
-    format = PlanarConverter.Format(
-      of: image, frame: frame.decoded, orientation: frame.orientation,
-      sampleAspectRatio: frame.sampleAspectRatio)
     try file.write(wanted)
   }
 
