@@ -156,30 +156,6 @@ struct FeedCommandTests {
     #expect(totals["rung_switches"] as? Int == switches)
   }
 
-  @Test("With --decode first the report is the same but for what was not measured")
-  func decodeFirst() async throws {
-    let folder = try TemporaryFolder()
-    let feed = try list(folder)
-    let arguments = [
-      "feed", feed, "--virtual", "--link", "lte", "--swipes", "8", "--dwell", "exp:1s", "--json",
-    ]
-    let all = try await Command.run(arguments + ["--decode", "all"])
-    let usual = try await Command.run(arguments)
-    #expect(all.output == usual.output)
-    let first = try await Command.run(arguments + ["--decode", "first"])
-    #expect(first.status == 0, "\(first.errorText)")
-    var report = try object(first.outputText)
-    var settings = try #require(report["settings"] as? [String: Any])
-    #expect(settings.removeValue(forKey: "decode") as? String == "first")
-    #expect(settings.removeValue(forKey: "not_measured") as? [String] == ["damage", "resident_memory"])
-    report["settings"] = settings
-    #expect(NSDictionary(dictionary: report) == NSDictionary(dictionary: try object(all.outputText)))
-
-    let refused = try await Command.run(["feed", feed, "--decode", "first"])
-    #expect(refused.status == 64)
-    #expect(refused.errorText.contains("--virtual"))
-  }
-
   @Test("Pools that are compared walk as each does alone, in the order given")
   func comparedAlone() async throws {
     let folder = try TemporaryFolder()

@@ -44,7 +44,7 @@ struct WalkDelaysTests {
     try items.map(Fixtures.path).joined(separator: "\n").write(
       toFile: feed, atomically: true, encoding: .utf8)
     let result = try await Command.run(
-      ["feed", feed, "--virtual", "--decode", "all", "--swipes", "24", "--dwell", "exp:1500ms", "--json"]
+      ["feed", feed, "--virtual", "--swipes", "24", "--dwell", "exp:1500ms", "--json"]
         + options)
     #expect(result.status == 0, "\(result.errorText)")
     let json = try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any]

@@ -24,6 +24,6 @@ import Testing
     for pixelCount in [0, 1, 1 << 40] {
       #expect(cost.duration(of: .packet(.av1, pixelCount: pixelCount)) == .milliseconds(4))
     }
-    #expect(!cost.chargesOpening)
+    #expect(cost.opening == .zero)
   }
 }

@@ -48,7 +48,7 @@ struct PriorityGateTests {
           }
           most.withLock { $0 = max($0, count) }
           inside.withLock { $0 -= 1 }
-          ranked.release(afterPacket: false)
+          ranked.release()
         }
         done.update { $0 += 1 }
       }
@@ -61,25 +61,26 @@ struct PriorityGateTests {
     for gate in all { gate.release() }
   }
 
-  @Test("A modelled core is held for the cost of a packet, and for nothing where none went in")
-  func cost() async {
+  @Test("In a simulation, a permit is held for as long as its holder waits")
+  func simulated() async {
     let simulation = SimulatedRuntime()
-    let gate = PriorityGate(cores: 2, cost: DecodeCost(frame: .milliseconds(10)), in: simulation)
+    let gate = PriorityGate(permits: 2, runtime: simulation)
     for name in ["a", "b", "c"] {
       let ranked = SlotGate(gate)
       simulation.run(named: name) {
         ranked.acquire()
         note("\(name) begins \(simulation.now / .milliseconds(1))")
-        ranked.release(afterPacket: true)
-        ranked.acquire()
-        ranked.release(afterPacket: false)
+        let signal = simulation.makeSemaphore()
+        simulation.schedule(at: simulation.now + .milliseconds(10)) { signal.signal() }
+        signal.wait()
+        ranked.release()
         note("\(name) ends \(simulation.now / .milliseconds(1))")
       }
     }
     await simulation.runToRest()
     #expect(
       order.withLock { $0 } == [
-        "a begins 0.0", "b begins 0.0", "c begins 10.0", "a ends 10.0", "b ends 10.0", "c ends 20.0",
+        "a begins 0.0", "b begins 0.0", "a ends 10.0", "c begins 10.0", "b ends 10.0", "c ends 20.0",
       ])
     #expect(simulation.bodyCount == 0)
   }

@@ -17,11 +17,11 @@ final class SimulatedScene: Sendable {
   private let network: PriorityFetcher
   private let lines = Locked<[String]>([])
 
-  init(link: LinkSpec = .lte, cores: Int = 2, cost: DecodeCost = DecodeCost(), isUneven: Bool = true) {
+  init(link: LinkSpec = .lte, cores: Int = 2, isUneven: Bool = true) {
     base = FixtureFetcher { _, _ in isUneven ? .uneven : .none }
     fetcher = ThrottledFetcher(base, link: link, in: simulation)
     network = PriorityFetcher(fetcher, clock: simulation)
-    gate = PriorityGate(cores: cores, cost: cost, in: simulation)
+    gate = PriorityGate(permits: cores, runtime: simulation)
   }
 
   /// Lines of time and what happened then.
@@ -35,6 +35,7 @@ final class SimulatedScene: Sendable {
   func makePlayer(_ name: String, rank: Int = 0) throws -> Player {
     var configuration = PlayerConfiguration()
     simulation.apply(to: &configuration)
+    configuration.decoders = ModelledDecoders(in: simulation)
     let player = Player(
       fetcher: NotingFetcher(base: network.makeSlot(rank: rank)) { [weak self] metrics in
         self?.note(

@@ -31,10 +31,9 @@ struct FeedCommand: AsyncParsableCommand {
       after commas, as in 10Mbit/50ms,tcp or recordings,scale=4,rtt=70ms:
       \(HelpText.list(LinkOptions.forms))
 
-      --virtual models the clock too: media is demuxed and decoded, but a frame costs --decode-cost on one of --cores. The \
-      same arguments then give the same report, byte for byte. Memory is computed from the sizes of packets and frames. \
-      --decode first decodes only the first two frames of each visit and charges the cost of the others: times, bytes and \
-      memory are the same, but damaged frames go unnoticed, and --report may show earlier frames.
+      --virtual models the clock too: a frame costs --decode-cost on one of --cores. The same arguments then give the same \
+      report, byte for byte. Memory is computed from the sizes of packets and frames. Of each visit only the first two \
+      frames are decoded, so damage in later ones goes unnoticed.
 
       --device gives the pool the limits of a device (open decoders, cores, memory, transfers) and, with --virtual, its \
       costs of opening a decoder and of decoding a frame. The devices are rough: high and mid decode at the rates that \
@@ -141,12 +140,6 @@ struct FeedCommand: AsyncParsableCommand {
       "The number of cores that decode; with --virtual, modelled cores. Default: 2.", valueName: "n"))
   var cores: Int?
 
-  @Option(
-    name: .customLong("decode"),
-    help: ArgumentHelp(
-      "With --virtual: decode all frames, or only the first ones of each visit. The report is the same.",
-      valueName: "all|first"))
-  var decoding: Decoding?
 
   @Option(
     help: ArgumentHelp(
@@ -183,7 +176,6 @@ struct FeedCommand: AsyncParsableCommand {
     }
     if let cores, !(1...256).contains(cores) { throw ValidationError("--cores takes a number from 1 to 256") }
     if !virtual, decodeCost != nil { throw ValidationError("--decode-cost requires --virtual") }
-    if !virtual, decoding != nil { throw ValidationError("--decode requires --virtual") }
     if device != nil, decodeCost != nil || cores != nil {
       throw ValidationError(
         "--device states costs and cores: it can't be combined with --decode-cost or --cores")
@@ -225,11 +217,6 @@ struct FeedCommand: AsyncParsableCommand {
   }
 
   // MARK: - Values
-
-  /// Which frames are decoded.
-  enum Decoding: String, ExpressibleByArgument {
-    case all, first
-  }
 
   /// What `--first-rung` takes.
   enum StartRung: String, ExpressibleByArgument, CaseIterable {

@@ -146,7 +146,7 @@ struct FeedJob: Sendable {
     _ walks: [Walk], cost: DecodeCost, fetcher: any Fetching,
     note: @escaping @Sendable (Int, WalkReport) -> Void
   ) async throws {
-    let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: command.decoding == .first)
+    let memory = SimulatedWalk.Memory()
     let simulated = walks.enumerated().map { place, walk in
       var simulated = SimulatedWalk(
         walk.feed, plan: walk.plan, settings: walk.settings, label: walk.label,

@@ -13,7 +13,7 @@ struct LabCommand: AsyncParsableCommand {
     abstract: "Compare preload policies over many simulated walks.",
     discussion: """
       CONFIG is a JSON file. The lab walks each feed over each link, as each viewer, on each device, with each pool size, \
-      policy and seed, in the simulated time of reel feed --virtual --decode first. Walks that differ only in pool size and \
+      policy and seed, in the simulated time of reel feed --virtual. Walks that differ only in pool size and \
       policy have the same viewer and the same link; differences between policies are computed from such pairs. Relative \
       paths refer to the folder of CONFIG.
 

@@ -10,7 +10,7 @@ struct LabWalks: Sendable {
   private let loading: LoadingConfiguration
   private let fetcher: any Fetching
   private let limit: Duration
-  private let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: true)
+  private let memory = SimulatedWalk.Memory()
   private let logger: Logger
 
   /// - Parameters:

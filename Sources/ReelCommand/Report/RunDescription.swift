@@ -43,7 +43,6 @@ extension WalkSettings {
     if let shares, shares != .usual { facts.append(("swipes", shares.description)) }
     if firstRung != .adapted { facts.append(("first rung", firstRung.rawValue)) }
     if let device { facts.append(("device", device)) }
-    if decodesFirstFramesOnly { facts.append(("decoded", "the first two frames of each visit")) }
     let cost = decodeCost.map { ", \(DurationText.readable($0)) per frame" } ?? ""
     facts.append(("time", isVirtual ? "simulated\(cost)" : "real"))
     return facts.map { (name: $0.0, value: $0.1) }

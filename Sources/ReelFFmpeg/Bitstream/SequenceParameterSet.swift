@@ -4,64 +4,20 @@ enum SequenceParameterSet {
   /// with its header.
   static func allowsFrameNumberGaps(_ unit: UnsafeRawBufferPointer) -> Bool? {
     var bits = BitReader(unit)
-    guard readToReferences(&bits) != nil else { return nil }
+    guard skipReferences(&bits) else { return nil }
     let flag = bits.read(1)
     return bits.hasFailed ? nil : flag == 1
   }
 
-  /// `seq_parameter_set_id`. `unit` is the NAL unit with its header.
-  static func id(_ unit: UnsafeRawBufferPointer) -> UInt32 {
-    var bits = BitReader(unit)
-    bits.skip(32)
-    return bits.exponentialGolomb()
-  }
-
-  /// How slice headers say whether they belong to a frame or to a field (§7.3.3).
-  struct PictureLayout {
-    private let hasColourPlanes: Bool
-    private let frameNumberBits: Int
-    private let mayBeField: Bool
-
-    /// Nil where the unit is too short or makes no sense.
-    init?(_ unit: UnsafeRawBufferPointer) {
-      var bits = BitReader(unit)
-      guard let head = SequenceParameterSet.readToReferences(&bits) else { return nil }
-      hasColourPlanes = head.hasColourPlanes
-      frameNumberBits = head.frameNumberBits
-      bits.skip(1)
-      _ = bits.exponentialGolomb()
-      _ = bits.exponentialGolomb()
-      // frame_mbs_only_flag
-      mayBeField = bits.read(1) == 0
-      guard !bits.hasFailed, (4...16).contains(frameNumberBits) else { return nil }
-    }
-
-    /// The field that a slice belongs to; nil for a slice of a frame. `unit` is the NAL unit with its header.
-    func field(ofSlice unit: UnsafeRawBufferPointer) -> CodedPicture.Field? {
-      guard mayBeField else { return nil }
-      var bits = BitReader(unit)
-      bits.skip(8)
-      for _ in 0..<3 { _ = bits.exponentialGolomb() }
-      if hasColourPlanes { bits.skip(2) }
-      let number = bits.read(frameNumberBits)
-      guard bits.read(1) == 1 else { return nil }
-      let isBottom = bits.read(1) == 1
-      return bits.hasFailed ? nil : CodedPicture.Field(isBottom: isBottom, frameNumber: number)
-    }
-  }
-
-  /// Reads up to and with `max_num_ref_frames`; nil where the unit makes no sense.
-  private static func readToReferences(
-    _ bits: inout BitReader
-  ) -> (hasColourPlanes: Bool, frameNumberBits: Int)? {
+  /// Skips up to and with `max_num_ref_frames`; false if the unit makes no sense.
+  private static func skipReferences(_ bits: inout BitReader) -> Bool {
     bits.skip(8)
     let profile = bits.read(8)
     bits.skip(16)
     _ = bits.exponentialGolomb()
-    var hasColourPlanes = false
     if highProfiles.contains(profile) {
       let chroma = bits.exponentialGolomb()
-      if chroma == 3 { hasColourPlanes = bits.read(1) == 1 }
+      if chroma == 3 { bits.skip(1) }
       _ = bits.exponentialGolomb()
       _ = bits.exponentialGolomb()
       bits.skip(1)
@@ -71,7 +27,7 @@ enum SequenceParameterSet {
         }
       }
     }
-    let frameNumberBits = Int(bits.exponentialGolomb()) + 4
+    _ = bits.exponentialGolomb()
     switch bits.exponentialGolomb() {
     case 0:
       _ = bits.exponentialGolomb()
@@ -80,12 +36,12 @@ enum SequenceParameterSet {
       _ = bits.exponentialGolomb()
       _ = bits.exponentialGolomb()
       let count = bits.exponentialGolomb()
-      guard count < 256 else { return nil }
+      guard count < 256 else { return false }
       for _ in 0..<count { _ = bits.exponentialGolomb() }
     default: break
     }
     _ = bits.exponentialGolomb()
-    return (hasColourPlanes, frameNumberBits)
+    return true
   }
 
   /// Profiles whose parameter sets tell the chroma format.

@@ -23,7 +23,7 @@ package import ReelCore
 /// takes 0.1 to 0.3 ms, and happens only after an error.
 ///
 /// Confined to one thread at a time; with frame threads, frames come out `threads - 1` packets later.
-package final class Decoder {
+package final class Decoder: FrameDecoding {
   package enum SendResult: Sendable {
     case accepted
     /// Receive first, then send the same packet again.
@@ -70,17 +70,19 @@ package final class Decoder {
 
   private var context: UnsafeMutablePointer<AVCodecContext> { opened.pointer }
 
-  /// How many frames may be held back to bring them into order (`has_b_frames`), as far as is known now.
-  package var reorderDepth: Int { Int(context.pointee.has_b_frames) }
-
-  /// The pixels of a frame after cropping; nil before the size is known.
-  var pixelCount: Int? {
-    let count = Int64(context.pointee.width) * Int64(context.pointee.height)
-    return count > 0 ? Int(count) : nil
+  package var facts: DecoderFacts {
+    let context = context.pointee
+    let (pixels, rate) = (Int64(context.width) * Int64(context.height), context.framerate)
+    return DecoderFacts(
+      reorderDepth: Int(context.has_b_frames), referenceCount: max(1, Int(context.refs)),
+      profileName: avcodec_profile_name(context.codec_id, context.profile).map { String(cString: $0) },
+      level: context.level > 0 ? Int(context.level) : nil,
+      frameRate: rate.num > 0 && rate.den > 0 ? Rational(rate.num, rate.den) : nil,
+      pixelCount: pixels > 0 ? Int(pixels) : nil)
   }
 
   /// The error for frames of a size that is refused; nil where that is not what is wrong.
-  var sizeFault: ReelError? { Self.sizeFault(context, scope: scope) }
+  package var sizeFault: ReelError? { Self.sizeFault(context, scope: scope) }
 
   private static func sizeFault(
     _ context: UnsafeMutablePointer<AVCodecContext>, scope: LogScope
@@ -95,26 +97,9 @@ package final class Decoder {
       "frames of \(refused ?? size.description) are larger than the limit of 16384x8704 pixels")
   }
 
-  /// How many frames the stream keeps as references, as far as libavcodec tells: of codecs other than H.264 it says 1.
-  var referenceCount: Int { max(1, Int(context.pointee.refs)) }
-
-  /// libavcodec's name of the profile, as `High` or `Main 10`; nil before it is known.
-  package var profileName: String? {
-    avcodec_profile_name(context.pointee.codec_id, context.pointee.profile).map { String(cString: $0) }
-  }
-
-  /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1; nil before it is known.
-  package var level: Int? { context.pointee.level > 0 ? Int(context.pointee.level) : nil }
-
-  /// Frames per second as the bitstream's timing information says; nil without it.
-  package var frameRate: Rational? {
-    let rate = context.pointee.framerate
-    return rate.num > 0 && rate.den > 0 ? Rational(rate.num, rate.den) : nil
-  }
-
   /// Takes note of what the decoder's log is read by: whether gaps in frame numbers are allowed, and whether others are
   /// predicted from the frame. Before the packet is sent.
-  func note(_ packet: borrowing Packet) {
+  private func note(_ packet: borrowing Packet) {
     guard let codec = stream.videoCodec else { return }
     if codec == .h264 { noteUnits(of: packet) }
     if codec.isMPEGVideo,
@@ -122,6 +107,12 @@ package final class Decoder {
     {
       noteNonReference()
     }
+  }
+
+  /// Gives a packet to the decoder, whose frames were all received: it is not full then.
+  package func send(_ box: SharedPacket) throws(ReelError) {
+    note(box.packet)
+    _ = try send(box.packet)
   }
 
   /// Gives a packet to the decoder. One that libavcodec calls invalid is counted and passed over, as players do.
@@ -202,7 +193,7 @@ package final class Decoder {
   }
 
   /// The last error line that the decoder logged.
-  func takeLastError() -> String? { scope.takeLastError() }
+  package func takeLastError() -> String? { scope.takeLastError() }
 
   // MARK: - Private
 

@@ -24,14 +24,10 @@ package protocol DecodingGate: Sendable {
   func release(afterPacket: Bool)
   /// Gives it back after a call that did this work. By default as `release(afterPacket:)`.
   func release(after work: DecodingWork)
-  /// True if opening a decoder takes a permit as well. False by default.
-  var gatesOpening: Bool { get }
 }
 
 extension DecodingGate {
   package func release(afterPacket: Bool) { release() }
 
   package func release(after work: DecodingWork) { release(afterPacket: work.isPacket) }
-
-  package var gatesOpening: Bool { false }
 }

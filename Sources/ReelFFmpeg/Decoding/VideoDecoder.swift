@@ -37,8 +37,8 @@ package final class VideoDecoder {
     package var gate: (any DecodingGate)?
     /// What decoding is measured by.
     package var clock: any MonotonicClock = SystemMonotonicClock()
-    /// Set in a simulation that decodes first frames only (`FirstFrameDecoder`): where these are kept.
-    package var firstFrames: FirstFrameCache?
+    /// Opens the decoder.
+    package var decoders: any DecoderMaking = LibavDecoders()
     /// H.264: leaves out the deblocking of frames that are decoded alone, for those that are shown much smaller. It takes
     /// a sixth of the time, and its absence shows at the edges of blocks.
     package var skipsDeblocking = false
@@ -91,7 +91,7 @@ package final class VideoDecoder {
   /// Of the last frame that was given.
   private var frameByteCount = 0
   private let source: any AccessUnitSource
-  private let decoder: any PacketDecoder
+  private let decoder: any FrameDecoding
   package let options: Options
   private let framing: NALFraming
   private var keyTrust = KeyTrust()
@@ -136,39 +136,33 @@ package final class VideoDecoder {
     self.source = source
     self.options = options
     framing = stream.nalFraming
-    let gate = options.gate.flatMap { $0.gatesOpening ? $0 : nil }
-    gate?.acquire()
+    options.gate?.acquire()
     let start = options.clock.now
     do throws(ReelError) {
-      if let cache = options.firstFrames, options.threads == 1, OutputOrder.Rule(of: stream.videoCodec) != nil
-      {
-        decoder = try FirstFrameDecoder(stream: stream, cache: cache, name: name, logger: logger)
-      } else {
-        decoder = try Decoder(stream: stream, threads: options.threads, name: name, logger: logger)
-      }
+      decoder = try options.decoders.makeDecoder(
+        of: stream, threads: options.threads, name: name, logger: logger)
     } catch {
-      gate?.release(after: .opening(stream.videoCodec))
+      options.gate?.release(after: .opening(stream.videoCodec))
       throw error
     }
-    guard let gate else { return }
-    gate.release(after: .opening(stream.videoCodec))
+    options.gate?.release(after: .opening(stream.videoCodec))
     decodeDuration = options.clock.now - start
   }
 
   /// How many frames the decoder may hold back to bring them into order, as far as is known.
-  package var reorderDepth: Int { decoder.reorderDepth }
+  package var reorderDepth: Int { decoder.facts.reorderDepth }
   /// What the memory of the decoder's own frames is computed from; nil before the first frame.
   package var frameDemand: FrameDemand? {
     guard frameByteCount > 0 else { return nil }
     return FrameDemand(
-      frameByteCount: frameByteCount, reorderDepth: decoder.reorderDepth,
-      referenceCount: decoder.referenceCount)
+      frameByteCount: frameByteCount, reorderDepth: decoder.facts.reorderDepth,
+      referenceCount: decoder.facts.referenceCount)
   }
-  package var profileName: String? { decoder.profileName }
+  package var profileName: String? { decoder.facts.profileName }
   /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1.
-  package var level: Int? { decoder.level }
+  package var level: Int? { decoder.facts.level }
   /// The container's average frame rate where it has one, else the bitstream's.
-  package var frameRate: Rational? { stream.averageFrameRate ?? decoder.frameRate }
+  package var frameRate: Rational? { stream.averageFrameRate ?? decoder.facts.frameRate }
   /// Units that the decoder refused as invalid.
   package var rejectedPacketCount: Int { decoder.rejectedPacketCount }
 
@@ -494,10 +488,9 @@ package final class VideoDecoder {
     options.gate?.acquire()
     let start = options.clock.now
     defer {
-      // In this order: a modelled decoder takes its time as the permit is given back.
       options.gate?.release(
         after: isPacket
-          ? .packet(stream.videoCodec, pixelCount: decoder.pixelCount ?? stream.pixelCount) : .receiving)
+          ? .packet(stream.videoCodec, pixelCount: decoder.facts.pixelCount ?? stream.pixelCount) : .receiving)
       decodeDuration += options.clock.now - start
     }
     return try body()

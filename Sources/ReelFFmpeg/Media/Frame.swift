@@ -12,8 +12,6 @@ public struct Frame: ~Copyable, @unchecked Sendable {
 
   /// True if the frame differs from the encoded one: a reference was missing, or the decoder concealed errors.
   public internal(set) var isDamaged = false
-  /// Set if the pixels are kept for other frames too, with their smaller copy.
-  var shared: SharedPixels?
 
   init() throws(ReelError) {
     guard let pointer = av_frame_alloc() else { throw ReelError(.internalFault, "out of memory") }
@@ -34,7 +32,15 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     var copy = try Frame()
     guard av_frame_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
     copy.isDamaged = isDamaged
-    copy.shared = shared
+    return copy
+  }
+
+  /// Another frame that shares the same pixels, with the times of another packet.
+  package borrowing func retimed(by packet: borrowing Packet) throws(ReelError) -> Frame {
+    let copy = try clone()
+    if let ticks = packet.presentationTicks {
+      reel_frame_set_times(copy.pointer, ticks, packet.decodingTicks ?? ticks, packet.durationTicks)
+    }
     return copy
   }
 
@@ -43,17 +49,6 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   ///
   /// - Parameter account: The account that the memory of the copy is counted on.
   package borrowing func compacted(for account: MemoryAccount?) -> Frame? {
-    if let shared {
-      guard let kept = shared.compacted else { return nil }
-      do {
-        var copy = try kept.frame.clone()
-        copy.isDamaged = isDamaged
-        reel_frame_set_times(copy.pointer, pointer.pointee.pts, pointer.pointee.pkt_dts, durationTicks)
-        return copy
-      } catch {
-        return nil
-      }
-    }
     guard let made = reel_frame_compact(pointer, account?.account) else { return nil }
     var copy = Frame(owning: made)
     copy.isDamaged = isDamaged

@@ -81,6 +81,18 @@ package struct Packet: ~Copyable, @unchecked Sendable {
     try body(UnsafeRawBufferPointer(start: pointer.pointee.data, count: byteCount))
   }
 
+  /// Hashes what a decoder gets: all but the times.
+  package borrowing func hash(into hasher: inout Hasher) {
+    hasher.combine(pointer.pointee.flags)
+    for index in 0..<Int(pointer.pointee.side_data_elems) {
+      let data = pointer.pointee.side_data[index]
+      hasher.combine(data.type.rawValue)
+      hasher.combine(bytes: UnsafeRawBufferPointer(start: data.data, count: Int(data.size)))
+    }
+    hasher.combine(byteCount)
+    withBytes { hasher.combine(bytes: $0) }
+  }
+
   // MARK: - Internal
 
   /// The codec configuration from this packet on (`AV_PKT_DATA_NEW_EXTRADATA`); nil for most packets.

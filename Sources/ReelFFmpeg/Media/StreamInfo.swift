@@ -168,6 +168,26 @@ public struct StreamInfo: Sendable {
       && contentEncryptionKeyID == other.contentEncryptionKeyID
   }
 
+  /// Hashes what a decoder of the stream is opened with.
+  package func hashCoding(into hasher: inout Hasher) { parameters.hash(into: &hasher) }
+
+  /// The sequence parameter sets that a packet brings along, one after the other, if decoding can start at it. Empty for
+  /// most packets.
+  package func sequenceParameterSets(openedBy packet: borrowing Packet) -> [UInt8] {
+    var sets = packet.newExtradata ?? []
+    guard let codec = videoCodec, codec == .h264 || codec == .hevc else { return sets }
+    var isEntry = false
+    packet.withBytes { bytes in
+      bytes.forEachNALUnit(framing: nalFraming) { unit in
+        guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return true }
+        if header.type == (codec == .h264 ? 7 : 33) { sets += unit }
+        if header.isPictureSlice { isEntry = header.isRandomAccess }
+        return !header.isPictureSlice
+      }
+    }
+    return isEntry ? sets : []
+  }
+
   /// How NAL units are framed in the stream's packets.
   var nalFraming: NALFraming {
     let parameters = parameters.pointer.pointee
@@ -239,6 +259,19 @@ final class CodecParameters: @unchecked Sendable {
     else { return false }
     return UnsafeBufferPointer(start: own.extradata, count: Int(own.extradata_size))
       .elementsEqual(UnsafeBufferPointer(start: others.extradata, count: Int(others.extradata_size)))
+  }
+
+  /// Hashes all that a decoder is opened with.
+  func hash(into hasher: inout Hasher) {
+    let own = pointer.pointee
+    for number in [
+      Int64(own.codec_id.rawValue), Int64(own.codec_tag), Int64(own.format), Int64(own.profile),
+      Int64(own.level), Int64(own.width), Int64(own.height), Int64(own.sample_aspect_ratio.num),
+      Int64(own.sample_aspect_ratio.den), Int64(own.field_order.rawValue), Int64(own.color_range.rawValue),
+      Int64(own.color_primaries.rawValue), Int64(own.color_trc.rawValue), Int64(own.color_space.rawValue),
+      Int64(own.chroma_location.rawValue), Int64(own.video_delay),
+    ] { hasher.combine(number) }
+    hasher.combine(bytes: UnsafeRawBufferPointer(start: own.extradata, count: Int(own.extradata_size)))
   }
 
   init(of context: UnsafePointer<AVCodecContext>) throws(ReelError) {

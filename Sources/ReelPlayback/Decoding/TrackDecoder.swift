@@ -15,8 +15,8 @@ final class TrackDecoder {
     var gate: (any DecodingGate)?
     /// The clock that measures decoding.
     var clock: any MonotonicClock = SystemMonotonicClock()
-    /// As in `VideoDecoder.Options`.
-    var firstFrames: FirstFrameCache?
+    /// Opens the decoders.
+    var decoders: any DecoderMaking = LibavDecoders()
     /// The size that frames are shown at, if `VideoDecoder.Options.skipsDeblocking` may be set for it.
     var stillSize: StillSize?
     /// Asked between packets. If it returns true, decoding ends with `CancellationError`.
@@ -226,7 +226,7 @@ final class TrackDecoder {
     decoding.threads = threads
     decoding.gate = options.gate
     decoding.clock = options.clock
-    decoding.firstFrames = options.firstFrames
+    decoding.decoders = options.decoders
     decoding.skipsDeblocking = options.stillSize.map { stream.isHalved(by: $0) } ?? false
     decoding.isCancelled = options.isCancelled
     return try VideoDecoder(

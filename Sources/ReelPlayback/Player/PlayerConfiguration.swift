@@ -23,8 +23,8 @@ public struct PlayerConfiguration: Sendable {
   public var clock: any MonotonicClock = SystemMonotonicClock()
   /// Runs the player's threads and tasks.
   package var runtime: any PlayerRuntime = SystemRuntime.shared
-  /// In a simulation that decodes first frames only: where they are kept. If nil, all frames are decoded.
-  package var firstFrames: FirstFrameCache?
+  /// Opens the player's video decoders.
+  package var decoders: any DecoderMaking = LibavDecoders()
   /// A lock to share with other players while outputs are called. If nil, each player has its own.
   package var outputLock: OutputLock?
 

@@ -415,8 +415,8 @@ final class PlayerCore: Sendable {
     loading.headers += item.headers
     let environment = SessionEnvironment(
       fetcher: fetcher, loading: loading, account: account, clock: clock,
-      runtime: configuration.runtime, gate: gate, decoders: decoders, firstFrames: configuration.firstFrames,
-      logger: logger,
+      runtime: configuration.runtime, gate: gate, decoderLimit: decoders,
+      decoders: configuration.decoders, logger: logger,
       thresholds: configuration.thresholds, retryPolicy: configuration.retryPolicy,
       ringFrameCapacity: configuration.ringFrameCapacity, ringByteCapacity: configuration.ringByteCapacity,
       isAdaptive: configuration.adaptsBitRate, initialBandwidth: configuration.initialBandwidth)

@@ -44,12 +44,12 @@ extension ItemSession {
       pipeline = made
     } else {
       let scope = scope
-      let claim = environment.decoders?.makeClaim { [weak self] in self?.taskLoops.wake(.video) }
+      let claim = environment.decoderLimit?.makeClaim { [weak self] in self?.taskLoops.wake(.video) }
       pipeline = VideoPipeline(
         buffer: buffer, ring: ring,
         options: VideoPipeline.Options(
           name: item.source.name, logger: environment.logger, gate: environment.gate,
-          claim: claim, clock: environment.clock, firstFrames: environment.firstFrames,
+          claim: claim, clock: environment.clock, decoders: environment.decoders,
           threads: environment.loading.decoderThreads,
           noteDecoding: { [weak self] account in
             self?.state.withLock { $0.decoding = account }

@@ -12,8 +12,9 @@ struct SessionEnvironment: Sendable {
   var runtime: any PlayerRuntime
   var gate: (any DecodingGate)?
   /// Bounds the open video decoders; nil for no limit.
-  var decoders: (any DecoderLimit)?
-  var firstFrames: FirstFrameCache?
+  var decoderLimit: (any DecoderLimit)?
+  /// Opens the video decoders.
+  var decoders: any DecoderMaking
   var logger: Logger
   var thresholds: BufferingThresholds
   var retryPolicy: ItemRetryPolicy

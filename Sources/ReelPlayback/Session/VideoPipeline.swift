@@ -18,7 +18,8 @@ final class VideoPipeline {
     var claim: (any DecoderClaim)?
     /// The clock that measures decoding.
     var clock: any MonotonicClock = SystemMonotonicClock()
-    var firstFrames: FirstFrameCache?
+    /// Opens the decoders.
+    var decoders: any DecoderMaking = LibavDecoders()
     /// The number of frame threads after the first frame.
     var threads = 1
     /// Receives the totals with each frame, before the ring gets the frame.
@@ -88,7 +89,7 @@ final class VideoPipeline {
       packets,
       options: TrackDecoder.Options(
         name: options.name, logger: options.logger, gate: options.gate, clock: options.clock,
-        firstFrames: options.firstFrames,
+        decoders: options.decoders,
         isCancelled: {
           isCancelled()
             || buffer.bufferGeneration(of: .video) != bufferGeneration.value.load(ordering: .relaxed)

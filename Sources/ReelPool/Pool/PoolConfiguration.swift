@@ -51,9 +51,6 @@ public struct PoolConfiguration: Sendable {
   /// True if the ledger computes memory from the sizes of packets and frames, which is the same in every run. False
   /// also asks the allocator, and counts the frames that decoders really hold.
   package var modelsMemory = false
-  /// The modelled decoding time on the pool's clock, with as many cores as there are permits; `nil` for real
-  /// time.
-  package var decodeCost: DecodeCost?
 
   /// The default settings.
   public init() {

@@ -113,10 +113,8 @@ final class PoolCore: Sendable {
     configuration.player.outputLock = outputLock
     self.configuration = configuration
     let (clock, runtime) = (configuration.player.clock, configuration.player.runtime)
-    let permits = configuration.decodingPermits ?? ProcessInfo.processInfo.activeProcessorCount
     let resources = PoolResources(
-      gate: PriorityGate(
-        permits: permits, cost: configuration.decodeCost, clock: clock, runtime: runtime),
+      gate: PriorityGate(permits: configuration.decodingPermits, runtime: runtime),
       decoders: configuration.maximumOpenDecoders.map { DecoderPermits(limit: $0) },
       network: PriorityFetcher(
         fetcher, clock: clock, maximumTransfers: configuration.maximumTransfers), logger: logger)

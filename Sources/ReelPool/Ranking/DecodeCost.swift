@@ -55,9 +55,6 @@ public struct DecodeCost: Sendable, Hashable {
     self.others = others
   }
 
-  /// True if opening a decoder costs something.
-  package var chargesOpening: Bool { opening > .zero }
-
   /// The time that the work of one call takes.
   package func duration(of work: DecodingWork) -> Duration {
     switch work {

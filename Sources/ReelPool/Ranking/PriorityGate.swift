@@ -1,6 +1,5 @@
 internal import Foundation
-package import ReelCore
-internal import ReelFFmpeg
+internal import ReelCore
 package import ReelPlayback
 
 /// Permits to decode, as many as there are cores, given to who has the best rank, and of these to who came first.
@@ -20,25 +19,14 @@ package final class PriorityGate: Sendable {
   }
 
   package let permitCount: Int
-  /// What a call takes on `clock` besides what it really takes.
-  private let cost: DecodeCost?
-  private let clock: any MonotonicClock
   private let runtime: any PlayerRuntime
   private let state: Locked<State>
 
-  /// Permits for real cores.
-  ///
-  /// - Parameter permits: at least 1; nil for one a processor.
-  package convenience init(permits: Int? = nil) {
-    self.init(
-      permits: permits ?? ProcessInfo.processInfo.activeProcessorCount, cost: nil,
-      clock: SystemMonotonicClock(), runtime: SystemRuntime.shared)
-  }
-
-  package init(permits: Int, cost: DecodeCost?, clock: any MonotonicClock, runtime: any PlayerRuntime) {
-    permitCount = max(permits, 1)
-    self.cost = cost
-    self.clock = clock
+  /// - Parameters:
+  ///   - permits: At least 1; nil for one a processor.
+  ///   - runtime: The runtime of the threads that wait.
+  package init(permits: Int? = nil, runtime: any PlayerRuntime = SystemRuntime.shared) {
+    permitCount = max(permits ?? ProcessInfo.processInfo.activeProcessorCount, 1)
     self.runtime = runtime
     state = Locked(State(freeCount: permitCount))
   }
@@ -61,12 +49,7 @@ package final class PriorityGate: Sendable {
     signal?.wait()
   }
 
-  /// True if opening a decoder takes a core for a while.
-  var gatesOpening: Bool { cost?.chargesOpening ?? false }
-
-  func release(after work: DecodingWork) {
-    let duration = cost?.duration(of: work) ?? .zero
-    if duration > .zero { pass(duration) }
+  func release() {
     let next = state.withLock { state -> (any BlockingSemaphore)? in
       var best: (index: Int, rank: Int)?
       for (index, waiter) in state.waiters.enumerated() {
@@ -81,14 +64,5 @@ package final class PriorityGate: Sendable {
       return state.waiters.remove(at: best.index).signal
     }
     next?.signal()
-  }
-
-  // MARK: - Private
-
-  /// Waits, with the permit in hand.
-  private func pass(_ duration: Duration) {
-    let signal = runtime.makeSemaphore()
-    clock.schedule(at: clock.now + duration) { signal.signal() }
-    signal.wait()
   }
 }

@@ -1,5 +1,5 @@
 internal import ReelCore
-package import ReelFFmpeg
+import ReelFFmpeg
 internal import Synchronization
 
 /// The way of one slot's decoders to a `PriorityGate`: its rank may be changed at any time.
@@ -21,13 +21,5 @@ package final class SlotGate: DecodingGate {
 
   package func acquire() { gate.acquire(for: self) }
 
-  package func release() { release(afterPacket: true) }
-
-  package func release(afterPacket: Bool) {
-    release(after: afterPacket ? .packet(nil, pixelCount: 0) : .receiving)
-  }
-
-  package func release(after work: DecodingWork) { gate.release(after: work) }
-
-  package var gatesOpening: Bool { gate.gatesOpening }
+  package func release() { gate.release() }
 }

@@ -1,6 +1,5 @@
 package import Logging
 package import ReelCore
-package import ReelFFmpeg
 package import ReelPlayback
 package import ReelPool
 
@@ -8,20 +7,15 @@ package import ReelPool
 package struct SimulatedWalk: Sendable {
   /// What simulations share to read and decode nothing twice. It changes what they cost, not what they do.
   package struct Memory: Sendable {
-    /// Nil decodes all frames.
-    package var firstFrames: FirstFrameCache?
-    package var files: FileAnswers?
+    package let starts = DecodedStarts()
+    package var files: FileAnswers? = FileAnswers()
 
-    /// - Parameter decodesFirstFramesOnly: As `PoolConfiguration.decodeFirstFramesOnly(_:)`.
-    package init(decodesFirstFramesOnly: Bool) {
-      firstFrames = decodesFirstFramesOnly ? FirstFrameCache() : nil
-      files = FileAnswers()
-    }
+    package init() {}
   }
 
   package var feed: Feed
   package var plan: WalkPlan
-  /// For the report. `isVirtual`, `decodeCost` and `decodesFirstFramesOnly` are set by the walk.
+  /// For the report. `isVirtual` and `decodeCost` are set by the walk.
   package var settings: WalkSettings
   package var label: String
   /// Of the pool; the walk puts it into its simulation.
@@ -62,14 +56,11 @@ package struct SimulatedWalk: Sendable {
   package func run() async throws -> WalkReport {
     let simulation = SimulatedRuntime()
     var configuration = configuration
-    configuration.enter(simulation, decodeCost: decodeCost)
+    configuration.enter(
+      simulation, decoders: ModelledDecoders(cost: decodeCost, starts: memory.starts, in: simulation))
     var settings = settings
     settings.isVirtual = true
     if settings.device == nil { settings.decodeCost = decodeCost.frame }
-    if let firstFrames = memory.firstFrames {
-      configuration.decodeFirstFramesOnly(firstFrames)
-      settings.decodesFirstFramesOnly = true
-    }
     // Without a link, bytes cost nothing but must come one after the other all the same.
     let network = ThrottledFetcher(
       fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: simulation, limit: limit,

@@ -1,32 +1,29 @@
-package import ReelFFmpeg
 internal import ReelPlayback
 public import ReelPool
 
 extension PoolConfiguration {
   /// Puts a pool made with this configuration into a simulation.
   ///
-  /// Its players use the simulation's clock, and decode on `decodingPermits` modelled cores. ``PlayerPool/memory`` is then
-  /// computed from the sizes of packets and frames, which are the same in every run: it leaves out the figures of the
-  /// allocator, and a decoder holds the frame that it decodes, and those that it holds back for their order or its
-  /// references, whichever are more.
+  /// Its players use the simulation's clock, and decode on `decodingPermits` modelled cores. Of each start, of an item or
+  /// after a seek, they decode two frames. All other frames come when they would come, but have the pixels of the last
+  /// decoded one, and damage is not noticed in them.
+  ///
+  /// ``PlayerPool/memory`` is computed from the sizes of packets and frames, which are the same in every run: it leaves out
+  /// the figures of the allocator, and a decoder holds the frame that it decodes, and those that it holds back for their
+  /// order or its references, whichever are more.
   ///
   /// - Parameters:
   ///   - simulation: The simulation, in which the pool must be used.
   ///   - decodeCost: The simulated time that decoding costs.
   public mutating func enter(_ simulation: SimulatedRuntime, decodeCost: DecodeCost = DecodeCost()) {
-    simulation.apply(to: &player)
-    self.decodeCost = decodeCost
-    modelsMemory = true
+    enter(simulation, decoders: ModelledDecoders(cost: decodeCost, in: simulation))
   }
 
-  /// Has the players of a simulation decode the first frames of each item only, and after each seek.
-  ///
-  /// What decoding costs is charged as if all frames were decoded, so the course of events is the same. All other frames
-  /// have the pixels of the last decoded one. Damage is not noticed in them. H.264, HEVC, AV1, VP8, MJPEG and ProRes are
-  /// treated so; frames of other codecs are all decoded.
-  ///
-  /// - Parameter cache: Where first frames are kept, for this and other simulations.
-  package mutating func decodeFirstFramesOnly(_ cache: FirstFrameCache) { player.firstFrames = cache }
+  package mutating func enter(_ simulation: SimulatedRuntime, decoders: ModelledDecoders) {
+    simulation.apply(to: &player)
+    player.decoders = decoders
+    modelsMemory = true
+  }
 
   /// Puts a pool made with this configuration into a simulation of a device: with its limits, its cores, and its costs
   /// of decoding.

@@ -9,7 +9,6 @@ extension WalkSettings: Codable {
     case slotCount = "slots"
     case isVirtual = "virtual"
     case decodeCost = "decode_cost_ms"
-    case decoding = "decode"
     case notMeasured
   }
 
@@ -27,9 +26,7 @@ extension WalkSettings: Codable {
     try values.encode(isVirtual, forKey: .isVirtual)
     try values.encode(millisecondsIfPresent: decodeCost, forKey: .decodeCost)
     try values.encodeIfPresent(device, forKey: .device)
-    guard decodesFirstFramesOnly else { return }
-    try values.encode("first", forKey: .decoding)
-    try values.encode(["damage", "resident_memory"], forKey: .notMeasured)
+    if isVirtual { try values.encode(["damage", "resident_memory"], forKey: .notMeasured) }
   }
 
   public init(from decoder: any Decoder) throws {
@@ -48,6 +45,5 @@ extension WalkSettings: Codable {
       device: try values.decodeIfPresent(String.self, forKey: .device))
     let rung = try values.decodeIfPresent(String.self, forKey: .firstRung)
     firstRung = rung.flatMap { FirstRung(rawValue: $0) } ?? .adapted
-    decodesFirstFramesOnly = try values.decodeIfPresent(String.self, forKey: .decoding) == "first"
   }
 }

@@ -19,14 +19,12 @@ public struct WalkSettings: Sendable, Hashable {
   public var shares: SwipeShares?
   /// The seed of the plan.
   public var seed: UInt64
-  /// True if the walk ran in a simulation.
+  /// True if the walk ran in a simulation. Damage and resident memory are then not measured.
   public var isVirtual: Bool
   /// The simulated time that decoding a frame cost; `nil` for the real time.
   public var decodeCost: Duration?
   /// The rung of each item's first segment.
   public var firstRung = FirstRung.adapted
-  /// True if only the first frames of each visit were decoded. Damage and resident memory are then not measured.
-  public var decodesFirstFramesOnly = false
   /// The device whose limits and costs applied: a name or a file; `nil` for none.
   public var device: String?
 

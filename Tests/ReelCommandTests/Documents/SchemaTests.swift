@@ -39,7 +39,7 @@ struct SchemaTests {
       [
         "feed", "feed.txt", "--virtual", "--link", "lte", "--swipes", "4", "--json", "--details", "--device",
         "low",
-        "--first-rung", "low", "--flicks", "30%", "--decode", "first",
+        "--first-rung", "low", "--flicks", "30%",
       ]
     ),
     (
