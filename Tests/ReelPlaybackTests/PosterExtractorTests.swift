@@ -145,7 +145,7 @@ struct PosterExtractorTests {
 
   @Test("A silent segment costs its own candidate", arguments: [1, 5])
   func silentSegment(index: Int) async throws {
-    let (clock, name, gate) = (ManualMonotonicClock(), "segment-\(index).m4s", PacketCountingGate())
+    let (clock, name, gate) = (ManualMonotonicClock(), "segment-\(index).m4s", CallCountingGate())
     let fetcher = FixtureFetcher { request, _ in request.url.lastPathComponent == name ? .never : .none }
     let limit = Duration.seconds(5)
     let extractor = PosterExtractor(
@@ -159,7 +159,7 @@ struct PosterExtractorTests {
     let isDone = Locked(false)
     let ticking = Task {
       while !isDone.withLock({ $0 }) {
-        if fetcher.underWayCount == 1, gate.packetCount == index { clock.advance(by: limit) }
+        if fetcher.underWayCount == 1, gate.candidateCount == index { clock.advance(by: limit) }
         try await Task.sleep(for: .milliseconds(20))
       }
     }
@@ -167,7 +167,7 @@ struct PosterExtractorTests {
     isDone.withLock { $0 = true }
     _ = try await ticking.value
     #expect(times(poster) == (0..<6).filter { $0 != index }.map(Double.init))
-    #expect(gate.packetCount == 5)
+    #expect(gate.candidateCount == 5)
     // Those beside it were not given up with it.
     #expect(Set(fetcher.keys).count == fetcher.keys.count)
     #expect(poster.chosen.flaws.isEmpty)
@@ -394,12 +394,12 @@ struct StillRungTests {
 }
 
 /// Counts the packets that went into decoders.
-private final class PacketCountingGate: DecodingGate {
+private final class CallCountingGate: DecodingGate {
   private let count = Locked(0)
 
-  var packetCount: Int { count.withLock { $0 } }
+  /// The candidates decoded so far: one call opens the decoder, and two decode each candidate.
+  var candidateCount: Int { count.withLock { ($0 - 1) / 2 } }
 
   func acquire() {}
-  func release() {}
-  func release(afterPacket: Bool) { if afterPacket { count.withLock { $0 += 1 } } }
+  func release() { count.withLock { $0 += 1 } }
 }

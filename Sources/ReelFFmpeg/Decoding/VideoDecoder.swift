@@ -142,10 +142,10 @@ package final class VideoDecoder {
       decoder = try options.decoders.makeDecoder(
         of: stream, threads: options.threads, name: name, logger: logger)
     } catch {
-      options.gate?.release(after: .opening(stream.videoCodec))
+      options.gate?.release()
       throw error
     }
-    options.gate?.release(after: .opening(stream.videoCodec))
+    options.gate?.release()
     decodeDuration = options.clock.now - start
   }
 
@@ -418,11 +418,11 @@ package final class VideoDecoder {
     }
     keyTrust.note(box.packet, rejectedCount: decoder.rejectedPacketCount)
     // A decoder whose frames were all received is never full.
-    try gated(isPacket: true) { try decoder.send(box) }
+    try gated { try decoder.send(box) }
   }
 
   private func receive() throws -> Decoder.ReceiveResult {
-    try gated(isPacket: false) { try decoder.receive() }
+    try gated { try decoder.receive() }
   }
 
   private func finish() {
@@ -482,22 +482,13 @@ package final class VideoDecoder {
     if options.isCancelled() { throw CancellationError() }
   }
 
-  private func gated<Result: ~Copyable>(
-    isPacket: Bool, _ body: () throws -> Result
-  ) rethrows -> Result {
+  private func gated<Result: ~Copyable>(_ body: () throws -> Result) rethrows -> Result {
     options.gate?.acquire()
     let start = options.clock.now
     defer {
-      options.gate?.release(
-        after: isPacket
-          ? .packet(stream.videoCodec, pixelCount: decoder.facts.pixelCount ?? stream.pixelCount) : .receiving)
       decodeDuration += options.clock.now - start
+      options.gate?.release()
     }
     return try body()
   }
-}
-
-extension StreamInfo {
-  /// The pixels of a frame as the container states them; 0 if it does not.
-  fileprivate var pixelCount: Int { size.map { $0.width * $0.height } ?? 0 }
 }

@@ -55,13 +55,8 @@ public struct DecodeCost: Sendable, Hashable {
     self.others = others
   }
 
-  /// The time that the work of one call takes.
-  package func duration(of work: DecodingWork) -> Duration {
-    switch work {
-    case .packet(let codec, let pixelCount):
-      (codec.flatMap { codecs[$0] } ?? others).duration(pixelCount: pixelCount)
-    case .opening: opening
-    case .receiving: .zero
-    }
+  /// The time of a frame.
+  package func duration(of codec: VideoCodec?, pixelCount: Int) -> Duration {
+    (codec.flatMap { codecs[$0] } ?? others).duration(pixelCount: pixelCount)
   }
 }

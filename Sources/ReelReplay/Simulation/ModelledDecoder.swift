@@ -126,7 +126,7 @@ private final class ModelledDecoder: FrameDecoding {
   func send(_ box: SharedPacket) throws(ReelError) {
     defer {
       let pixelCount = facts.pixelCount ?? stream.size.map { $0.width * $0.height } ?? 0
-      model.spend(model.cost.duration(of: .packet(stream.videoCodec, pixelCount: pixelCount)))
+      model.spend(model.cost.duration(of: stream.videoCodec, pixelCount: pixelCount))
     }
     if !decodesAll { settle(before: box.packet) }
     if !decodesAll { waiting.append(box) }
