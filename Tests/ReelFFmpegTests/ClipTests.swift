@@ -103,13 +103,13 @@ struct ClipTests {
     #expect(reader.decoder.opening?.entry == .idr)
     #expect(reader.decoder.frameRate == Rational(30, 1))
     #expect(reader.container.durationMicroseconds == 1_000_000)
-    #expect(reader.decoder.profileName == "High")
+    #expect(reader.decoder.facts.profileName == "High")
     let openGOP = try makeReader(Clip("media/hevc-open-gop-mid.ts"))
     _ = try openGOP.first()
     #expect(openGOP.decoder.opening?.entry == .openGOP)
     let main10 = try makeReader(Clip("media/hevc-main10.mp4"))
     _ = try main10.first()
-    #expect(main10.decoder.profileName == "Main 10")
+    #expect(main10.decoder.facts.profileName == "Main 10")
   }
 
   @Test("The attached picture of a file is not its video")

@@ -89,7 +89,7 @@ struct ModelledDecoderTests {
         let md5 = sinceStart > 2 ? "" : " \(try frame.md5())"
         lines.append(
           "\(ticks) \(frame.durationTicks) \(frame.size) \(frame.byteCount) after \(source.next) "
-            + "demand \(decoder.frameDemand?.byteCount(outsideCount: 1) ?? 0)\(md5)")
+            + "held \(decoder.facts.heldByteCount(outsideCount: 1))\(md5)")
         if count == seekAt {
           source.next = boxes.lastIndex { $0.packet.isKey } ?? 0
           try decoder.reset()

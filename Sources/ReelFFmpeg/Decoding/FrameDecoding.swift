@@ -50,7 +50,7 @@ package protocol FrameDecoding: AnyObject {
 }
 
 /// What a decoder knows of its stream, which may change with each packet.
-package struct DecoderFacts: Sendable {
+package struct DecoderFacts: Sendable, Hashable {
   /// How many frames may be held back to bring them into order (`has_b_frames`).
   package var reorderDepth = 0
   /// How many frames the stream keeps as references, as far as libavcodec tells: of codecs other than H.264 it says 1.
@@ -63,4 +63,16 @@ package struct DecoderFacts: Sendable {
   package var frameRate: Rational?
   /// The pixels of a frame after cropping.
   package var pixelCount: Int?
+  /// The bytes of the last frame; 0 before the first.
+  package var frameByteCount = 0
+
+  /// An estimate of the bytes of the frames that a decoder holds: the frame that is being decoded, and either those that are
+  /// held back for their order or the references, whichever are more. What is really held includes spare frames, and
+  /// depends on libavcodec's version.
+  ///
+  /// - Parameter outsideCount: The latest frames that the decoder has given and that are held elsewhere: references
+  ///   among them are not the decoder's alone.
+  package func heldByteCount(outsideCount: Int) -> Int {
+    frameByteCount * (1 + max(reorderDepth, referenceCount - outsideCount))
+  }
 }

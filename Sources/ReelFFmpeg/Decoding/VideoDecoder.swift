@@ -46,24 +46,6 @@ package final class VideoDecoder {
     package init() {}
   }
 
-  /// A model of the frames that a decoder holds. It depends on the stream alone; what is really held includes spare frames,
-  /// and goes by libavcodec's version.
-  package struct FrameDemand: Sendable, Hashable {
-    /// Of one frame.
-    package let frameByteCount: Int
-    package let reorderDepth: Int
-    package let referenceCount: Int
-
-    /// The bytes of the frame that is being decoded, and of either those that are held back for their order or the
-    /// references, whichever are more.
-    ///
-    /// - Parameter outsideCount: The latest frames that the decoder has given and that are held elsewhere: references
-    ///   among them are not the decoder's alone.
-    package func byteCount(outsideCount: Int) -> Int {
-      frameByteCount * (1 + max(reorderDepth, referenceCount - outsideCount))
-    }
-  }
-
   /// What a call has given.
   package enum Step: ~Copyable {
     case frame(Frame)
@@ -149,20 +131,14 @@ package final class VideoDecoder {
     decodeDuration = options.clock.now - start
   }
 
-  /// How many frames the decoder may hold back to bring them into order, as far as is known.
-  package var reorderDepth: Int { decoder.facts.reorderDepth }
-  /// What the memory of the decoder's own frames is computed from; nil before the first frame.
-  package var frameDemand: FrameDemand? {
-    guard frameByteCount > 0 else { return nil }
-    return FrameDemand(
-      frameByteCount: frameByteCount, reorderDepth: decoder.facts.reorderDepth,
-      referenceCount: decoder.facts.referenceCount)
+  /// What the decoder knows of the stream so far.
+  package var facts: DecoderFacts {
+    var facts = decoder.facts
+    facts.frameByteCount = frameByteCount
+    return facts
   }
-  package var profileName: String? { decoder.facts.profileName }
-  /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1.
-  package var level: Int? { decoder.facts.level }
   /// The container's average frame rate where it has one, else the bitstream's.
-  package var frameRate: Rational? { stream.averageFrameRate ?? decoder.facts.frameRate }
+  package var frameRate: Rational? { stream.averageFrameRate ?? facts.frameRate }
   /// Units that the decoder refused as invalid.
   package var rejectedPacketCount: Int { decoder.rejectedPacketCount }
 

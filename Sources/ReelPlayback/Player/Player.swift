@@ -307,7 +307,7 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var decodedFrameCount = 0
   /// The part of ``decodedFrameCount`` that was decoded again to continue after the decoder was closed.
   public var repeatedFrameCount = 0
-  /// The bytes that the open decoder's own frames are taken to need (`VideoDecoder.FrameDemand`).
+  /// The bytes that the open decoder's own frames are taken to need (`DecoderFacts.heldByteCount(outsideCount:)`).
   package var decoderByteCount = 0
 
   /// Creates statistics with zeros.

@@ -282,7 +282,7 @@ final class PlayerCore: Sendable {
     statistics.decodedFrameCount = decoding.frameCount
     statistics.repeatedFrameCount = decoding.repeatedCount
     let outsideCount = (statistics.ring?.frameCount ?? 0) + (onShow == nil ? 0 : 1)
-    statistics.decoderByteCount = decoding.frameDemand?.byteCount(outsideCount: outsideCount) ?? 0
+    statistics.decoderByteCount = decoding.facts?.heldByteCount(outsideCount: outsideCount) ?? 0
     return statistics
   }
 

@@ -10,6 +10,6 @@ struct DecodingAccount: Sendable, Hashable {
   var frameCount = 0
   /// The number of those frames that were decoded again because the decoder had been closed.
   var repeatedCount = 0
-  /// The frames that the open decoder is taken to hold; nil without one.
-  var frameDemand: VideoDecoder.FrameDemand?
+  /// What the open decoder knows of its stream; nil without one.
+  var facts: DecoderFacts?
 }

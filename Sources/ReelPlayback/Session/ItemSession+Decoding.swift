@@ -64,7 +64,7 @@ extension ItemSession {
     }
     let (order, target) = state.withLock { ($0.machine.order, $0.machine.target) }
     // The decoder may be closed by then.
-    defer { state.withLock { $0.decoding.frameDemand = pipeline.frameDemand } }
+    defer { state.withLock { $0.decoding.facts = pipeline.facts } }
     do {
       if let target {
         try preload(pipeline, order, target)

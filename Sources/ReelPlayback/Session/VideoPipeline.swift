@@ -109,11 +109,11 @@ final class VideoPipeline {
   var account: DecodingAccount {
     DecodingAccount(
       duration: frames.duration, firstFrameDuration: firstFrameDuration, frameCount: frames.frameCount,
-      repeatedCount: frames.repeatedCount, frameDemand: frameDemand)
+      repeatedCount: frames.repeatedCount, facts: facts)
   }
 
-  /// The frames that the decoder is assumed to hold; nil without one.
-  var frameDemand: VideoDecoder.FrameDemand? { frames.decoder?.frameDemand }
+  /// What the open decoder knows of its stream; nil without one.
+  var facts: DecoderFacts? { frames.decoder?.facts }
 
   /// Decodes as much as possible. Throws `ReelError` or `CancellationError`.
   func turn(_ order: Order) throws -> Outcome {

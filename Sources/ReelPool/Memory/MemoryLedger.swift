@@ -36,11 +36,16 @@ public struct MemoryLedger: Sendable, Hashable {
     public init() {}
 
     /// An account from a player's own figures and those of its memory account.
+    ///
+    /// Without an account, the decoder's part is estimated from its stream (`DecoderFacts.heldByteCount(outsideCount:)`), and
+    /// manifests, internals and the allocator are unknown.
     package init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?) {
       self.init(media: statistics)
-      let frames = self[.frames] + self[.output]
-      self[.decoder] = max(0, (figures?.frameByteCount ?? frames) - frames)
-      guard let figures else { return }
+      guard let figures else {
+        self[.decoder] = statistics.decoderByteCount
+        return
+      }
+      self[.decoder] = max(0, figures.frameByteCount - self[.frames] - self[.output])
       let packets = self[.packets]
       self[.packets] = max(packets, figures.packetByteCount)
       guard let heap = figures.heap else { return }
@@ -50,14 +55,6 @@ public struct MemoryLedger: Sendable, Hashable {
       let allocated = max(0, packets - figures.packetByteCount)
       self[.internals] = max(0, heap.used - statistics.manifestByteCount - allocated)
       self[.allocator] = max(0, heap.resident - heap.used)
-    }
-
-    /// An account that is computed from what the player holds: the sizes of packets and frames, and for the decoder
-    /// those that its stream demands (`VideoDecoder.FrameDemand`). The same in every run, whether frames are decoded or
-    /// not. Leaves out manifests, internals and the allocator.
-    package init(modelled statistics: PlayerStatistics) {
-      self.init(media: statistics)
-      self[.decoder] = statistics.decoderByteCount
     }
 
     /// What players count themselves.

@@ -48,9 +48,9 @@ public struct PoolConfiguration: Sendable {
   public var connectionsAhead = 2
   /// True if posters are fetched ahead, and shown on the surface on a miss.
   public var showsPosters = true
-  /// True if the ledger computes memory from the sizes of packets and frames, which is the same in every run. False
-  /// also asks the allocator, and counts the frames that decoders really hold.
-  package var modelsMemory = false
+  /// True if each player has a memory account. Without one, the ledger computes memory from the sizes of packets and frames,
+  /// which is the same in every run.
+  package var keepsAccounts = true
 
   /// The default settings.
   public init() {

@@ -55,7 +55,7 @@ extension PoolCore {
     let entries = zip(holders, accounts).map { holder, account in
       MemoryLedger.Entry(slot: holder.slot, item: holder.player.id, account: account)
     }
-    return MemoryLedger(entries: entries, shared: configuration.modelsMemory ? nil : MemoryAccount.shared)
+    return MemoryLedger(entries: entries, shared: configuration.keepsAccounts ? MemoryAccount.shared : nil)
   }
 
   // MARK: - Private
@@ -63,9 +63,6 @@ extension PoolCore {
   /// The allocator is asked once for all accounts, because each question takes longer the more accounts there
   /// are.
   private func accounts(of players: [PooledPlayer]) -> [MemoryLedger.Account] {
-    if configuration.modelsMemory {
-      return players.map { MemoryLedger.Account(modelled: $0.player.statisticsWithoutUnshown) }
-    }
     var figures = MemoryAccount.figures(of: players.compactMap(\.account)).makeIterator()
     return players.map {
       MemoryLedger.Account(
@@ -78,10 +75,7 @@ extension PoolCore {
   private func noteDecoding() {
     guard let player = state.withLock({ $0.target })?.player else { return }
     let statistics = player.player.statisticsWithoutUnshown
-    let account =
-      configuration.modelsMemory
-      ? MemoryLedger.Account(modelled: statistics)
-      : MemoryLedger.Account(statistics, figures: player.account?.mappedFigures)
+    let account = MemoryLedger.Account(statistics, figures: player.account?.mappedFigures)
     let byteCount = account[.decoder] + (statistics.ring?.byteCount ?? 0)
     let hasGrown = state.withLock { state in
       defer { state.decodingByteCount = max(state.decodingByteCount, byteCount) }

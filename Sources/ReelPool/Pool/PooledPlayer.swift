@@ -67,8 +67,7 @@ final class PooledPlayer: Sendable {
     gate = SlotGate(resources.gate, rank: .max)
     decoders = resources.decoders?.makePlayer(rank: .max)
     network = resources.network.makeSlot(rank: .max)
-    // What is computed needs no account, which would make each allocation dearer.
-    account = configuration.modelsMemory ? nil : try? MemoryAccount()
+    account = configuration.keepsAccounts ? try? MemoryAccount() : nil
     player = Player(
       fetcher: network, configuration: configuration.player, gate: gate, decoders: decoders,
       account: account, logger: resources.logger)

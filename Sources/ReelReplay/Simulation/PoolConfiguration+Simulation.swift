@@ -22,7 +22,7 @@ extension PoolConfiguration {
   package mutating func enter(_ simulation: SimulatedRuntime, decoders: ModelledDecoders) {
     simulation.apply(to: &player)
     player.decoders = decoders
-    modelsMemory = true
+    keepsAccounts = false
   }
 
   /// Puts a pool made with this configuration into a simulation of a device: with its limits, its cores, and its costs
