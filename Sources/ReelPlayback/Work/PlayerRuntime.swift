@@ -26,9 +26,6 @@ package protocol PlayerRuntime: AnyObject, Sendable {
   /// Makes a semaphore for bodies passed to `run`.
   func makeSemaphore() -> any BlockingSemaphore
 
-  /// False if allocations of turns belong to no account. One thread may then begin other work while some waits.
-  var keepsAccounts: Bool { get }
-
   /// Notes that a task continues that has waited for a body to end.
   func noteResumption()
 
@@ -40,7 +37,6 @@ package protocol PlayerRuntime: AnyObject, Sendable {
 }
 
 extension PlayerRuntime {
-  package var keepsAccounts: Bool { true }
   package func noteResumption() {}
   package var returnAllowance: Duration { .zero }
   package var wakeAllowance: Duration { .zero }

@@ -54,7 +54,7 @@ package final class TaskLoop: Sendable {
     self.name = name
     self.urgency = urgency
     self.runtime = runtime
-    self.account = runtime.keepsAccounts ? account : nil
+    self.account = account
     self.clock = clock
     state = Locked(State(turn: turn))
   }

@@ -169,8 +169,6 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     Task(executorPreference: self) { await body() }
   }
 
-  package var keepsAccounts: Bool { false }
-
   package func makeSemaphore() -> any BlockingSemaphore { SimulatedSemaphore(simulation: self) }
 
   /// Runs `body` in real time, while the simulation stands still.
