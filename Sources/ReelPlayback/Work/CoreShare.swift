@@ -159,8 +159,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     }
   }
 
-  var returnAllowance: Duration { base.returnAllowance }
-  var wakeAllowance: Duration { base.wakeAllowance }
+  var wakeLatency: Duration { base.wakeLatency }
 
   // MARK: - Private
 

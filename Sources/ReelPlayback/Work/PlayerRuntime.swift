@@ -29,17 +29,14 @@ package protocol PlayerRuntime: AnyObject, Sendable {
   /// Notes that a task continues that has waited for a body to end.
   func noteResumption()
 
-  /// How long to delay work after a call that must return quickly: a thread that is woken before the call
-  /// returns may take its core.
-  var returnAllowance: Duration { get }
-  /// How late timed work may begin, because threads take some time to wake.
-  var wakeAllowance: Duration { get }
+  /// How late timed work may begin, because threads take some time to wake. A thread that is woken may also take the core of
+  /// the thread that wakes it.
+  var wakeLatency: Duration { get }
 }
 
 extension PlayerRuntime {
   package func noteResumption() {}
-  package var returnAllowance: Duration { .zero }
-  package var wakeAllowance: Duration { .zero }
+  package var wakeLatency: Duration { .zero }
 
   package func run(named name: String, _ body: @escaping @Sendable () -> Void) {
     run(named: name, .patient, body)

@@ -12,8 +12,7 @@ package final class SystemRuntime: PlayerRuntime {
     self.promptThreads = promptThreads
   }
 
-  package var returnAllowance: Duration { .milliseconds(1) }
-  package var wakeAllowance: Duration { .milliseconds(3) }
+  package var wakeLatency: Duration { .milliseconds(3) }
 
   package func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void) {
     (urgency == .prompt ? promptThreads : threads).run(named: name, body)

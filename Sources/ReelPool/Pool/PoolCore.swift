@@ -168,7 +168,7 @@ final class PoolCore: Sendable {
     let item = try item(index, of: snapshot)
     // The frame on show has already used a little of its time, so that the next one is not late because a
     // thread takes time to wake.
-    let settled = began - configuration.player.runtime.wakeAllowance
+    let settled = began - configuration.player.runtime.wakeLatency
     let player = state.withLock { state in
       state.setDirection(to: index, of: snapshot)
       let (isFirst, watched) = (state.currentItem == nil, state.watchedDuration(at: began))
@@ -199,7 +199,8 @@ final class PoolCore: Sendable {
     // little while the caller handles it. The previous item is ended in a turn.
     followCurrent()
     releaseCurrent()
-    wake(after: frame == nil ? .zero : configuration.player.runtime.returnAllowance)
+    let pause = min(configuration.player.runtime.wakeLatency, .milliseconds(1))
+    wake(after: frame == nil ? .zero : pause)
     return Handover(frame: frame, stage: stage, duration: clock.now - began, error: failure) { [self] in
       try await firstFrame(of: item, since: began)
     }
