@@ -149,7 +149,7 @@ struct KeyFrameTransferTests {
     arguments: ["stills/master.m3u8", "stills/poor-start.mp4", "hls-ts/master.m3u8"])
   func decoder(path: String) async throws {
     var configuration = LoadingConfiguration()
-    configuration.readsKeyFramesOnly = true
+    configuration.reading = .keyFrames(endsTransfers: false, skipsRefused: false)
     let opener = TrackOpener(
       fetcher: makeFetcher(), configuration: configuration, gate: nil, logger: silentLogger)
     let counts = try await opener.use(MediaSource(argument: Fixtures.path(path)), readsAhead: false) {

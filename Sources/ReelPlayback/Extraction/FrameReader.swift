@@ -121,9 +121,6 @@ final class FrameReader {
   /// Leaves out packets before `time` from here on, until the next seek.
   func skipPackets(before time: MediaTime) { packets.firstTime = time }
 
-  /// Leaves out what a server refuses of a live presentation, from here on, instead of asking for it again.
-  func leaveOutRefused() { packets.base.leaveOutRefused() }
-
   /// Ends reading before the segments that begin at or after `time`, until the next seek.
   func end(before time: MediaTime) { packets.base.end(before: time) }
 

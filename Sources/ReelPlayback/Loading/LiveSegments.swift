@@ -35,6 +35,7 @@ final class LiveSegments: SegmentSupply {
   let joiningIndex: Int
   private let clock: any WallClock
   private let stallLimit: Duration
+  private let skipsRefused: Bool
   private let read: @Sendable () async throws -> LiveReading
 
   private struct State {
@@ -50,8 +51,6 @@ final class LiveSegments: SegmentSupply {
     var failureCount = 0
     /// The segments that have failed once.
     var failedIndexes: Set<Int> = []
-    /// Segments that fail are not requested again.
-    var leavesOutRefused = false
     /// When the current series of failures began.
     var failingSince: WallTime?
     var missedCount = 0
@@ -67,12 +66,13 @@ final class LiveSegments: SegmentSupply {
   /// - Parameters:
   ///   - clock: The server's time.
   ///   - stallLimit: The longest time without anything new.
+  ///   - skipsRefused: A segment that fails is not requested again.
   ///   - startOffset: Where to begin: from the beginning or, if negative, from the end; nil for the manifest's
   ///     rule.
   ///   - read: Reloads the manifest.
   init(
     _ first: LiveReading, identity: SegmentWindow.Identity, startOffset: MediaTime?, clock: any WallClock,
-    stallLimit: Duration, read: @escaping @Sendable () async throws -> LiveReading
+    stallLimit: Duration, skipsRefused: Bool = false, read: @escaping @Sendable () async throws -> LiveReading
   ) {
     let window = SegmentWindow(first.segments, identity: identity, hasEnded: first.live == nil)
     let now = clock.now
@@ -82,6 +82,7 @@ final class LiveSegments: SegmentSupply {
     joiningIndex = Self.joiningIndex(in: window, first, at: now, startOffset: startOffset) ?? firstIndex
     self.clock = clock
     self.stallLimit = stallLimit
+    self.skipsRefused = skipsRefused
     self.read = read
     var state = State(window: window, reading: first, readAt: now, grewAt: grewAt)
     if Self.isAbsent(first, at: now) { state.absentAt = now }
@@ -148,10 +149,9 @@ final class LiveSegments: SegmentSupply {
   /// not respond at all, requests are repeated until the stall limit.
   func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction {
     let isRefused = error.kind == .server
-    guard isRefused || error.kind == .network || error.kind == .timedOut else { return .fail }
+    guard isRefused || error.kind == .network || error.kind == .timedOut, !skipsRefused else { return .fail }
     let now = clock.now
     let (action, pause) = state.withLock { state -> (SegmentFailureAction, MediaTime) in
-      if state.leavesOutRefused { return (.fail, .zero) }
       let oldest = state.window.startIndex
       if state.failedIndexes.count > Self.failureLimit * 8 {
         state.failedIndexes = state.failedIndexes.filter { $0 >= oldest }
@@ -174,9 +174,6 @@ final class LiveSegments: SegmentSupply {
     if case .tryAgain = action { try await clock.sleep(for: .seconds(min(max(pause.seconds / 2, 0.25), 5))) }
     return action
   }
-
-  /// From here on, a segment that fails is not requested again: of a fixed window, each stands for itself.
-  func leaveOutRefused() { state.withLock { $0.leavesOutRefused = true } }
 
   /// A segment was loaded: earlier failures no longer count.
   func noteSuccess() {

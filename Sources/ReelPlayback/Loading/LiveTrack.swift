@@ -57,7 +57,8 @@ struct LiveTrack: Sendable {
   ) -> LiveSegments {
     LiveSegments(
       first, identity: identity, startOffset: startOffset, clock: resolved.clock,
-      stallLimit: resolver.configuration.liveStallLimit, read: read)
+      stallLimit: resolver.configuration.liveStallLimit,
+      skipsRefused: resolver.configuration.reading.skipsRefused, read: read)
   }
 
   /// The track over all periods that have it. The rung is chosen in each.

@@ -33,23 +33,33 @@ public struct LoadingConfiguration: Sendable {
   public var asksServersForTime = true
   /// The clock for live presentations.
   package var clock: any WallClock = SystemWallClock()
-  /// Whether only a few key frames are read, each by itself: of a segment or a file, nothing is loaded that they don't
-  /// need.
-  package var readsKeyFramesOnly = false
-  /// Whether the transfer of a segment of fragmented MP4 pauses after its first key frame: what follows is not needed, or
-  /// rarely. For `readsKeyFramesOnly`.
-  package var endsTransfersAtKeyFrames = false
+  /// What is read of a source.
+  package var reading = Reading.everything
   /// Whether H.264 frames that are shown at half their size or less are decoded without deblocking
   /// (`VideoDecoder.Options.skipsDeblocking`).
   package var skipsDeblocking = false
   /// Whether playlists of I-frames may be read instead of the rungs.
   package var usesIFramePlaylists = false
   /// The number of bytes that may wait for a demuxer.
-  var pipeCapacity: Int { readsKeyFramesOnly ? BytePipe.leastCapacity : BytePipe.usualCapacity }
+  var pipeCapacity: Int { reading == .everything ? BytePipe.usualCapacity : BytePipe.leastCapacity }
   /// The size of the stills that are made, for the choice of a rung (`StillRung`); nil to go by the bit rate.
   package var stillSize: StillSize?
   /// Whether local files are requested from the fetcher like remote ones, so that they cross a modelled link.
   package var fetchesFiles = false
+
+  /// What is read of a source.
+  package enum Reading: Sendable, Hashable {
+    case everything
+    /// A few key frames, each by itself: of a segment or a file, nothing is loaded that they don't need.
+    ///
+    /// - `endsTransfers`: The transfer of a segment of fragmented MP4 pauses after its first key frame, because what follows
+    ///   is rarely needed.
+    /// - `skipsRefused`: A segment of a live presentation that can't be loaded is left out, instead of being requested again.
+    case keyFrames(endsTransfers: Bool, skipsRefused: Bool)
+
+    var endsTransfers: Bool { if case .keyFrames(true, _) = self { true } else { false } }
+    var skipsRefused: Bool { if case .keyFrames(_, true) = self { true } else { false } }
+  }
 
   /// Creates the default configuration.
   public init() {}

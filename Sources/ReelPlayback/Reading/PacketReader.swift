@@ -64,9 +64,6 @@ protocol PacketReader: AnyObject {
   /// More packets may not be wanted from this position: if reading can continue there later, transfers end.
   func noteEnough()
 
-  /// Leaves out the segments of a live presentation that can't be loaded, from here on, instead of asking for them again.
-  func leaveOutRefused()
-
   /// Ends reading before the segments that begin at or after a time on the item's own timeline, until the next seek.
   func end(before time: MediaTime)
 
@@ -126,8 +123,6 @@ extension PacketReader {
   func plan(_ places: [KeyFramePlace]) {}
 
   func noteEnough() {}
-
-  func leaveOutRefused() {}
 
   func end(before time: MediaTime) {}
 

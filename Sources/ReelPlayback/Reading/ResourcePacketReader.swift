@@ -157,7 +157,7 @@ final class ResourcePacketReader: PacketReader {
       else { return try restart() }
       let remote = open.source as? ResourceByteSource
       remote?.leave()
-      if let remote, !remote.isPlanned, context.configuration.readsKeyFramesOnly {
+      if let remote, !remote.isPlanned, context.configuration.reading != .everything {
         remote.expectedRange = range(
           ofKeyFrameAtOrBefore: ticks(of: time - open.offset.value, in: stream), in: open.container)
       }
@@ -253,7 +253,7 @@ final class ResourcePacketReader: PacketReader {
 
   func noteEnough() {
     // What the index names is requested by itself.
-    guard context.configuration.endsTransfersAtKeyFrames, let open, open.isSeekable, resource.format == .mp4,
+    guard context.configuration.reading.endsTransfers, let open, open.isSeekable, resource.format == .mp4,
       resource.layout != .indexFirst(isFragmented: true)
     else { return }
     (open.source as? ResourceByteSource)?.endTransfers()
@@ -399,7 +399,7 @@ final class ResourcePacketReader: PacketReader {
     else { return }
     // Key frames are requested one by one.
     source.order =
-      context.configuration.readsKeyFramesOnly ? .forward : ReadingOrder { container.forEachSample($0) }
+      context.configuration.reading == .everything ? ReadingOrder { container.forEachSample($0) } : .forward
   }
 
   /// Reports media that is absent before the last packet.

@@ -39,8 +39,6 @@ final class SegmentedPacketReader: PacketReader {
   /// Segments that begin then, or later, are not read.
   private var endTime: MediaTime?
   private(set) var segmentURL: URL?
-  /// Segments of a live presentation that can't be loaded are left out.
-  private var leavesOutRefused = false
   private var planned: PlannedSegments?
 
   private typealias TrackKey = SegmentSpan.Key
@@ -66,7 +64,6 @@ final class SegmentedPacketReader: PacketReader {
   ) {
     tracks = shared?.tracks ?? [:]
     opened = shared?.opened
-    leavesOutRefused = shared?.leavesOutRefused ?? false
     self.resolved = resolved
     periods = resolved.presentation.periods(carrying: role)
     self.role = role
@@ -154,7 +151,7 @@ final class SegmentedPacketReader: PacketReader {
 
   /// Requests the segments side by side, if their transfers end by themselves after the key frame.
   func plan(_ places: [KeyFramePlace]) {
-    guard context.configuration.endsTransfersAtKeyFrames, let span, span.feed.hasFoundKeyFrame,
+    guard context.configuration.reading.endsTransfers, let span, span.feed.hasFoundKeyFrame,
       span.track.supply.live == nil
     else { return }
     var indexes: [Int] = []
@@ -167,11 +164,6 @@ final class SegmentedPacketReader: PacketReader {
     self.span = nil
     place = .segment(span.key, index: span.firstIndex + 1)
     beginPlanned()
-  }
-
-  func leaveOutRefused() {
-    leavesOutRefused = true
-    for track in tracks.values { (track.supply as? LiveSegments)?.leaveOutRefused() }
   }
 
   func setDropsAudio(_ drops: Bool) {
@@ -248,7 +240,7 @@ final class SegmentedPacketReader: PacketReader {
   var shared: SharedTracks {
     SharedTracks(
       tracks: tracks, opened: opened, initializations: opener.initializations,
-      leavesOutRefused: leavesOutRefused, offsets: offsets, keys: opener.keys)
+      offsets: offsets, keys: opener.keys)
   }
 
   // MARK: - Private
@@ -423,7 +415,7 @@ final class SegmentedPacketReader: PacketReader {
   ) throws -> SegmentFeed {
     let (controller, rung, supply) = (controller, track.rung, track.supply)
     let ladder = try ladder(of: key.period)
-    let endsWithSegment = context.configuration.readsKeyFramesOnly
+    let endsWithSegment = context.configuration.reading != .everything
     return SegmentFeed(
       track.loader, from: index, readsAhead: context.readsAhead, scope: scope, recorder: context.recorder,
       capacity: context.configuration.pipeCapacity, endsAtFailures: true, keyFrameAction: keyFrameAction
@@ -549,7 +541,7 @@ final class SegmentedPacketReader: PacketReader {
     let feed =
       try takePlanned(key, index)
       ?? makeFeed(
-        key, track, from: index, context.configuration.endsTransfersAtKeyFrames ? .wait : .readOn,
+        key, track, from: index, context.configuration.reading.endsTransfers ? .wait : .readOn,
         scope: scope)
     let start = context.recorder.clock.now
     let head: [UInt8]
@@ -624,7 +616,6 @@ final class SegmentedPacketReader: PacketReader {
   private func open(_ rung: Rung) throws -> RungTrack {
     let isAtStart = if case .start = place { true } else { false }
     let track = try opener.open(rung, fromStart: isAtStart, scope: scope, waits: &finishedWaits)
-    if leavesOutRefused { (track.supply as? LiveSegments)?.leaveOutRefused() }
     if streams.duration == nil { streams.duration = (track.supply as? ListedSegments)?.list.end }
     return track
   }
@@ -635,7 +626,6 @@ struct SharedTracks: Sendable {
   fileprivate let tracks: [SegmentSpan.Key: RungTrack]
   fileprivate let opened: RungTrack?
   fileprivate let initializations: InitializationStore
-  fileprivate let leavesOutRefused: Bool
   let offsets: TimestampOffsets
   let keys: KeyStore
 }

@@ -59,8 +59,7 @@ package struct PosterExtractor: Sendable {
     // The frame at a time may need those before it.
     if case .at = choice {
     } else {
-      configuration.readsKeyFramesOnly = true
-      configuration.endsTransfersAtKeyFrames = true
+      configuration.reading = .keyFrames(endsTransfers: true, skipsRefused: false)
       configuration.skipsDeblocking = true
     }
     if case .best = choice, configuration.stillSize != nil { configuration.usesIFramePlaylists = true }

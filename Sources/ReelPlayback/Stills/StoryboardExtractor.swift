@@ -39,7 +39,7 @@ package struct StoryboardExtractor: Sendable {
     self.configuration = {
       var configuration = configuration
       configuration.stillSize = size
-      configuration.readsKeyFramesOnly = true
+      configuration.reading = .keyFrames(endsTransfers: false, skipsRefused: true)
       configuration.usesIFramePlaylists = true
       return configuration
     }()
@@ -243,7 +243,6 @@ final class StoryboardWork: Sendable {
     let worker = StoryboardWorker(self)
     let reader = worker.reader
     defer { finish(reader) }
-    reader.leaveOutRefused()
     // The first segment has a still like any other: if it can't be read, the others come all the same.
     let fault = try worker.open()
     let opened = reader.readByteCount
