@@ -82,5 +82,5 @@ package struct ManifestReader: Sendable {
 
 extension URL {
   /// How errors name it: the path of a file, the whole URL of anything else.
-  var manifestLocation: String { isFileURL ? path : absoluteString }
+  package var manifestLocation: String { isFileURL ? path : absoluteString }
 }

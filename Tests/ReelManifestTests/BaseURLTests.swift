@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelManifest
+import ReelTestSupport
 import Testing
 
 @Suite struct BaseURLTests {

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelManifest
+import ReelTestSupport
 import Testing
 
 /// Live timelines of which no segment is available by the clock.

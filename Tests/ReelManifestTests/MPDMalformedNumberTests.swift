@@ -1,5 +1,7 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
+import ReelRules
 import Testing
 
 @testable import ReelManifest
@@ -102,7 +104,7 @@ import Testing
     let text = mpd(
       #"<AdaptationSet mimeType="a/b"><Representation id="1" bandwidth="1">\#(content)</Representation></AdaptationSet>"#,
       attributes: #"profiles="p" minBufferTime="PT2S" mediaPresentationDuration="PT20S""#)
-    #expect(!MPDRules.violations(in: Array(text.utf8), url: manifestURL, limits: ManifestLimits()).isEmpty)
+    #expect(!RuleChecker().violations(in: Array(text.utf8), format: .dash, url: manifestURL).isEmpty)
   }
 
   @Test func aDecimalWithAWholeValueIsThatNumber() throws {
@@ -205,8 +207,7 @@ import Testing
     let presentation = try dashPresentation(mpd(set))
     #expect(ids(presentation) == ["x"])
     #expect(presentation.warnings.map(\.reason) == [reason])
-    let violations = MPDRules.violations(
-      in: Array(mpd(set).utf8), url: manifestURL, limits: ManifestLimits())
+    let violations = RuleChecker().violations(in: Array(mpd(set).utf8), format: .dash, url: manifestURL)
     #expect(violations.contains { $0.reason.hasPrefix(String(reason.prefix(14))) }, "\(violations)")
   }
 

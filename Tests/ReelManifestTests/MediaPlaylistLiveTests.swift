@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelManifest
+import ReelTestSupport
 import Testing
 
 /// What a media playlist tells those that follow it, and what low latency adds to it.

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelManifest
 import ReelTestSupport
+import ReelRules
 import Testing
 
 /// What players go on with, and so do we.
@@ -72,7 +73,7 @@ import Testing
         "EXT-X-MEDIA-SEQUENCE '\(text)' is \(what): treated as \(number)",
         "EXT-X-DISCONTINUITY-SEQUENCE '\(text)' is \(what): treated as \(number)",
       ])
-    let violations = ManifestReader().violations(in: Array(lines.utf8), format: .hls, url: manifestURL)
+    let violations = RuleChecker().violations(in: Array(lines.utf8), format: .hls, url: manifestURL)
     #expect(violations.filter { $0.reason.contains("SEQUENCE") }.map(\.place) == [.line(2), .line(3)])
   }
 
@@ -98,7 +99,7 @@ import Testing
         "the EXTINF duration '\(text)' is not a duration: treated as the target duration"
       ])
     #expect(playlist.warnings.map(\.place) == [.line(3)])
-    let violations = ManifestReader().violations(
+    let violations = RuleChecker().violations(
       in: Array("#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:\(text),\na.ts\n".utf8), format: .hls,
       url: manifestURL)
     #expect(violations.contains { $0.place == .line(3) })
@@ -189,7 +190,7 @@ import Testing
         "#EXTM3U\n"
         + (0..<Int.random(in: 1...24, using: &generator)).map { _ in pieces.randomElement() ?? "" }
         .joined()
-      let violations = ManifestReader().violations(in: Array(text.utf8), format: .hls, url: manifestURL)
+      let violations = RuleChecker().violations(in: Array(text.utf8), format: .hls, url: manifestURL)
       do {
         let presentation = try hlsPresentation(text)
         readable += 1

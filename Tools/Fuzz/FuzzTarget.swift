@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelManifest
+import ReelRules
 
 /// A parser that is fed with what the fuzzer makes up.
 ///
@@ -137,7 +138,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   private func findViolations(_ input: [UInt8]) {
     let isXML = input.first { $0 > 0x20 } == UInt8(ascii: "<")
     let format: ManifestFormat = isXML ? .dash : .hls
-    let violations = ManifestReader().violations(in: input, format: format, url: Self.url)
+    let violations = RuleChecker().violations(in: input, format: format, url: Self.url)
     guard violations.count <= 100 else { fatalError("\(violations.count) violations") }
     for violation in violations { check(violation) }
     do {

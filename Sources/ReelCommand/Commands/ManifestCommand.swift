@@ -2,6 +2,8 @@ import ArgumentParser
 import Foundation
 import Logging
 import ReelCore
+import ReelRules
+import ReelGateway
 import ReelManifest
 import ReelPlayback
 
@@ -133,7 +135,7 @@ struct ManifestCommand: AsyncParsableCommand {
     var faults: [ReelError] = []
     if strict {
       faults = loaded.documents.flatMap { document in
-        ManifestReader().violations(in: document.bytes, format: document.format, url: document.url)
+        RuleChecker().violations(in: document.bytes, format: document.format, url: document.url)
       }
       if let fault = loaded.presentation.live?.driftFault {
         faults.append(fault.located(at: loaded.url.isFileURL ? loaded.url.path : loaded.url.absoluteString))

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelGateway
 import ReelManifest
 import ReelPlayback
 

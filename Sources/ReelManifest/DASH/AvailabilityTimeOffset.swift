@@ -3,7 +3,7 @@ import ReelCore
 
 /// How much earlier than its end a segment is available: `@availabilityTimeOffset`, a number of seconds or
 /// `INF` (ISO/IEC 23009-1 §5.3.9.5.3).
-struct AvailabilityTimeOffset: Sendable, Hashable {
+package struct AvailabilityTimeOffset: Sendable, Hashable {
   /// Nil for an infinite one.
   private(set) var time: MediaTime?
 
@@ -12,7 +12,7 @@ struct AvailabilityTimeOffset: Sendable, Hashable {
   private init(time: MediaTime?) { self.time = time }
 
   /// Nil for what is no number.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     let isNegative = text.hasPrefix("-")
     let bytes = Array(text.utf8.dropFirst(isNegative ? 1 : 0))
     if let (value, end) = ExactSeconds.parse(bytes, in: 0..<bytes.count), end == bytes.count {

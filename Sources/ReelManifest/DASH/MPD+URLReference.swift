@@ -22,7 +22,7 @@ extension MPD {
 extension XMLReader {
   /// A byte range, `first-last` including both bytes, or `first-` (RFC 9110 §14.1.1). Throws `badManifest` for
   /// anything else.
-  mutating func byteRange(_ name: StaticString) throws(ReelError) -> ByteRange? {
+  package mutating func byteRange(_ name: StaticString) throws(ReelError) -> ByteRange? {
     guard let text = string(name) else { return nil }
     let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
     if parts.count == 2, let first = String(parts[0]).integer, first >= 0 {

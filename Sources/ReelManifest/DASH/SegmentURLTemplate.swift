@@ -1,7 +1,7 @@
-import ReelCore
+package import ReelCore
 
 /// A URL with identifiers to be filled in (ISO/IEC 23009-1 §5.3.9.4.4), compiled once for a Representation.
-struct SegmentURLTemplate: Sendable {
+package struct SegmentURLTemplate: Sendable {
   /// How a number is written: `%05d`.
   struct NumberFormat: Sendable, Hashable {
     var width = 0
@@ -18,20 +18,20 @@ struct SegmentURLTemplate: Sendable {
 
   private var parts: [Part] = []
   /// True if `$Number$` or `$Time$` makes a difference between segments.
-  private(set) var isPerSegment = false
+  package private(set) var isPerSegment = false
   /// True if each segment consists of parts.
-  private(set) var usesSubNumber = false
+  package private(set) var usesSubNumber = false
 
   /// True if it contains `$Number$`.
-  var usesNumber: Bool { parts.contains { if case .number = $0 { true } else { false } } }
+  package var usesNumber: Bool { parts.contains { if case .number = $0 { true } else { false } } }
   /// True if it contains `$Time$`.
-  var usesTime: Bool { parts.contains { if case .time = $0 { true } else { false } } }
+  package var usesTime: Bool { parts.contains { if case .time = $0 { true } else { false } } }
 
   private static let widthLimit = 32
 
   /// Compiles `text`. Throws `badManifest` for an identifier that is not known, one that is not closed, or one that
   /// has no value here.
-  init(_ text: String, representationID: String?, bandwidth: Int64?) throws(ReelError) {
+  package init(_ text: String, representationID: String?, bandwidth: Int64?) throws(ReelError) {
     var rest = text[...]
     // The bytes of the replaced identifiers; the text itself is already limited.
     var byteCount = 0
@@ -61,7 +61,7 @@ struct SegmentURLTemplate: Sendable {
   }
 
   /// The text with its identifiers filled in.
-  func text(number: Int64, time: Int64, subNumber: Int64) -> String {
+  package func text(number: Int64, time: Int64, subNumber: Int64) -> String {
     var text = ""
     for part in parts {
       switch part {

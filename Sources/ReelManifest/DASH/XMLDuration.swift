@@ -1,15 +1,15 @@
-import ReelCore
+package import ReelCore
 
 /// An `xs:duration` (W3C XML Schema Part 2 §3.2.6), such as `PT0H11M58.998S` or `P1DT2H`, exact to its digits.
 ///
 /// A year is taken as 365 days and a month as 30. A plain number is read as seconds, which some writers put there.
-struct XMLDuration: Sendable {
-  let time: MediaTime
+package struct XMLDuration: Sendable {
+  package let time: MediaTime
   /// False for a plain number.
-  let isWellFormed: Bool
+  package let isWellFormed: Bool
 
   /// Nil for what is no duration, is negative, or is beyond 292 years.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     let bytes = Array(text.utf8)
     guard bytes.first == UInt8(ascii: "P") else {
       guard let (value, end) = ExactSeconds.parse(bytes, in: 0..<bytes.count), end == bytes.count else {

@@ -1,5 +1,5 @@
 import Foundation
-import ReelCore
+package import ReelCore
 
 /// A pull reader of XML 1.0 for manifests: start tag by start tag, without a tree.
 ///
@@ -13,10 +13,10 @@ import ReelCore
 ///
 /// How to use it: after `root()` or `nextChild()` has given a start tag, read its attributes, and then consume the
 /// element, by `nextChild()` up to nil, `text()` or `skip()`.
-struct XMLReader {
+package struct XMLReader {
   /// The local name of the start tag that was read last.
-  private(set) var name = ""
-  var warnings: WarningLog
+  package private(set) var name = ""
+  package var warnings: WarningLog
   /// The warnings about lengths of time that are none, with the attribute's name.
   var malformedLengths: [(attribute: String, warning: ReelError)] = []
 
@@ -41,7 +41,7 @@ struct XMLReader {
 
   private static let attributeLimit = 256
 
-  init(_ bytes: [UInt8], limits: ManifestLimits) {
+  package init(_ bytes: [UInt8], limits: ManifestLimits) {
     self.bytes = Self.utf8(bytes)
     self.limits = limits
     warnings = WarningLog(limit: limits.warnings)
@@ -51,7 +51,7 @@ struct XMLReader {
   // MARK: - Elements
 
   /// Reads up to the start tag of the root element. Throws `badManifest` if the text is not XML, saying what it is.
-  mutating func root() throws(ReelError) {
+  package mutating func root() throws(ReelError) {
     while position < bytes.count, bytes[position].isSpace { position += 1 }
     guard position < bytes.count else { throw ReelError(.badManifest, "the MPD is empty") }
     guard bytes[position] == UInt8(ascii: "<") else {
@@ -69,7 +69,7 @@ struct XMLReader {
   }
 
   /// The name of the next child of the element that the reader is in, or nil if its end tag has been read instead.
-  mutating func nextChild() throws(ReelError) -> String? {
+  package mutating func nextChild() throws(ReelError) -> String? {
     if isSelfClosed {
       isSelfClosed = false
       open.removeLast()
@@ -89,14 +89,14 @@ struct XMLReader {
   }
 
   /// Consumes the rest of the element that the reader is in.
-  mutating func skip() throws(ReelError) {
+  package mutating func skip() throws(ReelError) {
     let depth = open.count
     while open.count >= depth { _ = try nextChild() }
   }
 
   /// The text of the element that the reader is in, without the white space at its ends; consumes it. The text of
   /// elements inside of it is left out.
-  mutating func text() throws(ReelError) -> String {
+  package mutating func text() throws(ReelError) -> String {
     if isSelfClosed {
       isSelfClosed = false
       open.removeLast()
@@ -126,7 +126,7 @@ struct XMLReader {
   // MARK: - Attributes of the start tag that was read last
 
   /// The part before the colon of the start tag's name; empty if there is none.
-  var prefix: String {
+  package var prefix: String {
     guard let fullName = open.last, let colon = bytes.firstIndex(of: UInt8(ascii: ":"), in: fullName) else {
       return ""
     }
@@ -134,7 +134,7 @@ struct XMLReader {
   }
 
   /// The namespace that the start tag binds its own prefix to, or the default one; nil if it binds none.
-  var namespace: String? {
+  package var namespace: String? {
     let name = prefix.isEmpty ? "xmlns" : "xmlns:\(prefix)"
     let attribute = attributes.first {
       bytes.has("xmlns", at: $0.name.lowerBound) && bytes.text(in: $0.name) == name
@@ -143,17 +143,17 @@ struct XMLReader {
   }
 
   /// The value of an attribute that has no prefix, without the white space at its ends; nil if there is none.
-  func string(_ name: StaticString) -> String? { value(name).map { decoded(bytes.trimmed($0)) } }
+  package func string(_ name: StaticString) -> String? { value(name).map { decoded(bytes.trimmed($0)) } }
 
   /// The value of an attribute by its local name, whatever its prefix.
-  func string(anyPrefix name: StaticString) -> String? {
+  package func string(anyPrefix name: StaticString) -> String? {
     let attribute = attributes.first { bytes.isText(name, in: localName($0.name)) }
     return attribute.map { decoded(bytes.trimmed($0.value)) }
   }
 
   /// A whole number. A decimal with an integral value, such as `2000000.0`, is accepted with a warning. Throws
   /// `badManifest` for any other text, or a number beyond 64 bits.
-  mutating func integer(_ name: StaticString) throws(ReelError) -> Int64? {
+  package mutating func integer(_ name: StaticString) throws(ReelError) -> Int64? {
     guard let range = value(name).map({ bytes.trimmed($0) }) else { return nil }
     if let number = bytes.integer(in: range) { return number }
     let text = bytes.text(in: range)
@@ -165,7 +165,7 @@ struct XMLReader {
   }
 
   /// Adds a warning with the place of the start tag that was read last.
-  mutating func warn(_ reason: String) {
+  package mutating func warn(_ reason: String) {
     guard warnings.warnings.count < warnings.limit else { return }
     warnings.add(reason, place: placeInTag(of: tagStart))
   }
@@ -174,7 +174,7 @@ struct XMLReader {
   mutating func malformed(_ reason: String) -> ReelError { malformed(reason, at: tagStart) }
 
   /// An error with the place of the last start tag.
-  func error(_ reason: String) -> ReelError { error(reason, at: tagStart) }
+  package func error(_ reason: String) -> ReelError { error(reason, at: tagStart) }
 
   // MARK: - Private
 

@@ -1,5 +1,5 @@
 import Foundation
-import ReelCore
+package import ReelCore
 
 /// The attributes of a tag (RFC 8216 §4.2), in order, with variables put in.
 ///
@@ -62,7 +62,7 @@ package struct AttributeList: Sendable, Hashable {
   func flag(_ name: String) -> Bool { self[name]?.uppercased() == "YES" }
 
   /// A signed decimal number of seconds; nil for anything else.
-  static func seconds(_ text: String) -> MediaTime? {
+  package static func seconds(_ text: String) -> MediaTime? {
     var text = text.trimmed
     let isNegative = text.hasPrefix("-")
     if isNegative { text.removeFirst() }

@@ -20,7 +20,7 @@ struct AttributeReader: Sendable {
   }
 
   /// A whole number in `range`; the decimals that some writers add are dropped.
-  mutating func integer(_ name: String, in range: ClosedRange<Int64>) -> Int? {
+  package mutating func integer(_ name: String, in range: ClosedRange<Int64>) -> Int? {
     value(name) { text in
       let whole = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
       guard let number = whole.first.flatMap({ String($0).integer }), range.contains(number),
@@ -39,7 +39,7 @@ struct AttributeReader: Sendable {
   }
 
   /// Records that an attribute is ignored because it is invalid.
-  mutating func check<Value>(_ name: String, _ read: (String) -> Value?) { _ = value(name, read) }
+  package mutating func check<Value>(_ name: String, _ read: (String) -> Value?) { _ = value(name, read) }
 
   /// Records that a number is ignored because it is invalid or not in `range`.
   mutating func checkInteger(_ name: String, in range: ClosedRange<Int64>) { _ = integer(name, in: range) }
@@ -48,7 +48,7 @@ struct AttributeReader: Sendable {
   mutating func checkLength(_ name: String) { _ = length(name) }
 
   /// Adds a warning for what could not be read.
-  func warn(_ tag: String, in log: inout WarningLog, place: ReelError.Place) {
+  package func warn(_ tag: String, in log: inout WarningLog, place: ReelError.Place) {
     guard !unreadable.isEmpty else { return }
     log.add("\(tag): \(unreadable.joined(separator: ", ")) can't be read", place: place)
   }

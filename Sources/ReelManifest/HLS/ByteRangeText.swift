@@ -1,18 +1,18 @@
-import ReelCore
+package import ReelCore
 
 /// `<n>[@<o>]`, the value of EXT-X-BYTERANGE and of BYTERANGE (RFC 8216 §4.3.2.2).
-struct ByteRangeText: Sendable, Hashable {
+package struct ByteRangeText: Sendable, Hashable {
   var length: Int64
-  var offset: Int64?
+  package var offset: Int64?
 
   /// Nil for what is none.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     let bytes = Array(text.utf8)
     guard let range = try? ByteRangeText(bytes, in: 0..<bytes.count, place: .line(0)) else { return nil }
     self = range
   }
 
-  init(_ bytes: [UInt8], in range: Range<Int>, place: ReelError.Place) throws(ReelError) {
+  package init(_ bytes: [UInt8], in range: Range<Int>, place: ReelError.Place) throws(ReelError) {
     let at = bytes.firstIndex(of: UInt8(ascii: "@"), in: range)
     let length = bytes.integer(in: bytes.trimmed(range.lowerBound..<(at ?? range.upperBound)))
     let offset = at.flatMap { bytes.integer(in: bytes.trimmed($0 + 1..<range.upperBound)) }
@@ -26,7 +26,7 @@ struct ByteRangeText: Sendable, Hashable {
   }
 
   /// The range, at `implicitOffset` if it states no offset. Throws `badManifest` if it ends beyond 63 bits.
-  func byteRange(implicitOffset: Int64, place: ReelError.Place) throws(ReelError) -> ByteRange {
+  package func byteRange(implicitOffset: Int64, place: ReelError.Place) throws(ReelError) -> ByteRange {
     guard let range = byteRange(implicitOffset: implicitOffset) else {
       throw ReelError(.badManifest, "the byte range ends beyond 63 bits", place: place)
     }
@@ -34,7 +34,7 @@ struct ByteRangeText: Sendable, Hashable {
   }
 
   /// The range, at `implicitOffset` if it states no offset; nil if it ends beyond 63 bits.
-  func byteRange(implicitOffset: Int64) -> ByteRange? {
+  package func byteRange(implicitOffset: Int64) -> ByteRange? {
     let range = ByteRange(offset: offset ?? implicitOffset, length: length)
     return range.end == nil ? nil : range
   }

@@ -1,14 +1,14 @@
 import Foundation
-import ReelCore
+package import ReelCore
 
 /// Which of the two playlists a text is (RFC 8216 §4.1).
-enum PlaylistKind: Sendable {
+package enum PlaylistKind: Sendable {
   case multivariant
   case media
 
   /// Reads up to the first tag that determines the kind. Throws `badManifest` for anything but a playlist,
   /// stating what it is.
-  init(_ bytes: [UInt8]) throws(ReelError) {
+  package init(_ bytes: [UInt8]) throws(ReelError) {
     var lines = PlaylistLines(bytes)
     var line = lines.next()
     // Comments before the header are wrong but harmless.

@@ -1,4 +1,4 @@
-import ReelCore
+package import ReelCore
 
 /// Limits on the size of a manifest, which protect a program from malformed or hostile servers.
 public struct ManifestLimits: Sendable, Hashable {
@@ -37,7 +37,7 @@ public struct ManifestLimits: Sendable, Hashable {
   }
 
   /// Throws `badManifest` if a manifest is larger than the limit.
-  func check(_ bytes: [UInt8]) throws(ReelError) {
+  package func check(_ bytes: [UInt8]) throws(ReelError) {
     let limit = min(byteCount, Int(UInt32.max))
     guard bytes.count <= limit else {
       throw ReelError(.badManifest, "larger than the limit of \(limit) bytes")

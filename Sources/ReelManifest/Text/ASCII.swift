@@ -1,14 +1,14 @@
 import Foundation
 
 extension UInt8 {
-  var isDigit: Bool { self &- UInt8(ascii: "0") < 10 }
+  package var isDigit: Bool { self &- UInt8(ascii: "0") < 10 }
 
-  var isLetter: Bool { (self | 0x20) &- UInt8(ascii: "a") < 26 }
+  package var isLetter: Bool { (self | 0x20) &- UInt8(ascii: "a") < 26 }
 
   /// Space, tab, carriage return or line feed.
-  var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
+  package var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
 
-  var hexDigitValue: UInt8? {
+  package var hexDigitValue: UInt8? {
     if isDigit { return self - UInt8(ascii: "0") }
     let letter = (self | 0x20) &- UInt8(ascii: "a")
     return letter < 6 ? letter + 10 : nil
@@ -17,7 +17,7 @@ extension UInt8 {
 
 extension Array where Element == UInt8 {
   /// True if `index` is followed by `text`.
-  func has(_ text: StaticString, at index: Int) -> Bool {
+  package func has(_ text: StaticString, at index: Int) -> Bool {
     guard index >= 0, count - index >= text.utf8CodeUnitCount else { return false }
     return withUnsafeBufferPointer { bytes in
       bytes.baseAddress.map { memcmp($0 + index, text.utf8Start, text.utf8CodeUnitCount) == 0 } ?? false
@@ -25,12 +25,12 @@ extension Array where Element == UInt8 {
   }
 
   /// True if `range` holds `text` and nothing else.
-  func isText(_ text: StaticString, in range: Range<Int>) -> Bool {
+  package func isText(_ text: StaticString, in range: Range<Int>) -> Bool {
     range.count == text.utf8CodeUnitCount && has(text, at: range.lowerBound)
   }
 
   /// The index of the first `byte` in `range`.
-  func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
+  package func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
     guard !range.isEmpty, range.upperBound <= count else { return nil }
     return withUnsafeBufferPointer { bytes in
       guard let base = bytes.baseAddress,
@@ -41,7 +41,7 @@ extension Array where Element == UInt8 {
   }
 
   /// `range` without the white space at its ends.
-  func trimmed(_ range: Range<Int>) -> Range<Int> {
+  package func trimmed(_ range: Range<Int>) -> Range<Int> {
     var (start, end) = (range.lowerBound, range.upperBound)
     while start < end, self[start].isSpace { start += 1 }
     while end > start, self[end - 1].isSpace { end -= 1 }
@@ -50,7 +50,7 @@ extension Array where Element == UInt8 {
 
   /// True if `range` is certain to be a date that `WallTime` reads, of the form that nearly all have:
   /// `2026-01-31T12:00:00`, a fraction, and `Z` or an offset. It saves the making of a text.
-  func isPlainDate(in range: Range<Int>) -> Bool {
+  package func isPlainDate(in range: Range<Int>) -> Bool {
     let base = range.lowerBound
     func number(_ offset: Int) -> Int? {
       let (tens, ones) = (self[base + offset] &- 0x30, self[base + offset + 1] &- 0x30)
@@ -82,10 +82,10 @@ extension Array where Element == UInt8 {
   }
 
   /// The text in `range`; bytes that are not UTF-8 become U+FFFD.
-  func text(in range: Range<Int>) -> String { String(decoding: self[range], as: UTF8.self) }
+  package func text(in range: Range<Int>) -> String { String(decoding: self[range], as: UTF8.self) }
 
   /// The decimal integer that `range` holds and nothing else; nil if it holds none, or one beyond 64 bits.
-  func integer(in range: Range<Int>) -> Int64? {
+  package func integer(in range: Range<Int>) -> Int64? {
     var index = range.lowerBound
     guard index < range.upperBound else { return nil }
     let isNegative = self[index] == UInt8(ascii: "-")
@@ -109,19 +109,19 @@ extension Array where Element == UInt8 {
 
 extension String {
   /// The text itself, or its first 80 characters: for messages.
-  var excerpt: String { count <= 80 ? self : prefix(80) + "…" }
+  package var excerpt: String { count <= 80 ? self : prefix(80) + "…" }
 
   /// Without white space at its ends.
-  var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
+  package var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 
   /// The whole number that this text is, white space around it aside.
-  var integer: Int64? {
+  package var integer: Int64? {
     let bytes = Array(utf8)
     return bytes.integer(in: bytes.trimmed(0..<bytes.count))
   }
 
   /// The text as a whole number: `2000000`, `2000000.0` or `2e6`.
-  var wholeNumber: Int64? {
+  package var wholeNumber: Int64? {
     if let integer { return integer }
     let parts = trimmed.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     if parts.count == 2, parts[1].utf8.allSatisfy({ $0 == UInt8(ascii: "0") }) {

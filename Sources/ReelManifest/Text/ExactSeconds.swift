@@ -1,10 +1,10 @@
-import ReelCore
+package import ReelCore
 
 /// A length of time as a decimal number gives it, exact to 18 digits after the point, so that the sum of many of
 /// them is what the digits say.
-struct ExactSeconds: Sendable, Hashable {
+package struct ExactSeconds: Sendable, Hashable {
   /// Whole nanoseconds; never negative.
-  var nanoseconds: Int64
+  package var nanoseconds: Int64
   /// The rest, in units of 10⁻¹⁸ s; below 10⁹.
   var remainder: Int64
   /// Digits after the point, trailing zeros aside; 9 for more.
@@ -20,7 +20,7 @@ struct ExactSeconds: Sendable, Hashable {
 
   /// The number at the beginning of `range`, and its end. Nil if there is none, or if it is negative or beyond
   /// 292 years.
-  static func parse(_ bytes: [UInt8], in range: Range<Int>) -> (value: ExactSeconds, end: Int)? {
+  package static func parse(_ bytes: [UInt8], in range: Range<Int>) -> (value: ExactSeconds, end: Int)? {
     var index = range.lowerBound
     let end = range.upperBound
     if index < end, bytes[index] == UInt8(ascii: "+") { index += 1 }
@@ -78,7 +78,7 @@ struct ExactSeconds: Sendable, Hashable {
   }
 
   /// This time on the coarsest decimal timescale that holds its digits.
-  var time: MediaTime { DecimalTimescale(digits: digits).time(nanoseconds: nanoseconds) }
+  package var time: MediaTime { DecimalTimescale(digits: digits).time(nanoseconds: nanoseconds) }
 }
 
 /// A timescale of 1, 10³, 10⁶ or 10⁹: the coarsest that holds so many digits, so that sums with other timescales
@@ -96,7 +96,7 @@ struct DecimalTimescale: Sendable {
     }
   }
 
-  func time(nanoseconds: Int64) -> MediaTime {
+  package func time(nanoseconds: Int64) -> MediaTime {
     MediaTime(value: nanoseconds / nanosecondsPerTick, timescale: timescale)
   }
 }

@@ -22,7 +22,7 @@ extension PixelSize {
 extension Rational {
   /// A frame rate as manifests write it: `30`, `30000/1001`, `29.970`. A decimal that stands for one of the NTSC
   /// rates becomes that rate.
-  init?(frameRate text: String) {
+  package init?(frameRate text: String) {
     if text.contains("/") {
       self.init(ratio: text, separator: "/")
       return
@@ -39,7 +39,7 @@ extension Rational {
   }
 
   /// Two positive numbers with `separator` between them, reduced.
-  init?(ratio text: String, separator: Character) {
+  package init?(ratio text: String, separator: Character) {
     let parts = text.split(separator: separator, omittingEmptySubsequences: false)
     guard parts.count == 2, let left = String(parts[0]).integer, let right = String(parts[1]).integer,
       let numerator = Int32(exactly: left), let denominator = Int32(exactly: right), numerator > 0,

@@ -1,17 +1,17 @@
-import ReelCore
+package import ReelCore
 
 /// The warnings of one manifest, no more than a limit of them.
-struct WarningLog: Sendable {
+package struct WarningLog: Sendable {
   let limit: Int
-  private(set) var warnings: [ReelError] = []
+  package private(set) var warnings: [ReelError] = []
 
   init(limit: Int) { self.limit = limit }
 
-  mutating func add(_ reason: String, place: ReelError.Place? = nil) {
+  package mutating func add(_ reason: String, place: ReelError.Place? = nil) {
     add(ReelError(.badManifest, reason, place: place))
   }
 
-  mutating func add(_ warning: ReelError) {
+  package mutating func add(_ warning: ReelError) {
     if warnings.count < limit { warnings.append(warning) }
   }
 }

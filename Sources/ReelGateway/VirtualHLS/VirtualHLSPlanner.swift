@@ -1,0 +1,304 @@
+import ReelCore
+import ReelManifest
+
+/// Decides what of a presentation becomes a track, and what goes with what.
+struct VirtualHLSPlanner {
+  /// The result.
+  struct Plan {
+    var tracks: [VirtualHLS.Track] = []
+    var variants: [VirtualHLS.Variant] = []
+    var audioGroups: [VirtualHLS.AudioGroup] = []
+  }
+
+  /// The methods of EXT-X-KEY (RFC 8216 §4.3.2.4, draft-pantos-hls-rfc8216bis §4.4.4.4). A DRM's name is none.
+  static let keyMethods: Set = ["AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR"]
+  /// The limits of EXT-X-STREAM-INF tags, video tracks, audio groups, and languages of one group or of
+  /// subtitles, each.
+  static let limit = 64
+
+  private(set) var warnings: [ReelError] = []
+  private let presentation: Presentation
+  private var periods: [Candidates] = []
+
+  init(_ presentation: Presentation) {
+    self.presentation = presentation
+  }
+
+  /// Throws `unsupported` if nothing is left.
+  mutating func plan() throws(ReelError) -> Plan {
+    for period in presentation.periods {
+      let candidates = candidates(of: period)
+      // A stretch without audio and video can't be part of a playable timeline.
+      if !candidates.video.isEmpty || !candidates.audio.isEmpty { periods.append(candidates) }
+    }
+    guard !periods.isEmpty else {
+      let reasons = warnings.map(\.reason)
+      throw ReelError(
+        .unsupported,
+        "nothing in it can be presented as HLS"
+          + (reasons.isEmpty ? "" : ": \(reasons.prefix(3).joined(separator: "; "))"))
+    }
+    let video = chosen(\.video)
+    let audio = chosen(\.audio)
+    let text = chosen(\.text)
+    let grouping = VirtualHLSPairing(video: video, audio: audio, format: presentation.format)
+    if grouping.hasLeftOut {
+      warnings.append(ReelError(.unsupported, "more than \(Self.limit) qualities: some are left out"))
+    }
+    return assemble(grouping, video: video, audio: audio, text: text)
+  }
+
+  // MARK: - Private
+
+  /// The usable rungs of one period.
+  private struct Candidates {
+    var period: Period
+    var video: [VirtualHLSCandidate] = []
+    var audio: [VirtualHLSCandidate] = []
+    var text: [VirtualHLSCandidate] = []
+  }
+
+  private mutating func candidates(of period: Period) -> Candidates {
+    var result = Candidates(period: period)
+    for group in period.trackGroups {
+      if group.kind == .image {
+        leaveOut(images: group)
+        continue
+      }
+      if let reason = group.unplayableReason ?? group.encryption {
+        leaveOut(group, nil, reason)
+        continue
+      }
+      for rung in group.rungs {
+        switch candidate(rung, of: group) {
+        case .failure(let refusal): leaveOut(group, rung, refusal.reason)
+        case .success(let candidate):
+          switch group.kind {
+          case .video: result.video.append(candidate)
+          case .audio: result.audio.append(candidate)
+          case .text, .image: result.text.append(candidate)
+          }
+        }
+      }
+    }
+    return result
+  }
+
+  /// Why a rung is left out.
+  private struct Refusal: Error {
+    var reason: String
+  }
+
+  private func candidate(_ rung: Rung, of group: TrackGroup) -> Result<VirtualHLSCandidate, Refusal> {
+    guard case .segments(let list) = rung.media else {
+      return .failure(Refusal(reason: "its segments are not known"))
+    }
+    guard let first = list.first, let last = list.last else {
+      return .failure(Refusal(reason: "it has no segments"))
+    }
+    let container = SegmentContainer(mimeType: rung.mimeType, first: first, format: presentation.format)
+    if container == .webM { return .failure(Refusal(reason: "HLS has no WebM segments")) }
+    if group.kind == .text, container != .webVTT || first.initialization != nil {
+      return .failure(Refusal(reason: "text other than WebVTT files"))
+    }
+    if group.kind != .text, container == .webVTT || container == .otherText {
+      return .failure(Refusal(reason: "text where media is expected"))
+    }
+    if let method = first.encryption?.method, !Self.keyMethods.contains(method) {
+      return .failure(Refusal(reason: "encrypted: \(method)"))
+    }
+    if [first, last].contains(where: { $0.byteRange != nil && $0.byteRange?.length == nil }) {
+      return .failure(Refusal(reason: "a byte range without an end"))
+    }
+    return .success(
+      VirtualHLSCandidate(
+        rung: rung, list: list, container: container, group: group, content: .init(group)))
+  }
+
+  private mutating func leaveOut(_ group: TrackGroup, _ rung: Rung?, _ reason: String) {
+    guard warnings.count < ManifestLimits().warnings else { return }
+    let name = rung.map { "the rung '\($0.id.excerpt)'" } ?? "a group of \(group.kind.rawValue)"
+    warnings.append(ReelError(.unsupported, "\(name) is left out: \(reason)"))
+  }
+
+  private mutating func leaveOut(images group: TrackGroup) {
+    guard warnings.count < ManifestLimits().warnings else { return }
+    let isMetadata = group.rungs.allSatisfy { $0.tiles == nil }
+    let name =
+      isMetadata
+      ? "timed metadata is" : presentation.format == .hls ? "image playlists are" : "thumbnail images are"
+    warnings.append(
+      ReelError(.unsupported, "\(name) left out: only video, audio and subtitles are presented as HLS"))
+  }
+
+  /// The tracks of a kind: their rungs in each period, nil if the period lacks the kind.
+  ///
+  /// The period with the most rungs sets the pattern. Audio and subtitles that only other periods have are
+  /// added.
+  private mutating func chosen(
+    _ kind: KeyPath<Candidates, [VirtualHLSCandidate]>
+  ) -> [VirtualHLSRow] {
+    let richest = periods.indices.max {
+      (periods[$0][keyPath: kind].count, $1) < (periods[$1][keyPath: kind].count, $0)
+    }
+    guard let richest else { return [] }
+    var anchors = periods[richest][keyPath: kind].map { (period: richest, candidate: $0) }
+    if kind != \.video {
+      var contents = Set(anchors.map(\.candidate.content))
+      for (index, period) in periods.enumerated() {
+        let added = period[keyPath: kind].filter { !contents.contains($0.content) }
+        contents.formUnion(added.map(\.content))
+        anchors += added.map { (index, $0) }
+      }
+    }
+    return anchors.map { anchor in
+      let items: [VirtualHLSCandidate?] = periods.indices.map { index in
+        if index == anchor.period { return anchor.candidate }
+        return periods[index][keyPath: kind].map { ($0, $0.distance(to: anchor.candidate)) }
+          .min { $0.1.lexicographicallyPrecedes($1.1) }?.0
+      }
+      return VirtualHLSRow(anchor: anchor.candidate, items: items)
+    }
+  }
+
+  private mutating func assemble(
+    _ pairing: VirtualHLSPairing, video: [VirtualHLSRow], audio: [VirtualHLSRow],
+    text: [VirtualHLSRow]
+  ) -> Plan {
+    var plan = Plan()
+    var (places, counts): ([VirtualHLSPairing.Source: Int], [VirtualHLS.Track.Kind: Int]) = ([:], [:])
+    func add(_ kind: VirtualHLS.Track.Kind, _ row: VirtualHLSRow) -> Int {
+      let number = counts[kind, default: 0]
+      counts[kind] = number + 1
+      plan.tracks.append(
+        VirtualHLS.Track(
+          kind, row, index: plan.tracks.count, name: "\(kind.rawValue)-\(number)", parts: parts(row)))
+      return plan.tracks.count - 1
+    }
+    for index in pairing.usedVideo { places[.video(index)] = add(.video, video[index]) }
+    for index in pairing.usedAudio { places[.audio(index)] = add(.audio, audio[index]) }
+    for row in text.prefix(Self.limit) { _ = add(.text, row) }
+    plan.audioGroups = pairing.groups.map { group in
+      let tracks = group.members.compactMap { places[.audio($0)] }
+      return VirtualHLS.AudioGroup(
+        tracks: tracks, defaultTrack: places[.audio(group.defaultMember)] ?? tracks.first ?? 0)
+    }
+    for pair in pairing.pairs {
+      guard let main = places[pair.main] else { continue }
+      let audio = pair.group.map { plan.audioGroups[$0].tracks } ?? []
+      plan.variants.append(
+        VirtualHLS.Variant(
+          main: plan.tracks[main], audio: audio.map { plan.tracks[$0] }, audioGroup: pair.group,
+          format: presentation.format))
+    }
+    return plan
+  }
+
+  /// The rungs of a track in each period, and placeholders for those that are missing.
+  private func parts(_ row: VirtualHLSRow) -> [VirtualHLS.Part] {
+    var parts: [VirtualHLS.Part] = []
+    var firstIndex = 0
+    for (index, candidate) in row.items.enumerated() {
+      let period = periods[index]
+      let other = (period.video.first ?? period.audio.first)?.list
+      guard let list = candidate?.list ?? other else { continue }
+      parts.append(
+        VirtualHLS.Part(
+          list: list, isFiller: candidate == nil, firstIndex: firstIndex,
+          start: index > 0 ? period.period.start : nil,
+          end: index + 1 < periods.count ? periods[index + 1].period.start : nil))
+      firstIndex += list.count
+    }
+    return parts
+  }
+}
+
+extension VirtualHLS.Track {
+  /// A track of the rungs in `row`, one for each period.
+  init(
+    _ kind: Kind, _ row: VirtualHLSRow, index: Int, name: String, parts: [VirtualHLS.Part]
+  ) {
+    let all = row.items.compactMap { $0 }
+    let rungs = all.map(\.rung)
+    let group = row.anchor.group
+    let rates = rungs.compactMap(\.bitsPerSecond)
+    let averages = rungs.compactMap(\.averageBitsPerSecond)
+    self.init(
+      index: index, kind: kind, name: name,
+      size: rungs.compactMap(\.size).max { $0.width * $0.height < $1.width * $1.height },
+      bitsPerSecond: rates.max(),
+      averageBitsPerSecond: averages.count == rungs.count ? averages.max() : nil,
+      codecs: rungs.contains { $0.codecs.isEmpty } ? [] : Self.codecs(rungs),
+      frameRate: rungs.compactMap(\.frameRate).max { $0.value < $1.value },
+      language: group.language.flatMap { $0.isLanguageTag ? $0 : nil }, label: group.label,
+      roles: group.roles,
+      videoRange: row.anchor.rung.videoRange, channels: row.anchor.rung.channels,
+      container: row.anchor.container,
+      // Every audio frame can be decoded on its own.
+      hasIndependentSegments: kind == .audio || kind == .video && rungs.allSatisfy(\.hasIndependentSegments),
+      parts: parts)
+  }
+
+  /// One of each four-character code, of the rung with the highest rate: a player can't be asked for two codecs of
+  /// one kind at a time.
+  static func codecs(_ rungs: [Rung]) -> [String] {
+    var result: [String] = []
+    for rung in rungs.sorted(by: { $0.bitsPerSecond ?? 0 > $1.bitsPerSecond ?? 0 }) {
+      for codec in rung.codecs
+      where !result.contains(where: {
+        VirtualHLSCandidate.fourCharacterCode($0) == VirtualHLSCandidate.fourCharacterCode(codec)
+      }) {
+        result.append(codec)
+      }
+    }
+    return result
+  }
+}
+
+extension VirtualHLS.Variant {
+  /// The bit rate if the manifest states none: a variant must state one (RFC 8216 §4.3.4.2).
+  private static func nominalRate(_ kind: VirtualHLS.Track.Kind) -> Int {
+    kind == .video ? 1_000_000 : 128_000
+  }
+
+  /// `main` together with any one of `audio`.
+  fileprivate init(
+    main: VirtualHLS.Track, audio: [VirtualHLS.Track], audioGroup: Int?, format: ManifestFormat
+  ) {
+    let others = audio.filter { $0.index != main.index }
+    // The rate of an HLS variant includes its audio (RFC 8216 §4.3.4.2), that of a Representation only itself.
+    // If the main track is audio, only one of the group is played.
+    let added = format == .hls || main.kind == .audio ? [] : others
+    var rate = Int64(main.bitsPerSecond ?? Self.nominalRate(main.kind))
+    var average = main.averageBitsPerSecond.map { Int64($0) }
+    if main.kind == .audio {
+      rate = audio.map { Int64($0.bitsPerSecond ?? Self.nominalRate(.audio)) }.reduce(rate, max)
+    }
+    if let most = added.map({ Int64($0.bitsPerSecond ?? Self.nominalRate(.audio)) }).max() {
+      rate = rate.addingReportingOverflow(most).overflow ? .max : rate + most
+      let averages = added.compactMap { $0.averageBitsPerSecond.map { Int64($0) } }
+      average = averages.count == added.count ? average.flatMap { Self.sum($0, averages.max() ?? 0) } : nil
+    }
+    let lists = [main.codecs] + others.map(\.codecs)
+    var codecs: [String] = []
+    if lists.allSatisfy({ !$0.isEmpty }) {
+      for codec in lists.joined() where !codecs.contains(codec) { codecs.append(codec) }
+    }
+    self.init(
+      track: main.index, audioGroup: audioGroup, bandwidth: max(rate, 1), averageBandwidth: average,
+      codecs: codecs)
+  }
+
+  /// Nil beyond 63 bits.
+  private static func sum(_ first: Int64, _ second: Int64) -> Int64? {
+    let (sum, overflow) = first.addingReportingOverflow(second)
+    return overflow ? nil : sum
+  }
+}
+
+extension String {
+  /// True for letters, digits and hyphens, as RFC 5646 §2.1 has them: players refuse whole playlists for others.
+  fileprivate var isLanguageTag: Bool {
+    !isEmpty && utf8.allSatisfy { $0.isDigit || $0 == UInt8(ascii: "-") || (0x41...0x5a).contains($0 & 0xdf) }
+  }
+}

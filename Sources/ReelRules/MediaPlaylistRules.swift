@@ -1,0 +1,158 @@
+import Foundation
+import ReelCore
+import ReelManifest
+
+/// The rules of a media playlist: its segments and what applies to all of them (RFC 8216 §4.3.2, §4.3.3).
+struct MediaPlaylistRules {
+  private var lowLatency = LowLatencyRules()
+  private var dates = DateRangeRules()
+
+  // State for the next segment: the lines of tags that apply to it.
+  private var duration: Int?
+  private var byteRange: (text: ByteRangeText, line: Int)?
+  private var gap: Int?
+
+  private var hasSegments = false
+  private var hasDiscontinuity = false
+  /// The segment before was a range of this resource.
+  private var lastRange: String?
+  private var endList: Int?
+  private var hasMap = false
+  private var isMapMissing = false
+  private var hasSkip = false
+
+  private var targetDuration: Int64?
+  /// Segments that may be too long: those of which each is longer than all before it, until the target is known.
+  private var longest: (seconds: Int64, text: String, line: Int)?
+  private var hasTargetDuration = false
+
+  mutating func read(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
+    switch tag.name {
+    case "EXTINF": readDuration(tag, log: &log)
+    case "EXT-X-BYTERANGE": readByteRange(tag, log: &log)
+    case "EXT-X-GAP":
+      if gap != nil { log.add("EXT-X-GAP twice for one segment", tag.source, line: tag.line) }
+      gap = tag.line
+    case "EXT-X-DISCONTINUITY": hasDiscontinuity = true
+    case "EXT-X-KEY": KeyRules.check(tag, log: &log)
+    case "EXT-X-MAP": hasMap = true
+    case "EXT-X-PROGRAM-DATE-TIME": dates.readDate(tag, log: &log)
+    case "EXT-X-DATERANGE": dates.readRange(tag, log: &log)
+    case "EXT-X-TARGETDURATION": readTargetDuration(tag, log: &log)
+    case "EXT-X-MEDIA-SEQUENCE":
+      if hasSegments { log.add("\(tag.name) after the first segment", tag.source, line: tag.line) }
+    case "EXT-X-DISCONTINUITY-SEQUENCE":
+      if hasSegments || hasDiscontinuity {
+        let what = hasSegments ? "the first segment" : "an EXT-X-DISCONTINUITY"
+        log.add("\(tag.name) after \(what)", tag.source, line: tag.line)
+      }
+    case "EXT-X-ENDLIST": endList = hasSegments ? tag.line : nil
+    case "EXT-X-PLAYLIST-TYPE":
+      if !["VOD", "EVENT"].contains(tag.value) {
+        log.add(
+          "EXT-X-PLAYLIST-TYPE '\(tag.value.excerpt)' is neither VOD nor EVENT", tag.source, line: tag.line)
+      }
+    case "EXT-X-SKIP":
+      hasSkip = true
+      if hasSegments { log.add("EXT-X-SKIP after a segment", tag.source, line: tag.line) }
+    default: break
+    }
+    lowLatency.read(tag, log: &log)
+  }
+
+  /// A line that is a URI.
+  mutating func addReference(_ text: String, line: Int, log: inout RuleLog) {
+    if duration == nil { log.add("a URI without an EXTINF before it", .rfc("4.3.2.1"), line: line) }
+    if endList != nil {
+      log.add("a segment after EXT-X-ENDLIST, after which there are no more", .rfc("4.3.3.4"), line: line)
+    }
+    if let byteRange, byteRange.text.offset == nil, lastRange != text, hasSegments || !hasSkip {
+      log.add(
+        "EXT-X-BYTERANGE without an offset, and the segment before is no range of the same resource",
+        .rfc("4.3.2.2"), line: byteRange.line)
+    }
+    if !hasMap, !hasSkip, !isMapMissing, Self.isFragmentedMP4(text) {
+      isMapMissing = true
+      log.add("a segment of fragmented MP4 without an EXT-X-MAP before it", .rfc("3.3"), line: line)
+    }
+    lastRange = byteRange == nil ? nil : text
+    hasSegments = true
+    lowLatency.endSegment()
+    (duration, byteRange, gap) = (nil, nil, nil)
+  }
+
+  mutating func finish(_ log: inout RuleLog, lastLine: Int) {
+    if let duration { log.add("EXTINF without a URI after it", .rfc("4.3.2.1"), line: duration) }
+    if let byteRange {
+      log.add("EXT-X-BYTERANGE without a segment after it", .rfc("4.3.2.2"), line: byteRange.line)
+    }
+    if !hasTargetDuration { log.add("there is no EXT-X-TARGETDURATION", .rfc("4.3.3.1"), line: lastLine) }
+    if let longest, let targetDuration, longest.seconds > targetDuration {
+      addTooLong(longest.text, line: longest.line, target: targetDuration, log: &log)
+    }
+    lowLatency.finish(&log, targetDuration: targetDuration)
+    dates.finish(&log, hasSkip: hasSkip)
+  }
+
+  // MARK: - Private
+
+  private mutating func readDuration(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
+    if let duration { log.add("EXTINF without a URI after it", tag.source, line: duration) }
+    duration = tag.line
+    let comma = tag.value.firstIndex(of: ",")
+    if comma == nil { log.add("no comma after the duration of EXTINF", tag.source, line: tag.line) }
+    let text = String(tag.value[..<(comma ?? tag.value.endIndex)])
+    guard AttributeRule.isFloat(text) else {
+      log.add(
+        "the duration '\(text.excerpt)' of EXTINF is not a decimal number of 0 or more", tag.source,
+        line: tag.line)
+      return
+    }
+    let digits = Array(text.utf8)
+    guard let (value, _) = ExactSeconds.parse(digits, in: 0..<digits.count) else {
+      log.add("the duration '\(text.excerpt)' of EXTINF is beyond 292 years", tag.source, line: tag.line)
+      return
+    }
+    let (whole, rest) = value.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+    let rounded = rest >= 500_000_000 ? whole + 1 : whole
+    if let targetDuration {
+      if rounded > targetDuration { addTooLong(text, line: tag.line, target: targetDuration, log: &log) }
+    } else if rounded > longest?.seconds ?? -1 {
+      longest = (rounded, text, tag.line)
+    }
+  }
+
+  private func addTooLong(_ text: String, line: Int, target: Int64, log: inout RuleLog) {
+    log.add(
+      "EXTINF \(text.excerpt) rounds to more than EXT-X-TARGETDURATION \(target)", .rfc("4.3.3.1"), line: line
+    )
+  }
+
+  private mutating func readByteRange(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
+    if let byteRange {
+      log.add("EXT-X-BYTERANGE twice for one segment", tag.source, line: byteRange.line)
+    }
+    let parts = tag.value.split(separator: "@", omittingEmptySubsequences: false)
+    guard let text = ByteRangeText(tag.value), parts.allSatisfy({ AttributeRule.isInteger(String($0)) })
+    else {
+      log.add(
+        "'\(tag.value.excerpt)' is not a byte range of the form length@offset", tag.source, line: tag.line)
+      return
+    }
+    byteRange = (text, tag.line)
+  }
+
+  private mutating func readTargetDuration(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
+    hasTargetDuration = true
+    targetDuration = targetDuration ?? tag.value.integer
+  }
+
+  /// True if the name of the resource leaves no doubt.
+  private static func isFragmentedMP4(_ reference: String) -> Bool {
+    let path = reference.prefix { $0 != "?" && $0 != "#" }
+    let name = path.split(separator: "/").last ?? ""
+    guard let dot = name.lastIndex(of: ".") else { return false }
+    let suffix = name[name.index(after: dot)...].lowercased()
+    return ["m4s", "mp4", "m4v", "cmfv", "cmfa", "cmft"].contains(suffix)
+  }
+}
