@@ -9,46 +9,148 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-// The tests themselves are not optimized: each runs only once, so that would take longer than it saves.
-let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+/// A module of one of the three layers. A layer uses only those above it in this file.
+func module(_ name: String, in layer: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(
+    name: "Reel\(name)", dependencies: dependencies, path: "Sources/\(layer)/\(name)", swiftSettings: settings)
+}
+
+/// The tests of a module. They are not optimized: each runs only once, so that would take longer than it saves.
+func tests(_ module: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(
+    name: "\(module)Tests", dependencies: dependencies + ["ReelCore", "ReelTestSupport"],
+    swiftSettings: settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))])
+}
+
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+
+// What a program imports.
+let libraryModules = [
+  "Reel", "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool",
+]
+let library: [Target] = [
+  .systemLibrary(
+    name: "CFFmpeg",
+    path: "CModules/CFFmpeg",
+    pkgConfig: "libavformat",
+    providers: [
+      .apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswscale-dev", "libswresample-dev"]),
+      .brew(["ffmpeg"]),
+    ]
+  ),
+  .target(name: "CMemory", path: "CModules/CMemory"),
+  .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
+  module("Core", in: "Library", []),
+  module("Manifest", in: "Library", ["ReelCore"]),
+  module("FFmpeg", in: "Library", ["ReelCore", "CFFmpeg", "CFFmpegShims", "CMemory", logging]),
+  module(
+    "Transport", in: "Library",
+    [
+      "ReelCore", logging, nio, nioHTTP, nioPosix,
+      .product(name: "AsyncHTTPClient", package: "async-http-client"),
+      .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+      .product(name: "NIOSSL", package: "swift-nio-ssl"),
+    ]),
+  module(
+    "Playback", in: "Library",
+    [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", deques, logging,
+      .product(name: "SystemPackage", package: "swift-system"),
+    ]),
+  module("Pool", in: "Library", ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", logging]),
+  .target(
+    name: "Reel",
+    dependencies: [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", logging,
+    ],
+    path: "Sources/Library/Reel", swiftSettings: settings),
+]
+
+// What stands on it.
+let tools: [Target] = [
+  module("Rules", in: "Tools", ["ReelCore", "ReelManifest"]),
+  module(
+    "Gateway", in: "Tools",
+    [
+      "ReelCore", "ReelManifest", logging, nio, nioHTTP, nioPosix,
+      .product(name: "HummingbirdCore", package: "hummingbird"),
+      .product(name: "HTTPTypes", package: "swift-http-types"),
+    ]),
+]
 
 // Programs that measure memory link ReelArenas and with it jemalloc; the library does not. A sanitizer brings its own malloc:
 // jemalloc beside it would serve C++'s `new`, and the sanitizer its `delete`.
 let hasArenas = Context.environment["REEL_SANITIZER"] == nil
-
-let arenaTargets: [Target] = [
+let arenas: [Target] = [
   .systemLibrary(
     name: "CJemalloc",
     path: "CModules/CJemalloc",
     pkgConfig: "jemalloc",
     providers: [.apt(["libjemalloc-dev"]), .brew(["jemalloc"])]
   ),
+  .target(name: "CArenas", dependencies: ["CJemalloc", "CMemory"], path: "CModules/CArenas"),
+  module("Arenas", in: "Tools", ["CArenas"]),
+  tests("ReelArenas", ["ReelArenas", "ReelPlayback", "ReelFFmpeg"]),
+]
+
+// Where feeds are tried out, and the command.
+let workshop: [Target] = [
+  module(
+    "Replay", in: "Workshop",
+    ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelPool", deques, logging]),
+  module(
+    "Testing", in: "Workshop", ["ReelCore", "ReelPlayback", "ReelPool", logging, nio, nioHTTP, nioPosix]),
+  .executableTarget(
+    name: "ReelCommand",
+    dependencies: [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", "ReelRules",
+      "ReelGateway", "ReelReplay", "ReelTesting", deques, logging,
+      .product(name: "ArgumentParser", package: "swift-argument-parser"),
+    ] + (hasArenas ? ["ReelArenas"] : []),
+    path: "Sources/Workshop/Command", swiftSettings: settings),
+]
+
+let testTargets: [Target] = [
   .target(
-    name: "CArenas",
-    dependencies: ["CJemalloc", "CMemory"],
-    path: "CModules/CArenas"
-  ),
-  .target(name: "ReelArenas", dependencies: ["CArenas"], swiftSettings: settings),
-  .testTarget(
-    name: "ReelArenasTests",
-    dependencies: ["ReelArenas", "ReelPlayback", "ReelFFmpeg", "ReelCore", "ReelTestSupport"],
-    swiftSettings: testSettings
-  ),
+    name: "ReelTestSupport",
+    dependencies: [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelReplay", "ReelTesting",
+      logging,
+    ],
+    path: "Tests/ReelTestSupport", swiftSettings: settings),
+  tests("Reel", ["Reel", "ReelTesting"]),
+  tests("ReelCore", []),
+  tests("ReelManifest", ["ReelManifest", "ReelRules"]),
+  tests("ReelRules", ["ReelRules", "ReelManifest"]),
+  tests("ReelFFmpeg", ["ReelFFmpeg", logging]),
+  tests("ReelTransport", ["ReelTransport", "ReelTesting", nio, nioPosix]),
+  tests("ReelTesting", ["ReelTesting", "ReelTransport", "ReelManifest"]),
+  tests(
+    "ReelPlayback",
+    [
+      "Reel", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelPool",
+      "ReelReplay", logging,
+    ]),
+  tests(
+    "ReelPool", ["Reel", "ReelPool", "ReelReplay", "ReelPlayback", "ReelTesting", "ReelFFmpeg", logging]),
+  tests("ReelReplay", ["ReelReplay", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
+  tests(
+    "ReelGateway",
+    ["ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", logging, nio, nioPosix]),
+  tests("ReelCommand", ["ReelCommand", "ReelReplay", "ReelPool", "ReelTesting", "ReelFFmpeg", logging]),
 ]
 
 let package = Package(
   name: "Reel",
   platforms: [.macOS(.v15)],
   products: [
-    .library(name: "Reel", targets: ["Reel"]),
-    .library(name: "ReelCore", targets: ["ReelCore"]),
-    .library(name: "ReelPlayback", targets: ["ReelPlayback"]),
-    .library(name: "ReelManifest", targets: ["ReelManifest"]),
-    .library(name: "ReelFFmpeg", targets: ["ReelFFmpeg"]),
-    .library(name: "ReelTransport", targets: ["ReelTransport"]),
-    .library(name: "ReelPool", targets: ["ReelPool"]),
-    .library(name: "ReelReplay", targets: ["ReelReplay"]),
+    .library(name: "Reel", targets: libraryModules),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
+    .library(name: "ReelReplay", targets: ["ReelReplay"]),
     .library(name: "ReelTesting", targets: ["ReelTesting"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
   ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),
@@ -64,192 +166,5 @@ let package = Package(
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
-  targets: [
-    .systemLibrary(
-      name: "CFFmpeg",
-      path: "CModules/CFFmpeg",
-      pkgConfig: "libavformat",
-      providers: [
-        .apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswscale-dev", "libswresample-dev"]),
-        .brew(["ffmpeg"]),
-      ]
-    ),
-    .target(name: "CMemory", path: "CModules/CMemory"),
-    .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
-    .target(name: "ReelCore", swiftSettings: settings),
-    .target(name: "ReelManifest", dependencies: ["ReelCore"], swiftSettings: settings),
-    .target(
-      name: "ReelFFmpeg",
-      dependencies: [
-        "ReelCore", "CFFmpeg", "CFFmpegShims", "CMemory",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: settings
-    ),
-    .target(
-      name: "ReelTransport",
-      dependencies: [
-        "ReelCore",
-        .product(name: "AsyncHTTPClient", package: "async-http-client"),
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
-      ],
-      swiftSettings: settings
-    ),
-    .target(
-      name: "ReelPlayback",
-      dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg",
-        .product(name: "DequeModule", package: "swift-collections"),
-        .product(name: "SystemPackage", package: "swift-system"),
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: settings
-    ),
-    .target(
-      name: "ReelPool",
-      dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: settings
-    ),
-    .target(
-      name: "ReelReplay",
-      dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelPool",
-        .product(name: "DequeModule", package: "swift-collections"),
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: settings
-    ),
-    .target(
-      name: "ReelTesting",
-      dependencies: [
-        "ReelCore", "ReelPlayback", "ReelPool",
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-      ],
-      swiftSettings: settings
-    ),
-    .target(
-      name: "ReelGateway",
-      dependencies: [
-        "ReelCore", "ReelManifest",
-        .product(name: "HummingbirdCore", package: "hummingbird"),
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-      ],
-      swiftSettings: settings
-    ),
-    .target(
-      name: "Reel",
-      dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: settings
-    ),
-    .executableTarget(
-      name: "ReelCommand",
-      dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool",
-        "ReelReplay", "ReelGateway", "ReelTesting",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "DequeModule", package: "swift-collections"),
-        .product(name: "Logging", package: "swift-log"),
-      ] + (hasArenas ? ["ReelArenas"] : []),
-      swiftSettings: settings
-    ),
-    .target(
-      name: "ReelTestSupport",
-      dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelReplay",
-        "ReelTesting",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      path: "Tests/ReelTestSupport",
-      swiftSettings: settings
-    ),
-    .testTarget(
-      name: "ReelTests", dependencies: ["Reel", "ReelTesting", "ReelTestSupport"],
-      swiftSettings: testSettings),
-    .testTarget(
-      name: "ReelCoreTests", dependencies: ["ReelCore", "ReelTestSupport"], swiftSettings: testSettings),
-    .testTarget(
-      name: "ReelManifestTests", dependencies: ["ReelManifest", "ReelCore", "ReelTestSupport"],
-      swiftSettings: testSettings),
-    .testTarget(
-      name: "ReelFFmpegTests",
-      dependencies: [
-        "ReelFFmpeg", "ReelCore", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: testSettings
-    ),
-    .testTarget(
-      name: "ReelTransportTests",
-      dependencies: [
-        "ReelTransport", "ReelTesting", "ReelCore", "ReelTestSupport",
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-      ],
-      swiftSettings: testSettings
-    ),
-    .testTarget(
-      name: "ReelTestingTests",
-      dependencies: ["ReelTesting", "ReelTransport", "ReelManifest", "ReelCore", "ReelTestSupport"],
-      swiftSettings: testSettings
-    ),
-    .testTarget(
-      name: "ReelPlaybackTests",
-      dependencies: [
-        "Reel", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelCore",
-        "ReelPool", "ReelReplay", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: testSettings
-    ),
-    .testTarget(
-      name: "ReelPoolTests",
-      dependencies: [
-        "Reel", "ReelPool", "ReelReplay", "ReelPlayback", "ReelTesting", "ReelFFmpeg", "ReelCore",
-        "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: testSettings
-    ),
-    .testTarget(
-      name: "ReelReplayTests",
-      dependencies: [
-        "ReelReplay", "ReelPool", "ReelPlayback", "ReelFFmpeg", "ReelCore", "ReelTestSupport",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: testSettings
-    ),
-    .testTarget(
-      name: "ReelGatewayTests",
-      dependencies: [
-        "ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", "ReelCore", "ReelTestSupport",
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-      ],
-      swiftSettings: testSettings
-    ),
-    .testTarget(
-      name: "ReelCommandTests",
-      dependencies: [
-        "ReelCommand", "ReelReplay", "ReelPool", "ReelTesting", "ReelFFmpeg", "ReelCore", "ReelTestSupport",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: testSettings
-    ),
-  ] + (hasArenas ? arenaTargets : [])
+  targets: library + tools + (hasArenas ? arenas : []) + workshop + testTargets
 )

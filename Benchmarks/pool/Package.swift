@@ -9,12 +9,8 @@ let package = Package(
     .executableTarget(
       name: "swipes",
       dependencies: [
-        .product(name: "ReelPool", package: "Reel"),
+        .product(name: "Reel", package: "Reel"),
         .product(name: "ReelReplay", package: "Reel"),
-        .product(name: "ReelPlayback", package: "Reel"),
-        .product(name: "ReelTransport", package: "Reel"),
-        .product(name: "ReelFFmpeg", package: "Reel"),
-        .product(name: "ReelCore", package: "Reel"),
       ],
       swiftSettings: [
         .swiftLanguageMode(.v6),

@@ -17,17 +17,16 @@ let package = Package(
       name: "CCurl", path: "Sources/CCurl", pkgConfig: "libcurl",
       providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
     .target(
-      name: "Measuring", dependencies: [.product(name: "ReelCore", package: "Reel")], swiftSettings: settings),
+      name: "Measuring", dependencies: [.product(name: "Reel", package: "Reel")], swiftSettings: settings),
     .executableTarget(
       name: "transport-reel",
       dependencies: [
-        "Measuring", .product(name: "ReelCore", package: "Reel"),
-        .product(name: "ReelTransport", package: "Reel"),
+        "Measuring", .product(name: "Reel", package: "Reel"),
       ],
       swiftSettings: settings),
     .executableTarget(
       name: "transport-curl",
-      dependencies: ["Measuring", "CCurl", .product(name: "ReelCore", package: "Reel")],
+      dependencies: ["Measuring", "CCurl", .product(name: "Reel", package: "Reel")],
       swiftSettings: settings),
   ]
 )
