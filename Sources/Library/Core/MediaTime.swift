@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// A point or a length on a media timeline: `value` ticks of `1 / timescale` seconds.
 ///
 /// Arithmetic uses 128-bit integers, never floating point, so long timelines do not drift. Comparisons are always
@@ -132,4 +134,71 @@ private func greatestCommonDivisor(_ first: UInt64, _ second: UInt64) -> UInt64 
   var (larger, smaller) = (first, second)
   while smaller != 0 { (larger, smaller) = (smaller, larger % smaller) }
   return larger
+}
+
+/// A ratio of two integers, for frame rates such as 30000/1001 and aspect ratios such as 9:8.
+public struct Rational: Sendable, Hashable {
+  /// The numerator.
+  public let numerator: Int32
+  /// The denominator. May be 0, for an unknown ratio.
+  public let denominator: Int32
+
+  /// Creates a ratio without reducing or checking it.
+  public init(_ numerator: Int32, _ denominator: Int32) {
+    self.numerator = numerator
+    self.denominator = denominator
+  }
+
+  /// The ratio as a floating-point number; 0 if the denominator is 0.
+  public var value: Double { denominator == 0 ? 0 : Double(numerator) / Double(denominator) }
+
+  /// The same ratio with the smallest numbers.
+  package var reduced: Rational {
+    var (divisor, rest) = (numerator.magnitude, denominator.magnitude)
+    while rest != 0 { (divisor, rest) = (rest, divisor % rest) }
+    guard divisor > 1, divisor <= UInt32(Int32.max) else { return self }
+    return Rational(numerator / Int32(divisor), denominator / Int32(divisor))
+  }
+
+  /// True if numerator and denominator are both positive.
+  public var isPositive: Bool { numerator > 0 && denominator > 0 }
+}
+
+extension Rational: CustomStringConvertible {
+  /// Numerator and denominator, such as `30000/1001`.
+  public var description: String { "\(numerator)/\(denominator)" }
+}
+
+extension Double {
+  /// At most `places` decimals, without trailing zeros.
+  package func formatted(places: Int) -> String {
+    var text = String(format: "%.\(places)f", self)
+    guard text.contains(".") else { return text }
+    while text.hasSuffix("0") { text.removeLast() }
+    if text.hasSuffix(".") { text.removeLast() }
+    return text
+  }
+}
+
+extension BinaryInteger {
+  /// The number with what it counts: `1 segment`, `2 segments`.
+  ///
+  /// - Parameters:
+  ///   - one: The noun, or a phrase that begins with it, for one.
+  ///   - several: The same for any other number; nil for `one` with an s.
+  package func counted(_ one: String, _ several: String? = nil) -> String {
+    "\(self) \(self == 1 ? one : several ?? one + "s")"
+  }
+}
+
+extension Duration {
+  /// Rounded to the nearest one.
+  package var wholeMicroseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return seconds * 1_000_000 + (attoseconds + (attoseconds < 0 ? -500_000_000_000 : 500_000_000_000))
+      / 1_000_000_000_000
+  }
+
+  /// In milliseconds, to the microsecond.
+  package var milliseconds: Double { Double(wholeMicroseconds) / 1e3 }
 }

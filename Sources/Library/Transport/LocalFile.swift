@@ -1,5 +1,8 @@
 import Foundation
+import Logging
+import NIOPosix
 import ReelCore
+import Synchronization
 
 #if canImport(Glibc)
   import Glibc
@@ -85,4 +88,187 @@ final class LocalFile: Sendable {
 /// Calls `read(2)`, which the method of the same name hides.
 private func systemRead(_ descriptor: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ count: Int) -> Int {
   read(descriptor, buffer, count)
+}
+
+/// Reads local files on SwiftNIO's thread pool.
+///
+/// A readable path that is not a regular file, such as a pipe or standard input (`file:///dev/stdin`), is one
+/// stream of unknown size.
+final class FileFetcher: Fetching {
+  private let logger: Logger
+
+  init(logger: Logger) {
+    self.logger = logger
+  }
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    let session = TransferSession(request)
+    session.noteRequest()
+    do {
+      try Task.checkCancellation()
+      let file = try await NIOThreadPool.singleton.runIfActive { try LocalFile(url: request.url) }
+      let offset = request.range?.offset ?? 0
+      logger.debug("file", metadata: ["url": "\(request.url)", "offset": "\(offset)"])
+      guard let size = file.byteCount else {
+        guard request.range == nil else {
+          throw ReelError(
+            .unsupported, "ranges of a stream can't be requested", at: request.url.absoluteString)
+        }
+        return response(to: session, file: file, offset: 0, length: nil)
+      }
+      guard offset < size || (offset == 0 && size == 0) else {
+        throw ReelError(
+          .badMedia, "byte \(offset) is beyond the end: it has \(size) bytes",
+          at: request.url.absoluteString)
+      }
+      let length = min(request.range?.length ?? .max, size - offset)
+      return response(to: session, file: file, offset: offset, length: length)
+    } catch {
+      session.finish()
+      throw error
+    }
+  }
+
+  // MARK: - Private
+
+  private func response(
+    to session: TransferSession, file: LocalFile, offset: Int64, length: Int64?
+  ) -> FetchResponse {
+    let body: FetchBody
+    if session.request.method == .head {
+      session.finish()
+      body = FetchBody { nil }
+    } else {
+      let chunks = FileBody(file: file, offset: offset, length: length, session: session)
+      body = FetchBody(onEnd: { _ in session.finish() }) { try await chunks.next() }
+    }
+    return FetchResponse(
+      url: session.request.url, contentType: nil, bodyOffset: offset, bodyByteCount: length,
+      resourceByteCount: file.byteCount, supportsRanges: file.byteCount != nil,
+      body: body)
+  }
+}
+
+/// The bytes of a part of a file, read on demand. For one consumer.
+final class FileBody: Sendable {
+  private static let chunkByteCount: Int64 = 128 << 10
+
+  private let file: LocalFile
+  private let session: TransferSession
+  private let end: Int64?
+  private let position: Locked<Int64>
+  private let isCancelled = Atomic<Bool>(false)
+
+  init(file: LocalFile, offset: Int64, length: Int64?, session: TransferSession) {
+    self.file = file
+    self.session = session
+    end = length.map { offset + $0 }
+    position = Locked(offset)
+  }
+
+  /// The next bytes, or nil after the last.
+  ///
+  /// - Throws: `ReelError`, `CancellationError`.
+  func next() async throws -> [UInt8]? {
+    try Task.checkCancellation()
+    let start = position.withLock { $0 }
+    let count = min(Self.chunkByteCount, (end ?? .max) - start)
+    guard count > 0 else { return nil }
+    let bytes = try await withTaskCancellationHandler {
+      try await NIOThreadPool.singleton.runIfActive { [file, self] in
+        try file.read(Int(count), at: start) { self.isCancelled.load(ordering: .relaxed) }
+      }
+    } onCancel: {
+      isCancelled.store(true, ordering: .relaxed)
+    }
+    try Task.checkCancellation()
+    guard !bytes.isEmpty else {
+      if let end, start < end {
+        throw ReelError(
+          .badMedia, "the file was truncated while it was read: byte \(start) is gone", at: file.location)
+      }
+      return nil
+    }
+    session.noteFirstByte()
+    session.noteBytes(bytes.count)
+    position.withLock { $0 = start + Int64(bytes.count) }
+    return bytes
+  }
+}
+
+/// Delivers the content of `data:` URLs (RFC 2397).
+struct DataFetcher: Fetching {
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    let session = TransferSession(request)
+    // Errors must not contain a key.
+    let name = request.purpose == .key ? "data:" : "\(request.url.absoluteString.prefix(64))…"
+    defer { session.finish() }
+    session.noteRequest()
+    guard let (contentType, whole) = Self.content(of: request.url.absoluteString) else {
+      throw ReelError(.badMedia, "the data: URL can't be read", at: name)
+    }
+    let offset = request.range?.offset ?? 0
+    guard offset < whole.count || offset == 0 else {
+      throw ReelError(
+        .badMedia, "byte \(offset) is beyond the end: it has \(whole.count) bytes",
+        at: name)
+    }
+    let part = whole.dropFirst(Int(offset)).prefix(Int(clamping: request.range?.length ?? .max))
+    let rest = Locked(request.method == .head || part.isEmpty ? nil : Array(part))
+    return FetchResponse(
+      url: request.url, contentType: contentType, bodyOffset: offset, bodyByteCount: Int64(part.count),
+      resourceByteCount: Int64(whole.count), supportsRanges: true,
+      body: FetchBody {
+        let bytes = rest.withLock { $0.take() }
+        if let bytes { session.noteBytes(bytes.count) }
+        return bytes
+      })
+  }
+
+  // MARK: - Private
+
+  /// `data:[<mediatype>][;base64],<data>`.
+  private static func content(of text: String) -> (contentType: String, bytes: [UInt8])? {
+    guard let comma = text.firstIndex(of: ","), let colon = text.firstIndex(of: ":"), colon < comma else {
+      return nil
+    }
+    var type = text[text.index(after: colon)..<comma]
+    let payload = String(text[text.index(after: comma)...])
+    let isBase64 = type.lowercased().hasSuffix(";base64")
+    if isBase64 { type = type.dropLast(7) }
+    guard let bytes = isBase64 ? base64(payload) : percentDecoded(payload) else { return nil }
+    return (type.isEmpty ? "text/plain;charset=US-ASCII" : String(type), bytes)
+  }
+
+  private static func base64(_ text: String) -> [UInt8]? {
+    guard let plain = percentDecoded(text) else { return nil }
+    // Some URLs lack the padding, or use the URL alphabet (RFC 4648 §5).
+    var letters = plain.compactMap { byte -> UInt8? in
+      switch byte {
+      case UInt8(ascii: "-"): UInt8(ascii: "+")
+      case UInt8(ascii: "_"): UInt8(ascii: "/")
+      case 0x09, 0x0A, 0x0D, 0x20, UInt8(ascii: "="): nil
+      default: byte
+      }
+    }
+    guard letters.count % 4 != 1 else { return nil }
+    while letters.count % 4 != 0 { letters.append(UInt8(ascii: "=")) }
+    return Data(base64Encoded: Data(letters)).map { Array($0) }
+  }
+
+  private static func percentDecoded(_ text: String) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      else { return nil }
+      bytes.append(value)
+      rest.removeFirst(2)
+    }
+    return bytes
+  }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import NIOHTTP1
 import ReelCore
+import Synchronization
 
 /// The parsed head of a successful response.
 struct ResponseHead {
@@ -77,5 +78,81 @@ struct ResponseHead {
     bodyByteCount = max(count, (known ?? 0) - bytes.lowerBound)
     wantedEnd = known ?? range.end
     supportsRanges = true
+  }
+}
+
+/// The value of a `Content-Range` field (RFC 9110 §14.4): `bytes 0-99/1000`, `bytes 0-99/*`, `bytes */1000`.
+struct ContentRange: Equatable {
+  /// The first and the last byte; nil in a 416 response.
+  var bytes: ClosedRange<Int64>?
+  /// The size of the whole resource, if the server states it.
+  var resourceByteCount: Int64?
+
+  /// Nil if the text is invalid.
+  init?(parsing text: String) {
+    let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+    guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
+    let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard halves.count == 2 else { return nil }
+    if halves[1] != "*" {
+      guard let size = Int64(halves[1]), size >= 0 else { return nil }
+      resourceByteCount = size
+    }
+    if halves[0] != "*" {
+      let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) }
+      guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last, last < .max else {
+        return nil
+      }
+      bytes = first...last
+    }
+  }
+}
+
+/// Data of a connection about the response to one request, for the transfer that sent it.
+///
+/// A transfer can't see this data itself. AsyncHTTPClient 1.37 does not name the connection of a request:
+/// `HTTPClient.Task` and `HTTPClientResponseDelegate` have no `Channel`, and
+/// `http1_1ConnectionDebugInitializer` gets a channel without a request. And a delegate gets bodies only after
+/// decompression. Both sides see only the head of the request, which contains nothing but text. So a field of
+/// it has the receipt's number, and `ConnectionMonitor` removes the field before the head is sent.
+final class AnswerReceipt: Sendable {
+  private static let field = "reel-receipt"
+  private static let lastNumber = Atomic<Int>(0)
+  /// Receipts whose requests have not reached a connection, by number.
+  private static let pending = Locked<[Int: AnswerReceipt]>([:])
+
+  private let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+  private let state = Locked<(connectionOpenedAt: ContinuousClock.Instant?, byteCount: Int)>((nil, 0))
+
+  /// When the connection was opened; nil until the request is sent, or if unknown.
+  var connectionOpenedAt: ContinuousClock.Instant? { state.withLock { $0.connectionOpenedAt } }
+
+  /// The number of body bytes so far, before decompression.
+  var byteCount: Int { state.withLock { $0.byteCount } }
+
+  /// Adds the receipt to its request. Call `withdraw` when the request has ended.
+  func attach(to headers: inout HTTPHeaders) {
+    headers.replaceOrAdd(name: Self.field, value: String(number))
+    Self.pending.withLock { $0[number] = self }
+  }
+
+  /// Removes the receipt from a request that has reached a connection, which was opened at `time`.
+  static func detach(from headers: inout HTTPHeaders, openedAt time: ContinuousClock.Instant?)
+    -> AnswerReceipt?
+  {
+    guard let number = headers.first(name: field).flatMap({ Int($0) }) else { return nil }
+    headers.remove(name: field)
+    let receipt = pending.withLock { $0.removeValue(forKey: number) }
+    receipt?.state.withLock { $0.connectionOpenedAt = time }
+    return receipt
+  }
+
+  /// Removes the receipt of a request that will not reach a connection any more.
+  func withdraw() {
+    _ = Self.pending.withLock { $0.removeValue(forKey: number) }
+  }
+
+  func add(_ count: Int) {
+    state.withLock { $0.byteCount += count }
   }
 }

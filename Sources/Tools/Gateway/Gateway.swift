@@ -2,6 +2,7 @@ public import Foundation
 import HummingbirdCore
 public import Logging
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 public import ReelCore
 public import ReelManifest
@@ -114,5 +115,142 @@ public final class Gateway: Sendable {
   private static func text(_ error: any Error) -> String {
     guard let error = error as? IOError else { return String(describing: error) }
     return String(cString: strerror(error.errnoCode)).lowercased()
+  }
+}
+
+extension Gateway {
+  /// The address that a gateway listens on, and how it delivers media.
+  public struct Configuration: Sendable, Hashable {
+    /// The name or address to listen on, such as `127.0.0.1`, or `0.0.0.0` for all addresses.
+    public var host: String
+    /// The port to listen on; 0 for any free port.
+    public var port: Int
+    /// True to relay all media. False to redirect clients to its origin if they can reach it (`http`, `https`).
+    public var isProxy: Bool
+
+    /// Creates a configuration. By default, the gateway listens on any free port for clients on this machine.
+    public init(host: String = "127.0.0.1", port: Int = 0, isProxy: Bool = false) {
+      self.host = host
+      self.port = port
+      self.isProxy = isProxy
+    }
+  }
+}
+
+/// Watches a client's connection, so that no work continues after a client has disconnected.
+///
+/// A client that only closes its side may still read, or may be gone. It gets its response, unless an origin
+/// delivers nothing for 3 s: then nothing is sent that would show that the client is gone.
+final class ClientConnection: ChannelInboundHandler, RemovableChannelHandler, Sendable {
+  typealias InboundIn = Any
+
+  private struct State {
+    var isClosed = false
+    /// The client sends nothing more.
+    var isHalfClosed = false
+    /// Cancels the work for the current request.
+    var cancel: (@Sendable () -> Void)?
+    /// The number of operations so far.
+    var count = 0
+  }
+
+  /// How long a client that has closed its side waits for an origin.
+  private static let patience = Duration.seconds(3)
+
+  private let state = Locked(State())
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    let pipeline = context.pipeline.syncOperations
+    guard let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) else {
+      return
+    }
+    try? pipeline.addHandler(ConnectionClosing(), position: .after(decoder))
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case ChannelEvent.inputClosed? = event as? ChannelEvent {
+      let operation = state.withLock { state in
+        state.isHalfClosed = true
+        return state.cancel == nil ? nil : state.count
+      }
+      if let operation { cancelLater(operation) }
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    let cancel = state.withLock { state in
+      state.isClosed = true
+      let cancel = state.cancel
+      state.cancel = nil
+      return cancel
+    }
+    cancel?()
+    context.fireChannelInactive()
+  }
+
+  /// Runs `operation`, and cancels it when the connection closes. One at a time: requests of a connection are answered
+  /// one after the other.
+  func whileOpen<Result: Sendable>(
+    _ operation: @escaping @Sendable () async throws -> Result
+  ) async throws -> Result {
+    let task = Task(operation: operation)
+    let (isClosed, isHalfClosed, count) = state.withLock { state in
+      if !state.isClosed { state.cancel = { task.cancel() } }
+      state.count += 1
+      return (state.isClosed, state.isHalfClosed, state.count)
+    }
+    if isClosed { task.cancel() }
+    if isHalfClosed { cancelLater(count) }
+    defer { state.withLock { $0.cancel = nil } }
+    return try await withTaskCancellationHandler {
+      try await task.value
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
+  // MARK: - Private
+
+  /// Cancels an operation unless it ends in time.
+  private func cancelLater(_ operation: Int) {
+    Task {
+      try? await Task.sleep(for: Self.patience)
+      state.withLock { $0.count == operation ? $0.cancel : nil }?()
+    }
+  }
+}
+
+/// Decides which request is the last of a connection, and says so in the request and in its response.
+///
+/// The server itself only recognizes the exact field `Connection: close`. But the field is a list of options in any
+/// letter case (RFC 9110 §7.6.1), and a connection with HTTP/1.0 closes after each response (RFC 9112 §9.3), whose body
+/// must not be chunked (§6.1).
+final class ConnectionClosing: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  /// The latest request.
+  private var version = HTTPVersion.http1_1
+  private var isLast = false
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+    version = head.version
+    let isOld = (version.major, version.minor) < (1, 1)
+    isLast = isOld || !head.isKeepAlive
+    if isLast { head.headers.replaceOrAdd(name: "connection", value: "close") }
+    context.fireChannelRead(wrapInboundOut(.head(head)))
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    guard isLast, case .head(var head) = unwrapOutboundIn(data) else {
+      return context.write(data, promise: promise)
+    }
+    head.headers.replaceOrAdd(name: "connection", value: "close")
+    if version == .http1_0 { head.version = version }
+    context.write(wrapOutboundOut(.head(head)), promise: promise)
   }
 }

@@ -228,3 +228,240 @@ extension ReelError.Place {
     return line
   }
 }
+
+/// Which EXT-X-VERSION a playlist needs (RFC 8216 §7, draft-pantos-hls-rfc8216bis §8).
+struct VersionRules {
+  private struct Need {
+    var version: Int
+    var what: String
+    var line: Int
+  }
+
+  private var stated: Int?
+  /// The first place of each thing that needs a version.
+  private var needs: [Need] = []
+  private var seen: Set<String> = []
+  private var firstMap: Int?
+  private var isIFramesOnly = false
+
+  mutating func read(_ tag: PlaylistRules.Tag) {
+    let attributes = tag.attributes
+    switch tag.name {
+    case "EXT-X-VERSION": stated = stated ?? Int(tag.value)
+    case "EXTINF":
+      let duration = tag.value.prefix { $0 != "," }
+      if duration.contains(".") { need(3, "a decimal EXTINF", tag.line) }
+    case "EXT-X-BYTERANGE": need(4, tag.name, tag.line)
+    case "EXT-X-I-FRAMES-ONLY":
+      isIFramesOnly = true
+      need(4, tag.name, tag.line)
+    case "EXT-X-KEY":
+      if attributes["IV"] != nil { need(2, "IV of EXT-X-KEY", tag.line) }
+      if attributes["KEYFORMAT"] != nil { need(5, "KEYFORMAT", tag.line) }
+      if attributes["KEYFORMATVERSIONS"] != nil { need(5, "KEYFORMATVERSIONS", tag.line) }
+    case "EXT-X-MAP": firstMap = firstMap ?? tag.line
+    case "EXT-X-DEFINE":
+      need(8, tag.name, tag.line)
+      if attributes["QUERYPARAM"] != nil { need(11, "QUERYPARAM of EXT-X-DEFINE", tag.line) }
+    case "EXT-X-SKIP":
+      need(9, tag.name, tag.line)
+      if attributes["RECENTLY-REMOVED-DATERANGES"] != nil {
+        need(10, "RECENTLY-REMOVED-DATERANGES", tag.line)
+      }
+    case "EXT-X-MEDIA":
+      guard let id = attributes.value("INSTREAM-ID") else { break }
+      if attributes.value("TYPE") != "CLOSED-CAPTIONS" {
+        need(13, "INSTREAM-ID of another TYPE than CLOSED-CAPTIONS", tag.line)
+      } else if id.hasPrefix("SERVICE") {
+        need(7, "a SERVICE as INSTREAM-ID", tag.line)
+      }
+    default: break
+    }
+    for item in attributes.items where item.name.hasPrefix("REQ-") { need(12, item.name, tag.line) }
+  }
+
+  mutating func finish(_ log: inout RuleLog) {
+    if let firstMap { need(isIFramesOnly ? 5 : 6, "EXT-X-MAP", firstMap) }
+    let version = stated ?? 1
+    for need in needs where need.version > version {
+      let has = stated.map { "the playlist states \($0)" } ?? "the playlist states none"
+      log.add(
+        "\(need.what.excerpt) needs an EXT-X-VERSION of \(need.version) or higher, and \(has)",
+        need.version <= 7 ? .rfc("7") : .draft("8"), line: need.line)
+    }
+  }
+
+  // MARK: - Private
+
+  /// Attributes can have any name: no more kinds of needs than these are kept.
+  private static let limit = 64
+
+  private mutating func need(_ version: Int, _ what: String, _ line: Int) {
+    guard seen.count < Self.limit, seen.insert(what).inserted else { return }
+    needs.append(Need(version: version, what: what, line: line))
+  }
+}
+
+/// The rules of EXT-X-DEFINE and of what it defines (draft-pantos-hls-rfc8216bis §4.3, §4.4.2.3).
+struct VariableRules {
+  private struct Use {
+    var name: String
+    var line: Int
+  }
+
+  private var defined: [String: Int] = [:]
+  /// The first use of each name, no more than so many.
+  private static let limit = 10_000
+  private var uses: [Use] = []
+  private var used: Set<String> = []
+  /// Without EXT-X-DEFINE, braces and dollar signs mean nothing.
+  private var hasDefinitions: Bool { !defined.isEmpty }
+
+  mutating func read(_ tag: PlaylistRules.Tag, kind: PlaylistKind, log: inout RuleLog) {
+    guard tag.name == "EXT-X-DEFINE" else { return }
+    let names = ["NAME", "IMPORT", "QUERYPARAM"].filter { tag.attributes[$0] != nil }
+    guard names.count == 1, let name = tag.attributes.value(names[0]) else {
+      log.add(
+        "EXT-X-DEFINE has \(names.isEmpty ? "none" : "more than one") of NAME, IMPORT and QUERYPARAM",
+        tag.source, line: tag.line)
+      return
+    }
+    if names[0] == "NAME", tag.attributes["VALUE"] == nil {
+      log.add("EXT-X-DEFINE with NAME has no VALUE", tag.source, line: tag.line)
+    }
+    if names[0] == "IMPORT", kind == .multivariant {
+      log.add("EXT-X-DEFINE with IMPORT in a multivariant playlist", tag.source, line: tag.line)
+    }
+    if !name.utf8.allSatisfy({
+      $0.isDigit || $0.isLetter || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+    })
+      || name.isEmpty
+    {
+      log.add("'\(name.excerpt)' is not the name of a variable", tag.source, line: tag.line)
+    }
+    if defined[name] != nil {
+      log.add("EXT-X-DEFINE defines '\(name.excerpt)' a second time", tag.source, line: tag.line)
+    } else {
+      defined[name] = tag.line
+    }
+  }
+
+  /// Notes the variables that a text of a line names.
+  mutating func use(in text: String, line: Int) {
+    for part in text.split(separator: "{$", omittingEmptySubsequences: false).dropFirst() {
+      guard let close = part.firstIndex(of: "}") else { continue }
+      let name = String(part[..<close])
+      if used.count < Self.limit, used.insert(name).inserted { uses.append(Use(name: name, line: line)) }
+    }
+  }
+
+  func finish(_ log: inout RuleLog) {
+    guard hasDefinitions else { return }
+    for use in uses where defined[use.name].map({ $0 > use.line }) ?? true {
+      log.add(
+        "the variable '\(use.name.excerpt)' is not defined before it is used", .draft("4.3"), line: use.line)
+    }
+  }
+
+  /// The names that a media playlist imports, with empty values.
+  static func imports(in bytes: [UInt8]) -> [String: String] {
+    var lines = PlaylistLines(bytes)
+    var imports: [String: String] = [:]
+    while let line = lines.next() {
+      guard bytes.has("#EXT-X-DEFINE:", at: line.lowerBound) else { continue }
+      let attributes = AttributeSyntax(bytes, in: line.lowerBound + 14..<line.upperBound)
+      if let name = attributes.value("IMPORT") { imports[name] = "" }
+    }
+    return imports
+  }
+}
+
+/// The rules of dates: EXT-X-PROGRAM-DATE-TIME (RFC 8216 §4.3.2.6) and EXT-X-DATERANGE (§4.3.2.7).
+struct DateRangeRules {
+  private var hasDate = false
+  private var firstRange: Int?
+  /// Attributes that must be the same in all tags of an ID.
+  private var stated: [String: [String: String]] = [:]
+
+  mutating func readDate(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
+    hasDate = true
+    // A date without a time is invalid.
+    if tag.value.count <= 10 || WallTime(iso8601: tag.value) == nil {
+      log.add(
+        "EXT-X-PROGRAM-DATE-TIME '\(tag.value.excerpt)' is not a date and time", tag.source, line: tag.line)
+    }
+  }
+
+  mutating func readRange(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
+    firstRange = firstRange ?? tag.line
+    let attributes = tag.attributes
+    if let id = attributes.value("ID") { compare(attributes, id: id, tag, log: &log) }
+    let start = attributes.value("START-DATE").flatMap { WallTime(iso8601: $0) }
+    let end = attributes.value("END-DATE").flatMap { WallTime(iso8601: $0) }
+    if let start, let end {
+      if end < start {
+        log.add("END-DATE of EXT-X-DATERANGE is before its START-DATE", tag.source, line: tag.line)
+      }
+      if let duration = attributes.seconds("DURATION"), start + duration != end {
+        log.add("END-DATE of EXT-X-DATERANGE is not START-DATE and DURATION", tag.source, line: tag.line)
+      }
+    }
+    guard attributes.value("END-ON-NEXT") == "YES" else { return }
+    if attributes["CLASS"] == nil {
+      log.add("EXT-X-DATERANGE with END-ON-NEXT has no CLASS", tag.source, line: tag.line)
+    }
+    for name in ["DURATION", "END-DATE"] where attributes[name] != nil {
+      log.add("EXT-X-DATERANGE with END-ON-NEXT has \(name)", tag.source, line: tag.line)
+    }
+  }
+
+  func finish(_ log: inout RuleLog, hasSkip: Bool) {
+    guard let firstRange, !hasDate, !hasSkip else { return }
+    log.add(
+      "EXT-X-DATERANGE in a playlist without EXT-X-PROGRAM-DATE-TIME", .rfc("4.3.2.7"), line: firstRange)
+  }
+
+  // MARK: - Private
+
+  /// Tags of one ID describe one range, so their common attributes must be equal.
+  private mutating func compare(
+    _ attributes: AttributeSyntax, id: String, _ tag: PlaylistRules.Tag, log: inout RuleLog
+  ) {
+    var known = stated[id] ?? [:]
+    for item in attributes.items where item.name != "ID" {
+      if let other = known[item.name], other != item.value {
+        log.add(
+          "two EXT-X-DATERANGE of the ID '\(id.excerpt)' differ in \(item.name.excerpt)", tag.source,
+          line: tag.line)
+      }
+      known[item.name] = item.value
+    }
+    if known["START-DATE"] == nil { log.add("EXT-X-DATERANGE has no START-DATE", tag.source, line: tag.line) }
+    stated[id] = known
+  }
+}
+
+/// The rules of EXT-X-KEY and EXT-X-SESSION-KEY (RFC 8216 §4.3.2.4).
+enum KeyRules {
+  static func check(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
+    let attributes = tag.attributes
+    if attributes.value("METHOD") == "NONE" {
+      for name in ["URI", "IV", "KEYFORMAT", "KEYFORMATVERSIONS"] where attributes[name] != nil {
+        log.add("\(tag.name) with METHOD=NONE has \(name)", tag.source, line: tag.line)
+      }
+    } else if attributes["METHOD"] != nil, attributes["URI"] == nil {
+      log.add("\(tag.name) has no URI", tag.source, line: tag.line)
+    }
+    if let vector = attributes["IV"], !vector.isQuoted, vector.value.utf8.count > 34 {
+      log.add("the IV '\(vector.value.excerpt)' has more than 128 bits", tag.source, line: tag.line)
+    }
+    if let versions = attributes["KEYFORMATVERSIONS"], versions.isQuoted {
+      let numbers = versions.value.split(separator: "/", omittingEmptySubsequences: false)
+      if !numbers.allSatisfy({ AttributeRule.isInteger(String($0)) && $0 != "0" }) {
+        log.add(
+          "KEYFORMATVERSIONS '\(versions.value.excerpt)' is not a list of positive integers", tag.source,
+          line: tag.line)
+      }
+    }
+  }
+}

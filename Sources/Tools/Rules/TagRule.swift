@@ -1,3 +1,4 @@
+import ReelCore
 import ReelManifest
 
 /// How a tag is written, and where it is allowed (RFC 8216 §4.3).
@@ -183,4 +184,189 @@ struct TagRule: Sendable {
     AttributeRule("STABLE-VARIANT-ID", .quoted), AttributeRule("VIDEO", .quoted),
     AttributeRule("PATHWAY-ID", .quoted),
   ]
+}
+
+/// How the value of an attribute has to be written (RFC 8216 §4.2).
+struct AttributeRule: Sendable {
+  /// The types of values.
+  enum Syntax: Sendable {
+    case quoted
+    /// A quoted date and time (RFC 8216 §4.3.2.6).
+    case date
+    /// A quoted `length[@offset]`.
+    case byteRange
+    case integer
+    case float
+    case signedFloat
+    case hexadecimal
+    case resolution
+    /// One of these words, without quotes.
+    case word([String])
+    /// A quoted text, or the word `NONE` without quotes.
+    case quotedOrNone
+  }
+
+  let name: String
+  let syntax: Syntax
+  let isRequired: Bool
+
+  init(_ name: String, _ syntax: Syntax, isRequired: Bool = false) {
+    self.name = name
+    self.syntax = syntax
+    self.isRequired = isRequired
+  }
+
+  /// The fault of a value, as a clause that follows the attribute's name; nil if it has none.
+  func fault(of attribute: AttributeSyntax.Item) -> String? {
+    let (text, isQuoted) = (attribute.value, attribute.isQuoted)
+    if let fault = quotingFault(of: attribute) { return fault }
+    // The text does not show what a variable expands to.
+    if text.contains("{$") { return nil }
+    switch syntax {
+    case .quoted, .quotedOrNone: return isQuoted && text.isEmpty && isRequired ? "is empty" : nil
+    case .date: return WallTime(iso8601: text) == nil ? "'\(text.excerpt)' is not a date" : nil
+    case .byteRange: return ByteRangeText(text) == nil ? "'\(text.excerpt)' is not a byte range" : nil
+    case .integer: return Self.isInteger(text) ? nil : "'\(text.excerpt)' is not a decimal integer"
+    case .float: return Self.isFloat(text) ? nil : "'\(text.excerpt)' is not a decimal number of 0 or more"
+    case .signedFloat:
+      let isNumber = Self.isFloat(text.hasPrefix("-") ? String(text.dropFirst()) : text)
+      return isNumber ? nil : "'\(text.excerpt)' is not a decimal number"
+    case .hexadecimal:
+      return Self.isHexadecimal(text) ? nil : "'\(text.excerpt)' is not a hexadecimal sequence"
+    case .resolution:
+      let sides = text.split(separator: "x", omittingEmptySubsequences: false)
+      let isResolution = sides.count == 2 && sides.allSatisfy { Self.isInteger(String($0)) }
+      return isResolution ? nil : "'\(text.excerpt)' is not a resolution"
+    case .word(let words):
+      return words.contains(text) ? nil : "'\(text.excerpt)' is none of \(words.joined(separator: ", "))"
+    }
+  }
+
+  /// True for a decimal integer of 64 bits.
+  static func isInteger(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy(\.isDigit) && UInt64(text) != nil
+  }
+
+  /// True for digits, and a point and digits after them.
+  static func isFloat(_ text: String) -> Bool {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    return (1...2).contains(parts.count) && parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(\.isDigit) }
+  }
+
+  // MARK: - Private
+
+  private func quotingFault(of attribute: AttributeSyntax.Item) -> String? {
+    switch syntax {
+    case .quoted, .date, .byteRange: return attribute.isQuoted ? nil : "is not quoted"
+    case .quotedOrNone:
+      if attribute.isQuoted || attribute.value == "NONE" { return nil }
+      return "is neither quoted nor NONE"
+    case .integer, .float, .signedFloat, .hexadecimal, .resolution, .word:
+      return attribute.isQuoted ? "is quoted" : nil
+    }
+  }
+
+  /// Small letters are let pass, though the set of RFC 8216 §4.2 has only capital ones.
+  private static func isHexadecimal(_ text: String) -> Bool {
+    guard text.hasPrefix("0x") || text.hasPrefix("0X") else { return false }
+    let digits = text.utf8.dropFirst(2)
+    return !digits.isEmpty && digits.allSatisfy { $0.hexDigitValue != nil }
+  }
+}
+
+/// An attribute list read by the letter (RFC 8216 §4.2), unlike `AttributeList`, which reads what it can.
+struct AttributeSyntax: Sendable {
+  /// One attribute as it is written.
+  struct Item: Sendable {
+    var name: String
+    /// Without quotes.
+    var value: String
+    var isQuoted: Bool
+  }
+
+  private(set) var items: [Item] = []
+  /// The faults of the list, in clauses.
+  private(set) var faults: [String] = []
+
+  /// More attributes than this are not looked at.
+  private static let limit = 256
+
+  /// The list of a tag that has none.
+  static let none = AttributeSyntax()
+
+  private init() {}
+
+  init(_ bytes: [UInt8], in range: Range<Int>) {
+    var index = range.lowerBound
+    if range.isEmpty { faults.append("an attribute list that is empty") }
+    while index < range.upperBound, items.count + faults.count < Self.limit {
+      readItem(bytes, at: &index, end: range.upperBound)
+    }
+    var names: Set<String> = []
+    for item in items where !names.insert(item.name).inserted {
+      faults.append("the attribute \(item.name.excerpt) twice")
+    }
+  }
+
+  /// The attribute of this name.
+  subscript(name: String) -> Item? { items.first { $0.name == name } }
+
+  /// The value of the attribute of this name.
+  func value(_ name: String) -> String? { self[name]?.value }
+
+  /// The value of a number of seconds.
+  func seconds(_ name: String) -> MediaTime? { value(name).flatMap { AttributeList.seconds($0) } }
+
+  // MARK: - Private
+
+  private mutating func readItem(_ bytes: [UInt8], at index: inout Int, end: Int) {
+    let start = index
+    while index < end, bytes[index] != UInt8(ascii: "="), bytes[index] != UInt8(ascii: ",") { index += 1 }
+    let name = bytes.text(in: bytes.trimmed(start..<index))
+    guard index < end, bytes[index] == UInt8(ascii: "=") else {
+      faults.append(
+        name.isEmpty ? "a comma without an attribute" : "the attribute \(name.excerpt) without a value")
+      index += 1
+      return
+    }
+    checkName(name, isSpaced: bytes.trimmed(start..<index) != start..<index)
+    index += 1
+    let valueStart = index
+    while index < end, bytes[index].isSpace { index += 1 }
+    var isSpaced = index > valueStart
+    if index < end, bytes[index] == UInt8(ascii: "\"") {
+      let close = bytes.firstIndex(of: UInt8(ascii: "\""), in: index + 1..<end)
+      items.append(Item(name: name, value: bytes.text(in: index + 1..<(close ?? end)), isQuoted: true))
+      if close == nil { faults.append("\(name.excerpt) without its closing quote") }
+      let after = min((close ?? end) + 1, end)
+      index = bytes.firstIndex(of: UInt8(ascii: ","), in: after..<end) ?? end
+      let rest = bytes.trimmed(after..<index)
+      if !rest.isEmpty {
+        faults.append("'\(bytes.text(in: rest).excerpt)' after the closing quote of \(name.excerpt)")
+      }
+      isSpaced = isSpaced || (rest.isEmpty && after < index)
+    } else {
+      let close = bytes.firstIndex(of: UInt8(ascii: ","), in: index..<end) ?? end
+      let range = bytes.trimmed(index..<close)
+      let text = bytes.text(in: range)
+      items.append(Item(name: name, value: text, isQuoted: false))
+      isSpaced = isSpaced || range.upperBound < close
+      if text.isEmpty { faults.append("the attribute \(name.excerpt) without a value") }
+      if text.utf8.contains(where: { $0.isSpace || $0 == UInt8(ascii: "\"") }) {
+        faults.append("white space or a quote in the unquoted value of \(name.excerpt)")
+      }
+      index = close
+    }
+    if isSpaced { faults.append("white space around the value of \(name.excerpt)") }
+    if index == end - 1 { faults.append("a comma at the end of the attribute list") }
+    index += 1
+  }
+
+  private mutating func checkName(_ name: String, isSpaced: Bool) {
+    if isSpaced { faults.append("white space around the attribute name \(name.excerpt)") }
+    let isPlain = name.utf8.allSatisfy {
+      $0.isDigit || $0 == UInt8(ascii: "-") || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+    }
+    if name.isEmpty || !isPlain { faults.append("'\(name.excerpt)' is not an attribute name") }
+  }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOHTTP1
 import ReelCore
@@ -71,5 +72,277 @@ struct Answer {
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
     mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
     return (mixed ^ (mixed >> 31)) >> 32
+  }
+}
+
+/// Plans the response to a request: finds the resource, applies the range, and adds the fault.
+struct AnswerPlanner {
+  var supportsRanges: Bool
+  /// Finds the resource at a decoded path.
+  var resource: (_ path: String) -> Resource?
+
+  /// - Parameter path: The decoded path of the request; nil if it can't be decoded.
+  func answer(to head: HTTPRequestHead, path: String?, fault: Fault?) -> Answer {
+    var answer = sound(head, path: path, ignoresRange: fault == .ignoreRange, storesGzip: fault == .gzip)
+    if let fault { apply(fault, to: &answer, head: head) }
+    if !head.isKeepAlive, answer.ending == .keepAlive { answer.ending = .close }
+    if answer.ending == .close { answer.headers.replaceOrAdd(name: "Connection", value: "close") }
+    if case .close = fault { answer.headers.remove(name: "Connection") }
+    if head.method == .HEAD {
+      answer.byteCount = 0
+    }
+    return answer
+  }
+
+  // MARK: - Private
+
+  private func sound(
+    _ head: HTTPRequestHead, path: String?, ignoresRange: Bool, storesGzip: Bool
+  ) -> Answer {
+    guard [.GET, .HEAD, .OPTIONS].contains(head.method) else {
+      return text(.methodNotAllowed, extra: [("Allow", "GET, HEAD, OPTIONS")])
+    }
+    if head.method == .OPTIONS {
+      var answer = text(.noContent)
+      answer.headers.add(name: "Access-Control-Allow-Methods", value: "GET, HEAD, OPTIONS")
+      answer.headers.add(name: "Access-Control-Allow-Headers", value: "*")
+      return answer
+    }
+    guard let path else { return text(.badRequest) }
+    guard var resource = resource(path) else { return text(.notFound) }
+    guard resource.status == 200 else { return refusal(resource) }
+    if storesGzip {
+      let stored = StoredGzip.encode(resource.readAll())
+      resource = Resource(bytes: stored, contentType: resource.contentType)
+    }
+
+    var answer = Answer(status: .ok)
+    answer.resource = resource
+    answer.byteCount = resource.byteCount
+    answer.headers = Self.common
+    answer.headers.add(name: "Content-Type", value: resource.contentType)
+    answer.headers.add(name: "ETag", value: resource.entityTag)
+    if storesGzip { answer.headers.add(name: "Content-Encoding", value: "gzip") }
+    for field in resource.headers { answer.headers.add(name: field.name, value: field.value) }
+    let offersRanges = supportsRanges && !ignoresRange && !storesGzip
+    if offersRanges {
+      answer.headers.add(name: "Accept-Ranges", value: "bytes")
+      let isCurrent = head.headers.first(name: "If-Range").map { $0 == resource.entityTag } ?? true
+      let field = isCurrent ? head.headers.first(name: "Range") : nil
+      switch RangeField.outcome(of: field, byteCount: resource.byteCount) {
+      case .whole: break
+      case .unsatisfiable:
+        return text(.rangeNotSatisfiable, extra: [("Content-Range", "bytes */\(resource.byteCount)")])
+      case .part(let part):
+        answer.status = .partialContent
+        answer.offset = part.lowerBound
+        answer.byteCount = Int64(part.count)
+        answer.headers.add(
+          name: "Content-Range",
+          value: "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(resource.byteCount)")
+      }
+    }
+    answer.headers.add(name: "Content-Length", value: "\(answer.byteCount)")
+    return answer
+  }
+
+  /// The whole resource with a status other than 200.
+  private func refusal(_ resource: Resource) -> Answer {
+    var answer = Answer(status: HTTPResponseStatus(statusCode: resource.status))
+    answer.headers = Self.common
+    for field in resource.headers { answer.headers.add(name: field.name, value: field.value) }
+    guard answer.status.mayHaveResponseBody else { return answer }
+    answer.resource = resource
+    answer.byteCount = resource.byteCount
+    answer.headers.add(name: "Content-Type", value: resource.contentType)
+    answer.headers.add(name: "Content-Length", value: "\(resource.byteCount)")
+    return answer
+  }
+
+  private func apply(_ fault: Fault, to answer: inout Answer, head: HTTPRequestHead) {
+    func cut(after count: Int64, _ ending: Answer.Ending) {
+      answer.byteCount = min(count, answer.byteCount)
+      answer.ending = ending
+    }
+    switch fault {
+    case .status(let code, let headers):
+      answer = text(HTTPResponseStatus(statusCode: code), extra: headers.map { ($0.name, $0.value) })
+    case .delay(let time): answer.delay = time
+    case .silence: answer.isSilent = true
+    case .stall(let count): cut(after: count, .stall)
+    case .close(let count): cut(after: count, .close)
+    case .reset(let count): cut(after: count, .reset)
+    case .truncate(let count): truncate(to: count, &answer)
+    case .contentLength(let error):
+      let stated = max(0, answer.byteCount + error)
+      answer.headers.replaceOrAdd(name: "Content-Length", value: "\(stated)")
+      if stated > answer.byteCount { answer.ending = .close }
+    case .redirect(let target): answer = text(.found, extra: [("Location", target)])
+    case .redirectLoop: answer = text(.found, extra: [("Location", head.uri)])
+    case .redirectChain(let count):
+      let field = "hop="
+      let (path, query) = Self.split(head.uri)
+      let hop = query.hasPrefix(field) ? Int(query.dropFirst(field.count)) ?? 0 : 0
+      if hop < count { answer = text(.found, extra: [("Location", "\(path)?\(field)\(hop + 1)")]) }
+    case .corrupt(let offset, let length):
+      let (end, overflow) = offset.addingReportingOverflow(length)
+      answer.corruption = .range(offset..<(overflow ? .max : end))
+    case .corruptShare(let share): answer.corruption = .share(share)
+    case .ignoreRange, .gzip: break
+    }
+  }
+
+  /// Shortens the resource to `count` bytes.
+  private func truncate(to count: Int64, _ answer: inout Answer) {
+    guard answer.status == .ok || answer.status == .partialContent else { return }
+    guard answer.offset < count || answer.offset == 0 else {
+      answer = text(.rangeNotSatisfiable, extra: [("Content-Range", "bytes */\(count)")])
+      return
+    }
+    answer.byteCount = min(answer.byteCount, count - answer.offset)
+    answer.headers.replaceOrAdd(name: "Content-Length", value: "\(answer.byteCount)")
+    guard answer.status == .partialContent else { return }
+    answer.headers.replaceOrAdd(
+      name: "Content-Range",
+      value: "bytes \(answer.offset)-\(answer.offset + answer.byteCount - 1)/\(count)")
+  }
+
+  /// A text response with the status.
+  private func text(_ status: HTTPResponseStatus, extra: [(String, String)] = []) -> Answer {
+    var answer = Answer(status: status)
+    answer.headers = Self.common
+    for (name, value) in extra { answer.headers.add(name: name, value: value) }
+    guard status.mayHaveResponseBody else { return answer }
+    let bytes = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
+    answer.resource = Resource(bytes: bytes, contentType: "text/plain; charset=utf-8")
+    answer.byteCount = Int64(bytes.count)
+    answer.headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")
+    answer.headers.add(name: "Content-Length", value: "\(bytes.count)")
+    return answer
+  }
+
+  private static let common: HTTPHeaders = [
+    "Server": "reel",
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "Content-Length, Content-Range, ETag",
+  ]
+
+  /// The path and the query of a request's target.
+  static func split(_ uri: String) -> (path: Substring, query: Substring) {
+    let target = uri.prefix { $0 != "#" }
+    guard let mark = target.firstIndex(of: "?") else { return (target, "") }
+    return (target[..<mark], target[target.index(after: mark)...])
+  }
+}
+
+/// The value of a `Range` field (RFC 9110 §14.2) with a single range.
+enum RangeField {
+  /// How a server treats the field.
+  enum Outcome: Equatable {
+    /// Without a range, with several, or with an invalid one, the whole resource is sent.
+    case whole
+    case part(Range<Int64>)
+    /// The range is outside the resource: 416.
+    case unsatisfiable
+  }
+
+  static func outcome(of text: String?, byteCount: Int64) -> Outcome {
+    guard let text, text.hasPrefix("bytes="), !text.contains(",") else { return .whole }
+    let ends = text.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    guard ends.count == 2 else { return .whole }
+    switch (Int64(ends[0]), Int64(ends[1])) {
+    case (nil, let count?) where ends[0].isEmpty && count >= 0:
+      return count == 0 || byteCount == 0 ? .unsatisfiable : .part(max(0, byteCount - count)..<byteCount)
+    case (let first?, nil) where ends[1].isEmpty && first >= 0:
+      return first < byteCount ? .part(first..<byteCount) : .unsatisfiable
+    case (let first?, let last?) where first >= 0 && last >= first:
+      return first < byteCount ? .part(first..<min(last, byteCount - 1) + 1) : .unsatisfiable
+    default: return .whole
+    }
+  }
+}
+
+/// The media types of an `Origin`, by file extension.
+enum MediaType {
+  static func type(forPath path: String) -> String {
+    let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
+    guard let dot = name.lastIndex(of: ".") else { return "application/octet-stream" }
+    return types[name[name.index(after: dot)...].lowercased()] ?? "application/octet-stream"
+  }
+
+  private static let types: [String: String] = [
+    "m3u8": "application/vnd.apple.mpegurl",
+    "m3u": "audio/mpegurl",
+    "mpd": "application/dash+xml",
+    "ts": "video/mp2t",
+    "m4s": "video/iso.segment",
+    "mp4": "video/mp4",
+    "m4v": "video/mp4",
+    "cmfv": "video/mp4",
+    "m4a": "audio/mp4",
+    "cmfa": "audio/mp4",
+    "mov": "video/quicktime",
+    "mkv": "video/x-matroska",
+    "webm": "video/webm",
+    "aac": "audio/aac",
+    "mp3": "audio/mpeg",
+    "ac3": "audio/ac3",
+    "ec3": "audio/eac3",
+    "wav": "audio/wav",
+    "vtt": "text/vtt; charset=utf-8",
+    "webvtt": "text/vtt; charset=utf-8",
+    "srt": "application/x-subrip",
+    "ttml": "application/ttml+xml",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "png": "image/png",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "svg": "image/svg+xml",
+    "html": "text/html; charset=utf-8",
+    "htm": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "json": "application/json",
+    "xml": "application/xml",
+    "txt": "text/plain; charset=utf-8",
+    "key": "application/octet-stream",
+  ]
+}
+
+/// Gzip (RFC 1952) without compression: the bytes are in stored blocks of deflate (RFC 1951 §3.2.4).
+enum StoredGzip {
+  static func encode(_ bytes: [UInt8]) -> [UInt8] {
+    // The magic number, deflate, no flags, no time, no extra flags, an unknown file system.
+    var result: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]
+    result.reserveCapacity(bytes.count + bytes.count / 65_535 * 5 + 32)
+    var rest = bytes[...]
+    repeat {
+      let block = rest.prefix(65_535)
+      rest = rest.dropFirst(block.count)
+      result.append(rest.isEmpty ? 1 : 0)
+      let length = UInt16(block.count)
+      result.append(littleEndian: length)
+      result.append(littleEndian: ~length)
+      result.append(contentsOf: block)
+    } while !rest.isEmpty
+    result.append(littleEndian: checksum(bytes))
+    result.append(littleEndian: UInt32(truncatingIfNeeded: bytes.count))
+    return result
+  }
+
+  /// CRC-32 (RFC 1952 §8).
+  static func checksum(_ bytes: [UInt8]) -> UInt32 {
+    ~bytes.reduce(~0) { crc, byte in table[Int(UInt8(truncatingIfNeeded: crc) ^ byte)] ^ (crc >> 8) }
+  }
+
+  private static let table: [UInt32] = (0..<256).map { index in
+    (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ (value >> 1) : value >> 1 }
+  }
+}
+
+extension [UInt8] {
+  mutating func append(littleEndian value: some FixedWidthInteger) {
+    Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
   }
 }

@@ -174,3 +174,103 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     return (height + (1 << shift) - 1) >> shift
   }
 }
+
+/// How a stored frame is mirrored and turned to be upright: a display matrix (ISO/IEC 14496-12 §8.5.2), reduced to
+/// quarter turns.
+public struct Orientation: Sendable, Hashable {
+  /// The clockwise rotation in degrees: 0, 90, 180 or 270.
+  public let rotation: Int
+  /// True if the frame is mirrored left to right before it is turned.
+  public let isMirrored: Bool
+
+  /// The orientation that neither turns nor mirrors.
+  public static let upright = Orientation(rotation: 0, isMirrored: false)
+
+  /// Creates an orientation. `rotation` must be 0, 90, 180 or 270.
+  public init(rotation: Int, isMirrored: Bool) {
+    self.rotation = rotation
+    self.isMirrored = isMirrored
+  }
+
+  /// True for a rotation of 90 or 270 degrees, which exchanges width and height.
+  public var swapsAxes: Bool { rotation == 90 || rotation == 270 }
+
+  /// Reads the nine fixed-point numbers (16.16 and 2.30) of a display matrix. Angles are rounded to the nearest quarter
+  /// turn.
+  init(matrix: UnsafePointer<Int32>?) {
+    guard let matrix else {
+      self = .upright
+      return
+    }
+    // The upper left 2x2 part [a b; c d]; a negative determinant mirrors.
+    let (a, b, c, d) = (Double(matrix[0]), Double(matrix[1]), Double(matrix[3]), Double(matrix[4]))
+    let mirrors = a * d - b * c < 0
+    var copy = (0..<9).map { matrix[$0] }
+    if mirrors { av_display_matrix_flip(&copy, 1, 0) }
+    let angle = av_display_rotation_get(copy)
+    guard angle.isFinite else {
+      self = .upright
+      return
+    }
+    // FFmpeg's angle is counter-clockwise.
+    let quarters = Int((-angle / 90).rounded())
+    let rotation = ((quarters % 4) + 4) % 4 * 90
+    // The remaining matrix rotates before it mirrors. To mirror first, rotate the other way.
+    self.init(rotation: mirrors ? (360 - rotation) % 360 : rotation, isMirrored: mirrors)
+  }
+}
+
+/// The colour of a frame: the properties that its bitstream states, and those that a conversion to RGB uses.
+///
+/// If the bitstream does not state the matrix, Reel assumes BT.601 below 720 lines and BT.709 from 720 lines, as
+/// players commonly do.
+public struct ColorDescription: Sendable, Hashable {
+  /// FFmpeg's name for the matrix coefficients, such as `bt709` (ISO/IEC 23091-2 §8.3); nil if unspecified.
+  public let matrix: String?
+  /// FFmpeg's name for the primaries, such as `bt2020` (ISO/IEC 23091-2 §8.1); nil if unspecified.
+  public let primaries: String?
+  /// FFmpeg's name for the transfer characteristics, such as `smpte2084` (ISO/IEC 23091-2 §8.2); nil if unspecified.
+  public let transfer: String?
+  /// True if samples use the full range of values; false for the limited range, and if unspecified.
+  public let isFullRange: Bool
+  /// The number of bits per component.
+  public let bitDepth: Int
+  /// The matrix that conversions use: `matrix`, or the one assumed by the rule above.
+  public let assumedMatrix: String
+
+  /// True for the HDR transfer functions PQ (SMPTE ST 2084) and HLG. Conversions do not tone map them.
+  public var isHDR: Bool { hdrTransfer != nil }
+
+  /// The HDR transfer function, `pq` or `hlg`; nil for any other.
+  package var hdrTransfer: String? {
+    switch transfer {
+    case "smpte2084": "pq"
+    case "arib-std-b67": "hlg"
+    default: nil
+    }
+  }
+
+  init(_ frame: UnsafePointer<AVFrame>) {
+    let space = frame.pointee.colorspace
+    matrix =
+      space == AVCOL_SPC_UNSPECIFIED || space == AVCOL_SPC_RESERVED
+      ? nil : av_color_space_name(space).map { String(cString: $0) }
+    let primaries = frame.pointee.color_primaries
+    self.primaries =
+      primaries == AVCOL_PRI_UNSPECIFIED
+      ? nil : av_color_primaries_name(primaries).map { String(cString: $0) }
+    let transfer = frame.pointee.color_trc
+    self.transfer =
+      transfer == AVCOL_TRC_UNSPECIFIED ? nil : av_color_transfer_name(transfer).map { String(cString: $0) }
+    let format = AVPixelFormat(frame.pointee.format)
+    isFullRange = frame.pointee.color_range == AVCOL_RANGE_JPEG || Self.impliesFullRange(format)
+    bitDepth = av_pix_fmt_desc_get(format).map { Int($0.pointee.comp.0.depth) } ?? 8
+    assumedMatrix = matrix ?? (frame.pointee.height < 720 ? "smpte170m" : "bt709")
+  }
+
+  /// True for the `yuvj` formats, which are full range by definition.
+  private static func impliesFullRange(_ format: AVPixelFormat) -> Bool {
+    format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ422P || format == AV_PIX_FMT_YUVJ444P
+      || format == AV_PIX_FMT_YUVJ440P
+  }
+}

@@ -1,8 +1,8 @@
 internal import CFFmpeg
 internal import CFFmpegShims
 internal import Logging
+package import ReelCore
 import Synchronization
-internal import ReelCore
 
 /// Passes FFmpeg's log lines to swift-log, with the name of their source.
 ///
@@ -160,4 +160,66 @@ private final class LogRegistry: Sendable {
   func remove(_ token: UInt) { scopes.withLock { _ = $0.removeValue(forKey: token) } }
 
   private func scope(_ token: UInt) -> LogScope? { scopes.withLock { $0[token]?.scope } }
+}
+
+/// A call into FFmpeg that failed: which call, FFmpeg's own code and text, and the error line that it logged.
+package struct FFmpegError: Error, Sendable, Hashable {
+  /// The failing function, as `avformat_open_input`.
+  package let call: String
+  /// FFmpeg's negative code.
+  package let code: Int32
+  /// The last error line that the context logged, if any: it often says more than the code.
+  package let detail: String?
+
+  package init(call: String, code: Int32, detail: String? = nil) {
+    self.call = call
+    self.code = code
+    self.detail = detail
+  }
+
+  /// FFmpeg's text for the code.
+  package var message: String {
+    var buffer = [CChar](repeating: 0, count: 128)
+    av_strerror(code, &buffer, buffer.count)
+    return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  /// The error as users of Reel get it.
+  package func reelError(_ kind: ReelError.Kind = .badMedia) -> ReelError {
+    let what = detail.map { "\($0) (\(call): \(message))" } ?? "\(message) (\(call))"
+    return ReelError(kind, what)
+  }
+}
+
+/// The versions of FFmpeg's libraries that the process has loaded.
+package enum FFmpegVersion {
+  /// FFmpeg's own version, such as `5.1.6`.
+  package static var release: String { String(cString: av_version_info()) }
+
+  /// Each library with its version, such as `libavcodec 59.37.100`.
+  package static var libraries: [String] {
+    [
+      ("libavformat", avformat_version()), ("libavcodec", avcodec_version()), ("libavutil", avutil_version()),
+      ("libswscale", swscale_version()),
+    ].map { name, version in "\(name) \(version >> 16).\(version >> 8 & 255).\(version & 255)" }
+  }
+
+  /// What Reel can open with these libraries, and what they lack: a line for each, such as `video codecs  h264, hevc`.
+  package static var capabilities: [(name: String, present: [String], missing: [String])] {
+    let video = VideoCodec.allCases.map { ($0.rawValue, $0.decoderNames) }
+    let audio = AudioCodec.allCases.map { ($0.rawValue, $0.decoderNames) }
+    let formats = Set(ContainerFormat.allCases.map(\.demuxerName)).sorted()
+    return [
+      split("video codecs", video) { avcodec_find_decoder_by_name($0) != nil },
+      split("audio codecs", audio) { avcodec_find_decoder_by_name($0) != nil },
+      split("containers", formats.map { ($0, [$0]) }) { av_find_input_format($0) != nil },
+    ]
+  }
+
+  private static func split(
+    _ name: String, _ entries: [(name: String, anyOf: [String])], isThere: (String) -> Bool
+  ) -> (name: String, present: [String], missing: [String]) {
+    let present = entries.filter { $0.anyOf.contains(where: isThere) }.map(\.name)
+    return (name, present, entries.map(\.name).filter { !present.contains($0) })
+  }
 }

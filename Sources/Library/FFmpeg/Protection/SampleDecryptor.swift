@@ -1,5 +1,64 @@
 internal import CFFmpeg
-internal import ReelCore
+package import ReelCore
+
+/// Supplies a container reader with the keys of encrypted samples.
+///
+/// It is called on the reader's thread, once for each encrypted sample, and may block.
+package protocol SampleKeys: AnyObject, Sendable {
+  /// The key of a sample. Throws if there is none; later samples are then not read.
+  func key(for request: SampleKeyRequest) throws -> SampleKey
+}
+
+/// Describes a sample whose key is needed.
+package struct SampleKeyRequest: Sendable {
+  /// The scheme as the media names it: `cenc`, `cens`, `cbc1`, `cbcs`, `SAMPLE-AES`, or `WebM`.
+  package var scheme: String
+  /// libavcodec's name of the codec.
+  package var codecName: String
+  /// The id of the key; nil if the media names none, as in MPEG-TS.
+  package var keyID: KeyID?
+  /// The whole `pssh` boxes of the file so far (ISO/IEC 23001-7 §8.1).
+  package var systemData: [[UInt8]] = []
+  /// MPEG-TS: true if the stream type says that the stream is encrypted.
+  package var isAnnounced = true
+  /// The position of the sample in the container's bytes.
+  package var position: Int64
+
+  /// The names of the DRM systems that `systemData` is for.
+  package var systems: [String] {
+    var names: [String] = []
+    for data in systemData where data.count >= 28 {
+      let identifier = data[12..<28].hexadecimal
+      let name = ProtectionSystem.name(ofID: identifier) ?? identifier
+      if !names.contains(name) { names.append(name) }
+    }
+    return names
+  }
+
+  /// The error for a sample without a key.
+  ///
+  /// - Parameter systems: DRM systems that are known from elsewhere, such as the manifest.
+  package func refusal(systems: [String] = []) -> ReelError {
+    var names = systems
+    for name in self.systems where !names.contains(name) { names.append(name) }
+    var details = [scheme]
+    if !names.isEmpty { details.append(names.joined(separator: ", ")) }
+    if let keyID { details.append("key id \(keyID)") }
+    let kind = ["cenc", "cens", "cbc1", "cbcs"].contains(scheme) ? "Common Encryption: " : ""
+    return ReelError(
+      .unsupported,
+      "the \(codecName) samples are encrypted (\(kind)\(details.joined(separator: "; "))), and there is no key for them",
+      advice: "give the key with --key or --key-file, or through a KeyProvider")
+  }
+}
+
+/// The key of a sample.
+package enum SampleKey: Sendable {
+  /// - Parameter vector: An IV of 16 bytes, for media that states none itself (MPEG-TS).
+  case key(ContentKey, vector: [UInt8]?)
+  /// The sample is in the clear.
+  case clear
+}
 
 /// Decrypts samples in place, with libavutil's AES.
 ///
@@ -143,4 +202,80 @@ private final class StreamCipher {
     let data = base.assumingMemoryBound(to: UInt8.self)
     av_aes_ctr_crypt(context, data, data, Int32(clamping: bytes.count))
   }
+}
+
+/// How one sample is encrypted (ISO/IEC 23001-7 §9).
+struct SampleProtection: Hashable, Sendable {
+  /// A part of a sample: clear bytes, then encrypted ones.
+  struct Subsample: Hashable, Sendable {
+    var clearByteCount: Int
+    var protectedByteCount: Int
+  }
+
+  var scheme: ProtectionSchemeType
+  var keyID: KeyID
+  /// 16 bytes.
+  var vector: [UInt8]
+  /// The pattern: how many 16-byte blocks are encrypted before `skipBlocks` are left clear, repeatedly. If both are
+  /// 0, all blocks are encrypted.
+  var cryptBlocks = 0
+  var skipBlocks = 0
+  /// Empty if the whole sample is encrypted.
+  var subsamples: [Subsample] = []
+}
+
+/// The scheme of a protected sample entry (`schm`, ISO/IEC 23001-7 §4).
+struct ProtectionSchemeType: Hashable, Sendable, CustomStringConvertible {
+  let code: FourCC
+
+  /// AES-CTR.
+  static let cenc = ProtectionSchemeType(code: "cenc")
+  /// AES-CTR with a pattern.
+  static let cens = ProtectionSchemeType(code: "cens")
+  /// AES-CBC.
+  static let cbc1 = ProtectionSchemeType(code: "cbc1")
+  /// AES-CBC with a pattern, restarted for each subsample.
+  static let cbcs = ProtectionSchemeType(code: "cbcs")
+
+  /// Four characters.
+  var description: String { code.description }
+}
+
+/// Judges by the decoded frames whether the key of a stream is right. With a wrong key, samples become noise, from
+/// which a decoder makes damaged frames or none.
+struct KeyTrust {
+  /// The presentation time of the first encrypted access unit; nil before it.
+  private var firstTicks: Int64?
+  private var hasDecrypted = false
+  /// The number of units that the decoder had rejected before that one.
+  private var rejectedCount = 0
+  private var isTrusted = false
+  /// The error, once the key turns out to be wrong or the media damaged.
+  private(set) var fault: ReelError?
+
+  static let advice = "the samples were decrypted, but the key may be wrong"
+
+  /// Records an access unit that is sent to the decoder, and how many units the decoder has rejected so far.
+  mutating func note(_ packet: borrowing Packet, rejectedCount: Int) {
+    guard packet.isDecrypted, !hasDecrypted else { return }
+    hasDecrypted = true
+    self.rejectedCount = rejectedCount
+    firstTicks = packet.presentationTicks
+  }
+
+  /// Records a decoded frame, and how many units the decoder has rejected so far. The first frame that was encrypted
+  /// decides.
+  mutating func note(_ frame: borrowing Frame, rejectedCount: Int) {
+    guard hasDecrypted, !isTrusted, fault == nil else { return }
+    if let firstTicks, let ticks = frame.presentationTicks, ticks < firstTicks { return }
+    if frame.isDamaged || rejectedCount > self.rejectedCount {
+      fault = ReelError(
+        .badMedia, "the first encrypted frame can't be decoded without errors", advice: Self.advice)
+    } else {
+      isTrusted = true
+    }
+  }
+
+  /// Advice if a stream gives no frame at all; nil if that has nothing to do with a key.
+  var adviceWithoutFrame: String? { hasDecrypted && !isTrusted ? Self.advice : nil }
 }

@@ -137,3 +137,327 @@ struct TrackProtection {
     chunks.sort { $0.offset < $1.offset }
   }
 }
+
+/// The encryption metadata of an MP4 file (ISO/IEC 23001-7), by the file position of each sample.
+///
+/// The boxes with that metadata are blanked out for the demuxer. libavformat's mov does not support sample groups,
+/// several sample descriptions per track, or a mix of constant and per-sample vectors. It sees a file in the clear,
+/// and its packets are decrypted afterwards.
+struct ProtectionTables {
+  /// Whole `pssh` boxes, in file order.
+  private(set) var systemData: [[UInt8]] = []
+  private var tracks: [Int: TrackProtection] = [:]
+  private var fragments: [FragmentProtection] = []
+
+  /// The number of fragments remembered in a file that is read forward only. A demuxer does not read far ahead.
+  static let keptFragmentCount = 16
+  private static let systemDataLimit = 64
+
+  /// True if samples of some track may be encrypted.
+  var isProtected: Bool { tracks.values.contains(where: \.isProtected) }
+
+  func isProtected(track: Int) -> Bool { tracks[track]?.isProtected ?? false }
+
+  /// The default encryption of a track's samples; nil if it is not known.
+  func entry(track: Int) -> ProtectedEntry? { tracks[track]?.firstEntry }
+
+  /// How the sample of a track at a file position is encrypted; nil if it is in the clear.
+  ///
+  /// Throws `badMedia` if the file does not say.
+  func protection(track: Int, at position: Int64) throws(ReelError) -> SampleProtection? {
+    guard let known = tracks[track], known.isProtected else { return nil }
+    for fragment in fragments.reversed() {
+      switch fragment.find(track: track, at: position) {
+      case .table(let table, let sample)?: return try table.protection(of: sample)
+      case .fault(let error)?: throw error
+      case nil: continue
+      }
+    }
+    return try known.protection(at: position)
+  }
+
+  /// Records the encryption metadata of a `moov` box and removes it from `bytes`.
+  ///
+  /// - Parameters:
+  ///   - bytes: The whole box.
+  ///   - read: Reads bytes of the file.
+  mutating func takeMovie(_ bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]) throws {
+    guard let movie = MP4Box.all(in: bytes, 0..<bytes.count).first else { return }
+    let boxes = MP4Box.all(in: bytes, movie.body)
+    takeSystemData(boxes, in: &bytes)
+    for track in boxes where track.type == "trak" {
+      try takeTrack(track, in: &bytes, read: read)
+    }
+    for extends in boxes where extends.type == "mvex" {
+      for box in MP4Box.all(in: bytes, extends.body) where box.type == "trex" {
+        var fields = BoxFields(bytes, box.body)
+        try fields.skip(4)
+        let id = try fields.integer(4)
+        tracks[id]?.defaultDescription = try fields.integer(4)
+        try fields.skip(4)
+        tracks[id]?.defaultSampleSize = try fields.integer(4)
+      }
+    }
+  }
+
+  /// Records the encryption metadata of a `moof` box and removes it from `bytes`.
+  ///
+  /// - Parameters:
+  ///   - bytes: The whole box.
+  ///   - position: Its position in the file.
+  ///   - keepsAll: True if earlier fragments may be read again.
+  mutating func takeFragment(
+    _ bytes: inout [UInt8], at position: Int64, keepsAll: Bool, read: (Range<Int64>) throws -> [UInt8]
+  ) {
+    guard isProtected, let movie = MP4Box.all(in: bytes, 0..<bytes.count).first else { return }
+    let boxes = MP4Box.all(in: bytes, movie.body)
+    takeSystemData(boxes, in: &bytes)
+    let fragment = FragmentProtection(boxes, in: bytes, at: position, tracks: tracks, read: read)
+    for track in boxes where track.type == "traf" {
+      Self.hide(MP4Box.all(in: bytes, track.body), in: &bytes)
+    }
+    fragments.removeAll { $0.position == position }
+    fragments.append(fragment)
+    if !keepsAll, fragments.count > Self.keptFragmentCount { fragments.removeFirst() }
+  }
+
+  // MARK: - Private
+
+  private mutating func takeSystemData(_ boxes: [MP4Box], in bytes: inout [UInt8]) {
+    for box in boxes where box.type == "pssh" {
+      let data = Array(bytes[box.start..<box.end])
+      if systemData.count < Self.systemDataLimit, !systemData.contains(data) { systemData.append(data) }
+      Self.free(box, in: &bytes)
+    }
+  }
+
+  private mutating func takeTrack(
+    _ track: MP4Box, in bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]
+  ) throws {
+    let outer = MP4Box.all(in: bytes, track.body)
+    guard let header = outer.first(where: { $0.type == "tkhd" }) else { return }
+    var fields = BoxFields(bytes, header.body)
+    try fields.skip(try fields.versionAndFlags().version == 1 ? 16 : 8)
+    let id = try fields.integer(4)
+    var table = outer
+    for type: FourCC in ["mdia", "minf", "stbl"] {
+      guard let box = table.first(where: { $0.type == type }) else { return }
+      table = MP4Box.all(in: bytes, box.body)
+    }
+    guard let descriptions = table.first(where: { $0.type == "stsd" }) else { return }
+    var protection = TrackProtection()
+    for entry in MP4Box.all(in: bytes, descriptions.body.dropFirst(8)) {
+      protection.add(Self.takeEntry(entry, in: &bytes))
+    }
+    guard protection.isProtected else { return }
+    protection.read(table, outer: outer, in: bytes, read: read)
+    Self.hide(table + outer, in: &bytes)
+    tracks[id] = protection
+  }
+
+  /// The encryption of a sample entry; nil for one in the clear. The entry gets the type of its original format.
+  private static func takeEntry(_ entry: MP4Box, in bytes: inout [UInt8]) -> TrackProtection.Entry? {
+    guard let header = fieldsByteCount(of: entry, in: bytes), entry.body.count >= header else { return nil }
+    let boxes = MP4Box.all(in: bytes, entry.body.dropFirst(header))
+    for protection in boxes where protection.type == "sinf" {
+      let inner = MP4Box.all(in: bytes, protection.body)
+      guard let format = inner.first(where: { $0.type == "frma" }), format.body.count >= 4 else {
+        continue
+      }
+      bytes.replaceSubrange(entry.start + 4..<entry.start + 8, with: bytes[format.body.prefix(4)])
+      free(protection, in: &bytes)
+      do throws(ReelError) {
+        return .success(try ProtectedEntry(inner, in: bytes))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return nil
+  }
+
+  /// The number of bytes between the header of a sample entry and its boxes; nil for one that is not encrypted.
+  private static func fieldsByteCount(of entry: MP4Box, in bytes: [UInt8]) -> Int? {
+    switch entry.type {
+    case "encv": return 78
+    case "enca":
+      guard entry.body.count >= 10 else { return nil }
+      // QuickTime's versions 1 and 2 have more fields.
+      switch bytes[entry.body.lowerBound + 9] {
+      case 1: return 44
+      case 2: return 64
+      default: return 28
+      }
+    default: return nil
+    }
+  }
+
+  /// Hides boxes that describe encrypted samples.
+  private static func hide(_ boxes: [MP4Box], in bytes: inout [UInt8]) {
+    for box in boxes
+    where box.isSampleEncryption || box.type == "saiz" || box.type == "saio" {
+      free(box, in: &bytes)
+    }
+  }
+
+  /// Turns a box into a `free` box of the same size, which demuxers skip.
+  private static func free(_ box: MP4Box, in bytes: inout [UInt8]) {
+    bytes.replaceSubrange(box.start + 4..<box.start + 8, with: "free".utf8)
+  }
+}
+
+/// The positions of the samples of one movie fragment, and how they are encrypted (ISO/IEC 14496-12 §8.8).
+struct FragmentProtection {
+  /// The result of looking up a sample.
+  enum Found {
+    case table(SampleTable, sample: Int)
+    /// The encryption metadata can't be read.
+    case fault(ReelError)
+  }
+
+  /// The position of its `moof` in the file.
+  let position: Int64
+
+  private struct Track {
+    let id: Int
+    /// Sample numbers by file position.
+    var samples: [Int64: Int] = [:]
+    var table: Result<SampleTable, ReelError>
+  }
+
+  private var tracks: [Track] = []
+
+  /// A fragment with more samples is treated as damaged.
+  private static let sampleLimit = 1 << 20
+
+  /// - Parameters:
+  ///   - boxes: The boxes of the `moof`.
+  ///   - position: The position of the `moof` in the file.
+  ///   - read: Reads bytes of the file.
+  init(
+    _ boxes: [MP4Box], in bytes: [UInt8], at position: Int64, tracks known: [Int: TrackProtection],
+    read: (Range<Int64>) throws -> [UInt8]
+  ) {
+    self.position = position
+    // The data of a track without its own offset follows the data of the previous track, as in libavformat's mov.
+    var implicit = position
+    for box in boxes where box.type == "traf" {
+      let inner = MP4Box.all(in: bytes, box.body)
+      guard let header = try? TrackHeader(inner, in: bytes, at: position, implicit: implicit) else {
+        continue
+      }
+      let track = known[header.id]
+      var samples: [Int64: Int] = [:]
+      var counts: [Int] = []
+      for run in inner where run.type == "trun" {
+        let size = header.sampleSize ?? track?.defaultSampleSize ?? 0
+        guard
+          let (count, end) = try? Self.place(
+            run, in: bytes, from: header.base, defaultSize: size, into: &samples)
+        else { break }
+        counts.append(count)
+        implicit = end
+      }
+      guard let track, track.isProtected else { continue }
+      tracks.append(
+        Track(
+          id: header.id, samples: samples,
+          table: Self.table(
+            inner, in: bytes, header, track, sampleCounts: counts,
+            moof: position..<position + Int64(bytes.count),
+            read: read)))
+    }
+  }
+
+  /// The sample of a track at a file position; nil if it is not in this fragment.
+  func find(track id: Int, at position: Int64) -> Found? {
+    for track in tracks where track.id == id {
+      guard let sample = track.samples[position] else { continue }
+      switch track.table {
+      case .success(let table): return .table(table, sample: sample)
+      case .failure(let error): return .fault(error)
+      }
+    }
+    return nil
+  }
+
+  // MARK: - Private
+
+  private struct TrackHeader {
+    let id: Int
+    let base: Int64
+    var description: Int?
+    var sampleSize: Int?
+
+    init(_ boxes: [MP4Box], in bytes: [UInt8], at position: Int64, implicit: Int64) throws(ReelError) {
+      guard let box = boxes.first(where: { $0.type == "tfhd" }) else {
+        throw ReelError(.badMedia, "a track fragment has no header")
+      }
+      var fields = BoxFields(bytes, box.body)
+      let (_, flags) = try fields.versionAndFlags()
+      id = try fields.integer(4)
+      if flags & 0x1 != 0 {
+        base = Int64(clamping: try fields.number(8))
+      } else {
+        base = flags & 0x20000 != 0 ? position : implicit
+      }
+      if flags & 0x2 != 0 { description = try fields.integer(4) }
+      if flags & 0x8 != 0 { try fields.skip(4) }
+      if flags & 0x10 != 0 { sampleSize = try fields.integer(4) }
+    }
+  }
+
+  /// Records the positions of a run's samples. Returns their number and their end.
+  private static func place(
+    _ run: MP4Box, in bytes: [UInt8], from base: Int64, defaultSize: Int, into samples: inout [Int64: Int]
+  ) throws(ReelError) -> (count: Int, end: Int64) {
+    var fields = BoxFields(bytes, run.body)
+    let (_, flags) = try fields.versionAndFlags()
+    let count = try fields.integer(4)
+    guard count <= sampleLimit - samples.count else {
+      throw ReelError(.badMedia, "a fragment of \(count) samples is too long")
+    }
+    var offset = base
+    if flags & 0x1 != 0 { offset &+= Int64(Int32(truncatingIfNeeded: try fields.integer(4))) }
+    if flags & 0x4 != 0 { try fields.skip(4) }
+    let first = samples.count
+    for index in 0..<count {
+      if flags & 0x100 != 0 { try fields.skip(4) }
+      let size = flags & 0x200 != 0 ? try fields.integer(4) : defaultSize
+      if flags & 0x400 != 0 { try fields.skip(4) }
+      if flags & 0x800 != 0 { try fields.skip(4) }
+      guard size > 0 else { throw ReelError(.badMedia, "a sample has no bytes") }
+      samples[offset] = first + index
+      offset &+= Int64(size)
+    }
+    return (count, offset)
+  }
+
+  private static func table(
+    _ boxes: [MP4Box], in bytes: [UInt8], _ header: TrackHeader, _ track: TrackProtection,
+    sampleCounts: [Int],
+    moof: Range<Int64>, read: (Range<Int64>) throws -> [UInt8]
+  ) -> Result<SampleTable, ReelError> {
+    do {
+      let own = try SampleGroups.descriptions(boxes, in: bytes)
+      let groups = try SampleGroups(boxes, in: bytes, own: own, outer: track.descriptions)
+      let entry = try track.entry(header.description ?? track.defaultDescription)
+      let hasOwn = boxes.contains(where: \.isSampleEncryption)
+      let auxiliary =
+        hasOwn || entry == nil
+        ? nil
+        : try AuxiliaryInformation(boxes, in: bytes, base: header.base, sampleCounts: sampleCounts) { range in
+          guard range.lowerBound >= moof.lowerBound, range.upperBound <= moof.upperBound else {
+            return try read(range)
+          }
+          return Array(
+            bytes[Int(range.lowerBound - moof.lowerBound)..<Int(range.upperBound - moof.lowerBound)])
+        }
+      return .success(
+        try SampleTable(boxes, in: bytes, entry: entry, groups: groups, auxiliary: auxiliary))
+    } catch let error as ReelError {
+      return .failure(error)
+    } catch {
+      return .failure(ReelError(.badMedia, "the encryption metadata can't be read: \(error)"))
+    }
+  }
+}

@@ -1,3 +1,4 @@
+import Foundation
 package import ReelCore
 
 /// A Media Presentation Description (ISO/IEC 23009-1 §5.3.1.2) as written: inherited values are not filled in.
@@ -104,5 +105,467 @@ package struct MPD: Sendable {
       default: try reader.xml.skip()
       }
     }
+  }
+}
+
+extension MPD {
+  /// Period (ISO/IEC 23009-1 §5.3.2).
+  package struct Period: Sendable {
+    /// @id.
+    package var id: String?
+    /// @start.
+    package var start: MediaTime?
+    /// @duration.
+    package var duration: MediaTime?
+    /// @xlink:href: the location of the element's content (§5.5).
+    package var href: String?
+    /// BaseURL elements (§5.6), in order.
+    package var baseURLs: [BaseURL] = []
+    /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
+    package var segments = SegmentInformation()
+    /// AdaptationSet elements, in order (§5.3.3).
+    package var adaptationSets: [AdaptationSet] = []
+    /// EssentialProperty elements.
+    package var essentialProperties: [Descriptor] = []
+    /// ContentProtection elements, which those of adaptation sets may refer to.
+    package var contentProtections: [Descriptor] = []
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      try reader.countTrack()
+      id = reader.xml.string("id")
+      start = reader.xml.duration("start")
+      duration = reader.xml.duration("duration")
+      href = reader.xml.string(anyPrefix: "href")
+      while let child = try reader.xml.nextChild() {
+        switch child {
+        case "BaseURL": baseURLs.append(try BaseURL(&reader))
+        case "AdaptationSet": adaptationSets.append(try AdaptationSet(&reader))
+        case "EventStream": try reader.checkEventStream()
+        case "ServiceDescription": _ = try reader.latencyTarget()
+        case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
+        case "ContentProtection": contentProtections.append(try Descriptor(&reader))
+        default:
+          if try !segments.read(child, &reader) { try reader.xml.skip() }
+        }
+      }
+    }
+  }
+}
+
+extension MPD {
+  /// AdaptationSet (ISO/IEC 23009-1 §5.3.3).
+  package struct AdaptationSet: Sendable {
+    /// @id.
+    package var id: String?
+    /// @lang.
+    package var language: String?
+    /// @contentType, or the type of its ContentComponent elements if they agree, or if one is video.
+    package var contentType: String?
+    /// @xlink:href: the location of the element's content (§5.5).
+    package var href: String?
+    /// Inherited by Representations.
+    package var common: CommonAttributes
+    /// Role elements (§5.8.4.2).
+    package var roles: [Descriptor] = []
+    /// The first Label (§5.3.10).
+    package var label: String?
+    /// BaseURL elements (§5.6), in order.
+    package var baseURLs: [BaseURL] = []
+    /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
+    package var segments = SegmentInformation()
+    /// Representation elements, in order (§5.3.5).
+    package var representations: [Representation] = []
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      try reader.countTrack()
+      id = reader.xml.string("id")
+      language = reader.xml.string("lang")
+      contentType = reader.xml.string("contentType")?.lowercased()
+      reader.xml.checkWhole("selectionPriority")
+      href = reader.xml.string(anyPrefix: "href")
+      common = CommonAttributes(&reader)
+      while let child = try reader.xml.nextChild() {
+        switch child {
+        case "Role": roles.append(try Descriptor(&reader))
+        case "Label":
+          let text = try reader.xml.text()
+          if label == nil, !text.isEmpty { label = text }
+        case "BaseURL": baseURLs.append(try BaseURL(&reader))
+        case "ContentComponent": try readContentComponent(&reader)
+        case "Representation": representations.append(try Representation(&reader))
+        default:
+          if try common.read(child, &reader) { continue }
+          if try segments.read(child, &reader) { continue }
+          try reader.xml.skip()
+        }
+      }
+    }
+
+    // MARK: - Private
+
+    private mutating func readContentComponent(_ reader: inout MPDReader) throws(ReelError) {
+      let type = reader.xml.string("contentType")?.lowercased()
+      language = language ?? reader.xml.string("lang")
+      if contentType == nil || type == "video" { contentType = type ?? contentType }
+      try reader.xml.skip()
+    }
+  }
+}
+
+extension MPD {
+  /// Representation (ISO/IEC 23009-1 §5.3.5).
+  package struct Representation: Sendable {
+    /// @id.
+    package var id: String?
+    /// @bandwidth, in bits per second.
+    package var bandwidth: Int64?
+    /// @dependencyId: the Representations that this one can't be decoded without.
+    package var dependencyID: String?
+    /// Its own attributes.
+    package var common: CommonAttributes
+    /// BaseURL elements (§5.6), in order.
+    package var baseURLs: [BaseURL] = []
+    /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
+    package var segments = SegmentInformation()
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      try reader.countTrack()
+      id = reader.xml.string("id")
+      bandwidth = reader.xml.positive("bandwidth")
+      reader.xml.checkWhole("qualityRanking")
+      dependencyID = reader.xml.string("dependencyId")
+      common = CommonAttributes(&reader)
+      while let child = try reader.xml.nextChild() {
+        if child == "BaseURL" {
+          baseURLs.append(try BaseURL(&reader))
+          continue
+        }
+        if try common.read(child, &reader) { continue }
+        if try segments.read(child, &reader) { continue }
+        try reader.xml.skip()
+      }
+    }
+  }
+}
+
+extension MPD {
+  /// The attributes and elements common to AdaptationSet, Representation and SubRepresentation (ISO/IEC 23009-1
+  /// §5.3.7).
+  package struct CommonAttributes: Sendable {
+    /// @mimeType.
+    package var mimeType: String?
+    /// @codecs.
+    package var codecs: [String] = []
+    /// @width, in pixels.
+    package var width: Int64?
+    /// @height, in pixels.
+    package var height: Int64?
+    /// @sar.
+    package var sampleAspectRatio: Rational?
+    /// @frameRate.
+    package var frameRate: Rational?
+    /// @startWithSAP.
+    package var startWithSAP: String?
+    /// AudioChannelConfiguration elements (§5.8.5.4).
+    package var audioChannelConfigurations: [Descriptor] = []
+    /// ContentProtection elements (§5.8.4.1).
+    package var contentProtections: [Descriptor] = []
+    /// EssentialProperty elements (§5.8.4.8).
+    package var essentialProperties: [Descriptor] = []
+    /// SupplementalProperty elements (§5.8.4.9).
+    package var supplementalProperties: [Descriptor] = []
+
+    /// Reads the attributes of the start tag.
+    init(_ reader: inout MPDReader) {
+      mimeType = reader.xml.string("mimeType")?.lowercased()
+      codecs =
+        reader.xml.string("codecs").map { text in
+          text.split(separator: ",").prefix(64).map { String($0).trimmed }.filter { !$0.isEmpty }
+        } ?? []
+      width = reader.xml.positive("width")
+      height = reader.xml.positive("height")
+      sampleAspectRatio = reader.xml.value("sar", "a ratio") { Rational(ratio: $0, separator: ":") }
+      frameRate = reader.xml.value("frameRate", "a frame rate") { Rational(frameRate: $0) }
+      startWithSAP = reader.xml.string("startWithSAP")
+    }
+
+    /// Reads and consumes the child element at the reader's position; false for any other element.
+    mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
+      switch child {
+      case "AudioChannelConfiguration": audioChannelConfigurations.append(try Descriptor(&reader))
+      case "ContentProtection": contentProtections.append(try Descriptor(&reader))
+      case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
+      case "SupplementalProperty": supplementalProperties.append(try Descriptor(&reader))
+      case "ProducerReferenceTime": try reader.checkProducerReferenceTime()
+      default: return false
+      }
+      return true
+    }
+
+    /// These attributes, completed with those of the enclosing element (§5.3.7.1).
+    func inheriting(from parent: CommonAttributes) -> CommonAttributes {
+      var merged = self
+      merged.mimeType = mimeType ?? parent.mimeType
+      merged.codecs = codecs.isEmpty ? parent.codecs : codecs
+      merged.width = width ?? parent.width
+      merged.height = height ?? parent.height
+      merged.sampleAspectRatio = sampleAspectRatio ?? parent.sampleAspectRatio
+      merged.frameRate = frameRate ?? parent.frameRate
+      merged.startWithSAP = startWithSAP ?? parent.startWithSAP
+      if audioChannelConfigurations.isEmpty {
+        merged.audioChannelConfigurations = parent.audioChannelConfigurations
+      }
+      if supplementalProperties.isEmpty { merged.supplementalProperties = parent.supplementalProperties }
+      if essentialProperties.isEmpty { merged.essentialProperties = parent.essentialProperties }
+      if contentProtections.isEmpty { merged.contentProtections = parent.contentProtections }
+      return merged
+    }
+  }
+}
+
+extension MPD {
+  /// A descriptor (ISO/IEC 23009-1 §5.8.2): a role, a property, a content protection and the like.
+  package struct Descriptor: Sendable {
+    /// @schemeIdUri.
+    package var scheme: String
+    /// @value.
+    package var value: String?
+    /// @ref of a ContentProtection: the @refId of the one that it stands for (§5.8.4.1).
+    package var reference: String?
+    /// @refId of a ContentProtection, which others may refer to.
+    package var referenceID: String?
+    /// The key ids in @cenc:default_KID of a ContentProtection (ISO/IEC 23001-7 §11.2).
+    package var keyIDs: [KeyID] = []
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      scheme = reader.xml.string("schemeIdUri") ?? ""
+      value = reader.xml.string("value")
+      reference = reader.xml.string("ref")
+      referenceID = reader.xml.string("refId")
+      keyIDs =
+        reader.xml.string(anyPrefix: "default_KID")?.split(whereSeparator: \.isWhitespace).prefix(64)
+        .compactMap { KeyID($0) } ?? []
+      try reader.xml.skip()
+    }
+  }
+}
+
+extension MPD {
+  /// BaseURL (ISO/IEC 23009-1 §5.6).
+  package struct BaseURL: Sendable {
+    /// The URL as it is written.
+    package var reference: String
+    /// @availabilityTimeOffset, as it is written (a number of seconds, or `INF`).
+    package var availabilityTimeOffset: String?
+    /// @dvb:priority: the lowest is preferred; 1 where it is missing (ETSI TS 103 285 §10.8.2.1).
+    package var priority: Int64?
+    /// @dvb:weight: of those of one priority, the heaviest is preferred; 1 where it is missing.
+    package var weight: Int64?
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")
+      priority = reader.xml.value(anyPrefix: "priority", "a whole number") { $0.wholeNumber }
+      weight = reader.xml.value(anyPrefix: "weight", "a whole number") { $0.wholeNumber }
+      reference = try reader.xml.text()
+    }
+  }
+}
+
+extension MPD {
+  /// A URL with a byte range (ISO/IEC 23009-1 §5.3.9.2.2, URLType).
+  package struct URLReference: Sendable, Hashable {
+    /// @sourceURL; nil stands for the BaseURL.
+    package var sourceURL: String?
+    /// @range.
+    package var range: ByteRange?
+
+    /// - Parameter element: The element name under which an unreadable range is recorded.
+    init(
+      _ reader: inout MPDReader, _ element: String, _ malformed: inout MalformedValues
+    ) throws(ReelError) {
+      sourceURL = reader.xml.string("sourceURL")
+      range = malformed.value(of: element, &reader) { xml throws(ReelError) in try xml.byteRange("range") }
+      try reader.xml.skip()
+    }
+  }
+}
+
+extension XMLReader {
+  /// A byte range, `first-last` including both bytes, or `first-` (RFC 9110 §14.1.1). Throws `badManifest` for
+  /// anything else.
+  package mutating func byteRange(_ name: StaticString) throws(ReelError) -> ByteRange? {
+    guard let text = string(name) else { return nil }
+    let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    if parts.count == 2, let first = String(parts[0]).integer, first >= 0 {
+      if parts[1].isEmpty { return ByteRange(offset: first, length: nil) }
+      if let last = String(parts[1]).integer, last >= first, last < .max {
+        return ByteRange(offset: first, length: last - first + 1)
+      }
+    }
+    throw malformed("@\(name) '\(text.excerpt)' is not a byte range of the form first-last")
+  }
+}
+
+extension ContentProtection {
+  /// Nil if there are no elements.
+  init?(_ protections: [MPD.Descriptor]) {
+    guard !protections.isEmpty else { return nil }
+    self.init(schemes: [])
+    for protection in protections.prefix(16) {
+      let name = ProtectionScheme.name(forScheme: protection.scheme, value: protection.value)
+      if !schemes.contains(name) { schemes.append(name.isEmpty ? "an unnamed scheme" : name) }
+      for id in protection.keyIDs where !keyIDs.contains(id) { keyIDs.append(id) }
+    }
+  }
+}
+
+extension ClockSource {
+  /// The sources named by UTCTiming elements, in order (ISO/IEC 23009-1 §5.8.5.7), at most 16. Sources without
+  /// HTTP are ignored with a warning.
+  static func sources(
+    _ timings: [MPD.Descriptor], _ resolver: URLResolver, warnings: inout WarningLog
+  ) -> [ClockSource] {
+    var sources: [ClockSource] = []
+    for timing in timings {
+      let values = (timing.value ?? "").split { $0.isWhitespace }.map(String.init)
+      switch timing.scheme.lowercased() {
+      case "urn:mpeg:dash:utc:direct:2014", "urn:mpeg:dash:utc:direct:2012":
+        if let time = WallTime(iso8601: (timing.value ?? "").trimmed) {
+          sources.append(.direct(time))
+        } else {
+          warn("the value '\((timing.value ?? "").excerpt)' is not a date", &warnings)
+        }
+      case "urn:mpeg:dash:utc:http-head:2014", "urn:mpeg:dash:utc:http-head:2012":
+        sources += urls(values, resolver, &warnings).map { .httpHead($0) }
+      case "urn:mpeg:dash:utc:http-xsdate:2014", "urn:mpeg:dash:utc:http-xsdate:2012",
+        "urn:mpeg:dash:utc:http-iso:2014", "urn:mpeg:dash:utc:http-iso:2012":
+        sources += urls(values, resolver, &warnings).map { .httpBody($0) }
+      default:
+        warn("the scheme \(timing.scheme.excerpt) is not asked", &warnings)
+      }
+    }
+    return Array(sources.prefix(16))
+  }
+
+  // MARK: - Private
+
+  private static func urls(
+    _ values: [String], _ resolver: URLResolver, _ warnings: inout WarningLog
+  ) -> [URL] {
+    values.prefix(16).compactMap { value in
+      do throws(ReelError) {
+        return try resolver.resolve(value)
+      } catch {
+        warn(error.reason, &warnings)
+        return nil
+      }
+    }
+  }
+
+  private static func warn(_ reason: String, _ warnings: inout WarningLog) {
+    warnings.add("\(reason): this UTCTiming is ignored", place: .element("MPD/UTCTiming"))
+  }
+}
+
+/// The number of channels that an AudioChannelConfiguration names (ISO/IEC 23009-1 §5.8.5.4).
+enum ChannelConfiguration {
+  /// Nil if the scheme or its value is not known.
+  static func channelCount(_ descriptor: MPD.Descriptor) -> Int? {
+    guard let value = descriptor.value?.trimmed else { return nil }
+    switch descriptor.scheme.lowercased() {
+    case "urn:mpeg:dash:23003:3:audio_channel_configuration:2011":
+      return value.integer.flatMap { (1...64).contains($0) ? Int($0) : nil }
+    case "urn:mpeg:mpegb:cicp:channelconfiguration":
+      return value.integer.flatMap { codePointChannels[$0] }
+    case "tag:dolby.com,2014:dash:audio_channel_configuration:2011",
+      "urn:dolby:dash:audio_channel_configuration:2011":
+      return UInt16(value, radix: 16).map(dolbyChannels)
+    case "urn:mpeg:dash:outputchannelpositionlist:2012":
+      return value.split(separator: " ").count
+    case "urn:dts:dash:audio_channel_configuration:2012":
+      return value.integer.flatMap { (1...64).contains($0) ? Int($0) : nil }
+    default:
+      return nil
+    }
+  }
+
+  // MARK: - Private
+
+  /// ISO/IEC 23091-3 Table 1: ChannelConfiguration.
+  private static let codePointChannels: [Int64: Int] = [
+    1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 8, 8: 2, 9: 3, 10: 4, 11: 7, 12: 8, 13: 24, 14: 8, 15: 12, 16: 10,
+    17: 12, 18: 14, 19: 12, 20: 14,
+  ]
+
+  /// ETSI TS 103 190-1 §G.3: a bit for each place, from the highest; some places have two channels.
+  private static func dolbyChannels(_ mask: UInt16) -> Int {
+    let pairs: UInt16 = 0b0000_0110_1110_1100
+    return mask.nonzeroBitCount + (mask & pairs).nonzeroBitCount
+  }
+}
+
+extension MPD {
+  /// The unreadable values of a SegmentBase, SegmentList or SegmentTemplate.
+  ///
+  /// They do not make the whole MPD invalid, only the Representations that the element applies to. Each one has
+  /// caused a warning when it was read. Attributes that only describe the media (`@bandwidth`, `@frameRate`,
+  /// `@minBufferTime`) are not recorded: an unreadable one is ignored with a warning.
+  struct MalformedValues: Sendable {
+    /// The errors by the name of the attribute, or of the child element that contains it.
+    private var errors: [(name: String, error: ReelError)] = []
+
+    /// The first error about any other attribute or element than `names`.
+    func first(except names: Set<String> = []) -> ReelError? {
+      errors.first { !names.contains($0.name) }?.error
+    }
+
+    /// The result of `read`; nil if it throws, in which case the error is recorded.
+    mutating func value<Value>(
+      of name: String, _ reader: inout MPDReader,
+      _ read: (inout XMLReader) throws(ReelError) -> Value?
+    ) -> Value? {
+      do throws(ReelError) {
+        return try read(&reader.xml)
+      } catch {
+        add(error, of: name, &reader)
+        return nil
+      }
+    }
+
+    /// Records an error. Only the first one for each name counts.
+    mutating func add(_ error: ReelError, of name: String, _ reader: inout MPDReader) {
+      guard !contains(name) else { return }
+      reader.xml.warnings.add(error)
+      errors.append((name, error))
+    }
+
+    /// Inherits the errors of the parent element, except for values that this element states itself.
+    mutating func inherit(_ parent: MalformedValues, unless isStated: (String) -> Bool) {
+      errors += parent.errors.filter { !contains($0.name) && !isStated($0.name) }
+    }
+
+    func contains(_ name: String) -> Bool { errors.contains { $0.name == name } }
+  }
+}
+
+extension MPD.MalformedValues {
+  /// A whole number attribute.
+  mutating func integer(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
+    value(of: name.description, &reader) { xml throws(ReelError) in try xml.integer(name) }
+  }
+
+  /// A non-negative whole number attribute.
+  mutating func natural(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
+    value(of: name.description, &reader) { xml throws(ReelError) in try xml.natural(name) }
+  }
+
+  /// A positive whole number attribute.
+  mutating func counting(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
+    value(of: name.description, &reader) { xml throws(ReelError) in try xml.counting(name) }
+  }
+
+  /// A byte range attribute.
+  mutating func byteRange(_ name: StaticString, _ reader: inout MPDReader) -> ByteRange? {
+    value(of: name.description, &reader) { xml throws(ReelError) in try xml.byteRange(name) }
   }
 }

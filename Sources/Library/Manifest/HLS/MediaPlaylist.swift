@@ -1,3 +1,4 @@
+import Foundation
 package import ReelCore
 
 /// A media playlist (RFC 8216 §4.3.3): the segments of one variant or rendition.
@@ -122,4 +123,195 @@ extension Array {
     }
     return low
   }
+}
+
+extension MediaPlaylist {
+  /// EXT-X-KEY or EXT-X-SESSION-KEY (RFC 8216 §4.3.2.4): how segments are encrypted.
+  package struct Key: Sendable, Hashable {
+    /// METHOD: `NONE`, `AES-128`, `SAMPLE-AES`, or another.
+    package var method: String
+    /// URI.
+    package var reference: String?
+    /// IV: 16 bytes.
+    package var initializationVector: [UInt8]?
+    /// KEYFORMAT; `identity` if it has none.
+    package var keyFormat: String
+
+    init(_ attributes: AttributeList, place: ReelError.Place) throws(ReelError) {
+      guard let method = attributes["METHOD"] else {
+        throw ReelError(.badManifest, "EXT-X-KEY has no METHOD", place: place)
+      }
+      self.method = method.uppercased()
+      reference = attributes["URI"]
+      keyFormat = attributes["KEYFORMAT"] ?? "identity"
+      guard let text = attributes["IV"] else { return }
+      guard let bytes = Self.hexadecimal(text) else {
+        throw ReelError(
+          .badManifest, "the IV '\(text.excerpt)' is not a hexadecimal number of 128 bits", place: place)
+      }
+      initializationVector = bytes
+    }
+
+    /// A 128-bit number, `0x…`, big endian; leading zeros may be missing.
+    private static func hexadecimal(_ text: String) -> [UInt8]? {
+      let lowercased = text.lowercased()
+      guard lowercased.hasPrefix("0x") else { return nil }
+      let digits = lowercased.utf8.dropFirst(2)
+      guard (1...32).contains(digits.count) else { return nil }
+      var bytes = [UInt8](repeating: 0, count: 16)
+      for (place, digit) in digits.reversed().enumerated() {
+        guard let value = digit.hexDigitValue else { return nil }
+        bytes[15 - place / 2] |= place % 2 == 0 ? value : value << 4
+      }
+      return bytes
+    }
+  }
+}
+
+extension MediaPlaylist {
+  /// EXT-X-MAP (RFC 8216 §4.3.2.5): the bytes that come before the segments that follow.
+  package struct Map: Sendable, Hashable {
+    /// URI.
+    package var reference: String
+    /// BYTERANGE; the offset is 0 if it has none.
+    package var byteRange: ByteRange?
+    /// The EXT-X-KEY tags before it, which it is encrypted with.
+    package var keys: [Key]
+
+    init(_ attributes: AttributeList, keys: [Key], place: ReelError.Place) throws(ReelError) {
+      guard let reference = attributes["URI"] else {
+        throw ReelError(.badManifest, "EXT-X-MAP has no URI", place: place)
+      }
+      self.reference = reference
+      self.keys = keys
+      if let text = attributes["BYTERANGE"] {
+        let bytes = Array(text.utf8)
+        let range = try ByteRangeText(bytes, in: 0..<bytes.count, place: place)
+        byteRange = try range.byteRange(implicitOffset: 0, place: place)
+      }
+    }
+  }
+}
+
+extension MediaPlaylist {
+  /// The segments with absolute URLs, made when they are asked for.
+  func segments(url: URL, limits: ManifestLimits) -> SegmentList {
+    let resolver = URLResolver(base: url, limit: limits.urlByteCount)
+    // A few maps are converted in advance, many on demand.
+    let ready = maps.count <= 64 ? maps.map { InitializationReference($0, resolver: resolver) } : []
+    return SegmentList(count: segmentCount, end: duration) { index in
+      let run = runs[Int(records[index].run)]
+      let start = start(at: index)
+      let number = mediaSequence + Int64(index)
+      var segment = SegmentReference(
+        number: number, url: resolver.url(reference(at: index)),
+        byteRange: byteRanges.isEmpty ? nil : byteRanges[index], start: start,
+        duration: self.start(at: index + 1) - start,
+        initialization: run.map.map {
+          ready.isEmpty ? InitializationReference(maps[$0], resolver: resolver) : ready[$0]
+        },
+        encryption: run.keySet.flatMap { SegmentEncryption(keySets[$0], number: number, resolver: resolver) },
+        discontinuity: run.discontinuity, isGap: run.isGap,
+        programDateTime: programDateTimes.isEmpty ? nil : programDateTime(at: index))
+      segment.tiles = run.tiles.map { tiles[$0] }
+      return segment
+    }
+  }
+
+  /// The segments of a rung's playlist.
+  func playlistSegments(url: URL, limits: ManifestLimits) -> MediaPlaylistSegments {
+    MediaPlaylistSegments(
+      segments: segments(url: url, limits: limits), live: liveTiming,
+      hasIndependentSegments: hasIndependentSegments, startOffset: startOffset, warnings: warnings)
+  }
+
+  /// A presentation of this playlist alone: one period, one group, one rung.
+  func presentation(url: URL, limits: ManifestLimits) -> Presentation {
+    let length = isLive ? nil : duration
+    let list = segments(url: url, limits: limits)
+    var rung = Rung(
+      id: "0", bitsPerSecond: nil, hasIndependentSegments: hasIndependentSegments, media: .segments(list))
+    if holdsImagesOnly {
+      rung.tiles = list.first?.tiles ?? ImageTiles()
+      rung.size = rung.tiles?.size
+    } else {
+      rung.holdsKeyFramesOnly = holdsIFramesOnly
+    }
+    let group = TrackGroup(
+      id: nil, kind: holdsImagesOnly ? .image : .video, language: nil, label: nil, roles: [], isDefault: true,
+      rungs: [rung])
+    let period = Period(id: nil, start: .zero, duration: length, trackGroups: [group])
+    return Presentation(
+      format: .hls, live: liveTiming, duration: length, periods: [period], warnings: warnings,
+      startOffset: startOffset)
+  }
+
+  /// How to follow the playlist. Playback begins three target durations from the end (RFC 8216 §6.3.3), or
+  /// HOLD-BACK if stated (draft-pantos-hls-rfc8216bis §4.4.3.8).
+  ///
+  /// Without a target duration, or with 0, the longest segment's duration is used, or else a second.
+  private var liveTiming: LiveTiming? {
+    guard isLive else { return nil }
+    let stated = targetDuration.flatMap { $0 > .zero ? $0 : nil }
+    let target = stated ?? longestDuration ?? MediaTime(value: 1, timescale: 1)
+    let holdBack = holdBack.flatMap { $0 > .zero ? $0 : nil }
+    return LiveTiming(reload: .targetDuration(target), delay: holdBack ?? target * 3)
+  }
+
+  /// Nil if no segment lasts any time.
+  private var longestDuration: MediaTime? {
+    let longest = (0..<segmentCount).lazy.map { self.start(at: $0 + 1) - self.start(at: $0) }.max()
+    return longest.flatMap { $0 > .zero ? $0 : nil }
+  }
+}
+
+extension InitializationReference {
+  fileprivate init(_ map: MediaPlaylist.Map, resolver: URLResolver) {
+    self.init(
+      url: resolver.url(map.reference), byteRange: map.byteRange,
+      encryption: SegmentEncryption(map.keys, number: nil, resolver: resolver))
+  }
+}
+
+extension SegmentEncryption {
+  /// The encryption that these keys name, nil if there are none. Of several key formats the plain one
+  /// (`identity`) is taken, else the first, by the name of its DRM.
+  ///
+  /// The IV of a plain key that states none is the segment's number, big endian (RFC 8216 §5.2).
+  init?(_ keys: [MediaPlaylist.Key], number: Int64?, resolver: URLResolver) {
+    guard let key = keys.first(where: { $0.keyFormat == "identity" }) ?? keys.first else { return nil }
+    let drm = key.keyFormat == "identity" ? nil : ProtectionScheme.name(forKeyFormat: key.keyFormat)
+    var vector = key.initializationVector
+    if vector == nil, drm == nil, let number {
+      vector = [UInt8](repeating: 0, count: 8) + withUnsafeBytes(of: number.bigEndian) { Array($0) }
+    }
+    var systems: [String] = []
+    for key in keys where drm != nil && key.keyFormat != "identity" {
+      let name = ProtectionScheme.name(forKeyFormat: key.keyFormat)
+      if !systems.contains(name) { systems.append(name) }
+    }
+    self.init(
+      method: drm ?? key.method, keyURL: key.reference.flatMap { try? resolver.resolve($0) },
+      keyFormat: key.keyFormat, initializationVector: vector,
+      // Some packagers write ISO-23001-7 for SAMPLE-AES-CTR.
+      encryptsSamples: key.method.hasPrefix("SAMPLE-AES") || key.method == "ISO-23001-7", systems: systems)
+  }
+}
+
+/// The segments of one rung's media playlist.
+package struct MediaPlaylistSegments: Sendable {
+  /// In order. Empty only if more may follow.
+  package var segments: SegmentList
+  /// How to follow the playlist if more segments may come: it has neither EXT-X-ENDLIST nor the type `VOD` (RFC
+  /// 8216 §4.3.3.4, §4.3.3.5).
+  package var live: LiveTiming?
+  /// Each segment can be decoded on its own (RFC 8216 §4.3.5.1).
+  package var hasIndependentSegments: Bool
+  /// Where playback starts (EXT-X-START, RFC 8216 §4.3.5.2): from the beginning or, if negative, from the end.
+  package var startOffset: MediaTime?
+  /// Odd text that was ignored.
+  package var warnings: [ReelError]
+
+  /// True if more segments may follow.
+  package var isLive: Bool { live != nil }
 }

@@ -324,3 +324,144 @@ package struct SegmentReference: Sendable {
     self.alternateURLs = alternateURLs
   }
 }
+
+/// The encryption of a rung's samples according to a manifest (ISO/IEC 23009-1 §5.8.4.1): the ids of the keys,
+/// and the DRM systems that have them. Only the media itself states which samples are encrypted.
+package struct ContentProtection: Sendable, Hashable {
+  /// The names of the encryption and of the DRM systems, such as `Common Encryption (cenc)` and `Widevine`, in
+  /// manifest order. For an unknown scheme, its URI.
+  package var schemes: [String]
+  /// The key ids that are stated (`cenc:default_KID`, ISO/IEC 23001-7 §11.2).
+  package var keyIDs: [KeyID]
+
+  package init(schemes: [String], keyIDs: [KeyID] = []) {
+    self.schemes = schemes
+    self.keyIDs = keyIDs
+  }
+
+  /// The DRM systems among `schemes`.
+  package var systems: [String] { schemes.filter { !$0.hasPrefix("Common Encryption") } }
+}
+
+extension TrackGroup {
+  /// DASH: the text `encrypted:` followed by the protection schemes of the first protected rung; nil if the manifest
+  /// states no protection. Always nil for HLS, which states encryption per segment.
+  public var encryption: String? {
+    rungs.compactMap(\.protection).first.map { "encrypted: \($0.schemes.joined(separator: ", "))" }
+  }
+}
+
+/// The names of the systems that protect media, by what manifests call them.
+enum ProtectionScheme {
+  /// The name for a KEYFORMAT of HLS; the format itself if it is unknown.
+  static func name(forKeyFormat format: String) -> String {
+    switch format.lowercased() {
+    case "com.apple.streamingkeydelivery": return "FairPlay"
+    case "com.microsoft.playready": return "PlayReady"
+    case "com.widevine", "com.widevine.alpha": return "Widevine"
+    case let lowercased: return systemName(lowercased) ?? format.excerpt
+    }
+  }
+
+  /// The name for the scheme of a ContentProtection element (ISO/IEC 23009-1 §5.8.4.1): a DRM system, or the
+  /// kind of encryption. The scheme itself if it is unknown.
+  static func name(forScheme scheme: String, value: String?) -> String {
+    let lowercased = scheme.lowercased()
+    if lowercased == "urn:mpeg:dash:mp4protection:2011" {
+      return value.map { "Common Encryption (\($0.excerpt))" } ?? "Common Encryption"
+    }
+    if lowercased == "urn:mpeg:dash:sea:2012" { return "Segment Encryption" }
+    return systemName(lowercased) ?? scheme.excerpt
+  }
+
+  // MARK: - Private
+
+  private static func systemName(_ identifier: String) -> String? {
+    guard identifier.hasPrefix("urn:uuid:") else { return nil }
+    return ProtectionSystem.name(ofID: identifier.dropFirst(9))
+  }
+}
+
+/// How the segments of an image track are divided into tiles: rows from top to bottom, each from left to right.
+package struct ImageTiles: Sendable, Hashable {
+  package var columns = 1
+  package var rows = 1
+  /// The size of a tile as the manifest states it; nil if it does not.
+  package var size: PixelSize?
+  /// How long a tile is shown; nil for an equal part of its segment's duration.
+  package var duration: MediaTime?
+  /// Why the layout can't be used; nil if it can. Otherwise, columns and rows say nothing, and the images have no stills.
+  package private(set) var fault: String?
+
+  /// The most columns, and rows, of a segment.
+  static let sideLimit: Int64 = 1000
+
+  package init(columns: Int = 1, rows: Int = 1, size: PixelSize? = nil, duration: MediaTime? = nil) {
+    (self.columns, self.rows, self.size, self.duration) = (columns, rows, size, duration)
+  }
+
+  /// The tiles of a layout as manifests write it: `10x5`. Anything else, and more than 1000 columns or rows, is a `fault`.
+  ///
+  /// - Parameter text: Nil if the manifest states none where it has to.
+  init(layout text: String?) {
+    guard let text, !text.trimmed.isEmpty else {
+      fault = "the tile layout is missing"
+      return
+    }
+    guard let (columns, rows) = Self.layout(text) else {
+      let most = "\(Self.sideLimit)x\(Self.sideLimit)"
+      fault = "the tile layout '\(text.excerpt)' is not from 1x1 to \(most)"
+      return
+    }
+    (self.columns, self.rows) = (columns, rows)
+  }
+
+  private static func layout(_ text: String) -> (columns: Int, rows: Int)? {
+    let parts = text.trimmed.lowercased().split(separator: "x", omittingEmptySubsequences: false)
+    guard parts.count == 2, let columns = String(parts[0]).trimmed.integer,
+      let rows = String(parts[1]).trimmed.integer, (1...sideLimit).contains(columns),
+      (1...sideLimit).contains(rows)
+    else { return nil }
+    return (Int(columns), Int(rows))
+  }
+
+  /// The number of tiles of a whole segment.
+  package var count: Int { columns * rows }
+}
+
+/// The kind of media that an RFC 6381 codecs string names.
+package enum CodecFamily: Sendable {
+  case video
+  case audio
+  case text
+  case unknown
+
+  package init(_ codec: String) {
+    switch codec.split(separator: ".").first?.lowercased() ?? "" {
+    case "avc1", "avc2", "avc3", "avc4", "hvc1", "hev1", "hvc2", "hev2", "dvh1", "dvhe", "dva1", "dvav",
+      "dav1",
+      "vvc1", "vvi1", "av01", "vp8", "vp08", "vp9", "vp09", "vp10", "mp4v", "mp2v", "s263", "theora", "evc1",
+      "lvc1", "apv1", "svc1", "mvc1", "mvc2", "lhv1", "lhe1", "mjpg":
+      self = .video
+    case "mp4a":
+      self = .audio
+    case "ac-3", "ec-3", "ac-4", "mp3", "opus", "flac", "fl", "alac", "vorbis", "dtsc", "dtse", "dtsh",
+      "dtsl",
+      "dtsx", "dtsy", "mha1", "mha2", "mhm1", "mhm2", "sawb", "sawp", "samr", "iamf", "ipcm", "fpcm", "lpcm",
+      "pcm", "ulaw", "alaw", "mlpa":
+      self = .audio
+    case "wvtt", "stpp", "stxt", "tx3g", "ttml", "sbtt":
+      self = .text
+    default:
+      self = .unknown
+    }
+  }
+}
+
+/// A manifest format that Reel reads.
+public enum ManifestFormat: String, Sendable {
+  /// HTTP Live Streaming (RFC 8216).
+  case hls
+  /// MPEG-DASH (ISO/IEC 23009-1).
+  case dash
+}

@@ -149,3 +149,95 @@ package struct AdaptiveRungs: RungAdaptation {
     return !state.isRebuffering && state.buffered >= needed
   }
 }
+
+/// The state that an adaptation decides by at a segment boundary.
+package struct AdaptationState: Sendable, Hashable {
+  /// The `RungCandidate.index` of the rung that is loaded; nil at the start.
+  package var current: Int?
+  /// The media that is loaded but not yet presented, in media time.
+  package var buffered: Duration
+  /// How much media the player tries to buffer, in media time.
+  package var bufferTarget: Duration
+  /// The duration of the segments; nil if unknown.
+  package var segmentDuration: Duration?
+  /// The playback rate, 1 for normal.
+  package var rate: Double
+  /// True while the presentation is stalled.
+  package var isRebuffering: Bool
+  /// The time by the player's clock.
+  package var now: Duration
+  /// In bits per second; nil for none.
+  package var bandwidthCap: Int?
+  /// In lines; nil for none.
+  package var maximumHeight: Int?
+
+  package init(
+    current: Int?, buffered: Duration, bufferTarget: Duration, segmentDuration: Duration? = nil,
+    rate: Double = 1,
+    isRebuffering: Bool = false, now: Duration, bandwidthCap: Int? = nil, maximumHeight: Int? = nil
+  ) {
+    self.current = current
+    self.buffered = buffered
+    self.bufferTarget = bufferTarget
+    self.segmentDuration = segmentDuration
+    self.rate = rate
+    self.isRebuffering = isRebuffering
+    self.now = now
+    self.bandwidthCap = bandwidthCap
+    self.maximumHeight = maximumHeight
+  }
+}
+
+/// Keys that have failed and are avoided for a while: rungs by id, locations by URL.
+///
+/// The first failure of a key costs `baseDuration`, each further one twice as long as the previous one, up to
+/// `maximumDuration`. A failure during a penalty changes nothing, because it belongs to work begun earlier. If
+/// a key has no failure for `maximumDuration` after its penalty, the next one counts as the first again.
+///
+/// A value without a clock: `now` is the time by the player's clock, and never falls.
+package struct Penalties<Key: Hashable & Sendable>: Sendable {
+  package let baseDuration: Duration
+  package let maximumDuration: Duration
+
+  private var entries: [Key: Entry] = [:]
+
+  package init(baseDuration: Duration = .seconds(60), maximumDuration: Duration = .seconds(480)) {
+    self.baseDuration = baseDuration
+    self.maximumDuration = maximumDuration
+  }
+
+  /// Avoids `key` from `now` on.
+  ///
+  /// - Returns: When the penalty ends.
+  @discardableResult
+  package mutating func penalize(_ key: Key, now: Duration) -> Duration {
+    // Removes entries that no longer have an effect, so that old keys do not accumulate.
+    entries = entries.filter { now < $0.value.end + maximumDuration }
+    if let entry = entries[key], now < entry.end { return entry.end }
+    let length = entries[key].map { min($0.length * 2, maximumDuration) } ?? baseDuration
+    entries[key] = Entry(length: length, end: now + length)
+    return now + length
+  }
+
+  package func isPenalized(_ key: Key, now: Duration) -> Bool {
+    entries[key].map { now < $0.end } ?? false
+  }
+
+  // MARK: - Private
+
+  private struct Entry: Sendable {
+    var length: Duration
+    var end: Duration
+  }
+}
+
+/// The penalties of a ladder's rungs, by `RungCandidate.id`.
+package typealias RungPenalties = Penalties<String>
+
+extension Penalties<String> {
+  /// Returns the candidates without a penalty, in the same order. If there are none, the caller goes to the
+  /// next location or waits until `nextEnd(now:)`.
+  package func usable(_ candidates: [RungCandidate], now: Duration) -> [RungCandidate] {
+    candidates.filter { !isPenalized($0.id, now: now) }
+  }
+}

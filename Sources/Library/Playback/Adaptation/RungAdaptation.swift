@@ -1,3 +1,5 @@
+package import ReelCore
+
 /// Decides at each segment boundary which rung to load the next segment from.
 ///
 /// A value without I/O or clock: it knows only what it is told.
@@ -14,4 +16,73 @@ package protocol RungAdaptation: Sendable {
 
   /// In bits per second; nil until something is known.
   var estimatedBandwidth: Double? { get }
+}
+
+/// A rung of the period's ladder that an adaptation may choose.
+package struct RungCandidate: Sendable, Hashable {
+  /// The index in the ladder, which is sorted by rising bit rate.
+  package var index: Int
+  package var id: String
+  /// The peak, as stated by HLS's BANDWIDTH and DASH's @bandwidth; 0 if unknown.
+  package var bitsPerSecond: Int
+  package var averageBitsPerSecond: Int?
+  /// The size of the frames as stored.
+  package var size: PixelSize?
+  /// True for a playlist of I-frames.
+  package var holdsKeyFramesOnly = false
+
+  package init(
+    index: Int, id: String, bitsPerSecond: Int, averageBitsPerSecond: Int? = nil, size: PixelSize? = nil
+  ) {
+    self.index = index
+    self.id = id
+    self.bitsPerSecond = bitsPerSecond
+    self.averageBitsPerSecond = averageBitsPerSecond
+    self.size = size
+  }
+
+  /// The bandwidth that the rung needs, in bits per second: the peak, or else the average, or else 0.
+  package var demand: Int { bitsPerSecond > 0 ? bitsPerSecond : max(averageBitsPerSecond ?? 0, 0) }
+}
+
+extension [RungCandidate] {
+  /// Returns the candidates that the caps of `state` allow, in the same order; never empty unless `self` is.
+  ///
+  /// Rungs with more lines than the maximum are excluded; if all have more, those with more than the smallest.
+  /// Of the rest, rungs above the bandwidth cap are excluded; if all are above it, all but the lowest.
+  func allowed(by state: AdaptationState) -> [RungCandidate] {
+    var allowed = self
+    if let maximum = state.maximumHeight {
+      allowed = filter { ($0.size?.height ?? 0) <= maximum }
+      if allowed.isEmpty {
+        let least = compactMap { $0.size?.height }.min()
+        allowed = filter { $0.size?.height == least }
+      }
+    }
+    guard let cap = state.bandwidthCap else { return allowed }
+    let affordable = allowed.filter { $0.demand <= cap }
+    return affordable.isEmpty ? Array(allowed.lowest.map { [$0] } ?? []) : affordable
+  }
+
+  /// The candidate with the lowest demand; of equals, the first.
+  var lowest: RungCandidate? { self.min { $0.demand < $1.demand } }
+
+  /// The candidate with the highest demand; of equals, the first.
+  var highest: RungCandidate? { self.max { $0.demand < $1.demand } }
+}
+
+/// Chooses the highest rung at or below the cap, or else the lowest, whatever transfers measure.
+///
+/// Of rungs with the same bit rate, it chooses the first. Without a cap, it chooses the highest.
+package struct FixedRung: RungAdaptation {
+  package init() {}
+
+  package var estimatedBandwidth: Double? { nil }
+
+  package mutating func choose(among candidates: [RungCandidate], _ state: AdaptationState) -> RungCandidate {
+    precondition(!candidates.isEmpty, "no candidates")
+    return candidates.allowed(by: state).highest ?? candidates[0]
+  }
+
+  package mutating func noteTransfer(_ sample: TransferSample) {}
 }

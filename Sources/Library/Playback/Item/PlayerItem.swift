@@ -273,3 +273,107 @@ extension PlayerItem: Equatable {
   /// True if both are the same object.
   public static func == (left: PlayerItem, right: PlayerItem) -> Bool { left === right }
 }
+
+/// One quality of an item, as its manifest states it.
+public struct ItemRung: Sendable, Hashable {
+  /// The rung's id, as in ``PlayerItem/rung``.
+  public var id: String
+  /// The peak bit rate, in bits per second; the average one if no peak is stated, and 0 if none is.
+  public var bitRate: Int
+  /// The size of frames as stored; nil if not stated.
+  public var size: PixelSize?
+
+  /// Creates a rung.
+  public init(id: String, bitRate: Int, size: PixelSize? = nil) {
+    self.id = id
+    self.bitRate = bitRate
+    self.size = size
+  }
+}
+
+/// The qualities of an item's video, and how its media is divided.
+package struct ItemLadder: Sendable, Hashable {
+  /// In rising order of bit rate. Empty before the manifest was read, and for a media file.
+  package var rungs: [ItemRung] = []
+  /// The duration of the segment that was opened last; nil before the first, and for a media file.
+  package var segmentDuration: Duration?
+}
+
+/// The amounts of buffered media at which playback starts and resumes, and at which loading pauses and continues.
+///
+/// All durations except ``audioPatience`` are media time.
+public struct BufferingThresholds: Sendable, Hashable {
+  /// The media that must be buffered before playback starts, also after a seek. 0.5 s by default.
+  public var start = Duration.milliseconds(500)
+  /// The media that must be buffered before playback resumes after a stall, and before it starts if the audio of the same
+  /// file or segment has not arrived. 1.5 s by default.
+  public var resume = Duration.milliseconds(1500)
+  /// How long playback waits for a separate audio stream that delivers nothing. After that the item plays without
+  /// audio. 10 s by default.
+  public var audioPatience = Duration.seconds(10)
+  /// The share of the forward buffer's target below which paused loading continues. 0.75 by default.
+  public var refillShare = 0.75
+  /// The bytes of undecoded media at which loading pauses, whatever the target is. 64 MiB by default.
+  public var maximumByteCount = 64 << 20
+
+  /// Creates the default thresholds.
+  public init() {}
+
+  /// Returns whether playback can start or resume and is then unlikely to stall.
+  ///
+  /// - Parameters:
+  ///   - buffered: The media that is loaded ahead of the frame on show.
+  ///   - target: The forward buffer's target. It is enough, even if a threshold is higher.
+  ///   - isComplete: Whether the item is loaded to its end.
+  ///   - isFull: Whether loading has paused, so that waiting would not bring more media.
+  ///   - isAfterStall: Whether playback is stalled, or its audio is late, so that ``resume`` applies instead of ``start``.
+  ///   - rate: The playback rate. A finite rate above 1 multiplies the threshold.
+  public func isLikelyToKeepUp(
+    buffered: Duration, target: Duration, isComplete: Bool, isFull: Bool, isAfterStall: Bool, rate: Double
+  ) -> Bool {
+    if isComplete || isFull { return true }
+    // The rate is limited because multiplying a Duration can overflow.
+    let needed = (isAfterStall ? resume : start) * (rate.isFinite ? min(max(rate, 1), 1000) : 1)
+    return buffered >= min(needed, target)
+  }
+}
+
+/// How often, and after which delays, a player retries an item whose loading failed.
+///
+/// Only temporary failures (`ReelError.isTemporary`) are retried. The first delay is ``baseDelay``, and each further
+/// one is twice as long, up to ``maximumDelay``. All attempts are available again once a packet was read beyond those
+/// read before. A pure value: it does not wait.
+public struct ItemRetryPolicy: Sendable, Hashable {
+  /// The number of consecutive attempts without a new packet; 0 for no retries.
+  public let attempts: Int
+  /// The delay after the first failure.
+  public let baseDelay: Duration
+  /// The longest delay.
+  public let maximumDelay: Duration
+  /// The number of attempts that are left.
+  public private(set) var remaining: Int
+
+  /// Creates a policy with all attempts left. A negative number of attempts counts as 0.
+  public init(
+    attempts: Int = 5, baseDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(8)
+  ) {
+    self.attempts = max(attempts, 0)
+    self.baseDelay = baseDelay
+    self.maximumDelay = maximumDelay
+    remaining = max(attempts, 0)
+  }
+
+  /// Uses up an attempt and returns the delay before it. Returns nil if the error is final or no attempt is left.
+  public mutating func next(after error: ReelError) -> Duration? {
+    guard error.isTemporary, remaining > 0 else { return nil }
+    var delay = baseDelay
+    for _ in 0..<(attempts - remaining) where delay < maximumDelay { delay = delay * 2 }
+    remaining -= 1
+    return min(delay, maximumDelay)
+  }
+
+  /// Makes all attempts available again, after new media was read. The next delay is ``baseDelay``.
+  public mutating func succeed() {
+    remaining = attempts
+  }
+}

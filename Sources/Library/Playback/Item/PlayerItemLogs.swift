@@ -80,3 +80,55 @@ public struct ErrorLogEntry: Sendable, Hashable {
   /// The media that is lost; nil for none.
   public var loss: MediaLoss? { if case .lost(let loss) = outcome { loss } else { nil } }
 }
+
+/// Media of an item that was not shown, or not heard, as it should be.
+public struct MediaLoss: Sendable, Hashable {
+  /// Why media is lost.
+  public enum Reason: String, Sendable, Hashable, CaseIterable {
+    /// It could not be loaded, or the manifest has no segment for it.
+    case missing
+    /// It was loaded, but it is cut off or can't be decoded.
+    case damaged
+    /// The timestamps jump, or a live item jumped towards the live edge.
+    case jumped
+    /// Its frames were late.
+    case dropped
+  }
+
+  /// Whether video or audio is lost.
+  public var kind: PlayerItem.Track.Kind
+  /// Why it is lost.
+  public var reason: Reason
+  /// The part of the item's timeline that is affected. Nil if it is not known.
+  public var range: Range<MediaTime>?
+
+  /// Creates a value.
+  public init(kind: PlayerItem.Track.Kind, reason: Reason, range: Range<MediaTime>?) {
+    self.kind = kind
+    self.reason = reason
+    self.range = range
+  }
+
+  /// True if the loss is of this kind and affects a part of `other`.
+  func affects(_ kind: PlayerItem.Track.Kind, in other: Range<MediaTime>) -> Bool {
+    self.kind == kind && range?.overlaps(other) ?? false
+  }
+}
+
+/// Why another rung was chosen.
+public enum RungSwitchCause: String, Sendable, Hashable, CaseIterable {
+  /// The adaptation chose a higher rung.
+  case adaptationUp
+  /// The adaptation chose a lower rung.
+  case adaptationDown
+  /// The rung before could not be loaded.
+  case failure
+  /// The rung is tried again some time after it could not be loaded.
+  case retry
+  /// The rung before exceeds the limit for the bit rate or the height.
+  case limit
+  /// The first segment was chosen under a limit of its own.
+  case startup
+  /// A new period has other rungs.
+  case period
+}

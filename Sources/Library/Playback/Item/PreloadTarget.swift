@@ -1,3 +1,20 @@
+/// A stage of loading that an item has reached, or is to reach. Each stage includes those before it.
+public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
+  /// Nothing is loaded.
+  case none
+  /// The manifest was read, or the format of a media file is known.
+  case manifest
+  /// The container's header and its first video packet were read. The streams of that container are known.
+  case initialization
+  /// The first frame is decoded and on show: ``Player/currentFrame()`` returns it.
+  case firstFrame
+  /// The forward buffer is full, in time or in bytes, or contains the rest of the item.
+  case buffered
+
+  /// True if the left stage comes before the right one.
+  public static func < (left: PreloadStage, right: PreloadStage) -> Bool { left.rawValue < right.rawValue }
+}
+
 /// How far a player loads an item before it is played.
 ///
 /// A player with a target stops loading when it reaches the target. It then uses no thread, no running transfer, and no
@@ -47,5 +64,31 @@ public struct PreloadTarget: Sendable, Hashable {
   var frameLimit: Int {
     guard stage >= .firstFrame else { return 0 }
     return isDecoderWarm ? 2 : 1
+  }
+}
+
+/// Limits on what a player loads of an item that it plays.
+///
+/// A pool sets them for its current item, besides the item's own preferences (``PlayerItem/Preferences``). Changes apply
+/// while the item loads, and nothing is fetched twice for them.
+public struct LoadingBounds: Sendable, Hashable {
+  /// The compressed media to load ahead of the frame on show. If nil, the item's preference applies.
+  ///
+  /// If it is shorter than ``BufferingThresholds/start``, playback starts with so much.
+  public var forwardBufferDuration: Duration?
+  /// The highest bit rate to choose, in bits per second. The lower one of this and the item's preference applies. If all
+  /// rungs are above it, the lowest one plays. If nil, there is no such limit.
+  public var peakBitRate: Int?
+  /// The highest bit rate of the rung of the first segment, in bits per second. The rung of the second segment is
+  /// chosen without it. If nil, there is no such limit.
+  public var startPeakBitRate: Int?
+
+  /// Creates bounds; by default, none.
+  public init(
+    forwardBufferDuration: Duration? = nil, peakBitRate: Int? = nil, startPeakBitRate: Int? = nil
+  ) {
+    self.forwardBufferDuration = forwardBufferDuration
+    self.peakBitRate = peakBitRate
+    self.startPeakBitRate = startPeakBitRate
   }
 }

@@ -24,3 +24,107 @@ extension FrameOutput {
   /// Does nothing.
   public func ended(at outputTime: MediaTime) {}
 }
+
+/// A destination for a player's audio. It can be attached and detached during playback.
+public protocol AudioOutput: AnyObject, Sendable {
+  /// Receives samples when they are due, in order, on one thread at a time. The player's volume is already applied.
+  ///
+  /// If it throws, the player detaches the output and sends ``PlayerEvent/outputFailed(_:)``.
+  func write(_ audio: TimedAudio) throws
+
+  /// Called before ``finish()`` with the end of the frames and the audio that were handed out, in
+  /// ``TimedAudio/outputTime``.
+  func ended(at outputTime: MediaTime)
+
+  /// Ends the output: no samples follow. A second call must have no effect.
+  func finish() throws
+
+  /// Called when all audio of the item has been written. Frames may still follow. More audio follows only if the
+  /// player seeks or gets another item.
+  func soundEnded()
+}
+
+extension AudioOutput {
+  /// Does nothing.
+  public func ended(at outputTime: MediaTime) {}
+
+  /// Does nothing.
+  public func soundEnded() {}
+}
+
+/// A frame that a closure can capture.
+package final class SharedFrame: Sendable {
+  package let frame: TimedFrame
+
+  package init(_ frame: consuming TimedFrame) { self.frame = frame }
+}
+
+/// An output that only counts frames.
+public final class NullOutput: FrameOutput {
+  private struct State {
+    var frameCount = 0
+    var lastTime: MediaTime?
+  }
+
+  /// False.
+  public let isExternal = false
+  private let state = Locked(State())
+
+  /// Creates an output that has counted no frames.
+  public init() {}
+
+  /// The number of frames received.
+  public var frameCount: Int { state.withLock { $0.frameCount } }
+
+  /// The time of the last frame, on the item's timeline. Nil before the first frame.
+  public var lastTime: MediaTime? { state.withLock { $0.lastTime } }
+
+  /// Counts the frame.
+  public func show(_ frame: borrowing TimedFrame) {
+    let time = frame.time
+    state.withLock { state in
+      state.frameCount += 1
+      state.lastTime = time
+    }
+  }
+
+  /// Does nothing.
+  public func finish() {}
+}
+
+/// An output that passes each frame to a closure.
+public final class CallbackOutput: FrameOutput {
+  /// Whether the closure shows frames outside of the process.
+  public let isExternal: Bool
+  private let onFrame: @Sendable (borrowing TimedFrame) throws -> Void
+  private let onFinish: @Sendable () throws -> Void
+  private let isFinished = Locked(false)
+
+  /// Creates an output.
+  ///
+  /// - Parameters:
+  ///   - isExternal: Whether the closure shows frames outside of the process.
+  ///   - onFinish: Called once, when no more frames follow.
+  ///   - onFrame: Called with each frame when it is due, on one thread at a time. The frame is only valid during the
+  ///     call; keep it with ``TimedFrame/clone()``. If it throws, the player detaches the output.
+  public init(
+    isExternal: Bool = false, onFinish: @escaping @Sendable () throws -> Void = {},
+    onFrame: @escaping @Sendable (borrowing TimedFrame) throws -> Void
+  ) {
+    self.isExternal = isExternal
+    self.onFrame = onFrame
+    self.onFinish = onFinish
+  }
+
+  /// Calls the closure with the frame. Throws what the closure throws.
+  public func show(_ frame: borrowing TimedFrame) throws { try onFrame(frame) }
+
+  /// Calls `onFinish`, the first time only. Throws what it throws.
+  public func finish() throws {
+    let wasFinished = isFinished.withLock { value in
+      defer { value = true }
+      return value
+    }
+    if !wasFinished { try onFinish() }
+  }
+}

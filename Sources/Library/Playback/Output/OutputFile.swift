@@ -212,3 +212,234 @@ package struct ExistingFiles: Sendable {
       && status.st_ino == otherStatus.st_ino
   }
 }
+
+/// A regular file that one process has for itself (`flock`), read at any place and written at its end.
+///
+/// Confined to one thread at a time. Owns the descriptor, and closes it, which releases the lock.
+package final class LockedFile {
+  /// Nil for a file without a name.
+  package let path: String?
+  /// The size.
+  package private(set) var byteCount: Int64
+  private var descriptor: FileDescriptor
+
+  /// Opens a file, or makes it.
+  ///
+  /// - Parameters:
+  ///   - path: Nil makes a temporary file that has no name.
+  ///   - inUse: The reason and the advice of the error if another process has the file.
+  /// - Throws: `ReelError.cannotCreateOutput` if that fails, or another process has the file; `cannotWriteOutput` if the
+  ///   disk is full.
+  package init(path: String?, inUse: (reason: String, advice: String)) throws(ReelError) {
+    self.path = path
+    if let path {
+      (descriptor, byteCount) = try Self.open(path, inUse: inUse)
+    } else {
+      (descriptor, byteCount) = (try Self.makeTemporary(), 0)
+    }
+  }
+
+  deinit {
+    // A process that another thread is starting may still share the descriptor, and with it the lock.
+    _ = flock(descriptor.rawValue, LOCK_UN)
+    try? descriptor.close()
+  }
+
+  /// The bytes of a range, fewer at the end of the file. Throws `ReelError.cannotCreateOutput`.
+  package func read(_ range: Range<Int64>) throws(ReelError) -> [UInt8] {
+    var code: Int32 = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+      while count < buffer.count {
+        let address = buffer.baseAddress.map { $0 + count }
+        let result = pread(
+          descriptor.rawValue, address, buffer.count - count, off_t(range.lowerBound) + off_t(count))
+        if result < 0, errno == EINTR { continue }
+        if result < 0 { code = errno }
+        guard result > 0 else { return }
+        count += result
+      }
+    }
+    if code != 0 { throw failure(.cannotCreateOutput, "can't be read", code) }
+    return bytes
+  }
+
+  /// Calls `body` with each complete line, without its newline, and its range in the file, with the newline.
+  ///
+  /// - Parameters:
+  ///   - start: The position of the first line.
+  ///   - limit: The longest line in bytes.
+  /// - Returns: The end of the last complete line; nil if a line is longer than the limit.
+  /// - Throws: What `body` throws, and `ReelError.cannotCreateOutput`.
+  package func forEachLine(
+    from start: Int64 = 0, limit: Int, _ body: (ArraySlice<UInt8>, Range<Int64>) throws(ReelError) -> Void
+  ) throws(ReelError) -> Int64? {
+    var pending: [UInt8] = []
+    var (lineStart, offset) = (start, start)
+    while true {
+      let piece = try read(offset..<max(offset, min(offset + Self.pieceLength, byteCount)))
+      if piece.isEmpty { return lineStart }
+      offset += Int64(piece.count)
+      var rest = piece[...]
+      while let end = rest.firstIndex(of: 0x0a) {
+        let line: ArraySlice<UInt8>
+        if pending.isEmpty {
+          line = rest[..<end]
+        } else {
+          line = (pending + rest[..<end])[...]
+          pending.removeAll(keepingCapacity: true)
+        }
+        let lineEnd = lineStart + Int64(line.count) + 1
+        try body(line, lineStart..<lineEnd)
+        lineStart = lineEnd
+        rest = rest[(end + 1)...]
+      }
+      pending += rest
+      if pending.count > limit { return nil }
+    }
+  }
+
+  /// Writes at the end. If that fails, the file is as before. Throws `ReelError.cannotWriteOutput`.
+  package func append(_ bytes: [UInt8]) throws(ReelError) {
+    do {
+      try descriptor.writeAll(bytes)
+    } catch {
+      let code = (error as? Errno)?.rawValue ?? EIO
+      _ = ftruncate(descriptor.rawValue, off_t(byteCount))
+      throw failure(.cannotWriteOutput, "can't be written", code)
+    }
+    byteCount += Int64(bytes.count)
+  }
+
+  /// Throws `ReelError.cannotWriteOutput`.
+  package func truncate(to byteCount: Int64) throws(ReelError) {
+    guard ftruncate(descriptor.rawValue, off_t(byteCount)) == 0 else {
+      throw failure(.cannotWriteOutput, "can't be written", errno)
+    }
+    self.byteCount = byteCount
+  }
+
+  /// Replaces the file by one that has these parts of it, in this order. The lock stays.
+  ///
+  /// A process that is killed meanwhile leaves the old file, and so does an error. A file without a name can't be
+  /// replaced and stays as it is.
+  ///
+  /// - Throws: `ReelError.cannotCreateOutput` or `cannotWriteOutput`.
+  package func replace(with parts: [Range<Int64>]) throws(ReelError) {
+    guard let path else { return }
+    // No other process writes a file of this name while the lock is held. A killed one may have left it.
+    let partial = path + ".part"
+    PartialFiles.insert(partial)
+    defer { PartialFiles.forget(partial) }
+    let copy = FileDescriptor(rawValue: openFile(partial, Self.flags | O_TRUNC))
+    guard copy.rawValue >= 0 else { throw OutputFile.creationFailure(errno, at: path) }
+    do throws(ReelError) {
+      // Nobody else opens it before it has its name.
+      _ = flock(copy.rawValue, LOCK_EX | LOCK_NB)
+      let copied = try copyParts(parts, to: copy)
+      if fsync(copy.rawValue) != 0 { throw failure(.cannotWriteOutput, "can't be written", errno) }
+      if rename(partial, path) != 0 { throw OutputFile.creationFailure(errno, at: path) }
+      try? descriptor.close()
+      (descriptor, byteCount) = (copy, copied)
+    } catch {
+      try? copy.close()
+      unlink(partial)
+      throw error
+    }
+  }
+
+  // MARK: - Private
+
+  /// The number of bytes that are read at once.
+  private static let pieceLength: Int64 = 1 << 18
+  private static let flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC
+
+  /// Returns the number of bytes copied.
+  private func copyParts(_ parts: [Range<Int64>], to copy: FileDescriptor) throws(ReelError) -> Int64 {
+    var total: Int64 = 0
+    for part in parts {
+      var offset = part.lowerBound
+      while offset < part.upperBound {
+        let piece = try read(offset..<min(part.upperBound, offset + Self.pieceLength))
+        if piece.isEmpty { throw failure(.cannotWriteOutput, "can't be read", EIO) }
+        do { try copy.writeAll(piece) } catch {
+          throw failure(.cannotWriteOutput, "can't be written", (error as? Errno)?.rawValue ?? EIO)
+        }
+        offset += Int64(piece.count)
+        total += Int64(piece.count)
+      }
+    }
+    return total
+  }
+
+  private static func open(
+    _ path: String, inUse: (reason: String, advice: String)
+  ) throws(ReelError) -> (descriptor: FileDescriptor, byteCount: Int64) {
+    // The process that had the file may have replaced it meanwhile.
+    for _ in 0..<10 {
+      let descriptor = openFile(path, flags | O_NONBLOCK)
+      guard descriptor >= 0 else { throw OutputFile.creationFailure(errno, at: path, "can't be opened") }
+      var (opened, named) = (stat(), stat())
+      guard fstat(descriptor, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else {
+        close(descriptor)
+        throw ReelError(.cannotCreateOutput, "is not a regular file", at: path)
+      }
+      // File systems without locks are used without one.
+      if lock(descriptor) == EWOULDBLOCK {
+        close(descriptor)
+        throw ReelError(.cannotCreateOutput, inUse.reason, at: path, advice: inUse.advice)
+      }
+      if stat(path, &named) == 0, named.st_ino == opened.st_ino, named.st_dev == opened.st_dev,
+        fstat(descriptor, &opened) == 0
+      {
+        return (FileDescriptor(rawValue: descriptor), Int64(opened.st_size))
+      }
+      close(descriptor)
+    }
+    throw ReelError(.cannotCreateOutput, "keeps being replaced", at: path)
+  }
+
+  /// Returns 0 or an error number.
+  private static func lock(_ descriptor: Int32) -> Int32 {
+    while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+      if errno != EINTR { return errno }
+    }
+    return 0
+  }
+
+  private static func makeTemporary() throws(ReelError) -> FileDescriptor {
+    let folder = FileManager.default.temporaryDirectory.path
+    var name = Array("\(folder)/reel-XXXXXX".utf8CString)
+    let descriptor = mkstemp(&name)
+    guard descriptor >= 0 else {
+      throw OutputFile.creationFailure(errno, at: folder, "no temporary file can be made")
+    }
+    unlink(name)
+    _ = fcntl(descriptor, F_SETFL, O_APPEND)
+    return FileDescriptor(rawValue: descriptor)
+  }
+
+  private func failure(_ kind: ReelError.Kind, _ reason: String, _ code: Int32) -> ReelError {
+    ReelError(kind, "\(reason): \(Errno(rawValue: code))", at: path ?? "the temporary file of results")
+  }
+}
+
+/// Calls `open(2)`. A global function, because members hide the name.
+private func openFile(_ path: String, _ flags: Int32) -> Int32 { open(path, flags, 0o644) }
+
+/// The incomplete output files of the process, under their temporary names. Code that ends the process early
+/// removes them.
+///
+/// An output that is released before it is finished removes its own file. A process ended by a signal has no
+/// time for that.
+package enum PartialFiles {
+  private static let paths = Locked<Set<String>>([])
+
+  /// Removes all of them. For a process that ends at once: outputs that are still writing are not informed.
+  package static func removeAll() {
+    for path in paths.withLock({ $0 }) { unlink(path) }
+  }
+
+  static func insert(_ path: String) { paths.withLock { _ = $0.insert(path) } }
+
+  static func forget(_ path: String) { paths.withLock { _ = $0.remove(path) } }
+}

@@ -85,3 +85,13 @@ public struct DeviceModel: Sendable, Hashable {
       opening: opening, codecs: [.h264: frame, .hevc: frame, .vp9: frame, .av1: av1], others: frame)
   }
 }
+
+extension PoolConfiguration {
+  /// Takes over the limits of a device: open decoders, cores, memory and transfers. Costs apply only in a simulation.
+  public mutating func apply(limitsOf device: DeviceModel) {
+    maximumOpenDecoders = device.decoderLimit
+    decodingPermits = device.coreCount
+    memoryLimit = device.memoryLimit
+    maximumTransfers = device.transferLimit
+  }
+}

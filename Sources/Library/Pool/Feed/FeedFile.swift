@@ -1,3 +1,4 @@
+internal import Foundation
 public import ReelCore
 public import ReelPlayback
 
@@ -93,5 +94,200 @@ public struct FeedFile: Sendable, Hashable {
       throw ReelError(.badManifest, "the feed has no items")
     }
     return feeds
+  }
+}
+
+/// Reads a list of URLs and paths, with the titles of an `.m3u` list where it has any.
+struct FeedListReader {
+  let reference: FeedReference
+  let itemLimit: Int
+
+  /// Throws `ReelError` with the line of what can't be read.
+  func feed(in bytes: ArraySlice<UInt8>) throws(ReelError) -> Feed {
+    var feed = Feed(name: FeedFile.defaultName)
+    var title: String?
+    for (number, bytes) in TextLines(bytes) {
+      let line = String(decoding: bytes, as: UTF8.self)
+      if line.isEmpty { continue }
+      if line.hasPrefix("#EXT-X-") {
+        throw ReelError(
+          .badManifest, "an HLS playlist, not a feed", place: .line(number),
+          advice: "play it, or list its URL in a feed")
+      }
+      if line.hasPrefix("#") {
+        title = Self.title(line) ?? title
+        continue
+      }
+      guard feed.items.count < itemLimit else {
+        throw ReelError(.badManifest, "more than the limit of \(itemLimit) items", place: .line(number))
+      }
+      do {
+        feed.append(try reference.source(line)) { $0.title = title }
+      } catch {
+        var placed = error
+        placed.place = .line(number)
+        throw placed
+      }
+      title = nil
+    }
+    return feed
+  }
+
+  // MARK: - Private
+
+  /// The title of `#EXTINF:123,Title` or `#EXTINF:-1 key="a, b",Title`; nil where there is none.
+  private static func title(_ line: String) -> String? {
+    guard line.hasPrefix("#EXTINF:") else { return nil }
+    var isQuoted = false
+    // Players write attributes between the duration and the comma, and commas in their quotes.
+    let comma = line.firstIndex { character in
+      if character == "\"" { isQuoted.toggle() }
+      return character == "," && !isQuoted
+    }
+    guard let comma = comma ?? line.firstIndex(of: ",") else { return nil }
+    let title = line[line.index(after: comma)...].trimmed
+    return title.isEmpty ? nil : title
+  }
+}
+
+/// Reads what the entries of a feed say: a URL, or something relative to the feed.
+///
+/// - What has a scheme is a URL: `http`, `https` or `file`.
+/// - In a feed that came from an `http` or `https` URL everything else is a relative reference, resolved against that
+///   URL (RFC 3986 §5) as a browser does it. It can't lead to a local file.
+/// - In a local feed everything else is a path, as a shell reads it: relative to the folder of the feed, absolute with a
+///   leading `/`, in the user's home with a leading `~/`. No character is escaped: `#`, `?` and `%20` are parts of a
+///   name. `..` is left to the system, which knows links.
+package struct FeedReference: Sendable {
+  /// Where the feed is, if it is remote.
+  private let remote: URL?
+  /// The folder that paths are relative to; it ends with a slash.
+  private let folder: String
+  private let home: String
+  private let limit: Int
+
+  package init(feed: MediaSource, limit: Int) { self.init(feed: feed, limit: limit, home: Self.userFolder) }
+
+  /// `home` is the user's folder.
+  init(feed: MediaSource, limit: Int, home: String) {
+    self.limit = limit
+    self.home = home
+    let current = FileManager.default.currentDirectoryPath
+    switch feed {
+    case .standardInput: (remote, folder) = (nil, "\(current)/")
+    case .url(let url) where url.isFileURL:
+      remote = nil
+      folder = String(url.path[...(url.path.lastIndex(of: "/") ?? url.path.startIndex)])
+    case .url(let url): (remote, folder) = (url.absoluteURL, "\(current)/")
+    }
+  }
+
+  /// The user's folder, as a shell has it.
+  static var userFolder: String { ProcessInfo.processInfo.environment["HOME"] ?? NSHomeDirectory() }
+
+  /// The source that `text` means.
+  ///
+  /// Throws `ReelError` for what is empty, too long, no URL, of a scheme that is not supported, or a way from a remote
+  /// feed to a local file.
+  package func source(_ text: String) throws(ReelError) -> MediaSource { .url(try url(text)) }
+
+  /// The URL that `text` means. Throws as `source(_:)`.
+  func url(_ text: String) throws(ReelError) -> URL {
+    guard !text.isEmpty else { throw ReelError(.badManifest, "the URL is empty") }
+    guard text.utf8.count <= limit else {
+      throw ReelError(.badManifest, "the URL is longer than \(limit) bytes")
+    }
+    guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) else {
+      throw ReelError(.badManifest, "\"\(text)\" contains a control character")
+    }
+    guard text != "-" else {
+      throw ReelError(
+        .badManifest, "standard input can't be an item", advice: "write ./- for a file named -")
+    }
+    if Self.hasScheme(text) { return try absolute(text) }
+    guard let remote else {
+      return URL(fileURLWithPath: path(text), isDirectory: text.hasSuffix("/"))
+    }
+    guard let url = URL(string: text, relativeTo: remote)?.absoluteURL else {
+      throw ReelError(.badManifest, "\"\(text)\" is not a valid URL")
+    }
+    return try absolute(url.absoluteString)
+  }
+
+  // MARK: - Private
+
+  private func absolute(_ text: String) throws(ReelError) -> URL {
+    let source: MediaSource
+    do throws(ReelError) {
+      source = try MediaSource(argument: text)
+    } catch {
+      // It is the feed that is wrong, not how the program was called.
+      var inFeed = error
+      if error.kind == .usage { inFeed.kind = .badManifest }
+      throw inFeed
+    }
+    guard case .url(let url) = source else {
+      throw ReelError(.badManifest, "\"\(text)\" is not a valid URL")
+    }
+    guard remote == nil || !url.isFileURL else {
+      throw ReelError(.badManifest, "\"\(text)\" is a local file in a remote feed")
+    }
+    return url
+  }
+
+  private func path(_ text: String) -> String {
+    if text.hasPrefix("/") { return text }
+    if text.hasPrefix("~/") { return home + text.dropFirst() }
+    return folder + text
+  }
+
+  /// True for `name://`, and for `file:` and `data:` without slashes. One letter is a drive, not a scheme.
+  private static func hasScheme(_ text: String) -> Bool {
+    guard let colon = text.firstIndex(of: ":") else { return false }
+    let scheme = text[..<colon]
+    guard scheme.count > 1, scheme.first?.isLetter == true,
+      scheme.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) })
+    else { return false }
+    return text[colon...].hasPrefix("://") || ["file", "data"].contains(scheme.lowercased())
+  }
+}
+
+/// The bytes of a feed file as text that was looked over: UTF-8 without a byte order mark.
+struct FeedText {
+  let bytes: ArraySlice<UInt8>
+
+  /// Throws `ReelError.badManifest` for what is no text, no UTF-8, or too large.
+  init(bytes: [UInt8], limit: Int) throws(ReelError) {
+    guard bytes.count <= limit else {
+      throw ReelError(.badManifest, "larger than the limit of \(limit) bytes")
+    }
+    self.bytes = try LocalText.validated(bytes)
+    if self.bytes.first(where: { !$0.isBlank }) == UInt8(ascii: "<") {
+      throw ReelError(
+        .badManifest, "XML or HTML, not a feed", advice: "a feed is a list of URLs, .m3u, or JSON")
+    }
+  }
+
+  /// True where the text begins as an object, an array or a text of JSON does.
+  var isJSON: Bool {
+    let first = bytes.first { !$0.isBlank }
+    return [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first)
+  }
+}
+
+/// The largest feed file that ``FeedFile`` accepts.
+public struct FeedLimits: Sendable, Hashable {
+  /// Bytes of the file. Defaults to 16 MiB.
+  public var byteCount: Int
+  /// Items of all feeds in the file together. Defaults to 100,000.
+  public var itemCount: Int
+  /// Bytes of one URL or path. Defaults to 65,536.
+  public var referenceByteCount: Int
+
+  /// The default limits, unless others are given.
+  public init(byteCount: Int = 16 << 20, itemCount: Int = 100_000, referenceByteCount: Int = 65_536) {
+    self.byteCount = byteCount
+    self.itemCount = itemCount
+    self.referenceByteCount = referenceByteCount
   }
 }

@@ -1,4 +1,4 @@
-internal import ReelPlayback
+package import ReelPlayback
 
 /// Decides how far preloads are loaded within a memory limit: a pure value, asked for each preload in the order of rank.
 ///
@@ -89,5 +89,30 @@ extension PreloadTarget {
     guard stage <= other.stage, !isDecoderWarm || other.isDecoderWarm else { return false }
     guard stage == .buffered else { return true }
     return bufferDuration <= other.bufferDuration && byteLimit ?? .max <= other.byteLimit ?? .max
+  }
+}
+
+/// Receives the figures of a pool's work, at once and on any thread.
+package struct PoolAccountant: Sendable {
+  /// The figures of an item when it leaves its player, or is rewound.
+  package struct Departure: Sendable {
+    package var fetchedByteCount: Int64
+    package var statistics: PlayerStatistics
+  }
+
+  /// The total number of frames that an item's decoders have returned.
+  package var decoded: @Sendable (FeedItem.ID, Int) -> Void
+  package var departed: @Sendable (FeedItem.ID, Departure) -> Void
+  /// An item that has ended and was left loads its start anew; its figures until then.
+  package var rewound: @Sendable (FeedItem.ID, Departure) -> Void
+
+  package init(
+    decoded: @escaping @Sendable (FeedItem.ID, Int) -> Void,
+    departed: @escaping @Sendable (FeedItem.ID, Departure) -> Void,
+    rewound: @escaping @Sendable (FeedItem.ID, Departure) -> Void = { _, _ in }
+  ) {
+    self.decoded = decoded
+    self.departed = departed
+    self.rewound = rewound
   }
 }

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import ReelPlayback
+public import ReelPlayback
 
 /// Loads just enough of the next items that the second frame after a swipe is on time, for the fewest bytes.
 ///
@@ -209,4 +209,193 @@ extension PoolSituation {
     let others = isBackSecond ? back + further : further.prefix(1) + back + further.dropFirst()
     return Array((forward.prefix(1) + others).prefix(room))
   }
+}
+
+/// The measured costs of each stage: a running average over the loaded items that follows the latest ones.
+public struct StageCosts: Sendable, Hashable {
+  /// The average of one stage, and the number of items that it covers.
+  private struct Average: Hashable {
+    var cost: StageCost
+    var sampleCount: Int
+  }
+
+  /// The same for the memory of open decoders.
+  private struct WarmDecoder: Hashable {
+    var byteCount: Int
+    var sampleCount: Int
+  }
+
+  /// The weight limit of the average: from this many items on, a new item counts as one of this many. 8.
+  public static let window = 8
+
+  /// The duration of media that the cost of the stage `buffered` includes. Defaults to 3 s.
+  public let bufferDuration: Duration
+  private var averages: [PreloadStage: Average] = [:]
+  private var warmDecoder: WarmDecoder?
+
+  /// Costs with nothing measured.
+  ///
+  /// - Parameter bufferDuration: The duration of media that the recorded items hold at the stage `buffered`.
+  public init(bufferDuration: Duration = .seconds(3)) {
+    self.bufferDuration = bufferDuration
+  }
+
+  /// The average cost of a stage; `nil` until an item has reached it.
+  public subscript(stage: PreloadStage) -> StageCost? { averages[stage]?.cost }
+
+  /// The memory of an open decoder beyond that of the stage, in bytes; `nil` until one has been measured.
+  public var warmDecoderByteCount: Int? { warmDecoder?.byteCount }
+
+  /// True if nothing has been recorded yet.
+  public var isEmpty: Bool { averages.isEmpty }
+
+  /// Adds the cost of an item that has reached `stage`. The cost includes the stages before it.
+  public mutating func record(_ cost: StageCost, of stage: PreloadStage) {
+    guard stage != .none else { return }
+    guard var average = averages[stage] else {
+      averages[stage] = Average(cost: cost, sampleCount: 1)
+      return
+    }
+    average.sampleCount = min(average.sampleCount + 1, Self.window)
+    let (old, count) = (average.cost, average.sampleCount)
+    average.cost = StageCost(
+      memoryByteCount: Self.average(old.memoryByteCount, cost.memoryByteCount, count: count),
+      networkByteCount: Self.average(old.networkByteCount, cost.networkByteCount, count: count),
+      duration: old.duration + (cost.duration - old.duration) / count)
+    averages[stage] = average
+  }
+
+  /// Adds the memory of a decoder that is kept open.
+  public mutating func recordWarmDecoder(byteCount: Int) {
+    guard let warmDecoder else {
+      self.warmDecoder = WarmDecoder(byteCount: byteCount, sampleCount: 1)
+      return
+    }
+    let count = min(warmDecoder.sampleCount + 1, Self.window)
+    self.warmDecoder = WarmDecoder(
+      byteCount: Self.average(warmDecoder.byteCount, byteCount, count: count), sampleCount: count)
+  }
+
+  /// The expected memory of an item that has reached `target`, in bytes.
+  ///
+  /// A stage that has not been measured counts as the next later one that has. Media beyond the first frame counts in
+  /// proportion to its duration, up to the target's byte limit.
+  ///
+  /// - Returns: `nil` if neither the stage nor a later one has been measured, or if the target keeps the decoder open
+  ///   and no open decoder has been measured.
+  public func memoryByteCount(of target: PreloadTarget) -> Int? {
+    guard target.stage != .none else { return 0 }
+    guard var byteCount = knownMemory(of: target.stage) else { return nil }
+    if target.stage == .buffered, let first = self[.firstFrame]?.memoryByteCount, first <= byteCount {
+      let share = bufferDuration > .zero ? max(target.bufferDuration / bufferDuration, 0) : 1
+      var media = Double(byteCount - first) * share
+      if let limit = target.byteLimit { media = min(media, Double(max(limit, 0))) }
+      byteCount = first.addingClamped(Int(clamping: media))
+    }
+    guard target.isDecoderWarm else { return byteCount }
+    return warmDecoderByteCount.map { byteCount.addingClamped($0) }
+  }
+
+  // MARK: - Private
+
+  private func knownMemory(of stage: PreloadStage) -> Int? {
+    PreloadStage.allCases.first { $0 >= stage && averages[$0] != nil }
+      .flatMap { averages[$0]?.cost.memoryByteCount }
+  }
+
+  private static func average(_ old: Int, _ new: Int, count: Int) -> Int { old + (new - old) / count }
+}
+
+extension Int {
+  /// The sum; on overflow, the largest or smallest integer.
+  func addingClamped(_ other: Int) -> Int {
+    let (sum, overflow) = addingReportingOverflow(other)
+    return overflow ? (other > 0 ? .max : .min) : sum
+  }
+
+  /// The whole part of `value`, or the nearest representable integer; 0 for NaN.
+  init(clamping value: Double) {
+    if value.isNaN {
+      self = 0
+    } else if value >= Double(Int.max) {
+      self = .max
+    } else {
+      self = value <= Double(Int.min) ? .min : Int(value)
+    }
+  }
+}
+
+/// The cost of loading an item up to a stage, including all stages before it.
+public struct StageCost: Sendable, Hashable {
+  /// The memory held when the stage is reached, in bytes.
+  public var memoryByteCount: Int
+  /// The bytes fetched until then.
+  public var networkByteCount: Int
+  /// The time from the beginning of loading until then.
+  public var duration: Duration
+
+  /// A cost from its parts.
+  public init(memoryByteCount: Int, networkByteCount: Int, duration: Duration) {
+    self.memoryByteCount = memoryByteCount
+    self.networkByteCount = networkByteCount
+    self.duration = duration
+  }
+}
+
+/// The distribution of a link's rate in the next seconds, estimated from measurements.
+///
+/// The logarithm of the rate follows Student's t-distribution with two degrees of freedom around the measured one. Its
+/// scale is the measured deviation and, for changes that were not seen yet, a drift.
+struct LinkForecast: Sendable {
+  /// The drift: the typical change of the logarithm of the rate from one 5 s to the next on recorded links.
+  private static let drift = 0.3
+  /// How long a rate lasts on average, in seconds: the time in which a sample of the meter loses half of its weight.
+  private static let meanDuration = ThroughputMeter.halfLife.inSeconds
+
+  let roundTrip: Duration
+  /// The rate that the link stays above four times of five, in bits per second.
+  let likelyRate: Double
+  /// The rate that the link stays above nine times of ten, in bits per second.
+  let safeRate: Double
+  /// Rates, each with its probability, in rising order.
+  private let rates: [(rate: Double, share: Double)]
+
+  /// - Parameter throughput: With a mean above 0.
+  init(_ throughput: ThroughputEstimate) {
+    let mean = throughput.mean
+    roundTrip = throughput.roundTripTime ?? .zero
+    let variation = throughput.standardDeviation / mean
+    let variance = log1p(variation * variation) + Self.drift * Self.drift
+    let spread = variance.squareRoot()
+    func rate(at probability: Double) -> Double {
+      let quantile = (2 * probability - 1) / (2 * probability * (1 - probability)).squareRoot()
+      return mean * exp(quantile * spread - variance / 2)
+    }
+    likelyRate = rate(at: 0.2)
+    safeRate = rate(at: 0.1)
+    // Finer towards low rates, which matter.
+    let lower = (0...24).reversed().map { 0.5 * pow(0.75, Double($0)) }
+    let upper = (1...8).map { 0.5 + 0.0625 * Double($0) }
+    let bounds = [0] + lower + upper
+    rates = zip(bounds, bounds.dropFirst()).map { (rate(at: ($0 + $1) / 2), $1 - $0) }
+  }
+
+  /// The probability that an item runs dry.
+  ///
+  /// At a rate C below the item's bit rate r, it loses 1 - C/r seconds of media each second. Bad moments last
+  /// exponentially distributed times.
+  ///
+  /// - Parameter buffered: The media ahead, in seconds.
+  func risk(bitRate: Double, buffered: Double) -> Double {
+    var sum = 0.0
+    for (rate, share) in rates {
+      guard rate < bitRate else { break }
+      sum += share * exp(-buffered / (Self.meanDuration * (1 - rate / bitRate)))
+    }
+    return sum
+  }
+
+  /// The probability that a bad moment lasts until the viewer swipes, which happens at a constant rate after `seconds` on
+  /// average.
+  func persistence(for seconds: Double) -> Double { Self.meanDuration / (Self.meanDuration + seconds) }
 }

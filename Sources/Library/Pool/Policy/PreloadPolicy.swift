@@ -1,3 +1,4 @@
+package import ReelCore
 public import ReelPlayback
 
 /// Decides what a pool loads besides the current item, how far, and in which order.
@@ -24,4 +25,281 @@ public protocol PreloadPolicy: Sendable, CustomStringConvertible {
   /// The pool asks after each swipe and each change of the feed, when an item has reached another stage or has loaded
   /// what the plan wants of it, and after ``PreloadPlan/reviewInterval``. The call must not block.
   func plan(in situation: PoolSituation) -> PreloadPlan
+}
+
+/// What a pool loads, and in which order, as a ``PreloadPolicy`` decides.
+///
+/// The current item has priority over all neighbours. Neighbours get the network only while the current item does not
+/// want more: after its first frame, ``current`` decides how much that is. To load the first seconds of a neighbour
+/// before the current item's later ones, bound the current item's forward buffer.
+///
+/// A pool loads a contiguous stretch of the feed around the current item, of no more items than it has slots. The stretch
+/// grows from the current item: of the plan's neighbours that adjoin it, the one with the highest priority gets the next
+/// slot, until no slot is free or no neighbour adjoins. All others are left out, and so is what can't be loaded: the
+/// current item as its own neighbour, items outside the feed, a second entry for an item, the stage `.none`.
+///
+/// A changed plan changes what is loaded from then on, and nothing is fetched again for it, with one exception. A target
+/// below `.firstFrame` for an item that has its first frame gives the item's memory back, so the item begins anew. To
+/// keep what is loaded, ask for the stage that is reached (``PoolSituation/Item/stage``). An item that the plan does not
+/// name, or that is left out, loses its slot and all that was loaded.
+public struct PreloadPlan: Sendable, Hashable {
+  /// A neighbour to load.
+  public struct Neighbour: Sendable, Hashable {
+    /// The distance from the current item, in items: negative for items before it.
+    public var distance: Int
+    /// How far to load the item.
+    public var target: PreloadTarget
+
+    /// A neighbour and its target.
+    public init(distance: Int, target: PreloadTarget) {
+      self.distance = distance
+      self.target = target
+    }
+  }
+
+  /// The neighbours to load, the most important one first.
+  public var neighbours: [Neighbour]
+  /// Limits on what the current item loads while it is played; by default, none.
+  public var current: LoadingBounds
+  /// The time after which the pool asks again if nothing changes; `nil` if only changes matter. Less than
+  /// ``PreloadPlan/minimumReviewInterval`` counts as that.
+  public var reviewInterval: Duration?
+  /// False if the plan does not change when items have loaded what it wants of them.
+  package var followsProgress = true
+
+  /// The shortest time between two plans if the feed and the current item stay the same: 50 ms.
+  public static let minimumReviewInterval = Duration.milliseconds(50)
+
+  /// A plan; by default, one that loads the current item alone.
+  public init(
+    neighbours: [Neighbour] = [], current: LoadingBounds = LoadingBounds(), reviewInterval: Duration? = nil
+  ) {
+    self.neighbours = neighbours
+    self.current = current
+    self.reviewInterval = reviewInterval
+  }
+}
+
+extension PreloadPolicy {
+  /// Loads the neighbours for which ``target(at:in:)`` asks.
+  ///
+  /// It asks for each neighbour in the order of rank: the nearest first, and at equal distance first the one in the
+  /// direction of travel. After the answer `none` it does not ask for items further away on that side. The current item
+  /// has no bounds but its preferences.
+  public func plan(in situation: PoolSituation) -> PreloadPlan {
+    var plan = PreloadPlan()
+    plan.followsProgress = false
+    guard situation.itemCount > 0 else { return plan }
+    let (forward, current) = (situation.direction, situation.currentIndex)
+    var context = PreloadContext(
+      direction: forward, slotCount: situation.slotCount, itemCount: situation.itemCount,
+      currentIndex: current, plannedByteCount: situation.currentByteCount, costs: situation.costs,
+      bandwidth: situation.throughput?.mean)
+    var openSides = [forward, -forward]
+    var distance = 1
+    while !openSides.isEmpty, plan.neighbours.count + 1 < situation.slotCount {
+      openSides = openSides.filter { side in
+        guard plan.neighbours.count + 1 < situation.slotCount else { return false }
+        let offset = side * distance
+        guard situation.hasItem(at: offset) else { return false }
+        context.rank = plan.neighbours.count
+        let target = target(at: offset, in: context)
+        guard target.stage != .none else { return false }
+        plan.neighbours.append(PreloadPlan.Neighbour(distance: offset, target: target))
+        context.plannedByteCount = context.plannedByteCount.addingClamped(
+          situation.costs.memoryByteCount(of: target) ?? 0)
+        return true
+      }
+      distance += 1
+    }
+    return plan
+  }
+
+  /// Loads nothing. A policy that decides in ``plan(in:)`` needs no other answer.
+  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { .none }
+}
+
+/// What a preload policy can base its decision about one neighbour on.
+public struct PreloadContext: Sendable, Hashable {
+  /// The direction of travel: 1 towards higher indices, -1 towards lower ones.
+  ///
+  /// It is the direction of the last swipe, or at an end of the feed the only one possible.
+  public var direction: Int
+  /// The number of slots in the pool, including the current item's.
+  public var slotCount: Int
+  /// The number of items in the feed.
+  public var itemCount: Int
+  /// The index of the current item.
+  public var currentIndex: Int
+  /// The neighbour's place among the preloads; 0 is loaded first.
+  public var rank: Int
+  /// The memory that the current item and the preloads with lower rank numbers take when they have reached their
+  /// targets, in bytes. Unknown parts count as 0.
+  public var plannedByteCount: Int
+  /// The measured costs of the stages so far.
+  public var costs: StageCosts
+  /// The mean throughput of the pool in bits per second (``PoolSituation/throughput``); `nil` until enough was measured.
+  public var bandwidth: Double?
+
+  /// A context, for instance to test a policy with.
+  public init(
+    direction: Int = 1, slotCount: Int, itemCount: Int, currentIndex: Int, rank: Int = 0,
+    plannedByteCount: Int = 0, costs: StageCosts = StageCosts(), bandwidth: Double? = nil
+  ) {
+    self.direction = direction
+    self.slotCount = slotCount
+    self.itemCount = itemCount
+    self.currentIndex = currentIndex
+    self.rank = rank
+    self.plannedByteCount = plannedByteCount
+    self.costs = costs
+    self.bandwidth = bandwidth
+  }
+
+  /// True if `distance` is that of the next item in the direction of travel.
+  public func isNext(_ distance: Int) -> Bool { distance == (direction < 0 ? -1 : 1) }
+}
+
+/// The built-in preload policies by the names that users write.
+package enum PreloadPolicies {
+  /// The written forms, with what each does, in the order in which help prints them.
+  package static let forms: [(form: String, meaning: String)] = [
+    ("adaptive", "what the next swipes need, judged by throughput and the swipes so far; the default"),
+    ("adjacent", "the previous and the next item"),
+    ("ahead:N", "the next N items in the direction of travel"),
+    ("bytes:N", "N x 800 kB of media of the previous and of the next item"),
+    ("budget:SIZE", "as many items and as much of them as fits in this much memory, as 64MB"),
+    ("none", "only the current item"),
+    (
+      "media3",
+      "three items on each side, 1 s of each, as in the short-form demo of AndroidX Media3; media3:compose and media3:guide "
+        + "follow its Compose demo and its guide"
+    ),
+    ("pdas", "what is likely to be watched, by each item's retention: PDAS (ACM Multimedia 2022)"),
+    ("dashlet", "by expected rebuffering and each item's retention: Dashlet (NSDI 2023)"),
+  ]
+
+  /// Reads a policy in one of `forms`, such as `adjacent`, `ahead:2` or `budget:64MB`, in any letter case. An argument
+  /// may also stand in brackets: `ahead(2)`.
+  ///
+  /// - Throws: `ReelError` of kind `usage` where `text` is none of them.
+  package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
+    let malformed = ReelError(
+      .usage, "\"\(text)\" is not a preload policy",
+      advice: "use one of \(forms.map(\.form).joined(separator: ", "))")
+    guard let (name, argument) = split(text) else { throw malformed }
+    switch (name, argument) {
+    case ("adjacent", nil): return AdjacentPreload()
+    case ("none", nil): return NoPreload()
+    case ("adaptive", nil): return AdaptivePreload()
+    case ("media3", nil): return Media3Preload()
+    case ("media3", "compose"?): return Media3Preload(.compose)
+    case ("media3", "guide"?): return Media3Preload(.guide)
+    case ("pdas", nil): return PDASPreload()
+    case ("dashlet", nil): return DashletPreload()
+    case ("ahead", let argument?): return AheadPreload(try count(argument, in: text))
+    case ("bytes", let argument?): return BytesPreload(try count(argument, in: text))
+    case ("budget", let argument?):
+      let size = try ByteSize(parsing: argument)
+      guard size.byteCount > 0 else { throw ReelError(.usage, "\"\(text)\": a budget must be above 0") }
+      return BudgetPreload(byteCount: size.byteCount)
+    default: throw malformed
+    }
+  }
+
+  // MARK: - Private
+
+  /// More would not be a slip of the pen, but of no use either.
+  private static let maximumCount = 10_000
+
+  private static func split(_ text: String) -> (name: String, argument: String?)? {
+    let trimmed = text.trimmed
+    if let open = trimmed.firstIndex(of: "(") {
+      guard trimmed.last == ")" else { return nil }
+      let argument = trimmed[trimmed.index(after: open)...].dropLast()
+      return (trimmed[..<open].trimmed.lowercased(), argument.trimmed)
+    }
+    guard let colon = trimmed.firstIndex(of: ":") else { return (trimmed.lowercased(), nil) }
+    return (trimmed[..<colon].trimmed.lowercased(), trimmed[trimmed.index(after: colon)...].trimmed)
+  }
+
+  private static func count(_ argument: String, in text: String) throws(ReelError) -> Int {
+    guard argument.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(argument),
+      (1...maximumCount).contains(count)
+    else {
+      throw ReelError(.usage, "\"\(text)\": the count must be a whole number from 1 to \(maximumCount)")
+    }
+    return count
+  }
+}
+
+/// Preloads nothing: only the current item is loaded.
+public struct NoPreload: PreloadPolicy, Hashable {
+  /// The policy `none`.
+  public init() {}
+
+  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { .none }
+
+  public var description: String { "none" }
+}
+
+/// Preloads the previous and the next item: the first frame and 3 s of media each.
+public struct AdjacentPreload: PreloadPolicy, Hashable {
+  /// True keeps the decoder of the next item in the direction of travel open. Defaults to false.
+  ///
+  /// At 720x1280 an open decoder takes about 10 MB. It shortens the time to the second frame by about 25 ms, which is
+  /// gained anyway if the end of the drag is reported (``SwipePhase/dragEnded``).
+  public var isNextDecoderWarm: Bool
+
+  /// The policy `adjacent`.
+  public init(isNextDecoderWarm: Bool = false) {
+    self.isNextDecoderWarm = isNextDecoderWarm
+  }
+
+  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
+    guard abs(distance) == 1 else { return .none }
+    return PreloadTarget(stage: .buffered, isDecoderWarm: isNextDecoderWarm && context.isNext(distance))
+  }
+
+  public var description: String { "adjacent" }
+}
+
+/// Preloads as many neighbours, and each as far, as a memory budget allows.
+///
+/// Neighbours are served by rank. Each gets the furthest stage whose measured memory fits what the current item and the
+/// neighbours of lower rank number leave of the budget. The next item in the direction of travel keeps its decoder open
+/// if that fits too. Until something has been measured, only one neighbour is loaded, up to its first frame.
+public struct BudgetPreload: PreloadPolicy, Hashable {
+  /// The budget for the whole pool, in bytes, not negative.
+  public let byteCount: Int
+
+  /// The policy `budget:SIZE`.
+  ///
+  /// - Parameter byteCount: The budget in bytes. A negative number counts as 0.
+  public init(byteCount: Int) {
+    self.byteCount = max(byteCount, 0)
+  }
+
+  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
+    guard !context.costs.isEmpty else {
+      return context.rank == 0 && context.plannedByteCount < byteCount
+        ? PreloadTarget(stage: .firstFrame) : .none
+    }
+    let (rest, overflow) = byteCount.subtractingReportingOverflow(context.plannedByteCount)
+    guard !overflow, rest > 0 else { return .none }
+    return Self.ladder(isNext: context.isNext(distance)).first { target in
+      context.costs.memoryByteCount(of: target).map { $0 <= rest } ?? false
+    } ?? .none
+  }
+
+  public var description: String { "budget:\(ByteSize(byteCount: byteCount).compact)" }
+
+  // MARK: - Private
+
+  /// The targets to try for a neighbour, the furthest first.
+  private static func ladder(isNext: Bool) -> [PreloadTarget] {
+    let stages: [PreloadStage] = [.buffered, .firstFrame, .initialization, .manifest]
+    let cold = stages.map { PreloadTarget(stage: $0) }
+    return isNext ? [PreloadTarget(stage: .buffered, isDecoderWarm: true)] + cold : cold
+  }
 }

@@ -1,5 +1,6 @@
 public import Logging
 public import ReelCore
+internal import ReelFFmpeg
 public import ReelPlayback
 
 /// A pool of players for swiping through a feed: the current item plays, and the first frames of its neighbours are
@@ -221,4 +222,102 @@ public final class PlayerPool: PlayerPooling {
   package func fetchedByteCount(of id: FeedItem.ID) -> Int64 {
     core.state.withLock { $0.player(of: id) }?.fetched.byteCount ?? 0
   }
+}
+
+/// The operations that a ``PlayerService`` needs of a pool.
+///
+/// ``PlayerPool`` implements them with players. Tests can use a pool without players.
+public protocol PlayerPooling: AnyObject, Sendable {
+  /// Makes an item of `snapshot` the current item, and returns its frame if it is decoded. Does not wait.
+  ///
+  /// - Parameters:
+  ///   - index: The item's index in the snapshot.
+  ///   - snapshot: Replaces the items of the pool.
+  ///   - phase: `dragEnded` only shows the item's frame; `settled` also plays it.
+  /// - Throws: `ReelError` of kind `usage` for an index outside the snapshot.
+  @discardableResult
+  func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) throws(ReelError) -> Handover
+
+  /// Replaces the items of the pool, and the index of the current item among them. A current item that is unchanged
+  /// plays on.
+  ///
+  /// - Parameters:
+  ///   - snapshot: The items of the feed.
+  ///   - index: The index of the current item; `nil` if there is none any more.
+  func update(_ snapshot: FeedSnapshot, currentIndex index: Int?)
+
+  /// Plays the current item and those shown from now on, or pauses them.
+  func setPlaying(_ isPlaying: Bool)
+
+  /// Sets the handler that is called for an item that can't be played. The call may come on any thread and must not
+  /// block.
+  func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?)
+}
+
+/// An event of a ``PlayerPool``.
+public enum PoolEvent: Sendable, Hashable {
+  /// An item got a slot, and begins to load.
+  case assigned(FeedItem.ID, slot: Int)
+  /// The loading of an item reached a stage, `after` this time since it began.
+  case reached(FeedItem.ID, slot: Int, PreloadStage, after: Duration)
+  /// An item lost its slot at this stage. Its loading is cancelled, and its memory is freed.
+  case evicted(FeedItem.ID, slot: Int, PreloadStage)
+  /// The item was shown with `PlayerPool.show`; `stage` is the stage found.
+  case shown(FeedItem.ID, SwipePhase, stage: PreloadStage)
+  /// The surface was attached to the player of this item.
+  case surfaceAttached(FeedItem.ID)
+  /// The surface was detached from the player of this item.
+  case surfaceDetached(FeedItem.ID)
+  /// The item's poster is on the surface until its first frame is decoded.
+  case posterShown(FeedItem.ID)
+  /// The state of an item's picture in picture changed.
+  case pinned(FeedItem.ID, PictureInPictureState)
+  /// `PlayerPool.trim(to:)` ended preloads; this many bytes are held now.
+  case trimmed(byteCount: Int)
+  /// An event of the player of an item.
+  case player(FeedItem.ID, PlayerEvent)
+}
+
+/// A decoded frame of an item in a pool.
+///
+/// All references share the pixels, which never change. Releasing the last one frees the memory.
+public final class VideoFrame: Sendable {
+  /// The item that the frame belongs to.
+  public let item: FeedItem.ID
+  /// The frame with its time, colour, orientation and geometry. The pixels are in `timed.decoded`.
+  public let timed: TimedFrame
+
+  /// Takes over a frame of an item.
+  public init(_ frame: consuming TimedFrame, item: FeedItem.ID) {
+    self.item = item
+    self.timed = frame
+  }
+
+  /// The frame's time on the presentation's timeline, which begins at 0.
+  public var time: MediaTime { timed.time }
+
+  /// The size of the frame when shown upright with square pixels.
+  public var size: PixelSize { timed.geometry().output }
+}
+
+extension VideoFrame: CustomStringConvertible {
+  /// `256x144 at 0.066 s`.
+  public var description: String { "\(size.width)x\(size.height) at \(time)" }
+}
+
+/// The items of one feed at one moment, as a ``PlayerPooling`` pool gets them.
+public struct FeedSnapshot: Sendable, Hashable {
+  /// The feed's name.
+  public var feed: String
+  /// The items in the feed's order.
+  public var items: [FeedItem]
+
+  /// A snapshot with these items.
+  public init(feed: String, items: [FeedItem]) {
+    self.feed = feed
+    self.items = items
+  }
+
+  /// The items that `feed` has now.
+  public init(_ feed: Feed) { self.init(feed: feed.name, items: feed.items) }
 }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
-internal import ReelPlayback
+public import ReelPlayback
 
 /// A player of the pool, with its access to network, cores and memory. It goes from item to item, and from slot
 /// to slot when items change their places.
@@ -271,4 +271,61 @@ extension PooledPlayer.Order {
     guard let target else { return false }
     return target.stage < .firstFrame && load.stage >= .firstFrame
   }
+}
+
+/// The state of one slot: how far its item is loaded, and why it waits.
+public struct SlotReadiness: Sendable, Hashable {
+  /// The reason why a slot does not load.
+  public enum Waiting: String, Sendable, Hashable {
+    /// It is not waiting: the item has reached its target.
+    case atTarget
+    /// It waits for the manifest, or for the first bytes of a file.
+    case source
+    /// It waits for media.
+    case media
+    /// Slots with a lower rank number have priority on the network.
+    case rank
+    /// It waits for another slot to close its decoder (``PoolConfiguration/maximumOpenDecoders``).
+    case decoder
+    /// The rest of what the policy wants does not fit the memory limit (``PoolConfiguration/memoryLimit``).
+    case memory
+    /// The item failed temporarily, and is being retried.
+    case retry
+    /// The item failed.
+    case failed
+  }
+
+  /// The number of the slot, from 0.
+  public var slot: Int
+  /// The item in the slot; `nil` for an empty slot. All other properties then have their defaults.
+  public var item: FeedItem.ID?
+  /// The item's index in the feed.
+  public var index: Int?
+  /// The priority: 0 for the current item, then the preloads in their order.
+  public var rank: Int?
+  /// How far the item is to be loaded; `nil` if it plays, and loads without a target.
+  public var target: PreloadTarget?
+  /// The stage that loading has reached. It falls back when an item that has ended and was left is rewound.
+  public var stage = PreloadStage.none
+  /// The status of the item in the player, with the error if it failed.
+  public var status = PlayerItem.Status.unknown
+  /// Whether the player plays, waits or is paused.
+  public var timeControlStatus = TimeControlStatus.paused
+  /// The duration of compressed media ahead of the frame on show.
+  public var bufferedDuration = Duration.zero
+  /// The bytes of compressed media that the player holds.
+  public var bufferedByteCount = 0
+  /// The number of decoded frames, including the one on show.
+  public var frameCount = 0
+  /// The name of the rung that is loaded; `nil` until it is known.
+  public var rung: String?
+  /// The time from the beginning of loading to each stage reached.
+  public var stageTimes: [PreloadStage: Duration] = [:]
+  /// The bytes of the item fetched over the network.
+  public var fetchedByteCount: Int64 = 0
+  /// The reason why the slot does not load.
+  public var waiting = Waiting.atTarget
+
+  /// The state of an empty slot.
+  public init(slot: Int) { self.slot = slot }
 }

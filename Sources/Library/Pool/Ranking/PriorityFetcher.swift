@@ -1,6 +1,14 @@
 internal import Foundation
 package import ReelCore
 
+/// The item of a feed that a pool makes a request for.
+///
+/// A fetcher behind the pool's own reads it while `fetch(_:)` begins.
+package enum RequestOwner {
+  /// `nil` outside a pool, and for posters.
+  @TaskLocal package static var item: FeedItem.ID?
+}
+
 /// One network for several slots, of which the better ranked go first: a slot's requests begin, and its next bytes are
 /// asked for, only while no slot of better rank waits for bytes.
 ///

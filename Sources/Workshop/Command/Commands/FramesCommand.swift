@@ -211,3 +211,157 @@ struct FramesCommand: AsyncParsableCommand {
     return .first
   }
 }
+
+extension FramesCommand {
+  /// Extracts from the sources of a list.
+  func runList(_ logger: Logger) async throws {
+    let configuration = try Batch.Configuration(
+      list, sources: sources, output: output, format: try place.format.fileExtension, overwrites: overwrite,
+      jobs: jobs,
+      printsResults: options.json, isQuiet: options.quiet, resultKeys: FramesRecord.keys)
+    let format = try place.format
+    try await Batch.run(configuration) { batch in
+      let extractor = FrameExtractor(
+        fetcher: try options.transport(logger: logger) { batch.noteRetryAfter($0, $1) },
+        configuration: try self.configuration(), cores: CoreGate(), logger: logger)
+      return { await extract($0, format: format, extractor: extractor) }
+    }
+  }
+
+  // MARK: - Private
+
+  private func extract(
+    _ item: Batch.Item, format: StillFileFormat, extractor: FrameExtractor
+  ) async -> Batch.Outcome {
+    let print: @Sendable (String) throws -> Void = { try Console.print(item.line($0)) }
+    let job = FramesJob(
+      argument: item.text,
+      writer: FrameWriter(
+        options: FrameWriter.Options(
+          directory: item.names.folder, format: format, size: size, gravity: gravity, computesMD5: md5,
+          existing: item.existingFiles(overwrites: overwrite)),
+        names: FrameNames(item.names, hasSeveral: hasSeveralFrames && format != .y4m)),
+      print: options.json || options.quiet ? nil : print)
+    let selection = selection
+    var report: FrameExtractor.Report?
+    var failure: ReelError?
+    do {
+      report = try await withDeadline(
+        seconds: options.timeout, source: item.source.name, fetcher: extractor.fetcher
+      ) { fetcher in
+        var extractor = extractor
+        extractor.fetcher = fetcher
+        return try await job.run(selection, source: item.source, extractor: extractor)
+      }
+    } catch {
+      failure = error.asReelError.located(at: item.text)
+    }
+    var record = job.record(report, error: nil, hasSource: false)
+    record.startup?.queuedMs += item.held.milliseconds
+    let body = try? JSONLine.string(record)
+    return Batch.Outcome(body: body ?? "{}", error: failure)
+  }
+}
+
+extension FramesRecord {
+  /// The names of the fields of a result.
+  static let keys: Set<String> = [
+    "source", "frames", "damaged", "missed_segments", "rung_bandwidth", "first_frame_bytes", "startup",
+  ]
+}
+
+/// Writes the frames of one source to files, and reports on them.
+final class FramesJob: Sendable {
+  private let argument: String
+  private let print: (@Sendable (String) throws -> Void)?
+  private let state: Locked<State>
+
+  private struct State {
+    let writer: FrameWriter
+    var written: [FramesRecord.Frame] = []
+    /// How long the conversion of the first frame took.
+    var firstConversion = Duration.zero
+  }
+
+  /// - Parameter print: Prints the line of a frame; nil for none.
+  init(
+    argument: String, writer: sending FrameWriter, print: (@Sendable (String) throws -> Void)?
+  ) {
+    self.argument = argument
+    self.print = print
+    state = Locked(State(writer: writer), rank: .writer)
+  }
+
+  /// Extracts and writes the frames. For more than a few, conversion and writing run in parallel with decoding.
+  func run(
+    _ selection: FrameSelection, source: MediaSource, extractor: FrameExtractor
+  ) async throws -> FrameExtractor.Report {
+    try state.withLock { try $0.writer.check() }
+    let result: Result<FrameExtractor.Report, any Error>
+    let pipeline = FramePipeline { [self] frame in try write(frame) }
+    do {
+      let isSingle = selection == .first || selection == .count(1)
+      var report = try await extractor.extract(selection, from: source) { [self] frame in
+        if isSingle { try write(frame) } else { try pipeline.submit(frame) }
+      }
+      try await pipeline.drain()
+      report.startup.entries[.convert, default: .init()].duration = state.withLock { $0.firstConversion }
+      result = .success(report)
+    } catch {
+      try? await pipeline.drain()
+      result = .failure(error)
+    }
+    // Complete frames are kept, even after an error. A Y4M file is complete only with its last frame.
+    try state.withLock { state in
+      if case .success = result {
+        try state.writer.finish()
+      } else if state.writer.abandon() {
+        // The incomplete file was removed with all its frames.
+        state.written = []
+      }
+    }
+    let report = try result.get()
+    if report.missedSegmentCount > 0 {
+      Console.warn(
+        "\(argument): \(report.missedSegmentCount.counted("segment was missed", "segments were missed"))")
+    }
+    for fault in report.faults { Console.warn("\(fault.located(at: argument))") }
+    if let fault = report.clockFault { Console.warn("\(fault.located(at: argument))") }
+    return report
+  }
+
+  /// The JSON record of the source.
+  ///
+  /// - Parameter hasSource: False leaves out the source.
+  func record(_ report: FrameExtractor.Report?, error: ReelError?, hasSource: Bool = true) -> FramesRecord {
+    FramesRecord(
+      source: hasSource ? argument : nil, frames: state.withLock { $0.written },
+      damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.damaged) },
+      missedSegments: report.flatMap { $0.missedSegmentCount > 0 ? $0.missedSegmentCount : nil },
+      rungBandwidth: report?.rungBitsPerSecond, firstFrameBytes: report?.firstFrameEnd,
+      startup: report.map { StartupRecord($0.startup) }, error: error.map(ErrorRecord.init))
+  }
+
+  // MARK: - Private
+
+  private func write(_ frame: borrowing TimedFrame) throws {
+    let copy = SharedFrame(try frame.clone())
+    let written = try state.withLock { state in
+      let (written, converted) = try state.writer.write(copy.frame)
+      if state.written.isEmpty { state.firstConversion = converted }
+      state.written.append(written)
+      return written
+    }
+    try print?(Self.line(for: written))
+  }
+
+  private static func line(for written: FramesRecord.Frame) -> String {
+    let pts = written.pts == nil ? "unknown" : written.ptsTime.formatted(places: 6)
+    var line = "\(written.path.printable)\tpts \(pts)\t\(written.width)x\(written.height)"
+    if let md5 = written.md5 { line += "\tmd5 \(md5)" }
+    if written.toneMapped { line += "\tHDR, tone mapped" }
+    if written.hdrNotToneMapped { line += "\tHDR, not tone mapped" }
+    if written.damaged { line += "\tdamaged" }
+    return line
+  }
+}

@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelPlayback
 
@@ -115,5 +116,255 @@ final class ResultsFile: Sendable {
     var error = error
     error.advice = error.advice ?? "use --resume to continue the run"
     return error
+  }
+}
+
+/// A line of a results file, as far as a later run or a report needs it.
+struct ResultLine: Sendable, Equatable {
+  enum Status: String, Sendable {
+    case written
+    case failed
+  }
+
+  /// The source as its list has it; nil for a line of the list that held none.
+  let url: String?
+  let status: Status
+  /// Of a failure: whether it may succeed on a retry.
+  let isTemporary: Bool
+
+  /// Nil for what is no complete result line.
+  init?(_ bytes: ArraySlice<UInt8>) {
+    guard let members = Self.members(of: bytes) else { return nil }
+    self.init(members)
+  }
+
+  /// The members of a line's object. A byte order mark before it is ignored.
+  static func members(of bytes: ArraySlice<UInt8>) -> [RawJSON.Member]? {
+    RawJSON.members(of: bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes)
+  }
+
+  private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
+
+  /// True for white space.
+  static func isBlank(_ bytes: ArraySlice<UInt8>) -> Bool {
+    bytes.allSatisfy { $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }
+  }
+
+  /// Whether a cut line may be one that was being written: some file systems leave zeros after a loss of power.
+  static func canBegin(with bytes: [UInt8]) -> Bool {
+    bytes.allSatisfy { $0 == 0 } || isBlank(bytes[...])
+      || beginnings.contains { $0.starts(with: bytes) || bytes.starts(with: $0) }
+  }
+
+  private static let beginnings = [Array(#"{"url":"#.utf8), Array(#"{"status":"#.utf8)]
+  /// The bytes by which `canBegin(with:)` tells.
+  static let longestBeginning = 10
+
+  init?(_ members: [RawJSON.Member]) {
+    var (url, status, isTemporary): (String?, Status?, Bool) = (nil, nil, false)
+    for member in members {
+      switch member.key {
+      case "url": url = RawJSON.string(member.value)
+      case "status": status = RawJSON.string(member.value).flatMap(Status.init)
+      case "permanent": isTemporary = member.value.elementsEqual("false".utf8)
+      default: break
+      }
+    }
+    guard let status else { return nil }
+    self.url = url
+    self.status = status
+    self.isTemporary = isTemporary
+  }
+
+  /// The names of the fields that every line may have. Fields of a list with one of these names go into `input`.
+  static let keys: Set<String> = [
+    "url", "status", "permanent", "index", "line", "host", "finished_at", "seconds", "attempts", "error",
+    "input",
+  ]
+
+  /// Writes a line.
+  ///
+  /// - Parameters:
+  ///   - body: The command's own fields, as a JSON object.
+  ///   - fields: Copied fields of the list.
+  ///   - hiddenFields: Those whose names the line has itself.
+  static func text(
+    url: String?, index: Int, line: Int, host: String, finishedAt: WallTime, seconds: Double, attempts: Int,
+    error: ReelError?, body: String, fields: [SourceListParser.Field],
+    hiddenFields: [SourceListParser.Field] = []
+  ) -> [UInt8] {
+    var json = JSONText()
+    json.object { json in
+      json.field("url", url)
+      json.field("status", (error == nil ? Status.written : .failed).rawValue)
+      if let error { json.field("permanent", !error.mayPass) }
+      json.field("index", Int64(index))
+      if url == nil { json.field("line", Int64(line)) }
+      if !host.isEmpty { json.field("host", host) }
+      json.field("finished_at", finishedAt.description)
+      json.field("seconds", seconds.rounded(places: 3))
+      if attempts > 1 { json.field("attempts", Int64(attempts)) }
+      if let error, let text = try? JSONLine.string(ErrorRecord(error, hasStatus: true)) {
+        json.key("error")
+        json.append(text)
+      }
+      if body.utf8.count > 2 {
+        json.comma()
+        json.append(body.dropFirst().dropLast())
+      }
+      json.append(fields)
+      if !hiddenFields.isEmpty {
+        json.key("input")
+        json.object { $0.append(hiddenFields) }
+      }
+    }
+    return json.bytes + [0x0a]
+  }
+}
+
+extension JSONText {
+  fileprivate mutating func append(_ fields: [SourceListParser.Field]) {
+    for field in fields {
+      comma()
+      append(RawJSON.quoted(field.key))
+      append(":")
+      append(bytes: field.value)
+    }
+  }
+}
+
+extension ReelError {
+  /// True if the same source may succeed in a later run.
+  var mayPass: Bool { isTemporary || kind == .cancelled }
+}
+
+/// Finds the members of a JSON object without changing their text, so that they can be copied as they are.
+enum RawJSON {
+  struct Member {
+    let key: String
+    /// The value's text, without white space around it.
+    let value: ArraySlice<UInt8>
+  }
+
+  /// The members of the object that `bytes` holds; nil if there is none, or if it is cut.
+  ///
+  /// Only the structure is checked: strings, brackets, commas and colons. Values may be malformed otherwise.
+  static func members(of bytes: ArraySlice<UInt8>) -> [Member]? {
+    var scanner = Scanner(bytes: bytes, index: bytes.startIndex)
+    guard scanner.take(UInt8(ascii: "{")) else { return nil }
+    var members: [Member] = []
+    if scanner.take(UInt8(ascii: "}")) { return scanner.isAtEnd ? members : nil }
+    while true {
+      scanner.skipBlanks()
+      guard let key = scanner.value(), let name = string(key), scanner.take(UInt8(ascii: ":")) else {
+        return nil
+      }
+      scanner.skipBlanks()
+      guard let value = scanner.value() else { return nil }
+      members.append(Member(key: name, value: value))
+      if scanner.take(UInt8(ascii: "}")) { return scanner.isAtEnd ? members : nil }
+      guard scanner.take(UInt8(ascii: ",")) else { return nil }
+    }
+  }
+
+  /// The text of a JSON string; nil for another value.
+  static func string(_ value: ArraySlice<UInt8>) -> String? {
+    guard value.count >= 2, value.first == UInt8(ascii: "\""), value.last == UInt8(ascii: "\"") else {
+      return nil
+    }
+    guard value.contains(UInt8(ascii: "\\")) else {
+      return String(validating: value.dropFirst().dropLast(), as: UTF8.self)
+    }
+    return try? JSONDecoder().decode(String.self, from: Data(value))
+  }
+
+  /// `text` as a JSON string.
+  static func quoted(_ text: String) -> String {
+    var json = JSONText()
+    json.object { $0.field("", text) }
+    // Without `{"":` and `}`.
+    return String(decoding: json.bytes.dropFirst(4).dropLast(), as: UTF8.self)
+  }
+
+  /// Whether `bytes` are valid JSON.
+  static func isValid(_ bytes: ArraySlice<UInt8>) -> Bool {
+    (try? JSONSerialization.jsonObject(with: Data(bytes))) != nil
+  }
+
+  // MARK: - Private
+
+  private struct Scanner {
+    let bytes: ArraySlice<UInt8>
+    var index: Int
+
+    var isAtEnd: Bool {
+      mutating get {
+        skipBlanks()
+        return index == bytes.endIndex
+      }
+    }
+
+    mutating func skipBlanks() {
+      while index < bytes.endIndex, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
+    }
+
+    /// Skips white space, and a byte if it is this one.
+    mutating func take(_ byte: UInt8) -> Bool {
+      skipBlanks()
+      guard index < bytes.endIndex, bytes[index] == byte else { return false }
+      index += 1
+      return true
+    }
+
+    /// Skips a value; nil if it is empty or does not end.
+    mutating func value() -> ArraySlice<UInt8>? {
+      let start = index
+      // The closing brackets that are still to come.
+      var closing: [UInt8] = []
+      while index < bytes.endIndex {
+        let byte = bytes[index]
+        switch byte {
+        case UInt8(ascii: "\""):
+          guard skipString() else { return nil }
+          if closing.isEmpty, bytes[start] == UInt8(ascii: "\"") { return bytes[start..<index] }
+          continue
+        case UInt8(ascii: "{"): closing.append(UInt8(ascii: "}"))
+        case UInt8(ascii: "["): closing.append(UInt8(ascii: "]"))
+        case UInt8(ascii: "}"), UInt8(ascii: "]"):
+          guard !closing.isEmpty else { return scalar(from: start) }
+          guard closing.removeLast() == byte else { return nil }
+          if closing.isEmpty {
+            index += 1
+            return bytes[start..<index]
+          }
+        case UInt8(ascii: ","), UInt8(ascii: ":"):
+          if closing.isEmpty { return scalar(from: start) }
+        default: break
+        }
+        index += 1
+      }
+      return nil
+    }
+
+    private func scalar(from start: Int) -> ArraySlice<UInt8>? {
+      var value = bytes[start..<index]
+      while let last = value.last, [0x20, 0x09, 0x0a, 0x0d].contains(last) { value.removeLast() }
+      return value.isEmpty ? nil : value
+    }
+
+    private mutating func skipString() -> Bool {
+      index += 1
+      while index < bytes.endIndex {
+        switch bytes[index] {
+        case UInt8(ascii: "\\"): index += 2
+        case UInt8(ascii: "\""):
+          index += 1
+          return true
+        default: index += 1
+        }
+      }
+      index = bytes.endIndex
+      return false
+    }
   }
 }

@@ -1,5 +1,7 @@
+import Dispatch
 import Foundation
 import ReelCore
+import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 
@@ -8,6 +10,162 @@ import ReelPool
 #elseif canImport(Darwin)
   import Darwin
 #endif
+
+/// Parses a list of sources piece by piece, so that a list of any length needs little memory.
+///
+/// Each line is a URL or a path, or a JSON object with `url` and any other fields. Blank lines and lines that begin with
+/// `#` are ignored. The text is UTF-8, with or without a byte order mark; lines end with LF, CRLF or CR.
+struct SourceListParser {
+  /// The longest line in bytes.
+  static let lineLimit = 1 << 18
+
+  /// What a line holds.
+  enum Content: Sendable {
+    /// - Parameter fields: The other members of a JSON object.
+    case source(String, fields: [Field])
+    /// A line that is no source.
+    case failure(ReelError)
+  }
+
+  struct Entry: Sendable {
+    /// Counted from 1.
+    let line: Int
+    let content: Content
+  }
+
+  /// A member of a JSON object, with the value's text.
+  struct Field: Sendable, Equatable {
+    let key: String
+    let value: [UInt8]
+  }
+
+  private var line: [UInt8] = []
+  private var number = 0
+  private var isOverlong = false
+  private var endedWithCR = false
+  private var hasContent = false
+
+  /// Parses the next bytes, and appends the lines that end in them to `entries`.
+  ///
+  /// A line that is no source is an entry with an error of kind `usage`. Throws `ReelError.badManifest` if the text is no
+  /// list at all.
+  mutating func add(_ bytes: ArraySlice<UInt8>, to entries: inout [Entry]) throws(ReelError) {
+    var rest = bytes
+    while let end = rest.firstIndex(where: { $0 == 0x0a || $0 == 0x0d }) {
+      let isLF = rest[end] == 0x0a
+      if !isLF || !endedWithCR || end > rest.startIndex {
+        append(rest[..<end])
+        try endLine(&entries)
+      }
+      endedWithCR = !isLF
+      rest = rest[(end + 1)...]
+    }
+    if !rest.isEmpty {
+      endedWithCR = false
+      append(rest)
+    }
+  }
+
+  /// Parses a last line that does not end with a line end.
+  mutating func finish(_ entries: inout [Entry]) throws(ReelError) {
+    if !line.isEmpty || isOverlong { try endLine(&entries) }
+  }
+
+  // MARK: - Private
+
+  private mutating func append(_ bytes: ArraySlice<UInt8>) {
+    if isOverlong || line.count + bytes.count > Self.lineLimit {
+      isOverlong = true
+      line.removeAll()
+    } else {
+      line.append(contentsOf: bytes)
+    }
+  }
+
+  private mutating func endLine(_ entries: inout [Entry]) throws(ReelError) {
+    number += 1
+    defer {
+      line.removeAll(keepingCapacity: true)
+      isOverlong = false
+    }
+    func fail(_ reason: String, advice: String? = nil) {
+      let error = ReelError(.usage, reason, place: .line(number), advice: advice)
+      entries.append(Entry(line: number, content: .failure(error)))
+    }
+    if isOverlong {
+      hasContent = true
+      return fail("longer than the limit of \(Self.lineLimit) bytes")
+    }
+    var text = line[...]
+    if number == 1 {
+      if text.starts(with: [0xff, 0xfe]) || text.starts(with: [0xfe, 0xff]) {
+        throw ReelError(.badManifest, "UTF-16", advice: "save the list as UTF-8")
+      }
+      if text.starts(with: [0xef, 0xbb, 0xbf]) { text = text.dropFirst(3) }
+      if text.contains(0) { throw ReelError(.badManifest, "binary data, not text") }
+    }
+    text = text.drop(while: \.isBlank)
+    while text.last?.isBlank == true { text.removeLast() }
+    guard let first = text.first else { return }
+    if first == UInt8(ascii: "#") {
+      guard text.starts(with: "#EXT-X-".utf8) else { return }
+      throw ReelError(
+        .badManifest, "an HLS playlist, not a list of sources", place: .line(number),
+        advice: "give its URL as a source")
+    }
+    if !hasContent { try checkBeginning(text) }
+    hasContent = true
+    guard let decoded = String(validating: text, as: UTF8.self) else { return fail("not UTF-8") }
+    guard first == UInt8(ascii: "{") else {
+      entries.append(Entry(line: number, content: .source(decoded, fields: [])))
+      return
+    }
+    guard let members = RawJSON.members(of: text), RawJSON.isValid(text) else {
+      return fail(
+        "can't be read as a JSON object", advice: "for a path that begins with a brace write ./ first")
+    }
+    var keys: Set<String> = []
+    if let twice = members.first(where: { !keys.insert($0.key).inserted }) {
+      return fail("the key \"\(twice.key.prefix(40).printable)\" appears twice")
+    }
+    guard let value = members.first(where: { $0.key == "url" }) else { return fail("the object has no url") }
+    guard let url = RawJSON.string(value.value) else { return fail("the url is not a string") }
+    let fields = members.filter { $0.key != "url" }.map { Field(key: $0.key, value: Array($0.value)) }
+    entries.append(Entry(line: number, content: .source(url, fields: fields)))
+  }
+
+  /// Throws for the first line of what is something else.
+  private func checkBeginning(_ text: ArraySlice<UInt8>) throws(ReelError) {
+    if text.first == UInt8(ascii: "<") {
+      throw ReelError(
+        .badManifest, "XML or HTML, not a list of sources",
+        advice: "a list has one URL or one JSON object per line")
+    }
+    let next = text.dropFirst().first { !$0.isBlank }
+    if text.first == UInt8(ascii: "["), [nil, UInt8(ascii: "{"), UInt8(ascii: "\"")].contains(next) {
+      throw ReelError(
+        .badManifest, "a JSON array, not a list of sources", place: .line(number),
+        advice: "write one object per line")
+    }
+  }
+}
+
+/// Counts the sources of a list, without looking at them more closely.
+struct SourceListCounter {
+  private(set) var count = 0
+  private var isAtLineStart = true
+
+  mutating func add(_ bytes: ArraySlice<UInt8>) {
+    for byte in bytes {
+      if byte == 0x0a || byte == 0x0d {
+        isAtLineStart = true
+      } else if isAtLineStart, !byte.isBlank {
+        isAtLineStart = false
+        if byte != UInt8(ascii: "#") { count += 1 }
+      }
+    }
+  }
+}
 
 /// Reads a list from a file, from standard input, or from the arguments.
 ///
@@ -110,5 +268,133 @@ final class SourceListReader {
 
   private func failure(_ code: Int32) -> ReelError {
     ReelError(.noSuchFile, "can't be read: \(Console.errorText(code))", at: name)
+  }
+}
+
+/// Reads a file, or standard input, line by line.
+///
+/// Confined to one thread at a time.
+final class LineReader {
+  /// A line without its newline.
+  enum Line: Equatable {
+    case bytes([UInt8])
+    /// A line with more bytes than the limit, which are not kept.
+    case overlong
+  }
+
+  private let name: String
+  private let limit: Int
+  private let descriptor: Int32
+  private var bytes: [UInt8] = []
+  private var start = 0
+  private var isAtEnd = false
+
+  /// - Parameters:
+  ///   - path: `-` for standard input.
+  ///   - limit: The longest line in bytes.
+  ///
+  /// Throws `ReelError.noSuchFile`.
+  init(path: String, limit: Int) throws(ReelError) {
+    self.limit = limit
+    name = path == "-" ? "standard input" : path
+    descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(errno) }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  /// The next line; nil at the end. Throws `ReelError.noSuchFile`.
+  func next() throws(ReelError) -> Line? {
+    var searched = start
+    var isOverlong = false
+    while true {
+      if let end = bytes[searched...].firstIndex(of: 0x0a) {
+        defer { start = end + 1 }
+        return line(bytes[start..<end], isOverlong)
+      }
+      if isAtEnd {
+        guard start < bytes.count || isOverlong else { return nil }
+        defer { start = bytes.count }
+        return line(bytes[start...], isOverlong)
+      }
+      isOverlong = isOverlong || bytes.count - start > limit
+      if isOverlong { start = bytes.count }
+      searched = bytes.count - start
+      bytes.removeFirst(start)
+      start = 0
+      try fill()
+    }
+  }
+
+  // MARK: - Private
+
+  private func line(_ bytes: ArraySlice<UInt8>, _ isOverlong: Bool) -> Line {
+    isOverlong || bytes.count > limit ? .overlong : .bytes(Array(bytes))
+  }
+
+  private func fill() throws(ReelError) {
+    while true {
+      var code: Int32 = 0
+      let piece = [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in
+        let result = read(descriptor, buffer.baseAddress, buffer.count)
+        if result < 0 { code = errno }
+        count = max(0, result)
+      }
+      if code == EINTR { continue }
+      guard code == 0 else { throw failure(code) }
+      isAtEnd = piece.isEmpty
+      bytes.append(contentsOf: piece)
+      return
+    }
+  }
+
+  private func failure(_ code: Int32) -> ReelError {
+    ReelError(.noSuchFile, "can't be read: \(Console.errorText(code))", at: name)
+  }
+}
+
+/// Reads a list on a thread of its own, because reading may block.
+final class ListFeeder: Sendable {
+  private let queue = DispatchQueue(label: "reel.list")
+  /// Used on the queue only.
+  private let reader: Locked<SourceListReader>
+
+  init(_ reader: sending SourceListReader) { self.reader = Locked(reader, rank: .transfer) }
+
+  /// Reads the next entries, and sends them as an event.
+  func read(_ events: AsyncStream<Batch.Event>.Continuation) {
+    queue.async { [self] in
+      let result: Result<[SourceListParser.Entry]?, ReelError> = reader.withLock { reader in
+        do throws(ReelError) { return .success(try reader.next()) } catch { return .failure(error) }
+      }
+      switch result {
+      case .success(let entries?): events.yield(.entries(entries))
+      case .success(nil): events.yield(.listEnded(nil))
+      case .failure(let error): events.yield(.listEnded(error))
+      }
+    }
+  }
+}
+
+/// The first 128 bits of the SHA-256 hash (FIPS 180-4) of a source's URL as the list has it.
+///
+/// It identifies the source in results files, makes its name and its folder, and chooses its shard. It is the same on
+/// every machine, and what `printf %s URL | sha256sum` prints begins with it.
+struct SourceHash: Hashable, Sendable {
+  /// The first 8 bytes, big-endian.
+  let high: UInt64
+  /// The next 8 bytes.
+  let low: UInt64
+
+  init(_ text: String) {
+    let digest = SHA256Hash.digest(of: Array(text.utf8))
+    high = digest[..<8].reduce(0) { $0 << 8 | UInt64($1) }
+    low = digest[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  /// The first 16 hexadecimal digits.
+  var text: String {
+    let digits = String(high, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
   }
 }

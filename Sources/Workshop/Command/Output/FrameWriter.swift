@@ -1,7 +1,14 @@
+import Dispatch
 import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// Writes the frames of one source.
 ///
@@ -88,5 +95,156 @@ final class FrameWriter {
 
   private func filePath(_ name: String) -> String {
     options.directory == "." ? name : (options.directory as NSString).appendingPathComponent(name)
+  }
+}
+
+/// Converts and writes frames on its own thread while the next ones are decoded. Only a few frames wait.
+final class FramePipeline: Sendable {
+  private let queue = DispatchQueue(label: "reel.write")
+  private let places = DispatchSemaphore(value: 4)
+  private let failure = Locked<(any Error)?>(nil)
+  private let process: @Sendable (borrowing TimedFrame) throws -> Void
+
+  /// `process` is called with each frame in order.
+  init(process: @escaping @Sendable (borrowing TimedFrame) throws -> Void) { self.process = process }
+
+  /// Passes a clone of the frame. Throws the error of an earlier one.
+  func submit(_ frame: borrowing TimedFrame) throws {
+    places.wait()
+    if let error = failure.withLock({ $0 }) {
+      places.signal()
+      throw error
+    }
+    let box = SharedFrame(try frame.clone())
+    queue.async { [self] in
+      defer { places.signal() }
+      guard failure.withLock({ $0 == nil }) else { return }
+      do { try process(box.frame) } catch { failure.withLock { $0 = error } }
+    }
+  }
+
+  /// Waits until all frames are written. Throws the first error.
+  func drain() async throws {
+    await withCheckedContinuation { continuation in
+      queue.async { continuation.resume() }
+    }
+    if let error = failure.withLock({ $0 }) { throw error }
+  }
+}
+
+/// The names of the files of one source.
+struct FrameNames: Sendable {
+  /// The name of the first file; nil if it is known only with the frame.
+  let first: String?
+  /// By the number of the frame, counted from 1, and its time in seconds. `isTaken` tells that the name without a number
+  /// is that of an earlier frame.
+  private let name: @Sendable (_ number: Int, _ time: Double, _ isTaken: Bool) -> String
+  /// The names so far, if times make them.
+  private var taken: Set<String> = []
+  private let usesTime: Bool
+
+  /// `STEM-000001.png`, or `STEM.y4m`.
+  init(stem: String, format: StillFileFormat) {
+    let name: @Sendable (Int) -> String = { number in
+      format.still?.fileName(stem: stem, number: number) ?? "\(stem).\(format.fileExtension)"
+    }
+    first = name(1)
+    self.name = { number, _, _ in name(number) }
+    usesTime = false
+  }
+
+  /// One file with this name.
+  init(_ name: String) {
+    first = name
+    self.name = { _, _, _ in name }
+    usesTime = false
+  }
+
+  /// - Parameters:
+  ///   - first: The name of the first file; nil if it is known only with the frame.
+  ///   - usesTime: Whether times make the names.
+  ///   - name: The name of a frame's file, by its number, its time in seconds, and whether the name without a number is
+  ///     that of an earlier frame.
+  init(
+    first: String?, usesTime: Bool,
+    name: @escaping @Sendable (_ number: Int, _ time: Double, _ isTaken: Bool) -> String
+  ) {
+    self.first = first
+    self.usesTime = usesTime
+    self.name = name
+  }
+
+  /// The name of the next frame's file.
+  mutating func next(number: Int, time: MediaTime) -> String {
+    let plain = name(number, time.seconds, false)
+    guard usesTime else { return plain }
+    return taken.insert(plain).inserted ? plain : name(number, time.seconds, true)
+  }
+}
+
+/// Names for the files of several sources, made distinct if two are equal.
+enum OutputNames {
+  /// One stem for each source, in order. Stems differ by more than letter case or Unicode normalization, because some
+  /// file systems treat such names as the same.
+  static func stems(of sources: [MediaSource]) -> [String] {
+    var used: Set<String> = []
+    return sources.map { source in
+      let stem = sanitized(source.stem)
+      var candidate = stem
+      var number = 2
+      while !used.insert(candidate.decomposedStringWithCanonicalMapping.lowercased()).inserted {
+        candidate = "\(stem)_\(number)"
+        number += 1
+      }
+      return candidate
+    }
+  }
+
+  /// The longest stem in bytes. With a number, an extension and the parts of a temporary name, it stays within the
+  /// 255 bytes that file systems allow.
+  private static let longestStem = 200
+
+  /// Replaces characters that some file systems reject.
+  private static func sanitized(_ name: String) -> String {
+    var text = ""
+    for character in name.prefix(150) {
+      let kept = character == "/" || character == "\0" || character.isNewline ? "_" : character
+      guard text.utf8.count + kept.utf8.count <= longestStem else { break }
+      text.append(kept)
+    }
+    return text.isEmpty || text == "." || text == ".." ? "source" : text
+  }
+}
+
+extension ExistingFiles {
+  /// - Parameter source: A local file is never replaced by what is made of it.
+  init(areReplaced: Bool, of source: MediaSource) {
+    var path: String?
+    if case .url(let url) = source, url.isFileURL { path = url.path }
+    self.init(areReplaced: areReplaced, source: path)
+  }
+}
+
+/// Makes folders for output files.
+enum OutputFolder {
+  /// Makes a folder and those above it, unless it exists.
+  ///
+  /// Throws `ReelError.cannotCreateOutput`; `cannotWriteOutput` if the disk is full.
+  static func make(_ folder: String) throws(ReelError) {
+    var isDirectory: ObjCBool = false
+    if FileManager.default.fileExists(atPath: folder, isDirectory: &isDirectory) {
+      guard isDirectory.boolValue else {
+        throw ReelError(.cannotCreateOutput, "is a file, not a folder", at: folder)
+      }
+      return
+    }
+    var path = folder.hasPrefix("/") ? "/" : ""
+    for part in folder.split(separator: "/") {
+      path += path.isEmpty || path.hasSuffix("/") ? String(part) : "/" + part
+      guard mkdir(path, 0o777) != 0, errno != EEXIST else { continue }
+      throw OutputFile.creationFailure(errno, at: folder, "the folder can't be created")
+    }
+    guard FileManager.default.fileExists(atPath: folder, isDirectory: &isDirectory), isDirectory.boolValue
+    else { throw OutputFile.creationFailure(ENOTDIR, at: folder, "the folder can't be created") }
   }
 }

@@ -1,3 +1,6 @@
+import ReelCore
+import ReelPlayback
+
 /// Writes JSON value by value, in the same form as Foundation's encoder, which takes ten times as long for
 /// small objects.
 struct JSONText {
@@ -90,5 +93,66 @@ struct JSONText {
       }
     }
     bytes.append(UInt8(ascii: "\""))
+  }
+}
+
+/// An error as JSON.
+struct ErrorRecord: Encodable {
+  let kind: String
+  let message: String
+  let location: String?
+  let exitCode: Int32
+  /// The HTTP status, in results files only.
+  let status: Int?
+
+  init(_ error: ReelError) { self.init(error, hasStatus: false) }
+
+  init(_ error: ReelError, hasStatus: Bool) {
+    kind = error.kind.rawValue
+    message = error.description
+    location = error.location?.withoutUserInformation
+    exitCode = ExitStatus.code(of: error)
+    status = hasStatus ? error.status : nil
+  }
+}
+
+/// The file that `--trace` writes: under a temporary name until it is whole.
+final class TraceFile: Sendable {
+  private struct State: ~Copyable {
+    let file: OutputFile
+    var buffer: [UInt8] = []
+    var failure: ReelError?
+  }
+
+  private let state: Locked<State>
+
+  private static let bufferByteCount = 64 << 10
+
+  /// Nobody else may use `file`.
+  init(_ file: sending OutputFile) { state = Locked(State(file: file), rank: .writer) }
+
+  func write(_ line: String) {
+    state.withLock { state in
+      guard state.failure == nil else { return }
+      state.buffer += Array(line.utf8)
+      state.buffer.append(UInt8(ascii: "\n"))
+      if state.buffer.count >= Self.bufferByteCount { Self.flush(&state) }
+    }
+  }
+
+  /// Throws `ReelError.cannotWriteOutput` for what could not be written.
+  func commit() throws(ReelError) {
+    let failure = state.withLock { state -> ReelError? in
+      Self.flush(&state)
+      guard state.failure == nil else { return state.failure }
+      do throws(ReelError) { try state.file.commit() } catch { return error }
+      return nil
+    }
+    if let failure { throw failure }
+  }
+
+  private static func flush(_ state: inout State) {
+    do throws(ReelError) { try state.file.write(state.buffer) } catch { state.failure = error }
+    state.buffer.removeAll(keepingCapacity: true)
   }
 }

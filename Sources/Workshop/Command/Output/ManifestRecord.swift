@@ -211,3 +211,207 @@ extension ManifestRecord.Initialization {
       reference.alternateURLs.isEmpty ? nil : reference.alternateURLs.map(\.absoluteString)
   }
 }
+
+/// A segment as JSON. Because there may be very many, they are written one by one (`PrintedSegments.print`).
+struct SegmentRecord {
+  private let segment: SegmentReference
+  /// The index in the rung's list of initializations.
+  private let initialization: Int?
+  private let url: String
+  private let alternateURLs: [String]
+  private let encryption: EncryptionRecord?
+
+  /// The number of segments printed for a live rung.
+  static let liveLimit = 10_000
+
+  init(_ segment: SegmentReference, initialization: Int?) {
+    self.segment = segment
+    self.initialization = initialization
+    url = segment.url.absoluteString
+    alternateURLs = segment.alternateURLs.map(\.absoluteString)
+    encryption = segment.encryption.map(EncryptionRecord.init)
+  }
+
+  /// About the length of its text.
+  var byteCount: Int {
+    100 + url.utf8.count + (encryption?.keyUrl?.utf8.count ?? 0)
+      + alternateURLs.reduce(0) { $0 + $1.utf8.count }
+  }
+
+  /// Writes the record as `JSONLine` would: keys in snake_case and alphabetical order, without keys that have no
+  /// value.
+  func write(to text: inout JSONText) {
+    text.object { text in
+      if !alternateURLs.isEmpty { text.field("alternate_urls", alternateURLs) }
+      text.field("byte_length", segment.byteRange?.length)
+      text.field("byte_offset", segment.byteRange?.offset)
+      text.field("discontinuity", Int64(segment.discontinuity))
+      text.field("duration", segment.duration.seconds)
+      if let encryption {
+        text.key("encryption")
+        encryption.write(to: &text)
+      }
+      if segment.isGap { text.field("gap", true) }
+      text.field("initialization", initialization.map(Int64.init))
+      text.field("number", segment.number)
+      text.field("program_date_time", segment.programDateTime?.description)
+      text.field("start", segment.start.seconds)
+      text.field("url", url)
+    }
+  }
+}
+
+/// How a segment is encrypted, as JSON.
+struct EncryptionRecord: Encodable {
+  let method: String
+  let keyUrl: String?
+  let keyFormat: String?
+  let iv: String?
+
+  init(_ encryption: SegmentEncryption) {
+    method = encryption.method
+    // A data: URL contains the key itself.
+    keyUrl = encryption.keyURL.map { $0.scheme?.lowercased() == "data" ? "data:" : $0.absoluteString }
+    keyFormat = encryption.keyFormat
+    iv = encryption.initializationVector.map { bytes in
+      "0x" + bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+  }
+
+  fileprivate func write(to text: inout JSONText) {
+    text.object { text in
+      text.field("iv", iv)
+      text.field("key_format", keyFormat)
+      text.field("key_url", keyUrl)
+      text.field("method", method)
+    }
+  }
+}
+
+/// The segments of a rung to print as JSON. Each one is made only when it is written, so memory does not grow with
+/// their number.
+struct PrintedSegments {
+  /// The empty value of a record's field `segments`, which is replaced by the segments when the record is printed.
+  typealias Placeholder = [Int]
+
+  /// The initializations, which segments refer to by index.
+  let initializations: [InitializationReference]
+  private let indexes: [InitializationReference: Int]
+  private let segments: SegmentList.SubSequence
+  private let total: Int
+
+  /// - Parameters:
+  ///   - segments: The part of `list` to print.
+  ///   - withInitializations: True to print the initializations as well.
+  init(_ segments: SegmentList.SubSequence, of list: SegmentList, withInitializations: Bool) {
+    var known: [InitializationReference] = []
+    var indexes: [InitializationReference: Int] = [:]
+    let note = { (reference: InitializationReference) in
+      guard indexes[reference] == nil else { return }
+      indexes[reference] = known.count
+      known.append(reference)
+    }
+    if withInitializations, let common = list.commonInitialization, !segments.isEmpty {
+      note(common)
+    } else if withInitializations {
+      for segment in segments { segment.initialization.map(note) }
+    }
+    initializations = known
+    self.indexes = indexes
+    self.segments = segments
+    total = list.count
+  }
+
+  /// Prints `record` with the lists of segments in its `segments` fields. If some of a list are left out, a field
+  /// `segments_omitted` after it gives their number. Left out are the last segments, or the oldest ones of a live
+  /// rung.
+  static func print(_ record: some Encodable, with lists: [PrintedSegments]) throws(ReelError) {
+    // Quotes inside strings are escaped, so this text occurs only as a placeholder.
+    let placeholder = "\"segments\":[]"
+    let parts = try JSONLine.string(record).components(separatedBy: placeholder)
+    guard parts.count == lists.count + 1 else {
+      throw ReelError(.internalFault, "a result has \(parts.count - 1) lists of segments, not \(lists.count)")
+    }
+    var text = JSONText()
+    var budget = byteBudget
+    for (part, list) in zip(parts, lists) {
+      text.append(part)
+      try list.write(to: &text, budget: &budget)
+    }
+    text.append(parts[lists.count])
+    text.append("\n")
+    try Console.write(text.bytes)
+  }
+
+  // MARK: - Private
+
+  /// The largest text of the segments of all rungs.
+  private static let byteBudget = 32 << 20
+  private static let pieceSize = 64 << 10
+
+  /// - Parameter budget: The number of bytes that may still be written. Segments beyond it are left out.
+  private func write(to text: inout JSONText, budget: inout Int) throws(ReelError) {
+    text.append("\"segments\":[")
+    var count = 0
+    for segment in segments {
+      guard budget > 0 else { break }
+      if count > 0 { text.append(",") }
+      count += 1
+      let record = SegmentRecord(segment, initialization: segment.initialization.flatMap { indexes[$0] })
+      record.write(to: &text)
+      budget -= record.byteCount
+      if text.bytes.count >= Self.pieceSize {
+        try Console.write(text.bytes)
+        text.removeAll()
+      }
+    }
+    text.append("]")
+    if count < total { text.append(",\"segments_omitted\":\(total - count)") }
+  }
+}
+
+/// A line of `reel manifest --follow`.
+struct LiveUpdateRecord: Encodable {
+  let time: String
+  /// The origin of the update: the manifest, or the clock alone.
+  let from: String
+  let change: String
+  let missed: Int?
+  let windowStart: Double
+  let windowEnd: Double
+  let distanceFromClock: Double?
+  let ended: Bool
+  let segments: PrintedSegments.Placeholder = []
+
+  init(_ update: LiveUpdate) {
+    time = update.time.description
+    from = update.isReading ? "manifest" : "clock"
+    var missed: Int?
+    switch update.change {
+    case nil: change = "opened"
+    case .grew: change = "grew"
+    case .unchanged: change = "unchanged"
+    case .steppedBack: change = "stepped_back"
+    case .jumped(let count):
+      change = "jumped"
+      missed = count
+    case .restarted: change = "restarted"
+    }
+    self.missed = missed
+    windowStart = update.windowStart.seconds
+    windowEnd = update.windowEnd.seconds
+    distanceFromClock = update.distanceFromClock?.seconds
+    ended = update.hasEnded
+  }
+}
+
+/// The encryption of samples as stated in a manifest, as JSON.
+struct ProtectionRecord: Encodable {
+  let schemes: [String]
+  let keyIds: [String]
+
+  init(_ protection: ContentProtection) {
+    schemes = protection.schemes
+    keyIds = protection.keyIDs.map(\.description)
+  }
+}

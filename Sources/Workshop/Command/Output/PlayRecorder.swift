@@ -1,6 +1,7 @@
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelReplay
 
 /// Collects what a page of `reel play` shows: samples, events, and the summary of a source.
 ///
@@ -79,4 +80,310 @@ final class PlayRecorder: Sendable {
   }
 
   func note(_ summary: PlayRecordSummary) { state.withLock { $0.recording.summary = summary } }
+}
+
+/// Prints the events of `reel play`: lines of JSON on standard output; or lines of text on standard error and
+/// the summary on standard output; or nothing.
+final class PlayReport: Sendable {
+  enum Form: Sendable, Hashable {
+    case json
+    /// `toStandardError`: the summary too, because standard output has the frames.
+    case text(toStandardError: Bool)
+    case nothing
+  }
+
+  private let form: Form
+  /// The status line; nil if there is none.
+  private let progress: PlayProgress?
+  /// Collects the records for a page; nil if no page is written.
+  let recorder: PlayRecorder?
+
+  init(_ form: Form, recorder: PlayRecorder? = nil) {
+    self.form = form
+    self.recorder = recorder
+    if case .text = form { progress = PlayProgress() } else { progress = nil }
+  }
+
+  /// True if `showProgress(_:)` shows anything, or samples are collected.
+  var wantsTicks: Bool { progress != nil || recorder != nil }
+
+  /// Throws `ReelError.cannotWriteOutput`.
+  func tell(_ record: PlayRecord) throws(ReelError) {
+    recorder?.note(record)
+    switch form {
+    case .json: try Console.print(JSONLine.string(record))
+    case .text:
+      if let line = PlayText.line(for: record, usesColor: Terminal.errorLayout.usesColor) { note(line) }
+    case .nothing: break
+    }
+  }
+
+  /// Prints nothing unless the output is JSON. Throws `ReelError.cannotWriteOutput`.
+  func tell(_ frame: PlayRecordFrame) throws(ReelError) {
+    if form == .json { try Console.print(JSONLine.string(frame)) }
+  }
+
+  func showProgress(_ line: String) { progress?.show(line) }
+
+  /// Prints the summary. Throws `ReelError.cannotWriteOutput`.
+  func finish(_ summary: PlayRecordSummary) throws(ReelError) {
+    recorder?.note(summary)
+    progress?.clear()
+    switch form {
+    case .json: try Console.print(JSONLine.string(summary))
+    case .text(toStandardError: true): Console.note(PlayText.summary(summary))
+    case .text(toStandardError: false): try Console.printText(PlayText.summary(summary))
+    case .nothing: break
+    }
+  }
+
+  /// Prints the outcomes of assertions: those that hold after the summary, the others on standard error. JSON has them in
+  /// the summary.
+  ///
+  /// - Parameter label: The source, if there are several. Throws `ReelError.cannotWriteOutput`.
+  func tell(_ outcomes: [AssertionOutcome], of label: String?) throws(ReelError) {
+    let label = label.map { "\($0.printable): " } ?? ""
+    for outcome in outcomes where outcome.isMet {
+      switch form {
+      case .text(toStandardError: true): Console.note("\(label)\(outcome.text(in: Terminal.errorLayout))")
+      case .text(toStandardError: false):
+        try Console.printText("\(label)\(outcome.text(in: Terminal.layout))")
+      case .json, .nothing: break
+      }
+    }
+    for outcome in outcomes where !outcome.isMet {
+      Console.fault("\(label)\(outcome.text(in: Terminal.errorLayout))")
+    }
+  }
+
+  // MARK: - Private
+
+  private func note(_ line: String) {
+    if let progress { progress.note(line) } else { Console.note(line) }
+  }
+}
+
+/// The frames that `reel play` shows, on their way to its outputs. It counts them, reports their md5s, and ends
+/// playback after `--duration`.
+///
+/// An error of its outputs is kept in `failure`, because a stopped player does not report errors from ending
+/// its outputs.
+final class PlayFrames: FrameOutput {
+  /// Reports and limits beside the outputs.
+  struct Options: Sendable {
+    /// Media time to play; nil for no limit.
+    var duration: MediaTime?
+    /// Called with each frame's record; nil for no records.
+    var report: (@Sendable (PlayRecordFrame) throws -> Void)?
+    /// When work on the source began.
+    var start: ContinuousClock.Instant
+  }
+
+  /// The totals of the shown frames.
+  struct Account: Sendable {
+    var shownCount = 0
+    var damagedCount = 0
+    /// The media time shown, and what lies between.
+    var media = ShownMedia()
+    /// The whole duration has been played.
+    var hasReachedLimit = false
+    var failure: ReelError?
+  }
+
+  let isExternal: Bool
+  private let outputs: [any FrameOutput]
+  private let options: Options
+  private let onLimit = Locked(Callback<Void>())
+  private let state = Locked(State())
+
+  private struct State {
+    var account = Account()
+    /// The output time of the last frame, and the media time that had passed before it.
+    var last: (outputTime: MediaTime, passed: MediaTime)?
+    var isFinished = false
+  }
+
+  init(_ outputs: [any FrameOutput], options: Options) {
+    self.outputs = outputs
+    self.options = options
+    isExternal = outputs.contains { $0.isExternal }
+  }
+
+  var account: Account { state.withLock { $0.account } }
+
+  /// Sets the handler for the end of the duration. It is called on the thread that shows frames, with the first
+  /// frame that is no longer wanted, or on another if the time is up before that.
+  func setOnLimit(_ body: (@Sendable () -> Void)?) {
+    var callback = Callback<Void>()
+    if let body { callback.call = { _ in body() } }
+    let made = callback
+    onLimit.withLock { $0 = made }
+  }
+
+  /// The media time left to play when `position` of the item is on show; nil without a limit, and before the
+  /// first frame.
+  func timeLeft(at position: MediaTime) -> MediaTime? {
+    state.withLock { state in
+      guard let limit = options.duration, state.account.media.lastTime != nil else { return nil }
+      return limit - state.account.media.passed(at: position)
+    }
+  }
+
+  /// Ends playback because the duration has been played, although no further frame has come.
+  func reachLimit() {
+    let isNew = state.withLock { state in
+      guard !state.isFinished, !state.account.hasReachedLimit, let limit = options.duration else {
+        return false
+      }
+      state.account.hasReachedLimit = true
+      state.account.media.end(whenPassed: limit, isLost: false)
+      return true
+    }
+    if isNew { onLimit.withLock { $0.call }?(()) }
+  }
+
+  /// Ends the count at `position` of the item, so that the last frame counts only up to it.
+  func end(at position: MediaTime) {
+    state.withLock { state in
+      if !state.account.hasReachedLimit { state.account.media.end(at: position) }
+    }
+  }
+
+  func show(_ frame: borrowing TimedFrame) throws {
+    let isDamaged = frame.decoded.isDamaged
+    switch place(of: frame) {
+    case .ignored: return
+    case .beyond:
+      onLimit.withLock { $0.call }?(())
+      return
+    case .wanted: break
+    }
+    do {
+      if let report = options.report {
+        try report(PlayRecordFrame(frame, after: ContinuousClock.now - options.start))
+      }
+      for output in outputs { try output.show(frame) }
+    } catch {
+      note(error)
+      throw error
+    }
+    state.withLock { state in
+      state.account.shownCount += 1
+      if isDamaged { state.account.damagedCount += 1 }
+    }
+  }
+
+  func ended(at outputTime: MediaTime) {
+    let end = wantedEnd(outputTime)
+    for output in outputs { output.ended(at: end) }
+  }
+
+  /// The end of the wanted frames in output time, if playback ended at `outputTime`.
+  func wantedEnd(_ outputTime: MediaTime) -> MediaTime {
+    state.withLock { state in
+      guard state.account.hasReachedLimit, let limit = options.duration, let last = state.last else {
+        return outputTime
+      }
+      return min(outputTime, last.outputTime + (limit - last.passed))
+    }
+  }
+
+  func finish() throws {
+    let wasFinished = state.withLock { state in
+      defer { state.isFinished = true }
+      return state.isFinished
+    }
+    guard !wasFinished else { return }
+    for output in outputs {
+      do { try output.finish() } catch { note(error) }
+    }
+    if let failure = account.failure { throw failure }
+  }
+
+  // MARK: - Private
+
+  private enum Place {
+    case wanted
+    /// The first frame after the wanted ones.
+    case beyond
+    case ignored
+  }
+
+  /// Whether the frame is among the wanted ones.
+  private func place(of frame: borrowing TimedFrame) -> Place {
+    let (time, length, leftOut, loss) = (frame.time, frame.displayTime, frame.skipped, frame.loss)
+    let outputTime = frame.outputTime
+    return state.withLock { state in
+      if state.isFinished || state.account.hasReachedLimit { return .ignored }
+      let passed = state.account.media.passed(before: time, leftOut: leftOut)
+      if let limit = options.duration, passed >= limit {
+        state.account.hasReachedLimit = true
+        state.account.media.end(whenPassed: limit, isLost: loss != nil)
+        return .beyond
+      }
+      state.last = (outputTime, passed)
+      state.account.media.show(time, length: length, leftOut: leftOut, loss: loss)
+      return .wanted
+    }
+  }
+
+  private func note(_ error: any Error) {
+    state.withLock { state in
+      if state.account.failure == nil { state.account.failure = error.asReelError }
+    }
+  }
+}
+
+/// The audio that `reel play` writes: an output that keeps its failure, and leaves no file if nothing was played.
+final class PlaySound: AudioOutput {
+  private struct State {
+    /// Nil once it has been finished or has failed.
+    var output: (any AudioOutput)?
+    var isEmpty = true
+    var failure: ReelError?
+  }
+
+  private let state: Locked<State>
+  /// The frames that the audio belongs to.
+  private let frames: PlayFrames
+
+  init(_ output: any AudioOutput, of frames: PlayFrames) {
+    state = Locked(State(output: output), rank: .recorder)
+    self.frames = frames
+  }
+
+  /// The error of writing; nil for none.
+  var failure: ReelError? { state.withLock { $0.failure } }
+
+  func write(_ audio: TimedAudio) throws {
+    try state.withLock { state in
+      do {
+        try state.output?.write(audio)
+        state.isEmpty = false
+      } catch {
+        state.failure = error.asReelError
+        throw error
+      }
+    }
+  }
+
+  func soundEnded() { state.withLock { $0.output?.soundEnded() } }
+
+  func ended(at outputTime: MediaTime) {
+    let end = frames.wantedEnd(outputTime)
+    state.withLock { $0.output?.ended(at: end) }
+  }
+
+  func finish() throws {
+    // A file without samples: the item has frames, but no audio.
+    let keepsEmpty = frames.account.shownCount > 0
+    try state.withLock { state in
+      defer { state.output = nil }
+      guard state.failure == nil, !state.isEmpty || keepsEmpty else { return }
+      do { try state.output?.finish() } catch {
+        state.failure = error.asReelError
+        throw error
+      }
+    }
+  }
 }

@@ -1,7 +1,10 @@
+import ArgumentParser
 import Foundation
 import ReelCore
+import ReelFFmpeg
 import ReelPlayback
 import ReelPool
+import ReelReplay
 
 /// Gets the bytes of feed files: local ones, those of servers, and standard input.
 struct FeedReading: Sendable {
@@ -84,5 +87,70 @@ extension PoolConfiguration {
     player.adaptsBitRate = adaptsBitRate
     // Bytes read from a file count like bytes received over a network.
     player.loading.fetchesFiles = true
+  }
+}
+
+/// Warns of rungs that need more than the modelled link has.
+enum LinkWarning {
+  /// A sentence with the option that helps; nil if all rungs that were opened suit the link.
+  ///
+  /// - Parameters:
+  ///   - bitsPerSecond: The rate of the link.
+  ///   - adapts: True if the bit rate adapts already.
+  static func text(_ reports: [WalkReport], bitsPerSecond: Int64, adapts: Bool) -> String? {
+    let swipes = reports.flatMap(\.swipes).filter { Int64($0.rungBitRate ?? 0) > bitsPerSecond }
+    guard let most = swipes.compactMap(\.rungBitRate).max() else { return nil }
+    let count = Set(swipes.map(\.itemIndex)).count
+    let items = count.counted("item plays", "items play")
+    var text = "\(items) at up to \(rate(Double(most))), but the link has \(rate(Double(bitsPerSecond)))"
+    // A fifth of the link is left for requests and for preloads.
+    let suitable = max(1, bitsPerSecond * 4 / 5 / 1000)
+    text += "; use --bandwidth \(suitable)k for a lower rung"
+    if !adapts { text += " or --bandwidth auto to adapt to the throughput" }
+    return text
+  }
+
+  private static func rate(_ bitsPerSecond: Double) -> String {
+    bitsPerSecond >= 1e6
+      ? "\((bitsPerSecond / 1e6).formatted(places: 2)) Mbit/s"
+      : "\((bitsPerSecond / 1e3).formatted(places: 0)) kbit/s"
+  }
+}
+
+/// The files that `reel feed` and `reel lab` write beside their results.
+struct WalkResultOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Write an HTML report.", valueName: "file"))
+  var report: String?
+
+  @Option(help: ArgumentHelp("Write the results as CSV.", valueName: "file"))
+  var csv: String?
+
+  func validate() throws {
+    try Self.checkFile(report, of: "--report")
+    try Self.checkFile(csv, of: "--csv")
+  }
+
+  /// Throws `ValidationError` for a path that is no file. Standard output is for the results as text or JSON.
+  static func checkFile(_ path: String?, of option: String) throws {
+    if path == "-" { throw ValidationError("\(option) takes a file; write ./- for a file named -") }
+    if path == "" { throw ValidationError("\(option) takes a file") }
+  }
+}
+
+extension DeviceModel {
+  /// The figures in one line.
+  var summary: String {
+    var limits: [String] = []
+    if let decoderLimit { limits.append("\(decoderLimit) decoders") }
+    limits.append(coreCount.counted("core"))
+    if let memoryLimit { limits.append("\(ByteSize(byteCount: memoryLimit))") }
+    if let transferLimit { limits.append("\(transferLimit) transfers") }
+    var cost = "opening \(DurationText.readable(decodeCost.opening)), frame \(Self.text(decodeCost.others))"
+    if let av1 = decodeCost.codecs[.av1], av1 != decodeCost.others { cost += " (AV1 \(Self.text(av1)))" }
+    return "\(limits.joined(separator: ", ")); \(cost)"
+  }
+
+  private static func text(_ cost: DecodeCost.Frame) -> String {
+    "\(DurationText.readable(cost.constant)) + \(cost.nanosecondsPerPixel.formatted(places: 3)) ns per pixel"
   }
 }

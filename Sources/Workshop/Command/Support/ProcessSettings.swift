@@ -1,10 +1,13 @@
 import Foundation
+import ReelCore
 import ReelFFmpeg
+import ReelPlayback
 
 // Not with a sanitizer (Package.swift).
 #if canImport(ReelArenas)
   import ReelArenas
 #endif
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Darwin)
@@ -37,5 +40,32 @@ enum ProcessSettings {
     guard getrlimit(resource, &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
     limit.rlim_cur = min(limit.rlim_max, 65536)
     setrlimit(resource, &limit)
+  }
+}
+
+/// How long the machine's processors have worked, and how much of that was for this process.
+struct ProcessorUse {
+  private let time = SystemMonotonicClock().now
+  private let own = ProcessTime.now
+  /// All processors together, in seconds.
+  private let busy: Double
+
+  /// Nil if the system does not say.
+  init?() {
+    // `cpu user nice system idle iowait irq softirq steal …`, in ticks.
+    guard let text = try? String(contentsOfFile: "/proc/stat", encoding: .utf8),
+      let line = text.split(separator: "\n").first, line.hasPrefix("cpu ")
+    else { return nil }
+    let fields = line.split(separator: " ").dropFirst().prefix(8).map { Double($0) ?? 0 }
+    let ticks = sysconf(Int32(_SC_CLK_TCK))
+    guard fields.count == 8, ticks > 0 else { return nil }
+    busy = (fields.reduce(0, +) - fields[3] - fields[4]) / Double(ticks)
+  }
+
+  /// The share of all processors that other processes have used since, from 0 to 1.
+  func othersShare(until now: ProcessorUse) -> Double {
+    let room = (now.time - time) / .seconds(1) * Double(ProcessInfo.processInfo.activeProcessorCount)
+    let others = now.busy - busy - (now.own - own) / .seconds(1)
+    return room > 0 ? min(max(others / room, 0), 1) : 0
   }
 }

@@ -1,7 +1,7 @@
 internal import Foundation
-internal import ReelCore
-internal import ReelPlayback
-internal import ReelPool
+package import ReelCore
+package import ReelPlayback
+package import ReelPool
 
 /// The stream of all events of a walk.
 ///
@@ -115,4 +115,97 @@ public final class WalkTrace: Sendable {
   private func put(_ event: WalkEvent) {
     for consumer in consumers { consumer(event) }
   }
+}
+
+/// One event of a walk, as ``WalkTrace`` passes it to each of its consumers.
+package struct WalkEvent: Sendable {
+  package enum Kind: String, Sendable {
+    case swipe, settled, assigned, reached, evicted, departed, attached, detached, poster, shown, decoded,
+      stalled
+    case resumed, ended, rewound, failed, request, response, received
+    /// Bytes of a body that were read just now. Not part of the JSON Lines.
+    case chunk
+    /// The memory of each slot. Not part of the JSON Lines.
+    case memory
+    /// The walk has ended, and `count` items are opened again to tell whether they failed. Not part of the JSON Lines.
+    case check
+  }
+
+  package let kind: Kind
+  /// Since the walk began.
+  package let time: Duration
+  package var item: FeedItem.ID?
+  package var slot: Int?
+  package var stage: PreloadStage?
+  package var detail: String?
+  package var count: Int?
+  /// The frame's time on the item's timeline.
+  package var seconds: Double?
+  /// The request's number, from 1.
+  package var request: Int?
+  package var url: String?
+  package var purpose: FetchPurpose?
+  package var byteCount: Int64?
+  /// Of a `memory` event: the bytes that each slot holds.
+  package var slotByteCounts: [Int] = []
+
+  package init(_ kind: Kind, at time: Duration) {
+    self.kind = kind
+    self.time = time
+  }
+}
+
+/// Notes each request, its answer, and what came of its body.
+struct TracedFetcher: Fetching, ConnectionOpening {
+  private let base: any Fetching
+  private let trace: WalkTrace
+  private let clock: any MonotonicClock
+
+  init(_ base: any Fetching, trace: WalkTrace, clock: any MonotonicClock) {
+    self.base = base
+    self.trace = trace
+    self.clock = clock
+  }
+
+  func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    let (trace, clock, item) = (trace, clock, RequestOwner.item)
+    let number = trace.makeRequestNumber()
+    let note = { @Sendable (event: WalkEvent.Kind, bytes: Int64?, detail: String?) in
+      trace.note(event, request, number: number, of: item, at: clock.now, bytes: bytes, detail: detail)
+    }
+    note(.request, nil, request.range?.httpText)
+    let response: FetchResponse
+    do {
+      response = try await base.fetch(request)
+    } catch {
+      note(.response, nil, Self.reason(of: error))
+      throw error
+    }
+    note(.response, nil, nil)
+    // How much of the body came is told once: at its end, or when it is let go.
+    let byteCount = Locked<Int64>(0)
+    let onEnd = { @Sendable (result: Result<Void, any Error>) in
+      var detail: String?
+      if case .failure(let error) = result { detail = Self.reason(of: error) }
+      note(.received, byteCount.withLock { $0 }, detail)
+    }
+    return response.wrappingBody(onEnd: onEnd) { body in
+      let chunk = try await body.next()
+      if let chunk {
+        byteCount.withLock { $0 += Int64(chunk.count) }
+        note(.chunk, Int64(chunk.count), nil)
+      }
+      return chunk
+    }
+  }
+
+  private static func reason(of error: any Error) -> String {
+    (error as? ReelError)?.reason ?? "cancelled"
+  }
+}
+
+extension ByteRange {
+  fileprivate var httpText: String { length.map { "\(offset)+\($0)" } ?? "\(offset)+" }
 }

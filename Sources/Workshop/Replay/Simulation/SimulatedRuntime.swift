@@ -2,7 +2,7 @@ internal import DequeModule
 public import ReelCore
 internal import ReelFFmpeg
 public import ReelPlayback
-internal import ReelPool
+public import ReelPool
 
 /// A deterministic simulation that runs players by a simulated clock, independent of the speed of the machine.
 ///
@@ -348,5 +348,149 @@ extension SimulatedRuntime: TaskExecutor {
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     state.withLock { $0.ready.append(.job(job)) }
+  }
+}
+
+extension SimulatedRuntime {
+  /// Puts players made with `configuration` into this simulation: they run in it, and use its clock.
+  ///
+  /// They read local files through their fetcher, so that a modelled link applies to files too.
+  public func apply(to configuration: inout PlayerConfiguration) {
+    configuration.clock = self
+    configuration.runtime = self
+    configuration.loading.clock = SimulatedWallClock(self)
+    configuration.loading.fetchesFiles = true
+  }
+}
+
+/// A semaphore of a simulation.
+final class SimulatedSemaphore: BlockingSemaphore {
+  private struct State {
+    var count = 0
+    var waiting: Deque<BlockingJob> = []
+  }
+
+  private let simulation: SimulatedRuntime
+  private let state = Locked(State())
+
+  init(simulation: SimulatedRuntime) { self.simulation = simulation }
+
+  func wait() {
+    let body = simulation.running
+    let waits = state.withLock { state in
+      if state.count > 0 {
+        state.count -= 1
+        return false
+      }
+      state.waiting.append(body)
+      return true
+    }
+    if waits { simulation.park(body) }
+  }
+
+  func signal() {
+    let body = state.withLock { state in
+      if let first = state.waiting.popFirst() { return first as BlockingJob? }
+      state.count += 1
+      return nil
+    }
+    if let body { simulation.makeReady(body) }
+  }
+}
+
+/// The time of day in a simulation: its own clock, from a fixed day on.
+package struct SimulatedWallClock: WallClock {
+  private let simulation: SimulatedRuntime
+  private let beginning: WallTime
+
+  /// - Parameter beginning: the time of day when the simulation's clock shows zero.
+  package init(_ simulation: SimulatedRuntime, beginning: WallTime = Self.defaultBeginning) {
+    self.simulation = simulation
+    self.beginning = beginning
+  }
+
+  /// 2030-01-01T00:00:00Z.
+  package static let defaultBeginning = WallTime(nanosecondsSince1970: 1_893_456_000_000_000_000)
+
+  package var now: WallTime {
+    let (seconds, attoseconds) = simulation.now.components
+    let whole = beginning + MediaTime(value: seconds, timescale: 1)
+    return whole + MediaTime(value: attoseconds / 1_000_000_000, timescale: 1_000_000_000)
+  }
+
+  package func sleep(for duration: Duration) async throws { try await simulation.sleep(for: duration) }
+}
+
+/// Work that may block. It runs on a thread of its own, but only in its turn.
+final class BlockingJob: @unchecked Sendable {
+  // Sendable: `work` is used by the one thread that runs the simulation.
+  let name: String
+  private var work: (@Sendable () -> Void)?
+  /// Given to the thread that it waits on.
+  let baton = Baton()
+
+  init(name: String, _ body: @escaping @Sendable () -> Void) {
+    self.name = name
+    work = body
+  }
+
+  var hasBegun: Bool { work == nil }
+
+  /// Nil once it has begun.
+  func takeWork() -> (@Sendable () -> Void)? { work.take() }
+}
+
+/// Lets one thread that waits for it go on.
+final class Baton: Sendable {
+  private let isThere = Monitor(false)
+
+  func give() {
+    isThere.withLock { $0 = true }
+    isThere.signal()
+  }
+
+  /// Returns when the baton has been given, and takes it.
+  func take() {
+    isThere.wait { isThere -> Monitor<Bool>.Step<Void> in
+      guard isThere else { return .wait(until: nil) }
+      isThere = false
+      return .end(())
+    }
+  }
+}
+
+extension PoolConfiguration {
+  /// Puts a pool made with this configuration into a simulation.
+  ///
+  /// Its players use the simulation's clock, and decode on `decodingPermits` modelled cores. Of each start, of an item or
+  /// after a seek, they decode two frames. All other frames come when they would come, but have the pixels of the last
+  /// decoded one, and damage is not noticed in them.
+  ///
+  /// ``PlayerPool/memory`` is computed from the sizes of packets and frames, which are the same in every run: it leaves out
+  /// the figures of the allocator, and a decoder holds the frame that it decodes, and those that it holds back for their
+  /// order or its references, whichever are more.
+  ///
+  /// - Parameters:
+  ///   - simulation: The simulation, in which the pool must be used.
+  ///   - decodeCost: The simulated time that decoding costs.
+  public mutating func enter(_ simulation: SimulatedRuntime, decodeCost: DecodeCost = DecodeCost()) {
+    enter(simulation, decoders: ModelledDecoders(cost: decodeCost, in: simulation))
+  }
+
+  package mutating func enter(_ simulation: SimulatedRuntime, decoders: ModelledDecoders) {
+    simulation.apply(to: &player)
+    player.decoders = decoders
+    keepsAccounts = false
+  }
+
+  /// Puts a pool made with this configuration into a simulation of a device: with its limits, its cores, and its costs
+  /// of decoding.
+  ///
+  /// - Parameters:
+  ///   - simulation: The simulation, in which the pool must be used.
+  ///   - device: The device.
+  public mutating func enter(_ simulation: SimulatedRuntime, device: DeviceModel) {
+    apply(limitsOf: device)
+    enter(simulation, decodeCost: device.decodeCost)
   }
 }

@@ -1,5 +1,6 @@
 package import ReelCore
 package import ReelPlayback
+package import ReelPool
 
 /// What the slots of a pool did during a walk, for drawing it. All times are since the walk began.
 package struct WalkTimeline: Sendable {
@@ -87,4 +88,195 @@ package struct WalkTimeline: Sendable {
   package var omittedCount = 0
 
   package init() {}
+}
+
+/// Collects a ``WalkTimeline`` from the events of a walk.
+///
+/// Bins begin with 50 ms. When there are more than the limit, pairs of neighbours are merged, and bins cover twice as
+/// much.
+package final class TimelineRecorder: Sendable {
+  fileprivate struct State {
+    var timeline = WalkTimeline()
+    /// The indices of the open stays by slot, requests by number, and stalls by item.
+    var stays: [Int: Int] = [:]
+    var requests: [Int: Int] = [:]
+    var stalls: [Int: Int] = [:]
+    var slots: [FeedItem.ID: Int] = [:]
+  }
+
+  private let indices: [FeedItem.ID: Int]
+  private let limits: WalkTimeline.Limits
+  private let state = Locked(State())
+
+  /// A recorder for a walk through `feed`.
+  package init(_ feed: Feed, limits: WalkTimeline.Limits = .page) {
+    var indices: [FeedItem.ID: Int] = [:]
+    for (index, item) in feed.items.enumerated() { indices[item.id] = index }
+    self.indices = indices
+    self.limits = limits
+  }
+
+  /// An event of the walk.
+  package func note(_ event: WalkEvent) {
+    let index = event.item.flatMap { indices[$0] }
+    state.withLock { state in
+      state.timeline.duration = max(state.timeline.duration, event.time)
+      switch event.kind {
+      case .assigned: assign(event, index, &state)
+      case .evicted: state.leave(event.slot, event.item, at: event.time)
+      case .reached:
+        guard let stage = event.stage, let stay = state.stay(of: event.item) else { return }
+        state.timeline.stays[stay].stages.append(.init(stage: stage, time: event.time))
+      case .failed:
+        if let stay = state.stay(of: event.item) { state.timeline.stays[stay].failedAt = event.time }
+      case .stalled: stall(event, index, &state)
+      case .resumed, .departed, .detached:
+        guard let index, let stall = state.stalls.removeValue(forKey: index) else { return }
+        state.timeline.stalls[stall].to = event.time
+      case .request: begin(event, index, &state)
+      case .response, .received: advance(event, &state)
+      case .chunk:
+        guard let slot = event.item.flatMap({ state.slots[$0] }) else { return }
+        add(Int(event.byteCount ?? 0), to: \.byteCounts, of: slot, at: event.time, &state)
+      case .decoded:
+        guard let slot = event.item.flatMap({ state.slots[$0] }) else { return }
+        add(event.count ?? 0, to: \.frameCounts, of: slot, at: event.time, &state)
+      case .memory: sample(event, &state)
+      default: break
+      }
+    }
+  }
+
+  /// The timeline up to the last event; what is open ends with it.
+  package var timeline: WalkTimeline {
+    state.withLock { state in
+      var timeline = state.timeline
+      for index in state.stays.values { timeline.stays[index].to = timeline.duration }
+      for index in state.requests.values { timeline.requests[index].to = timeline.duration }
+      for index in state.stalls.values { timeline.stalls[index].to = timeline.duration }
+      var memory: [Int] = []
+      for index in timeline.bins.indices {
+        if timeline.bins[index].memory.isEmpty { timeline.bins[index].memory = memory }
+        memory = timeline.bins[index].memory
+      }
+      return timeline
+    }
+  }
+
+  // MARK: - Private
+
+  private func assign(_ event: WalkEvent, _ index: Int?, _ state: inout State) {
+    guard let index, let slot = event.slot, let item = event.item else { return }
+    state.leave(slot, nil, at: event.time)
+    state.slots[item] = slot
+    state.timeline.slotCount = max(state.timeline.slotCount, slot + 1)
+    guard state.timeline.stays.count < limits.stayCount else {
+      state.timeline.omittedCount += 1
+      return
+    }
+    state.stays[slot] = state.timeline.stays.count
+    state.timeline.stays.append(.init(slot: slot, itemIndex: index, from: event.time, to: event.time))
+  }
+
+  private func stall(_ event: WalkEvent, _ index: Int?, _ state: inout State) {
+    guard let index, state.stalls[index] == nil else { return }
+    guard state.timeline.stalls.count < limits.stallCount else {
+      state.timeline.omittedCount += 1
+      return
+    }
+    state.stalls[index] = state.timeline.stalls.count
+    state.timeline.stalls.append(.init(itemIndex: index, from: event.time, to: event.time))
+  }
+
+  private func begin(_ event: WalkEvent, _ index: Int?, _ state: inout State) {
+    guard let number = event.request, let purpose = event.purpose else { return }
+    guard state.timeline.requests.count < limits.requestCount else {
+      state.timeline.omittedCount += 1
+      return
+    }
+    state.requests[number] = state.timeline.requests.count
+    state.timeline.requests.append(
+      .init(
+        number: number, slot: event.item.flatMap { state.slots[$0] }, itemIndex: index, purpose: purpose,
+        url: event.url ?? "", from: event.time, to: event.time))
+  }
+
+  private func advance(_ event: WalkEvent, _ state: inout State) {
+    guard let number = event.request, let request = state.requests[number] else { return }
+    state.timeline.requests[request].failure = event.detail
+    if event.kind == .response, event.detail == nil {
+      state.timeline.requests[request].answeredAt = event.time
+    } else {
+      state.timeline.requests[request].byteCount = event.byteCount ?? 0
+      state.timeline.requests[request].to = event.time
+      state.requests[number] = nil
+    }
+  }
+
+  private func sample(_ event: WalkEvent, _ state: inout State) {
+    let bin = bin(at: event.time, &state)
+    var memory = state.timeline.bins[bin].memory
+    memory.grow(to: event.slotByteCounts.count)
+    for (slot, count) in event.slotByteCounts.enumerated() { memory[slot] = max(memory[slot], count) }
+    state.timeline.bins[bin].memory = memory
+  }
+
+  private func add(
+    _ count: Int, to key: WritableKeyPath<WalkTimeline.Bin, [Int]>, of slot: Int, at time: Duration,
+    _ state: inout State
+  ) {
+    let bin = bin(at: time, &state)
+    state.timeline.bins[bin][keyPath: key].grow(to: slot + 1)
+    state.timeline.bins[bin][keyPath: key][slot] += count
+  }
+
+  /// The index of the bin for a time, which is made if needed.
+  private func bin(at time: Duration, _ state: inout State) -> Int {
+    let microseconds = max(0, time.wholeMicroseconds)
+    while microseconds / state.timeline.binWidth.wholeMicroseconds >= Int64(limits.binCount) {
+      state.timeline.mergeBins()
+    }
+    let index = Int(microseconds / state.timeline.binWidth.wholeMicroseconds)
+    while state.timeline.bins.count <= index { state.timeline.bins.append(.init()) }
+    return index
+  }
+}
+
+extension TimelineRecorder.State {
+  /// The index of the open stay of an item.
+  fileprivate func stay(of item: FeedItem.ID?) -> Int? { item.flatMap { slots[$0] }.flatMap { stays[$0] } }
+
+  /// The item in a slot leaves it.
+  fileprivate mutating func leave(_ slot: Int?, _ item: FeedItem.ID?, at time: Duration) {
+    if let item { slots[item] = nil }
+    guard let slot, let stay = stays.removeValue(forKey: slot) else { return }
+    timeline.stays[stay].to = time
+  }
+}
+
+extension WalkTimeline {
+  fileprivate mutating func mergeBins() {
+    binWidth *= 2
+    bins = stride(from: 0, to: bins.count, by: 2).map { index in
+      guard index + 1 < bins.count else { return bins[index] }
+      let (left, right) = (bins[index], bins[index + 1])
+      var bin = Bin()
+      bin.memory = left.memory.combined(with: right.memory) { max($0, $1) }
+      bin.byteCounts = left.byteCounts.combined(with: right.byteCounts) { $0 + $1 }
+      bin.frameCounts = left.frameCounts.combined(with: right.frameCounts) { $0 + $1 }
+      return bin
+    }
+  }
+}
+
+extension [Int] {
+  fileprivate mutating func grow(to count: Int) {
+    if self.count < count { self += Array(repeating: 0, count: count - self.count) }
+  }
+
+  fileprivate func combined(with other: [Int], _ combine: (Int, Int) -> Int) -> [Int] {
+    (0..<Swift.max(count, other.count)).map { index in
+      combine(index < count ? self[index] : 0, index < other.count ? other[index] : 0)
+    }
+  }
 }

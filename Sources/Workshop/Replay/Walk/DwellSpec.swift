@@ -87,3 +87,156 @@ extension DwellSpec: CustomStringConvertible {
     }
   }
 }
+
+/// Recorded dwell times: how long a viewer looked at each item, and where the swipe then led.
+///
+/// The text has one line per look: the seconds, then optionally the target of the swipe, which is an index of the feed
+/// from 0, or `+n` or `-n` items from the current one. Without a target, the swipe goes on in the direction of travel,
+/// which turns round at the ends of the feed. Blank lines and lines that begin with `#` are ignored.
+public struct DwellTrace: Sendable, Hashable {
+  /// The target of a swipe.
+  package enum Move: Sendable, Hashable {
+    /// To the next item in the direction of travel.
+    case onward
+    /// This many items on, or back if negative; not 0.
+    case by(Int)
+    /// To this index.
+    case to(Int)
+  }
+
+  /// A look at an item and the swipe after it.
+  package struct Entry: Sendable, Hashable {
+    package let dwell: Duration
+    package let move: Move
+    /// The line of the text, counted from 1.
+    package let line: Int
+  }
+
+  /// The name of the trace in error messages, such as its path.
+  public let name: String
+  /// Never empty.
+  package let entries: [Entry]
+
+  /// The largest number of bytes of a trace.
+  static let byteLimit = 16 << 20
+  /// The largest index or number of items of a move.
+  private static let moveLimit = 1_000_000_000
+
+  /// Parses the text of a trace.
+  ///
+  /// - Throws: `ReelError` of kind `badManifest`, with the number of the line that can't be read, or if there are no
+  ///   lines.
+  public init(text: String, name: String) throws(ReelError) {
+    self.name = name
+    var entries: [Entry] = []
+    for (number, bytes) in TextLines(Array(text.utf8)[...]) {
+      let line = String(decoding: bytes, as: UTF8.self)
+      if line.isEmpty || line.hasPrefix("#") { continue }
+      let words = line.split(whereSeparator: \.isWhitespace)
+      guard words.count <= 2, let dwell = words.first.flatMap({ DurationText.parse($0) }) else {
+        throw ReelError(
+          .badManifest, "\"\(line)\" is not a line of a trace", at: name, place: .line(number),
+          advice: "write seconds, then an index, +n, -n or nothing")
+      }
+      guard let move = words.count == 2 ? Self.move(words[1]) : .onward else {
+        throw ReelError(
+          .badManifest, "\"\(words[1])\" is neither an index nor +n or -n", at: name, place: .line(number))
+      }
+      entries.append(Entry(dwell: dwell, move: move, line: number))
+    }
+    guard !entries.isEmpty else { throw ReelError(.badManifest, "the trace has no lines", at: name) }
+    self.entries = entries
+  }
+
+  /// Reads a local file of at most 16 MiB.
+  ///
+  /// - Throws: The errors of `init(text:name:)`, and `noSuchFile` if the file can't be read.
+  public init(path: String) throws(ReelError) {
+    let bytes = try LocalText.bytes(path: path, limit: Self.byteLimit)
+    // A byte order mark is not part of the first line.
+    let start = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
+    try self.init(text: String(decoding: bytes[start...], as: UTF8.self), name: path)
+  }
+
+  // MARK: - Private
+
+  private static func move(_ word: Substring) -> Move? {
+    let digits = word.drop { $0 == "+" || $0 == "-" }
+    guard word.count - digits.count <= 1, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let number = Int(digits), number <= moveLimit
+    else { return nil }
+    switch word.first {
+    case "+": return number == 0 ? nil : .by(number)
+    case "-": return number == 0 ? nil : .by(-number)
+    default: return .to(number)
+    }
+  }
+}
+
+/// A viewer of a walk: how long they look at each item, and how they swipe.
+public struct ViewerSpec: Sendable, Hashable {
+  /// The time that the viewer looks at each item.
+  public let dwell: DwellSpec
+  /// How often the viewer flicks on, goes back and swipes in bursts. A trace determines its swipes itself: the shares
+  /// are then the usual ones, and have no effect.
+  public let shares: SwipeShares
+
+  /// A viewer.
+  ///
+  /// - Throws: `ReelError` of kind `usage` for a trace with other shares than the usual ones.
+  public init(dwell: DwellSpec, shares: SwipeShares = .usual) throws(ReelError) {
+    if case .trace = dwell, shares != .usual {
+      throw ReelError(
+        .usage, "a trace determines the swipes",
+        advice: "leave out flicks, back and bursts, or use other dwell times")
+    }
+    self.dwell = dwell
+    self.shares = shares
+  }
+
+  /// Parses a dwell time, optionally followed by shares: `weibull:0.8,6s,flicks=20%,back=10%,bursts=0%`.
+  ///
+  /// Shares can come in any order, each at most once. The file of a trace is read.
+  ///
+  /// - Throws: The errors of ``DwellSpec/init(parsing:)``; `ReelError` of kind `usage` for a share that
+  ///   can't be read or appears twice.
+  public init(parsing text: String) throws(ReelError) {
+    var parts = text.split(separator: ",", omittingEmptySubsequences: false)
+    var shares: [String: Double] = [:]
+    while parts.count > 1, let (name, value) = Self.option(parts[parts.count - 1]) {
+      guard shares[name] == nil else { throw ReelError(.usage, "\"\(text)\" has \(name) twice") }
+      shares[name] = try SwipeShares.share(parsing: value, of: name)
+      parts.removeLast()
+    }
+    let usual = SwipeShares.usual
+    try self.init(
+      dwell: try DwellSpec(parsing: parts.joined(separator: ",")),
+      shares: try SwipeShares(
+        flicks: shares["flicks"] ?? usual.flicks, back: shares["back"] ?? usual.back,
+        bursts: shares["bursts"] ?? usual.bursts))
+  }
+
+  /// The shares for a report; nil if a trace determines the swipes.
+  package var reportedShares: SwipeShares? {
+    if case .trace = dwell { return nil }
+    return shares
+  }
+
+  // MARK: - Private
+
+  /// `name=value` of a share; nil for anything else, such as a part of a file's name.
+  private static func option(_ part: Substring) -> (name: String, value: String)? {
+    let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard sides.count == 2 else { return nil }
+    let name = sides[0].trimmed.lowercased()
+    return ["flicks", "back", "bursts"].contains(name) ? (name, sides[1].trimmed) : nil
+  }
+}
+
+extension ViewerSpec: CustomStringConvertible {
+  /// The form that `init(parsing:)` accepts.
+  public var description: String {
+    let shares = shares.description
+    return shares.isEmpty ? dwell.description : "\(dwell),\(shares)"
+  }
+}

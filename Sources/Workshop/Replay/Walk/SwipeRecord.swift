@@ -1,4 +1,6 @@
+public import ReelCore
 public import ReelPlayback
+internal import ReelPool
 
 /// The record of one swipe: how far its item was loaded, and how long the viewer waited for its frames.
 public struct SwipeRecord: Sendable, Hashable {
@@ -101,5 +103,213 @@ public struct SwipeRecord: Sendable, Hashable {
   var countedSecondFrame: Duration? {
     guard isCounted, !isStill, error == nil || timeToSecondFrame != nil else { return nil }
     return timeToSecondFrame ?? watched
+  }
+}
+
+extension SwipeRecord: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case number = "swipe"
+    case time = "time_ms"
+    case kind
+    case isPassing = "passing"
+    case itemIndex = "item_index"
+    case itemID = "item_id"
+    case stage
+    case isHit = "hit"
+    case watched = "watched_ms"
+    case timeToFirstFrame = "ttff_ms"
+    case timeToSecondFrame = "second_frame_ms"
+    case isStill = "still"
+    case cause
+    case stallCount = "stalls"
+    case stallDuration = "stalled_ms"
+    case longestStall = "longest_stall_ms"
+    case stageTimes = "stages"
+    case waitParts = "wait"
+    case loadedByteCount = "loaded_bytes"
+    case rung
+    case rungBitRate = "rung_bits_per_second"
+    case byteCount = "fetched_bytes"
+    case rungs, error
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(number, forKey: .number)
+    try values.encode(milliseconds: time, forKey: .time)
+    try values.encode(kind, forKey: .kind)
+    try values.encode(isPassing, forKey: .isPassing)
+    try values.encode(itemIndex, forKey: .itemIndex)
+    try values.encode(itemID, forKey: .itemID)
+    try values.encode(stage.reportName, forKey: .stage)
+    try values.encode(isHit, forKey: .isHit)
+    try values.encode(milliseconds: watched, forKey: .watched)
+    try values.encode(millisecondsIfPresent: timeToFirstFrame, forKey: .timeToFirstFrame)
+    try values.encode(millisecondsIfPresent: timeToSecondFrame, forKey: .timeToSecondFrame)
+    try values.encode(isStill, forKey: .isStill)
+    try values.encodeIfPresent(cause, forKey: .cause)
+    try values.encode(stallCount, forKey: .stallCount)
+    try values.encode(milliseconds: stallDuration, forKey: .stallDuration)
+    try values.encode(milliseconds: longestStall, forKey: .longestStall)
+    try values.encode(stageTimes, forKey: .stageTimes)
+    try values.encode(waitParts, forKey: .waitParts)
+    try values.encode(loadedByteCount, forKey: .loadedByteCount)
+    try values.encodeIfPresent(rung, forKey: .rung)
+    try values.encodeIfPresent(rungBitRate, forKey: .rungBitRate)
+    try values.encode(byteCount, forKey: .byteCount)
+    try values.encode(rungs, forKey: .rungs)
+    try values.encodeIfPresent(error, forKey: .error)
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    guard let stage = PreloadStage(reportName: try values.decode(String.self, forKey: .stage)) else {
+      throw DecodingError.dataCorruptedError(forKey: .stage, in: values, debugDescription: "no stage")
+    }
+    self.init(
+      number: try values.decode(Int.self, forKey: .number),
+      time: try values.decodeMilliseconds(forKey: .time),
+      kind: try values.decode(SwipeKind.self, forKey: .kind),
+      itemIndex: try values.decode(Int.self, forKey: .itemIndex),
+      itemID: try values.decode(String.self, forKey: .itemID), stage: stage)
+    isPassing = try values.decode(Bool.self, forKey: .isPassing)
+    watched = try values.decodeMilliseconds(forKey: .watched)
+    timeToFirstFrame = try values.decodeMillisecondsIfPresent(forKey: .timeToFirstFrame)
+    timeToSecondFrame = try values.decodeMillisecondsIfPresent(forKey: .timeToSecondFrame)
+    isStill = try values.decode(Bool.self, forKey: .isStill)
+    cause = try values.decodeIfPresent(String.self, forKey: .cause)
+    stallCount = try values.decode(Int.self, forKey: .stallCount)
+    stallDuration = try values.decodeMilliseconds(forKey: .stallDuration)
+    longestStall = try values.decodeMilliseconds(forKey: .longestStall)
+    stageTimes = try values.decode([StageTime].self, forKey: .stageTimes)
+    waitParts = try values.decodeIfPresent([StageTime].self, forKey: .waitParts) ?? []
+    loadedByteCount = try values.decodeIfPresent(Int64.self, forKey: .loadedByteCount) ?? 0
+    rung = try values.decodeIfPresent(String.self, forKey: .rung)
+    rungBitRate = try values.decodeIfPresent(Int.self, forKey: .rungBitRate)
+    byteCount = try values.decode(Int64.self, forKey: .byteCount)
+    rungs = try values.decodeIfPresent([ShownRung].self, forKey: .rungs) ?? []
+    error = try values.decodeIfPresent(String.self, forKey: .error)
+  }
+}
+
+/// How often a viewer flicks on at once, goes back, or swipes several times in a row: shares of the steps of a walk.
+public struct SwipeShares: Sendable, Hashable {
+  /// The share of steps that leave the item after a fraction of a second (``WalkPlan/flickDwells``) instead of its
+  /// dwell time. Defaults to 0.
+  public let flicks: Double
+  /// The share that goes back by one item, of the steps that are no bursts. Defaults to 0.15.
+  public let back: Double
+  /// The share of steps that are bursts of quick swipes. Defaults to 0.05.
+  public let bursts: Double
+
+  /// The shares of a walk that states none.
+  public static let usual = SwipeShares()
+
+  /// Shares from 0 to 1, rounded to a millionth.
+  ///
+  /// - Throws: `ReelError` of kind `usage` for a share outside 0...1.
+  public init(flicks: Double = 0, back: Double = 0.15, bursts: Double = 0.05) throws(ReelError) {
+    for (name, share) in [("flicks", flicks), ("back", back), ("bursts", bursts)]
+    where !(share >= 0 && share <= 1) {
+      throw ReelError(.usage, "the share of \(name) must be from 0 to 1")
+    }
+    self.flicks = Self.rounded(flicks)
+    self.back = Self.rounded(back)
+    self.bursts = Self.rounded(bursts)
+  }
+
+  /// The share that `text` means: a number from 0 to 100 with `%`.
+  ///
+  /// - Throws: `ReelError` of kind `usage`, which names the share.
+  public static func share(parsing text: String, of name: String) throws(ReelError) -> Double {
+    guard let (percent, unit) = Quantity.split(text), unit == "%", percent <= 100 else {
+      throw ReelError(
+        .usage, "\(name): \"\(text)\" is not a share", advice: "write it in percent, from 0% to 100%")
+    }
+    return rounded(percent / 100)
+  }
+
+  // MARK: - Internal
+
+  /// True for this share of all random numbers. A larger share includes the numbers of a smaller one, and whole percents
+  /// depend only on the number modulo 100.
+  static func holds(_ share: Double, for random: UInt64) -> Bool {
+    let millionths = random % 100 * 10_000 + random / 100 % 10_000
+    return millionths < UInt64((share * 1e6).rounded())
+  }
+
+  // MARK: - Private
+
+  private init() { (flicks, back, bursts) = (0, 0.15, 0.05) }
+
+  private static func rounded(_ share: Double) -> Double { (share * 1e6).rounded() / 1e6 }
+}
+
+extension SwipeShares: CustomStringConvertible {
+  /// The shares that differ from the usual ones: `flicks=20%,back=10%`. Empty if none does.
+  public var description: String {
+    let usual = Self.usual
+    let all = [
+      ("flicks", flicks, usual.flicks), ("back", back, usual.back), ("bursts", bursts, usual.bursts),
+    ]
+    return all.filter { $0.1 != $0.2 }.map { "\($0.0)=\(($0.1 * 100).formatted(places: 4))%" }
+      .joined(separator: ",")
+  }
+}
+
+extension SwipeShares: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case flicks, back, bursts
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    let shares = try [CodingKeys.flicks, .back, .bursts].map { try values.decode(Double.self, forKey: $0) }
+    do {
+      try self.init(flicks: shares[0], back: shares[1], bursts: shares[2])
+    } catch {
+      throw DecodingError.dataCorrupted(
+        DecodingError.Context(codingPath: decoder.codingPath, debugDescription: error.reason))
+    }
+  }
+}
+
+/// A rung that was on show during a visit to an item, from its first frame until another rung's.
+public struct ShownRung: Sendable, Hashable {
+  /// The rung's id in its manifest; `nil` for a media file.
+  public var rung: String?
+  /// The rung's bit rate as the manifest states it, in bits per second; `nil` if it states none.
+  public var bitRate: Int?
+  /// The media time of the frames shown.
+  public var duration: Duration
+
+  /// A rung and how much of it was shown.
+  public init(rung: String?, bitRate: Int?, duration: Duration) {
+    self.rung = rung
+    self.bitRate = bitRate
+    self.duration = duration
+  }
+}
+
+extension ShownRung: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case rung
+    case bitRate = "bit_rate"
+    case duration = "shown_ms"
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encodeIfPresent(rung, forKey: .rung)
+    try values.encodeIfPresent(bitRate, forKey: .bitRate)
+    try values.encode(milliseconds: duration, forKey: .duration)
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      rung: try values.decodeIfPresent(String.self, forKey: .rung),
+      bitRate: try values.decodeIfPresent(Int.self, forKey: .bitRate),
+      duration: try values.decodeMilliseconds(forKey: .duration))
   }
 }

@@ -1,0 +1,129 @@
+/// The header of a box of an ISO base media file: its size and its type (ISO/IEC 14496-12 §4.2).
+package struct MP4BoxHeader: Sendable, Hashable {
+  package let type: FourCC
+  /// The size of the header: 8, or 16 if it gives the size of the box in 64 bits.
+  package let headerByteCount: Int
+  /// The size of the box with its header, as written, and so possibly wrong; nil if the box extends to the end of the
+  /// file.
+  package let byteCount: UInt64?
+
+  /// Reads the header that `bytes` begin with; nil if it has more bytes than there are.
+  package init?(_ bytes: ArraySlice<UInt8>) {
+    var fields = BigEndianReader(bytes)
+    guard let size = fields.number(4), let type = fields.number(4) else { return nil }
+    self.type = FourCC(UInt32(truncatingIfNeeded: type))
+    guard size == 1 else {
+      headerByteCount = 8
+      byteCount = size == 0 ? nil : size
+      return
+    }
+    guard let long = fields.number(8) else { return nil }
+    headerByteCount = 16
+    byteCount = long
+  }
+
+  /// True if the box is smaller than its own header.
+  package var isMalformed: Bool { byteCount.map { $0 < UInt64(headerByteCount) } ?? false }
+
+  /// The type in a header that `bytes` begin with; nil if there are fewer than 8. The size need not be whole.
+  package static func type(in bytes: ArraySlice<UInt8>) -> FourCC? {
+    guard bytes.count >= 8 else { return nil }
+    return FourCC(UInt32(truncatingIfNeeded: bytes.dropFirst(4).prefix(4).bigEndianNumber))
+  }
+
+  /// The size of a header that `bytes` begin with: 8 or 16, or 8 while there are too few to tell.
+  package static func headerByteCount(in bytes: ArraySlice<UInt8>) -> Int {
+    bytes.count >= 8 && bytes.prefix(4).bigEndianNumber == 1 ? 16 : 8
+  }
+}
+
+/// A box of an ISO base media file (ISO/IEC 14496-12 §4.2), located in an array of bytes.
+package struct MP4Box: Sendable, Hashable {
+  package let type: FourCC
+  /// The first four bytes of the user type of a `uuid` box; nil for other boxes, and if the box is too small for one.
+  package let userType: UInt32?
+  /// The offset of its header, which begins with the size.
+  package let start: Int
+  /// The range of bytes after its header and its user type.
+  package let body: Range<Int>
+  /// True if the header gives no size, so that the box extends to the end of the bytes.
+  package let isOpenEnded: Bool
+
+  package var end: Int { body.upperBound }
+
+  /// The consecutive boxes in `bytes`, up to the first one that does not fit.
+  package static func all(in bytes: ArraySlice<UInt8>) -> [MP4Box] {
+    var found: [MP4Box] = []
+    var rest = bytes
+    while let box = MP4Box(rest) {
+      found.append(box)
+      rest = rest[box.end...]
+    }
+    return found
+  }
+
+  /// The box that `bytes` begin with; nil if it does not fit.
+  private init?(_ bytes: ArraySlice<UInt8>) {
+    guard let header = MP4BoxHeader(bytes), !header.isMalformed else { return nil }
+    let byteCount = header.byteCount ?? UInt64(bytes.count)
+    guard byteCount <= UInt64(bytes.count) else { return nil }
+    let box = bytes.prefix(Int(byteCount))
+    let body = box.dropFirst(header.headerByteCount)
+    let hasUserType = header.type == "uuid" && body.count >= 16
+    type = header.type
+    userType = hasUserType ? UInt32(truncatingIfNeeded: body.prefix(4).bigEndianNumber) : nil
+    start = box.startIndex
+    self.body = body.startIndex + (hasUserType ? 16 : 0)..<body.endIndex
+    isOpenEnded = header.byteCount == nil
+  }
+}
+
+/// Reads big-endian numbers in order, never beyond the end of its bytes.
+package struct BigEndianReader: Sendable {
+  /// The bytes that have not been read.
+  package private(set) var rest: ArraySlice<UInt8>
+
+  package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+  /// Reads a number of `count` bytes, 8 at most; nil if there are fewer, which then stay unread.
+  package mutating func number(_ count: Int) -> UInt64? {
+    bytes(count)?.bigEndianNumber
+  }
+
+  /// Reads `count` bytes; nil if there are fewer, which then stay unread.
+  package mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
+    guard rest.count >= count else { return nil }
+    defer { rest = rest.dropFirst(count) }
+    return rest.prefix(count)
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// The number that these bytes spell, 8 at most, the most significant first.
+  package var bigEndianNumber: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
+}
+
+/// A four-character code: the type of a box, a brand or a codec (ISO/IEC 14496-12 §4.2).
+package struct FourCC: Sendable, Hashable {
+  /// The characters in file order, the first in the highest byte.
+  package let code: UInt32
+
+  package init(_ code: UInt32) { self.code = code }
+}
+
+extension FourCC: ExpressibleByStringLiteral {
+  /// - Parameter value: Four ASCII characters.
+  package init(stringLiteral value: StaticString) {
+    code = value.withUTF8Buffer { $0.prefix(4).reduce(0) { $0 << 8 | UInt32($1) } }
+  }
+}
+
+extension FourCC: CustomStringConvertible {
+  /// The four characters, with `?` for one that is not printable ASCII.
+  package var description: String {
+    String(
+      decoding: (0..<4).map { UInt8(truncatingIfNeeded: code >> (24 - 8 * UInt32($0))) }.map {
+        (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: "?")
+      }, as: UTF8.self)
+  }
+}

@@ -1,0 +1,137 @@
+internal import Foundation
+
+extension StringProtocol {
+  /// The text with its control characters escaped, such as `\u{1b}`.
+  ///
+  /// Text from a server can then neither control a terminal nor forge a line of output.
+  package var printable: String {
+    guard unicodeScalars.contains(where: \.isControl) else { return String(self) }
+    var text = ""
+    for scalar in unicodeScalars {
+      if scalar.isControl {
+        text += "\\u{\(String(scalar.value, radix: 16))}"
+      } else {
+        text.unicodeScalars.append(scalar)
+      }
+    }
+    return text
+  }
+
+  /// The text without the user names and passwords of its URLs (RFC 3986 §3.2.1).
+  package var withoutUserInformation: String {
+    guard utf8.contains(UInt8(ascii: "@")) else { return String(self) }
+    var (text, rest) = ("", String(self)[...])
+    while let scheme = rest.firstRange(of: "://") {
+      text += rest[..<scheme.upperBound]
+      rest = rest[scheme.upperBound...]
+      let authority = rest.prefix { !$0.isWhitespace && !"/?#\"<>".contains($0) }
+      if let end = authority.lastIndex(of: "@") { rest = rest[rest.index(after: end)...] }
+    }
+    return text + rest
+  }
+}
+
+extension Unicode.Scalar {
+  /// True for C0, DEL and C1 controls, and for separators and overrides that break or reorder a line.
+  fileprivate var isControl: Bool {
+    value < 0x20 || (0x7f...0x9f).contains(value) || (0x2028...0x202e).contains(value)
+      || (0x2066...0x2069).contains(value)
+  }
+}
+
+/// Times as users write them: `2`, `2.5s`, `500ms`, `250us`, `1.5min`, `1h`, `1:30` or `00:01:30.5`.
+///
+/// Letter case does not matter. White space is allowed around the text and before the unit.
+package enum TimeText {
+  /// The seconds of a time; nil for any other text. A minus sign is allowed before a number.
+  ///
+  /// - Parameter needsUnit: Refuses a number without a unit. Times with colons need none.
+  package static func seconds(_ text: some StringProtocol, needsUnit: Bool = false) -> Double? {
+    let text = text.lowercased()[...].trimmingSpaces()
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    if parts.count > 1 { return clock(parts) }
+    guard let unit = units.first(where: { text.hasSuffix($0.name) }), !(needsUnit && unit.name.isEmpty)
+    else { return nil }
+    return number(text.dropLast(unit.name.count).trimmingSpaces()).map { $0 * unit.seconds }
+  }
+
+  // MARK: - Private
+
+  private static let units: [(name: String, seconds: Double)] = [
+    ("us", 1e-6), ("ms", 1e-3), ("min", 60), ("h", 3600), ("s", 1), ("", 1),
+  ]
+
+  /// Hours, minutes and seconds, or only the last two.
+  private static func clock(_ parts: [Substring]) -> Double? {
+    guard parts.count <= 3, let last = parts.last, !last.hasPrefix("-"), let seconds = number(last),
+      seconds < 60
+    else { return nil }
+    var total = 0.0
+    for (place, part) in parts.dropLast().enumerated() {
+      guard !part.isEmpty, part.allSatisfy({ $0.isASCII && $0.isNumber }), let value = Double(part),
+        place == 0 || value < 60
+      else { return nil }
+      total = (total + value) * 60
+    }
+    return total + seconds
+  }
+
+  private static func number(_ text: Substring) -> Double? {
+    let digits = text.first == "-" ? text.dropFirst() : text
+    guard !digits.isEmpty, digits.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }) else { return nil }
+    return Double(text)
+  }
+}
+
+/// Compares words with those that a user may have meant.
+package enum Similarity {
+  /// The word that was most likely meant; nil if none is similar. At most a third of the letters differ.
+  package static func suggestion(for word: String, among known: [String]) -> String? {
+    let best = known.map { (word: $0, distance: distance(word.lowercased(), $0.lowercased())) }
+      .min { $0.distance < $1.distance }
+    guard let best, isSimilar(word, best.word) else { return nil }
+    return best.word
+  }
+
+  /// True if at most a third of the letters differ.
+  package static func isSimilar(_ word: String, _ other: String) -> Bool {
+    distance(word.lowercased(), other.lowercased()) * 3 <= max(word.count, 3)
+  }
+
+  // MARK: - Private
+
+  /// The letters that have to be inserted, deleted or replaced, or pairs swapped (optimal string alignment).
+  private static func distance(_ first: String, _ second: String) -> Int {
+    let (left, right) = (Array(first), Array(second))
+    var before = [Int](repeating: 0, count: right.count + 1)
+    var row = Array(0...right.count)
+    for i in left.indices {
+      var next = [i + 1]
+      for j in right.indices {
+        var cost = min(row[j + 1] + 1, next[j] + 1, row[j] + (left[i] == right[j] ? 0 : 1))
+        if i > 0, j > 0, left[i] == right[j - 1], left[i - 1] == right[j] {
+          cost = min(cost, before[j - 1] + 1)
+        }
+        next.append(cost)
+      }
+      (before, row) = (row, next)
+    }
+    return row[right.count]
+  }
+}
+
+/// One object of JSON Lines: keys in snake_case and in alphabetical order, so that equal values make equal bytes.
+package enum JSONLine {
+  /// - Parameter kind: The kind of value, for the error.
+  package static func string(_ value: some Encodable, of kind: String = "result") throws(ReelError) -> String
+  {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do {
+      return String(decoding: try encoder.encode(value), as: UTF8.self)
+    } catch {
+      throw ReelError(.internalFault, "a \(kind) can't be written as JSON: \(error)")
+    }
+  }
+}

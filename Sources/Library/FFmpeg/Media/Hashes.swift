@@ -1,0 +1,42 @@
+internal import CFFmpeg
+internal import ReelCore
+
+/// The md5 of bytes that come piece by piece.
+struct MD5Hash: ~Copyable {
+  private let context: OpaquePointer
+
+  init() throws(ReelError) {
+    guard let context = av_md5_alloc() else { throw ReelError(.internalFault, "out of memory") }
+    av_md5_init(context)
+    self.context = context
+  }
+
+  deinit { av_free(UnsafeMutableRawPointer(context)) }
+
+  func update(_ bytes: UnsafeRawPointer?, count: Int) {
+    av_md5_update(context, bytes?.assumingMemoryBound(to: UInt8.self), count)
+  }
+
+  /// 32 hexadecimal digits. Nothing may be added afterwards.
+  consuming func digest() -> String {
+    var digest = [UInt8](repeating: 0, count: 16)
+    av_md5_final(context, &digest)
+    return digest.hexadecimal
+  }
+}
+
+/// The SHA-256 hash of bytes (FIPS 180-4).
+package enum SHA256Hash {
+  /// The 32 bytes of the hash.
+  package static func digest(of bytes: [UInt8]) -> [UInt8] {
+    var digest = [UInt8](repeating: 0, count: 32)
+    // A context of its own would be allocated, which can fail.
+    withUnsafeTemporaryAllocation(byteCount: Int(av_sha_size), alignment: 16) { memory in
+      let context = OpaquePointer(memory.baseAddress)
+      av_sha_init(context, 256)
+      av_sha_update(context, bytes, bytes.count)
+      av_sha_final(context, &digest)
+    }
+    return digest
+  }
+}

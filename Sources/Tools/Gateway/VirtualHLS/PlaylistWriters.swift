@@ -1,0 +1,413 @@
+import Foundation
+import ReelCore
+import ReelManifest
+
+/// Writes the multivariant playlist (RFC 8216 §4.3.4).
+struct MultivariantPlaylistWriter {
+  let hls: VirtualHLS
+  let reference: (VirtualHLS.Track) -> String
+
+  /// The playlist, with a line feed at its end.
+  var text: String {
+    var text = "#EXTM3U\n#EXT-X-VERSION:7\n"
+    if hls.tracks.allSatisfy({ $0.kind == .text || $0.hasIndependentSegments }) {
+      text += "#EXT-X-INDEPENDENT-SEGMENTS\n"
+    }
+    for (number, group) in hls.audioGroups.enumerated() {
+      text += audio(group, id: "audio-\(number)")
+    }
+    let subtitles = hls.tracks.filter { $0.kind == .text }
+    let names = Self.names(subtitles)
+    for (track, name) in zip(subtitles, names) {
+      var attributes = AttributeListWriter(tag: "#EXT-X-MEDIA:")
+      attributes.add("TYPE", "SUBTITLES")
+      attributes.add("GROUP-ID", quoted: "text")
+      if let language = track.language { attributes.add("LANGUAGE", quoted: language) }
+      attributes.add("NAME", quoted: name)
+      attributes.add("DEFAULT", "NO")
+      attributes.add("AUTOSELECT", "YES")
+      if track.roles.contains(where: Self.isForced) { attributes.add("FORCED", "YES") }
+      add(Self.characteristics(track), to: &attributes)
+      attributes.add("URI", quoted: reference(track))
+      text += attributes.text + "\n"
+    }
+    for variant in hls.variants { text += stream(variant, hasSubtitles: !subtitles.isEmpty) }
+    return text
+  }
+
+  // MARK: - Private
+
+  private func audio(_ group: VirtualHLS.AudioGroup, id: String) -> String {
+    var text = ""
+    let tracks = group.tracks.map { hls.tracks[$0] }
+    // A player may choose between languages by itself, but not between a film and its commentary.
+    var selectable: Set<[String]> = []
+    for (track, name) in zip(tracks, Self.names(tracks)) {
+      let characteristics = Self.characteristics(track)
+      let isDefault = track.index == group.defaultTrack
+      let isNew = selectable.insert([track.language ?? ""] + characteristics).inserted
+      let isSelectable = isDefault || (isNew && !track.roles.contains("commentary"))
+      var attributes = AttributeListWriter(tag: "#EXT-X-MEDIA:")
+      attributes.add("TYPE", "AUDIO")
+      attributes.add("GROUP-ID", quoted: id)
+      if let language = track.language { attributes.add("LANGUAGE", quoted: language) }
+      attributes.add("NAME", quoted: name)
+      attributes.add("DEFAULT", isDefault ? "YES" : "NO")
+      attributes.add("AUTOSELECT", isSelectable ? "YES" : "NO")
+      add(characteristics, to: &attributes)
+      if let channels = track.channels { attributes.add("CHANNELS", quoted: channels) }
+      attributes.add("URI", quoted: reference(track))
+      text += attributes.text + "\n"
+    }
+    return text
+  }
+
+  private func stream(_ variant: VirtualHLS.Variant, hasSubtitles: Bool) -> String {
+    let track = hls.tracks[variant.track]
+    var attributes = AttributeListWriter(tag: "#EXT-X-STREAM-INF:")
+    attributes.add("BANDWIDTH", String(variant.bandwidth))
+    if let average = variant.averageBandwidth { attributes.add("AVERAGE-BANDWIDTH", String(average)) }
+    if !variant.codecs.isEmpty {
+      attributes.add("CODECS", quoted: variant.codecs.joined(separator: ","))
+    }
+    if track.kind == .video {
+      if let size = track.size { attributes.add("RESOLUTION", "\(size.width)x\(size.height)") }
+      if let rate = track.frameRate, rate.isPositive {
+        attributes.add("FRAME-RATE", Self.thousandths(rate))
+      }
+      if let range = track.videoRange, ["SDR", "HLG", "PQ"].contains(range) {
+        attributes.add("VIDEO-RANGE", range)
+      }
+    }
+    if let group = variant.audioGroup { attributes.add("AUDIO", quoted: "audio-\(group)") }
+    if hasSubtitles { attributes.add("SUBTITLES", quoted: "text") }
+    return "\(attributes.text)\n\(reference(track))\n"
+  }
+
+  private func add(_ characteristics: [String], to attributes: inout AttributeListWriter) {
+    guard !characteristics.isEmpty else { return }
+    attributes.add("CHARACTERISTICS", quoted: characteristics.joined(separator: ","))
+  }
+
+  /// `29.970` (RFC 8216 §4.3.4.2: rounded to three places).
+  private static func thousandths(_ rate: Rational) -> String {
+    let numerator = Int64(rate.numerator) * 2000 + Int64(rate.denominator)
+    let (whole, rest) = (numerator / (Int64(rate.denominator) * 2)).quotientAndRemainder(dividingBy: 1000)
+    let digits = String(rest)
+    return "\(whole)." + String(repeating: "0", count: 3 - digits.utf8.count) + digits
+  }
+
+  /// Distinct names for menus (RFC 8216 §4.3.4.1.1): the label, or else the language, or else the kind, with
+  /// further properties of all but the main one.
+  private static func names(_ tracks: [VirtualHLS.Track]) -> [String] {
+    var taken: Set<String> = []
+    return tracks.map { track in
+      var base = track.label ?? ""
+      if base.isEmpty {
+        base = track.language ?? (track.kind == .audio ? "Audio" : "Subtitles")
+        let role = track.roles.first { $0 != "main" && !$0.contains(".") }
+        if let role { base += " (\(role))" }
+      }
+      base = AttributeListWriter.plain(String(base.prefix(200)))
+      var name = base
+      var number = 2
+      while !taken.insert(name).inserted {
+        name = "\(base) \(number)"
+        number += 1
+      }
+      return name
+    }
+  }
+
+  /// Media characteristics (RFC 8216 §4.3.4.1) for the roles of DASH (ISO/IEC 23009-1 §5.8.5.5); those of HLS stand
+  /// for themselves.
+  private static func characteristics(_ track: VirtualHLS.Track) -> [String] {
+    var result: [String] = []
+    for role in track.roles {
+      switch role {
+      case "description": result.append("public.accessibility.describes-video")
+      case "enhanced-audio-intelligibility":
+        result.append("public.accessibility.enhances-speech-intelligibility")
+      case "easyreader": result.append("public.easy-to-read")
+      case "caption":
+        result.append("public.accessibility.transcribes-spoken-dialog")
+        result.append("public.accessibility.describes-music-and-sound")
+      default:
+        if role.contains("."), !role.contains(","), !role.contains(" ") { result.append(role) }
+      }
+    }
+    return Array(result.prefix(16))
+  }
+
+  private static func isForced(_ role: String) -> Bool { role == "forced" || role == "forced-subtitle" }
+}
+
+/// Writes a media playlist of a track (RFC 8216 §4.3.2, §4.3.3).
+struct MediaPlaylistWriter {
+  let track: VirtualHLS.Track
+  let targetDuration: Int64
+  let reference: (VirtualHLS.Resource) -> String
+
+  /// The playlist, with a line feed at its end.
+  var text: String {
+    var state = State(track: track, reference: reference)
+    for (number, part) in track.parts.enumerated() {
+      if part.isFiller {
+        state.writeFiller(part, isFirst: number == 0)
+      } else {
+        state.write(part, isFirst: number == 0)
+      }
+    }
+    var text = "#EXTM3U\n#EXT-X-VERSION:\(state.version)\n#EXT-X-TARGETDURATION:\(targetDuration)\n"
+    text += "#EXT-X-PLAYLIST-TYPE:VOD\n"
+    if track.hasIndependentSegments { text += "#EXT-X-INDEPENDENT-SEGMENTS\n" }
+    text += state.text
+    text += "#EXT-X-ENDLIST\n"
+    return text
+  }
+
+  // MARK: - Private
+
+  /// The lines so far, and what holds at their end.
+  private struct State {
+    let track: VirtualHLS.Track
+    let reference: (VirtualHLS.Resource) -> String
+    var text = ""
+    /// RFC 8216 §7: 3 for fractions of seconds. 7 is what players expect with fragmented MP4.
+    var version = 3
+    private var discontinuity: Int?
+    private var initialization: InitializationReference?
+    private var encryption: SegmentEncryption?
+    /// The file that the segment before is a part of.
+    private var file: (url: URL, uri: String)?
+
+    init(track: VirtualHLS.Track, reference: @escaping (VirtualHLS.Resource) -> String) {
+      self.track = track
+      self.reference = reference
+    }
+
+    mutating func write(_ part: VirtualHLS.Part, isFirst: Bool) {
+      var isBeginning = !isFirst
+      part.forEach { index, segment, nanoseconds in
+        if isBeginning || (discontinuity != nil && discontinuity != segment.discontinuity) {
+          text += "#EXT-X-DISCONTINUITY\n"
+          initialization = nil
+        }
+        isBeginning = false
+        discontinuity = segment.discontinuity
+        write(segment, at: index, nanoseconds: nanoseconds)
+      }
+    }
+
+    /// Segments that are not there, in the lengths of another track.
+    mutating func writeFiller(_ part: VirtualHLS.Part, isFirst: Bool) {
+      if !isFirst { text += "#EXT-X-DISCONTINUITY\n" }
+      require(version: 8)
+      // The next part has its own map. Without one here, a player might assume another container.
+      if isFirst, let next = track.parts.first(where: { !$0.isFiller }), let segment = next.list.first,
+        let map = segment.initialization, map.encryption == nil
+      {
+        write(map, of: segment, at: next.firstIndex)
+      }
+      let uri = track.filler.map(reference) ?? ""
+      part.forEach { _, _, nanoseconds in
+        text += "#EXT-X-GAP\n"
+        writeLength(nanoseconds)
+        text += uri + "\n"
+      }
+      discontinuity = nil
+    }
+
+    // MARK: - Private
+
+    private mutating func write(_ segment: SegmentReference, at index: Int, nanoseconds: Int64) {
+      if let map = segment.initialization, map != initialization {
+        write(key: map.encryption, .initializationKey, at: index)
+        write(map, of: segment, at: index)
+      }
+      write(key: segment.encryption, .key, at: index)
+      if let time = segment.programDateTime { text += "#EXT-X-PROGRAM-DATE-TIME:\(time)\n" }
+      // A range without an end can't be written, except for a gap, which is not requested.
+      if segment.isGap || (segment.byteRange != nil && segment.byteRange?.length == nil) {
+        require(version: 8)
+        text += "#EXT-X-GAP\n"
+      }
+      writeLength(nanoseconds)
+      guard let range = segment.byteRange, let length = range.length else {
+        text += reference(track.media(of: segment, at: index)) + "\n"
+        return
+      }
+      require(version: 4)
+      text += "#EXT-X-BYTERANGE:\(length)@\(range.offset)\n\(fileURI(of: segment, at: index))\n"
+    }
+
+    private mutating func write(_ map: InitializationReference, of segment: SegmentReference, at index: Int) {
+      require(version: 7)
+      // If both are parts of one file, they share a name.
+      let isInFile =
+        map.url == segment.url && map.byteRange?.length != nil && segment.byteRange?.length != nil
+      let uri =
+        isInFile ? fileURI(of: segment, at: index) : reference(track.initialization(map, at: index))
+      var attributes = AttributeListWriter(tag: "#EXT-X-MAP:")
+      attributes.add("URI", quoted: uri)
+      if let range = map.byteRange, let length = range.length {
+        attributes.add("BYTERANGE", "\"\(length)@\(range.offset)\"")
+      }
+      text += attributes.text + "\n"
+      initialization = map
+    }
+
+    /// The URI of the file that a segment is a part of: the previous one if it is the same file.
+    private mutating func fileURI(of segment: SegmentReference, at index: Int) -> String {
+      if let file, file.url == segment.url { return file.uri }
+      let uri = reference(track.media(of: segment, at: index))
+      file = (segment.url, uri)
+      return uri
+    }
+
+    private mutating func write(
+      key: SegmentEncryption?, _ kind: VirtualHLS.Resource.Kind, at index: Int
+    ) {
+      guard key != encryption else { return }
+      encryption = key
+      var attributes = AttributeListWriter(tag: "#EXT-X-KEY:")
+      guard let key else {
+        attributes.add("METHOD", "NONE")
+        text += attributes.text + "\n"
+        return
+      }
+      attributes.add("METHOD", VirtualHLSPlanner.keyMethods.contains(key.method) ? key.method : "SAMPLE-AES")
+      if let resource = track.key(key, kind, at: index) {
+        attributes.add("URI", quoted: reference(resource))
+      } else if let url = key.keyURL {
+        attributes.add("URI", quoted: url.absoluteString)
+      }
+      if let vector = key.initializationVector {
+        let digits = vector.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        attributes.add("IV", "0x\(digits)")
+      }
+      if let format = key.keyFormat, format != "identity" {
+        require(version: 5)
+        attributes.add("KEYFORMAT", quoted: format)
+      }
+      text += attributes.text + "\n"
+    }
+
+    private mutating func writeLength(_ nanoseconds: Int64) {
+      text += "#EXTINF:\(Self.seconds(nanoseconds)),\n"
+    }
+
+    private mutating func require(version: Int) { self.version = max(self.version, version) }
+
+    /// Seconds with as many digits as necessary, at most 9.
+    private static func seconds(_ nanoseconds: Int64) -> String {
+      let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+      guard rest != 0 else { return "\(whole)" }
+      var digits = String(rest)
+      digits = String(repeating: "0", count: 9 - digits.utf8.count) + digits
+      while digits.utf8.last == UInt8(ascii: "0") { digits.removeLast() }
+      return "\(whole).\(digits)"
+    }
+  }
+}
+
+/// Writes an attribute list (RFC 8216 §4.2). Whatever a manifest says stays inside of its value.
+struct AttributeListWriter {
+  private(set) var text: String
+
+  /// `tag` with its colon, `#EXT-X-MEDIA:`.
+  init(tag: StaticString) {
+    text = "\(tag)"
+  }
+
+  /// A number, a resolution or an enumerated string of ours.
+  mutating func add(_ name: StaticString, _ value: String) {
+    if text.utf8.last != UInt8(ascii: ":") { text += "," }
+    text += "\(name)=\(value)"
+  }
+
+  /// A quoted string, which can hold neither quotes nor line breaks.
+  mutating func add(_ name: StaticString, quoted value: String) {
+    add(name, "\"\(Self.plain(value))\"")
+  }
+
+  /// `value` with apostrophes for its quotes, and what steers or breaks a line written out.
+  static func plain(_ value: String) -> String {
+    var result = ""
+    for scalar in value.printable.unicodeScalars {
+      result.unicodeScalars.append(scalar == "\"" ? "'" : scalar)
+    }
+    return result
+  }
+}
+
+/// The container of a track's segments, as far as a manifest shows: file extensions and media types.
+enum SegmentContainer: Sendable, Hashable {
+  case mp4
+  case mpegTS
+  /// Audio without a container, by its extension.
+  case packedAudio(String)
+  case webVTT
+  case webM
+  /// Text of another kind, as TTML.
+  case otherText
+
+  /// By what the manifest says, by whether there is an initialization, by the extension of the first segment's URL,
+  /// by what the format has mostly.
+  init(mimeType: String?, first segment: SegmentReference, format: ManifestFormat) {
+    let pathExtension = segment.url.pathExtension.lowercased()
+    let mimeType = mimeType?.split(separator: ";").first.map { String($0).trimmed.lowercased() }
+    if let container = mimeType.flatMap({ Self.byMimeType[$0] }) {
+      self = container
+    } else if let container = Self.byExtension[pathExtension] {
+      self = container
+    } else {
+      self = segment.initialization != nil || format == .dash ? .mp4 : .mpegTS
+    }
+  }
+
+  /// Of a segment that is a resource of its own.
+  var segmentExtension: String { self == .mp4 ? "m4s" : fileExtension }
+
+  /// Of an initialization, or of a file with all segments.
+  var fileExtension: String {
+    switch self {
+    case .mp4: "mp4"
+    case .mpegTS: "ts"
+    case .packedAudio(let name): name
+    case .webVTT: "vtt"
+    case .webM: "webm"
+    case .otherText: "txt"
+    }
+  }
+
+  func mediaType(for kind: VirtualHLS.Track.Kind) -> String {
+    switch self {
+    case .mp4: kind == .audio ? "audio/mp4" : "video/mp4"
+    case .mpegTS: "video/mp2t"
+    case .packedAudio("mp3"): "audio/mpeg"
+    case .packedAudio("ec3"): "audio/eac3"
+    case .packedAudio(let name): "audio/\(name)"
+    case .webVTT: "text/vtt; charset=utf-8"
+    case .webM: kind == .audio ? "audio/webm" : "video/webm"
+    case .otherText: "text/plain; charset=utf-8"
+    }
+  }
+
+  // MARK: - Private
+
+  private static let byMimeType: [String: SegmentContainer] = [
+    "video/mp4": .mp4, "audio/mp4": .mp4, "application/mp4": .mp4, "video/iso.segment": .mp4,
+    "video/mp2t": .mpegTS, "audio/aac": .packedAudio("aac"), "audio/mpeg": .packedAudio("mp3"),
+    "audio/ac3": .packedAudio("ac3"), "audio/eac3": .packedAudio("ec3"), "text/vtt": .webVTT,
+    "video/webm": .webM, "audio/webm": .webM, "video/x-matroska": .webM, "audio/x-matroska": .webM,
+    "application/ttml+xml": .otherText, "application/x-subrip": .otherText,
+  ]
+
+  private static let byExtension: [String: SegmentContainer] = [
+    "mp4": .mp4, "m4s": .mp4, "m4v": .mp4, "m4a": .mp4, "m4f": .mp4, "cmfv": .mp4, "cmfa": .mp4, "cmft": .mp4,
+    "ts": .mpegTS, "m2ts": .mpegTS, "aac": .packedAudio("aac"), "mp3": .packedAudio("mp3"),
+    "ac3": .packedAudio("ac3"), "ec3": .packedAudio("ec3"), "vtt": .webVTT, "webvtt": .webVTT, "webm": .webM,
+    "mkv": .webM, "weba": .webM, "ttml": .otherText, "dfxp": .otherText, "xml": .otherText, "srt": .otherText,
+  ]
+}

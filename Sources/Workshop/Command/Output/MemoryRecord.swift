@@ -1,0 +1,339 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+import ReelReplay
+
+/// A player of `reel memory`, with the account of its memory.
+final class MemoryPlayer: Sendable {
+  /// The result of waiting for a second frame.
+  enum SecondFrame: Sendable {
+    /// This long after the call.
+    case shown(after: Duration)
+    /// The item ended before.
+    case onlyOne
+    case failed(ReelError)
+    /// It did not come in time.
+    case late
+  }
+
+  /// From 0.
+  let number: Int
+  /// The argument of the command line.
+  let argument: String
+  let account: MemoryAccount?
+  private let player: Player
+  private let item: PlayerItem
+  private let traffic: TrafficCounter
+
+  /// Begins to load up to `target`.
+  init(
+    _ number: Int, argument: String, source: MediaSource, target: PreloadTarget, fetcher: any Fetching,
+    configuration: PlayerConfiguration, gate: any DecodingGate, logger: Logger
+  ) {
+    self.number = number
+    self.argument = argument
+    account = try? MemoryAccount()
+    traffic = TrafficCounter(fetcher)
+    player = Player(
+      fetcher: traffic, configuration: configuration, gate: gate, account: account, logger: logger)
+    item = PlayerItem(source)
+    player.preloadTarget = target
+    player.replaceCurrentItem(with: item)
+  }
+
+  var stage: PreloadStage { item.preloadStage.value }
+  var rung: String? { item.rung.value }
+  var stageTimes: [PreloadStage: Duration] { item.stageTimes }
+
+  /// Why the item can't be loaded.
+  var failure: ReelError? {
+    if case .failed(let error) = item.status.value { error } else { nil }
+  }
+
+  /// The last failure that was retried; nil if there was none.
+  var lastFailure: ReelError? { traffic.lastFailure }
+
+  /// Values that change as long as the player is busy.
+  var movement: [Int] {
+    let statistics = player.statistics
+    return [
+      statistics.bufferByteCount, statistics.inFlightByteCount, statistics.ring?.frameCount ?? 0,
+      statistics.onShowByteCount, statistics.decodedFrameCount, account?.frameByteCount ?? 0,
+    ]
+  }
+
+  var ledger: MemoryLedger.Account { MemoryLedger.Account(player.statistics, figures: account?.figures) }
+
+  func setTarget(_ target: PreloadTarget) { player.preloadTarget = target }
+
+  /// Plays over and over at its own pace, for an output that keeps nothing.
+  func play() {
+    try? player.attach(CallbackOutput { _ in })
+    player.actionAtItemEnd = .loop
+    player.preloadTarget = nil
+    player.setRate(1)
+  }
+
+  /// Plays until the second frame is shown, or certainly won't be, but at most for `limit`.
+  ///
+  /// Frames are shown as soon as they are decoded, not when they are due.
+  func secondFrame(within limit: Duration) async -> SecondFrame {
+    let clock = SystemMonotonicClock()
+    let times = Locked<[Duration]>([])
+    let output = CallbackOutput { _ in times.withLock { $0.append(clock.now) } }
+    try? player.attach(output)
+    let hasEnded = Locked(false)
+    let events = item.events
+    let observation = Task {
+      for await event in events {
+        if case .playedToEnd = event { hasEnded.withLock { $0 = true } }
+      }
+    }
+    defer { observation.cancel() }
+    let began = clock.now
+    player.preloadTarget = nil
+    player.setRate(.infinity)
+    while true {
+      // Read before the frames: when the item has ended, all frames have been shown.
+      let (isOver, error) = (hasEnded.withLock { $0 }, failure)
+      if let second = times.withLock({ $0.count > 1 ? $0[1] : nil }) { return .shown(after: second - began) }
+      if let error { return .failed(error) }
+      if isOver { return .onlyOne }
+      if clock.now - began >= limit || Task.isCancelled { return .late }
+      try? await Task.sleep(for: .milliseconds(2))
+    }
+  }
+
+  /// Waits until nothing of the player is running; its memory is then returned to the system.
+  func close() async {
+    await player.stopAndWait()
+    account?.purge()
+  }
+
+  /// Stops the player without waiting.
+  func stop() { player.stop() }
+}
+
+/// The JSON record of `reel memory` for a player.
+struct MemoryPlayerRecord: Encodable, Sendable {
+  /// A player that was closed because its source failed.
+  struct Failure: Sendable {
+    let number: Int
+    let argument: String
+    let stage: PreloadStage
+    let error: ReelError
+  }
+
+  let type = "player"
+  /// From 1.
+  let player: Int
+  let source: String
+  var rung: String?
+  var stage: String?
+  /// When each stage was reached, from the start of loading.
+  var stageMs: [String: Double]?
+  var memory: MemoryKindsRecord?
+  var error: ErrorRecord?
+
+  init(_ player: MemoryPlayer, account: MemoryLedger.Account, plays: Bool) {
+    self.player = player.number + 1
+    source = player.argument
+    rung = player.rung
+    stage = plays ? "playing" : player.stage.reportName
+    stageMs = player.stageTimes.reduce(into: [:]) { $0[$1.key.reportName] = $1.value.milliseconds }
+    memory = MemoryKindsRecord(account)
+  }
+
+  init(_ failure: Failure) {
+    player = failure.number + 1
+    source = failure.argument
+    stage = failure.stage.reportName
+    error = ErrorRecord(failure.error)
+  }
+}
+
+/// Bytes by kind.
+struct MemoryKindsRecord: Encodable, Sendable {
+  var manifestBytes: Int
+  var inFlightBytes: Int
+  var packetsBytes: Int
+  var framesBytes: Int
+  var decoderBytes: Int
+  /// Nil if the allocator can't tell players apart.
+  var internalsBytes: Int?
+  var allocatorBytes: Int?
+  var outputBytes: Int
+  var sumBytes: Int
+
+  init(_ account: MemoryLedger.Account) {
+    manifestBytes = account[.manifest]
+    inFlightBytes = account[.inFlight]
+    packetsBytes = account[.packets]
+    framesBytes = account[.frames]
+    decoderBytes = account[.decoder]
+    internalsBytes = account.knowsInternals ? account[.internals] : nil
+    allocatorBytes = account.knowsInternals ? account[.allocator] : nil
+    outputBytes = account[.output]
+    sumBytes = account.byteCount
+  }
+}
+
+/// The memory of the process at one time.
+struct MemoryReading: Encodable, Sendable {
+  /// Memory without a file. Growth is measured by it.
+  var anonymousBytes = 0
+  /// All memory that is private to the process.
+  var privateBytes = 0
+  var residentBytes = 0
+  var threads = 0
+  var descriptors = 0
+  /// What the allocator takes for memory that belongs to no single player; nil if the allocator can't tell. An upper
+  /// bound, as pages that were never written count (`stats.arenas.<i>.resident` of jemalloc(3)).
+  var sharedBytes: Int?
+
+  /// Zeros if the system has no figures.
+  init(_ memory: ProcessMemory?, sharedBytes: Int?) {
+    self.sharedBytes = sharedBytes
+    guard let memory else { return }
+    anonymousBytes = memory.anonymousByteCount
+    privateBytes = memory.privateByteCount
+    residentBytes = memory.residentByteCount
+    threads = memory.threadCount
+    descriptors = memory.descriptorCount
+  }
+}
+
+/// The activity of the process while its players are idle.
+struct MemoryRest: Encodable, Sendable {
+  var ms = 0.0
+  var cpuMs = 0.0
+
+  init() {}
+
+  init(duration: Duration, processorTime: Duration) {
+    ms = duration.milliseconds
+    cpuMs = processorTime.milliseconds
+  }
+}
+
+/// The last JSON record of `reel memory`.
+struct MemorySummaryRecord: Encodable, Sendable {
+  /// How many players fit into a budget.
+  struct Budget: Encodable, Sendable {
+    let bytes: Int
+    /// The memory of the process without players.
+    let fixedBytes: Int
+    let perPlayerBytes: Int
+    let players: Int
+  }
+
+  /// The difference between players with an open decoder and players without.
+  struct WarmDecoder: Encodable, Sendable {
+    /// The number of players of each kind.
+    let players: Int
+    /// The growth of the process's memory per player.
+    let costBytes: Int
+    /// From play to the second frame, the median of the players.
+    let warmSecondFrameMs: Double
+    let coldSecondFrameMs: Double
+  }
+
+  /// Players that play.
+  struct Playing: Encodable, Sendable {
+    /// The number that played at once.
+    let players: Int
+    /// How long they played.
+    let ms: Double
+    /// The highest growth of the process's memory in that time, per player.
+    let perPlayerBytes: Int
+    /// How many fit into the budget while they play.
+    let budgetPlayers: Int
+  }
+
+  let type = "summary"
+  let stage: String
+  /// Decoders were kept open.
+  let warm: Bool
+  let players: Int
+  let failed: Int
+  /// The mean over the players, for each kind.
+  var mean: MemoryKindsRecord?
+  /// The smallest sum of a player.
+  var minBytes: Int?
+  var maxBytes: Int?
+  var standardDeviationBytes: Int?
+  let before: MemoryReading
+  let after: MemoryReading
+  let growthBytes: Int
+  var growthPerPlayerBytes: Int?
+  /// The sum over all players.
+  let ledgerBytes: Int
+  /// The growth of memory that belongs to no single player, an upper bound; nil if the allocator can't tell.
+  var sharedBytes: Int?
+  /// The growth that neither the players' sums nor the shared part explain.
+  let unexplainedBytes: Int
+  var unexplainedPercent: Double?
+  var rest: MemoryRest
+  var budget: Budget?
+  var warmDecoder: WarmDecoder?
+  /// Why the effect of an open decoder is unknown.
+  var warmDecoderAbsence: String?
+  /// Nil for players that were measured while they played, and where `playingAbsence` says why.
+  var playing: Playing?
+  /// Why the memory of players that play is unknown.
+  var playingAbsence: String?
+
+  init(
+    stage: String, target: PreloadTarget, accounts: [MemoryLedger.Account], failed: Int,
+    before: MemoryReading,
+    after: MemoryReading, rest: MemoryRest, budget: Int
+  ) {
+    self.stage = stage
+    warm = target.isDecoderWarm
+    players = accounts.count
+    self.failed = failed
+    self.before = before
+    self.after = after
+    self.rest = rest
+    growthBytes = after.anonymousBytes - before.anonymousBytes
+    ledgerBytes = accounts.reduce(0) { $0 + $1.byteCount }
+    if let old = before.sharedBytes, let new = after.sharedBytes { sharedBytes = new - old }
+    unexplainedBytes = growthBytes - ledgerBytes - (sharedBytes ?? 0)
+    guard !accounts.isEmpty else { return }
+    mean = MemoryKindsRecord(Self.mean(of: accounts))
+    let sums = accounts.map(\.byteCount)
+    minBytes = sums.min()
+    maxBytes = sums.max()
+    standardDeviationBytes = Self.deviation(of: sums)
+    let each = growthBytes / accounts.count
+    growthPerPlayerBytes = each
+    if growthBytes > 0 {
+      unexplainedPercent = (100 * Double(unexplainedBytes) / Double(growthBytes)).rounded(places: 2)
+    }
+    guard each > 0 else { return }
+    self.budget = Budget(
+      bytes: budget, fixedBytes: before.anonymousBytes, perPlayerBytes: each,
+      players: max(0, (budget - before.anonymousBytes) / each))
+  }
+
+  // MARK: - Private
+
+  private static func mean(of accounts: [MemoryLedger.Account]) -> MemoryLedger.Account {
+    var mean = MemoryLedger.Account()
+    for kind in MemoryLedger.Kind.allCases {
+      mean[kind] = accounts.reduce(0) { $0 + $1[kind] } / accounts.count
+    }
+    mean.knowsInternals = accounts.allSatisfy(\.knowsInternals)
+    return mean
+  }
+
+  /// The standard deviation of a complete population, not of a sample.
+  private static func deviation(of values: [Int]) -> Int {
+    let mean = Double(values.reduce(0, +)) / Double(values.count)
+    let squares = values.reduce(0) { $0 + (Double($1) - mean) * (Double($1) - mean) }
+    return Int((squares / Double(values.count)).squareRoot().rounded())
+  }
+}

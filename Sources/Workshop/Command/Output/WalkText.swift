@@ -1,0 +1,311 @@
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+import ReelReplay
+
+extension AssertionOutcome {
+  /// The outcome with its verdict in colour.
+  func text(in layout: TextLayout) -> String {
+    let verdict = layout.styled(isMet ? "met" : "not met", isMet ? .good : .bad)
+    return "\(assertion): \(verdict), \(finding)"
+  }
+}
+
+extension WalkReport {
+  /// The report for people: a line of what was done, the waits as a table, hits, stalls, bytes, memory, failures; with
+  /// `includingSwipes` a table of all swipes before them.
+  func text(includingSwipes: Bool = false) -> String {
+    let totals = totals
+    var lines = [headline(totals)]
+    if includingSwipes, !swipes.isEmpty { lines += swipeTable.lines }
+    lines += Self.waits(totals).lines
+    lines += slowest(totals)
+    var facts = TextTable([.left, .left], indentation: 2)
+    for (name, fact) in rows(of: totals) {
+      facts.add([name, fact], styles: name == "failed" && !failedItems.isEmpty ? [0: .bad] : [:])
+    }
+    lines += facts.lines
+    lines += failureLines.map { "  \($0)" }
+    return lines.joined(separator: "\n")
+  }
+
+  /// A line for each item that failed.
+  var failureLines: [String] {
+    failedItems.map { "failed: item \($0.index), \($0.error.printable)" }
+  }
+
+  // MARK: - Private
+
+  private func headline(_ totals: WalkTotals) -> String {
+    let swipes = totals.swipeCount.counted("swipe")
+    var parts = [
+      "\(swipes) over \(settings.itemCount.counted("item")) in \(DurationText.readable(duration))",
+      settings.slotCount.counted("slot"), settings.policy,
+    ]
+    if let link = settings.link { parts.append(link) }
+    parts.append(settings.dwell)
+    if let shares = settings.shares, shares != .usual { parts.append(shares.description) }
+    if settings.firstRung != .adapted { parts.append("first rung \(settings.firstRung.rawValue)") }
+    parts.append("seed \(settings.seed)")
+    if let device = settings.device { parts.append("device \(device)") }
+    if isInterrupted { parts.append("interrupted") }
+    if settings.isVirtual {
+      let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) per frame" } ?? ""
+      parts.append("simulated time\(cost)")
+    }
+    return "\(label.isEmpty ? settings.feed : label): \(parts.joined(separator: ", "))".printable
+  }
+
+  private static func waits(_ totals: WalkTotals) -> TextTable {
+    var table = TextTable([.left, .left], indentation: 2)
+    table.add(["", "", "swipes", "p50", "p95", "p99", "max", "> 100 ms", "> 1 s"])
+    for (name, waits) in [("first frame", totals.firstFrame), ("second frame", totals.secondFrame)] {
+      let groups = [("all", waits.all), ("hits", waits.hits), ("misses", waits.misses)]
+      for (index, (group, summary)) in groups.enumerated() {
+        let times = summary.map { summary in
+          [summary.p50, summary.p95, summary.p99, summary.max].map(DurationText.readable)
+            + [summary.shareOver100ms, summary.shareOver1s].map { WalkValue.share($0).description }
+        }
+        table.add(
+          [index == 0 ? name : "", group, String(summary?.count ?? 0)]
+            + (times ?? Array(repeating: "-", count: 6)),
+          styles: group == "hits" ? [1: .good] : group == "misses" ? [1: .bad] : [:])
+      }
+    }
+    return table
+  }
+
+  private func slowest(_ totals: WalkTotals) -> [String] {
+    [
+      ("slowest first frame", totals.firstFrame.slowest),
+      ("slowest second frame", totals.secondFrame.slowest),
+    ]
+    .compactMap { name, slowest in
+      guard let slowest, slowest.duration >= .milliseconds(1) else { return nil }
+      let found = swipes.first { $0.number == slowest.swipe && !$0.isPassing }.map(\.found) ?? "nothing"
+      let cause = slowest.cause.map { ": found \(found), waited for \($0)" } ?? ""
+      let place =
+        "swipe \(slowest.swipe) to item \(slowest.itemIndex)\(slowest.isAbandoned ? ", left" : "")"
+      return "  \(name): \(DurationText.readable(slowest.duration)), \(place)\(cause)".printable
+    }
+  }
+
+  private func rows(of totals: WalkTotals) -> [(name: String, fact: String)] {
+    func share(_ share: Double?) -> String { share.map { " (\(WalkValue.share($0)))" } ?? "" }
+    func size(_ byteCount: Int64) -> String { WalkValue.size(byteCount).description }
+    let stages = PreloadStage.allCases.dropFirst().compactMap { stage in
+      totals.hitRatio(stage).map { "\(stage.reportName) \(WalkValue.share($0))" }
+    }
+    let stalls =
+      "\(totals.stallCount), \(DurationText.readable(totals.stallDuration)) in all, "
+      + "the longest \(DurationText.readable(totals.longestStall))"
+      + (totals.rebufferingRatio.map { ", \(WalkValue.share($0)) of the time watched" } ?? "")
+    var facts: [(name: String, fact: String)] = [
+      ("reached", stages.isEmpty ? "no swipe was counted" : stages.joined(separator: ", ")),
+      ("stalls", totals.stallCount == 0 ? "none" : stalls),
+      (
+        "bytes",
+        "\(size(totals.fetchedByteCount)) fetched, \(size(totals.unshownByteCount)) never shown"
+          + share(totals.unshownByteShare)
+      ),
+      (
+        "frames",
+        "\(totals.decodedFrameCount) decoded, \(totals.unshownFrameCount) never shown"
+          + share(totals.unshownFrameShare)
+      ),
+    ]
+    if let mean = totals.meanBitRate {
+      let switches = totals.rungSwitchCount.counted("switch", "switches")
+      facts.append(("rungs", "\(WalkValue.bitRate(mean)) on average, \(switches)"))
+    }
+    if totals.abandonedSwipeCount > 0 {
+      facts.append(("abandoned", "\(totals.abandonedSwipeCount) left before their first frame"))
+    }
+    if !slotHighWaterByteCounts.isEmpty {
+      var memory = "at most \(Self.list(slotHighWaterByteCounts)) by slot"
+      if let pool = totals.poolHighWaterByteCount { memory += ", \(size(Int64(pool))) in all" }
+      facts.append(("memory", memory))
+    }
+    facts.append(
+      (
+        "failed",
+        failedItems.isEmpty ? "none" : "\(failedItems.count) of \(settings.itemCount.counted("item"))"
+      ))
+    return facts
+  }
+
+  /// More slots than this are told of by three figures.
+  private static let listedSlotLimit = 8
+
+  /// Each, in their order; of many the most, the median by nearest rank, and the least.
+  private static func list(_ byteCounts: [Int]) -> String {
+    func size(_ byteCount: Int) -> String { WalkValue.size(Int64(byteCount)).description }
+    let sorted = byteCounts.sorted()
+    guard sorted.count > listedSlotLimit, let least = sorted.first, let most = sorted.last else {
+      return byteCounts.map(size).joined(separator: ", ")
+    }
+    return "\(size(most)) (median \(size(sorted[(sorted.count - 1) / 2])), least \(size(least)))"
+  }
+
+  private var swipeTable: TextTable {
+    var table = TextTable(
+      [.right, .right, .left, .right, .left, .right, .right, .right, .right, .left], indentation: 2)
+    table.add([
+      "swipe", "at", "kind", "item", "stage", "first frame", "second frame", "stalled", "fetched", "cause",
+    ])
+    for swipe in swipes {
+      table.add(
+        [
+          String(swipe.number), DurationText.readable(swipe.time),
+          swipe.isPassing ? "passing" : swipe.kind.rawValue, String(swipe.itemIndex), swipe.stage.reportName,
+          swipe.timeToFirstFrame.map(DurationText.readable) ?? "-",
+          swipe.timeToSecondFrame.map(DurationText.readable) ?? "-",
+          swipe.stallCount == 0 ? "-" : DurationText.readable(swipe.stallDuration),
+          WalkValue.size(swipe.byteCount).description, swipe.error ?? swipe.cause ?? "",
+        ], styles: swipe.isCounted ? [4: swipe.isHit ? .good : .bad] : [:])
+    }
+    return table
+  }
+}
+
+extension WalkMetric {
+  /// A name for people: `second frame, p95`.
+  var title: String {
+    let parts = name.split(separator: ".").map(String.init)
+    guard let first = parts.first else { return name }
+    switch first {
+    case "ttff": return Self.latency("first frame", parts.dropFirst())
+    case "second_frame": return Self.latency("second frame", parts.dropFirst())
+    case "hit" where parts.count > 2: return "hits with the stage \(parts[2])"
+    default: return Self.titles[name] ?? name.replacing(".", with: " ").replacing("_", with: " ")
+    }
+  }
+
+  // MARK: - Private
+
+  private static func latency(_ frame: String, _ parts: ArraySlice<String>) -> String {
+    switch parts.last {
+    case "over100ms": return "\(frame) after more than 100 ms"
+    case "over1s": return "\(frame) after more than 1 s"
+    default: break
+    }
+    let groups = ["hit": " of hits", "miss": " of misses"]
+    let group = parts.first.flatMap { groups[$0] } ?? ""
+    let place = parts.last.map { $0 == "max" ? "longest" : $0 } ?? ""
+    return "\(frame)\(group), \(place)"
+  }
+
+  private static let titles = [
+    "hit.ratio": "hits", "stall.count": "stalls", "stall.total": "stalled in all",
+    "stall.max": "longest stall", "rebuffer.ratio": "rebuffering", "rung.mean": "mean bit rate",
+    "rung.switches": "changes of rung", "bytes.fetched": "bytes fetched", "bytes.wasted": "bytes never shown",
+    "frames.decoded": "frames decoded", "frames.wasted": "frames never shown",
+    "slot.memory": "peak memory of a player", "pool.memory": "peak memory in all", "failed": "failed items",
+    "abandoned": "abandoned swipes",
+  ]
+}
+
+/// The first frames of the items that a walk has shown, for its page.
+final class FirstFrames: Sendable {
+  /// The size into which a frame is fitted.
+  static let box = PixelSize(width: 120, height: 160)
+  /// Frames of more items are left out.
+  static let limit = 120
+
+  private let indices: [FeedItem.ID: Int]
+  private let images = Locked<[Int: RGBImage]>([:])
+
+  init(_ feed: Feed) {
+    var indices: [FeedItem.ID: Int] = [:]
+    for (index, item) in feed.items.enumerated() { indices[item.id] = index }
+    self.indices = indices
+  }
+
+  /// The images by the index of their item.
+  var all: [Int: RGBImage] { images.withLock { $0 } }
+
+  /// Keeps a frame with its own aspect ratio, HDR as SDR. One that can't be converted is left out.
+  func add(_ frame: borrowing TimedFrame, of item: FeedItem) {
+    guard let index = indices[item.id], images.withLock({ $0.count < Self.limit && $0[index] == nil }) else {
+      return
+    }
+    let natural = frame.geometry().output
+    let scale = min(
+      Double(Self.box.width) / Double(max(natural.width, 1)),
+      Double(Self.box.height) / Double(max(natural.height, 1)))
+    let size = PixelSize(
+      width: max(1, Int((Double(natural.width) * scale).rounded())),
+      height: max(1, Int((Double(natural.height) * scale).rounded())))
+    var image = RGBImage.empty
+    do {
+      try StillRenderer().convert(
+        frame.decoded, geometry: frame.geometry(target: size, gravity: .resize),
+        orientation: frame.orientation, into: &image)
+    } catch { return }
+    let converted = image
+    images.withLock { $0[index] = converted }
+  }
+}
+
+/// How far `reel feed` is, for the line on a terminal.
+final class FeedProgress: Sendable {
+  private struct State {
+    var label = ""
+    var walkCount = 0
+    /// How long a walk lasts by its own clock, and its swipes.
+    var length = Duration.zero
+    var swipeCount = 0
+    /// The time that each walk has reached, and its swipes so far.
+    var times: [Duration] = []
+    var swipes: [Int] = []
+    /// The items that are opened again after a walk; 0 while a walk goes on.
+    var checkCount = 0
+    var began = ContinuousClock.now
+  }
+
+  private let state = Locked(State())
+
+  /// Names a step before the walks, such as reading the feed.
+  func prepare(_ label: String) { state.withLock { $0.label = label } }
+
+  /// The walks begin, one after the other or side by side.
+  func begin(_ labels: [String], plan: WalkPlan) {
+    state.withLock { state in
+      state.label = labels.count == 1 ? labels[0] : "\(labels.count) walks"
+      state.walkCount = labels.count
+      state.times = Array(repeating: .zero, count: labels.count)
+      state.swipes = Array(repeating: 0, count: labels.count)
+      state.swipeCount = plan.swipeCount
+      state.length = plan.duration + WalkPlan.settleTime * plan.swipeCount
+      state.began = ContinuousClock.now
+    }
+  }
+
+  /// An event of the walk at a place among them.
+  func note(_ event: WalkEvent, of place: Int) {
+    state.withLock { state in
+      guard state.times.indices.contains(place) else { return }
+      state.times[place] = max(state.times[place], event.time)
+      if event.kind == .swipe { state.swipes[place] += 1 }
+      state.checkCount = event.kind == .check ? event.count ?? 0 : 0
+    }
+  }
+
+  var text: String {
+    let now = state.withLock { $0 }
+    guard now.walkCount > 0 else { return now.label }
+    let time = now.times.reduce(.zero, +)
+    let rest = now.length * now.walkCount - time
+    let swipes = now.swipes.reduce(0, +)
+    var text =
+      "\(now.label): swipe \(swipes) of \(now.swipeCount * now.walkCount), \(DurationText.readable(time))"
+    let speed = time / (ContinuousClock.now - now.began)
+    if now.checkCount > 0 {
+      text += ", opening \(now.checkCount == 1 ? "1 item" : "\(now.checkCount) items") again"
+    } else if speed > 0, rest > .zero {
+      text += ", about \(Int((rest / .seconds(1) / speed).rounded(.up))) s left"
+    }
+    return text
+  }
+}
