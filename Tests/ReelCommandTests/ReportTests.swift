@@ -293,7 +293,7 @@ struct ReportTests {
   func playRecorder() {
     let recorder = PlayRecorder()
     for tick in 0..<10_000 {
-      recorder.note(
+      recorder.record(
         PlayRecorder.Sample(time: Double(tick), buffered: 1, bandwidth: nil, rungBitRate: nil))
     }
     let samples = recorder.recording.samples

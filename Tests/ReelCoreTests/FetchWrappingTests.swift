@@ -5,9 +5,9 @@ import Testing
 @Suite("What fetchers in front of others share")
 struct FetchWrappingTests {
   private final class Token: Sendable {
-    let note: @Sendable () -> Void
-    init(_ note: @escaping @Sendable () -> Void) { self.note = note }
-    deinit { note() }
+    let record: @Sendable () -> Void
+    init(_ record: @escaping @Sendable () -> Void) { self.record = record }
+    deinit { record() }
   }
 
   private let notes = Locked<[String]>([])

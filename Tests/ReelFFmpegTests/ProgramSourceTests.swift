@@ -101,18 +101,18 @@ struct ProgramSourceTests {
   private static let aac: UInt8 = 0x0f
 
   /// Notes the packets of a section; true where one of them was a change.
-  private func note(_ tables: inout ProgramTables, pid: Int, _ section: [UInt8], isDamaged: Bool = false)
+  private func record(_ tables: inout ProgramTables, pid: Int, _ section: [UInt8], isDamaged: Bool = false)
     -> Bool
   {
     var section = section + Self.checksum(section)
     if isDamaged { section[section.count - 1] ^= 1 }
-    return Self.packets(of: section, pid: pid).map { tables.note($0[...]) }.contains(true)
+    return Self.packets(of: section, pid: pid).map { tables.record($0[...]) }.contains(true)
   }
 
   private func begun(_ streams: [(UInt8, Int)], watched: Set<Int>?) -> ProgramTables {
     var tables = ProgramTables()
-    _ = note(&tables, pid: 0, Self.association([1: 0x1000]))
-    #expect(!note(&tables, pid: 0x1000, Self.map(1, streams)))
+    _ = record(&tables, pid: 0, Self.association([1: 0x1000]))
+    #expect(!record(&tables, pid: 0x1000, Self.map(1, streams)))
     tables.watched = watched
     return tables
   }
@@ -135,7 +135,7 @@ struct ProgramSourceTests {
     ]
     for (streams, isChange) in cases {
       var tables = begun(old, watched: [256, 257])
-      #expect(note(&tables, pid: 0x1000, Self.map(1, streams, version: 1)) == isChange, "\(streams)")
+      #expect(record(&tables, pid: 0x1000, Self.map(1, streams, version: 1)) == isChange, "\(streams)")
     }
   }
 
@@ -143,33 +143,33 @@ struct ProgramSourceTests {
   func noChanges() {
     let new: [(UInt8, Int)] = [(Self.hevc, 256)]
     var tables = begun([(Self.avc, 256)], watched: [256])
-    #expect(!note(&tables, pid: 0x1000, Self.map(1, new), isDamaged: true))
-    #expect(!note(&tables, pid: 0x1000, Self.map(1, new, isCurrent: false)))
-    #expect(!note(&tables, pid: 0x1100, Self.map(1, new)))
-    _ = note(&tables, pid: 0, Self.association([1: 0x1000, 2: 0x1100]))
-    #expect(!note(&tables, pid: 0x1100, Self.map(2, new)))
-    #expect(note(&tables, pid: 0x1000, Self.map(1, new)))
+    #expect(!record(&tables, pid: 0x1000, Self.map(1, new), isDamaged: true))
+    #expect(!record(&tables, pid: 0x1000, Self.map(1, new, isCurrent: false)))
+    #expect(!record(&tables, pid: 0x1100, Self.map(1, new)))
+    _ = record(&tables, pid: 0, Self.association([1: 0x1000, 2: 0x1100]))
+    #expect(!record(&tables, pid: 0x1100, Self.map(2, new)))
+    #expect(record(&tables, pid: 0x1000, Self.map(1, new)))
   }
 
   @Test("A program in the place of one that is no longer listed is a change")
   func replaced() {
     var tables = begun([(Self.avc, 256)], watched: [256])
-    _ = note(&tables, pid: 0, Self.association([7: 0x1100]))
-    #expect(note(&tables, pid: 0x1100, Self.map(7, [(Self.hevc, 400)])))
+    _ = record(&tables, pid: 0, Self.association([7: 0x1100]))
+    #expect(record(&tables, pid: 0x1100, Self.map(7, [(Self.hevc, 400)])))
   }
 
   @Test("A map of several packets is one, and is gone on with whole")
   func long() throws {
     let many = (0..<60).map { (Self.aac, 300 + $0) }
     var tables = begun([(Self.avc, 256)] + many, watched: [256])
-    #expect(note(&tables, pid: 0x1000, Self.map(1, [(Self.hevc, 256)] + many)))
+    #expect(record(&tables, pid: 0x1000, Self.map(1, [(Self.hevc, 256)] + many)))
     let packets = tables.begin()
     #expect(packets.count == 3)
     #expect(packets.allSatisfy { $0.count == 188 && $0[0] == TransportPacket.syncByte })
     // It has become the one that later ones are compared with.
     tables.watched = [256]
-    #expect(!note(&tables, pid: 0x1000, Self.map(1, [(Self.hevc, 256)] + many)))
-    #expect(note(&tables, pid: 0x1000, Self.map(1, [(Self.avc, 256)] + many)))
+    #expect(!record(&tables, pid: 0x1000, Self.map(1, [(Self.hevc, 256)] + many)))
+    #expect(record(&tables, pid: 0x1000, Self.map(1, [(Self.avc, 256)] + many)))
   }
 
   @Test("Nothing that packets may hold does harm", arguments: 0..<50 as Range<UInt64>)

@@ -6,6 +6,24 @@ import ReelGateway
 import Testing
 
 @Suite struct VirtualHLSTests {
+  @Test func imagesAreNoPartOfGeneratedPlaylists() throws {
+    let image =
+      #"<AdaptationSet contentType="image" mimeType="image/jpeg">\#(template)<Representation id="t"/></AdaptationSet>"#
+    let metadata =
+      #"<AdaptationSet mimeType="application/mp4" codecs="abcd">\#(template)<Representation id="m"/></AdaptationSet>"#
+    for (set, name) in [(image, "thumbnail images are"), (metadata, "timed metadata is")] {
+      let error = manifestError(.unsupported) { _ = try VirtualHLS(dashPresentation(mpd(set))) }
+      #expect(
+        error?.reason
+          == "nothing in it can be presented as HLS: \(name) left out: only video, audio and subtitles are presented as HLS"
+      )
+    }
+    let error = manifestError(.unsupported) {
+      _ = try VirtualHLS(hlsPresentation("#EXTM3U\n#EXT-X-IMAGE-STREAM-INF:BANDWIDTH=4200,URI=tiles.m3u8"))
+    }
+    #expect(error?.reason.contains("image playlists are left out: ") == true)
+  }
+
   @Test func framesAndSound() throws {
     let hls = try virtualHLS(
       mpd(

@@ -160,22 +160,6 @@ import Testing
     #expect(found.rung?.tiles == ImageTiles(columns: 2, rows: 2))
   }
 
-  @Test func imagesAreNoPartOfGeneratedPlaylists() throws {
-    let image =
-      #"<AdaptationSet contentType="image" mimeType="image/jpeg">\#(template)<Representation id="t"/></AdaptationSet>"#
-    let metadata =
-      #"<AdaptationSet mimeType="application/mp4" codecs="abcd">\#(template)<Representation id="m"/></AdaptationSet>"#
-    for (set, name) in [(image, "thumbnail images are"), (metadata, "timed metadata is")] {
-      let error = manifestError(.unsupported) { _ = try VirtualHLS(dashPresentation(mpd(set))) }
-      #expect(
-        error?.reason
-          == "nothing in it can be presented as HLS: \(name) left out: only video, audio and subtitles are presented as HLS"
-      )
-    }
-    let error = manifestError(.unsupported) { _ = try VirtualHLS(hlsPresentation("#EXTM3U\n\(images)")) }
-    #expect(error?.reason.contains("image playlists are left out: ") == true)
-  }
-
   @Test func timedMetadataHasNoTiles() throws {
     let found = try rung(
       """

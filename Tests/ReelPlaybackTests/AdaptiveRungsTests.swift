@@ -103,19 +103,19 @@ struct AdaptiveRungsTests {
   func noFlapping() {
     var rungs = AdaptiveRungs(options: .init(initialEstimate: 1_500_000))
     #expect(rungs.choose(among: ladder, state(nil)).index == 1)
-    rungs.noteTransfer(TransferSample(byteCount: 1_000_000, duration: .seconds(2.6), endedAt: .zero))
+    rungs.recordTransfer(TransferSample(byteCount: 1_000_000, duration: .seconds(2.6), endedAt: .zero))
     #expect(rungs.choose(among: ladder, state(1)).index == 2)
     for _ in 0..<20 {
-      rungs.noteTransfer(TransferSample(byteCount: 10_000_000, duration: .seconds(1), endedAt: .zero))
+      rungs.recordTransfer(TransferSample(byteCount: 10_000_000, duration: .seconds(1), endedAt: .zero))
     }
     #expect(rungs.choose(among: ladder, state(2)).index == 2)
     #expect(rungs.choose(among: ladder, state(2)).index == 3)
     for _ in 0..<20 {
-      rungs.noteTransfer(TransferSample(byteCount: 200_000, duration: .seconds(1), endedAt: .zero))
+      rungs.recordTransfer(TransferSample(byteCount: 200_000, duration: .seconds(1), endedAt: .zero))
     }
     #expect(rungs.choose(among: ladder, state(3)).index == 1)
     for _ in 0..<20 {
-      rungs.noteTransfer(TransferSample(byteCount: 10_000_000, duration: .seconds(1), endedAt: .zero))
+      rungs.recordTransfer(TransferSample(byteCount: 10_000_000, duration: .seconds(1), endedAt: .zero))
     }
     #expect(rungs.choose(among: ladder, state(1)).index == 1)
     #expect(rungs.choose(among: ladder, state(1)).index == 3)
@@ -154,7 +154,7 @@ struct AdaptiveRungsTests {
     #expect(rungs.estimatedBandwidth == nil)
     rungs = AdaptiveRungs(options: .init(initialEstimate: 5_000_000))
     #expect(rungs.estimatedBandwidth == 5_000_000)
-    rungs.noteTransfer(TransferSample(byteCount: 100_000, duration: .seconds(1), endedAt: .seconds(1)))
+    rungs.recordTransfer(TransferSample(byteCount: 100_000, duration: .seconds(1), endedAt: .seconds(1)))
     let estimate = try #require(rungs.estimatedBandwidth)
     #expect(abs(estimate - 800_000) < 1)
   }
@@ -163,7 +163,7 @@ struct AdaptiveRungsTests {
   func latency() throws {
     func rungs(_ latency: Double?) -> AdaptiveRungs {
       var rungs = AdaptiveRungs()
-      rungs.noteTransfer(
+      rungs.recordTransfer(
         TransferSample(
           byteCount: 450_000, duration: .seconds(1), latency: latency.map { .seconds($0) }, endedAt: .zero))
       return rungs

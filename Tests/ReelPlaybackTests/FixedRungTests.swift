@@ -14,7 +14,7 @@ struct FixedRungTests {
     _ candidates: [RungCandidate], cap: Int? = nil, height: Int? = nil, current: Int? = nil
   ) -> Int {
     var fixed = FixedRung()
-    fixed.noteTransfer(TransferSample(byteCount: 1_000, duration: .seconds(10), endedAt: .zero))
+    fixed.recordTransfer(TransferSample(byteCount: 1_000, duration: .seconds(10), endedAt: .zero))
     #expect(fixed.estimatedBandwidth == nil)
     let state = AdaptationState(
       current: current, buffered: .zero, bufferTarget: .seconds(3), isRebuffering: true, now: .zero,

@@ -50,7 +50,7 @@ struct ForwardBufferTests {
     #expect(isEnd(buffer.next(.video, bufferGeneration: 0)))
     #expect(isEnd(buffer.peekNext(.video, bufferGeneration: 0)))
     #expect(isNone(buffer.next(.audio, bufferGeneration: 0)))
-    buffer.goOn(from: .video, bufferGeneration: 0)
+    buffer.resume(from: .video, bufferGeneration: 0)
     #expect(isNone(buffer.next(.video, bufferGeneration: 0)))
   }
 
@@ -296,7 +296,7 @@ struct ForwardBufferTests {
         model.hasEnded = true
         if Bool.random(using: &random) {
           // The item begins anew.
-          buffer.goOn(from: .video, bufferGeneration: model.load)
+          buffer.resume(from: .video, bufferGeneration: model.load)
           model.hasEnded = false
           model.iteration += 1
           spans.append(maker.makeSpan(iteration: model.iteration))

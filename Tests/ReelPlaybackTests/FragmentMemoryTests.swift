@@ -13,7 +13,7 @@ import Testing
   private func memory(of bytes: [UInt8], by count: Int) -> FragmentMemory {
     var memory = FragmentMemory()
     for start in stride(from: 0, to: bytes.count, by: count) {
-      bytes[start..<min(start + count, bytes.count)].withUnsafeBytes { memory.note($0) }
+      bytes[start..<min(start + count, bytes.count)].withUnsafeBytes { memory.record($0) }
     }
     return memory
   }

@@ -168,13 +168,13 @@ struct FrameRingTests {
       if let first = frames.first {
         return .frame(first.time, following: frames.dropFirst().first?.time)
       }
-      return noteEmpty() ? .empty : .drained
+      return recordEmpty() ? .empty : .drained
     }
 
     mutating func take(_ generation: Int) -> MediaTime? {
       guard generation == self.generation else { return nil }
       guard !frames.isEmpty else {
-        _ = noteEmpty()
+        _ = recordEmpty()
         return nil
       }
       let time = frames.removeFirst().time
@@ -191,7 +191,7 @@ struct FrameRingTests {
       tellProducer()
     }
 
-    private mutating func noteEmpty() -> Bool {
+    private mutating func recordEmpty() -> Bool {
       guard !isFinished else { return false }
       statistics.consumerWaitCount += 1
       consumerWaits = true

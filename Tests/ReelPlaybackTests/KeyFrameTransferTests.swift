@@ -93,7 +93,7 @@ struct KeyFrameTransferTests {
     let loader = SegmentLoader(
       supply: ListedSegments(list: SegmentList([segment])), fetcher: fetcher, headers: [],
       keys: KeyStore(fetcher: fetcher, headers: []), location: ServiceLocation(), recorder: StartupRecorder(),
-      noteDamage: { error, _ in Issue.record(error) })
+      recordDamage: { error, _ in Issue.record(error) })
     let read = try await BlockingThread.run(named: "test") {
       let feed = SegmentFeed(
         loader, from: 0, readsAhead: false, scope: LoadScope(), recorder: StartupRecorder(), capacity: 1024,

@@ -77,7 +77,7 @@ struct LinkSimulation {
           buffered += bits / Double(ladder[current])
         }
         if remainingBits <= 0 || sampledSeconds >= sampleSeconds ?? .infinity {
-          adaptation.noteTransfer(
+          adaptation.recordTransfer(
             TransferSample(
               byteCount: Int64(sampledBits / 8), duration: .seconds(sampledSeconds),
               latency: latency.map { .seconds($0) }, endedAt: .seconds(now)))

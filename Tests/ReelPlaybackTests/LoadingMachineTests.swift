@@ -102,7 +102,7 @@ struct LoadingMachineTests {
       #expect(
         machine.handle(.resolvingFailed(network)) == [
           .log(network, .retried), .publishRetries(remaining: 2 - attempt),
-          .tellRetry(attempt: attempt, of: 2, after: pause, network), .resolve(after: pause),
+          .announceRetry(attempt: attempt, of: 2, after: pause, network), .resolve(after: pause),
         ])
     }
     #expect(machine.handle(.resolvingFailed(network)) == [.log(network, .failed), .wakePlayer])
@@ -233,19 +233,19 @@ struct LoadingMachineTests {
   @Test("Tracks are told when they change, and once when all are known")
   func tracks() {
     var muxed = machine(after: Self.opened)
-    #expect(muxed.note([video], of: .video, areAll: false).changed == [video])
-    #expect(muxed.note([video], of: .video, areAll: false).changed == nil)
-    let both = muxed.note([video, audio], of: .video, areAll: false)
+    #expect(muxed.record([video], of: .video, areAll: false).changed == [video])
+    #expect(muxed.record([video], of: .video, areAll: false).changed == nil)
+    let both = muxed.record([video, audio], of: .video, areAll: false)
     #expect(both.changed == [video, audio])
     #expect(both.actions == [.tracksAreKnown])
-    #expect(muxed.note([video, audio], of: .video, areAll: false).actions == [])
+    #expect(muxed.record([video, audio], of: .video, areAll: false).actions == [])
 
     var apart = machine(after: Self.openedApart)
-    #expect(apart.note([video], of: .video, areAll: true).actions == [])
-    #expect(apart.note([audio], of: .audio, areAll: true).actions == [.tracksAreKnown])
+    #expect(apart.record([video], of: .video, areAll: true).actions == [])
+    #expect(apart.record([audio], of: .audio, areAll: true).actions == [.tracksAreKnown])
 
     var silent = machine(after: Self.opened)
-    _ = silent.note([video], of: .video, areAll: false)
+    _ = silent.record([video], of: .video, areAll: false)
     #expect(silent.handle(.ended(.video, bufferGeneration: 0, fault: nil)).contains(.tracksAreKnown))
   }
 }

@@ -9,7 +9,7 @@ struct PlaybackTimesTests {
     start: Int = 0, _ events: [(Int, PlaybackTimes.Event)], until end: Int
   ) -> PlaybackTimes {
     var times = PlaybackTimes(start: .milliseconds(start))
-    for (time, event) in events { times.note(event, at: .milliseconds(time)) }
+    for (time, event) in events { times.record(event, at: .milliseconds(time)) }
     return times.closed(at: .milliseconds(end))
   }
 

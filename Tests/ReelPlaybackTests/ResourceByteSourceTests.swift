@@ -133,7 +133,7 @@ struct ResourceByteSourceTests {
       let source = ResourceByteSource(
         response: response, read: head, isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
         recorder: StartupRecorder(clock: SystemMonotonicClock()),
-        noteTraffic: { requests, bytes in
+        recordTraffic: { requests, bytes in
           counts.withLock { counts in
             counts.requests += requests
             counts.bytes += bytes

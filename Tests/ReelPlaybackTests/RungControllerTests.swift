@@ -37,7 +37,7 @@ struct RungControllerTests {
       return candidates.first { $0.id == wanted } ?? candidates[0]
     }
 
-    func noteTransfer(_ sample: TransferSample) { samples.withLock { $0.append(sample) } }
+    func recordTransfer(_ sample: TransferSample) { samples.withLock { $0.append(sample) } }
   }
 
   @Test("A cap for the start counts for the first segment alone")
@@ -190,7 +190,7 @@ struct RungControllerTests {
     #expect(controller.location.index == 2)
     #expect(controller.tryNextLocation(of: 3))
     #expect(controller.location.index == 0)
-    controller.noteSuccess()
+    controller.recordSuccess()
     #expect(controller.tryNextLocation(of: 3))
     #expect(controller.tryNextLocation(of: 3))
     #expect(!controller.tryNextLocation(of: 3))
@@ -205,7 +205,7 @@ struct RungControllerTests {
     conditions.withLock { $0.now = .seconds(9) }
     var transfer = SegmentTransfer(index: 4, began: .seconds(1), answered: .seconds(1))
     transfer.add(1000, at: .seconds(2))
-    controller.note(transfer)
+    controller.record(transfer)
     #expect(controller.estimatedBandwidth == 1000)
     #expect(told.samples.withLock { $0.map(\.endedAt) } == [.seconds(9)])
   }

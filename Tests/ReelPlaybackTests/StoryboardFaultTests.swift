@@ -21,7 +21,7 @@ struct StoryboardFaultTests {
 
   private func make(
     _ path: String, from fetcher: FixtureFetcher, clock: any MonotonicClock = ManualMonotonicClock(),
-    noteTile: @escaping @Sendable () -> Void = {}
+    recordTile: @escaping @Sendable () -> Void = {}
   ) async throws -> Made {
     let extractor = StoryboardExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), stillLimit: limit,
@@ -30,7 +30,7 @@ struct StoryboardFaultTests {
       var found: [Storyboard.Tile] = []
       while let tile = try tiles.next() {
         found.append(tile)
-        noteTile()
+        recordTile()
       }
       return Made(storyboard: try tiles.storyboard(), tiles: found)
     }

@@ -12,8 +12,8 @@ struct TimestampHolesTests {
   ) -> [Range<MediaTime>] {
     var (holes, found) = (TimestampHoles(), [Range<MediaTime>]())
     for (index, place) in places.enumerated() {
-      if index == damage { holes.noteDamage() }
-      holes.note(.video, decodedAt: time(place), presentedAt: time(place), duration: time(1), limit: limit)
+      if index == damage { holes.recordDamage() }
+      holes.record(.video, decodedAt: time(place), presentedAt: time(place), duration: time(1), limit: limit)
       if let hole = holes.take() { found.append(hole.range) }
     }
     return found
@@ -43,7 +43,7 @@ struct TimestampHolesTests {
   func reordered() {
     var holes = TimestampHoles()
     for (place, shown) in [(0, 0), (1, 4), (2, 2), (3, 1), (4, 3), (5, 8)] {
-      holes.note(
+      holes.record(
         .video, decodedAt: time(Int64(place)), presentedAt: time(Int64(shown)), duration: time(1),
         limit: .segments)
       #expect(holes.take() == nil)

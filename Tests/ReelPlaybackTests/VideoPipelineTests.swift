@@ -29,7 +29,7 @@ struct VideoPipelineTests {
         buffer: buffer, ring: ring,
         options: VideoPipeline.Options(
           name: "test", logger: silentLogger, threads: threads,
-          noteDecoding: { account in
+          recordDecoding: { account in
             let frameCount = ring.statistics.frameCount
             notes.withLock { $0.append((account, frameCount)) }
           }),
@@ -334,7 +334,7 @@ struct VideoPipelineTests {
     bench.buffer.end([.video], from: .video, bufferGeneration: 0)
     try bench.turn()
     let loop = LoopIteration(iteration: 1, shift: MediaTime(value: 10, timescale: 1), generation: 1)
-    bench.buffer.goOn(from: .video, bufferGeneration: 0)
+    bench.buffer.resume(from: .video, bufferGeneration: 0)
     try bench.append(clip.path, loop: loop)
     bench.buffer.end([.video], from: .video, bufferGeneration: 0)
     var shown = try bench.taken()

@@ -66,7 +66,7 @@ final class PoolScene: Sendable {
     self.fetcher = fetcher
     self.threads = threads
     pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
-    pool.setObserver { [weak self] in self?.note($0) }
+    pool.setObserver { [weak self] in self?.record($0) }
     try pool.setSurface(makeOutput())
   }
 
@@ -228,7 +228,7 @@ final class PoolScene: Sendable {
     try onFrame.withLock { $0 }?(self)
   }
 
-  private func note(_ event: PoolEvent) {
+  private func record(_ event: PoolEvent) {
     told.withLock { $0.append(event) }
     switch event {
     case .surfaceAttached(let id): log.withLock { $0.append(.attached(feed.index(of: id) ?? -1)) }

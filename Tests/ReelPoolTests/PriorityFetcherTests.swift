@@ -35,7 +35,7 @@ struct PriorityFetcherTests {
     }
   }
 
-  private func note(_ text: String) {
+  private func record(_ text: String) {
     lines.withLock { $0.append("\(simulation.now / .milliseconds(1)) \(text)") }
   }
 
@@ -44,11 +44,11 @@ struct PriorityFetcherTests {
       do {
         let url = URL(filePath: "/\(name)")
         let response = try await slot.fetch(FetchRequest(url: url, purpose: .segment))
-        note("\(name) head")
+        record("\(name) head")
         let bytes = try await response.body.collect(upTo: 1 << 20)
-        note("\(name) \(bytes.count)")
+        record("\(name) \(bytes.count)")
       } catch {
-        note("\(name) \(error)")
+        record("\(name) \(error)")
       }
     }
   }

@@ -9,7 +9,7 @@ import Testing
 struct PriorityGateTests {
   private let order = Locked<[String]>([])
 
-  private func note(_ text: String) { order.withLock { $0.append(text) } }
+  private func record(_ text: String) { order.withLock { $0.append(text) } }
 
   @Test("Who waits is served by rank, then in the order of arrival, by the rank of that moment")
   func ranks() async throws {
@@ -21,7 +21,7 @@ struct PriorityGateTests {
     for (index, slot) in slots.enumerated() {
       SystemRuntime.shared.run(named: "test") {
         slot.1.acquire()
-        note(slot.0)
+        record(slot.0)
         slot.1.release()
         done.update { $0 += 1 }
       }
@@ -69,12 +69,12 @@ struct PriorityGateTests {
       let ranked = SlotGate(gate)
       simulation.run(named: name) {
         ranked.acquire()
-        note("\(name) begins \(simulation.now / .milliseconds(1))")
+        record("\(name) begins \(simulation.now / .milliseconds(1))")
         let signal = simulation.makeSemaphore()
         simulation.schedule(at: simulation.now + .milliseconds(10)) { signal.signal() }
         signal.wait()
         ranked.release()
-        note("\(name) ends \(simulation.now / .milliseconds(1))")
+        record("\(name) ends \(simulation.now / .milliseconds(1))")
       }
     }
     await simulation.runToRest()

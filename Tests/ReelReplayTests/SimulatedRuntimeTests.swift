@@ -10,7 +10,7 @@ struct SimulatedRuntimeTests {
   private let simulation = SimulatedRuntime()
   private let lines = Locked<[String]>([])
 
-  private func note(_ text: String) {
+  private func record(_ text: String) {
     lines.withLock { $0.append("\(simulation.now / .milliseconds(1)) \(text)") }
   }
 
@@ -18,15 +18,15 @@ struct SimulatedRuntimeTests {
 
   @Test("Calls come in the order of their times, then of their scheduling, and the clock shows them")
   func calls() async {
-    simulation.schedule(at: .seconds(2)) { note("c") }
-    simulation.schedule(at: .seconds(1)) { note("a") }
-    simulation.schedule(at: .seconds(1)) { note("b") }
-    let cancelled = simulation.schedule(at: .seconds(1)) { note("never") }
+    simulation.schedule(at: .seconds(2)) { record("c") }
+    simulation.schedule(at: .seconds(1)) { record("a") }
+    simulation.schedule(at: .seconds(1)) { record("b") }
+    let cancelled = simulation.schedule(at: .seconds(1)) { record("never") }
     cancelled.cancel()
     await simulation.run(until: .milliseconds(1500))
     #expect(all == ["1000.0 a", "1000.0 b"])
     #expect(simulation.now == .milliseconds(1500))
-    simulation.schedule(at: .zero) { note("late") }
+    simulation.schedule(at: .zero) { record("late") }
     await simulation.runToRest()
     #expect(all.suffix(2) == ["1500.0 late", "2000.0 c"])
     #expect(simulation.now == .seconds(2))
@@ -95,14 +95,14 @@ struct SimulatedRuntimeTests {
     let (done, other) = (simulation.makeSemaphore(), simulation.makeSemaphore())
     for name in ["a", "b"] {
       simulation.run(named: name) {
-        note("\(name) waits")
+        record("\(name) waits")
         signal.wait()
-        note("\(name) goes on")
+        record("\(name) goes on")
         done.signal()
       }
     }
     simulation.run(named: "c") {
-      note("c")
+      record("c")
       simulation.schedule(at: .seconds(1)) {
         signal.signal()
         signal.signal()
@@ -112,7 +112,7 @@ struct SimulatedRuntimeTests {
       // One that came before the wait is not lost.
       other.signal()
       other.wait()
-      note("c ends")
+      record("c ends")
     }
     await simulation.runToRest()
     #expect(
@@ -138,14 +138,14 @@ struct SimulatedRuntimeTests {
   func outside() async throws {
     let simulation = simulation
     try await simulation.run {
-      simulation.task { note("after") }
+      simulation.task { record("after") }
       let value = try Self.outside(simulation) {
         try await Task.sleep(for: .milliseconds(20))
         return 42
       }
-      note("\(value)")
+      record("\(value)")
       try await simulation.sleep(for: .seconds(1))
-      note("end")
+      record("end")
     }
     #expect(all == ["0.0 42", "0.0 after", "1000.0 end"])
   }
@@ -164,7 +164,7 @@ struct SimulatedRuntimeTests {
     for await value in begun.values where value { break }
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }
-    try await simulation.run { note("again") }
+    try await simulation.run { record("again") }
     #expect(all == ["0.0 again"])
   }
 

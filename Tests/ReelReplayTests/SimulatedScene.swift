@@ -27,7 +27,7 @@ final class SimulatedScene: Sendable {
   /// Lines of time and what happened then.
   var trace: [String] { lines.withLock { $0 } }
 
-  func note(_ text: String) {
+  func record(_ text: String) {
     let nanoseconds = Int64(simulation.now / .nanoseconds(1))
     lines.withLock { $0.append("\(nanoseconds) \(text)") }
   }
@@ -38,17 +38,17 @@ final class SimulatedScene: Sendable {
     configuration.decoders = ModelledDecoders(in: simulation)
     let player = Player(
       fetcher: NotingFetcher(base: network.makeSlot(rank: rank)) { [weak self] metrics in
-        self?.note(
+        self?.record(
           "\(name) \(metrics.purpose.rawValue) \(metrics.url.lastPathComponent) \(metrics.byteCount) "
             + "\(metrics.timeToFirstByte.map { "\($0)" } ?? "-") \(metrics.transferTime) "
             + "\(metrics.reusedConnection == true)")
       }, configuration: configuration, gate: SlotGate(gate, rank: rank), logger: silentLogger)
     try player.attach(
-      CallbackOutput { [weak self] frame in self?.note("\(name) frame \(frame.time)") })
-    player.attach(NotingAudio { [weak self] time, count in self?.note("\(name) sound \(time) \(count)") })
+      CallbackOutput { [weak self] frame in self?.record("\(name) frame \(frame.time)") })
+    player.attach(NotingAudio { [weak self] time, count in self?.record("\(name) sound \(time) \(count)") })
     let events = player.events
     simulation.task { [weak self] in
-      for await event in events { self?.note("\(name) \(event)") }
+      for await event in events { self?.record("\(name) \(event)") }
     }
     return player
   }
@@ -61,7 +61,7 @@ final class SimulatedScene: Sendable {
     let stages = item.preloadStage.values
     simulation.task { [weak self] in
       for await stage in stages {
-        self?.note("\(name) stage \(stage)")
+        self?.record("\(name) stage \(stage)")
         if stage == .buffered { break }
       }
     }
@@ -71,8 +71,8 @@ final class SimulatedScene: Sendable {
       if case .playedToEnd = event { break }
       if case .failed(let error) = event { throw error }
     }
-    note("\(name) \(player.statistics)")
-    note("\(name) \(startup(of: item))")
+    record("\(name) \(player.statistics)")
+    record("\(name) \(startup(of: item))")
     await player.stopAndWait()
   }
 
@@ -87,22 +87,22 @@ final class SimulatedScene: Sendable {
 /// Tells of each request how it went.
 struct NotingFetcher: Fetching {
   let base: any Fetching
-  let note: @Sendable (RequestMetrics) -> Void
+  let record: @Sendable (RequestMetrics) -> Void
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
-    request.addReport(note)
+    request.addReport(record)
     return try await base.fetch(request)
   }
 }
 
 /// Tells of each buffer of sound when it was heard.
 final class NotingAudio: AudioOutput {
-  private let note: @Sendable (MediaTime, Int) -> Void
+  private let record: @Sendable (MediaTime, Int) -> Void
 
-  init(_ note: @escaping @Sendable (MediaTime, Int) -> Void) { self.note = note }
+  init(_ record: @escaping @Sendable (MediaTime, Int) -> Void) { self.record = record }
 
-  func write(_ audio: TimedAudio) throws { note(audio.time, audio.buffer.frameCount) }
+  func write(_ audio: TimedAudio) throws { record(audio.time, audio.buffer.frameCount) }
 
   func finish() throws {}
 }

@@ -89,7 +89,7 @@ struct VirtualPlaybackTests {
         player.play()
         try await scene.simulation.sleep(for: .milliseconds(700))
         #expect(try await player.seek(to: MediaTime(value: 21, timescale: 10)))
-        scene.note("sought \(player.currentTime)")
+        scene.record("sought \(player.currentTime)")
         #expect(abs(player.currentTime.seconds - 2.1) < 0.001)
         for await event in events {
           if case .playedToEnd = event { break }

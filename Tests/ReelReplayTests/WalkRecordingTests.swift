@@ -44,9 +44,9 @@ struct WalkRecordingTests {
     events += request(4, .segment, [.milliseconds(1), .milliseconds(2), .seconds(3)], of: Self.other)
     events.append(event(.reached, .milliseconds(1_500)) { $0.stage = .firstFrame })
     events.sort { $0.time < $1.time }
-    for event in events where event.time < .seconds(1) { waits.note(event) }
+    for event in events where event.time < .seconds(1) { waits.record(event) }
     waits.settle(on: Self.item, at: .seconds(1))
-    for event in events where event.time >= .seconds(1) { waits.note(event) }
+    for event in events where event.time >= .seconds(1) { waits.record(event) }
 
     let wait = Duration.nanoseconds(510_000_600)
     let parts = waits.parts(of: wait, decode: .milliseconds(12))
@@ -80,16 +80,16 @@ struct WalkRecordingTests {
     let id = try #require(feed.items.first?.id)
     let recorder = TimelineRecorder(
       feed, limits: .init(stayCount: 1, requestCount: 1, stallCount: 1, binCount: 4))
-    recorder.note(event(.assigned, .zero, id) { $0.slot = 0 })
+    recorder.record(event(.assigned, .zero, id) { $0.slot = 0 })
     for event in request(1, .source, [.milliseconds(10), .milliseconds(60), .milliseconds(400)], of: id) {
-      recorder.note(event)
+      recorder.record(event)
     }
-    recorder.note(event(.chunk, .milliseconds(70), id) { $0.byteCount = 700 })
-    recorder.note(event(.memory, .milliseconds(80), id) { $0.slotByteCounts = [5, 6] })
-    recorder.note(event(.chunk, .milliseconds(399), id) { $0.byteCount = 300 })
-    recorder.note(event(.reached, .milliseconds(80), id) { $0.stage = .manifest })
-    recorder.note(event(.evicted, .milliseconds(700), id) { $0.slot = 0 })
-    recorder.note(event(.assigned, .milliseconds(800), id) { $0.slot = 0 })
+    recorder.record(event(.chunk, .milliseconds(70), id) { $0.byteCount = 700 })
+    recorder.record(event(.memory, .milliseconds(80), id) { $0.slotByteCounts = [5, 6] })
+    recorder.record(event(.chunk, .milliseconds(399), id) { $0.byteCount = 300 })
+    recorder.record(event(.reached, .milliseconds(80), id) { $0.stage = .manifest })
+    recorder.record(event(.evicted, .milliseconds(700), id) { $0.slot = 0 })
+    recorder.record(event(.assigned, .milliseconds(800), id) { $0.slot = 0 })
     let timeline = recorder.timeline
     #expect(timeline.stays.count == 1)
     #expect(timeline.stays.first?.to == .milliseconds(700))

@@ -4,7 +4,8 @@ package import ReelManifest
 package import Testing
 
 /// Where the manifests of tests come from.
-package let manifestURL = URL(string: "https://origin.example/a/b/manifest?token=1") ?? URL(fileURLWithPath: "/")
+package let manifestURL =
+  URL(string: "https://origin.example/a/b/manifest?token=1") ?? URL(fileURLWithPath: "/")
 
 /// The presentation of a playlist given as lines.
 package func hlsPresentation(

@@ -73,7 +73,7 @@ struct CancellationTests {
     try await Origin.use(.init(routes: routes)) { origin in
       let held = Locked(0)
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
-      request.noteHeld = { count in held.withLock { $0 += count } }
+      request.recordHeld = { count in held.withLock { $0 += count } }
       var response: FetchResponse? = try await quickFetcher().fetch(request)
       try await until { held.withLock { $0 } >= 64 << 10 }
       #expect(held.withLock { $0 } < 200_000)

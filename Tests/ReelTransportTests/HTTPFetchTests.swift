@@ -119,7 +119,7 @@ struct HTTPFetchTests {
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
       request.minimumChunkByteCount = minimum
       let held = Locked((now: 0, most: 0))
-      request.noteHeld = { change in
+      request.recordHeld = { change in
         held.withLock { held in
           held.now += change
           held.most = max(held.most, held.now)

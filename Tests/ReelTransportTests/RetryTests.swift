@@ -32,7 +32,7 @@ struct RetryTests {
     try await Origin.use(origin(faults)) { origin in
       let told = Locked<[ReelError]>([])
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
-      request.noteFailedAttempt = { error in told.withLock { $0.append(error) } }
+      request.recordFailedAttempt = { error in told.withLock { $0.append(error) } }
       let response = try await quickFetcher().fetch(request)
       #expect(told.withLock { $0.map(\.status) } == [503, 503])
       #expect(try await response.body.collect(upTo: 1 << 20) == bytes)
@@ -42,7 +42,7 @@ struct RetryTests {
     try await Origin.use(origin([FaultRule("a", .status(404))])) { origin in
       let told = Locked<[ReelError]>([])
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
-      request.noteFailedAttempt = { error in told.withLock { $0.append(error) } }
+      request.recordFailedAttempt = { error in told.withLock { $0.append(error) } }
       let error = await reelError { _ = try await quickFetcher().fetch(request) }
       #expect(error?.status == 404)
       #expect(told.withLock { $0.isEmpty })

@@ -44,11 +44,11 @@ public struct FetchRequest: Sendable {
   /// Called once, when the transfer has succeeded, failed or been cancelled. Must not block.
   public var report: (@Sendable (RequestMetrics) -> Void)?
   /// Called with the change in the number of body bytes that were received but not yet read. Must not block.
-  public var noteHeld: (@Sendable (Int) -> Void)?
+  public var recordHeld: (@Sendable (Int) -> Void)?
   /// Called with the error of each attempt that the fetcher will repeat by itself, before its pause. Must not block.
   ///
   /// The error of the last attempt is thrown, by `fetch` or by the body, and is not passed here.
-  public var noteFailedAttempt: (@Sendable (ReelError) -> Void)?
+  public var recordFailedAttempt: (@Sendable (ReelError) -> Void)?
 
   /// Creates a request, by default for the whole of a resource.
   public init(
@@ -240,20 +240,20 @@ public protocol Fetching: Sendable {
 
 extension FetchRequest {
   /// Passes the metrics to `note` before the request's own handler gets them.
-  package mutating func addReport(_ note: @escaping @Sendable (RequestMetrics) -> Void) {
+  package mutating func addReport(_ record: @escaping @Sendable (RequestMetrics) -> Void) {
     let report = report
     self.report = { metrics in
-      note(metrics)
+      record(metrics)
       report?(metrics)
     }
   }
 
   /// Passes each failed attempt to `note` before the request's own handler gets it.
-  package mutating func addFailedAttempt(_ note: @escaping @Sendable (ReelError) -> Void) {
-    let noteFailedAttempt = noteFailedAttempt
-    self.noteFailedAttempt = { error in
-      note(error)
-      noteFailedAttempt?(error)
+  package mutating func addFailedAttempt(_ record: @escaping @Sendable (ReelError) -> Void) {
+    let recordFailedAttempt = recordFailedAttempt
+    self.recordFailedAttempt = { error in
+      record(error)
+      recordFailedAttempt?(error)
     }
   }
 }

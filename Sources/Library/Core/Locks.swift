@@ -82,7 +82,7 @@ package struct LockRank: Sendable {
   /// One item's load in a slot of a pool.
   package static let load = LockRank(12, "load")
   /// Held while a player publishes its status.
-  package static let telling = LockRank(16, "telling")
+  package static let announcing = LockRank(16, "announcing")
   package static let player = LockRank(24, "player")
   package static let session = LockRank(28, "session")
   /// A session's storage of media: the forward buffer, the frame ring, the audio queue.

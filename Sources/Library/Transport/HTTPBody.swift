@@ -107,7 +107,7 @@ final class HTTPBody: Sendable {
 
   /// Counts received bytes, and returns the new ones among them.
   private func take(_ buffer: ByteBuffer) -> [UInt8]? {
-    session.noteFirstByte()
+    session.recordFirstByte()
     countBytes()
     return state.withLock { state in
       let skipped = Int(min(state.skipCount, Int64(buffer.readableBytes)))
@@ -144,7 +144,7 @@ final class HTTPBody: Sendable {
       throw explained.reelError(at: head.url, requestCount: session.requestCount)
     }
     try await fetcher.pause(after: explained, at: head.url, for: session)
-    guard try await goOn(from: position) else {
+    guard try await resume(from: position) else {
       throw ReelError(
         .network,
         "the resource changed after \(position - head.bodyOffset) bytes, when the connection broke",
@@ -169,7 +169,7 @@ final class HTTPBody: Sendable {
       try await fetcher.pause(after: failure, at: head.url, for: session)
     }
     do {
-      guard try await goOn(from: position) else {
+      guard try await resume(from: position) else {
         throw ReelError(.server, "the resource changed", at: head.url.absoluteString)
       }
     } catch let error as ReelError
@@ -198,7 +198,7 @@ final class HTTPBody: Sendable {
   }
 
   /// Opens the transfer that continues at `position`, the current one; false if the resource has changed.
-  private func goOn(from position: Int64) async throws -> Bool {
+  private func resume(from position: Int64) async throws -> Bool {
     var plan = RequestPlan(session.request)
     if position != head.bodyOffset {
       let end = state.withLock { $0.end }
@@ -269,7 +269,7 @@ final class HTTPBody: Sendable {
   private func countBytes() {
     state.withLock { state in
       let count = state.transfer.receivedByteCount
-      session.noteBytes(count - state.countedByteCount)
+      session.recordBytes(count - state.countedByteCount)
       state.countedByteCount = count
     }
   }

@@ -8,14 +8,14 @@ import ReelCore
 final class HTTPFetcher: Fetching {
   let configuration: TransportConfiguration
   private let logger: Logger
-  private let noteRetryAfter: (@Sendable (URL, Duration) -> Void)?
+  private let recordRetryAfter: (@Sendable (URL, Duration) -> Void)?
 
   init(
-    configuration: TransportConfiguration, noteRetryAfter: (@Sendable (URL, Duration) -> Void)? = nil,
+    configuration: TransportConfiguration, recordRetryAfter: (@Sendable (URL, Duration) -> Void)? = nil,
     logger: Logger
   ) {
     self.configuration = configuration
-    self.noteRetryAfter = noteRetryAfter
+    self.recordRetryAfter = recordRetryAfter
     self.logger = logger
   }
 
@@ -60,13 +60,13 @@ final class HTTPFetcher: Fetching {
   ///
   /// - Throws: The failure as `ReelError` if there is no retry; `CancellationError`.
   func pause(after failure: TransferFailure, at url: URL, for session: TransferSession) async throws {
-    if let delay = failure.retryAfter { noteRetryAfter?(url, delay) }
+    if let delay = failure.retryAfter { recordRetryAfter?(url, delay) }
     let error = failure.reelError(
       at: url, requestCount: session.requestCount, proxy: configuration.proxies.proxy(for: url))
     guard let delay = session.delay(after: failure, policy: configuration.retryPolicy) else { throw error }
     logger.debug(
       "will try again", metadata: ["url": "\(url)", "reason": "\(error.reason)", "delay": "\(delay)"])
-    session.request.noteFailedAttempt?(error)
+    session.request.recordFailedAttempt?(error)
     try await Task.sleep(for: delay)
   }
 
@@ -108,7 +108,7 @@ final class HTTPFetcher: Fetching {
             .server, "more than \(configuration.maximumRedirects) redirects",
             at: session.request.url.absoluteString, status: status)
         }
-        session.noteRedirect()
+        session.recordRedirect()
         logger.debug("redirected", metadata: ["url": "\(plan.url)", "to": "\(target)"])
         plan.redirect(to: target)
       default:
@@ -134,7 +134,7 @@ final class HTTPFetcher: Fetching {
         url: plan.url, method: plan.method, headers: plan.headers(configuration: configuration))
       let client = HTTPConnections.client(for: plan.url, configuration)
       let sentAt = ContinuousClock.now
-      session.noteRequest()
+      session.recordRequest()
       logger.debug(
         "request", metadata: ["url": "\(plan.url)", "range": "\(plan.range?.httpHeaderValue ?? "-")"])
       let transfer = HTTPTransfer.start(
@@ -144,7 +144,7 @@ final class HTTPFetcher: Fetching {
         isFollowed ? configuration.connectionsAhead : 0, for: plan.url, on: client, logger: logger)
       defer { callOff() }
       let head = try await transfer.head()
-      session.noteAnswer(
+      session.recordAnswer(
         status: Int(head.status.code), reusedConnection: transfer.connectionOpenedAt.map { $0 < sentAt })
       logger.debug(
         "answer",

@@ -50,19 +50,19 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   /// A wait for a chunk ends when this many bytes are held, or no more will arrive.
   private let minimumChunkByteCount: Int
   /// Receives the number of bytes that are added to the held ones, negative when they are taken.
-  private let noteHeld: (@Sendable (Int) -> Void)?
+  private let recordHeld: (@Sendable (Int) -> Void)?
 
   private init(host: String, configuration: TransportConfiguration, order: FetchRequest) {
     self.host = host
     self.configuration = configuration
     minimumChunkByteCount = min(max(1, order.minimumChunkByteCount), Self.readAheadByteCount)
-    noteHeld = order.noteHeld
+    recordHeld = order.recordHeld
   }
 
   deinit {
     receipt.withdraw()
     // Subtract the bytes that were never taken.
-    noteHeld?(-state.withLock { $0.heldByteCount })
+    recordHeld?(-state.withLock { $0.heldByteCount })
   }
 
   /// Sends the request.
@@ -211,7 +211,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   private func hold(_ buffer: ByteBuffer, _ state: inout State) {
     state.chunks.append(buffer)
     state.heldByteCount += buffer.readableBytes
-    noteHeld?(buffer.readableBytes)
+    recordHeld?(buffer.readableBytes)
   }
 
   /// Takes held chunks, joined until they have the minimum size or none is left; nil if nothing is held.
@@ -221,7 +221,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
       chunk.writeBuffer(&next)
     }
     state.heldByteCount -= chunk.readableBytes
-    noteHeld?(-chunk.readableBytes)
+    recordHeld?(-chunk.readableBytes)
     return chunk
   }
 
@@ -240,7 +240,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
       state.timer.take()?.cancel()
       if case .failure(is CancellationError) = ending {
         state.chunks.removeAll()
-        noteHeld?(-state.heldByteCount)
+        recordHeld?(-state.heldByteCount)
         state.heldByteCount = 0
       }
       let waiter = state.chunkWaiter.take()

@@ -103,7 +103,7 @@ final class FileFetcher: Fetching {
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let session = TransferSession(request)
-    session.noteRequest()
+    session.recordRequest()
     do {
       try Task.checkCancellation()
       let file = try await NIOThreadPool.singleton.runIfActive { try LocalFile(url: request.url) }
@@ -189,8 +189,8 @@ final class FileBody: Sendable {
       }
       return nil
     }
-    session.noteFirstByte()
-    session.noteBytes(bytes.count)
+    session.recordFirstByte()
+    session.recordBytes(bytes.count)
     position.withLock { $0 = start + Int64(bytes.count) }
     return bytes
   }
@@ -203,7 +203,7 @@ struct DataFetcher: Fetching {
     // Errors must not contain a key.
     let name = request.purpose == .key ? "data:" : "\(request.url.absoluteString.prefix(64))…"
     defer { session.finish() }
-    session.noteRequest()
+    session.recordRequest()
     guard let (contentType, whole) = Self.content(of: request.url.absoluteString) else {
       throw ReelError(.badMedia, "the data: URL can't be read", at: name)
     }
@@ -220,7 +220,7 @@ struct DataFetcher: Fetching {
       resourceByteCount: Int64(whole.count), supportsRanges: true,
       body: FetchBody {
         let bytes = rest.withLock { $0.take() }
-        if let bytes { session.noteBytes(bytes.count) }
+        if let bytes { session.recordBytes(bytes.count) }
         return bytes
       })
   }

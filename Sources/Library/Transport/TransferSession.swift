@@ -28,15 +28,15 @@ final class TransferSession: Sendable {
 
   var requestCount: Int { state.withLock { $0.metrics.requestCount } }
 
-  func noteRequest() {
+  func recordRequest() {
     state.withLock { $0.metrics.requestCount += 1 }
   }
 
-  func noteRedirect() {
+  func recordRedirect() {
     state.withLock { $0.metrics.redirectCount += 1 }
   }
 
-  func noteAnswer(status: Int, reusedConnection: Bool?) {
+  func recordAnswer(status: Int, reusedConnection: Bool?) {
     state.withLock { state in
       state.metrics.status = status
       if let reusedConnection {
@@ -46,7 +46,7 @@ final class TransferSession: Sendable {
     }
   }
 
-  func noteFirstByte() {
+  func recordFirstByte() {
     state.withLock { state in
       guard state.firstByteAt == nil else { return }
       let now = ContinuousClock.now
@@ -55,7 +55,7 @@ final class TransferSession: Sendable {
     }
   }
 
-  func noteBytes(_ count: Int) {
+  func recordBytes(_ count: Int) {
     state.withLock { $0.metrics.byteCount += Int64(count) }
   }
 

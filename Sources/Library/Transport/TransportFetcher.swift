@@ -24,16 +24,16 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
     configuration: TransportConfiguration = TransportConfiguration(),
     logger: Logger = Logger(label: "reel.transport")
   ) {
-    self.init(configuration: configuration, noteRetryAfter: nil, logger: logger)
+    self.init(configuration: configuration, recordRetryAfter: nil, logger: logger)
   }
 
-  /// - Parameter noteRetryAfter: Called with the URL of a request and the delay that its server asks for
+  /// - Parameter recordRetryAfter: Called with the URL of a request and the delay that its server asks for
   ///   (`Retry-After`), whether the request is retried or not. Must not block.
   package init(
-    configuration: TransportConfiguration, noteRetryAfter: (@Sendable (URL, Duration) -> Void)?,
+    configuration: TransportConfiguration, recordRetryAfter: (@Sendable (URL, Duration) -> Void)?,
     logger: Logger
   ) {
-    http = HTTPFetcher(configuration: configuration, noteRetryAfter: noteRetryAfter, logger: logger)
+    http = HTTPFetcher(configuration: configuration, recordRetryAfter: recordRetryAfter, logger: logger)
     file = FileFetcher(logger: logger)
   }
 

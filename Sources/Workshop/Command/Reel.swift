@@ -92,7 +92,7 @@ enum Main {
       // The errors of sources are printed already.
       guard !message.isEmpty else { Reel.exit(withError: error) }
       Terminal.use(ColorMode(asking: arguments))
-      Console.note(
+      Console.printError(
         Terminal.errorLayout.withStyledError(HelpText.fittedError(Typos.withoutFarSuggestion(message))))
       Reel.exit(withError: ExitCode.validationFailure)
     }

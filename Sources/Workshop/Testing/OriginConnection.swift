@@ -49,7 +49,7 @@ final class OriginConnection: ChannelInboundHandler {
     case .head(let head): self.head = head
     case .body: break
     case .end:
-      if let head = head.take() { hear(head, context: context) }
+      if let head = head.take() { receive(head, context: context) }
     }
   }
 
@@ -82,7 +82,7 @@ final class OriginConnection: ChannelInboundHandler {
     return TimeAmount(link.roundTripTime)
   }
 
-  private func hear(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
+  private func receive(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
     let path = String(AnswerPlanner.split(head.uri).path).removingPercentEncoding
     let fault = state.takeFault(for: path ?? head.uri)
     let planner = AnswerPlanner(
@@ -99,8 +99,8 @@ final class OriginConnection: ChannelInboundHandler {
     guard !answer.isSilent else { return }
     // On loopback, connections and requests take no time. So the response is delayed by the link's handshake
     // and by its round trip.
-    let heardAt = max(NIODeadline.now(), establishedAt)
-    let startAt = heardAt + Self.roundTrip(state) + TimeAmount(answer.delay)
+    let receivedAt = max(NIODeadline.now(), establishedAt)
+    let startAt = receivedAt + Self.roundTrip(state) + TimeAmount(answer.delay)
     pending.append(Pending(answer: answer, record: record, startAt: startAt))
     if pending.count == 1 { startNext(context: context) }
   }

@@ -166,8 +166,8 @@ struct DASHLiveManifest {
       let end = (MediaTime(value: start, timescale: track.timescale) + segment.segment.duration)
       let next = material.occurrence(index + 1, of: track)
       // Where one timeline goes on, a segment ends where the next begins, to the tick.
-      let goesOn = next.pass == segment.pass || options.periods == .single
-      let last = goesOn ? simulation.ticks(next, of: track) : end.ticks(timescale: track.timescale)
+      let continues = next.pass == segment.pass || options.periods == .single
+      let last = continues ? simulation.ticks(next, of: track) : end.ticks(timescale: track.timescale)
       return "            <S t=\"\(start)\" d=\"\(last - start)\"/>\n"
     }.joined()
   }

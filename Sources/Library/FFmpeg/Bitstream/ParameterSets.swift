@@ -40,7 +40,7 @@ struct ParameterSets {
           isKey = isKey || header.isRandomAccess
           return false
         }
-        if let key = key(of: unit, type: header.type), note(unit, as: key) { own.insert(key) }
+        if let key = key(of: unit, type: header.type), record(unit, as: key) { own.insert(key) }
         return true
       }
     }
@@ -50,7 +50,7 @@ struct ParameterSets {
 
   // MARK: - Private
 
-  private mutating func note(_ unit: UnsafeRawBufferPointer, as key: Key) -> Bool {
+  private mutating func record(_ unit: UnsafeRawBufferPointer, as key: Key) -> Bool {
     // Zero bytes before the next start code are not part of a unit.
     var end = unit.count
     if framing == .annexB { while end > 0, unit[end - 1] == 0 { end -= 1 } }

@@ -151,7 +151,7 @@ package final class ContainerReader {
         while let packet = try audioSplitter?.flush() { ready.append(try transportAudio(packet)) }
         continue
       }
-      noteStreams()
+      recordStreams()
       if packet.streamIndex == video?.index {
         guard let video else { continue }
         if videoSplitter != nil {
@@ -328,7 +328,7 @@ package final class ContainerReader {
   }
 
   /// Some containers announce streams on the way.
-  private func noteStreams() {
+  private func recordStreams() {
     guard demuxer.streams.count != knownStreamCount else { return }
     knownStreamCount = demuxer.streams.count
     guard options.wantsAudio, options.wantsVideo, audio == nil else { return }
@@ -487,7 +487,7 @@ struct PESLookahead {
   ///
   /// Returns the PID if this completes a video PES packet whose length is stated. A demuxer returns such a packet at
   /// once, before anything is known about the next one.
-  mutating func note(_ packet: ArraySlice<UInt8>, at position: Int64) -> Int? {
+  mutating func record(_ packet: ArraySlice<UInt8>, at position: Int64) -> Int? {
     let start = packet.startIndex
     let pid = Int(packet[start + 1] & 0x1f) << 8 | Int(packet[start + 2])
     let begins = packet[start + 1] & 0x40 != 0

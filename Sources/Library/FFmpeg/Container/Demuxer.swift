@@ -136,7 +136,7 @@ package final class Demuxer {
       if code >= 0 {
         // The source failed: the demuxer first returned what it had.
         try io.rethrow()
-        noteDamage(of: packet)
+        recordDamage(of: packet)
         return packet
       }
       try io.rethrow()
@@ -300,7 +300,7 @@ package final class Demuxer {
   /// Damage of an MPEG-TS packet need not be at the end; MP4 and Matroska have checks of their own.
   private var hasIndex: Bool { [.mp4, .matroska, .mpegTS].contains(format) }
 
-  private func noteDamage(of packet: borrowing Packet) {
+  private func recordDamage(of packet: borrowing Packet) {
     switch format {
     case .mp4: if packet.isCorrupt { isTruncated = true }
     // libavformat/mpegts.c: a gap in the continuity counter, or a PES packet that is too short.

@@ -167,7 +167,7 @@ final class ProgramSource: ByteSource {
         continue
       }
       let packet = bytes[start..<start + TransportPacket.byteCount]
-      if tables.note(packet) {
+      if tables.record(packet) {
         isAtChange = true
         release()
         // The packet belongs to the tables of the new program.
@@ -175,7 +175,7 @@ final class ProgramSource: ByteSource {
         givenCount += Int64(packetSize)
         return
       }
-      let completed = lookahead.note(packet, at: givenCount - demuxerBegin + Int64(seen - given))
+      let completed = lookahead.record(packet, at: givenCount - demuxerBegin + Int64(seen - given))
       if heldPID == nil, let completed {
         passed = seen
         heldPID = completed
@@ -289,16 +289,16 @@ struct ProgramTables {
   }
 
   /// Notes a packet of 188 bytes. True if it completes the map of another program than the one that is watched.
-  mutating func note(_ packet: ArraySlice<UInt8>) -> Bool {
+  mutating func record(_ packet: ArraySlice<UInt8>) -> Bool {
     let start = packet.startIndex
     let pid = Int(packet[start + 1] & 0x1f) << 8 | Int(packet[start + 2])
     guard pid == Self.associationPID || programs[pid] != nil else { return false }
     guard let section = section(with: Array(packet), pid: pid) else { return false }
     if pid == Self.associationPID {
-      noteAssociation(section)
+      recordAssociation(section)
       return false
     }
-    return noteMap(section)
+    return recordMap(section)
   }
 
   /// The place in the stream is another.
@@ -344,7 +344,7 @@ struct ProgramTables {
     return section
   }
 
-  private mutating func noteAssociation(_ section: Section) {
+  private mutating func recordAssociation(_ section: Section) {
     let bytes = section.bytes
     guard bytes[0] == 0 else { return }
     if bytes[6] == 0 {
@@ -360,7 +360,7 @@ struct ProgramTables {
   }
 
   /// True for a change.
-  private mutating func noteMap(_ section: Section) -> Bool {
+  private mutating func recordMap(_ section: Section) -> Bool {
     let bytes = section.bytes
     guard bytes[0] == 2, bytes.count >= 16 else { return false }
     let program = Int(bytes[3]) << 8 | Int(bytes[4])

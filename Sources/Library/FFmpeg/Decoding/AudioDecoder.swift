@@ -75,7 +75,7 @@ package final class AudioDecoder {
     }
     try check(code, call: "avcodec_send_packet")
     try receive(into: &buffers)
-    if packet.isDecrypted { try noteDecrypted(isInvalid: rejectedPacketCount > rejectedCount) }
+    if packet.isDecrypted { try recordDecrypted(isInvalid: rejectedPacketCount > rejectedCount) }
     return buffers
   }
 
@@ -130,7 +130,7 @@ package final class AudioDecoder {
   }
 
   /// Decrypting with a wrong key gives noise. Some noise packets decode as audio, but most do not.
-  private func noteDecrypted(isInvalid: Bool) throws(ReelError) {
+  private func recordDecrypted(isInvalid: Bool) throws(ReelError) {
     guard decrypted.count < 16 else { return }
     decrypted.count += 1
     if isInvalid { decrypted.invalidCount += 1 }

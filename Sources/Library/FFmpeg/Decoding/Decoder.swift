@@ -65,7 +65,7 @@ package final class Decoder: FrameDecoding {
     self.threads = threads
     scope = LogScope(name: name, logger: logger)
     opened = try Self.open(stream, extradata: nil, threads: threads, scope: scope)
-    if stream.videoCodec == .h264 { noteParameterSets(of: stream) }
+    if stream.videoCodec == .h264 { recordParameterSets(of: stream) }
   }
 
   private var context: UnsafeMutablePointer<AVCodecContext> { opened.pointer }
@@ -99,19 +99,19 @@ package final class Decoder: FrameDecoding {
 
   /// Takes note of what the decoder's log is read by: whether gaps in frame numbers are allowed, and whether others are
   /// predicted from the frame. Before the packet is sent.
-  private func note(_ packet: borrowing Packet) {
+  private func record(_ packet: borrowing Packet) {
     guard let codec = stream.videoCodec else { return }
-    if codec == .h264 { noteUnits(of: packet) }
+    if codec == .h264 { recordUnits(of: packet) }
     if codec.isMPEGVideo,
       packet.withBytes({ MPEGPicture(codec: codec, bytes: $0) })?.isBidirectional == true
     {
-      noteNonReference()
+      recordNonReference()
     }
   }
 
   /// Gives a packet to the decoder, whose frames were all received: it is not full then.
   package func send(_ box: SharedPacket) throws(ReelError) {
-    note(box.packet)
+    record(box.packet)
     _ = try send(box.packet)
   }
 
@@ -175,21 +175,21 @@ package final class Decoder: FrameDecoding {
   func flushWithoutRenewal() { avcodec_flush_buffers(context) }
 
   /// Takes note of an H.264 sequence parameter set: gaps in frame numbers are no damage where it allows them.
-  func noteSequenceParameterSet(_ unit: UnsafeRawBufferPointer) {
+  func recordSequenceParameterSet(_ unit: UnsafeRawBufferPointer) {
     if let allowed = SequenceParameterSet.allowsFrameNumberGaps(unit) {
       scope.setAllowsFrameNumberGaps(allowed)
     }
   }
 
   /// Takes note of an H.264 picture parameter set.
-  func notePictureParameterSet(_ unit: UnsafeRawBufferPointer) {
+  func recordPictureParameterSet(_ unit: UnsafeRawBufferPointer) {
     if PictureParameterSet.usesCAVLC(unit) == true { usesCAVLC = true }
   }
 
   /// No other frame is predicted from the one in the packet that is sent next.
-  func noteNonReference() {
+  func recordNonReference() {
     let tag = nextTag
-    scope.withDamage { $0.noteNonReference(tag) }
+    scope.withDamage { $0.recordNonReference(tag) }
   }
 
   /// The last error line that the decoder logged.
@@ -197,15 +197,15 @@ package final class Decoder: FrameDecoding {
 
   // MARK: - Private
 
-  private func noteUnits(of packet: borrowing Packet) {
+  private func recordUnits(of packet: borrowing Packet) {
     packet.withBytes { bytes in
       bytes.forEachNALUnit(framing: framing) { unit in
         guard let header = NALUnitHeader(codec: .h264, bytes: unit) else { return true }
-        if header.type == 7 { noteSequenceParameterSet(unit) }
-        if header.type == 8 { notePictureParameterSet(unit) }
+        if header.type == 7 { recordSequenceParameterSet(unit) }
+        if header.type == 8 { recordPictureParameterSet(unit) }
         guard header.isPictureSlice else { return true }
         // nal_ref_idc
-        if (unit.first ?? 0) & 0x60 == 0 { noteNonReference() }
+        if (unit.first ?? 0) & 0x60 == 0 { recordNonReference() }
         return false
       }
     }
@@ -272,13 +272,13 @@ package final class Decoder: FrameDecoding {
   }
 
   /// The parameter sets of an `avcC` record (ISO/IEC 14496-15 §5.3.3.1), or of Annex B extradata.
-  private func noteParameterSets(of stream: StreamInfo) {
+  private func recordParameterSets(of stream: StreamInfo) {
     let parameters = stream.parameters.pointer.pointee
     let extradata = UnsafeRawBufferPointer(start: parameters.extradata, count: Int(parameters.extradata_size))
     extradata.forEachConfigurationUnit(framing: stream.nalFraming) { unit in
       switch (unit.first ?? 0) & 0x1f {
-      case 7: noteSequenceParameterSet(unit)
-      case 8: notePictureParameterSet(unit)
+      case 7: recordSequenceParameterSet(unit)
+      case 8: recordPictureParameterSet(unit)
       default: break
       }
     }

@@ -392,7 +392,7 @@ package final class VideoDecoder {
     if options.skipsDeblocking, options.threads == 1, stream.videoCodec == .h264 {
       decoder.setSkipsDeblocking(isAlone)
     }
-    keyTrust.note(box.packet, rejectedCount: decoder.rejectedPacketCount)
+    keyTrust.record(box.packet, rejectedCount: decoder.rejectedPacketCount)
     // A decoder whose frames were all received is never full.
     try gated { try decoder.send(box) }
   }
@@ -434,7 +434,7 @@ package final class VideoDecoder {
 
   private func count(_ frame: consuming Frame) -> Frame {
     if frame.isDamaged { damagedCount += 1 }
-    keyTrust.note(frame, rejectedCount: decoder.rejectedPacketCount)
+    keyTrust.record(frame, rejectedCount: decoder.rejectedPacketCount)
     frameCount += 1
     frameByteCount = frame.byteCount
     return frame

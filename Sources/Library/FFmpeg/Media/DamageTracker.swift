@@ -21,13 +21,13 @@ struct DamageTracker {
   private var lasting: Set<Int64> = []
 
   /// Decoding of a frame met an error, or (`isGap`) the frames before it are missing.
-  mutating func note(_ frame: Int64, isGap: Bool) {
+  mutating func record(_ frame: Int64, isGap: Bool) {
     if isGap { gaps.insert(frame) } else { concealed.insert(frame) }
     if !nonReferences.contains(frame) || isGap { lasting.insert(frame) }
   }
 
   /// No other frame is predicted from this one. To be said before it is decoded.
-  mutating func noteNonReference(_ frame: Int64) { nonReferences.insert(frame) }
+  mutating func recordNonReference(_ frame: Int64) { nonReferences.insert(frame) }
 
   /// Whether a frame that the decoder gives now is damaged; `isFlagged` is what the decoder says on the frame.
   mutating func settle(_ frame: Int64, isKey: Bool, isFlagged: Bool) -> Bool {

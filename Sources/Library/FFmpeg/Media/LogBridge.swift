@@ -87,7 +87,7 @@ final class LogScope: Sendable {
       // libavformat/utils.c, ff_read_packet.
       if text.hasPrefix("Packet corrupt") { state.hasCorruptPacket = true }
       if tellsDamage, frame >= 0, !(isGap && state.allowsFrameNumberGaps) {
-        state.damage.note(frame, isGap: isGap)
+        state.damage.record(frame, isGap: isGap)
       }
       if text.hasPrefix("Picture size "), let size = text.split(separator: " ").dropFirst(2).first {
         state.refusedSize = String(size)

@@ -256,7 +256,7 @@ struct KeyTrust {
   static let advice = "the samples were decrypted, but the key may be wrong"
 
   /// Records an access unit that is sent to the decoder, and how many units the decoder has rejected so far.
-  mutating func note(_ packet: borrowing Packet, rejectedCount: Int) {
+  mutating func record(_ packet: borrowing Packet, rejectedCount: Int) {
     guard packet.isDecrypted, !hasDecrypted else { return }
     hasDecrypted = true
     self.rejectedCount = rejectedCount
@@ -265,7 +265,7 @@ struct KeyTrust {
 
   /// Records a decoded frame, and how many units the decoder has rejected so far. The first frame that was encrypted
   /// decides.
-  mutating func note(_ frame: borrowing Frame, rejectedCount: Int) {
+  mutating func record(_ frame: borrowing Frame, rejectedCount: Int) {
     guard hasDecrypted, !isTrusted, fault == nil else { return }
     if let firstTicks, let ticks = frame.presentationTicks, ticks < firstTicks { return }
     if frame.isDamaged || rejectedCount > self.rejectedCount {

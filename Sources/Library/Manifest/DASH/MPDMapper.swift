@@ -104,7 +104,7 @@ struct MPDMapper {
   static let nothing = "urn:mpeg:dash:resolve-to-zero:2013"
 
   /// Adds a warning for something that is skipped.
-  mutating func note(_ error: ReelError) {
+  mutating func record(_ error: ReelError) {
     if failure == nil { failure = error }
     // An unreadable value has already caused a warning, and may rule out several Representations.
     if !warnings.warnings.contains(error) { warnings.add(error) }
@@ -157,7 +157,7 @@ struct MPDMapper {
         previousEnd = end(of: period)
         if !period.trackGroups.isEmpty { periods.append(period) }
       } catch {
-        note(error)
+        record(error)
         let start = mpd.periods[index].start ?? previousEnd
         previousEnd = mpd.periods[index].duration.flatMap { duration in start.map { $0 + duration } }
       }
@@ -235,7 +235,7 @@ struct MPDMapper {
       do throws(ReelError) {
         if let group = try trackGroup(set, path: path, in: context) { groups.append(group) }
       } catch {
-        note(error)
+        record(error)
       }
     }
     return Period(
@@ -376,7 +376,7 @@ extension MPDMapper {
           playable.append(rung)
         }
       } catch {
-        note(error)
+        record(error)
         if context.kind == .video, videoFailure == nil { videoFailure = error }
       }
     }

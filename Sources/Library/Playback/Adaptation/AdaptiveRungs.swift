@@ -75,7 +75,7 @@ package struct AdaptiveRungs: RungAdaptation {
 
   package var estimatedBandwidth: Double? { estimator.estimate ?? options.initialEstimate.map(Double.init) }
 
-  package mutating func noteTransfer(_ sample: TransferSample) {
+  package mutating func recordTransfer(_ sample: TransferSample) {
     let latency = max(sample.latency ?? .zero, .zero)
     estimator.add(byteCount: sample.byteCount, duration: sample.duration - min(latency, sample.duration / 2))
     guard sample.latency != nil else { return }

@@ -12,7 +12,7 @@ package protocol RungAdaptation: Sendable {
 
   /// Adds a measurement of a transfer. May be called during a transfer too, with what has arrived since the
   /// last call.
-  mutating func noteTransfer(_ sample: TransferSample)
+  mutating func recordTransfer(_ sample: TransferSample)
 
   /// In bits per second; nil until something is known.
   var estimatedBandwidth: Double? { get }
@@ -84,5 +84,5 @@ package struct FixedRung: RungAdaptation {
     return candidates.allowed(by: state).highest ?? candidates[0]
   }
 
-  package mutating func noteTransfer(_ sample: TransferSample) {}
+  package mutating func recordTransfer(_ sample: TransferSample) {}
 }

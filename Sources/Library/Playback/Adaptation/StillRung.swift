@@ -25,7 +25,7 @@ package struct StillRung: RungAdaptation {
       ?? chosen
   }
 
-  package mutating func noteTransfer(_ sample: TransferSample) {}
+  package mutating func recordTransfer(_ sample: TransferSample) {}
 
   // MARK: - Private
 

@@ -117,7 +117,7 @@ final class ForwardBuffer: Sendable {
   }
 
   /// Takes back `end`: more packets follow because the item loops.
-  func goOn(from loader: MediaPacket.Kind, bufferGeneration: Int) {
+  func resume(from loader: MediaPacket.Kind, bufferGeneration: Int) {
     state.withLock { state in
       guard bufferGeneration == state.loads[loader] else { return }
       if loader == .video { state.video.hasEnded = false }

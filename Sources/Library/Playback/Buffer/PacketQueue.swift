@@ -33,7 +33,7 @@ struct PacketQueue: Sendable {
     packets.append(packet)
     byteCount += packet.byteCount
     pendingByteCount += packet.byteCount
-    noteEnd(of: packet)
+    recordEnd(of: packet)
   }
 
   /// The packet that the decoder takes next.
@@ -103,7 +103,7 @@ struct PacketQueue: Sendable {
     }
     guard !packets.isEmpty else { return }
     latest = nil
-    for packet in packets { noteEnd(of: packet) }
+    for packet in packets { recordEnd(of: packet) }
   }
 
   /// The bytes of the packets presented after `time`; of all packets if it is nil.
@@ -114,7 +114,7 @@ struct PacketQueue: Sendable {
 
   // MARK: - Private
 
-  private mutating func noteEnd(of packet: MediaPacket) {
+  private mutating func recordEnd(of packet: MediaPacket) {
     if let end, end >= packet.end { return }
     latest = (packet.span, packet.mediaTime + packet.duration)
   }

@@ -15,9 +15,9 @@ protocol PacketSource: AnyObject {
   /// Takes the next packet. If it belongs to a span other than `span`, it stays, and the answer is `end`.
   func next(of span: StreamSpan?) throws -> NextPacket
   /// The packet that was taken last is decoded alone. Others may not be wanted at all.
-  func noteEnough()
+  func recordEnough()
 }
 
 extension PacketSource {
-  func noteEnough() {}
+  func recordEnough() {}
 }

@@ -146,7 +146,7 @@ final class TrackDecoder {
   }
 
   /// Takes back the end: more packets follow.
-  func goOn() { packets.goOn() }
+  func resume() { packets.resume() }
 
   /// Closes the decoder. The next one starts with the packet that the source returns next. Frames up to the
   /// last returned one are not returned again.
@@ -318,7 +318,7 @@ private final class RunPackets: AccessUnitSource {
     return nil
   }
 
-  func goOn() { hasEnded = false }
+  func resume() { hasEnded = false }
 
   /// Whether the source still has no more packets. If the item loops, packets may have come while the decoder was
   /// being drained.
@@ -355,5 +355,5 @@ private final class RunPackets: AccessUnitSource {
     }
   }
 
-  func didOpen(_ opening: OpeningPicture) { if opening.canBeDecodedAlone { source.noteEnough() } }
+  func didOpen(_ opening: OpeningPicture) { if opening.canBeDecodedAlone { source.recordEnough() } }
 }

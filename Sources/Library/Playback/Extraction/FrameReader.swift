@@ -125,7 +125,7 @@ final class FrameReader {
   func end(before time: MediaTime) { packets.base.end(before: time) }
 
   /// Notes the times of packets that are named key frames, from here on (`takeKeyTimes()`).
-  func noteKeyTimes() { packets.notesKeyTimes = true }
+  func recordKeyTimes() { packets.notesKeyTimes = true }
 
   /// The times of packets named key frames that were read since the last call, in order of reading.
   func takeKeyTimes() -> [MediaTime] { packets.takeKeyTimes() }
@@ -306,7 +306,7 @@ private final class ReadPackets: PacketSource {
     return .packet(packet)
   }
 
-  func noteEnough() { base.noteEnough() }
+  func recordEnough() { base.recordEnough() }
 
   // MARK: - Private
 
@@ -352,21 +352,21 @@ private final class ExtractionLog: ReadingLog {
   var faultCount: Int { state.withLock { $0.count } }
   var readByteCount: Int64 { readBytes.withLock { $0 } }
 
-  func noteFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
+  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
     state.withLock { state in
       state.count += 1
       if state.faults.count < Self.limit { state.faults.append(error) }
     }
   }
 
-  func noteDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
-    noteFailure(error, rung: rung, outcome: nil)
+  func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
+    recordFailure(error, rung: rung, outcome: nil)
   }
 
-  func noteRung(_ rung: Rung) {}
-  func noteTransfer(_ transfer: SegmentTransfer, rung: String) {}
-  func noteFile(requestCount: Int, byteCount: Int64) { readBytes.withLock { $0 += byteCount } }
-  func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
-  func noteAbsence(_ segments: LiveSegments) {}
-  func noteGap(start: MediaTime, duration: MediaTime) {}
+  func recordRung(_ rung: Rung) {}
+  func recordTransfer(_ transfer: SegmentTransfer, rung: String) {}
+  func recordFile(requestCount: Int, byteCount: Int64) { readBytes.withLock { $0 += byteCount } }
+  func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
+  func recordAbsence(_ segments: LiveSegments) {}
+  func recordGap(start: MediaTime, duration: MediaTime) {}
 }

@@ -38,7 +38,7 @@ package struct ManifestLoader: Sendable {
     let documents = Locked<[LoadedManifest.Document]>([])
     return try await open(
       source,
-      noting: { document in documents.withLock { $0.append(document) } },
+      recording: { document in documents.withLock { $0.append(document) } },
       { resolved, resolver in
         var loaded = LoadedManifest(
           presentation: resolved.presentation, url: resolved.url, fetcher: resolver.fetcher)
@@ -62,7 +62,7 @@ package struct ManifestLoader: Sendable {
   package func follow(
     _ source: MediaSource, _ handle: @Sendable (LiveUpdate) async throws -> Void
   ) async throws {
-    try await open(source, noting: nil) { resolved, resolver in
+    try await open(source, recording: nil) { resolved, resolver in
       let segments = try await liveSegments(resolved, resolver)
       var window = segments.window
       try await handle(
@@ -83,11 +83,11 @@ package struct ManifestLoader: Sendable {
   // MARK: - Private
 
   private func open<Result: Sendable>(
-    _ source: MediaSource, noting note: (@Sendable (LoadedManifest.Document) -> Void)?,
+    _ source: MediaSource, recording record: (@Sendable (LoadedManifest.Document) -> Void)?,
     _ body: (ResolvedPresentation, SourceResolver) async throws -> Result
   ) async throws -> Result {
     let opener = TrackOpener(fetcher: fetcher, configuration: configuration, logger: logger)
-    return try await opener.use(source, readsAhead: false, noting: note) { opening in
+    return try await opener.use(source, readsAhead: false, recording: record) { opening in
       guard case .presentation(let resolved) = opening.source else {
         throw ReelError(.badManifest, "a media file, not a manifest")
       }

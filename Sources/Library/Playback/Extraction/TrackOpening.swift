@@ -42,7 +42,7 @@ struct TrackOpener: Sendable {
   /// Throws `ReelError` located at the source, the error of `body`, or `CancellationError`.
   func use<Result: Sendable>(
     _ source: MediaSource, readsAhead: Bool,
-    noting note: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
+    recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
     _ body: (TrackOpening) async throws -> Result
   ) async throws -> Result {
     let share = cores.map { CoreShare(of: $0) }
@@ -54,7 +54,7 @@ struct TrackOpener: Sendable {
       }
       do {
         return try await body(
-          try await open(source, readsAhead: readsAhead, scope: scope, share: share, noting: note))
+          try await open(source, readsAhead: readsAhead, scope: scope, share: share, recording: record))
       } catch let error as ReelError {
         throw error.located(at: source.name)
       } catch {
@@ -70,13 +70,13 @@ struct TrackOpener: Sendable {
 
   private func open(
     _ source: MediaSource, readsAhead: Bool, scope: LoadScope, share: CoreShare?,
-    noting note: (@Sendable (LoadedManifest.Document) -> Void)?
+    recording record: (@Sendable (LoadedManifest.Document) -> Void)?
   ) async throws -> TrackOpening {
     let recorder = share.map { StartupRecorder(sharing: $0) } ?? StartupRecorder()
     let url: URL? = if case .url(let url) = source { url } else { nil }
     let fetcher = ConfinedFetcher(base: fetcher, source: url)
     let resolver = SourceResolver(
-      fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, note: note)
+      fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, record: record)
     let context = TrackContext(
       name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
       gate: gate ?? share, logger: logger, readsAhead: readsAhead)

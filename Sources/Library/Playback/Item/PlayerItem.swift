@@ -200,7 +200,7 @@ public final class PlayerItem: Sendable {
 
   // MARK: - Internal
 
-  func note(_ stage: PreloadStage, after duration: Duration) {
+  func record(_ stage: PreloadStage, after duration: Duration) {
     state.withLock { state in
       for earlier in PreloadStage.allCases where earlier > .none && earlier <= stage {
         if state.stageTimes[earlier] == nil { state.stageTimes[earlier] = duration }

@@ -7,16 +7,16 @@ internal import ReelFFmpeg
 final class CountedByteSource: ByteSource {
   private let base: any ByteSource
   private let recorder: StartupRecorder
-  private let note: (Int) -> Void
+  private let record: (Int) -> Void
   private var position: Int64 = 0
   /// Bytes before this position were already counted when the source's format was detected.
   private let countedEnd = Int64(SourceSniffer.byteCount)
 
   /// - Parameter note: Called with the number of bytes of each read, including bytes that are read again.
-  init(_ base: any ByteSource, recorder: StartupRecorder, note: @escaping (Int) -> Void = { _ in }) {
+  init(_ base: any ByteSource, recorder: StartupRecorder, record: @escaping (Int) -> Void = { _ in }) {
     self.base = base
     self.recorder = recorder
-    self.note = note
+    self.record = record
   }
 
   var byteCount: Int64? { base.byteCount }
@@ -27,7 +27,7 @@ final class CountedByteSource: ByteSource {
     guard count > 0 else { return count }
     position += Int64(count)
     recorder.add(.segment, bytes: max(0, position - max(countedEnd, position - Int64(count))))
-    note(count)
+    record(count)
     return count
   }
 

@@ -7,7 +7,7 @@ struct CountedFetcher: Fetching {
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
-    request.noteHeld = { [memory] in memory.addInFlight($0) }
+    request.recordHeld = { [memory] in memory.addInFlight($0) }
     return try await base.fetch(request)
   }
 }

@@ -30,7 +30,7 @@ struct FragmentMemory: Sendable {
   private static let fragmentLimit = 4
 
   /// Observes the next bytes.
-  mutating func note(_ bytes: UnsafeRawBufferPointer) {
+  mutating func record(_ bytes: UnsafeRawBufferPointer) {
     var rest = bytes[...]
     while !rest.isEmpty, !isUnknown {
       if mediaRest > 0 {

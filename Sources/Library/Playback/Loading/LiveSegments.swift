@@ -176,7 +176,7 @@ final class LiveSegments: SegmentSupply {
   }
 
   /// A segment was loaded: earlier failures no longer count.
-  func noteSuccess() {
+  func recordSuccess() {
     state.withLock { state in
       state.failureCount = 0
       state.failingSince = nil

@@ -92,17 +92,17 @@ final class ResourceByteSource: ByteSource {
   ///   - read: The first bytes of the answer's body, which have been taken from it.
   ///   - capacity: The number of unread bytes from which a transfer waits.
   ///   - spoolByteLimit: The largest size of the temporary file.
-  ///   - noteDamage: gets what is wrong with a transfer whose bytes are given all the same.
-  ///   - noteTraffic: gets the requests that are sent, the answered one with them, and the bytes as they come, whether
+  ///   - recordDamage: gets what is wrong with a transfer whose bytes are given all the same.
+  ///   - recordTraffic: gets the requests that are sent, the answered one with them, and the bytes as they come, whether
   ///     they are read then or not.
   init(
     response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: [HeaderField],
     scope: LoadScope, recorder: StartupRecorder, capacity: Int = BytePipe.usualCapacity,
     spoolByteLimit: Int64 = .max,
-    noteDamage: (@Sendable (ReelError) -> Void)? = nil,
-    noteTraffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)? = nil
+    recordDamage: (@Sendable (ReelError) -> Void)? = nil,
+    recordTraffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)? = nil
   ) {
-    let notes = Notes(damage: noteDamage, traffic: noteTraffic)
+    let notes = Notes(damage: recordDamage, traffic: recordTraffic)
     self.notes = notes
     url = response.url
     byteCount = response.resourceByteCount
@@ -114,7 +114,7 @@ final class ResourceByteSource: ByteSource {
     countedEnd = Int64(read.count)
     self.capacity = capacity
     self.spoolByteLimit = spoolByteLimit
-    noteTraffic?(response.requestCount, read.count)
+    recordTraffic?(response.requestCount, read.count)
     feeds = [
       ResourceFeed(at: 0, in: scope, capacity: capacity, recentByteCount: 0) { pipe, limit in
         // Others hold the response too.

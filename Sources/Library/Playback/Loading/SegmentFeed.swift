@@ -30,7 +30,7 @@ final class SegmentFeed: ByteSource {
     _ loader: SegmentLoader, from first: Int, readsAhead: Bool, scope: LoadScope, recorder: StartupRecorder,
     capacity: Int = BytePipe.usualCapacity, endsAtFailures: Bool = false,
     keyFrameAction: SegmentLoader.KeyFrameAction = .readOn,
-    goesOn: @escaping @Sendable (Int) async -> Bool = { _ in true }
+    continues: @escaping @Sendable (Int) async -> Bool = { _ in true }
   ) {
     firstIndex = first
     self.scope = scope
@@ -41,7 +41,7 @@ final class SegmentFeed: ByteSource {
       do {
         try await loader.load(
           from: first, readsAhead: readsAhead, into: pipe, telling: progress,
-          keyFrameAction: keyFrameAction, goesOn: goesOn)
+          keyFrameAction: keyFrameAction, continues: continues)
       } catch let error as ReelError where endsAtFailures && progress.isBetweenSegments {
         progress.fail(error)
       }
@@ -105,7 +105,7 @@ final class SegmentFeed: ByteSource {
       throw error
     }
     recorder.add(.segment, bytes: Int64(count))
-    fragments?.note(UnsafeRawBufferPointer(buffer).prefix(count).rebased)
+    fragments?.record(UnsafeRawBufferPointer(buffer).prefix(count).rebased)
     return count
   }
 

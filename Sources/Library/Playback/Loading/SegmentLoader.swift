@@ -48,7 +48,7 @@ final class FeedProgress: Sendable {
   /// True if damage to the segment at `index` was noted.
   func isDamaged(_ index: Int) -> Bool { values.withLock { $0.damagedIndexes.contains(index) } }
 
-  func noteDamage(at index: Int) { values.withLock { _ = $0.damagedIndexes.insert(index) } }
+  func recordDamage(at index: Int) { values.withLock { _ = $0.damagedIndexes.insert(index) } }
 
   func add(_ count: Int) { values.withLock { $0.writtenCount += Int64(count) } }
 
@@ -57,7 +57,7 @@ final class FeedProgress: Sendable {
     values.withLock { $0.writtenCount > 0 && $0.writtenCount == $0.boundary }
   }
 
-  func noteKeyFrame() { values.withLock { $0.hasFoundKeyFrame = true } }
+  func recordKeyFrame() { values.withLock { $0.hasFoundKeyFrame = true } }
 
   func fail(_ error: ReelError) { values.withLock { $0.failure = error } }
 
@@ -84,11 +84,11 @@ struct SegmentLoader: Sendable {
   var opening: FileTransfer?
   /// Enables the checks of `SegmentSanitizer`, which keep a damaged segment from ruining others. Receives the
   /// damage of a segment that is passed on nevertheless, with its URL, and the segment's time. Nil disables the checks.
-  var noteDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
+  var recordDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
   /// Receives the error and the time of a segment of a live track that is passed over.
-  var noteMissed: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
+  var recordMissed: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
   /// Receives a report on each transfer of a segment.
-  var note: (@Sendable (SegmentTransfer) -> Void)?
+  var record: (@Sendable (SegmentTransfer) -> Void)?
 
   /// What to do at the end of the key frame that a segment of fragmented MP4 begins with, if the fragment's index says where
   /// that is.
@@ -112,11 +112,11 @@ struct SegmentLoader: Sendable {
   /// - Parameters:
   ///   - keyFrameAction: What to do after the key frame that a segment begins with. With `wait`, the transfer of H.264 ends
   ///     too: of its frames none is shown before that one.
-  ///   - goesOn: Called before each segment after the first; false ends the run there.
+  ///   - continues: Called before each segment after the first; false ends the run there.
   func load(
     from first: Int, readsAhead: Bool, into pipe: BytePipe, telling progress: FeedProgress,
     keyFrameAction: KeyFrameAction = .readOn,
-    goesOn: @Sendable (Int) async -> Bool = { _ in true }
+    continues: @Sendable (Int) async -> Bool = { _ in true }
   ) async throws {
     guard let (start, opening) = try await supply.segment(from: first) else { return }
     let transfer = self.opening?.claim()
@@ -136,7 +136,7 @@ struct SegmentLoader: Sendable {
     var index = start
     while let response = answer {
       if readsAhead, case .segment(let following) = supply.peek(at: index + 1), following.continues(opening),
-        await goesOn(index + 1)
+        await continues(index + 1)
       {
         let next = index + 1
         async let ahead = open(following, at: next, of: transfer)
@@ -169,7 +169,7 @@ struct SegmentLoader: Sendable {
       guard let (next, following) = try await supply.segment(from: index) else { return }
       index = next
       progress.end(before: index)
-      guard following.continues(opening), await goesOn(index) else { return }
+      guard following.continues(opening), await continues(index) else { return }
       progress.begin(following, at: index)
       answer = try await open(following, at: index, of: transfer)
     }
@@ -180,7 +180,7 @@ struct SegmentLoader: Sendable {
 
   /// The check for segments with this initialization, which may be empty; nil for none.
   private func watch(initialization bytes: [UInt8]) -> SegmentSanitizer? {
-    guard noteDamage != nil else { return nil }
+    guard recordDamage != nil else { return nil }
     if bytes.isEmpty { return .stream(StreamSanitizer()) }
     return bytes.dropFirst(4).prefix(4).elementsEqual("ftyp".utf8) ? .fragments(FragmentSanitizer()) : nil
   }
@@ -238,7 +238,7 @@ struct SegmentLoader: Sendable {
     var transfer = SegmentTransfer(
       index: index, began: answer.asked ?? now, answered: answer.answered ?? now,
       requestCount: answer.requestCount)
-    defer { note?(transfer) }
+    defer { record?(transfer) }
     func writeHeld() async throws {
       guard !held.isEmpty else { return }
       progress.add(held.count)
@@ -262,7 +262,7 @@ struct SegmentLoader: Sendable {
             held.removeLast(rest.count)
             let ends = keyFrameAction == .end && answer.byteCount != transfer.byteCount
             if ends { answer.close() }
-            progress.noteKeyFrame()
+            progress.recordKeyFrame()
             try await writeHeld()
             try await pipe.drain()
             held = rest
@@ -280,19 +280,20 @@ struct SegmentLoader: Sendable {
           }
         }
         try await writeHeld()
-      } catch let error as ReelError where error.isOfEarlyEnd && transfer.byteCount > 0 && noteDamage != nil {
+      } catch let error as ReelError where error.isOfEarlyEnd && transfer.byteCount > 0 && recordDamage != nil
+      {
         try await writeHeld()
-        tell(damage: error.located(at: answer.url.reelName), at: index, progress)
+        report(damage: error.located(at: answer.url.reelName), at: index, progress)
       }
-      if noteDamage != nil, transfer.byteCount == 0 { throw ReelError(.badMedia, "the segment is empty") }
+      if recordDamage != nil, transfer.byteCount == 0 { throw ReelError(.badMedia, "the segment is empty") }
       if let ending = try watch?.finish() {
         if let damage = ending.damage, !progress.isDamaged(index) {
-          tell(damage: damage.located(at: answer.url.reelName), at: index, progress)
+          report(damage: damage.located(at: answer.url.reelName), at: index, progress)
         }
         progress.add(ending.bytes.count)
         try await pipe.write(ending.bytes)
       }
-      supply.noteSuccess()
+      supply.recordSuccess()
       transfer.isWhole = true
       return .whole
     } catch let error as ReelError {
@@ -306,15 +307,15 @@ struct SegmentLoader: Sendable {
         throw located
       case .tryAgain: return copied
       case .passOver:
-        noteMissed?(error.located(at: answer.url.reelName), range(of: index))
+        recordMissed?(error.located(at: answer.url.reelName), range(of: index))
         return .part
       }
     }
   }
 
-  private func tell(damage error: ReelError, at index: Int, _ progress: FeedProgress) {
-    progress.noteDamage(at: index)
-    noteDamage?(error, range(of: index))
+  private func report(damage error: ReelError, at index: Int, _ progress: FeedProgress) {
+    progress.recordDamage(at: index)
+    recordDamage?(error, range(of: index))
   }
 
   /// The time of a segment; nil if it is no longer known.
@@ -420,7 +421,7 @@ struct SegmentLoader: Sendable {
         case .fail: throw error
         case .tryAgain: continue
         case .passOver:
-          noteMissed?(error, range(of: index))
+          recordMissed?(error, range(of: index))
           return nil
         }
       }

@@ -39,7 +39,7 @@ protocol SegmentSupply: Sendable {
   func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction
 
   /// Reports that a segment was loaded.
-  func noteSuccess()
+  func recordSuccess()
 
   /// The number of segments skipped because they could not be loaded, or had left the live window.
   var missedCount: Int { get }
@@ -69,7 +69,7 @@ struct ListedSegments: SegmentSupply {
 
   func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction { .fail }
 
-  func noteSuccess() {}
+  func recordSuccess() {}
 
   var missedCount: Int { 0 }
 }

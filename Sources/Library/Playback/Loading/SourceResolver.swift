@@ -62,7 +62,7 @@ struct SourceResolver: Sendable {
   let scope: LoadScope
   let recorder: StartupRecorder
   /// Receives each manifest that is read.
-  var note: (@Sendable (LoadedManifest.Document) -> Void)?
+  var record: (@Sendable (LoadedManifest.Document) -> Void)?
 
   /// Throws `ReelError`, located at the source.
   func resolve(_ source: MediaSource) async throws -> ResolvedSource {
@@ -120,7 +120,7 @@ struct SourceResolver: Sendable {
   /// The media playlist at `url`.
   func playlist(at url: URL, variables: [String: String]) async throws -> RungSegments {
     let (bytes, finalURL) = try await document(at: url)
-    note?(LoadedManifest.Document(bytes: bytes, format: .hls, url: finalURL))
+    record?(LoadedManifest.Document(bytes: bytes, format: .hls, url: finalURL))
     let playlist = try scope.memory.readingManifest {
       try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(
         from: bytes, url: finalURL, variables: variables)
@@ -273,7 +273,7 @@ struct SourceResolver: Sendable {
   private func presentation(
     from bytes: [UInt8], format: ManifestFormat, url: URL, name: String
   ) async throws -> ResolvedSource {
-    note?(LoadedManifest.Document(bytes: bytes, format: format, url: url))
+    record?(LoadedManifest.Document(bytes: bytes, format: format, url: url))
     let reader = ManifestReader(limits: configuration.manifestLimits)
     var presentation: Presentation
     do {

@@ -54,15 +54,15 @@ package final class TrafficCounter: Fetching {
     let isLocal = request.url.isFileURL
     // The requests counted so far for this transfer. More may be reported until it ends.
     let counted = Locked(0)
-    note(1, of: counted, isLocal: isLocal)
-    request.addReport { [self] in note($0.requestCount, of: counted, isLocal: isLocal) }
+    record(1, of: counted, isLocal: isLocal)
+    request.addReport { [self] in record($0.requestCount, of: counted, isLocal: isLocal) }
     let url = request.url
-    request.addFailedAttempt { [self] in note($0, of: url) }
+    request.addFailedAttempt { [self] in record($0, of: url) }
     let sent = request
-    let response = try await noting(url) { [base] in try await base.fetch(sent) }
-    note(response.requestCount, of: counted, isLocal: isLocal)
+    let response = try await recording(url) { [base] in try await base.fetch(sent) }
+    record(response.requestCount, of: counted, isLocal: isLocal)
     return response.wrappingBody { [self] body in
-      let chunk = try await noting(url) { try await body.next() }
+      let chunk = try await recording(url) { try await body.next() }
       if let chunk { add(Traffic(byteCount: Int64(chunk.count)), isLocal: isLocal) }
       return chunk
     }
@@ -71,7 +71,7 @@ package final class TrafficCounter: Fetching {
   // MARK: - Private
 
   /// Notes whether a step of a request succeeds.
-  private func noting<Success: Sendable>(
+  private func recording<Success: Sendable>(
     _ url: URL, _ body: @Sendable () async throws -> Success
   ) async throws -> Success {
     do {
@@ -79,16 +79,16 @@ package final class TrafficCounter: Fetching {
       counts.withLock { if $0.failure?.url == url { $0.failure = nil } }
       return result
     } catch {
-      if let error = error as? ReelError { note(error, of: url) }
+      if let error = error as? ReelError { record(error, of: url) }
       throw error
     }
   }
 
-  private func note(_ error: ReelError, of url: URL) {
+  private func record(_ error: ReelError, of url: URL) {
     if error.isTemporary { counts.withLock { $0.failure = (url, error) } }
   }
 
-  private func note(_ requestCount: Int, of counted: Locked<Int>, isLocal: Bool) {
+  private func record(_ requestCount: Int, of counted: Locked<Int>, isLocal: Bool) {
     let news = counted.withLock { counted in
       defer { counted = max(counted, requestCount) }
       return max(0, requestCount - counted)

@@ -79,7 +79,7 @@ public struct PlaybackTimes: Sendable, Hashable {
   }
 
   /// - Parameter time: When the event happened. A time before that of the previous phase change counts as that time.
-  mutating func note(_ event: Event, at time: Duration) {
+  mutating func record(_ event: Event, at time: Duration) {
     let time = max(time, since)
     switch event {
     case .firstFrame:

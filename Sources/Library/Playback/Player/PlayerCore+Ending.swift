@@ -48,11 +48,11 @@ extension PlayerCore {
     if let failure { return fail(session, failure, generation: generation) }
     if settings.actionAtItemEnd == .loop {
       // Looping was requested after the end had been read, so it restarts with a gap.
-      let goesOn = begin(seekTo: .zero, tolerance: .zero, continuation: nil) {
+      let continues = begin(seekTo: .zero, tolerance: .zero, continuation: nil) {
         $0.isCurrent(session, generation)
       }
       // A source that can't be sought ends here.
-      if goesOn { return .again }
+      if continues { return .again }
     }
     let time = state.withLock { state -> MediaTime? in
       guard !state.hasAnnouncedEnd, state.isCurrent(session, generation) else { return nil }

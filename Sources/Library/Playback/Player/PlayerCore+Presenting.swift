@@ -66,7 +66,7 @@ extension PlayerCore {
       let time = state.withLock { $0.timebase.time(at: now) }
       if rate != .infinity { handOutAudio(session, until: time, generation: generation) }
       if session.absentKinds(at: time).contains(.video) {
-        return goOnWithoutFrames(session, at: time, generation: generation, now: now)
+        return playWithoutFrames(session, at: time, generation: generation, now: now)
       }
       let level = session.buffer.level
       guard level.isConsumed, !level.isComplete else {
@@ -151,7 +151,7 @@ extension PlayerCore {
   }
 
   /// Plays audio only, while the last frame stays visible.
-  func goOnWithoutFrames(
+  func playWithoutFrames(
     _ session: ItemSession, at time: MediaTime, generation: Int, now: Duration
   ) -> TaskLoop.Next {
     if session.lacksAudio(at: time - Self.audioTolerance) {
@@ -171,7 +171,7 @@ extension PlayerCore {
 
   func showFirst(_ session: ItemSession, generation: Int) -> TaskLoop.Next {
     guard var frame = session.ring.take(generation: generation) else { return .again }
-    session.noteFirstFrame()
+    session.recordFirstFrame()
     // The frame is kept until the item is shown, and nobody is waiting for it now, so make it smaller.
     if state.withLock({ $0.restsAtFirst }), let small = frame.compacted(for: account) { frame = small }
     let now = clock.now
@@ -187,7 +187,7 @@ extension PlayerCore {
       let isFirst = state.statistics.startupTime == nil
       if isFirst {
         state.statistics.startupTime = startup
-        state.statistics.times.note(.firstFrame, at: now)
+        state.statistics.times.record(.firstFrame, at: now)
       }
       defer { state.seek = nil }
       return (state.seek, isFirst, startup, anchor)
@@ -297,7 +297,7 @@ extension PlayerCore {
       state.statistics.startupTime = startup
       return true
     }
-    if isFirst { session.noteFirstFrame() }
+    if isFirst { session.recordFirstFrame() }
     display(frame, session: session, generation: generation, due: due)
     guard isFirst else { return }
     session.reach(.firstFrame)
@@ -335,7 +335,7 @@ extension PlayerCore {
     } else if followsDamage {
       reason = .damaged
       let words = "no frame can be decoded \(range.words)"
-      session.noteFailure(
+      session.recordFailure(
         ReelError(.badMedia, words, at: session.item.source.name), rung: span?.rung?.id ?? "",
         outcome: .lost(MediaLoss(kind: .video, reason: .damaged, range: range)))
     } else if before.dropped > 0 {
@@ -395,7 +395,7 @@ extension PlayerCore {
         state.lastShownAt = now
         state.drySince = nil
         state.lastTime = time
-        if !isLeftOut { state.noteFreeze(over: loss, at: now) }
+        if !isLeftOut { state.recordFreeze(over: loss, at: now) }
         state.lastEnd = time + length
         state.ownEnd = time + length
         state.hasJumped = false
@@ -405,9 +405,9 @@ extension PlayerCore {
         if state.wantedRate == .infinity { state.timebase.setTime(time, at: now) }
         state.onShow = box
         state.statistics.shownFrameCount += 1
-        state.statistics.times.note(.frame, at: now)
+        state.statistics.times.record(.frame, at: now)
         if isDamaged { state.statistics.damagedFrameCount += 1 }
-        if let due { state.noteLateness(now - due) }
+        if let due { state.recordLateness(now - due) }
         // Audio may be playing at an earlier position; the buffer has to keep that media too.
         let position = min(time, state.timebase.time(at: now))
         return Shown(outputs: state.outputs, last: last, gap: gap, position: position)
@@ -421,7 +421,7 @@ extension PlayerCore {
       let start = time - (span?.shift ?? .zero)
       let error = ReelError(
         .badMedia, "the frame at \(start.seconds.formatted(places: 3)) s is damaged", at: item.source.name)
-      session.noteFailure(
+      session.recordFailure(
         error, rung: span?.rung?.id ?? "",
         outcome: .lost(MediaLoss(kind: .video, reason: .damaged, range: start..<start + length)))
     }
@@ -478,7 +478,7 @@ extension PlayerCore {
   func handOutAudio(_ session: ItemSession, until time: MediaTime?, generation: Int) {
     let chunks = session.audio.take(until: time, generation: generation)
     if !chunks.isEmpty { handOut(chunks, of: session, generation: generation) }
-    if session.audio.isDrained { tellSoundEnd(of: session, generation: generation) }
+    if session.audio.isDrained { announceSoundEnd(of: session, generation: generation) }
   }
 
   private func handOut(_ chunks: [AudioQueue.Chunk], of session: ItemSession, generation: Int) {
@@ -509,12 +509,12 @@ extension PlayerCore {
   }
 
   /// Tells outputs once that the audio has ended. Not for an item that loops, because more audio follows.
-  private func tellSoundEnd(of session: ItemSession, generation: Int) {
+  private func announceSoundEnd(of session: ItemSession, generation: Int) {
     let outputs = state.withLock { state -> [any AudioOutput] in
-      guard state.isCurrent(session, generation), !state.hasToldSoundEnd,
+      guard state.isCurrent(session, generation), !state.hasAnnouncedSoundEnd,
         state.settings.actionAtItemEnd != .loop
       else { return [] }
-      state.hasToldSoundEnd = true
+      state.hasAnnouncedSoundEnd = true
       return state.audioOutputs.map(\.output)
     }
     guard !outputs.isEmpty else { return }

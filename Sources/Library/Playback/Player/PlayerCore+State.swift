@@ -53,8 +53,8 @@ extension PlayerCore {
     var onShow: SharedFrame?
     var hasEnded = false
     var hasAnnouncedEnd = false
-    /// True once outputs were told that the audio has ended.
-    var hasToldSoundEnd = false
+    /// True once outputs were announced that the audio has ended.
+    var hasAnnouncedSoundEnd = false
     var seek: PendingSeek?
     var stalledAt: Duration?
     /// The duration of the last stall that has ended.
@@ -134,7 +134,7 @@ extension PlayerCore.State {
     hasFrame = false
     hasEnded = false
     hasAnnouncedEnd = false
-    hasToldSoundEnd = false
+    hasAnnouncedSoundEnd = false
     lastShownAt = nil
     drySince = nil
     lastTime = nil
@@ -160,7 +160,7 @@ extension PlayerCore.State {
       }
     }
     // A stall may have begun before it was reported.
-    statistics.times.note(.status(machine.status), at: machine.isStalled ? stalledAt ?? now : now)
+    statistics.times.record(.status(machine.status), at: machine.isStalled ? stalledAt ?? now : now)
     // Whatever ended the stall: enough media, a seek, or a failure.
     if let began = stalledAt, !machine.isStalled {
       stalledAt = nil
@@ -175,14 +175,14 @@ extension PlayerCore.State {
   }
 
   /// Notes that the last frame stood still until now over media that is lost.
-  mutating func noteFreeze(over loss: MediaLoss?, at now: Duration) {
+  mutating func recordFreeze(over loss: MediaLoss?, at now: Duration) {
     guard let loss, loss.reason != .dropped, wantedRate.isFinite, let ownEnd, !hasJumped,
       let due = timebase.clockTime(of: ownEnd)
     else { return }
-    statistics.times.note(.freeze(since: due), at: now)
+    statistics.times.record(.freeze(since: due), at: now)
   }
 
-  mutating func noteLateness(_ lateness: Duration) {
+  mutating func recordLateness(_ lateness: Duration) {
     if statistics.lateness.count < 8192 {
       statistics.lateness.append(lateness)
     } else {

@@ -39,7 +39,7 @@ final class PlayerCore: Sendable {
   let observer = Locked(Callback<PlayerSignal>())
   /// The status that was published last. Held while properties and the session are updated, so that the later
   /// of two updates wins.
-  let told = Locked(TimeControlStatus.paused, rank: .telling)
+  let announced = Locked(TimeControlStatus.paused, rank: .announcing)
 
   init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
@@ -321,11 +321,11 @@ final class PlayerCore: Sendable {
 
   /// Publishes the state to properties and to the session, whose loading depends on it.
   func publish() {
-    told.withLock { told in
+    announced.withLock { announced in
       let (session, wantedRate, status, isPlayWanted) = state.withLock { state in
         (state.session, state.wantedRate, state.machine.status, state.machine.isPlayWanted)
       }
-      told = status
+      announced = status
       timeControlStatus.set(status)
       rate.set(isPlayWanted ? wantedRate : 0)
       currentItem.set(session?.item)

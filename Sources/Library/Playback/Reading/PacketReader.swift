@@ -62,7 +62,7 @@ protocol PacketReader: AnyObject {
   func plan(_ places: [KeyFramePlace])
 
   /// More packets may not be wanted from this position: if reading can continue there later, transfers end.
-  func noteEnough()
+  func recordEnough()
 
   /// Ends reading before the segments that begin at or after a time on the item's own timeline, until the next seek.
   func end(before time: MediaTime)
@@ -122,7 +122,7 @@ extension PacketReader {
 
   func plan(_ places: [KeyFramePlace]) {}
 
-  func noteEnough() {}
+  func recordEnough() {}
 
   func end(before time: MediaTime) {}
 
@@ -133,13 +133,13 @@ extension PacketReader {
   /// - Parameter note: Receives how long `body` waited for media, and how long it did not wait at all.
   func timed<Result>(
     by clock: any MonotonicClock, _ body: () throws -> Result,
-    note: (_ wait: Duration, _ busy: Duration) -> Void
+    record: (_ wait: Duration, _ busy: Duration) -> Void
   ) rethrows -> Result {
     let (start, before) = (clock.now, waits)
     defer {
       let (duration, after) = (clock.now - start, waits)
       let wait = after.media - before.media
-      note(wait, max(.zero, duration - wait - (after.manifests - before.manifests)))
+      record(wait, max(.zero, duration - wait - (after.manifests - before.manifests)))
     }
     return try body()
   }

@@ -103,10 +103,10 @@ final class ResourcePacketReader: PacketReader {
       while true {
         let unit = try open.container.next()
         if let damage = open.container.takeDamage() {
-          log.noteDamage(ReelError(.badMedia, damage, at: resource.name), rung: "", in: nil)
-          open.mapper.noteDamage()
+          log.recordDamage(ReelError(.badMedia, damage, at: resource.name), rung: "", in: nil)
+          open.mapper.recordDamage()
         }
-        defer { noteHole(open) }
+        defer { recordHole(open) }
         if streams.audio == nil, let audio = open.container.audio {
           streams.audio = audio
           open.mapper.add(audio: audio)
@@ -251,7 +251,7 @@ final class ResourcePacketReader: PacketReader {
     source.plan(ranges)
   }
 
-  func noteEnough() {
+  func recordEnough() {
     // What the index names is requested by itself.
     guard context.configuration.reading.endsTransfers, let open, open.isSeekable, resource.format == .mp4,
       resource.layout != .indexFirst(isFragmented: true)
@@ -403,14 +403,14 @@ final class ResourcePacketReader: PacketReader {
   }
 
   /// Reports media that is absent before the last packet.
-  private func noteHole(_ open: Open) {
+  private func recordHole(_ open: Open) {
     guard let hole = open.mapper.takeHole() else { return }
     let kind = hole.kind == .video ? PlayerItem.Track.Kind.video : .audio
     let words =
       hole.followsDamage
       ? "there is no \(kind.rawValue) \(hole.range.words)"
       : "the timestamps of \(kind.rawValue) jump \(hole.range.words)"
-    log.noteHole(
+    log.recordHole(
       ReelError(.badMedia, words, at: resource.name), rung: "",
       MediaLoss(kind: kind, reason: hole.followsDamage ? .damaged : .jumped, range: hole.range))
   }
@@ -434,7 +434,7 @@ final class ResourcePacketReader: PacketReader {
     switch resource.access {
     case .file(let path): return counted(try FileByteSource(path: path, isCancelled: isCancelled))
     case .spooled(let file):
-      if !isFirstAnswerUsed { log.noteFile(requestCount: 1, byteCount: file.byteCount) }
+      if !isFirstAnswerUsed { log.recordFile(requestCount: 1, byteCount: file.byteCount) }
       isFirstAnswerUsed = true
       return FileByteSource(file, isCancelled: isCancelled)
     case .standardInput: return counted(FileByteSource.standardInput(isCancelled: isCancelled))
@@ -458,9 +458,9 @@ final class ResourcePacketReader: PacketReader {
   /// A newly opened file.
   private func counted(_ file: FileByteSource) -> CountedByteSource {
     let log = log
-    log.noteFile(requestCount: 1, byteCount: 0)
+    log.recordFile(requestCount: 1, byteCount: 0)
     return CountedByteSource(file, recorder: context.recorder) {
-      log.noteFile(requestCount: 0, byteCount: Int64($0))
+      log.recordFile(requestCount: 0, byteCount: Int64($0))
     }
   }
 
@@ -470,11 +470,11 @@ final class ResourcePacketReader: PacketReader {
       response: response, read: read, isSeekable: true, fetcher: context.fetcher,
       headers: context.configuration.headers, scope: context.scope, recorder: context.recorder,
       capacity: context.configuration.pipeCapacity, spoolByteLimit: context.configuration.spoolByteLimit,
-      noteDamage: { error in
+      recordDamage: { error in
         let error = error.located(at: name)
         earlyEnd.withLock { $0 = error }
-        log.noteFailure(error, rung: "", outcome: .tolerated)
+        log.recordFailure(error, rung: "", outcome: .tolerated)
       },
-      noteTraffic: { log.noteFile(requestCount: $0, byteCount: Int64($1)) })
+      recordTraffic: { log.recordFile(requestCount: $0, byteCount: Int64($1)) })
   }
 }

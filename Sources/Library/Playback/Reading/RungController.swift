@@ -112,7 +112,7 @@ final class RungController: Sendable {
   /// Goes to the next of `count` locations, where all rungs are tried again. Returns false if all locations
   /// have been tried.
   func tryNextLocation(of count: Int) -> Bool {
-    let goesOn = state.withLock { state in
+    let continues = state.withLock { state in
       guard state.triedLocations < count else {
         state.triedLocations = 1
         return false
@@ -121,19 +121,19 @@ final class RungController: Sendable {
       state.penalties = RungPenalties()
       return true
     }
-    if goesOn { location.index = (location.index + 1) % count }
-    return goesOn
+    if continues { location.index = (location.index + 1) % count }
+    return continues
   }
 
   /// Clears all penalties, because nothing else is left to try.
   func forgive() { state.withLock { $0.penalties = RungPenalties() } }
 
   /// Reports that media was read.
-  func noteSuccess() { state.withLock { $0.triedLocations = 1 } }
+  func recordSuccess() { state.withLock { $0.triedLocations = 1 } }
 
-  func note(_ transfer: SegmentTransfer) {
+  func record(_ transfer: SegmentTransfer) {
     let now = conditions().now
-    state.withLock { $0.adaptation.noteTransfer(transfer.sample(at: now)) }
+    state.withLock { $0.adaptation.recordTransfer(transfer.sample(at: now)) }
   }
 
   /// Why the current rung was chosen; nil if it is the first one.

@@ -46,7 +46,7 @@ struct RungOpener {
     }
     if let segments = live.segments(found, of: rung) { return track(rung, offsets.aligned(segments)) }
     if let fault = found.indexFault {
-      log.noteFailure(fault.located(at: context.name), rung: rung.id, outcome: .tolerated)
+      log.recordFailure(fault.located(at: context.name), rung: rung.id, outcome: .tolerated)
     }
     let segments = ListedSegments(
       list: found.list, startOffset: found.startOffset ?? resolved.presentation.startOffset)
@@ -86,23 +86,23 @@ struct RungOpener {
     let (log, id) = (log, rung.id)
     let kind: PlayerItem.Track.Kind = if case .main = role { .video } else { .audio }
     // Of the fragment around an I-frame in a playlist, the rest is missing, which is no damage.
-    var noteDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
+    var recordDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
     if !rung.holdsKeyFramesOnly || resolved.presentation.format == .dash {
-      noteDamage = { error, range in log.noteDamage(error, rung: id, in: range) }
+      recordDamage = { error, range in log.recordDamage(error, rung: id, in: range) }
     } else if resolved.presentation.iFrameRungs.isEmpty {
       // Read as a whole, it needs the rest to be filled up.
-      noteDamage = { error, range in
-        if error.kind != .badMedia { log.noteDamage(error, rung: id, in: range) }
+      recordDamage = { error, range in
+        if error.kind != .badMedia { log.recordDamage(error, rung: id, in: range) }
       }
     }
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: location, recorder: context.recorder, initializations: initializations, opening: opening,
-      noteDamage: noteDamage,
-      noteMissed: { [kind] error, range in
-        log.noteFailure(
+      recordDamage: recordDamage,
+      recordMissed: { [kind] error, range in
+        log.recordFailure(
           error, rung: id, outcome: .lost(MediaLoss(kind: kind, reason: .missing, range: range)))
-      }, note: { transfer in log.noteTransfer(transfer, rung: id) })
+      }, record: { transfer in log.recordTransfer(transfer, rung: id) })
     return RungTrack(rung: rung, supply: supply, loader: loader)
   }
 }

@@ -104,7 +104,7 @@ final class SegmentedPacketReader: PacketReader {
             passedOverInARow = 0
             passedOver = nil
             hasRead = true
-            controller.noteSuccess()
+            controller.recordSuccess()
           }
           return unit
         }
@@ -252,8 +252,8 @@ final class SegmentedPacketReader: PacketReader {
   ) throws -> ReadUnit? {
     while true {
       let unit = try container.next()
-      if container.takeDamage() != nil { span.mapper.noteDamage() }
-      defer { noteHole(in: span) }
+      if container.takeDamage() != nil { span.mapper.recordDamage() }
+      defer { recordHole(in: span) }
       if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
       case .video(let box):
@@ -271,7 +271,7 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   /// Reports media that is absent before the last packet, unless its segment is known to be damaged.
-  private func noteHole(in span: SegmentSpan) {
+  private func recordHole(in span: SegmentSpan) {
     guard let hole = span.mapper.takeHole() else { return }
     let (kind, supply) = (hole.kind == .video ? PlayerItem.Track.Kind.video : .audio, span.track.supply)
     let (start, length) = (hole.range.lowerBound, hole.range.upperBound - hole.range.lowerBound)
@@ -284,7 +284,7 @@ final class SegmentedPacketReader: PacketReader {
     }
     guard let cause else {
       let error = ReelError(.badManifest, "there is no segment \(hole.range.words)", at: context.name)
-      return log.noteHole(
+      return log.recordHole(
         error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .missing, range: hole.range))
     }
     // A frame may stay on show for long within a segment. If a segment lacks its end, the next frame is that of the next one.
@@ -293,7 +293,8 @@ final class SegmentedPacketReader: PacketReader {
     else { return }
     let error = ReelError(
       .badMedia, "the segment has no \(kind.rawValue) \(hole.range.words)", at: cause.segment.url.reelName)
-    log.noteHole(error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
+    log.recordHole(
+      error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
   }
 
   /// True if a segment ends at `time`, but for leading frames.
@@ -331,7 +332,7 @@ final class SegmentedPacketReader: PacketReader {
   private func recover(from error: ReelError, at index: Int, of key: TrackKey, rung: Rung) throws {
     // An error that is thrown is reported by its receiver.
     var outcome: ErrorLogEntry.Outcome?
-    defer { log.noteFailure(error, rung: rung.id, outcome: outcome) }
+    defer { log.recordFailure(error, rung: rung.id, outcome: outcome) }
     guard error.kind != .cancelled, error.kind != .internalFault, error.kind != .usage else { throw error }
     let ladder = try ladder(of: periodIndex)
     place = .segment(key, index: index)
@@ -355,7 +356,7 @@ final class SegmentedPacketReader: PacketReader {
     let end = segment.start + max(.zero, segment.duration)
     outcome = .lost(
       MediaLoss(kind: wantsVideo ? .video : .audio, reason: .missing, range: segment.start..<end))
-    log.notePassedOver(error, start: segment.start, duration: segment.duration)
+    log.recordPassedOver(error, start: segment.start, duration: segment.duration)
     place = .after(key, index: index, end: end)
   }
 
@@ -466,10 +467,10 @@ final class SegmentedPacketReader: PacketReader {
         // The rung's playlist or index is unavailable; another rung's may be available.
         guard controller.leave(rung, after: error, among: ladder) else {
           controller.forgive()
-          log.noteFailure(error, rung: rung.id, outcome: nil)
+          log.recordFailure(error, rung: rung.id, outcome: nil)
           throw error
         }
-        log.noteFailure(error, rung: rung.id, outcome: .otherRung)
+        log.recordFailure(error, rung: rung.id, outcome: .otherRung)
       }
     }
     return nil
@@ -485,17 +486,17 @@ final class SegmentedPacketReader: PacketReader {
       case .segment(let segment) where segment.isGap:
         index += 1
         followsGap = true
-        log.noteGap(start: segment.start, duration: segment.duration)
+        log.recordGap(start: segment.start, duration: segment.duration)
       case .segment(let segment): return (index, segment)
       case .awaited:
         let (supply, wanted) = (track.supply, index)
-        if let live = supply as? LiveSegments, live.hasAbsences { log.noteAbsence(live) }
+        if let live = supply as? LiveSegments, live.hasAbsences { log.recordAbsence(live) }
         let found = try BlockingThread.wait(scope: scope) { try await supply.segment(from: wanted)?.index }
         guard let found else { return nil }
         if found > wanted {
           followsGap = true
           if (supply as? LiveSegments)?.hasAbsences != true {
-            log.noteHole(
+            log.recordHole(
               ReelError(.network, "segments left the live window before they were fetched", at: context.name),
               rung: key.rung, MediaLoss(kind: wantsVideo ? .video : .audio, reason: .missing, range: nil))
           }
@@ -536,8 +537,8 @@ final class SegmentedPacketReader: PacketReader {
     _ key: TrackKey, _ track: RungTrack, from index: Int, _ segment: SegmentReference
   ) throws -> SegmentSpan? {
     let (supply, rung) = (track.supply, track.rung)
-    if wantsVideo { log.noteRung(rung) }
-    log.noteSegment(duration: segment.duration)
+    if wantsVideo { log.recordRung(rung) }
+    log.recordSegment(duration: segment.duration)
     let feed =
       try takePlanned(key, index)
       ?? makeFeed(

@@ -48,12 +48,12 @@ struct TimestampHoles: Sendable {
   private var hole: Hole?
 
   /// Something is damaged: the next holes count, however short they are.
-  mutating func noteDamage() {
+  mutating func recordDamage() {
     for kind in streams.keys { streams[kind]?.suspectCount = Self.suspectCount }
   }
 
   /// Notes the next packet of a stream, by the container's time.
-  mutating func note(
+  mutating func record(
     _ kind: MediaPacket.Kind, decodedAt place: MediaTime, presentedAt time: MediaTime, duration: MediaTime,
     limit: Limit
   ) {

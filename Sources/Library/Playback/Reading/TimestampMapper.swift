@@ -89,7 +89,7 @@ struct TimestampMapper {
       ? stream.time(ticks: box.packet.durationTicks) : kind == .video ? frameDuration : .zero
     let time = stamp ?? lastEnd[kind] ?? placement.start - span.offset.value
     lastEnd[kind] = time + duration
-    holes.note(
+    holes.record(
       kind, decodedAt: box.packet.decodingTicks.map { stream.time(ticks: $0) } ?? time, presentedAt: time,
       duration: duration, limit: placement.isSegmented ? .segments : .file)
     let isFirst = firstTime[kind].map { $0 == time } ?? true
@@ -100,7 +100,7 @@ struct TimestampMapper {
   }
 
   /// Something of the container is damaged, so that media may be absent from its streams.
-  mutating func noteDamage() { holes.noteDamage() }
+  mutating func recordDamage() { holes.recordDamage() }
 
   /// The media that is absent before the last packet, on the item's timeline; nil for none. Returned once.
   mutating func takeHole() -> TimestampHoles.Hole? {

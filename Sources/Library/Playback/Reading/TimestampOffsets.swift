@@ -84,7 +84,7 @@ struct MovedSegments: SegmentSupply {
     try await base.action(after: error, at: index)
   }
 
-  func noteSuccess() { base.noteSuccess() }
+  func recordSuccess() { base.recordSuccess() }
 
   private func moved(_ segment: SegmentReference) -> SegmentReference {
     var copy = segment

@@ -124,7 +124,7 @@ package final class FrameRing: Sendable {
   }
 
   /// Takes back `finish`: more frames follow. `onFrame` is called with the next one.
-  func goOn(generation: Int) {
+  func resume(generation: Int) {
     state.withLock { state in
       guard generation == state.generation, state.isFinished else { return }
       state.isFinished = false
@@ -148,7 +148,7 @@ package final class FrameRing: Sendable {
     let handler = state.withLock { state -> (@Sendable () -> Void)? in
       guard generation == state.generation else { return nil }
       guard !state.frames.isEmpty else {
-        state.noteEmpty()
+        state.recordEmpty()
         return nil
       }
       state.statistics.remove(state.frames[0].decoded.byteCount)
@@ -235,7 +235,7 @@ extension FrameRing.State {
   fileprivate var head: FrameRing.Head {
     mutating get {
       guard !frames.isEmpty else {
-        noteEmpty()
+        recordEmpty()
         return isFinished ? .drained : .empty
       }
       return .frame(frames[0].time, following: frames.count > 1 ? frames[1].time : nil)
@@ -248,7 +248,7 @@ extension FrameRing.State {
       && statistics.byteCount + byteCount <= statistics.byteCapacity
   }
 
-  mutating func noteEmpty() {
+  mutating func recordEmpty() {
     guard !isFinished else { return }
     statistics.consumerWaitCount += 1
     consumerWaits = true

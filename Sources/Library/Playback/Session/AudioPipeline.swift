@@ -41,7 +41,7 @@ final class AudioPipeline {
       case .packet:
         // More packets follow after all: the item loops.
         isFinished = false
-        queue.goOn(generation: generation)
+        queue.resume(generation: generation)
       case .end:
         // The queue may have been flushed since.
         return queue.finish(generation: generation)

@@ -77,7 +77,7 @@ final class AudioQueue: Sendable {
   }
 
   /// Takes back the end: more audio follows.
-  func goOn(generation: Int) {
+  func resume(generation: Int) {
     state.withLock { state in
       if generation == state.generation { state.isFinished = false }
     }

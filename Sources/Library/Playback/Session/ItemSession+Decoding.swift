@@ -51,11 +51,11 @@ extension ItemSession {
           name: item.source.name, logger: environment.logger, gate: environment.gate,
           claim: claim, clock: environment.clock, decoders: environment.decoders,
           threads: environment.loading.decoderThreads,
-          noteDecoding: { [weak self] account in
+          recordDecoding: { [weak self] account in
             self?.state.withLock { $0.decoding = account }
             self?.delegate.decoded(account.frameCount)
           },
-          noteFailure: { [weak self] error in
+          recordFailure: { [weak self] error in
             guard let self else { return }
             handle(.spanWasFruitless(error.located(at: item.source.name)))
           }),
@@ -122,7 +122,7 @@ extension ItemSession {
       refill()
     } catch {
       // The item plays on without its audio.
-      noteFailure(
+      recordFailure(
         error.located(at: item.source.name), rung: "",
         outcome: .lost(MediaLoss(kind: .audio, reason: .damaged, range: nil)))
       audio.finish(generation: generation)

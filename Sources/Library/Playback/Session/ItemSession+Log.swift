@@ -7,45 +7,47 @@ struct SessionLog: ReadingLog {
   weak let session: ItemSession?
   let isVideo: Bool
 
-  func noteRung(_ rung: Rung) { session?.noteRung(rung) }
+  func recordRung(_ rung: Rung) { session?.recordRung(rung) }
 
-  func noteTransfer(_ transfer: SegmentTransfer, rung: String) {
-    if isVideo { session?.noteTransfer(transfer, rung: rung) }
+  func recordTransfer(_ transfer: SegmentTransfer, rung: String) {
+    if isVideo { session?.recordTransfer(transfer, rung: rung) }
   }
 
-  func noteFile(requestCount: Int, byteCount: Int64) {
-    if isVideo { session?.noteFile(requestCount: requestCount, byteCount: byteCount) }
+  func recordFile(requestCount: Int, byteCount: Int64) {
+    if isVideo { session?.recordFile(requestCount: requestCount, byteCount: byteCount) }
   }
 
-  func noteFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
-    if let outcome { session?.noteFailure(error, rung: rung, outcome: outcome) }
+  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
+    if let outcome { session?.recordFailure(error, rung: rung, outcome: outcome) }
   }
 
-  func noteDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
+  func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
     // If frames are absent or damaged, that is noted by itself.
     let loss = range.map { MediaLoss(kind: isVideo ? .video : .audio, reason: .damaged, range: $0) }
-    session?.noteFailure(error, rung: rung, outcome: loss.map(ErrorLogEntry.Outcome.lost) ?? .tolerated)
+    session?.recordFailure(error, rung: rung, outcome: loss.map(ErrorLogEntry.Outcome.lost) ?? .tolerated)
   }
 
-  func noteHole(_ error: ReelError, rung: String, _ loss: MediaLoss) {
-    session?.noteFailure(error, rung: rung, outcome: .lost(loss))
+  func recordHole(_ error: ReelError, rung: String, _ loss: MediaLoss) {
+    session?.recordFailure(error, rung: rung, outcome: .lost(loss))
   }
 
-  func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {
-    if isVideo { session?.note(.segmentMissed(start: start, duration: duration, error)) }
+  func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {
+    if isVideo { session?.record(.segmentMissed(start: start, duration: duration, error)) }
   }
 
-  func noteAbsence(_ segments: LiveSegments) { session?.noteAbsence(segments, of: isVideo ? .video : .audio) }
+  func recordAbsence(_ segments: LiveSegments) {
+    session?.recordAbsence(segments, of: isVideo ? .video : .audio)
+  }
 
-  func noteGap(start: MediaTime, duration: MediaTime) {}
+  func recordGap(start: MediaTime, duration: MediaTime) {}
 
-  func noteSegment(duration: MediaTime) { if isVideo { session?.noteSegment(duration: duration) } }
+  func recordSegment(duration: MediaTime) { if isVideo { session?.recordSegment(duration: duration) } }
 }
 
 extension ItemSession {
-  func note(_ event: PlayerEvent) { delegate.event(event) }
+  func record(_ event: PlayerEvent) { delegate.event(event) }
 
-  func noteRung(_ rung: Rung) {
+  func recordRung(_ rung: Rung) {
     var entry = AccessLogEntry(rung: rung.id)
     entry.indicatedBitRate = rung.bitsPerSecond ?? rung.averageBitsPerSecond
     entry.size = rung.size
@@ -53,7 +55,7 @@ extension ItemSession {
   }
 
   /// Notes what can be chosen among, before any of it is opened.
-  func noteLadder(of presentation: Presentation) {
+  func recordLadder(of presentation: Presentation) {
     let role = ReaderRole.main(wantsAudio: false)
     guard let period = presentation.periods(carrying: role).first,
       let ladder = try? RungMatcher.ladder(of: period, role: role, configuration: environment.loading)
@@ -64,13 +66,13 @@ extension ItemSession {
     item.updateLadder { $0.rungs = rungs }
   }
 
-  func noteSegment(duration: MediaTime) {
+  func recordSegment(duration: MediaTime) {
     item.updateLadder { $0.segmentDuration = .seconds(duration.seconds) }
   }
 
-  func noteTransfer(_ transfer: SegmentTransfer, rung: String) {
+  func recordTransfer(_ transfer: SegmentTransfer, rung: String) {
     // Video only: transfers of separate audio share the link and would measure only their part of it.
-    state.withLock { $0.controller }?.note(transfer)
+    state.withLock { $0.controller }?.record(transfer)
     item.updateAccess(rung: rung) { entry in
       entry.byteCount += transfer.byteCount
       entry.requestCount += transfer.requestCount
@@ -79,7 +81,7 @@ extension ItemSession {
     }
   }
 
-  func noteFile(requestCount: Int, byteCount: Int64) {
+  func recordFile(requestCount: Int, byteCount: Int64) {
     // Another session may play the item by now, so nothing more is counted for it.
     guard !state.withLock({ $0.machine.isStopped }) else { return }
     item.updateAccess(rung: nil) { entry in
@@ -88,7 +90,7 @@ extension ItemSession {
     }
   }
 
-  func noteFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome) {
+  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome) {
     item.log(
       ErrorLogEntry(error: error, rung: rung.isEmpty ? nil : rung, time: buffer.position, outcome: outcome))
   }

@@ -24,7 +24,7 @@ extension ItemSession {
   func read(_ reading: Reading) -> TaskLoop.Next {
     do {
       while true {
-        guard state.withLock({ $0.machine.wantsMore(of: reading.kind) }), let reader = try takeUp(reading)
+        guard state.withLock({ $0.machine.wantsMore(of: reading.kind) }), let reader = try adopt(reading)
         else {
           rest(reading)
           return .idle
@@ -72,7 +72,7 @@ extension ItemSession {
   }
 
   /// The reader, made if necessary and moved to the position of the last seek; nil if there is nothing to read.
-  func takeUp(_ reading: Reading) throws -> LandingReader? {
+  func adopt(_ reading: Reading) throws -> LandingReader? {
     let (source, context, resolver, scope, assignment) = state.withLock { state in
       (
         state.source, state.context, state.resolver, state.scopes[reading.kind],
@@ -221,14 +221,14 @@ extension ItemSession {
     }
     reading.iteration = loop.iteration
     reading.hasEnded = false
-    buffer.goOn(from: reading.kind, bufferGeneration: reading.bufferGeneration)
+    buffer.resume(from: reading.kind, bufferGeneration: reading.bufferGeneration)
     return true
   }
 
   func take(_ unit: ReadUnit, from reader: any PacketReader, _ reading: Reading) {
     switch unit {
     case .packet(let packet, let kind):
-      noteStreams(reader, reading.kind)
+      recordStreams(reader, reading.kind)
       // Packets that are read again on the way back to a failure are no progress.
       let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
       guard buffer.append(packet, kind, from: reading.kind, bufferGeneration: reading.bufferGeneration) else {
@@ -253,7 +253,7 @@ extension ItemSession {
   }
 
   /// A kind of media may be absent for a long time. Without video, audio begins by itself.
-  func noteAbsence(_ segments: LiveSegments, of kind: MediaPacket.Kind) {
+  func recordAbsence(_ segments: LiveSegments, of kind: MediaPacket.Kind) {
     state.withLock { state in
       if kind == .video { state.live = segments } else { state.liveAudio = segments }
     }
@@ -261,7 +261,7 @@ extension ItemSession {
     delegate.wake()
   }
 
-  func noteStreams(_ reader: any PacketReader, _ kind: MediaPacket.Kind) {
+  func recordStreams(_ reader: any PacketReader, _ kind: MediaPacket.Kind) {
     let streams = reader.streams
     let live = (reader as? SegmentedPacketReader)?.opened?.supply as? LiveSegments
     let (isChanged, consequences) = state.withLock { state -> (Bool, Consequences) in
@@ -273,7 +273,7 @@ extension ItemSession {
       case .audio:
         if let live { state.liveAudio = live }
       }
-      let (tracks, actions) = state.machine.note(
+      let (tracks, actions) = state.machine.record(
         streams.tracks(of: kind), of: kind, areAll: streams.areAllKnown)
       // Set under the lock: if both readers report at the same time, the later report includes the earlier one.
       if let tracks { item.tracks.set(tracks) }

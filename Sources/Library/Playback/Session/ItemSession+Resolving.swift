@@ -39,7 +39,7 @@ extension ItemSession {
     let fetcher = ConfinedFetcher(
       base: CountedFetcher(base: environment.fetcher, memory: scope.memory), source: url)
     let resolver = SourceResolver(
-      fetcher: fetcher, configuration: environment.loading, scope: scope, recorder: recorder, note: nil)
+      fetcher: fetcher, configuration: environment.loading, scope: scope, recorder: recorder, record: nil)
     let context = TrackContext(
       name: source.name, fetcher: fetcher, configuration: environment.loading, scope: scope,
       recorder: recorder, gate: environment.gate, logger: environment.logger,
@@ -53,9 +53,9 @@ extension ItemSession {
     }
     // The item may be played by another session by now.
     if isStopped { throw CancellationError() }
-    if case .presentation(let resolved) = resolved { noteLadder(of: resolved.presentation) }
+    if case .presentation(let resolved) = resolved { recordLadder(of: resolved.presentation) }
     if case .presentation(let resolved) = resolved, let fault = resolved.presentation.live?.driftFault {
-      noteFailure(fault.located(at: source.name), rung: "", outcome: .tolerated)
+      recordFailure(fault.located(at: source.name), rung: "", outcome: .tolerated)
     }
   }
 }

@@ -210,9 +210,9 @@ final class ItemSession: Sendable {
         buffer.end(kinds, from: loader, bufferGeneration: bufferGeneration, isBroken: isBroken)
       case .setHasSeparateAudio(let hasSeparateAudio): buffer.setHasSeparateAudio(hasSeparateAudio)
       case .reached(let stage): reach(stage)
-      case .log(let error, let outcome): noteFailure(error, rung: "", outcome: outcome)
+      case .log(let error, let outcome): recordFailure(error, rung: "", outcome: outcome)
       case .publishRetries(let remaining): item.remainingRetries.set(remaining)
-      case .tellRetry(let attempt, let count, let pause, let error):
+      case .announceRetry(let attempt, let count, let pause, let error):
         delegate.event(.retry(attempt: attempt, of: count, after: pause, error))
       case .tracksAreKnown: item.areTracksKnown.set(true)
       }
@@ -398,12 +398,12 @@ final class ItemSession: Sendable {
     item.isPlaybackBufferEmpty.set(level.isConsumed && ring.statistics.frameCount == 0)
     item.isPlaybackLikelyToKeepUp.set(keepsUp)
     if level.isFull || level.isComplete, item.preloadStage.value == .firstFrame { reach(.buffered) }
-    noteFilled(level.isFull || level.isComplete)
+    recordFilled(level.isFull || level.isComplete)
     return (level, keepsUp)
   }
 
   /// Reports once that the buffer is full, and again if it is full by other limits.
-  private func noteFilled(_ isFull: Bool) {
+  private func recordFilled(_ isFull: Bool) {
     let limits = isFull ? Self.limits(of: item, environment, target) : nil
     let isNews = state.withLock { state in
       defer { state.filledLimits = limits }
@@ -416,14 +416,14 @@ final class ItemSession: Sendable {
   /// goes back.
   func reach(_ stage: PreloadStage) {
     guard item.preloadStage.value < stage else { return }
-    item.note(stage, after: environment.clock.now - startedAt)
+    item.record(stage, after: environment.clock.now - startedAt)
     item.preloadStage.update { $0 = max($0, stage) }
     delegate.progress()
   }
 
   /// The first frame, or the first since a seek, is about to be shown. Its decoding time was recorded before the ring
   /// had it.
-  func noteFirstFrame() {
+  func recordFirstFrame() {
     let report = state.withLock { state -> StartupReport? in
       let isFirst = !state.machine.hasFirstFrame
       _ = state.machine.handle(.firstFrameDecoded)

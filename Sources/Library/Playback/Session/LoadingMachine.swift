@@ -62,7 +62,7 @@ struct LoadingMachine: Sendable {
     case reached(PreloadStage)
     case log(ReelError, ErrorLogEntry.Outcome)
     case publishRetries(remaining: Int)
-    case tellRetry(attempt: Int, of: Int, after: Duration, ReelError)
+    case announceRetry(attempt: Int, of: Int, after: Duration, ReelError)
     /// No more tracks will be announced.
     case tracksAreKnown
   }
@@ -108,7 +108,7 @@ struct LoadingMachine: Sendable {
   private var areAllAnnounced = false
   /// Loaders that have read to the end. They announce no more tracks.
   private var hasReadEnd: Set<Loader> = []
-  private var hasToldTracks = false
+  private var hasReportedTracks = false
 
   init(
     target: PreloadTarget?, wantsAudio: Bool, loops: Bool, prefersThroughput: Bool, retry: ItemRetryPolicy
@@ -157,7 +157,7 @@ struct LoadingMachine: Sendable {
     case .audioWanted(let wants, let bufferGeneration, let place):
       wantsAudio = wants
       pendingSeeks[.audio] = Seek(bufferGeneration: bufferGeneration, time: place)
-      return [.interrupt(.audio)] + tellTracks()
+      return [.interrupt(.audio)] + reportTracks()
         + [.setHasSeparateAudio(wants && hasSeparateAudio == true)] + Self.wakeAll
     case .packetRead(let kind, let isNews):
       return progress(kind, isNews: isNews)
@@ -239,13 +239,13 @@ struct LoadingMachine: Sendable {
   /// The tracks of all loaders, if those of one have changed.
   ///
   /// - Parameter areAll: No further track can appear after the first packet.
-  mutating func note(
+  mutating func record(
     _ tracks: [PlayerItem.Track], of loader: Loader, areAll: Bool
   ) -> (changed: [PlayerItem.Track]?, actions: [Action]) {
     if loader == .video { areAllAnnounced = areAll }
-    guard self.tracks[loader] ?? [] != tracks else { return (nil, tellTracks()) }
+    guard self.tracks[loader] ?? [] != tracks else { return (nil, reportTracks()) }
     self.tracks[loader] = tracks
-    return (Loader.allCases.flatMap { self.tracks[$0] ?? [] }, tellTracks())
+    return (Loader.allCases.flatMap { self.tracks[$0] ?? [] }, reportTracks())
   }
 
   // MARK: - Private
@@ -298,7 +298,7 @@ struct LoadingMachine: Sendable {
     var kinds: Set<Loader> = [loader]
     if loader == .video, hasSeparateAudio != true { kinds.insert(.audio) }
     return [.endBuffer(kinds, from: loader, bufferGeneration: bufferGeneration, isBroken: false)]
-      + tellTracks()
+      + reportTracks()
       + [.wake(.video), .wake(.audio), .wakePlayer]
   }
 
@@ -329,7 +329,7 @@ struct LoadingMachine: Sendable {
 
   private mutating func giveUpAudio(bufferGeneration: Int) -> [Action] {
     wantsAudio = false
-    return [.interrupt(.audio)] + tellTracks()
+    return [.interrupt(.audio)] + reportTracks()
       + [
         .setHasSeparateAudio(false),
         .endBuffer([.audio], from: .audio, bufferGeneration: bufferGeneration, isBroken: false),
@@ -344,15 +344,15 @@ struct LoadingMachine: Sendable {
       delay,
       [
         .publishRetries(remaining: retry.remaining),
-        .tellRetry(
+        .announceRetry(
           attempt: retry.attempts - retry.remaining, of: retry.attempts, after: delay, error),
       ]
     )
   }
 
-  private mutating func tellTracks() -> [Action] {
-    guard !hasToldTracks, areTracksKnown else { return [] }
-    hasToldTracks = true
+  private mutating func reportTracks() -> [Action] {
+    guard !hasReportedTracks, areTracksKnown else { return [] }
+    hasReportedTracks = true
     return [.tracksAreKnown]
   }
 

@@ -23,9 +23,9 @@ final class VideoPipeline {
     /// The number of frame threads after the first frame.
     var threads = 1
     /// Receives the totals with each frame, before the ring gets the frame.
-    var noteDecoding: @Sendable (DecodingAccount) -> Void = { _ in }
+    var recordDecoding: @Sendable (DecodingAccount) -> Void = { _ in }
     /// Receives the reason why a span had no frame, before the ring is finished.
-    var noteFailure: @Sendable (ReelError) -> Void = { _ in }
+    var recordFailure: @Sendable (ReelError) -> Void = { _ in }
   }
 
   enum Outcome {
@@ -126,25 +126,25 @@ final class VideoPipeline {
       guard case .packet = packets.peek() else { return .ended }
       // More packets follow after all: the item loops.
       isFinished = false
-      frames.goOn()
-      ring.goOn(generation: order.generation)
+      frames.resume()
+      ring.resume(generation: order.generation)
     }
     while true {
       if isCancelled() { throw CancellationError() }
       if options.claim?.isRevoked == true { giveUpDecoder() }
       guard try handOver() else { return .idle }
       if let limit = order.limit, offeredCount >= limit { return .idle }
-      takeUpThreads()
+      useAllThreads()
       switch try frames.next(isFirst: isOpening, threads: isOpening ? 1 : options.threads) {
       case .frame(let frame):
         isOpening = false
         if offeredCount == 0 { firstFrameDuration = frames.duration }
         // Recorded before the ring has the frame, so that its consumer sees the totals.
-        options.noteDecoding(account)
+        options.recordDecoding(account)
         offerWhereWanted(frame)
       case .discarded:
         isOpening = false
-        options.noteDecoding(account)
+        options.recordDecoding(account)
       case .needsPacket:
         // Frames that the decoder holds for reordering are not drained at a stall: it would have to decode
         // their group again from the key frame each time. So a stream with reordering stalls some frames before
@@ -196,7 +196,7 @@ final class VideoPipeline {
     refused = nil
     refusedNext = nil
     frames.close(after: shown)
-    frames.goOn()
+    frames.resume()
     offeredCount = 1
     isFinished = false
     return true
@@ -233,7 +233,7 @@ final class VideoPipeline {
       offer(last)
       guard try handOver() else { return .idle }
     }
-    if let fault = frames.fault { options.noteFailure(fault) }
+    if let fault = frames.fault { options.recordFailure(fault) }
     isFinished = true
     ring.finish(generation: order.generation)
     return .ended
@@ -243,7 +243,7 @@ final class VideoPipeline {
   ///
   /// A decoder with several frame threads delays the first frame by as many frames, so the first frame is
   /// decoded with one thread. Restarting costs one key frame.
-  private func takeUpThreads() {
+  private func useAllThreads() {
     guard let decoder = frames.decoder, !isOpening, decoder.options.threads != options.threads,
       offeredCount > 0
     else { return }

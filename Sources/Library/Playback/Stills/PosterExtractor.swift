@@ -46,13 +46,13 @@ package struct PosterExtractor: Sendable {
   /// Returns the poster of a source, and the result of `body` for it.
   ///
   /// - Parameters:
-  ///   - noteFirst: Called before further candidates are read. From there on, the limit of the extractor holds.
+  ///   - recordFirst: Called before further candidates are read. From there on, the limit of the extractor holds.
   ///   - body: Called on a thread that may block.
   ///
   /// Throws what `body` throws, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the source has no frame, `usage` if
   /// the time is after its end, and `unsupported` for Dolby Vision of profile 5.
   package func poster<Result: Sendable>(
-    _ choice: Poster.Choice, of source: MediaSource, noteFirst: @escaping @Sendable () -> Void = {},
+    _ choice: Poster.Choice, of source: MediaSource, recordFirst: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (Poster) throws -> Result
   ) async throws -> (poster: Poster, result: Result) {
     var configuration = configuration
@@ -75,7 +75,7 @@ package struct PosterExtractor: Sendable {
         var search = PosterSearch(opening: opening, counter: counter) {
           ReadingLimit(stillLimit, in: opening.context.scope, clock: clock)
         }
-        let poster = try search.run(choice, name: source.name, noteFirst: noteFirst)
+        let poster = try search.run(choice, name: source.name, recordFirst: recordFirst)
         return (poster, try body(poster))
       }
     }
@@ -104,7 +104,7 @@ private struct PosterSearch {
     reader = FrameReader(opening, scope: limit.scope)
   }
 
-  mutating func run(_ choice: Poster.Choice, name: String, noteFirst: () -> Void) throws -> Poster {
+  mutating func run(_ choice: Poster.Choice, name: String, recordFirst: () -> Void) throws -> Poster {
     switch choice {
     case .at(let time):
       var found: SharedFrame?
@@ -116,7 +116,7 @@ private struct PosterSearch {
     case .best(let count):
       try addFirst()
       if count > 0, best != nil {
-        noteFirst()
+        recordFirst()
         try addKeyFrames(count)
       }
     }
@@ -183,7 +183,7 @@ private struct PosterSearch {
     let end = candidates.count + count
     var position: MediaTime?
     while candidates.count < end, position.map({ $0 < KeyFrameSpread.length }) ?? true {
-      guard try addKeyFrame(note: { position = $0 }) else { return }
+      guard try addKeyFrame(record: { position = $0 }) else { return }
     }
   }
 
@@ -198,14 +198,14 @@ private struct PosterSearch {
   ///   - seek: Receives the scope to read in; nil to read on.
   ///   - note: Receives the frame's time.
   private mutating func addKeyFrame(
-    _ seek: ((LoadScope) throws -> Void)? = nil, note: (MediaTime) -> Void = { _ in }
+    _ seek: ((LoadScope) throws -> Void)? = nil, record: (MediaTime) -> Void = { _ in }
   ) throws -> Bool {
     if seek != nil { limit = makeLimit() }
     let scope = limit.scope
     return try trying { search in
       try seek?(scope)
       guard let frame = try search.reader.keyFrame() else { return false }
-      note(frame.time)
+      record(frame.time)
       // A seek may lead back to a frame that is known.
       if search.candidates.contains(where: { $0.time == frame.time }) { return true }
       try search.add(SharedFrame(frame))

@@ -114,13 +114,13 @@ package struct StoryboardExtractor: Sendable {
   /// Returns the result of `body`, which gets the tiles of a source.
   ///
   /// - Parameters:
-  ///   - noteOpening: Called when the source has answered. From there on, the limit of the extractor holds.
+  ///   - recordOpening: Called when the source has answered. From there on, the limit of the extractor holds.
   ///   - body: Called on a thread that may block.
   ///
   /// Throws what `body` throws, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the source has no
   /// frame, and `unsupported` for too many stills, for a stream without an end, and for Dolby Vision of profile 5.
   package func storyboard<Result: Sendable>(
-    _ spacing: Storyboard.Spacing, of source: MediaSource, noteOpening: @escaping @Sendable () -> Void = {},
+    _ spacing: Storyboard.Spacing, of source: MediaSource, recordOpening: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
   ) async throws -> Result {
     let counter = TrafficCounter(fetcher, collectsChunks: true)
@@ -129,7 +129,7 @@ package struct StoryboardExtractor: Sendable {
     let (size, stillLimit, clock) = (size, stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = try await opening.readingIndex()
-      noteOpening()
+      recordOpening()
       let work = StoryboardWork(
         opening: opening, counter: counter, spacing: spacing, size: size, stillLimit: stillLimit,
         clock: clock, name: source.name)
@@ -334,7 +334,7 @@ final class StoryboardWork: Sendable {
       if places != nil, !opening.isPresentation { try worker.restart() }
       return try worker.scan(plan, queue)
     }
-    if let cut = reader.cut { note(fault: cut) }
+    if let cut = reader.cut { record(fault: cut) }
     queue.setCount(plan.jobs.count)
     reader.plan(plan.jobs.dropFirst().map(\.place))
     // The first frame settles the size of all tiles, and the timeline.
@@ -447,20 +447,20 @@ final class StoryboardWork: Sendable {
   /// True if no still has come in time for so long that the others are not waited for.
   var isGivenUp: Bool { state.withLock { $0.silentCount } > threadCount + 1 }
 
-  func note(isSilent: Bool) {
+  func record(isSilent: Bool) {
     state.withLock { $0.silentCount = isSilent ? $0.silentCount + 1 : 0 }
   }
 
   /// Notes the error that ended the reading of a source, if the number of missing stills is unknown.
-  func note(end error: ReelError) { state.withLock { $0.endFault = error } }
+  func record(end error: ReelError) { state.withLock { $0.endFault = error } }
 
-  func note(fault: ReelError) { state.withLock { $0.faults.append(fault) } }
+  func record(fault: ReelError) { state.withLock { $0.faults.append(fault) } }
 
-  func note(readDuration seconds: Double) {
+  func record(readDuration seconds: Double) {
     state.withLock { $0.readDuration = max(1, Int((seconds * 1000).rounded())) }
   }
 
-  func note(hdr: String) { state.withLock { $0.hdr = hdr } }
+  func record(hdr: String) { state.withLock { $0.hdr = hdr } }
 }
 
 extension TrackOpening {

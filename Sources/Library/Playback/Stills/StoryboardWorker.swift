@@ -60,7 +60,7 @@ final class StoryboardWorker {
       count += 1
       return true
     }
-    reader.noteKeyTimes()
+    reader.recordKeyTimes()
     while true {
       let before = losses
       guard let frame = try nextKeyFrame(isFirst: lastSlot < 0) else {
@@ -86,7 +86,7 @@ final class StoryboardWorker {
       guard put(try outcome(of: frame, slot: slot)) else { return }
       reader.skipPackets(before: start + plan.firstTime(of: slot + 1))
     }
-    if let end = reader.readEnd { work.note(readDuration: (end - start).seconds) }
+    if let end = reader.readEnd { work.record(readDuration: (end - start).seconds) }
     if lastSlot < 0, reader.hasPackets, reader.failedKeyFrameCount == 0 {
       throw ReelError(
         .badMedia, "no key frame in the media: every picture needs others before it", at: work.name,
@@ -107,11 +107,11 @@ final class StoryboardWorker {
       // Nothing is waited for after the last segment of a live window.
       if let end = next?.time ?? (reader.isLive ? job.place.segmentEnd : nil) { reader.end(before: end) }
       let outcome = try limited { try read(job, before: next, isFirst: isFirst) }
-      if case .tile = outcome { work.note(isSilent: false) }
+      if case .tile = outcome { work.record(isSilent: false) }
       return outcome
     } catch let error as ReelError where error.concernsOneStill || index > 0 && error.kind == .unsupported {
       // Media that begins in the clear may be encrypted later, or go on in another codec.
-      if error.kind == .timedOut { work.note(isSilent: true) }
+      if error.kind == .timedOut { work.record(isSilent: true) }
       return missing(job, error)
     }
   }
@@ -161,9 +161,9 @@ final class StoryboardWorker {
     guard let end else { return }
     // If the duration is known, the stills after a cut are counted. Otherwise the number of missing stills is unknown.
     if end == scanError, end.kind != .badMedia || !isDurationKnown {
-      work.note(end: end)
+      work.record(end: end)
     } else {
-      work.note(fault: end)
+      work.record(fault: end)
     }
   }
 
@@ -200,7 +200,7 @@ final class StoryboardWorker {
         next.time - MediaTime(seconds: (next.time - job.place.time).seconds * Self.toleratedShare)
       }
       if let end, frame.time >= end { return missing(job, fault) }
-      if losses.decoding > before.decoding { work.note(fault: fault) }
+      if losses.decoding > before.decoding { work.record(fault: fault) }
     }
     return try outcome(of: frame, slot: job.slot)
   }
@@ -238,7 +238,7 @@ final class StoryboardWorker {
         Storyboard.Missing(
           slot: slot, error: reader.segmentURL.map { error.located(at: $0.reelName) } ?? error))
     }
-    if let hdr = frame.decoded.color.hdrTransfer { work.note(hdr: hdr) }
+    if let hdr = frame.decoded.color.hdrTransfer { work.record(hdr: hdr) }
     let still = try work.still(of: frame, renderer)
     return .tile(
       Storyboard.Tile(

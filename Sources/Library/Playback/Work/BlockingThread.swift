@@ -10,7 +10,7 @@ enum BlockingThread {
     named name: String, on runtime: any PlayerRuntime = SystemRuntime.shared, cachesMemory: Bool = false,
     _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {
-    defer { runtime.noteResumption() }
+    defer { runtime.recordResumption() }
     return try await withCheckedThrowingContinuation { continuation in
       runtime.run(named: name) {
         continuation.resume(

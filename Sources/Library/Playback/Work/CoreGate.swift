@@ -57,7 +57,7 @@ package final class CoreGate: DecodingGate {
   var keepingTime: Duration { state.withLock { $0.averageWait < Self.shortWait ? Self.longestKept : .zero } }
 
   /// Notes how long a wait took.
-  func note(wait: Duration) {
+  func record(wait: Duration) {
     state.withLock { $0.averageWait += (min(wait, Self.longestNoted) - $0.averageWait) / 16 }
   }
 

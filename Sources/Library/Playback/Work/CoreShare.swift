@@ -132,7 +132,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     }
     if let spare {
       spare.call?.cancel()
-      cores.note(wait: system.now - spare.since)
+      cores.record(wait: system.now - spare.since)
       return base.run(named: name, urgency, work)
     }
     let hasBegun = join()
@@ -150,7 +150,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
 
   func makeSemaphore() -> any BlockingSemaphore { CoreSemaphore(self) }
 
-  func noteResumption() {
+  func recordResumption() {
     state.withLock { state in
       guard let since = state.spare?.since else { return }
       let now = system.now
@@ -170,11 +170,11 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     let isAlone = state.withLock { $0.ownedCount == 1 && $0.awaitedCount == 0 }
     let (began, kept) = (system.now, isAlone ? cores.keepingTime : .zero)
     if kept > .zero, semaphore.wait(timeout: .now() + .nanoseconds(Int(kept / .nanoseconds(1)))) == .success {
-      return cores.note(wait: system.now - began)
+      return cores.record(wait: system.now - began)
     }
     giveBack()
     semaphore.wait()
-    cores.note(wait: system.now - began)
+    cores.record(wait: system.now - began)
     takeCore()
   }
 
@@ -231,7 +231,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
         return true
       }
       guard isKept else { return }
-      cores.note(wait: time)
+      cores.record(wait: time)
       giveBack()
     }
     let isKept = state.withLock { state in

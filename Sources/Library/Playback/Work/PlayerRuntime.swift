@@ -27,7 +27,7 @@ package protocol PlayerRuntime: AnyObject, Sendable {
   func makeSemaphore() -> any BlockingSemaphore
 
   /// Notes that a task continues that has waited for a body to end.
-  func noteResumption()
+  func recordResumption()
 
   /// How late timed work may begin, because threads take some time to wake. A thread that is woken may also take the core of
   /// the thread that wakes it.
@@ -35,7 +35,7 @@ package protocol PlayerRuntime: AnyObject, Sendable {
 }
 
 extension PlayerRuntime {
-  package func noteResumption() {}
+  package func recordResumption() {}
   package var wakeLatency: Duration { .zero }
 
   package func run(named name: String, _ body: @escaping @Sendable () -> Void) {

@@ -133,7 +133,7 @@ package final class TaskLoop: Sendable {
   }
 
   private func runTurns() {
-    while let next = runTurn(), goesOn(after: next) {}
+    while let next = runTurn(), continues(after: next) {}
   }
 
   /// Nil if the task loop was stopped.
@@ -154,7 +154,7 @@ package final class TaskLoop: Sendable {
   }
 
   /// True if another turn follows on this thread.
-  private func goesOn(after next: Next) -> Bool {
+  private func continues(after next: Next) -> Bool {
     let (step, ending) = state.withLock { state -> (Step, Ending?) in
       if state.isStopped {
         state.phase = .idle
@@ -185,10 +185,10 @@ package final class TaskLoop: Sendable {
   }
 
   private func carryOut(_ change: Alarm.Change) {
-    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.callHasCome($0) }
+    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.timerFired($0) }
   }
 
-  private func callHasCome(_ generation: Int) {
+  private func timerFired(_ generation: Int) {
     let begins = state.withLock { state in
       guard state.phase == .idle, !state.isStopped, state.alarm.ring(generation) else { return false }
       state.phase = .begun

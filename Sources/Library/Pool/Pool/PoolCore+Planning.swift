@@ -25,7 +25,7 @@ extension PoolCore {
   }
 
   /// Something has changed that a plan may depend on.
-  func noteChange() {
+  func recordChange() {
     let now = configuration.player.clock.now
     let isWanted = state.withLock { state in
       guard state.followsProgress, !state.isClosed else { return false }
@@ -70,7 +70,7 @@ extension PoolCore {
       let feedItem = state.snapshot.items[index]
       var item = PoolSituation.Item(feedItem, index: index, distance: index - current)
       if let player = state.player(of: feedItem.id), let load = player.load, load.feedItem.id == feedItem.id {
-        item.note(load, of: player)
+        item.record(load, of: player)
       }
       return item
     }
@@ -87,7 +87,7 @@ extension PoolCore.State {
 
 extension PoolSituation.Item {
   /// Adds how far the item is loaded.
-  fileprivate mutating func note(_ load: PooledPlayer.Load, of player: PooledPlayer) {
+  fileprivate mutating func record(_ load: PooledPlayer.Load, of player: PooledPlayer) {
     let (item, statistics) = (load.item, player.player.statistics)
     duration = duration ?? item.duration.value.map { .seconds($0.seconds) }
     stage = load.stage
@@ -139,7 +139,7 @@ extension PooledPlayer.Order {
 extension PoolCore {
   /// One turn of the task loop that reports the stages reached since its last turn, publishes the readiness of
   /// the slots, and wakes callers that wait for a change.
-  func noteProgress() {
+  func recordProgress() {
     let players = state.withLock { $0.isClosed ? [] : $0.slots }
     for (slot, player) in players.enumerated() {
       guard let (load, stages) = player.takeProgress(), let last = stages.last else { continue }
@@ -149,7 +149,7 @@ extension PoolCore {
           .reached(load.feedItem.id, slot: slot, stage, after: load.item.stageTimes[stage] ?? .zero))
       }
     }
-    noteDecoding()
+    recordDecoding()
     checkMemory()
     readiness.set(slotReadiness)
     changes.send(())
@@ -205,7 +205,7 @@ extension PoolCore {
 
   /// Records the memory of the current item's decoder and ring. A policy that limits memory has to leave room
   /// for them.
-  private func noteDecoding() {
+  private func recordDecoding() {
     guard let player = state.withLock({ $0.target })?.player else { return }
     let statistics = player.player.statisticsWithoutUnshown
     let account = MemoryLedger.Account(statistics, figures: player.account?.mappedFigures)

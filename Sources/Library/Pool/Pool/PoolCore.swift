@@ -147,7 +147,7 @@ final class PoolCore: Sendable {
         return .idle
       },
       progress: TaskLoop(named: "pool-progress", runtime: runtime, clock: clock) { [weak self] in
-        self?.noteProgress()
+        self?.recordProgress()
         return .idle
       },
       poster: TaskLoop(named: "pool-poster", runtime: runtime, clock: clock) { [weak self] in
@@ -301,14 +301,14 @@ final class PoolCore: Sendable {
   }
 
   /// An item that has ended and was left is back at its start, which loads again.
-  func noteRewind(of item: FeedItem, _ player: PooledPlayer) {
+  func recordRewind(of item: FeedItem, _ player: PooledPlayer) {
     if let accountant = accountant.withLock({ $0 }), let load = player.load {
       accountant.rewound(
         item.id,
         PoolAccountant.Departure(
           fetchedByteCount: load.byteCountBeforeRewind, statistics: player.player.statisticsWithoutUnshown))
     }
-    noteChange()
+    recordChange()
     wakeProgress()
   }
 
@@ -336,17 +336,17 @@ final class PoolCore: Sendable {
         guard source == nil || source === item else { return }
         emit(.player(id, event))
         if case .failed(let error) = event {
-          noteChange()
+          recordChange()
           state.withLock { $0.onFailure }?(id, error)
         }
       case .progressed:
         // Recorded before waiting callers look.
         let player = state.withLock { $0.player(of: id) }
-        player?.noteFirstFrame(of: item)
-        if player?.noteRewind(of: item) == true { noteChange() }
+        player?.recordFirstFrame(of: item)
+        if player?.recordRewind(of: item) == true { recordChange() }
       case .filled:
-        let isNews = state.withLock { $0.player(of: id) }?.noteRewind(of: item) ?? false
-        noteChange()
+        let isNews = state.withLock { $0.player(of: id) }?.recordRewind(of: item) ?? false
+        recordChange()
         guard isNews else { return }
       }
       wakeProgress()
@@ -452,7 +452,7 @@ extension PoolCore {
       // Existing items come first: the current one begins to play.
       for (player, entry) in assignment.kept { player.direct(entry.order) }
       for (player, entry) in assignment.kept where player.rewindIfLeft() {
-        noteRewind(of: entry.item, player)
+        recordRewind(of: entry.item, player)
       }
       for player in assignment.pinned { player.directPinned() }
       for (place, load) in assignment.ended {

@@ -165,7 +165,7 @@ final class PooledPlayer: Sendable {
   /// Records how far a rewound item is loaded.
   ///
   /// - Returns: True if it has reached another stage.
-  func noteRewind(of item: PlayerItem) -> Bool {
+  func recordRewind(of item: PlayerItem) -> Bool {
     let (hasFrame, isFull) = (player.hasCurrentFrame, item.isPlaybackBufferFull.value)
     return state.withLock { load in
       guard load?.item === item, let old = load?.rewoundStage, hasFrame else { return false }
@@ -204,7 +204,7 @@ final class PooledPlayer: Sendable {
   }
 
   /// Records when the first frame of an item was ready, and was shown to outputs if there are any.
-  func noteFirstFrame(of item: PlayerItem) {
+  func recordFirstFrame(of item: PlayerItem) {
     guard item.preloadStage.value >= .firstFrame else { return }
     let now = clock.now
     state.withLock { load in

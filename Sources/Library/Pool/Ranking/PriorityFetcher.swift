@@ -122,7 +122,7 @@ package final class PriorityFetcher: Sendable {
       network.count(of: number) { $0.requestCount += 1 }
       let owner = owner.withLock { $0 }
       var metered = request
-      metered.addReport { [weak network] in network?.noteRoundTrips($0) }
+      metered.addReport { [weak network] in network?.recordRoundTrips($0) }
       let sent = metered
       let response = try await network.inTurn(of: number) {
         try await RequestOwner.$item.withValue(owner) { try await network.base.fetch(sent) }
@@ -202,7 +202,7 @@ package final class PriorityFetcher: Sendable {
   }
 
   /// A request that was repeated or redirected tells nothing of a single round trip.
-  private func noteRoundTrips(_ metrics: RequestMetrics) {
+  private func recordRoundTrips(_ metrics: RequestMetrics) {
     guard metrics.requestCount == 1, let isReused = metrics.reusedConnection,
       let duration = metrics.timeToFirstByte
     else { return }
@@ -295,10 +295,10 @@ package final class PriorityFetcher: Sendable {
       return next.flatMap { state.alarm.setUnlessEarlier(at: $0) }
     }
     guard let change else { return }
-    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.callHasCome($0) }
+    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.timerFired($0) }
   }
 
-  private func callHasCome(_ number: Int) {
+  private func timerFired(_ number: Int) {
     _ = state.withLock { $0.alarm.ring(number) }
     lookAgain()
   }

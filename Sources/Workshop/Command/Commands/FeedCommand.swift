@@ -140,7 +140,6 @@ struct FeedCommand: AsyncParsableCommand {
       "The number of cores that decode; with --virtual, modelled cores. Default: 2.", valueName: "n"))
   var cores: Int?
 
-
   @Option(
     help: ArgumentHelp(
       "Repeat the walk with several pools and print them side by side: SIZE or SIZE:POLICY, separated by commas.",

@@ -120,7 +120,7 @@ struct FeedJob: Sendable {
   ///
   /// - Parameter note: Called with the place and the report of each walk, also of one that was interrupted.
   private func perform(
-    _ walks: [Walk], fetcher: any Fetching, note: (Int, WalkReport) -> Void
+    _ walks: [Walk], fetcher: any Fetching, record: (Int, WalkReport) -> Void
   ) async throws {
     for (place, walk) in walks.enumerated() {
       try Task.checkCancellation()
@@ -131,9 +131,9 @@ struct FeedJob: Sendable {
         configuration: walk.configuration, fetcher: network, trace: walk.trace, frames: walk.show,
         patience: command.options.patience, logger: logger)
       do {
-        note(place, try await replay.run())
+        record(place, try await replay.run())
       } catch {
-        if let report = replay.interruptedReport { note(place, report) }
+        if let report = replay.interruptedReport { record(place, report) }
         throw error
       }
     }
@@ -144,7 +144,7 @@ struct FeedJob: Sendable {
   /// - Parameter note: As for `perform`; called on any thread.
   private func simulate(
     _ walks: [Walk], cost: DecodeCost, fetcher: any Fetching,
-    note: @escaping @Sendable (Int, WalkReport) -> Void
+    record: @escaping @Sendable (Int, WalkReport) -> Void
   ) async throws {
     let memory = SimulatedWalk.Memory()
     let simulated = walks.enumerated().map { place, walk in
@@ -154,10 +154,10 @@ struct FeedJob: Sendable {
         limit: .seconds(command.options.timeout), memory: memory, logger: logger)
       simulated.trace = walk.trace
       simulated.frames = walk.show
-      simulated.onInterruption = { note(place, $0) }
+      simulated.onInterruption = { record(place, $0) }
       return simulated
     }
-    _ = try await SimulatedWalk.run(simulated) { place, report in note(place, report) }
+    _ = try await SimulatedWalk.run(simulated) { place, report in record(place, report) }
   }
 
   /// A walk with one pool over one link, and what collects its events.
@@ -193,8 +193,8 @@ struct FeedJob: Sendable {
       frames = page != nil ? FirstFrames(feed) : nil
       var consumers: [WalkTrace.Consumer] = []
       if let file = outputs.trace { consumers.append(WalkTrace.lines { file.write($0) }) }
-      for recorder in [page, chromeTrace].compactMap({ $0 }) { consumers.append { recorder.note($0) } }
-      consumers.append { progress.note($0, of: place) }
+      for recorder in [page, chromeTrace].compactMap({ $0 }) { consumers.append { recorder.record($0) } }
+      consumers.append { progress.record($0, of: place) }
       trace = WalkTrace(consumers: consumers)
       (self.page, self.chromeTrace) = (page, chromeTrace)
       report = WalkReport(label: label, settings: settings)

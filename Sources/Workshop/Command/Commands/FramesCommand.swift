@@ -156,7 +156,7 @@ struct FramesCommand: AsyncParsableCommand {
   ) async throws {
     let toStandardError = place.directory == "-"
     let print: @Sendable (String) throws -> Void = {
-      if toStandardError { Console.note($0) } else { try Console.print($0) }
+      if toStandardError { Console.printError($0) } else { try Console.print($0) }
     }
     let job = FramesJob(
       argument: item.argument,
@@ -222,7 +222,7 @@ extension FramesCommand {
     let format = try place.format
     try await Batch.run(configuration) { batch in
       let extractor = FrameExtractor(
-        fetcher: try options.transport(logger: logger) { batch.noteRetryAfter($0, $1) },
+        fetcher: try options.transport(logger: logger) { batch.recordRetryAfter($0, $1) },
         configuration: try self.configuration(), cores: CoreGate(), logger: logger)
       return { await extract($0, format: format, extractor: extractor) }
     }

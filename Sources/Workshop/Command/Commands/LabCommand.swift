@@ -336,7 +336,7 @@ struct LabJob {
         result = LabResult(run: runs[index], figures: [:], error: "\(error.asReelError)")
       }
       try store.append(result, at: index)
-      progress.note(hasFailed: result.error != nil)
+      progress.record(hasFailed: result.error != nil)
     }
   }
 

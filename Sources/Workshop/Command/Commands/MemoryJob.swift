@@ -80,11 +80,11 @@ final class MemoryJob: Sendable {
   /// Throws `ReelError.cancelled` if it was interrupted.
   func run() async throws -> Outcome {
     await warmUp()
-    note("measuring the process without players")
+    showStep("measuring the process without players")
     let (before, _) = try await restAndRead([])
-    note("loading \(Self.players(options.count))")
+    showStep("loading \(Self.players(options.count))")
     try await openAll()
-    note("measuring \(Self.players(options.count))\(options.plays ? ", which play" : " at rest")")
+    showStep("measuring \(Self.players(options.count))\(options.plays ? ", which play" : " at rest")")
     var after = before
     var rest = MemoryRest()
     var accounts: [(player: MemoryPlayer, account: MemoryLedger.Account)] = []
@@ -105,9 +105,9 @@ final class MemoryJob: Sendable {
       stage: options.plays ? "playing" : options.target.stage.reportName, target: options.target,
       accounts: accounts.map(\.account), failed: failed.count, before: before, after: after, rest: rest,
       budget: options.budget)
-    note("measuring the cost of an open decoder")
+    showStep("measuring the cost of an open decoder")
     try await tryDecoders(held, &summary)
-    note("measuring players while they play")
+    showStep("measuring players while they play")
     try await tryPlaying(held, &summary)
     return Outcome(
       players: records, summary: summary, errors: failed.map(\.error),
@@ -133,7 +133,7 @@ final class MemoryJob: Sendable {
 
   // MARK: - Private
 
-  private func note(_ text: String) { step.withLock { $0 = text } }
+  private func showStep(_ text: String) { step.withLock { $0 = text } }
 
   private static func players(_ count: Int) -> String { count.counted("player") }
 
@@ -161,7 +161,7 @@ final class MemoryJob: Sendable {
       do {
         opened.append(try makePlayer(number))
       } catch {
-        note(error, of: number, sources[number % sources.count])
+        record(error, of: number, sources[number % sources.count])
       }
     }
     players.withLock { $0 = opened }
@@ -174,12 +174,12 @@ final class MemoryJob: Sendable {
   private func giveUp(_ player: MemoryPlayer) async {
     players.withLock { $0.removeAll { $0 === player } }
     let name = (try? MediaSource(argument: player.argument))?.name ?? player.argument
-    note(
+    record(
       player.failure ?? lateness(of: player, name), of: player.number, player.argument, stage: player.stage)
     await player.close()
   }
 
-  private func note(
+  private func record(
     _ error: ReelError, of number: Int, _ argument: String, stage: PreloadStage = .none
   ) {
     // Report each source once.

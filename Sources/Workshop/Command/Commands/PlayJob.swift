@@ -181,7 +181,7 @@ final class PlayJob: Sendable {
     }
     if outputs.isEmpty { outputs.append(NullOutput()) }
     var imageOptions = PlayFrames.Options(duration: options.duration, start: start)
-    if options.computesMD5 { imageOptions.report = { [report] record in try report.tell(record) } }
+    if options.computesMD5 { imageOptions.report = { [report] record in try report.add(record) } }
     return PlayFrames(outputs, options: imageOptions)
   }
 
@@ -227,7 +227,7 @@ final class PlayJob: Sendable {
             if !session.item.tracks.value.contains(where: { $0.kind == .audio }) {
               session.sound?.soundEnded()
             }
-            try report.tell(
+            try report.add(
               PlayRecord(ready: session.item, position: session.player.currentTime, after: elapsed))
           }
           if let outcome = try handle(signal, of: session) { return outcome }
@@ -260,15 +260,15 @@ final class PlayJob: Sendable {
       // Occurs before the beginning, and at an end or a failure, which are reported separately.
       return nil
     case .status(let status):
-      try report.tell(PlayRecord(status, position: position, after: elapsed))
+      try report.add(PlayRecord(status, position: position, after: elapsed))
     case .item(.unknown), .item(.readyToPlay), .tracksKnown: return nil
     case .item(.failed(let error)):
-      try report.tell(PlayRecord(.failed(error), position: position, after: elapsed))
+      try report.add(PlayRecord(.failed(error), position: position, after: elapsed))
       return Outcome(ending: .failed, failure: error)
     // Reported with the item's status.
     case .event(.failed): return nil
     case .event(let event):
-      try report.tell(PlayRecord(event, position: position, after: elapsed))
+      try report.add(PlayRecord(event, position: position, after: elapsed))
       if case .playedToEnd = event { return Outcome(ending: .playedToEnd) }
       if case .outputFailed(let error) = event { return Outcome(ending: .failed, failure: error) }
     case .reachedLimit: return Outcome(ending: .duration)
@@ -277,7 +277,7 @@ final class PlayJob: Sendable {
       return Outcome(ending: .failed, failure: lateness(of: session))
     case .tick:
       let statistics = session.player.statistics
-      report.recorder?.note(
+      report.recorder?.record(
         PlayRecorder.Sample(
           time: elapsed / .seconds(1), buffered: statistics.bufferedDuration / .seconds(1),
           bandwidth: statistics.estimatedBandwidth,
@@ -302,14 +302,14 @@ final class PlayJob: Sendable {
 
   private func finish(_ summary: PlayRecordSummary) throws(ReelError) {
     try report.finish(summary)
-    try report.tell(summary.assertions ?? [], of: options.label)
+    try report.add(summary.assertions ?? [], of: options.label)
   }
 
   private func end(_ session: Session, _ outcome: Outcome) async -> Verdict {
     // A stopped player no longer has its statistics.
     let statistics = session.player.statistics
     let wall = elapsed
-    report.recorder?.note(lateness: statistics.lateness)
+    report.recorder?.record(lateness: statistics.lateness)
     let (position, latency) = (session.player.currentTime, session.item.liveLatency.value)
     if outcome.ending == .interrupted, options.rate.isFinite { session.frames.end(at: position) }
     if outcome.ending == .interrupted {

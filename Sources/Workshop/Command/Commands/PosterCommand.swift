@@ -195,12 +195,12 @@ struct PosterCommand: AsyncParsableCommand {
       ) { fetcher, lift in
         var job = job
         job.extractor.fetcher = fetcher
-        return try await job.run(item.source, argument: item.argument, to: target, noteFirst: lift)
+        return try await job.run(item.source, argument: item.argument, to: target, recordFirst: lift)
       }
       if options.json {
         try Console.print(JSONLine.string(record))
       } else if !options.quiet, let line = PosterText.line(record) {
-        if output == "-" { Console.note(line) } else { try Console.print(line) }
+        if output == "-" { Console.printError(line) } else { try Console.print(line) }
       }
       for fault in (options.quiet ? [] : record.faults ?? []).prefix(Self.printedFaultCount) {
         Console.warn("\(item.argument.printable): \(fault.message)")
@@ -222,7 +222,7 @@ extension PosterCommand {
       jobs: jobs,
       printsResults: options.json, isQuiet: options.quiet, resultKeys: PosterRecord.keys)
     try await Batch.run(configuration) { batch in
-      let transport = try options.transport(logger: logger) { batch.noteRetryAfter($0, $1) }
+      let transport = try options.transport(logger: logger) { batch.recordRetryAfter($0, $1) }
       let job = try job(fetcher: transport, logger: logger)
       return { await write($0, job: job) }
     }
@@ -240,7 +240,7 @@ extension PosterCommand {
       ) { fetcher, lift in
         var job = job
         job.extractor.fetcher = fetcher
-        return try await job.run(item.source, argument: nil, to: target, noteFirst: lift)
+        return try await job.run(item.source, argument: nil, to: target, recordFirst: lift)
       }
       record.startup?.queuedMs += item.held.milliseconds
       if !options.json, !options.quiet, let line = PosterText.line(record) {
@@ -271,13 +271,13 @@ struct PosterJob: Sendable {
   ///
   /// - Parameters:
   ///   - argument: The source as the user wrote it; nil leaves it out of the record.
-  ///   - noteFirst: Called when the first of several candidates is there.
+  ///   - recordFirst: Called when the first of several candidates is there.
   func run(
     _ source: MediaSource, argument: String?, to target: PosterWriter.Target,
-    noteFirst: @escaping @Sendable () -> Void
+    recordFirst: @escaping @Sendable () -> Void
   ) async throws -> PosterRecord {
     try writer.check(target)
-    let (poster, file) = try await extractor.poster(choice, of: source, noteFirst: noteFirst) { poster in
+    let (poster, file) = try await extractor.poster(choice, of: source, recordFirst: recordFirst) { poster in
       try writer.write(poster.frame.frame, to: target)
     }
     return PosterRecord(

@@ -177,7 +177,7 @@ struct StoryboardCommand: AsyncParsableCommand {
         job.extractor.fetcher = fetcher
         return try await job.run(
           item.source, argument: item.argument, stem: item.stem,
-          existing: ExistingFiles(areReplaced: overwrite, of: item.source), noteOpening: lift)
+          existing: ExistingFiles(areReplaced: overwrite, of: item.source), recordOpening: lift)
       }
       if options.json {
         try Console.print(JSONLine.string(record))
@@ -219,15 +219,15 @@ struct StoryboardJob: Sendable {
   /// - Parameters:
   ///   - argument: The source as the user wrote it.
   ///   - stem: The beginning of the files' names.
-  ///   - noteOpening: Called when the source has answered.
+  ///   - recordOpening: Called when the source has answered.
   func run(
     _ source: MediaSource, argument: String, stem: String, existing: ExistingFiles,
-    noteOpening: @escaping @Sendable () -> Void
+    recordOpening: @escaping @Sendable () -> Void
   ) async throws -> StoryboardRecord {
     try StoryboardWriter(style, stem: stem, existing: existing).check()
     let (style, clock) = (style, SystemMonotonicClock())
     let began = clock.now
-    return try await extractor.storyboard(spacing, of: source, noteOpening: noteOpening) { tiles in
+    return try await extractor.storyboard(spacing, of: source, recordOpening: recordOpening) { tiles in
       let before = ThreadTime.now
       let writer = StoryboardWriter(style, stem: stem, existing: existing)
       do {

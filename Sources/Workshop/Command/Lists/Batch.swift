@@ -127,7 +127,7 @@ final class Batch: Sendable {
   init(_ configuration: Configuration) { self.configuration = configuration }
 
   /// Tells that a server has asked to be left alone for a while. No source of its host is begun in that time.
-  func noteRetryAfter(_ url: URL, _ delay: Duration) {
+  func recordRetryAfter(_ url: URL, _ delay: Duration) {
     events.continuation.yield(.held(host: Self.host(of: .url(url)), delay))
   }
 
@@ -186,9 +186,9 @@ final class Batch: Sendable {
     if let failure { Console.report(failure) }
     let counts = progress.counts
     if !configuration.isQuiet, counts.done > 0 || failure == nil {
-      for line in counts.lines { Console.note(line) }
-      if let line = busyLine(counts) { Console.note(line) }
-      if Task.isCancelled { Console.note("interrupted; use --resume to continue") }
+      for line in counts.lines { Console.printError(line) }
+      if let line = busyLine(counts) { Console.printError(line) }
+      if Task.isCancelled { Console.printError("interrupted; use --resume to continue") }
     }
     if Task.isCancelled { return Interruption.resumableExitCode }
     return failure.map { ExitStatus.code(of: $0) } ?? counts.exitCode

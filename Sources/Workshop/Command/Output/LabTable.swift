@@ -321,7 +321,7 @@ final class LabProgress: Sendable {
   }
 
   /// A run has ended.
-  func note(hasFailed: Bool) {
+  func record(hasFailed: Bool) {
     state.withLock { state in
       state.ended += 1
       if hasFailed { state.failed += 1 } else { state.done += 1 }

@@ -306,15 +306,15 @@ struct PrintedSegments {
   init(_ segments: SegmentList.SubSequence, of list: SegmentList, withInitializations: Bool) {
     var known: [InitializationReference] = []
     var indexes: [InitializationReference: Int] = [:]
-    let note = { (reference: InitializationReference) in
+    let record = { (reference: InitializationReference) in
       guard indexes[reference] == nil else { return }
       indexes[reference] = known.count
       known.append(reference)
     }
     if withInitializations, let common = list.commonInitialization, !segments.isEmpty {
-      note(common)
+      record(common)
     } else if withInitializations {
-      for segment in segments { segment.initialization.map(note) }
+      for segment in segments { segment.initialization.map(record) }
     }
     initializations = known
     self.indexes = indexes

@@ -48,7 +48,7 @@ final class PlayRecorder: Sendable {
 
   var recording: Recording { state.withLock { $0.recording } }
 
-  func note(_ record: PlayRecord) {
+  func record(_ record: PlayRecord) {
     state.withLock { state in
       guard state.recording.first.count >= Self.eventLimit else {
         state.recording.first.append(record)
@@ -62,7 +62,7 @@ final class PlayRecorder: Sendable {
   }
 
   /// A tick of 200 ms.
-  func note(_ sample: Sample) {
+  func record(_ sample: Sample) {
     state.withLock { state in
       defer { state.tick += 1 }
       guard state.tick % state.interval == 0 else { return }
@@ -74,12 +74,12 @@ final class PlayRecorder: Sendable {
     }
   }
 
-  func note(lateness: [Duration]) {
+  func record(lateness: [Duration]) {
     let values = lateness.map(\.milliseconds).sorted()
     state.withLock { $0.recording.lateness = values }
   }
 
-  func note(_ summary: PlayRecordSummary) { state.withLock { $0.recording.summary = summary } }
+  func record(_ summary: PlayRecordSummary) { state.withLock { $0.recording.summary = summary } }
 }
 
 /// Prints the events of `reel play`: lines of JSON on standard output; or lines of text on standard error and
@@ -108,18 +108,18 @@ final class PlayReport: Sendable {
   var wantsTicks: Bool { progress != nil || recorder != nil }
 
   /// Throws `ReelError.cannotWriteOutput`.
-  func tell(_ record: PlayRecord) throws(ReelError) {
-    recorder?.note(record)
+  func add(_ record: PlayRecord) throws(ReelError) {
+    recorder?.record(record)
     switch form {
     case .json: try Console.print(JSONLine.string(record))
     case .text:
-      if let line = PlayText.line(for: record, usesColor: Terminal.errorLayout.usesColor) { note(line) }
+      if let line = PlayText.line(for: record, usesColor: Terminal.errorLayout.usesColor) { show(line) }
     case .nothing: break
     }
   }
 
   /// Prints nothing unless the output is JSON. Throws `ReelError.cannotWriteOutput`.
-  func tell(_ frame: PlayRecordFrame) throws(ReelError) {
+  func add(_ frame: PlayRecordFrame) throws(ReelError) {
     if form == .json { try Console.print(JSONLine.string(frame)) }
   }
 
@@ -127,11 +127,11 @@ final class PlayReport: Sendable {
 
   /// Prints the summary. Throws `ReelError.cannotWriteOutput`.
   func finish(_ summary: PlayRecordSummary) throws(ReelError) {
-    recorder?.note(summary)
+    recorder?.record(summary)
     progress?.clear()
     switch form {
     case .json: try Console.print(JSONLine.string(summary))
-    case .text(toStandardError: true): Console.note(PlayText.summary(summary))
+    case .text(toStandardError: true): Console.printError(PlayText.summary(summary))
     case .text(toStandardError: false): try Console.printText(PlayText.summary(summary))
     case .nothing: break
     }
@@ -141,11 +141,12 @@ final class PlayReport: Sendable {
   /// the summary.
   ///
   /// - Parameter label: The source, if there are several. Throws `ReelError.cannotWriteOutput`.
-  func tell(_ outcomes: [AssertionOutcome], of label: String?) throws(ReelError) {
+  func add(_ outcomes: [AssertionOutcome], of label: String?) throws(ReelError) {
     let label = label.map { "\($0.printable): " } ?? ""
     for outcome in outcomes where outcome.isMet {
       switch form {
-      case .text(toStandardError: true): Console.note("\(label)\(outcome.text(in: Terminal.errorLayout))")
+      case .text(toStandardError: true):
+        Console.printError("\(label)\(outcome.text(in: Terminal.errorLayout))")
       case .text(toStandardError: false):
         try Console.printText("\(label)\(outcome.text(in: Terminal.layout))")
       case .json, .nothing: break
@@ -158,8 +159,8 @@ final class PlayReport: Sendable {
 
   // MARK: - Private
 
-  private func note(_ line: String) {
-    if let progress { progress.note(line) } else { Console.note(line) }
+  private func show(_ line: String) {
+    if let progress { progress.add(line) } else { Console.printError(line) }
   }
 }
 
@@ -264,7 +265,7 @@ final class PlayFrames: FrameOutput {
       }
       for output in outputs { try output.show(frame) }
     } catch {
-      note(error)
+      record(error)
       throw error
     }
     state.withLock { state in
@@ -295,7 +296,7 @@ final class PlayFrames: FrameOutput {
     }
     guard !wasFinished else { return }
     for output in outputs {
-      do { try output.finish() } catch { note(error) }
+      do { try output.finish() } catch { record(error) }
     }
     if let failure = account.failure { throw failure }
   }
@@ -327,7 +328,7 @@ final class PlayFrames: FrameOutput {
     }
   }
 
-  private func note(_ error: any Error) {
+  private func record(_ error: any Error) {
     state.withLock { state in
       if state.account.failure == nil { state.account.failure = error.asReelError }
     }

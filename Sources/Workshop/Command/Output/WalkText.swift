@@ -283,7 +283,7 @@ final class FeedProgress: Sendable {
   }
 
   /// An event of the walk at a place among them.
-  func note(_ event: WalkEvent, of place: Int) {
+  func record(_ event: WalkEvent, of place: Int) {
     state.withLock { state in
       guard state.times.indices.contains(place) else { return }
       state.times[place] = max(state.times[place], event.time)

@@ -46,15 +46,15 @@ enum Console {
   static func report(_ error: ReelError) { fault("\(error)") }
 
   /// Prints what has gone wrong to standard error.
-  static func fault(_ text: String) { note("\(styled("reel:", .bad)) \(text)") }
+  static func fault(_ text: String) { printError("\(styled("reel:", .bad)) \(text)") }
 
   /// Prints a warning to standard error, unless the user wants errors only.
   static func warn(_ text: String) {
-    if !isQuiet { note("reel: \(styled("warning:", .warning)) \(text)") }
+    if !isQuiet { printError("reel: \(styled("warning:", .warning)) \(text)") }
   }
 
   /// Prints what is neither a result nor a fault to standard error, unless the user wants errors only.
-  static func remark(_ text: String) { if !isQuiet { note("reel: \(text)") } }
+  static func remark(_ text: String) { if !isQuiet { printError("reel: \(text)") } }
 
   /// Prints a line for each of the first few errors, and the number of the others.
   static func report(_ errors: [ReelError]) {
@@ -65,7 +65,7 @@ enum Console {
 
   /// Prints a line to standard error, without user names and passwords of URLs. On a terminal, a line that is too wide
   /// continues on further lines, with all its words whole.
-  static func note(_ line: String) {
+  static func printError(_ line: String) {
     clearProgress()
     let text = Terminal.errorLayout.fitted(line.withoutUserInformation, shortensWords: false)
     _ = errorOutput.withLock { writeAll($0, Array("\(text)\n".utf8)) }

@@ -128,7 +128,7 @@ enum Interruption {
     // Create the pipe now, so that the signal handler does not have to.
     let reader = pipe.reader
     // Before the work begins, so that no signal ends the process meanwhile.
-    for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, Self.note) }
+    for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, Self.record) }
     let task = Task { try await body() }
     let queue = DispatchQueue(label: "reel.signals")
     let source = DispatchSource.makeReadSource(fileDescriptor: reader, queue: queue)
@@ -151,7 +151,7 @@ enum Interruption {
   }
 
   /// The signal handler. It calls nothing that is not async-signal-safe (POSIX.1-2017 §2.4.3).
-  private static let note: @convention(c) (Int32) -> Void = { number in
+  private static let record: @convention(c) (Int32) -> Void = { number in
     let code = errno
     var byte = UInt8(truncatingIfNeeded: number)
     _ = write(Interruption.pipe.writer, &byte, 1)

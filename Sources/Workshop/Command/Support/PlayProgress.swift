@@ -28,7 +28,7 @@ final class PlayProgress: Sendable {
   }
 
   /// Prints a line that stays.
-  func note(_ line: String) {
+  func add(_ line: String) {
     isShown.withLock { isShown in
       Self.write((isShown ? Self.erase : "") + line + "\n")
       isShown = false

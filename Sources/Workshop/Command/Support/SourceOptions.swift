@@ -106,11 +106,11 @@ struct SourceOptions: ParsableArguments {
   /// - Parameters:
   ///   - limitsWaits: Limits each wait for a response or for bytes to `--timeout`.
   ///   - pauses: Pauses before a retry instead of retrying at once.
-  ///   - noteRetryAfter: Called when a server asks to be left alone for a while.
+  ///   - recordRetryAfter: Called when a server asks to be left alone for a while.
   /// - Throws: The errors of the network options.
   func transport(
     logger: Logger, limitsWaits: Bool = false, pauses: Bool = true,
-    noteRetryAfter: (@Sendable (URL, Duration) -> Void)? = nil
+    recordRetryAfter: (@Sendable (URL, Duration) -> Void)? = nil
   ) throws(ReelError) -> TransportFetcher {
     var configuration = try network.configuration()
     configuration.retryPolicy.attempts = retries
@@ -122,7 +122,7 @@ struct SourceOptions: ParsableArguments {
       configuration.idleTimeout = min(configuration.idleTimeout, limit)
     }
     configuration.retryPolicy.connectAttempts = min(retries, configuration.retryPolicy.connectAttempts)
-    return TransportFetcher(configuration: configuration, noteRetryAfter: noteRetryAfter, logger: logger)
+    return TransportFetcher(configuration: configuration, recordRetryAfter: recordRetryAfter, logger: logger)
   }
 
   /// How long an item may take that was left before its first frame, to tell a slow one from a dead one: three waits for a

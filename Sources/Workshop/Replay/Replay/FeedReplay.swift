@@ -83,7 +83,7 @@ public final class FeedReplay: Sendable {
   private func walk(patience: Duration) async throws -> WalkReport {
     let clock = configuration.player.clock
     let waits = WaitRecorder()
-    let trace = (trace ?? WalkTrace(consumers: [])).appending { waits.note($0) }
+    let trace = (trace ?? WalkTrace(consumers: [])).appending { waits.record($0) }
     let pool = PlayerPool(
       fetcher: TracedFetcher(fetcher, trace: trace, clock: clock), configuration: configuration,
       logger: logger)
@@ -100,25 +100,25 @@ public final class FeedReplay: Sendable {
     } catch {
       recorder.leave()
       pool.close()
-      throw noteInterruption(of: recorder.report(label: label, settings: settings), error)
+      throw recordInterruption(of: recorder.report(label: label, settings: settings), error)
     }
     pool.close()
     var report = recorder.report(label: label, settings: settings)
     let unopened = recorder.unopenedIndices
     guard !unopened.isEmpty else { return report }
-    trace.note(check: unopened.count, at: clock.now)
+    trace.record(check: unopened.count, at: clock.now)
     let check = FirstFrameCheck(
       fetcher: fetcher, configuration: configuration.player, limit: patience, logger: logger)
     do {
-      report.noteFailures(try await check.failures(of: unopened, in: feed))
+      report.recordFailures(try await check.failures(of: unopened, in: feed))
     } catch {
-      throw noteInterruption(of: report, error)
+      throw recordInterruption(of: report, error)
     }
     return report
   }
 
   /// Keeps the report of a walk that was cancelled.
-  private func noteInterruption(of report: WalkReport, _ error: any Error) -> any Error {
+  private func recordInterruption(of report: WalkReport, _ error: any Error) -> any Error {
     guard error is CancellationError else { return error }
     var report = report
     report.isInterrupted = true
@@ -304,7 +304,7 @@ private final class OpeningTraffic: Fetching {
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
-    request.addFailedAttempt { [self] in note($0) }
+    request.addFailedAttempt { [self] in record($0) }
     let isMedia = request.purpose != .manifest && request.purpose != .clock
     do {
       return try await base.fetch(request).wrappingBody { [self] body in
@@ -313,17 +313,17 @@ private final class OpeningTraffic: Fetching {
           if let chunk, isMedia { state.withLock { $0.mediaByteCount += chunk.count } }
           return chunk
         } catch {
-          note(error)
+          record(error)
           throw error
         }
       }
     } catch {
-      note(error)
+      record(error)
       throw error
     }
   }
 
-  private func note(_ error: any Error) {
+  private func record(_ error: any Error) {
     guard let error = error as? ReelError, error.kind != .cancelled else { return }
     state.withLock { $0.lastFailure = error }
   }

@@ -27,7 +27,7 @@ final class WaitRecorder: Sendable {
   private let state = Locked(State())
 
   /// An event of the walk.
-  func note(_ event: WalkEvent) {
+  func record(_ event: WalkEvent) {
     switch event.kind {
     case .request:
       guard let item = event.item, let number = event.request, let purpose = event.purpose else { return }

@@ -65,12 +65,12 @@ final class WalkRecorder: FrameOutput {
     let now = clock.now
     state.withLock { $0.began = now }
     trace.begin(at: now)
-    pool.setObserver { [weak self] in self?.note($0) }
+    pool.setObserver { [weak self] in self?.record($0) }
     pool.setAccountant(
       PoolAccountant(
-        decoded: { [weak self] id, count in self?.trace.note(.decoded, id, at: self?.now, count: count) },
-        departed: { [weak self] id, departure in self?.note(departure, of: id) },
-        rewound: { [weak self] id, departure in self?.noteRewind(departure, of: id) }))
+        decoded: { [weak self] id, count in self?.trace.record(.decoded, id, at: self?.now, count: count) },
+        departed: { [weak self] id, departure in self?.record(departure, of: id) },
+        rewound: { [weak self] id, departure in self?.recordRewind(departure, of: id) }))
     try pool.setSurface(self)
   }
 
@@ -81,7 +81,7 @@ final class WalkRecorder: FrameOutput {
     leave()
     let now = clock.now
     let id = feed.items[index].id
-    trace.note(.swipe, id, at: now, detail: kind.rawValue)
+    trace.record(.swipe, id, at: now, detail: kind.rawValue)
     let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .none
     state.withLock { state in
       state.beginSwipe(to: id)
@@ -101,7 +101,7 @@ final class WalkRecorder: FrameOutput {
     let fetched = pool.fetchedByteCount(of: id)
     let readiness = pool.slotReadiness.first { $0.item == id }
     let stage = readiness?.stage ?? .none
-    trace.note(.settled, id, at: now, stage: stage)
+    trace.record(.settled, id, at: now, stage: stage)
     waits.settle(on: id, at: trace.time(of: now))
     state.withLock { state in
       if state.swipeID != id { state.beginSwipe(to: id) }
@@ -131,7 +131,7 @@ final class WalkRecorder: FrameOutput {
       record.watched = now - state.settledAt
       record.timeToFirstFrame = state.firstShownAt.map { max(.zero, $0 - state.settledAt) }
       record.timeToSecondFrame = state.secondShownAt.map { max(.zero, $0 - state.settledAt) }
-      if let began = state.stalledAt { record.note(stall: now - began) }
+      if let began = state.stalledAt { record.record(stall: now - began) }
       record.byteCount = max(0, fetched - state.fetchedAtSettling)
       record.rungs = state.rungs
       return record
@@ -160,7 +160,7 @@ final class WalkRecorder: FrameOutput {
   func sampleMemory() {
     let entries = pool.memory.entries.filter { $0.slot != nil }
     let bytes = entries.map(\.account.byteCount)
-    trace.note(memory: bytes, at: clock.now)
+    trace.record(memory: bytes, at: clock.now)
     state.withLock { state in
       if state.slotHighWater.count < bytes.count {
         state.slotHighWater += Array(repeating: 0, count: bytes.count - state.slotHighWater.count)
@@ -184,7 +184,7 @@ final class WalkRecorder: FrameOutput {
       report.unshownFrameCount = state.unshownFrameCount
       report.slotHighWaterByteCounts = state.slotHighWater
       report.poolHighWaterByteCount = state.poolHighWater
-      report.noteFailures(state.failed)
+      report.recordFailures(state.failed)
     }
     return report
   }
@@ -212,12 +212,12 @@ final class WalkRecorder: FrameOutput {
       // The frame that the item had stopped at, before it starts over.
       if state.frameCount == 2, let last = state.lastTime, time < last { state.rungs = [] }
       state.lastTime = time
-      state.noteRung(rung?.id, bitRate: rung?.bitRate, for: length)
+      state.recordRung(rung?.id, bitRate: rung?.bitRate, for: length)
       state.shownIDs.insert(id)
       return (id, state.drawn.insert(id).inserted)
     }
     guard let id else { return }
-    trace.note(.shown, id, at: now, seconds: frame.time.seconds)
+    trace.record(.shown, id, at: now, seconds: frame.time.seconds)
     if isFirst, let item = feed.items.first(where: { $0.id == id }) { frames?(item, frame) }
   }
 
@@ -227,49 +227,49 @@ final class WalkRecorder: FrameOutput {
 
   private var now: Duration { clock.now }
 
-  private func note(_ event: PoolEvent) {
+  private func record(_ event: PoolEvent) {
     let now = clock.now
     switch event {
     case .surfaceAttached(let id):
       state.withLock { $0.surfaceID = id }
-      trace.note(.attached, id, at: now)
+      trace.record(.attached, id, at: now)
     case .surfaceDetached(let id):
       state.withLock { if $0.surfaceID == id { $0.surfaceID = nil } }
-      trace.note(.detached, id, at: now)
+      trace.record(.detached, id, at: now)
     case .assigned(let id, let slot):
       state.withLock { state in
         state.shownIDs.remove(id)
         state.unopened.insert(id)
       }
-      trace.note(.assigned, id, at: now, slot: slot)
+      trace.record(.assigned, id, at: now, slot: slot)
     case .reached(let id, let slot, let stage, _):
       if stage >= .firstFrame { state.withLock { _ = $0.unopened.remove(id) } }
-      trace.note(.reached, id, at: now, slot: slot, stage: stage)
+      trace.record(.reached, id, at: now, slot: slot, stage: stage)
       sampleMemory()
     case .evicted(let id, let slot, let stage):
-      trace.note(.evicted, id, at: now, slot: slot, stage: stage)
-    case .posterShown(let id): trace.note(.poster, id, at: now)
-    case .player(let id, let event): note(event, of: id, at: now)
+      trace.record(.evicted, id, at: now, slot: slot, stage: stage)
+    case .posterShown(let id): trace.record(.poster, id, at: now)
+    case .player(let id, let event): record(event, of: id, at: now)
     case .shown, .pinned, .trimmed: break
     }
   }
 
-  private func note(_ event: PlayerEvent, of id: FeedItem.ID, at now: Duration) {
+  private func record(_ event: PlayerEvent, of id: FeedItem.ID, at now: Duration) {
     switch event {
     case .stalled:
-      trace.note(.stalled, id, at: now)
+      trace.record(.stalled, id, at: now)
       state.withLock { if $0.currentID == id, $0.current != nil { $0.stalledAt = now } }
     case .resumed:
-      trace.note(.resumed, id, at: now)
+      trace.record(.resumed, id, at: now)
       state.withLock { state in
         guard state.currentID == id, let began = state.stalledAt.take() else { return }
-        state.current?.note(stall: now - began)
+        state.current?.record(stall: now - began)
       }
     case .playedToEnd:
-      trace.note(.ended, id, at: now)
+      trace.record(.ended, id, at: now)
       state.withLock { if $0.currentID == id, $0.frameCount == 1 { $0.current?.isStill = true } }
     case .failed(let error):
-      trace.note(.failed, id, at: now, detail: error.description)
+      trace.record(.failed, id, at: now, detail: error.description)
       state.withLock { state in
         if state.currentID == id { state.current?.error = error.description }
         guard let index = feed.index(of: id), !state.failed.contains(where: { $0.index == index }) else {
@@ -282,7 +282,7 @@ final class WalkRecorder: FrameOutput {
     }
   }
 
-  private func note(_ departure: PoolAccountant.Departure, of id: FeedItem.ID) {
+  private func record(_ departure: PoolAccountant.Departure, of id: FeedItem.ID) {
     let statistics = departure.statistics
     state.withLock { state in
       let wasShown = state.shownIDs.remove(id) != nil
@@ -295,17 +295,17 @@ final class WalkRecorder: FrameOutput {
       let shown = wasShown ? statistics.shownFrameCount : before.frameCount
       state.unshownFrameCount += max(0, statistics.decodedFrameCount - shown)
     }
-    trace.note(.departed, id, at: clock.now, count: Int(departure.fetchedByteCount))
+    trace.record(.departed, id, at: clock.now, count: Int(departure.fetchedByteCount))
   }
 
   /// What is fetched from now on is a preload's.
-  private func noteRewind(_ departure: PoolAccountant.Departure, of id: FeedItem.ID) {
+  private func recordRewind(_ departure: PoolAccountant.Departure, of id: FeedItem.ID) {
     state.withLock { state in
       // An item that is rewound twice was shown in between.
       guard state.shownIDs.remove(id) != nil else { return }
       state.rewound[id] = (departure.fetchedByteCount, departure.statistics.shownFrameCount)
     }
-    trace.note(.rewound, id, at: clock.now, count: Int(departure.fetchedByteCount))
+    trace.record(.rewound, id, at: clock.now, count: Int(departure.fetchedByteCount))
   }
 }
 
@@ -319,7 +319,7 @@ extension WalkRecorder.State {
     lastTime = nil
   }
 
-  fileprivate mutating func noteRung(_ rung: String?, bitRate: Int?, for duration: Duration) {
+  fileprivate mutating func recordRung(_ rung: String?, bitRate: Int?, for duration: Duration) {
     if let last = rungs.last, last.rung == rung, last.bitRate == bitRate {
       rungs[rungs.count - 1].duration += duration
     } else {
@@ -334,7 +334,7 @@ extension MediaTime {
 }
 
 extension SwipeRecord {
-  fileprivate mutating func note(stall duration: Duration) {
+  fileprivate mutating func record(stall duration: Duration) {
     stallCount += 1
     stallDuration += duration
     longestStall = max(longestStall, duration)

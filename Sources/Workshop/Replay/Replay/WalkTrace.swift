@@ -60,7 +60,7 @@ public final class WalkTrace: Sendable {
   /// The time since the walk began.
   func time(of now: Duration) -> Duration { now - began.withLock { $0 } }
 
-  func note(
+  func record(
     _ kind: WalkEvent.Kind, _ id: FeedItem.ID, at now: Duration?, slot: Int? = nil,
     stage: PreloadStage? = nil, detail: String? = nil, count: Int? = nil, seconds: Double? = nil
   ) {
@@ -75,13 +75,13 @@ public final class WalkTrace: Sendable {
     put(event)
   }
 
-  func note(memory byteCounts: [Int], at now: Duration) {
+  func record(memory byteCounts: [Int], at now: Duration) {
     var event = WalkEvent(.memory, at: time(of: now))
     event.slotByteCounts = byteCounts
     put(event)
   }
 
-  func note(check count: Int, at now: Duration) {
+  func record(check count: Int, at now: Duration) {
     var event = WalkEvent(.check, at: time(of: now))
     event.count = count
     put(event)
@@ -95,7 +95,7 @@ public final class WalkTrace: Sendable {
     }
   }
 
-  func note(
+  func record(
     _ kind: WalkEvent.Kind, _ request: FetchRequest, number: Int, of item: FeedItem.ID?, at now: Duration,
     bytes: Int64?, detail: String?
   ) {
@@ -172,30 +172,30 @@ struct TracedFetcher: Fetching, ConnectionOpening {
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let (trace, clock, item) = (trace, clock, RequestOwner.item)
     let number = trace.makeRequestNumber()
-    let note = { @Sendable (event: WalkEvent.Kind, bytes: Int64?, detail: String?) in
-      trace.note(event, request, number: number, of: item, at: clock.now, bytes: bytes, detail: detail)
+    let record = { @Sendable (event: WalkEvent.Kind, bytes: Int64?, detail: String?) in
+      trace.record(event, request, number: number, of: item, at: clock.now, bytes: bytes, detail: detail)
     }
-    note(.request, nil, request.range?.httpText)
+    record(.request, nil, request.range?.httpText)
     let response: FetchResponse
     do {
       response = try await base.fetch(request)
     } catch {
-      note(.response, nil, Self.reason(of: error))
+      record(.response, nil, Self.reason(of: error))
       throw error
     }
-    note(.response, nil, nil)
+    record(.response, nil, nil)
     // How much of the body came is told once: at its end, or when it is let go.
     let byteCount = Locked<Int64>(0)
     let onEnd = { @Sendable (result: Result<Void, any Error>) in
       var detail: String?
       if case .failure(let error) = result { detail = Self.reason(of: error) }
-      note(.received, byteCount.withLock { $0 }, detail)
+      record(.received, byteCount.withLock { $0 }, detail)
     }
     return response.wrappingBody(onEnd: onEnd) { body in
       let chunk = try await body.next()
       if let chunk {
         byteCount.withLock { $0 += Int64(chunk.count) }
-        note(.chunk, Int64(chunk.count), nil)
+        record(.chunk, Int64(chunk.count), nil)
       }
       return chunk
     }

@@ -133,7 +133,7 @@ final class LinkScheduler: Sendable {
       state.alarm.setUnlessEarlier(at: state.model.nextTime.map { max($0, now + tick) })
     }
     guard let change else { return }
-    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.callHasCome($0) }
+    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.timerFired($0) }
   }
 
   /// Lets the requests go on whose connections have come to stand.
@@ -159,7 +159,7 @@ final class LinkScheduler: Sendable {
     }
   }
 
-  private func callHasCome(_ number: Int) {
+  private func timerFired(_ number: Int) {
     _ = state.withLock { $0.alarm.ring(number) }
     advance()
   }

@@ -170,7 +170,7 @@ final class LinkedTransfer: Sendable {
     supplierWait?.resume()
     if !wasOver {
       scheduler.remove(number, connection: connection, keeps: false)
-      tell(at: scheduler.clock.now)
+      publish(at: scheduler.clock.now)
     }
     reader?.resume(throwing: CancellationError())
   }
@@ -216,12 +216,12 @@ final class LinkedTransfer: Sendable {
     }
     guard isNews else { return }
     scheduler.remove(number, connection: connection, keeps: failure == nil)
-    tell(at: time)
+    publish(at: time)
     guard let reader else { return }
     if let failure { reader.resume(throwing: failure) } else { reader.resume(returning: nil) }
   }
 
-  private func tell(at time: Duration) {
+  private func publish(at time: Duration) {
     let metrics = state.withLock { state -> RequestMetrics? in
       guard !state.isReported else { return nil }
       state.isReported = true
@@ -319,7 +319,7 @@ package final class FileAnswers: Sendable {
   }
 
   /// Notes a real answer; nil where it is not of a file whose size is known.
-  package func note(_ response: FetchResponse, to request: FetchRequest) -> Body? {
+  package func record(_ response: FetchResponse, to request: FetchRequest) -> Body? {
     guard request.url.isFileURL, request.method == .get, response.url == request.url,
       let size = response.resourceByteCount, let length = response.bodyByteCount
     else { return nil }

@@ -182,7 +182,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   ) async throws -> (FetchResponse, FileAnswers.Body?) {
     if let (head, body) = files?.answer(to: request) { return (head, body) }
     let answer = try await fetchForReal(request)
-    return (answer, files?.note(answer, to: request))
+    return (answer, files?.record(answer, to: request))
   }
 
   /// Fetches a URL that the link does not apply to.
@@ -382,8 +382,8 @@ private struct LinkHost: Equatable {
 extension FetchRequest {
   /// In a simulation, bytes arrive and attempts fail in no simulated time, so nobody is told while they do.
   fileprivate mutating func withholdRealEvents() {
-    noteHeld = nil
-    noteFailedAttempt = nil
+    recordHeld = nil
+    recordFailedAttempt = nil
   }
 }
 

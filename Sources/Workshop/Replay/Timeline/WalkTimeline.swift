@@ -117,7 +117,7 @@ package final class TimelineRecorder: Sendable {
   }
 
   /// An event of the walk.
-  package func note(_ event: WalkEvent) {
+  package func record(_ event: WalkEvent) {
     let index = event.item.flatMap { indices[$0] }
     state.withLock { state in
       state.timeline.duration = max(state.timeline.duration, event.time)

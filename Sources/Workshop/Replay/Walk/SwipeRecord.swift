@@ -77,7 +77,7 @@ public struct SwipeRecord: Sendable, Hashable {
   }
 
   /// The item has failed: that is why a viewer who waited saw no frame.
-  mutating func noteFailure(_ error: String) {
+  mutating func recordFailure(_ error: String) {
     guard !isPassing, timeToFirstFrame == nil else { return }
     self.error = self.error ?? error
     cause = self.error

@@ -65,11 +65,11 @@ public struct WalkReport: Sendable, Hashable {
   }
 
   /// Adds items that failed. Their error is that of each swipe to them that saw no frame, and its cause.
-  mutating func noteFailures(_ items: [FailedItem]) {
+  mutating func recordFailures(_ items: [FailedItem]) {
     failedItems = (failedItems + items).sorted { $0.index < $1.index }
     for item in items {
       for place in swipes.indices where swipes[place].itemIndex == item.index {
-        swipes[place].noteFailure(item.error)
+        swipes[place].recordFailure(item.error)
       }
     }
   }
