@@ -12,7 +12,8 @@ let settings: [SwiftSetting] = [
 /// A module of one of the three layers. A layer uses only those above it in this file.
 func module(_ name: String, in layer: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(
-    name: "Reel\(name)", dependencies: dependencies, path: "Sources/\(layer)/\(name)", swiftSettings: settings)
+    name: "Reel\(name)", dependencies: dependencies, path: "Sources/\(layer)/\(name)", swiftSettings: settings
+  )
 }
 
 /// The tests of a module. They are not optimized: each runs only once, so that would take longer than it saves.
