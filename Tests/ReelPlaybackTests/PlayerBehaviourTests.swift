@@ -451,6 +451,7 @@ struct PlayerBehaviourTests {
     #expect(stage.eventNames.contains("segmentMissed"))
     let shown = stage.recording.all
     #expect(shown == Array(expected.prefix(30) + expected.dropFirst(60)))
+    #expect(stage.events.count { if case .gapSkipped = $0 { true } else { false } } == 1, "\(stage.events)")
     let times = stage.player.statistics.times
     #expect(times[.frozen] == .zero)
     #expect(rate == .infinity || abs(times[.playing] / .seconds(1) - 2) < 0.1, "\(times[.playing])")

@@ -1,5 +1,3 @@
-package import Foundation
-
 /// A range of bytes in a resource: `length` bytes from `offset`, or all bytes from `offset` if `length` is nil.
 public struct ByteRange: Sendable, Hashable {
   /// The position of the first byte, counted from 0.
@@ -24,15 +22,5 @@ public struct ByteRange: Sendable, Hashable {
   public var httpHeaderValue: String {
     guard let end else { return "bytes=\(offset)-" }
     return "bytes=\(offset)-\(end - 1)"
-  }
-}
-
-extension URL {
-  /// The address by which a program on this machine reaches an HTTP server that listens on a host and port. A host
-  /// that stands for all addresses is replaced by the loopback address.
-  package static func server(host: String, port: Int, path: String) -> URL? {
-    let wildcards: Set = ["0.0.0.0", "::", ""]
-    let name = wildcards.contains(host) ? "127.0.0.1" : host
-    return URL(string: "http://\(name.contains(":") ? "[\(name)]" : name):\(port)/\(path)")
   }
 }

@@ -348,3 +348,20 @@ package struct Callback<Argument>: Sendable {
 
   package init(_ call: (@Sendable (Argument) -> Void)? = nil) { self.call = call }
 }
+
+extension URL {
+  /// The address by which a program on this machine reaches an HTTP server that listens on a host and port. A host
+  /// that stands for all addresses is replaced by the loopback address.
+  package static func server(host: String, port: Int, path: String) -> URL? {
+    let wildcards: Set = ["0.0.0.0", "::", ""]
+    let name = wildcards.contains(host) ? "127.0.0.1" : host
+    return URL(string: "http://\(name.contains(":") ? "[\(name)]" : name):\(port)/\(path)")
+  }
+
+  /// True if the host is this machine (RFC 6761 §6.3, RFC 1122 §3.2.1.3).
+  package var isLoopback: Bool {
+    guard let host = host()?.lowercased() else { return false }
+    return host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "[::1]"
+      || host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." }
+  }
+}

@@ -62,7 +62,7 @@ public struct HTTPProxies: Sendable, Hashable {
   /// The proxy for a URL; nil if its host is reached directly.
   func proxy(for url: URL) -> Proxy? {
     let isSecure = url.scheme?.lowercased() == "https"
-    guard let proxy = isSecure ? https : http, let host = url.host()?.lowercased(), !Self.isLoopback(host)
+    guard let proxy = isSecure ? https : http, let host = url.host()?.lowercased(), !url.isLoopback
     else { return nil }
     let port = url.port ?? (isSecure ? 443 : 80)
     return exceptions.contains { Self.matches($0.lowercased(), host: host, port: port) } ? nil : proxy
@@ -84,11 +84,6 @@ public struct HTTPProxies: Sendable, Hashable {
     if name.hasPrefix("*.") { name = name.dropFirst() }
     if name.hasPrefix(".") { name = name.dropFirst() }
     return !name.isEmpty && (host == name || host.hasSuffix("." + name))
-  }
-
-  private static func isLoopback(_ host: String) -> Bool {
-    host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "[::1]"
-      || host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." }
   }
 }
 

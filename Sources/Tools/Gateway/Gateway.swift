@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 public import ReelCore
-public import ReelManifest
+import ReelManifest
 
 /// An HTTP/1.1 server that offers a presentation as HLS, to any player on this machine or its network.
 ///

@@ -37,7 +37,7 @@ struct TrackOpener: Sendable {
   ///
   /// - Parameters:
   ///   - readsAhead: True if more than the first few frames are needed, in order.
-  ///   - note: Receives each manifest that is read.
+  ///   - record: Receives each manifest that is read.
   ///
   /// Throws `ReelError` located at the source, the error of `body`, or `CancellationError`.
   func use<Result: Sendable>(
@@ -80,6 +80,7 @@ struct TrackOpener: Sendable {
     let context = TrackContext(
       name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
       gate: gate ?? share, logger: logger, readsAhead: readsAhead)
+    if url?.isLoopback == true { cores?.leaveCoreToServer() }
     await share?.begin(fetches: url?.isFileURL == false)
     return TrackOpening(
       source: try await resolver.resolve(source), resolver: resolver, context: context)

@@ -267,7 +267,7 @@ extension PlayerCore {
       case skipped(from: MediaTime, to: MediaTime)
     }
     let gap = state.withLock { state -> Gap? in
-      guard state.isCurrent(session, generation), let end = state.lastEnd,
+      guard state.isCurrent(session, generation), state.skipsFrom == nil, let end = state.lastEnd,
         time - end > MediaTime(value: 3, timescale: 10),
         session.ring.headFollowsGap(generation: generation, than: state.lastSpan)
       else { return nil }

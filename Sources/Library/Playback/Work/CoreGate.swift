@@ -7,7 +7,10 @@ import ReelFFmpeg
 /// Has one permit per processor, so that however many sources are open, no more of them compute at a time.
 package final class CoreGate: DecodingGate {
   fileprivate struct State {
+    /// Below 0 where more are in use than there are, since one was left to a server.
     var freeCount: Int
+    /// True if one is to be left to a server that is found to be on this machine.
+    var leavesOne: Bool
     /// Called in order, each with a permit: first those of sources that have begun.
     var begun: Deque<@Sendable () -> Void> = []
     var others: Deque<@Sendable () -> Void> = []
@@ -17,9 +20,13 @@ package final class CoreGate: DecodingGate {
 
   private let state: Locked<State>
 
-  /// - Parameter permits: Nil for one per processor.
-  package init(permits: Int? = nil) {
-    state = Locked(State(freeCount: max(1, permits ?? ProcessInfo.processInfo.activeProcessorCount)))
+  /// - Parameters:
+  ///   - permits: Nil for one per processor.
+  ///   - leavesCoreToServer: True if a server on this machine is left one of several processors. Otherwise the times of a
+  ///     source depend on how many others its server has to answer. It costs throughput.
+  package init(permits: Int? = nil, leavesCoreToServer: Bool = false) {
+    let count = max(1, permits ?? ProcessInfo.processInfo.activeProcessorCount)
+    state = Locked(State(freeCount: count, leavesOne: leavesCoreToServer && count > 1))
   }
 
   package func acquire() {
@@ -30,12 +37,21 @@ package final class CoreGate: DecodingGate {
   }
 
   package func release() {
-    let next = state.withLock { state in
-      let next = state.begun.popFirst() ?? state.others.popFirst()
+    let next = state.withLock { state -> (@Sendable () -> Void)? in
+      let next = state.freeCount < 0 ? nil : state.begun.popFirst() ?? state.others.popFirst()
       if next == nil { state.freeCount += 1 }
       return next
     }
     next?()
+  }
+
+  /// Takes a permit away, once, because sources come from a server on this machine.
+  func leaveCoreToServer() {
+    state.withLock { state in
+      guard state.leavesOne else { return }
+      state.leavesOne = false
+      state.freeCount -= 1
+    }
   }
 
   /// Calls `body`, which must not block, with a permit: at once, or as soon as one is released.

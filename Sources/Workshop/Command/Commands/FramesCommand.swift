@@ -140,7 +140,8 @@ struct FramesCommand: AsyncParsableCommand {
   /// Extracts from every source, `jobs` at a time; returns the errors of those that failed.
   private func extractAll(logger: Logger) async throws -> [ReelError] {
     let extractor = FrameExtractor(
-      fetcher: try options.transport(logger: logger), configuration: try configuration(), cores: CoreGate(),
+      fetcher: try options.transport(logger: logger), configuration: try configuration(),
+      cores: CoreGate(leavesCoreToServer: true),
       logger: logger)
     let place = try place
     return await SourceRun(sources: sources, jobs: jobs, output: place.directory, options: options).run {
@@ -223,7 +224,7 @@ extension FramesCommand {
     try await Batch.run(configuration) { batch in
       let extractor = FrameExtractor(
         fetcher: try options.transport(logger: logger) { batch.recordRetryAfter($0, $1) },
-        configuration: try self.configuration(), cores: CoreGate(), logger: logger)
+        configuration: try self.configuration(), cores: CoreGate(leavesCoreToServer: true), logger: logger)
       return { await extract($0, format: format, extractor: extractor) }
     }
   }

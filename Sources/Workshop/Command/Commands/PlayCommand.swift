@@ -58,7 +58,7 @@ struct PlayCommand: AsyncParsableCommand {
   var rate = 1.0
 
   @Option(
-    help: ArgumentHelp("Stop after this much of the source's timeline.", valueName: "time"),
+    help: ArgumentHelp("Stop after this much has been played.", valueName: "time"),
     transform: TimeArgument.seconds)
   var duration: Double?
 
@@ -310,7 +310,6 @@ struct PlayCommand: AsyncParsableCommand {
     if let wav {
       if wav.isEmpty || wav == "-" { throw ValidationError("--wav takes a file") }
       if mute { throw ValidationError("--mute leaves no audio to write: it can't be combined with --wav") }
-      if wav == y4m || isSame(wav, y4m) { throw ValidationError("--y4m and --wav take different files") }
     }
     if let y4m, let wav, OutputFile.isPipe(wav),
       y4m == "-" ? OutputFile.isStandardOutputPipe : OutputFile.isPipe(y4m)
@@ -332,7 +331,7 @@ struct PlayCommand: AsyncParsableCommand {
     }
   }
 
-  /// Refuses outputs that would replace an input.
+  /// Refuses outputs that would replace an input or each other.
   private func validateReplacements() throws {
     let read = Set(
       sources.compactMap { source in (try? MediaSource(argument: source)).flatMap { FileIdentity($0) } })
@@ -344,6 +343,12 @@ struct PlayCommand: AsyncParsableCommand {
         continue
       }
       throw ValidationError("\(option) would replace the source: \(path)")
+    }
+    for (index, (option, path)) in written.enumerated() {
+      guard let path, path != "-", path != "/dev/null" else { continue }
+      for (other, same) in written.dropFirst(index + 1) where path == same || isSame(path, same) {
+        throw ValidationError("\(option) and \(other) take different files")
+      }
     }
   }
 

@@ -33,7 +33,7 @@ struct ProbeCommand: AsyncParsableCommand {
     let errors = try await Interruption.cancelling {
       let prober = SourceProber(
         fetcher: try options.transport(logger: logger), configuration: try options.loading(),
-        cores: CoreGate(),
+        cores: CoreGate(leavesCoreToServer: true),
         logger: logger)
       return await SourceRun(sources: sources, options: options).run { item in
         if let error = try await probe(item, prober: prober) { throw error }
