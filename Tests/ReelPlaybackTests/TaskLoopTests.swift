@@ -143,7 +143,7 @@ struct TaskLoopTests {
   }
 
   @Test("Stopping lets the turn that spans end, begins no other, and lets everything go")
-  func stopDuringTurn() async {
+  func stopDuringTurn() async throws {
     let gate = DispatchSemaphore(value: 0)
     weak var held: Locked<Int>?
     let turns = turns
@@ -167,7 +167,7 @@ struct TaskLoopTests {
     gate.signal()
     await ended
     // The thread of the turn may still be on its way out of it.
-    while held != nil { try? await Task.sleep(for: .milliseconds(1)) }
+    try await until { held == nil }
     taskLoop.wake()
     taskLoop.stop()
     await taskLoop.waitUntilStopped()

@@ -123,12 +123,7 @@ struct FramesCommand: AsyncParsableCommand {
 
   func run() async throws {
     let logger = options.bootstrapLogging()
-    do {
-      if let still = try place.format.still { try StillEncoder.check(still) }
-    } catch let error as ReelError {
-      Console.report(error)
-      throw ExitCode(ExitStatus.code(of: error))
-    }
+    try place.checkEncoder()
     if list.isList { return try await runList(logger) }
     let errors = try await Interruption.cancelling { try await extractAll(logger: logger) }
     PartialFiles.removeAll()

@@ -135,12 +135,7 @@ struct PosterCommand: AsyncParsableCommand {
 
   func run() async throws {
     let logger = options.bootstrapLogging()
-    do {
-      if let still = try place.format.still { try StillEncoder.check(still) }
-    } catch let error as ReelError {
-      Console.report(error)
-      throw ExitCode(ExitStatus.code(of: error))
-    }
+    try place.checkEncoder()
     if list.isList { return try await runList(logger) }
     let errors = try await Interruption.cancelling { try await writeAll(logger: logger) }
     PartialFiles.removeAll()

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import ReelCore
 import ReelFFmpeg
 
 /// What `-o` and `--format` say together: where frames go, and as what.
@@ -37,6 +38,19 @@ struct StillOutput {
     }
     if hasSeveralFrames, format != .y4m {
       throw ValidationError("\(fileName) holds one frame: name a folder for several")
+    }
+  }
+
+  /// Reports an encoder that FFmpeg lacks, before any source is opened.
+  ///
+  /// Throws the `ExitCode` of that error.
+  func checkEncoder() throws {
+    guard let still = format.still else { return }
+    do throws(ReelError) {
+      try StillEncoder.check(still)
+    } catch {
+      Console.report(error)
+      throw ExitCode(ExitStatus.code(of: error))
     }
   }
 }
