@@ -73,6 +73,13 @@ let library: [Target] = [
 
 // What stands on it.
 let tools: [Target] = [
+  module(
+    "Files", in: "Tools",
+    ["ReelCore", "ReelFFmpeg", "ReelPlayback", .product(name: "SystemPackage", package: "swift-system")]),
+  module(
+    "Stills", in: "Tools", ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", logging]),
+  module(
+    "Simulation", in: "Tools", ["ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", deques, logging]),
   module("Rules", in: "Tools", ["ReelCore", "ReelManifest"]),
   module(
     "Gateway", in: "Tools",
@@ -102,14 +109,19 @@ let arenas: [Target] = [
 let workshop: [Target] = [
   module(
     "Replay", in: "Workshop",
-    ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelPool", deques, logging]),
+    [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelPool", "ReelFiles", "ReelSimulation",
+      deques, logging,
+    ]),
   module(
-    "Testing", in: "Workshop", ["ReelCore", "ReelPlayback", "ReelPool", logging, nio, nioHTTP, nioPosix]),
+    "Testing", in: "Workshop",
+    ["ReelCore", "ReelPlayback", "ReelPool", "ReelSimulation", logging, nio, nioHTTP, nioPosix]),
   .executableTarget(
     name: "ReelCommand",
     dependencies: [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", "ReelRules",
-      "ReelGateway", "ReelReplay", "ReelTesting", deques, logging,
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", "ReelFiles",
+      "ReelStills", "ReelSimulation", "ReelRules", "ReelGateway", "ReelReplay", "ReelTesting", deques,
+      logging,
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ] + (hasArenas ? ["ReelArenas"] : []),
     path: "Sources/Workshop/Command", swiftSettings: settings),
@@ -119,30 +131,43 @@ let testTargets: [Target] = [
   .target(
     name: "ReelTestSupport",
     dependencies: [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelReplay", "ReelTesting",
-      logging,
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelSimulation",
+      "ReelReplay",
+      "ReelTesting", logging,
     ],
     path: "Tests/ReelTestSupport", swiftSettings: settings),
   tests("Reel", ["Reel", "ReelTesting"]),
   tests("ReelCore", []),
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
   tests("ReelRules", ["ReelRules", "ReelManifest"]),
-  tests("ReelFFmpeg", ["ReelFFmpeg", logging]),
-  tests("ReelTransport", ["ReelTransport", "ReelTesting", nio, nioPosix]),
+  tests("ReelFFmpeg", ["ReelFFmpeg", "ReelStills", logging]),
+  tests("ReelTransport", ["ReelTransport", "ReelTesting", "ReelSimulation", nio, nioPosix]),
   tests("ReelTesting", ["ReelTesting", "ReelTransport", "ReelManifest"]),
   tests(
     "ReelPlayback",
     [
       "Reel", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelPool",
-      "ReelReplay", logging,
+      "ReelFiles", "ReelSimulation", "ReelReplay", logging,
     ]),
   tests(
-    "ReelPool", ["Reel", "ReelPool", "ReelReplay", "ReelPlayback", "ReelTesting", "ReelFFmpeg", logging]),
-  tests("ReelReplay", ["ReelReplay", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
+    "ReelPool",
+    [
+      "Reel", "ReelPool", "ReelReplay", "ReelSimulation", "ReelPlayback", "ReelTesting", "ReelFFmpeg",
+      logging,
+    ]),
+  tests(
+    "ReelFiles", ["ReelFiles", "ReelFFmpeg", "ReelPlayback", "ReelTesting", "ReelSimulation", logging]),
+  tests(
+    "ReelStills",
+    ["ReelStills", "ReelFFmpeg", "ReelManifest", "ReelPlayback", "ReelTesting", "ReelTransport", logging]),
+  tests("ReelSimulation", ["ReelSimulation", "ReelFFmpeg", "ReelPlayback", "ReelPool", logging]),
+  tests("ReelReplay", ["ReelReplay", "ReelSimulation", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
   tests(
     "ReelGateway",
     ["ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", logging, nio, nioPosix]),
-  tests("ReelCommand", ["ReelCommand", "ReelReplay", "ReelPool", "ReelTesting", "ReelFFmpeg", logging]),
+  tests(
+    "ReelCommand",
+    ["ReelCommand", "ReelReplay", "ReelSimulation", "ReelPool", "ReelTesting", "ReelFFmpeg", logging]),
 ]
 
 let package = Package(
@@ -150,9 +175,10 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "Reel", targets: libraryModules),
+    .library(name: "ReelFiles", targets: ["ReelFiles"]),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
-    .library(name: "ReelReplay", targets: ["ReelReplay"]),
-    .library(name: "ReelTesting", targets: ["ReelTesting"]),
+    .library(name: "ReelReplay", targets: ["ReelReplay", "ReelSimulation"]),
+    .library(name: "ReelTesting", targets: ["ReelTesting", "ReelSimulation"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
   ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),
   dependencies: [

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelSimulation
 import ReelTestSupport
 import ReelTesting
 import Testing

@@ -1,5 +1,6 @@
 import CFFmpeg
 import ReelCore
+import ReelStills
 import ReelTestSupport
 import Testing
 

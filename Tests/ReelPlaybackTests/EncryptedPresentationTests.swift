@@ -8,21 +8,6 @@ import Testing
 
 @testable import ReelPlayback
 
-extension KeyList {
-  /// The keys of Fixtures/encrypted. Key rotation rotates the id and the key by one byte.
-  static let fixtures: KeyList = {
-    var list = KeyList()
-    for (id, key) in [
-      ("1234567890123456", "2345678901234567"), ("2345678901234561", "3456789012345672"),
-      ("3456789012345612", "4567890123456723"),
-      ("key-id-of-anothe", "another key, yes"),
-    ] {
-      if let key = ContentKey(bytes: key.utf8) { list.add(key, for: KeyID(bytes: id.utf8)) }
-    }
-    return list
-  }()
-}
-
 /// A provider that reads each key from where the playlist says it is.
 private struct KeysByURL: KeyProvider {
   func key(for request: KeyRequest) async throws -> ContentKey? {

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelTesting
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import Reel
 import ReelTesting
+import ReelFiles
 import ReelTestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPool
 import ReelReplay
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import ReelFFmpeg
 import ReelManifest
 import ReelReplay
 import ReelTesting
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

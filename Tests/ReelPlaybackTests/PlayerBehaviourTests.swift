@@ -1,9 +1,11 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPool
 import ReelReplay
 import ReelTesting
+import ReelSimulation
 import ReelTransport
 import ReelTestSupport
 import Testing
@@ -74,7 +76,7 @@ struct PlayerBehaviourTests {
     stage.begin(rate: rate)
     try await stage.end()
     let frames = shown.withLock { $0 }
-    let expected = try await ReelPlaybackTests.frames(of: "hls-fmp4/master.m3u8")
+    let expected = try await ReelTestSupport.frames(of: "hls-fmp4/master.m3u8")
     #expect(stage.recording.all == expected)
     let begin = try #require(frames.first).at
     for frame in frames {

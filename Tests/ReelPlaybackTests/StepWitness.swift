@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelTestSupport
 import Testing
 

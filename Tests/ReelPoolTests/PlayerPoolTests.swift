@@ -3,6 +3,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelReplay
 import ReelTesting
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelReplay
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

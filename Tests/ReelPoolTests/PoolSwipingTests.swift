@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelReplay
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelReplay
 import ReelTestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import ReelCore
 import ReelPlayback
 import ReelPool
 import ReelReplay
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

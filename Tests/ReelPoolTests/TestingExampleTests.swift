@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import Reel
 import ReelReplay
+import ReelSimulation
 import ReelTestSupport
 import ReelTesting
 import Testing

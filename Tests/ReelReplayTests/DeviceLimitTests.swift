@@ -3,6 +3,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelReplay
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

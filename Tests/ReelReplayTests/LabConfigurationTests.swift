@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelSimulation
 import ReelReplay
 import ReelTestSupport
 import Testing

@@ -1,5 +1,6 @@
 import ReelPool
 import ReelReplay
+import ReelSimulation
 import Testing
 
 @Suite("Summaries of waits")

@@ -1,5 +1,6 @@
 import Foundation
 import ReelReplay
+import ReelSimulation
 import Testing
 
 @Suite("Paired bootstrap")

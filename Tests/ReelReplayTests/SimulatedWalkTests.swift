@@ -4,6 +4,7 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 import ReelReplay
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelReplay
+@testable import ReelSimulation
 import Testing
 
 @testable import ReelReplay

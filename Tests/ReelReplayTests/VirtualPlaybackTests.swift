@@ -3,6 +3,7 @@ import ReelCore
 import ReelPlayback
 import ReelPool
 import ReelReplay
+import ReelSimulation
 import ReelTestSupport
 import Testing
 

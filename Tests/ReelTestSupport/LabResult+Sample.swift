@@ -1,4 +1,5 @@
 package import ReelReplay
+import ReelSimulation
 
 extension LabResult {
   /// A result over one feed, one viewer and one device, unless others are named.

@@ -1,4 +1,5 @@
 import ReelReplay
+import ReelSimulation
 
 /// Random numbers that are the same in every run and on every machine.
 public struct SplitMix: RandomNumberGenerator, Sendable {

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelSimulation
 import ReelTransport
 import ReelTestSupport
 import Testing

@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import ReelCore
 import ReelTesting
+import ReelSimulation
 import ReelTransport
 import ReelTestSupport
 import Testing

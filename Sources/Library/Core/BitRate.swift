@@ -72,7 +72,7 @@ extension BitRate: CustomStringConvertible {
 
 extension StringProtocol where SubSequence == Substring {
   /// The text without spaces and tabs at its ends.
-  func trimmingSpaces() -> Substring {
+  package func trimmingSpaces() -> Substring {
     var text = self[startIndex...]
     while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
     while let last = text.last, last == " " || last == "\t" { text.removeLast() }

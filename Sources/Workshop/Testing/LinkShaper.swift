@@ -1,5 +1,6 @@
 import NIOCore
 import ReelCore
+import ReelSimulation
 
 /// The bottleneck of a modelled link, shared by all flows. A parcel is delivered when the last of its bits
 /// would have crossed the link.

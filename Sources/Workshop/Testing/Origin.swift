@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 public import ReelCore
+public import ReelSimulation
 
 /// An HTTP/1.1 server for tests, benchmarks and `reel serve`, with an optional modelled link and optional faults.
 ///

@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import ReelCore
+import ReelSimulation
 
 /// One connection of an origin: receives requests and sends their responses in order.
 ///

@@ -3,6 +3,7 @@ internal import ReelFFmpeg
 internal import ReelPlayback
 internal import ReelPool
 internal import ReelReplay
+internal import ReelSimulation
 internal import ReelTransport
 
 /// Does at random what the people before a screen do, over three feeds and one pool, and what the system around them does:

@@ -18,7 +18,7 @@ final class TrackDecoder {
     /// Opens the decoders.
     var decoders: any DecoderMaking = LibavDecoders()
     /// The size that frames are shown at, if `VideoDecoder.Options.skipsDeblocking` may be set for it.
-    var stillSize: StillSize?
+    var shownSize: SizeLimit?
     /// Asked between packets. If it returns true, decoding ends with `CancellationError`.
     var isCancelled: @Sendable () -> Bool = { false }
     /// Asked before a decoder is opened. If false, the call returns `needsPacket`, and the packet stays in the source.
@@ -227,7 +227,7 @@ final class TrackDecoder {
     decoding.gate = options.gate
     decoding.clock = options.clock
     decoding.decoders = options.decoders
-    decoding.skipsDeblocking = options.stillSize.map { stream.isHalved(by: $0) } ?? false
+    decoding.skipsDeblocking = options.shownSize.map { stream.isHalved(by: $0) } ?? false
     decoding.isCancelled = options.isCancelled
     return try VideoDecoder(
       stream: stream, source: packets, options: decoding, name: options.name, logger: options.logger)
@@ -268,7 +268,7 @@ final class TrackDecoder {
 
 extension StreamInfo {
   /// True if frames of the stream are shown at half their size or less. False if the container does not state their size.
-  fileprivate func isHalved(by limit: StillSize) -> Bool {
+  fileprivate func isHalved(by limit: SizeLimit) -> Bool {
     guard let size else { return false }
     let natural = FrameGeometry(
       stored: size, sampleAspectRatio: sampleAspectRatio,

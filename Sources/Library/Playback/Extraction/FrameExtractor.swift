@@ -104,7 +104,7 @@ extension FrameSelection {
 }
 
 /// Picks the selected frames of a track, for one call.
-struct FramePicker {
+package struct FramePicker {
   let reader: FrameReader
   let recorder: StartupRecorder
   let name: String
@@ -112,13 +112,13 @@ struct FramePicker {
   /// A stream may begin with packets that nothing is known for.
   private var rejectedAtFirst = 0
 
-  init(reader: FrameReader, recorder: StartupRecorder, name: String) {
+  package init(reader: FrameReader, recorder: StartupRecorder, name: String) {
     self.reader = reader
     self.recorder = recorder
     self.name = name
   }
 
-  consuming func pick(
+  package consuming func pick(
     _ selection: FrameSelection, handle: (borrowing TimedFrame) throws -> Void
   ) throws -> FrameExtractor.Report {
     switch selection {

@@ -1,15 +1,15 @@
-internal import Foundation
-internal import ReelCore
-internal import ReelFFmpeg
+package import Foundation
+package import ReelCore
+package import ReelFFmpeg
 internal import ReelManifest
 
 /// Reads the frames of one source in presentation order. It reads and decodes like a player, but without a
 /// forward buffer.
 ///
 /// Confined to a thread that may block.
-final class FrameReader {
+package final class FrameReader {
   /// Media that could not be read, and was left out or loaded from elsewhere.
-  var faults: [ReelError] { log.faults }
+  package var faults: [ReelError] { log.faults }
 
   private let opening: TrackOpening
   private let context: TrackContext
@@ -25,7 +25,7 @@ final class FrameReader {
   /// - Parameters:
   ///   - shared: Playlists and initializations that another reader of the same presentation has read.
   ///   - scope: Ends reading until the first seek to a key frame; nil for the scope of the opening.
-  init(_ opening: TrackOpening, sharing shared: SharedTracks? = nil, scope: LoadScope? = nil) {
+  package init(_ opening: TrackOpening, sharing shared: SharedTracks? = nil, scope: LoadScope? = nil) {
     self.opening = opening
     let context = opening.context
     let readingScope = scope ?? context.scope
@@ -44,13 +44,13 @@ final class FrameReader {
       packets,
       options: TrackDecoder.Options(
         name: context.name, logger: context.logger, gate: context.gate, clock: context.recorder.clock,
-        stillSize: context.configuration.skipsDeblocking ? context.configuration.stillSize : nil,
+        shownSize: context.configuration.skipsDeblocking ? context.configuration.shownSize : nil,
         isCancelled: { whole.isCancelled }))
   }
 
   /// The earliest frame from the current position, read from as few bytes as possible; nil if there is none.
   /// Only for the first call, and after a seek.
-  func firstFrame() throws -> TimedFrame? { try frame(isFirst: true) }
+  package func firstFrame() throws -> TimedFrame? { try frame(isFirst: true) }
 
   /// The next frame; nil at the end.
   ///
@@ -60,7 +60,7 @@ final class FrameReader {
   /// Seeks to a key frame at or before `time`, or as near to it as the source allows.
   ///
   /// - Parameter scope: Ends reading until the next seek; nil for the scope of the opening.
-  func seek(to time: MediaTime, scope: LoadScope? = nil) throws {
+  package func seek(to time: MediaTime, scope: LoadScope? = nil) throws {
     try packets.seek(to: time, scope: scope ?? context.scope)
     try decoder.begin()
     isFailureThrown = false
@@ -72,7 +72,7 @@ final class FrameReader {
   /// After it, only further key frames can be read, until the next seek.
   ///
   /// - Parameter isOnly: Nil also if the first key frame can't be decoded (`failedKeyFrameCount`). Nothing after it is read.
-  func keyFrame(isOnly: Bool = false) throws -> TimedFrame? {
+  package func keyFrame(isOnly: Bool = false) throws -> TimedFrame? {
     let failedCount = failedKeyFrameCount
     return try frame(threads: 1, endsAtHoles: false) { decoder in
       switch try decoder.nextKeyFrame(isOnly: isOnly) {
@@ -89,7 +89,7 @@ final class FrameReader {
   /// Seeks to a key frame.
   ///
   /// - Parameter scope: Ends reading until the next seek; nil for the scope of the opening.
-  func seek(to place: KeyFramePlace, scope: LoadScope? = nil) throws {
+  package func seek(to place: KeyFramePlace, scope: LoadScope? = nil) throws {
     try packets.seek(to: place.seekTime, lands: false, scope: scope ?? context.scope)
     try decoder.begin()
     isFailureThrown = false
@@ -97,7 +97,7 @@ final class FrameReader {
   }
 
   /// Where further key frames are known to begin (`PacketReader.keyFramePlaces(until:)`). For after the first frame.
-  func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? {
+  package func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? {
     packets.base.keyFramePlaces(until: isEnough)
   }
 
@@ -107,50 +107,50 @@ final class FrameReader {
   }
 
   /// Opens the source. Throws its error.
-  func prepare() throws {
+  package func prepare() throws {
     if let stream = try packets.open() { decoder.prepare(stream, threads: 1) }
     if let failure = packets.failure { throw failure }
   }
 
   /// Where all key frames are known to begin (`PacketReader.allKeyFramePlaces()`). For after `prepare()`.
-  func allKeyFramePlaces() throws -> [KeyFramePlace]? { try packets.base.allKeyFramePlaces() }
+  package func allKeyFramePlaces() throws -> [KeyFramePlace]? { try packets.base.allKeyFramePlaces() }
 
   /// Announces the only key frames that will be read, in this order.
-  func plan(_ places: [KeyFramePlace]) { packets.base.plan(places) }
+  package func plan(_ places: [KeyFramePlace]) { packets.base.plan(places) }
 
   /// Leaves out packets before `time` from here on, until the next seek.
-  func skipPackets(before time: MediaTime) { packets.firstTime = time }
+  package func skipPackets(before time: MediaTime) { packets.firstTime = time }
 
   /// Ends reading before the segments that begin at or after `time`, until the next seek.
-  func end(before time: MediaTime) { packets.base.end(before: time) }
+  package func end(before time: MediaTime) { packets.base.end(before: time) }
 
   /// Notes the times of packets that are named key frames, from here on (`takeKeyTimes()`).
-  func recordKeyTimes() { packets.notesKeyTimes = true }
+  package func recordKeyTimes() { packets.notesKeyTimes = true }
 
   /// The times of packets named key frames that were read since the last call, in order of reading.
-  func takeKeyTimes() -> [MediaTime] { packets.takeKeyTimes() }
+  package func takeKeyTimes() -> [MediaTime] { packets.takeKeyTimes() }
 
   /// What other readers of the same presentation can share; nil for a media file.
-  var sharedTracks: SharedTracks? { (packets.base as? SegmentedPacketReader)?.shared }
+  package var sharedTracks: SharedTracks? { (packets.base as? SegmentedPacketReader)?.shared }
   /// True for the segments of a live presentation.
-  var isLive: Bool { track?.supply.live != nil }
+  package var isLive: Bool { track?.supply.live != nil }
 
   // MARK: What is known
 
   /// Why the media ends too early, as far as is known (`PacketReader.cut`).
-  var cut: ReelError? { packets.base.cut }
+  package var cut: ReelError? { packets.base.cut }
   /// The number of faults so far, those that are not kept included.
-  var faultCount: Int { log.faultCount }
+  package var faultCount: Int { log.faultCount }
   /// The number of key frames that could not be decoded.
-  var failedKeyFrameCount: Int { decoder.failedKeyFrameCount }
+  package var failedKeyFrameCount: Int { decoder.failedKeyFrameCount }
   /// The number of packets that could not be decoded.
   var rejectedPacketCount: Int { decoder.rejectedPacketCount }
   /// False if no packet was read since the last seek.
-  var hasPackets: Bool { packets.hasPackets }
+  package var hasPackets: Bool { packets.hasPackets }
   /// True if the container names one of these a key frame.
-  var hasKeyPackets: Bool { packets.hasKeyPackets }
+  package var hasKeyPackets: Bool { packets.hasKeyPackets }
   /// The segment that was asked for last; nil for a media file.
-  var segmentURL: URL? { packets.base.segmentURL }
+  package var segmentURL: URL? { packets.base.segmentURL }
 
   /// The decoder of the current frames.
   var frameDecoder: VideoDecoder? { decoder.decoder }
@@ -160,20 +160,20 @@ final class FrameReader {
   /// The number of bytes of the container up to the end of the first frame's packet.
   var firstFrameEnd: Int64? { packets.firstEnd }
   /// The number of bytes of the last key frame's packet.
-  var keyByteCount: Int { decoder.keyByteCount ?? packets.keyByteCount }
+  package var keyByteCount: Int { decoder.keyByteCount ?? packets.keyByteCount }
   /// The latest end of a video packet that was read; nil before the first one.
-  var readEnd: MediaTime? { packets.readEnd }
+  package var readEnd: MediaTime? { packets.readEnd }
   /// The number of bytes read from a media file.
-  var readByteCount: Int64 { log.readByteCount }
+  package var readByteCount: Int64 { log.readByteCount }
   /// The streams of the open container.
-  var streams: [StreamInfo] { packets.base.containerStreams }
-  var duration: MediaTime? { packets.base.streams.duration }
+  package var streams: [StreamInfo] { packets.base.containerStreams }
+  package var duration: MediaTime? { packets.base.streams.duration }
   /// The rung that was opened last, with its segments; nil for a media file.
-  var track: RungTrack? { (packets.base as? SegmentedPacketReader)?.opened }
+  package var track: RungTrack? { (packets.base as? SegmentedPacketReader)?.opened }
   /// The number of segments that could not be loaded, or had left the live window before they were read.
-  var missedSegmentCount: Int { (packets.base as? SegmentedPacketReader)?.missedSegmentCount ?? 0 }
+  package var missedSegmentCount: Int { (packets.base as? SegmentedPacketReader)?.missedSegmentCount ?? 0 }
   /// The time spent so far, by activity.
-  var timing: StartupReport.Timing {
+  package var timing: StartupReport.Timing {
     StartupReport.Timing(source: packets.base.waits.media, demux: packets.busy, decode: decoder.duration)
   }
 

@@ -1,29 +1,60 @@
 internal import Foundation
-internal import Logging
-internal import ReelCore
-internal import ReelFFmpeg
+package import Logging
+package import ReelCore
+package import ReelFFmpeg
 internal import ReelManifest
 
 /// A source of known kind, with all that is needed to open its track on the thread that reads it.
-struct TrackOpening: Sendable {
+package struct TrackOpening: Sendable {
   let source: ResolvedSource
   let resolver: SourceResolver
-  let context: TrackContext
+  package let context: TrackContext
   /// The presentation was made from the index of a media file.
-  var isIndexedFile = false
+  package var isIndexedFile = false
 
   /// The same source, but a fragmented MP4 file with an index of its fragments as a presentation of them.
-  func readingIndex() async throws -> TrackOpening {
+  package func readingIndex() async throws -> TrackOpening {
     guard case .resource(let resource) = source else { return self }
     let indexed = try await resolver.indexed(resource)
     var opening = TrackOpening(source: indexed, resolver: resolver, context: context)
     if case .presentation = indexed { opening.isIndexedFile = true }
     return opening
   }
+
+  /// True for segments, those that the index of a file names included.
+  package var isPresentation: Bool { if case .presentation = source { true } else { false } }
+
+  /// True for one file in Matroska or WebM.
+  package var isMatroska: Bool { resource?.format == .matroska }
+
+  /// True if all bytes are in local files.
+  package var isLocal: Bool {
+    switch source {
+    case .presentation(let presentation): presentation.url.isFileURL
+    case .resource(let resource): if case .file = resource.access { true } else { false }
+    }
+  }
+
+  /// True if the bytes can be read only once, forward: standard input or a pipe.
+  package var isPipe: Bool {
+    switch resource?.access {
+    case .standardInput: true
+    case .response: resource?.isRepeatable == false
+    case .file, .spooled, nil: false
+    }
+  }
+
+  /// False for a file on a server that does not say how long it is.
+  package var hasStatedLength: Bool {
+    guard case .response(let response, _) = resource?.access else { return true }
+    return response.resourceByteCount != nil || isPipe
+  }
+
+  private var resource: MediaResource? { if case .resource(let resource) = source { resource } else { nil } }
 }
 
 /// Opens the tracks of sources for extraction and probing.
-struct TrackOpener: Sendable {
+package struct TrackOpener: Sendable {
   var fetcher: any Fetching
   let configuration: LoadingConfiguration
   /// The cores that all sources share; nil for sources that are read alone.
@@ -31,6 +62,17 @@ struct TrackOpener: Sendable {
   /// Called around each use of a decoder.
   var gate: (any DecodingGate)?
   let logger: Logger
+
+  package init(
+    fetcher: any Fetching, configuration: LoadingConfiguration, cores: CoreGate? = nil,
+    gate: (any DecodingGate)? = nil, logger: Logger
+  ) {
+    self.fetcher = fetcher
+    self.configuration = configuration
+    self.cores = cores
+    self.gate = gate
+    self.logger = logger
+  }
 
   /// Resolves `source`, calls `body`, and then ends all loading, even if `body` throws or the task is
   /// cancelled.
@@ -40,7 +82,7 @@ struct TrackOpener: Sendable {
   ///   - record: Receives each manifest that is read.
   ///
   /// Throws `ReelError` located at the source, the error of `body`, or `CancellationError`.
-  func use<Result: Sendable>(
+  package func use<Result: Sendable>(
     _ source: MediaSource, readsAhead: Bool,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
     _ body: (TrackOpening) async throws -> Result

@@ -1,5 +1,5 @@
 public import ReelCore
-package import ReelFFmpeg
+internal import ReelFFmpeg
 public import ReelManifest
 
 /// The configuration of loading: which tracks to choose, header fields, keys, and limits.
@@ -42,8 +42,8 @@ public struct LoadingConfiguration: Sendable {
   package var usesIFramePlaylists = false
   /// The number of bytes that may wait for a demuxer.
   var pipeCapacity: Int { reading == .everything ? BytePipe.usualCapacity : BytePipe.leastCapacity }
-  /// The size of the stills that are made, for the choice of a rung (`StillRung`); nil to go by the bit rate.
-  package var stillSize: StillSize?
+  /// The size that frames are shown at, for the choice of a rung (`SizedRung`); nil to go by the bit rate.
+  package var shownSize: SizeLimit?
   /// Whether local files are requested from the fetcher like remote ones, so that they cross a modelled link.
   package var fetchesFiles = false
 

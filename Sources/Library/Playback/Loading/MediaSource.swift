@@ -79,7 +79,7 @@ extension URL {
   /// A file's path, else the whole URL.
   ///
   /// The contents of a `data:` URL are left out because they may be a key.
-  var reelName: String {
+  package var reelName: String {
     if isFileURL { return path }
     return scheme?.lowercased() == "data" ? "data:" : absoluteString
   }

@@ -35,7 +35,7 @@ public struct StartupReport: Sendable, Hashable {
   }
 
   /// The times measured by a track's reader and decoder.
-  struct Timing: Sendable {
+  package struct Timing: Sendable {
     /// The time spent waiting for bytes.
     var source = Duration.zero
     var demux = Duration.zero
@@ -54,7 +54,7 @@ public struct StartupReport: Sendable, Hashable {
 }
 
 /// Collects the entries of a `StartupReport`.
-final class StartupRecorder: Sendable {
+package final class StartupRecorder: Sendable {
   /// The clock by which durations are measured.
   let clock: any MonotonicClock
   let start: Duration
@@ -76,7 +76,7 @@ final class StartupRecorder: Sendable {
   }
 
   /// The report so far.
-  var current: StartupReport { report.withLock { $0 } }
+  package var current: StartupReport { report.withLock { $0 } }
 
   /// Adds to a stage, until the first frame is decoded.
   func add(_ stage: StartupReport.Stage, _ duration: Duration = .zero, requests: Int = 0, bytes: Int64 = 0) {
@@ -89,7 +89,7 @@ final class StartupRecorder: Sendable {
   }
 
   /// Ends the report when the first frame is decoded.
-  func close(_ timing: StartupReport.Timing) {
+  package func close(_ timing: StartupReport.Timing) {
     add(.segment, timing.source)
     add(.demux, timing.demux)
     add(.decode, timing.decode)

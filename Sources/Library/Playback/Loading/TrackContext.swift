@@ -3,12 +3,12 @@ internal import ReelCore
 internal import ReelFFmpeg
 
 /// What all readers need.
-struct TrackContext: Sendable {
-  let name: String
+package struct TrackContext: Sendable {
+  package let name: String
   let fetcher: any Fetching
   let configuration: LoadingConfiguration
-  let scope: LoadScope
-  let recorder: StartupRecorder
+  package let scope: LoadScope
+  package let recorder: StartupRecorder
   let gate: (any DecodingGate)?
   let logger: Logger
   /// True if more than the first frame will be read. The next segments are then fetched ahead, and the decoder uses

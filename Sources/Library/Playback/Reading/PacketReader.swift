@@ -1,5 +1,5 @@
 internal import Foundation
-internal import ReelCore
+package import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
@@ -104,13 +104,19 @@ struct ReaderWaits: Sendable {
 }
 
 /// Where a key frame begins.
-struct KeyFramePlace: Sendable, Hashable {
+package struct KeyFramePlace: Sendable, Hashable {
   /// A time near the frame's, on the item's own timeline: the segment's start, or the decoding time.
-  let time: MediaTime
+  package let time: MediaTime
   /// What a reader is to seek to.
-  let seekTime: MediaTime
+  package let seekTime: MediaTime
   /// The bytes of the key frame in its file; nil if they are not known.
   var bytes: Range<Int64>?
+
+  package init(time: MediaTime, seekTime: MediaTime, bytes: Range<Int64>? = nil) {
+    self.time = time
+    self.seekTime = seekTime
+    self.bytes = bytes
+  }
 }
 
 extension PacketReader {

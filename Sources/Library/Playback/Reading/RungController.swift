@@ -55,7 +55,7 @@ final class RungController: Sendable {
     location: ServiceLocation = ServiceLocation(roams: false)
   ) {
     let adaptation: any RungAdaptation =
-      if let size = configuration.stillSize { StillRung(size: size) } else { FixedRung() }
+      if let size = configuration.shownSize { SizedRung(size: size) } else { FixedRung() }
     self.init(adaptation: adaptation, location: location) {
       var conditions = RungConditions()
       conditions.now = clock.now

@@ -1,6 +1,6 @@
 internal import ReelCore
 internal import ReelFFmpeg
-internal import ReelManifest
+package import ReelManifest
 
 /// Opens rungs of a presentation: finds their segments, and makes their loaders.
 struct RungOpener {
@@ -108,8 +108,8 @@ struct RungOpener {
 }
 
 /// One rung's segments and their loader.
-struct RungTrack: Sendable {
-  let rung: Rung
+package struct RungTrack: Sendable {
+  package let rung: Rung
   let supply: any SegmentSupply
   let loader: SegmentLoader
 }

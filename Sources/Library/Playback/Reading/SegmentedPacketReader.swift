@@ -623,7 +623,7 @@ final class SegmentedPacketReader: PacketReader {
 }
 
 /// What readers of one presentation can share.
-struct SharedTracks: Sendable {
+package struct SharedTracks: Sendable {
   fileprivate let tracks: [SegmentSpan.Key: RungTrack]
   fileprivate let opened: RungTrack?
   fileprivate let initializations: InitializationStore

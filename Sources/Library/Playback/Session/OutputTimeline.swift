@@ -116,5 +116,5 @@ extension MediaTime {
   }
 
   /// The number of frames until this time, rounded to the nearest.
-  func nearestFrame(at rate: Rational) -> Int64 { ((self * 2).frameCount(at: rate) + 1) >> 1 }
+  package func nearestFrame(at rate: Rational) -> Int64 { ((self * 2).frameCount(at: rate) + 1) >> 1 }
 }

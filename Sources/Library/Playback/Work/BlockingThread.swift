@@ -1,12 +1,12 @@
 internal import ReelFFmpeg
 
 /// Runs work that blocks (FFmpeg, waiting for bytes) outside of Swift's cooperative threads.
-enum BlockingThread {
+package enum BlockingThread {
   /// Runs `body` on its own thread of `runtime`.
   ///
   /// - Parameter cachesMemory: Whether the thread has a cache of free memory while `body` runs: for work of no account that
   ///   decodes (`Allocator.cachingForThread`).
-  static func run<Result: Sendable>(
+  package static func run<Result: Sendable>(
     named name: String, on runtime: any PlayerRuntime = SystemRuntime.shared, cachesMemory: Bool = false,
     _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {

@@ -3,11 +3,11 @@ internal import ReelCore
 /// Ends everything that belongs to the loading of one source: its transfers, and the waits of its thread.
 ///
 /// Cancelled at most once. A handler registered after that is called at once.
-final class LoadScope: Sendable {
+package final class LoadScope: Sendable {
   /// The runtime of the loading tasks.
-  let runtime: any PlayerRuntime
+  package let runtime: any PlayerRuntime
   /// Counts the memory that loading holds.
-  let memory: LoadingMemory
+  package let memory: LoadingMemory
 
   private struct State {
     var isCancelled = false
@@ -18,18 +18,18 @@ final class LoadScope: Sendable {
 
   private let state = Locked(State())
 
-  init(
+  package init(
     runtime: any PlayerRuntime = SystemRuntime.shared, memory: LoadingMemory = LoadingMemory(account: nil)
   ) {
     self.runtime = runtime
     self.memory = memory
   }
 
-  var isCancelled: Bool { state.withLock { $0.isCancelled } }
+  package var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
   /// Calls `handler` when the scope is cancelled, after handlers registered before it.
   @discardableResult
-  func onCancel(_ handler: @escaping @Sendable () -> Void) -> Int {
+  package func onCancel(_ handler: @escaping @Sendable () -> Void) -> Int {
     let (token, isCancelled) = state.withLock { state in
       state.nextToken += 1
       if !state.isCancelled { state.handlers.append((state.nextToken, handler)) }
@@ -39,7 +39,7 @@ final class LoadScope: Sendable {
     return token
   }
 
-  func forget(_ token: Int) {
+  package func forget(_ token: Int) {
     // The handler is released outside the lock, because releasing it may call this scope.
     let forgotten = state.withLock { state -> (@Sendable () -> Void)? in
       guard let index = state.handlers.lastIndex(where: { $0.token == token }) else { return nil }
@@ -48,7 +48,7 @@ final class LoadScope: Sendable {
     withExtendedLifetime(forgotten) {}
   }
 
-  func cancel() {
+  package func cancel() {
     let handlers = state.withLock { state in
       state.isCancelled = true
       defer { state.handlers = [] }

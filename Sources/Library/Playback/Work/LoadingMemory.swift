@@ -2,7 +2,7 @@ internal import ReelFFmpeg
 internal import Synchronization
 
 /// The memory that the loading of one item holds outside of its buffers: bytes on their way, and its manifest.
-final class LoadingMemory: Sendable {
+package final class LoadingMemory: Sendable {
   private let account: MemoryAccount?
   private let inFlight = Atomic(0)
   private let manifest = Atomic(0)

@@ -308,13 +308,13 @@ public struct StageCosts: Sendable, Hashable {
 
 extension Int {
   /// The sum; on overflow, the largest or smallest integer.
-  func addingClamped(_ other: Int) -> Int {
+  package func addingClamped(_ other: Int) -> Int {
     let (sum, overflow) = addingReportingOverflow(other)
     return overflow ? (other > 0 ? .max : .min) : sum
   }
 
   /// The whole part of `value`, or the nearest representable integer; 0 for NaN.
-  init(clamping value: Double) {
+  package init(clamping value: Double) {
     if value.isNaN {
       self = 0
     } else if value >= Double(Int.max) {

@@ -1,4 +1,4 @@
-package import ReelCore
+internal import ReelCore
 public import ReelPlayback
 
 /// Decides what a pool loads besides the current item, how far, and in which order.
@@ -158,79 +158,6 @@ public struct PreloadContext: Sendable, Hashable {
 
   /// True if `distance` is that of the next item in the direction of travel.
   public func isNext(_ distance: Int) -> Bool { distance == (direction < 0 ? -1 : 1) }
-}
-
-/// The built-in preload policies by the names that users write.
-package enum PreloadPolicies {
-  /// The written forms, with what each does, in the order in which help prints them.
-  package static let forms: [(form: String, meaning: String)] = [
-    ("adaptive", "what the next swipes need, judged by throughput and the swipes so far; the default"),
-    ("adjacent", "the previous and the next item"),
-    ("ahead:N", "the next N items in the direction of travel"),
-    ("bytes:N", "N x 800 kB of media of the previous and of the next item"),
-    ("budget:SIZE", "as many items and as much of them as fits in this much memory, as 64MB"),
-    ("none", "only the current item"),
-    (
-      "media3",
-      "three items on each side, 1 s of each, as in the short-form demo of AndroidX Media3; media3:compose and media3:guide "
-        + "follow its Compose demo and its guide"
-    ),
-    ("pdas", "what is likely to be watched, by each item's retention: PDAS (ACM Multimedia 2022)"),
-    ("dashlet", "by expected rebuffering and each item's retention: Dashlet (NSDI 2023)"),
-  ]
-
-  /// Reads a policy in one of `forms`, such as `adjacent`, `ahead:2` or `budget:64MB`, in any letter case. An argument
-  /// may also stand in brackets: `ahead(2)`.
-  ///
-  /// - Throws: `ReelError` of kind `usage` where `text` is none of them.
-  package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
-    let malformed = ReelError(
-      .usage, "\"\(text)\" is not a preload policy",
-      advice: "use one of \(forms.map(\.form).joined(separator: ", "))")
-    guard let (name, argument) = split(text) else { throw malformed }
-    switch (name, argument) {
-    case ("adjacent", nil): return AdjacentPreload()
-    case ("none", nil): return NoPreload()
-    case ("adaptive", nil): return AdaptivePreload()
-    case ("media3", nil): return Media3Preload()
-    case ("media3", "compose"?): return Media3Preload(.compose)
-    case ("media3", "guide"?): return Media3Preload(.guide)
-    case ("pdas", nil): return PDASPreload()
-    case ("dashlet", nil): return DashletPreload()
-    case ("ahead", let argument?): return AheadPreload(try count(argument, in: text))
-    case ("bytes", let argument?): return BytesPreload(try count(argument, in: text))
-    case ("budget", let argument?):
-      let size = try ByteSize(parsing: argument)
-      guard size.byteCount > 0 else { throw ReelError(.usage, "\"\(text)\": a budget must be above 0") }
-      return BudgetPreload(byteCount: size.byteCount)
-    default: throw malformed
-    }
-  }
-
-  // MARK: - Private
-
-  /// More would not be a slip of the pen, but of no use either.
-  private static let maximumCount = 10_000
-
-  private static func split(_ text: String) -> (name: String, argument: String?)? {
-    let trimmed = text.trimmed
-    if let open = trimmed.firstIndex(of: "(") {
-      guard trimmed.last == ")" else { return nil }
-      let argument = trimmed[trimmed.index(after: open)...].dropLast()
-      return (trimmed[..<open].trimmed.lowercased(), argument.trimmed)
-    }
-    guard let colon = trimmed.firstIndex(of: ":") else { return (trimmed.lowercased(), nil) }
-    return (trimmed[..<colon].trimmed.lowercased(), trimmed[trimmed.index(after: colon)...].trimmed)
-  }
-
-  private static func count(_ argument: String, in text: String) throws(ReelError) -> Int {
-    guard argument.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(argument),
-      (1...maximumCount).contains(count)
-    else {
-      throw ReelError(.usage, "\"\(text)\": the count must be a whole number from 1 to \(maximumCount)")
-    }
-    return count
-  }
 }
 
 /// Preloads nothing: only the current item is loaded.

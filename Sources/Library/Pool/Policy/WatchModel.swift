@@ -3,7 +3,7 @@ internal import ReelPlayback
 
 /// The share of viewers who still watch an item after a time: what policies that follow papers take for the probability
 /// that this viewer does.
-struct WatchModel: Sendable {
+package struct WatchModel: Sendable {
   /// The mean watch time of a viewer of whom nothing is known. Papers take the curves of an item's past viewers for
   /// granted; where the feed states none, viewers leave at a constant rate. Each swipe of this viewer counts as much as
   /// this assumption.
@@ -15,7 +15,7 @@ struct WatchModel: Sendable {
   private let mean: Double
   private let duration: Double?
 
-  init(_ item: PoolSituation.Item, history: ViewingHistory) {
+  package init(_ item: PoolSituation.Item, history: ViewingHistory) {
     mean = max(history.meanWatchedDuration(prior: Self.priorMean).inSeconds, 0.1)
     duration = item.duration.map(\.inSeconds)
     guard let retention = item.retention, let first = retention.first, first > 0 else {
@@ -42,14 +42,14 @@ struct WatchModel: Sendable {
   }
 
   /// The same among those who have watched for `watched`. If nobody has watched for so long, all are about to leave.
-  func survival(_ seconds: Double, after watched: Double) -> Double {
+  package func survival(_ seconds: Double, after watched: Double) -> Double {
     guard seconds > 0 else { return 1 }
     let begun = survival(watched)
     return begun > 0 ? survival(watched + seconds) / begun : 0
   }
 
   /// The mean time for which somebody who has watched for `watched` goes on, up to `limit` seconds.
-  func meanRest(after watched: Double, limit: Double) -> Double {
+  package func meanRest(after watched: Double, limit: Double) -> Double {
     let step = 0.5
     return stride(from: step / 2, to: limit, by: step).reduce(0) { sum, time in
       sum + survival(time, after: watched) * step
@@ -59,47 +59,7 @@ struct WatchModel: Sendable {
 
 extension Duration {
   /// In seconds.
-  var inSeconds: Double { self / .seconds(1) }
-}
-
-/// The media of an item in chunks, as papers count it: a chunk is a segment, or one second if that is not known.
-struct ChunkedItem: Sendable {
-  let item: PoolSituation.Item
-  /// In seconds.
-  let length: Double
-  /// The first chunk that is not loaded.
-  let firstMissing: Int
-  /// The chunks of the item; nil if its duration is not known.
-  let count: Int?
-
-  init(_ item: PoolSituation.Item) {
-    self.item = item
-    let length = max(item.segmentDuration?.inSeconds ?? 1, 0.1)
-    self.length = length
-    let count = item.duration.map { Int(clamping: ($0.inSeconds / length - 0.01).rounded(.up)) }
-    self.count = count
-    // Media ends a little before or behind the end of its segment.
-    let loaded = Int(
-      clamping: ((item.position + item.bufferedDuration).inSeconds / length + 0.1).rounded(.down))
-    firstMissing = item.isLoadedToEnd ? max(count ?? loaded, loaded) : loaded
-  }
-
-  /// The time from the position to the beginning of a chunk, in seconds; 0 for one that is being played.
-  func offset(of chunk: Int) -> Double { max(Double(chunk) * length - item.position.inSeconds, 0) }
-
-  func hasChunk(_ chunk: Int) -> Bool { !item.isLoadedToEnd && count.map { chunk < $0 } ?? true }
-
-  /// The media from the position to the beginning of a chunk, never less than what is loaded.
-  func buffer(before chunk: Int) -> Duration {
-    max(.seconds(Double(chunk) * length) - item.position, item.bufferedDuration)
-  }
-
-  /// The limit that stands for the highest rung at or under `rate` bits per second, or for the lowest rung.
-  func peakBitRate(atMost rate: Double) -> Int {
-    let rungs = item.rungs.filter { $0.bitRate > 0 }
-    guard let lowest = rungs.first else { return max(Int(clamping: rate), 1) }
-    return (rungs.last { Double($0.bitRate) <= rate } ?? lowest).bitRate
-  }
+  package var inSeconds: Double { self / .seconds(1) }
 }
 
 /// For how long the viewer watches an item: the viewer's last swipes, and the item's retention as one more.

@@ -3,9 +3,11 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
 import ReelPool
 import ReelReplay
+import ReelSimulation
 
 /// `reel feed`: walks a feed over a pool of players.
 struct FeedCommand: AsyncParsableCommand {

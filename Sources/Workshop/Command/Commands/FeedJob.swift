@@ -2,9 +2,11 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
 import ReelPool
 import ReelReplay
+import ReelSimulation
 
 /// One run of `reel feed`.
 struct FeedJob: Sendable {

@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
 
 /// `reel frames`: writes frames of sources to files.

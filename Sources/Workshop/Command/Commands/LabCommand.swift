@@ -3,8 +3,10 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
 import ReelPool
+import ReelSimulation
 import ReelReplay
 
 /// `reel lab`: compares preload policies over many simulated walks.

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
 import ReelPool
 import ReelReplay

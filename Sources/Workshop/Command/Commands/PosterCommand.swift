@@ -3,8 +3,10 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
 import ReelPool
+import ReelStills
 
 extension StillRenderer.HDRHandling: ExpressibleByArgument {}
 
@@ -74,7 +76,7 @@ struct PosterCommand: AsyncParsableCommand {
       """,
       valueName: "size"),
     transform: ImageOptions.stillSize)
-  var size: StillSize?
+  var size: SizeLimit?
 
   @Option(
     help: ArgumentHelp(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import ReelCore
+import ReelFiles
 import ReelPlayback
 
 /// `reel report`: sums up results files.

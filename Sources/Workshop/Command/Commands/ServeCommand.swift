@@ -7,6 +7,7 @@ import ReelManifest
 import ReelPlayback
 import ReelReplay
 import ReelTesting
+import ReelSimulation
 
 /// `reel serve`: serves a presentation as HLS, or a folder over a modelled link.
 struct ServeCommand: AsyncParsableCommand {

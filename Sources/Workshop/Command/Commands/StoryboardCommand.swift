@@ -3,8 +3,10 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
 import ReelPool
+import ReelStills
 
 /// `reel storyboard`: writes stills of each source at a regular interval.
 struct StoryboardCommand: AsyncParsableCommand {
@@ -85,7 +87,7 @@ struct StoryboardCommand: AsyncParsableCommand {
       """,
       valueName: "size"),
     transform: ImageOptions.stillSize)
-  var size = StillSize.width(320)
+  var size = SizeLimit.width(320)
 
   @Option(
     help: ArgumentHelp(

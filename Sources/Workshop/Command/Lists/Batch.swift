@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
 import ReelTransport
 

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelFiles
 import ReelPlayback
 
 /// The results of a run as JSON Lines. Each line is written in one piece when its source is done, so a process that is

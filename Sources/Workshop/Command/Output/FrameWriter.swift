@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
 
 #if canImport(Glibc)

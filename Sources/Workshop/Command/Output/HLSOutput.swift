@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelFiles
 import ReelGateway
 import ReelManifest
 import ReelPlayback

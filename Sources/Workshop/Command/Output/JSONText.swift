@@ -1,4 +1,5 @@
 import ReelCore
+import ReelFiles
 import ReelPlayback
 
 /// Writes JSON value by value, in the same form as Foundation's encoder, which takes ten times as long for

@@ -1,7 +1,9 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
+import ReelStills
 
 /// The JSON record of `reel poster` for a source.
 struct PosterRecord: Encodable {
@@ -183,7 +185,7 @@ struct PosterWriter: Sendable {
   }
 
   var format: StillFileFormat
-  var size: StillSize?
+  var size: SizeLimit?
   /// Nil for the format's default.
   var quality: Int?
   var byteLimit: Int?

@@ -2,7 +2,9 @@ import ArgumentParser
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPlayback
+import ReelStills
 
 /// The JSON record of `reel storyboard` for a source.
 struct StoryboardRecord: Encodable {

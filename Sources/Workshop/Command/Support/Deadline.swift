@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import ReelCore
+import ReelFiles
 import ReelPlayback
 import ReelPool
 

@@ -5,6 +5,7 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 import ReelReplay
+import ReelSimulation
 
 /// Gets the bytes of feed files: local ones, those of servers, and standard input.
 struct FeedReading: Sendable {

@@ -24,7 +24,7 @@ enum ImageOptions {
   }
 
   /// `320x180`, `320` or `720p`.
-  static func stillSize(_ text: String) throws -> StillSize {
+  static func stillSize(_ text: String) throws -> SizeLimit {
     if text.lowercased().contains("x") { return .box(try size(text)) }
     let isShortSide = text.lowercased().hasSuffix("p")
     guard let length = Int(isShortSide ? text.dropLast() : text[...]), (1...16384).contains(length) else {

@@ -1,3 +1,5 @@
+import ReelSimulation
+
 /// A pool of a lab.
 package struct LabPool: Sendable, Hashable {
   package var slotCount: Int

@@ -1,7 +1,8 @@
 internal import Foundation
-package import ReelCore
+internal import ReelCore
 package import ReelPlayback
 package import ReelPool
+package import ReelSimulation
 
 /// What a lab's configuration names, read and checked: feeds, recordings, viewers, devices.
 package struct LabInputs: Sendable {

@@ -1,7 +1,9 @@
 internal import Foundation
 package import ReelCore
+internal import ReelFiles
 internal import ReelPlayback
 internal import ReelPool
+internal import ReelSimulation
 
 /// The results file of a lab: JSON Lines, a header and then a line for each run that has ended.
 ///

@@ -3,6 +3,7 @@ public import Logging
 public import ReelCore
 public import ReelPlayback
 public import ReelPool
+public import ReelSimulation
 
 /// Swipes through a feed on a pool as a viewer would, and reports how long the viewer waited.
 ///

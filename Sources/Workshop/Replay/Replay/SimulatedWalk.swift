@@ -2,6 +2,7 @@ package import Logging
 package import ReelCore
 package import ReelPlayback
 package import ReelPool
+package import ReelSimulation
 
 /// A walk through a feed in a simulation of its own.
 package struct SimulatedWalk: Sendable {

@@ -1,0 +1,156 @@
+internal import Foundation
+public import ReelCore
+public import ReelPlayback
+public import ReelFFmpeg
+
+/// An output that writes each frame to its own image file, such as `STEM-000001.png`, upright and with square pixels.
+/// HDR is mapped to SDR.
+public final class ImageSequenceOutput: FrameOutput {
+  /// True.
+  public let isExternal = true
+  private let directory: String
+  private let stem: String
+  private let format: ImageFormat
+  private let existing: ExistingFiles
+  private let state: Locked<State>
+
+  private struct State {
+    let writer: ImageFileWriter
+    var number: Int
+    var isFinished = false
+  }
+
+  /// Creates an output. Existing files with the same names are replaced.
+  ///
+  /// - Parameters:
+  ///   - directory: The directory for the files. It is created if needed.
+  ///   - stem: The beginning of the files' names, without a slash.
+  ///   - format: The format of the files.
+  ///   - size: The size of all images. Nil for each frame's own upright size, which may change between frames.
+  ///   - gravity: How a frame fits into `size`.
+  ///   - startNumber: The number of the first file. Names have at least six digits.
+  ///
+  /// Throws `ReelError.cannotCreateOutput` if the directory does not exist and can't be created, and `usage` if `stem`
+  /// is empty or contains a slash or a null character.
+  public convenience init(
+    directory: String, stem: String, format: ImageFormat = .ppm, size: PixelSize? = nil,
+    gravity: VideoGravity = .resizeAspect, startNumber: Int = 1
+  ) throws(ReelError) {
+    try self.init(
+      directory: directory, stem: stem, format: format, size: size, gravity: gravity,
+      startNumber: startNumber, existing: .replaced)
+  }
+
+  /// - Parameter existing: What becomes of existing files with the same names.
+  ///
+  /// Throws like the other initializer, and `cannotCreateOutput` if the first file may not be written.
+  package init(
+    directory: String, stem: String, format: ImageFormat, size: PixelSize?, gravity: VideoGravity,
+    startNumber: Int = 1, existing: ExistingFiles
+  ) throws(ReelError) {
+    guard !stem.isEmpty, !stem.contains("/"), !stem.contains("\0") else {
+      throw ReelError(.usage, "\"\(stem)\" can't start a file name")
+    }
+    do {
+      try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    } catch {
+      throw ReelError(.cannotCreateOutput, "the folder can't be created", at: directory)
+    }
+    let first = format.still.fileName(stem: stem, number: startNumber)
+    try existing.check((directory as NSString).appendingPathComponent(first))
+    self.existing = existing
+    self.directory = directory
+    self.stem = stem
+    self.format = format
+    state = Locked(
+      State(writer: ImageFileWriter(format: format.still, size: size, gravity: gravity), number: startNumber),
+      rank: .writer)
+  }
+
+  /// The number of the next frame's file.
+  public var nextNumber: Int { state.withLock { $0.number } }
+
+  /// Writes a frame to the next file.
+  ///
+  /// Throws `ReelError.cannotCreateOutput` or `cannotWriteOutput`, `unsupported` if the pixel format can't be
+  /// converted, and `usage` after ``finish()``. The frame then has no file.
+  public func show(_ frame: borrowing TimedFrame) throws {
+    let box = SharedFrame(try frame.clone())
+    try state.withLock { state in
+      if state.isFinished { throw ReelError(.usage, "the output has ended and can't show frames") }
+      _ = try state.writer.convert(box.frame)
+      let name = format.still.fileName(stem: stem, number: state.number)
+      try state.writer.write(
+        to: OutputFile(path: (directory as NSString).appendingPathComponent(name), existing: existing))
+      state.number += 1
+    }
+  }
+
+  /// Ends the output. All files are already complete.
+  public func finish() { state.withLock { $0.isFinished = true } }
+}
+
+/// Converts decoded frames to upright RGB images with square pixels, HDR to SDR, and writes them to files.
+///
+/// Confined to one thread at a time.
+package final class ImageFileWriter {
+  private let format: StillFormat
+  private let size: PixelSize?
+  private let gravity: VideoGravity
+  private let renderer = StillRenderer()
+  /// Reused for frames of the same size.
+  private var image = RGBImage.empty
+
+  /// `size` is the size of the images, nil for each frame's own; `gravity` is how a frame fits it.
+  package init(format: StillFormat, size: PixelSize?, gravity: VideoGravity) {
+    self.format = format
+    self.size = size
+    self.gravity = gravity
+  }
+
+  /// Converts a frame for `write(to:)`, and returns its size. Throws `ReelError.unsupported` for a pixel format
+  /// that can't be converted.
+  package func convert(_ frame: borrowing TimedFrame) throws(ReelError) -> PixelSize {
+    try renderer.convert(
+      frame.decoded, geometry: frame.geometry(target: size, gravity: gravity),
+      orientation: frame.orientation, into: &image)
+    return image.size
+  }
+
+  /// Writes the last converted frame and gives the file its name. Throws `ReelError.cannotWriteOutput` or
+  /// `cannotCreateOutput`.
+  package func write(to file: OutputFile) throws(ReelError) {
+    switch format {
+    case .png: try file.write(try PNGEncoder.encode(image))
+    case .ppm:
+      try file.write(image.ppmHeader)
+      try file.write(image.pixels)
+    case .jpeg, .webp, .avif:
+      let still = Still(size: image.size, pixels: .eightBit(image.pixels), color: .sRGB)
+      try file.write(try StillEncoder.encode(still, as: format))
+    }
+    try file.commit()
+  }
+}
+
+/// The format of an image file. The raw value is the file's extension.
+public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
+  /// Binary portable pixmap (P6), 8-bit RGB.
+  case ppm
+  /// PNG (ISO/IEC 15948), 8-bit RGB.
+  case png
+
+  package var still: StillFormat {
+    switch self {
+    case .ppm: .ppm
+    case .png: .png
+    }
+  }
+}
+
+extension StillFormat {
+  /// The name of a series' file: `STEM-000001.png`.
+  package func fileName(stem: String, number: Int) -> String {
+    "\(stem)-\(String(format: "%06d", number)).\(fileExtension)"
+  }
+}

@@ -1,0 +1,396 @@
+internal import ReelCore
+
+/// The arithmetic of a modelled link: when connections stand, and when bytes are across. A pure value: it knows no
+/// clock, and moves no bytes.
+///
+/// - A new connection costs one round trip before the first request on it can leave, `https` two (TCP, and TLS 1.3). An
+///   answer's first byte can come one round trip after its request.
+/// - Connections carry one request at a time (HTTP/1.1) and are kept for `idleLimit`.
+/// - The bytes of all transfers cross one bottleneck, parcel by parcel, by turns between the transfers that have any and
+///   whose reader has room for more. Nothing is lost. The rate is constant, or that of a recording.
+///
+/// Options of the link (`LinkOptions`) add to this:
+/// - `jitter`: each round trip is longer by a time between 0 and the jitter, evenly distributed, and drawn for each
+///   connection by itself.
+/// - `tcp`: each connection has a congestion window (`LinkWindow`), and a parcel has headers of 52 bytes.
+/// - `tls`: the second round trip of an `https` connection brings `certificateByteCount` bytes across the link. Requests
+///   leave when all of them are across. Sessions are not resumed.
+/// - `dns`: the first connection to a host name begins one round trip later. The name is known from then on.
+///
+/// All times are computed from the times before them: being called late moves nothing.
+package struct LinkModel: Sendable {
+  /// One parcel that has come across.
+  package struct Delivery: Sendable, Hashable {
+    package let transfer: Int
+    package let byteCount: Int
+    package let time: Duration
+    /// All bytes of the transfer are across.
+    package let isLast: Bool
+  }
+
+  /// How a request gets its connection.
+  package struct Departure: Sendable, Hashable {
+    package let connection: Int
+    /// When the request leaves. Where the connection is being opened over the link, not before this.
+    package let time: Duration
+    /// True where the connection stood already.
+    package let isReused: Bool
+    /// From when the request leaves to when the first byte of the answer can come.
+    package let roundTrip: Duration
+    /// When the connection stands is known only when its certificates are across: see `settled(_:)`.
+    package let isPending: Bool
+  }
+
+  private struct Connection {
+    let number: Int
+    let host: String
+    /// When it stands, or could at the soonest.
+    var readyAt: Duration
+    /// Its certificates are not across.
+    var isPending: Bool
+    /// When it was free last; nil while it is used.
+    var freeSince: Duration?
+    var window = LinkWindow()
+    /// What its jitter is drawn from.
+    var random: SplitMix64
+
+    func stands(at time: Duration) -> Bool { !isPending && readyAt <= time }
+  }
+
+  private struct Transfer {
+    let number: Int
+    /// When its first byte can be put on the link.
+    let readyAt: Duration
+    /// The connection that it is on; nil where that does not matter.
+    let connection: Int?
+    /// It brings the certificates of its connection.
+    let isHandshake: Bool
+    /// Bytes that wait to be put on the link.
+    var waitingCount = 0
+    /// Bytes that are across and have not been read.
+    var unreadCount = 0
+    /// Since when the two let it send.
+    var sendableSince: Duration
+    /// No more bytes will wait.
+    var isComplete = false
+
+    init(number: Int, readyAt: Duration, connection: Int?, isHandshake: Bool = false) {
+      self.number = number
+      self.readyAt = readyAt
+      self.connection = connection
+      self.isHandshake = isHandshake
+      sendableSince = readyAt
+    }
+  }
+
+  private struct Crossing {
+    let transfer: Int
+    let byteCount: Int
+    let arrival: Duration
+  }
+
+  package let link: LinkSpec
+  /// A free connection is closed after so long. 60 s.
+  package static let idleLimit = Duration.seconds(60)
+  /// What a server sends with `tls` before the first answer: two certificates and the rest of its flight of TLS 1.3.
+  package static let certificateByteCount = 4000
+  /// What a receiver takes in that nobody reads.
+  package let windowByteCount: Int
+
+  private var connections: [Connection] = []
+  private var transfers: [Transfer] = []
+  private var nextNumber = 0
+  private var bottleneck: LinkBottleneck
+  private var crossing: Crossing?
+  /// When each host name that was looked up is known.
+  private var lookups: [String: Duration] = [:]
+  /// Connections whose certificates have come across, until they are taken.
+  private var opened: [Int] = []
+
+  /// - Parameters:
+  ///   - windowByteCount: what a receiver takes in that nobody reads.
+  ///   - zero: when a recorded link is at its start.
+  package init(_ link: LinkSpec, windowByteCount: Int = 256 << 10, zero: Duration = .zero) {
+    self.link = link
+    bottleneck = LinkBottleneck(link, zero: zero)
+    self.windowByteCount = max(windowByteCount, 1)
+  }
+
+  /// How long so many bytes take on the link alone.
+  package func duration(ofByteCount count: Int) -> Duration {
+    bottleneck.duration(ofByteCount: count)
+  }
+
+  // MARK: Connections
+
+  /// Connections that stand, or are being opened.
+  package var connectionCount: Int { connections.count }
+
+  /// Takes a connection for a request: the free one that was used last, else one that is being opened, else a new one.
+  ///
+  /// - Parameters:
+  ///   - host: what connections are kept by.
+  ///   - handshakes: round trips that a new one costs.
+  ///   - name: the host name to look up; nil for an address.
+  package mutating func depart(
+    to host: String, handshakes: Int, name: String? = nil, at now: Duration
+  ) -> Departure {
+    dropIdle(at: now)
+    let known = bestFree(to: host, at: now)
+    let isReused = known.map { connections[$0].stands(at: now) } ?? false
+    let index = known ?? open(to: host, handshakes: handshakes, name: name, at: now)
+    connections[index].freeSince = nil
+    return Departure(
+      connection: connections[index].number, time: max(now, connections[index].readyAt), isReused: isReused,
+      roundTrip: roundTrip(ofConnectionAt: index), isPending: connections[index].isPending)
+  }
+
+  /// The departure again, once its connection stands; nil before.
+  package func settled(_ departure: Departure) -> Departure? {
+    guard let connection = connections.first(where: { $0.number == departure.connection }),
+      !connection.isPending
+    else { return nil }
+    return Departure(
+      connection: departure.connection, time: max(departure.time, connection.readyAt), isReused: false,
+      roundTrip: departure.roundTrip, isPending: false)
+  }
+
+  /// Another request on the connection of an earlier one, at `time`.
+  package mutating func again(_ departure: Departure, at time: Duration) -> Departure {
+    let index = connections.firstIndex { $0.number == departure.connection }
+    return Departure(
+      connection: departure.connection, time: time, isReused: departure.isReused,
+      roundTrip: index.map { roundTrip(ofConnectionAt: $0) } ?? link.roundTripTime, isPending: false)
+  }
+
+  /// Opens a connection, unless one is free or being opened.
+  package mutating func openAhead(to host: String, handshakes: Int, name: String? = nil, at now: Duration) {
+    dropIdle(at: now)
+    guard bestFree(to: host, at: now) == nil else { return }
+    let index = open(to: host, handshakes: handshakes, name: name, at: now)
+    connections[index].freeSince = connections[index].readyAt
+  }
+
+  /// The connections that stand since the last call because their certificates have come across.
+  package mutating func takeOpened() -> [Int] {
+    defer { opened = [] }
+    return opened
+  }
+
+  /// The answer has come: the connection can be used again.
+  package mutating func free(_ connection: Int, at now: Duration) {
+    guard let index = connections.firstIndex(where: { $0.number == connection }) else { return }
+    connections[index].freeSince = now
+  }
+
+  package mutating func close(_ connection: Int) {
+    connections.removeAll { $0.number == connection }
+    if let handshake = transfers.first(where: { $0.isHandshake && $0.connection == connection }) {
+      remove(handshake.number)
+    }
+  }
+
+  // MARK: Transfers
+
+  /// Begins a transfer, none of whose bytes are there yet.
+  ///
+  /// - Parameters:
+  ///   - readyAt: when its first byte can be put on the link.
+  ///   - connection: the connection that it is on.
+  package mutating func begin(readyAt: Duration, on connection: Int? = nil) -> Int {
+    nextNumber += 1
+    transfers.append(Transfer(number: nextNumber, readyAt: readyAt, connection: connection))
+    return nextNumber
+  }
+
+  /// So many more bytes of a transfer wait to be sent.
+  package mutating func put(_ count: Int, of transfer: Int, at now: Duration) {
+    change(transfer, at: now) { $0.waitingCount += count }
+  }
+
+  /// No more bytes of a transfer will wait. True where all are across.
+  package mutating func complete(_ transfer: Int) -> Bool {
+    guard let index = transfers.firstIndex(where: { $0.number == transfer }) else { return true }
+    transfers[index].isComplete = true
+    return transfers[index].waitingCount == 0 && crossing?.transfer != transfer
+  }
+
+  /// So many bytes of a transfer have been read.
+  package mutating func read(_ count: Int, of transfer: Int, at now: Duration) {
+    change(transfer, at: now) { $0.unreadCount -= count }
+  }
+
+  /// Takes a transfer off the link, with all that it still had to send.
+  package mutating func remove(_ transfer: Int) {
+    guard let index = transfers.firstIndex(where: { $0.number == transfer }) else { return }
+    transfers.remove(at: index)
+    bottleneck.remove(at: index)
+    if crossing?.transfer == transfer { crossing = nil }
+  }
+
+  /// Bytes of a transfer that wait to be sent.
+  package func waitingCount(of transfer: Int) -> Int {
+    transfers.first { $0.number == transfer }?.waitingCount ?? 0
+  }
+
+  /// The next parcel that is across by `now`; nil for none. To be called until there is none.
+  package mutating func nextDelivery(by now: Duration) -> Delivery? {
+    while true {
+      putOnLink(by: now)
+      guard let parcel = crossing, parcel.arrival <= now else { return nil }
+      crossing = nil
+      guard let index = transfers.firstIndex(where: { $0.number == parcel.transfer }) else { return nil }
+      let isLast = transfers[index].isComplete && transfers[index].waitingCount == 0
+      guard !transfers[index].isHandshake else {
+        if isLast { finishHandshake(at: index, time: parcel.arrival) }
+        continue
+      }
+      transfers[index].unreadCount += parcel.byteCount
+      return Delivery(
+        transfer: parcel.transfer, byteCount: parcel.byteCount, time: parcel.arrival, isLast: isLast)
+    }
+  }
+
+  /// When there may be a delivery, as things stand; nil where none is to come. After `nextDelivery` has given none.
+  package var nextTime: Duration? { crossing?.arrival ?? nextStart }
+
+  // MARK: - Private
+
+  private mutating func change(
+    _ transfer: Int, at now: Duration, _ body: (inout Transfer) -> Void
+  ) {
+    guard let index = transfers.firstIndex(where: { $0.number == transfer }) else { return }
+    let couldSend = canSend(transfers[index])
+    body(&transfers[index])
+    if !couldSend, canSend(transfers[index]) { transfers[index].sendableSince = now }
+  }
+
+  private func canSend(_ transfer: Transfer) -> Bool {
+    transfer.waitingCount > 0 && transfer.unreadCount < windowByteCount
+  }
+
+  private func start(of transfer: Transfer) -> Duration {
+    let start = max(bottleneck.freeAt, max(transfer.readyAt, transfer.sendableSince))
+    guard link.modelsTCP, let index = connectionIndex(of: transfer),
+      let opensAt = connections[index].window.opensAt
+    else { return start }
+    return max(start, opensAt)
+  }
+
+  private func connectionIndex(of transfer: Transfer) -> Int? {
+    transfer.connection.flatMap { number in connections.firstIndex { $0.number == number } }
+  }
+
+  /// When the next parcel can be put on the link.
+  private var nextStart: Duration? {
+    transfers.lazy.filter { canSend($0) }.map { start(of: $0) }.min()
+  }
+
+  private mutating func putOnLink(by now: Duration) {
+    guard crossing == nil, let start = nextStart, start <= now else { return }
+    if link.modelsTCP { acknowledge(by: start) }
+    let ready = transfers.map { canSend($0) && self.start(of: $0) <= start }
+    guard let index = bottleneck.takeTurn(among: ready.count, where: { ready[$0] }) else { return }
+    let count = min(transfers[index].waitingCount, LinkBottleneck.parcelByteCount)
+    transfers[index].waitingCount -= count
+    let arrival: Duration
+    if link.modelsTCP {
+      arrival = bottleneck.put(count + LinkWindow.headerByteCount, at: start)
+      if let place = connectionIndex(of: transfers[index]) {
+        let acknowledged = arrival + roundTrip(ofConnectionAt: place)
+        let waitingSince = max(transfers[index].readyAt, transfers[index].sendableSince)
+        connections[place].window.send(at: start, waitingSince: waitingSince, acknowledgedAt: acknowledged)
+      }
+    } else {
+      arrival = bottleneck.put(count, at: start)
+    }
+    crossing = Crossing(transfer: transfers[index].number, byteCount: count, arrival: arrival)
+  }
+
+  private mutating func acknowledge(by time: Duration) {
+    for index in connections.indices where connections[index].window.outstandingCount > 0 {
+      let number = connections[index].number
+      let since = waitingSince(on: number)
+      connections[index].window.acknowledge(by: time, waitingSince: since)
+    }
+  }
+
+  /// Since when a transfer of a connection could send if link and window let it; nil for none.
+  private func waitingSince(on connection: Int) -> Duration? {
+    transfers.lazy.filter { $0.connection == connection && canSend($0) }
+      .map { max($0.readyAt, $0.sendableSince) }.min()
+  }
+
+  /// The round-trip time with its jitter, as drawn for the next round trip of a connection.
+  private mutating func roundTrip(ofConnectionAt index: Int) -> Duration {
+    guard link.jitter > .zero else { return link.roundTripTime }
+    return link.roundTripTime + Self.draw(link.jitter, &connections[index].random)
+  }
+
+  private static func draw(_ jitter: Duration, _ random: inout SplitMix64) -> Duration {
+    let nanoseconds = UInt64(clamping: jitter.wholeMicroseconds) * 1000
+    return .nanoseconds(Int64(random.next().multipliedFullWidth(by: nanoseconds + 1).high))
+  }
+
+  /// The certificates of a connection are across.
+  private mutating func finishHandshake(at index: Int, time: Duration) {
+    let transfer = transfers[index]
+    remove(transfer.number)
+    guard let place = connectionIndex(of: transfer) else { return }
+    connections[place].readyAt = time
+    connections[place].isPending = false
+    if connections[place].freeSince != nil { connections[place].freeSince = time }
+    opened.append(connections[place].number)
+  }
+
+  /// A connection that nobody uses: one that stands goes before one that is being opened, the one used last first.
+  private func bestFree(to host: String, at now: Duration) -> Int? {
+    var best: Int?
+    for (index, connection) in connections.enumerated() {
+      guard connection.host == host, let since = connection.freeSince else { continue }
+      guard let known = best, let knownSince = connections[known].freeSince else {
+        best = index
+        continue
+      }
+      let (stands, knownStands) = (connection.stands(at: now), connections[known].stands(at: now))
+      let isBetter =
+        stands != knownStands
+        ? stands : stands ? since > knownSince : connection.readyAt < connections[known].readyAt
+      if isBetter { best = index }
+    }
+    return best
+  }
+
+  /// Opens a connection that is used; gives its place.
+  private mutating func open(to host: String, handshakes: Int, name: String?, at now: Duration) -> Int {
+    nextNumber += 1
+    let number = nextNumber
+    connections.append(
+      Connection(
+        number: number, host: host, readyAt: now, isPending: link.modelsTLS && handshakes > 1, freeSince: nil,
+        random: SplitMix64(seed: link.seed ^ UInt64(number) &* 0x9e37_79b9_7f4a_7c15)))
+    let index = connections.count - 1
+    var begin = now
+    if link.modelsDNS, let name {
+      let known = lookups[name] ?? now + roundTrip(ofConnectionAt: index)
+      lookups[name] = known
+      begin = max(now, known)
+    }
+    for _ in 0..<handshakes { begin += roundTrip(ofConnectionAt: index) }
+    connections[index].readyAt = begin
+    if connections[index].isPending {
+      nextNumber += 1
+      var transfer = Transfer(number: nextNumber, readyAt: begin, connection: number, isHandshake: true)
+      transfer.waitingCount = Self.certificateByteCount
+      transfer.isComplete = true
+      transfers.append(transfer)
+    }
+    return index
+  }
+
+  private mutating func dropIdle(at now: Duration) {
+    connections.removeAll { connection in
+      !connection.isPending && (connection.freeSince.map { now - $0 > Self.idleLimit } ?? false)
+    }
+  }
+}

@@ -1,0 +1,458 @@
+internal import Foundation
+package import Logging
+package import ReelCore
+package import ReelFFmpeg
+internal import ReelManifest
+package import ReelPlayback
+
+/// Small stills of a source at a regular interval, each made from a key frame.
+///
+/// The time of the source is divided into slots of equal length. A tile shows the key frame nearest to the beginning of
+/// its slot. A slot whose key frame is already shown, or could not be read, has no tile.
+package struct Storyboard: Sendable {
+  /// How far apart the stills are.
+  package enum Spacing: Sendable, Hashable {
+    /// In seconds.
+    case every(Double)
+    /// So many stills, evenly over the duration.
+    case count(Int)
+  }
+
+  /// The most slots of a storyboard.
+  package static let slotLimit = 10_000
+  /// The distance of stills in seconds is less than this.
+  package static let intervalLimit = 1e6
+
+  /// A still with its place.
+  package struct Tile: Sendable {
+    /// The index of its slot, which begins at `slot * interval`.
+    package let slot: Int
+    /// The frame's time on the timeline of the source, from the start of the storyboard.
+    package let time: MediaTime
+    /// The number of bytes of the frame's packet.
+    package let byteCount: Int
+    package let still: Still
+  }
+
+  /// A key frame that could not be shown.
+  package struct Missing: Sendable {
+    package let slot: Int
+    package let error: ReelError
+  }
+
+  /// The length of a slot, in milliseconds. Larger than asked for if the key frames are further apart.
+  package let interval: Int
+  /// The number of slots.
+  package let slotCount: Int
+  /// In milliseconds.
+  package let duration: Int
+  /// The time at which the storyboard starts: 0, or the beginning of a live window.
+  package let start: MediaTime
+  package let isLive: Bool
+  package let missing: [Missing]
+  /// `pq` or `hlg` if HDR was mapped to SDR.
+  package let hdr: String?
+  package let traffic: Poster.Traffic
+  /// The bytes before the key frames: manifests, indexes and initialization; of a media file, those that were read to
+  /// open it.
+  package let indexByteCount: Int64
+  /// The id and the bit rate of the rung that was read; nil for a media file.
+  package let rung: (id: String, bitsPerSecond: Int?)?
+  /// What was read; nil for a media file.
+  package let track: StillTrack?
+  /// The errors that were overcome.
+  package let faults: [ReelError]
+  /// The error that ended the reading of a source without an index, if the number of missing stills is unknown.
+  package let endFault: ReelError?
+  /// The processor time of the threads that read, decoded and scaled.
+  package let processorTime: Duration
+}
+
+/// Makes storyboards from few bytes.
+///
+/// Each tile is a key frame, decoded by itself. The key frames are those that segments begin with, those of a playlist of
+/// I-frames, or those in the index of an MP4 (also `sidx`) or Matroska file, and only their bytes are fetched, several at a time. Of
+/// sources without either, and of segments that are much longer than the interval, everything is read.
+package struct StoryboardExtractor: Sendable {
+  /// Fetches manifests and media.
+  package var fetcher: any Fetching
+  private let configuration: LoadingConfiguration
+  private let size: SizeLimit
+  private let stillLimit: Duration?
+  private let clock: any MonotonicClock
+  private let cores: CoreGate?
+  private let gate: (any DecodingGate)?
+  private let logger: Logger
+
+  /// - Parameters:
+  ///   - fetcher: Fetches manifests and media.
+  ///   - size: The size of a tile.
+  ///   - stillLimit: How long to wait for the index, and for each key frame; nil for no limit.
+  ///   - clock: Measures that.
+  ///   - cores: Limits concurrent work among all that share it.
+  ///   - gate: Called around each use of a decoder.
+  package init(
+    fetcher: any Fetching, configuration: LoadingConfiguration, size: SizeLimit,
+    stillLimit: Duration? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
+    cores: CoreGate? = nil, gate: (any DecodingGate)? = nil, logger: Logger
+  ) {
+    self.fetcher = fetcher
+    self.size = size
+    self.stillLimit = stillLimit
+    self.clock = clock
+    self.configuration = {
+      var configuration = configuration
+      configuration.shownSize = size
+      configuration.reading = .keyFrames(endsTransfers: false, skipsRefused: true)
+      configuration.usesIFramePlaylists = true
+      return configuration
+    }()
+    self.cores = cores
+    self.gate = gate
+    self.logger = logger
+  }
+
+  /// Returns the result of `body`, which gets the tiles of a source.
+  ///
+  /// - Parameters:
+  ///   - recordOpening: Called when the source has answered. From there on, the limit of the extractor holds.
+  ///   - body: Called on a thread that may block.
+  ///
+  /// Throws what `body` throws, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the source has no
+  /// frame, and `unsupported` for too many stills, for a stream without an end, and for Dolby Vision of profile 5.
+  package func storyboard<Result: Sendable>(
+    _ spacing: Storyboard.Spacing, of source: MediaSource, recordOpening: @escaping @Sendable () -> Void = {},
+    _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
+  ) async throws -> Result {
+    let counter = TrafficCounter(fetcher, collectsChunks: true)
+    let opener = TrackOpener(
+      fetcher: counter, configuration: configuration, cores: cores, gate: gate, logger: logger)
+    let (size, stillLimit, clock) = (size, stillLimit, clock)
+    return try await opener.use(source, readsAhead: false) { opening in
+      let opening = try await opening.readingIndex()
+      recordOpening()
+      let work = StoryboardWork(
+        opening: opening, counter: counter, spacing: spacing, size: size, stillLimit: stillLimit,
+        clock: clock, name: source.name)
+      return try await BlockingThread.run(
+        named: "storyboard", on: opening.context.scope.runtime, cachesMemory: true
+      ) {
+        defer { work.end() }
+        work.begin()
+        return try body(StoryboardTiles(work))
+      }
+    }
+  }
+}
+
+/// The tiles of a storyboard, in order. Confined to one thread.
+package final class StoryboardTiles {
+  private let work: StoryboardWork
+  private var missing: [Storyboard.Missing] = []
+  private var lastTime: MediaTime?
+  private var lastSlot = -1
+  private var keyFrameByteCount: Int64 = 0
+
+  init(_ work: StoryboardWork) { self.work = work }
+
+  /// Waits for the next tile; nil after the last one. Throws `ReelError` or `CancellationError`.
+  package func next() throws -> Storyboard.Tile? {
+    while let outcome = try work.queue.next() {
+      switch outcome {
+      case .nothing: continue
+      case .missing(let found): missing.append(found)
+      case .tile(let tile):
+        keyFrameByteCount += Int64(tile.byteCount)
+        // After a segment that can't be read, the reader goes on with the next one.
+        if let lastTime, tile.time <= lastTime {
+          missing.append(
+            Storyboard.Missing(
+              slot: tile.slot, error: ReelError(.badMedia, "no key frame of its own at \(tile.time)")))
+          continue
+        }
+        lastTime = tile.time
+        lastSlot = tile.slot
+        return tile
+      }
+    }
+    work.end()
+    guard lastTime != nil else {
+      throw missing.first?.error ?? work.endFault ?? work.faults.first
+        ?? ReelError(.badMedia, "no key frame in the media", at: work.name)
+    }
+    return nil
+  }
+
+  /// The storyboard, for after the last tile.
+  package func storyboard() throws -> Storyboard {
+    try work.storyboard(
+      missing: missing, lastSlot: lastSlot, lastTime: lastTime, keyFrameByteCount: keyFrameByteCount)
+  }
+}
+
+/// The reading of one source's key frames, on several threads.
+final class StoryboardWork: Sendable {
+  let queue: StoryboardQueue
+  let name: String
+  let stillLimit: Duration?
+  private let clock: any MonotonicClock
+  let opening: TrackOpening
+  private let counter: TrafficCounter
+  private let spacing: Storyboard.Spacing
+  private let size: SizeLimit
+  private let state = Locked(State())
+
+  private struct State {
+    var plan: StoryboardPlan?
+    var start = MediaTime.zero
+    var isLive = false
+    var tileSize: PixelSize?
+    var hdr: String?
+    var rung: (id: String, bitsPerSecond: Int?)?
+    var track: StillTrack?
+    var faults: [ReelError] = []
+    var endFault: ReelError?
+    /// The duration in milliseconds of a source that was read to its end; nil if it was read by its index.
+    var readDuration: Int?
+    var openedByteCount: Int64 = 0
+    /// The number of stills, one after the other, for which nothing came in time.
+    var silentCount = 0
+    var readByteCount: Int64 = 0
+    var processorTime = Duration.zero
+  }
+
+  /// Transfers of segments at the same time: as many as browsers open connections to a host.
+  private static let connectionCount = 6
+  /// Tiles that are finished before the consumer takes them.
+  private static let tileLimit = 32
+  /// Key frames are rarely further apart than this, so longer segments have several.
+  private static let longSegment = 15_000.0
+
+  init(
+    opening: TrackOpening, counter: TrafficCounter, spacing: Storyboard.Spacing, size: SizeLimit,
+    stillLimit: Duration?, clock: any MonotonicClock, name: String
+  ) {
+    self.stillLimit = stillLimit
+    self.clock = clock
+    self.opening = opening
+    self.counter = counter
+    self.spacing = spacing
+    self.size = size
+    self.name = name
+    queue = StoryboardQueue(runtime: opening.context.scope.runtime, limit: Self.tileLimit)
+  }
+
+  var faults: [ReelError] { state.withLock { $0.faults } }
+  var endFault: ReelError? { state.withLock { $0.endFault } }
+  var isCancelled: Bool { opening.context.scope.isCancelled }
+
+  /// A limit for the reading of one still.
+  func makeLimit() -> ReadingLimit {
+    ReadingLimit(stillLimit, in: opening.context.scope, clock: clock)
+  }
+
+  func begin() {
+    let queue = queue
+    opening.context.scope.onCancel { queue.fail(CancellationError()) }
+    run { work in try work.readFirst() }
+  }
+
+  /// Waits until no thread reads any more. Those that still do give up.
+  func end() {
+    queue.fail(CancellationError())
+    opening.context.scope.cancel()
+    queue.finish()
+  }
+
+  func storyboard(
+    missing: [Storyboard.Missing], lastSlot: Int, lastTime: MediaTime?, keyFrameByteCount: Int64
+  ) throws -> Storyboard {
+    let state = state.withLock { $0 }
+    guard let plan = state.plan else { throw ReelError(.internalFault, "a storyboard without a plan") }
+    let traffic = Poster.Traffic(
+      of: opening, counter, fileByteCount: state.readByteCount, keyFrameByteCount: keyFrameByteCount)
+    let index =
+      traffic.manifestByteCount.map { $0 + (traffic.initializationByteCount ?? 0) } ?? state.openedByteCount
+    let slots = max(plan.slotCount ?? 0, lastSlot + 1)
+    // The last still may stand for a slot that would begin with the end.
+    let isEndKnown = state.readDuration.map { $0 > (slots - 1) * plan.interval } ?? false
+    return Storyboard(
+      interval: plan.interval, slotCount: slots,
+      duration: plan.duration.flatMap { lastSlot < plan.slotCount ?? 0 ? $0 : nil }
+        ?? min(slots * plan.interval, isEndKnown ? state.readDuration ?? .max : .max),
+      start: state.start, isLive: state.isLive, missing: missing, hdr: state.hdr, traffic: traffic,
+      indexByteCount: index, rung: state.rung, track: state.track, faults: state.faults,
+      endFault: state.endFault,
+      processorTime: state.processorTime)
+  }
+
+  // MARK: - Private
+
+  /// Runs `body` on a thread of its own. An error that it throws fails the storyboard.
+  private func run(_ body: @escaping @Sendable (StoryboardWork) throws -> Void) {
+    queue.beginThread()
+    opening.context.scope.runtime.run(named: "storyboard") { [self] in
+      let before = ThreadTime.now
+      Allocator.cachingForThread {
+        do { try body(self) } catch { queue.fail(error) }
+      }
+      let time = ThreadTime.now - before
+      state.withLock { $0.processorTime += time }
+      queue.endThread()
+    }
+  }
+
+  /// Opens the source, plans, and reads.
+  private func readFirst() throws {
+    let worker = StoryboardWorker(self)
+    let reader = worker.reader
+    defer { finish(reader) }
+    // The first segment has a still like any other: if it can't be read, the others come all the same.
+    let fault = try worker.open()
+    let opened = reader.readByteCount
+    let places = try worker.limited { try reader.allKeyFramePlaces() }
+    state.withLock { $0.openedByteCount = opened }
+    let start = reader.isLive ? places?.first?.time ?? .zero : .zero
+    if reader.isLive {
+      guard places?.isEmpty == false else {
+        throw ReelError(.unsupported, "a live presentation whose window has no segment", at: name)
+      }
+    }
+    let length = try duration(reader, places, start)
+    let plan = try makePlan(places, start: start, duration: length)
+    let (isLive, rung) = (reader.isLive, opening.isIndexedFile ? nil : reader.track?.rung)
+    state.withLock { state in
+      state.plan = plan
+      state.start = start
+      state.rung = rung.map { ($0.id, $0.bitsPerSecond ?? $0.averageBitsPerSecond) }
+      state.track = rung?.stillTrack
+      state.isLive = isLive
+    }
+    worker.start = start
+    guard !plan.jobs.isEmpty else {
+      if let fault { throw fault }
+      // A seek has read the index of Matroska.
+      if places != nil, !opening.isPresentation { try worker.restart() }
+      return try worker.scan(plan, queue)
+    }
+    if let cut = reader.cut { record(fault: cut) }
+    queue.setCount(plan.jobs.count)
+    reader.plan(plan.jobs.dropFirst().map(\.place))
+    // The first frame settles the size of all tiles, and the timeline.
+    if let job = queue.take() {
+      let isFirst = isAtStart(reader) && plan.jobs[job].place == places?.first
+      if isFirst, let fault {
+        queue.put(.missing(Storyboard.Missing(slot: plan.jobs[job].slot, error: fault)), at: job)
+      } else {
+        queue.put(try worker.outcome(of: job, in: plan, isFirst: isFirst), at: job)
+      }
+    }
+    let shared = reader.sharedTracks
+    for _ in 1..<max(1, min(threadCount, plan.jobs.count - 1)) {
+      run { work in
+        let worker = StoryboardWorker(work, sharing: shared)
+        defer { work.finish(worker.reader) }
+        worker.start = start
+        worker.reader.plan(plan.jobs.map(\.place))
+        try worker.read(plan, work.queue)
+      }
+    }
+    try worker.read(plan, queue)
+  }
+
+  /// True if the reader is at the first key frame of the source: it has not sought an index, and joined no live window.
+  private func isAtStart(_ reader: FrameReader) -> Bool {
+    !reader.isLive && !opening.isMatroska
+  }
+
+  private func duration(
+    _ reader: FrameReader, _ places: [KeyFramePlace]?, _ start: MediaTime
+  ) throws -> Double? {
+    if opening.isPresentation, let last = places?.last {
+      // Segments are sought in their middle.
+      let end = last.time + (last.seekTime - last.time) * 2
+      if reader.isLive { return (end - start).seconds }
+      return max(end.seconds, min(reader.duration?.seconds ?? 0, end.seconds + 1))
+    }
+    if let duration = reader.duration, duration > .zero { return duration.seconds }
+    guard places == nil else { return places?.last.map { $0.time.seconds + 1 } }
+    if !opening.hasStatedLength {
+      throw ReelError(
+        .unsupported, "the server states no length: this may be a live stream, which has no end", at: name,
+        advice: "record a part of it first")
+    }
+    return nil
+  }
+
+  /// Long segments are read through, as if their key frames were not known. So is a long Matroska file whose index names only one.
+  private func makePlan(
+    _ places: [KeyFramePlace]?, start: MediaTime, duration: Double?
+  ) throws -> StoryboardPlan {
+    do throws(ReelError) {
+      let plan = try StoryboardPlan(spacing, places: places, start: start, duration: duration)
+      guard let places, let duration, opening.isPresentation || opening.isMatroska && places.count == 1 else {
+        return plan
+      }
+      let distance = duration * 1000 / Double(max(1, places.count))
+      guard distance > Self.longSegment,
+        let scanned = try? StoryboardPlan(spacing, places: nil, start: start, duration: duration)
+      else { return plan }
+      return distance > 2 * Double(scanned.interval) ? scanned : plan
+    } catch {
+      throw error.located(at: name)
+    }
+  }
+
+  private var threadCount: Int {
+    if opening.isLocal { return ProcessInfo.processInfo.activeProcessorCount }
+    // A remote file would be opened again, index and all.
+    return opening.isPresentation ? Self.connectionCount : 1
+  }
+
+  private func finish(_ reader: FrameReader) {
+    let (bytes, faults) = (reader.readByteCount, reader.faults)
+    state.withLock { state in
+      state.readByteCount += bytes
+      // Each worker may have met the same fault, such as a playlist that is missing.
+      for fault in faults where !state.faults.contains(fault) { state.faults.append(fault) }
+    }
+  }
+
+  /// The size of all tiles: that of the first frame, fitted.
+  func tileSize(natural: PixelSize) -> PixelSize {
+    let fitted = size.fitted(natural)
+    return state.withLock { state in
+      state.tileSize = state.tileSize ?? fitted
+      return state.tileSize ?? fitted
+    }
+  }
+
+  /// Scales a frame to a tile.
+  func still(of frame: borrowing TimedFrame, _ renderer: StillRenderer) throws(ReelError) -> Still {
+    let natural = frame.geometry().output
+    let size = tileSize(natural: natural)
+    let height = Double(size.width) * Double(natural.height) / Double(max(1, natural.width))
+    // Frames of another shape get bars.
+    let geometry = frame.geometry(
+      target: size, gravity: abs(height - Double(size.height)) <= 1 ? .resize : .resizeAspect)
+    return try renderer.render(frame.decoded, geometry: geometry, orientation: frame.orientation)
+  }
+
+  /// True if no still has come in time for so long that the others are not waited for.
+  var isGivenUp: Bool { state.withLock { $0.silentCount } > threadCount + 1 }
+
+  func record(isSilent: Bool) {
+    state.withLock { $0.silentCount = isSilent ? $0.silentCount + 1 : 0 }
+  }
+
+  /// Notes the error that ended the reading of a source, if the number of missing stills is unknown.
+  func record(end error: ReelError) { state.withLock { $0.endFault = error } }
+
+  func record(fault: ReelError) { state.withLock { $0.faults.append(fault) } }
+
+  func record(readDuration seconds: Double) {
+    state.withLock { $0.readDuration = max(1, Int((seconds * 1000).rounded())) }
+  }
+
+  func record(hdr: String) { state.withLock { $0.hdr = hdr } }
+}

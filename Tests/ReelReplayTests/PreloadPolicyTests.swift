@@ -1,0 +1,90 @@
+import ReelCore
+import ReelPlayback
+import ReelPool
+import ReelReplay
+import Testing
+
+@Suite("Preload policies")
+struct PreloadPolicyTests {
+  private static func context(
+    _ direction: Int = 1, rank: Int = 0, planned: Int = 0, costs: StageCosts = .init()
+  )
+    -> PreloadContext
+  {
+    PreloadContext(
+      direction: direction, slotCount: 5, itemCount: 100, currentIndex: 50, rank: rank,
+      plannedByteCount: planned,
+      costs: costs)
+  }
+
+  private static func stages(_ policy: some PreloadPolicy, _ direction: Int) -> [PreloadStage] {
+    (-3...3).filter { $0 != 0 }.map { policy.target(at: $0, in: context(direction)).stage }
+  }
+
+  @Test("Neighbours of the built-in policies")
+  func neighbours() {
+    let (no, yes) = (PreloadStage.none, PreloadStage.buffered)
+    #expect(Self.stages(AdjacentPreload(), 1) == [no, no, yes, yes, no, no])
+    #expect(Self.stages(AheadPreload(2), 1) == [no, no, no, yes, yes, no])
+    #expect(Self.stages(AheadPreload(2), -1) == [no, yes, yes, no, no, no])
+    #expect(Self.stages(AheadPreload(-1), 1) == [no, no, no, no, no, no])
+    #expect(Self.stages(BytesPreload(2), -1) == [no, no, yes, yes, no, no])
+    #expect(Self.stages(BytesPreload(0), 1) == [no, no, no, no, no, no])
+    #expect(Self.stages(NoPreload(), 1) == [no, no, no, no, no, no])
+  }
+
+  @Test("The decoder stays open for the next item in the direction of travel alone")
+  func warmDecoder() {
+    for policy in [AdjacentPreload(isNextDecoderWarm: true), AheadPreload(3, isNextDecoderWarm: true)]
+      as [any PreloadPolicy]
+    {
+      for direction in [-1, 1] {
+        let warm = (-3...3).filter {
+          $0 != 0 && policy.target(at: $0, in: Self.context(direction)).isDecoderWarm
+        }
+        #expect(warm == [direction])
+      }
+    }
+    #expect(!AdjacentPreload().target(at: 1, in: Self.context()).isDecoderWarm)
+    #expect(!AheadPreload(1).target(at: 1, in: Self.context()).isDecoderWarm)
+  }
+
+  @Test("Bytes of media for each neighbour")
+  func bytes() {
+    #expect(BytesPreload(2).target(at: 1, in: Self.context()).byteLimit == 1_600_000)
+    #expect(BytesPreload(.max).target(at: 1, in: Self.context()).byteLimit == .max)
+    #expect(AdjacentPreload().target(at: 1, in: Self.context()).byteLimit == nil)
+    #expect(AdjacentPreload().target(at: 1, in: Self.context()).bufferDuration == .seconds(3))
+  }
+
+  @Test(
+    "Written forms",
+    arguments: [
+      ("adjacent", "adjacent"), (" Adjacent ", "adjacent"), ("none", "none"), ("ahead:2", "ahead:2"),
+      ("ahead(2)", "ahead:2"), ("AHEAD( 12 )", "ahead:12"), ("bytes:2", "bytes:2"), ("bytes(1)", "bytes:1"),
+      ("budget:64MB", "budget:64MB"), ("budget(1.5kB)", "budget:1500B"),
+      ("budget: 2 GiB", "budget:2147483648B"), ("media3", "media3"), ("Media3(guide)", "media3:guide"),
+      ("pdas", "pdas"), ("DASHLET", "dashlet"),
+    ])
+  func parsing(text: String, canonical: String) throws {
+    let policy = try PreloadPolicies.parse(text)
+    #expect(policy.description == canonical)
+    // What is printed can be read again.
+    #expect(try PreloadPolicies.parse(canonical).description == canonical)
+  }
+
+  @Test(
+    "What is no policy",
+    arguments: [
+      "", "next", "ahead", "ahead:", "ahead:0", "ahead:-1", "ahead:+1", "ahead:2.5",
+      "ahead:99999999999999999999",
+      "ahead(2", "ahead(2)x", "adjacent:2", "media3:x", "pdas:1", "none()", "none:1", "bytes", "bytes:x",
+      "budget", "budget:",
+      "budget:0",
+      "budget:64Mbit", "budget:fast", "budget:9999999GB", ":", "(",
+    ])
+  func malformed(text: String) {
+    let error = #expect(throws: ReelError.self) { try PreloadPolicies.parse(text) }
+    #expect(error?.kind == .usage)
+  }
+}
