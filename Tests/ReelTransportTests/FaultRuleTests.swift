@@ -83,27 +83,3 @@ struct FaultRuleTests {
     #expect(!Glob.matches(pattern, String(repeating: "a", count: 2_000)))
   }
 }
-
-@Suite("Ranges as a server reads them")
-struct RangeFieldTests {
-  @Test("One range")
-  func single() {
-    func outcome(_ text: String?, _ size: Int64 = 100) -> RangeField.Outcome {
-      RangeField.outcome(of: text, byteCount: size)
-    }
-    #expect(outcome(nil) == .whole)
-    #expect(outcome("bytes=0-9") == .part(0..<10))
-    #expect(outcome("bytes=90-") == .part(90..<100))
-    #expect(outcome("bytes=90-1000") == .part(90..<100))
-    #expect(outcome("bytes=0-9223372036854775807") == .part(0..<100))
-    #expect(outcome("bytes=-10") == .part(90..<100))
-    #expect(outcome("bytes=-1000") == .part(0..<100))
-    #expect(outcome("bytes=100-") == .unsatisfiable)
-    #expect(outcome("bytes=-0") == .unsatisfiable)
-    #expect(outcome("bytes=0-", 0) == .unsatisfiable)
-    #expect(outcome("bytes=9-5") == .whole)
-    #expect(outcome("bytes=a-b") == .whole)
-    #expect(outcome("bytes=0-1,5-6") == .whole)
-    #expect(outcome("items=0-1") == .whole)
-  }
-}

@@ -61,19 +61,4 @@ struct HeaderFieldTests {
     #expect(RetryAfter.duration("99999999999999999999") == .seconds(1 << 31))
     for text in ["", "soon", "-1", "1.5", nil] { #expect(RetryAfter.duration(text) == nil) }
   }
-
-  @Test("Content-Range")
-  func contentRange() {
-    #expect(ContentRange(parsing: "bytes 0-99/1000")?.bytes == 0...99)
-    #expect(ContentRange(parsing: "bytes 0-99/1000")?.resourceByteCount == 1_000)
-    #expect(ContentRange(parsing: "bytes 5-5/*")?.bytes == 5...5)
-    #expect(ContentRange(parsing: "bytes 5-5/*")?.resourceByteCount == nil)
-    #expect(ContentRange(parsing: "bytes */1000")?.bytes == nil)
-    #expect(ContentRange(parsing: "bytes */1000")?.resourceByteCount == 1_000)
-    let bad = [
-      "", "bytes", "bytes 0-99", "bytes 9-1/10", "items 0-1/2", "bytes -1-5/10", "bytes 0-x/10",
-      "bytes 0-9223372036854775807/*", "bytes 0-99999999999999999999/*",
-    ]
-    for text in bad { #expect(ContentRange(parsing: text) == nil, "\(text)") }
-  }
 }

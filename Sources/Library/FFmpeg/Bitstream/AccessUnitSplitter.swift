@@ -118,7 +118,10 @@ struct AccessUnitSplitter {
     case .h264:
       // Data partitions B and C carry a slice id where others carry a macroblock address.
       if header.type == 3 || header.type == 4 { return false }
-      let macroblock = Self.exponentialGolomb(unit, from: 1)
+      // first_mb_in_slice (ISO/IEC 14496-10 §7.3.3).
+      var reader = BitReader(UnsafeRawBufferPointer(rebasing: unit.dropFirst()))
+      let address = reader.exponentialGolomb()
+      let macroblock = reader.hasFailed ? Int.max : Int(address)
       isFirst = macroblock <= lastFirstMacroblock
       if !(hasSlice && isFirst) { lastFirstMacroblock = macroblock }
     default:
@@ -187,14 +190,5 @@ struct AccessUnitSplitter {
       isCorrupt: marks.contains { $0.offset < end && $0.isCorrupt })
     packet.setPosition(first?.position)
     return packet
-  }
-
-  /// The unsigned exponential-Golomb number (ISO/IEC 14496-10 §9.1) at byte `from`, as far as 24 bits hold it.
-  private static func exponentialGolomb(_ bytes: UnsafeRawBufferPointer, from: Int) -> Int {
-    var bits: UInt32 = 0
-    for index in from..<(from + 4) { bits = bits << 8 | UInt32(index < bytes.count ? bytes[index] : 0) }
-    let zeros = bits.leadingZeroBitCount
-    guard zeros < 16 else { return .max }
-    return Int(bits >> (31 - 2 * zeros)) - 1
   }
 }
