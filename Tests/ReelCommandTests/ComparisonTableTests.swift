@@ -1,5 +1,3 @@
-import Foundation
-import ReelCore
 import ReelReplay
 import ReelTestSupport
 import Testing
@@ -10,35 +8,16 @@ import Testing
 struct ComparisonTableTests {
   @Test("A column for each report, a dash for what it has not")
   func text() throws {
-    let table = try ComparisonTable(
-      [.sample(label: "three slots"), .empty],
-      metrics: ["ttff.p95", "TTFF.hit.max", "stall.count", "slot.memory"])
-    #expect(
-      table.text == """
-                      three slots  empty
-        ttff.p95              2 s      -
-        ttff.hit.max      0.02 ms      -
-        stall.count             3      0
-        slot.memory         11 MB      -
-        failed: item 6, 404\\u{a}not found (three slots)
-        """)
-  }
-
-  @Test("The usual rows are metrics that there are")
-  func usual() throws {
-    for name in ComparisonTable.usualMetrics { #expect(try WalkMetric.named(name).name == name) }
-    let lines = ComparisonTable([.empty]).text.split(separator: "\n")
-    #expect(lines.count == ComparisonTable.usualMetrics.count + 1)
-    #expect(throws: ReelError.self) { try ComparisonTable([], metrics: ["ttff"]) }
-  }
-
-  @Test("As JSON")
-  func json() throws {
-    let json = try ComparisonTable([.sample(label: "a"), .empty]).json()
-    let root = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: [[String: Any]]]
-    let columns = try #require(root?["comparison"])
-    #expect(columns.map { $0["label"] as? String } == ["a", "empty"])
-    try #require(!columns.isEmpty)
-    #expect((columns[0]["totals"] as? [String: Any])?["stalls"] as? Int == 3)
+    let table = ComparisonTable(reports: [.sample(label: "three slots"), .empty])
+    let lines = table.text.split(separator: "\n").map(String.init)
+    #expect(lines.count == WalkFigures.all(in: .comparison).count + 2)
+    #expect(lines[0] == "                         three slots  empty")
+    for line in [
+      "first_frame.p95                  2 s      -", "first_frame.hit.p99          0.02 ms      -",
+      "stalls.count                       3      0", "memory.slot                    11 MB      -",
+      "failed: item 6, 404\\u{a}not found (three slots)",
+    ] {
+      #expect(lines.contains(line), "\(line)")
+    }
   }
 }

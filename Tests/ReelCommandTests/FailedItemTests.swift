@@ -37,7 +37,7 @@ struct FailedItemTests {
       let failed = try #require(report["failed_items"] as? [[String: Any]])
       #expect(failed.compactMap { $0["item_index"] as? Int } == [Self.place], "\(item) \(swipes)")
       #expect((failed.first?["error"] as? String)?.contains(words) == true, "\(failed)")
-      #expect((report["totals"] as? [String: Any])?["abandoned_swipes"] as? Int == 0, "\(item) \(swipes)")
+      #expect((report["totals"] as? [String: Any])?["abandoned"] as? Int == 0, "\(item) \(swipes)")
       let all = try #require(report["swipes"] as? [[String: Any]])
       let toItem = all.filter { $0["item_index"] as? Int == Self.place }
       #expect(toItem.count == visits)
@@ -87,7 +87,7 @@ struct FailedItemTests {
     #expect(result.status == 0, "\(result.errorText)")
     let report = try object(result.outputText)
     #expect((report["failed_items"] as? [Any])?.isEmpty == true)
-    #expect((report["totals"] as? [String: Any])?["abandoned_swipes"] as? Int == 6)
+    #expect((report["totals"] as? [String: Any])?["abandoned"] as? Int == 6)
     let causes = try #require(report["swipes"] as? [[String: Any]]).compactMap { $0["cause"] as? String }
     #expect(causes.count == 7)
     #expect(causes.allSatisfy { $0.contains(" answer ") || $0.contains("preparing ") }, "\(causes)")

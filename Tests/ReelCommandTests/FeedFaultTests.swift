@@ -75,7 +75,7 @@ struct FeedFaultTests {
     "What an option takes",
     arguments: [
       (["--decode-cost", "1000s"], "above the limit of 10 s"), (["--decode-cost", "4"], "not a time"),
-      (["--assert", "ttff.p95!150ms"], "<, <=, >, >= or =,"),
+      (["--assert", "first_frame.p95!150ms"], "<, <=, >, >= or =,"),
     ])
   func options(arguments: [String], reason: String) async throws {
     let folder = try TemporaryFolder()

@@ -55,9 +55,9 @@ struct LabCommandTests {
     #expect(run["link_group"] as? String == "links")
     #expect(run["policy"] as? String == "adjacent")
     let figures = try #require(result["figures"] as? [String: Double])
-    #expect(figures["second_frame_p95"] != nil)
-    #expect(figures["fetched_bytes"] ?? 0 > 0)
-    #expect(figures["peak_memory"] ?? 0 > 0)
+    #expect(figures["second_frame.p95"] != nil)
+    #expect(figures["bytes.fetched"] ?? 0 > 0)
+    #expect(figures["memory.pool"] ?? 0 > 0)
     let csv = String(decoding: try folder.bytes("1.csv"), as: UTF8.self).components(separatedBy: "\r\n")
     #expect(csv.count == 10)
     #expect(

@@ -53,7 +53,7 @@ struct LabPageTests {
     for place in results.indices where results[place].run.seed == 2 {
       results[place].run.link = "https://me:secret@host/a?token=abc"
       results[place].run.device = Self.hostile
-      results[place].figures[.failedItemCount] = 2
+      results[place].figures["failed"] = 2
     }
     results.append(.sample(Self.hostile, seed: 9, [:]))
     results[results.count - 1].error = "https://me:secret@host/: 404 \(Self.hostile)"
@@ -74,10 +74,10 @@ struct LabPageTests {
     let results = (UInt64(1)...5).flatMap { seed in
       let noise = seed % 2 == 0 ? 1.0 : -1
       return [
-        LabResult.sample("adjacent", slots: 3, seed: seed, [.secondFrameP95: 900]),
-        .sample("media3", slots: 3, seed: seed, [.secondFrameP95: 402 + 9 * noise]),
-        .sample("adaptive", slots: 3, seed: seed, [.secondFrameP95: 400]),
-        .sample("adaptive", slots: 5, seed: seed, [.secondFrameP95: 100]),
+        LabResult.sample("adjacent", slots: 3, seed: seed, ["second_frame.p95": 900]),
+        .sample("media3", slots: 3, seed: seed, ["second_frame.p95": 402 + 9 * noise]),
+        .sample("adaptive", slots: 3, seed: seed, ["second_frame.p95": 400]),
+        .sample("adaptive", slots: 5, seed: seed, ["second_frame.p95": 100]),
       ]
     }
     let html = html(results)
@@ -90,7 +90,7 @@ struct LabPageTests {
 
   @Test("A lab of one walk, and one without results")
   func small() {
-    let one = html([.sample("none", [.secondFrameP95: 1])], baseline: nil)
+    let one = html([.sample("none", ["second_frame.p95": 1])], baseline: nil)
     #expect(one.contains("<h2>All walks</h2>"))
     #expect(!one.contains("<h2>Groups</h2>"))
     #expect(html([], baseline: nil).contains("<h2>What was run</h2>"))

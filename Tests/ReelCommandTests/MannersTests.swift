@@ -183,7 +183,7 @@ struct MannersTests {
 
   @Test("Values of an axis can be told apart, however small they are")
   func axes() {
-    let figure = LabResult.Figure.rebufferingRatio
+    let figure = WalkFigures["rebuffering"]
     #expect(figure.text(0.00002, step: 0.00001) == "0.002 %")
     #expect(figure.text(0.5, step: 0.25) == "50 %")
     #expect(Charts.places(0.0002) == 4 && Charts.places(0.5) == 3)

@@ -120,7 +120,7 @@ struct NumbersTests {
           "paused_ms",
         ])
       #expect(abs(wall.values.reduce(0, +) - total) < 0.01)
-      let startup = try #require(summary["startup_ms"] as? Double)
+      let startup = try #require(summary["first_frame_ms"] as? Double)
       #expect(abs(try #require(wall["startup_ms"]) - startup) < 0.01)
       #expect(wall["stalled_ms"] == summary["stalled_ms"] as? Double)
       // The first frame stays until half a second of media is buffered.
@@ -129,7 +129,7 @@ struct NumbersTests {
       let secondFrame = try #require(summary["second_frame_ms"] as? Double)
       #expect(secondFrame >= startup + buffering)
       let (playing, stalled) = (try #require(wall["playing_ms"]), try #require(wall["stalled_ms"]))
-      let ratio = try #require(summary["rebuffering_ratio"] as? Double)
+      let ratio = try #require(summary["rebuffering"] as? Double)
       #expect(abs(ratio - stalled / (playing + stalled)) < 0.000_01)
       // On a busy machine, frames are late.
       let (played, skipped) = (

@@ -94,7 +94,7 @@ struct PlayFaultTests {
     #expect(result.errorText.isEmpty)
     let summary = try #require(try PlayEvents(result).summary)
     #expect(summary["ended"] as? String == "interrupted")
-    let shown = try #require(summary["frames_shown"] as? Int)
+    let shown = try #require((summary["frames"] as? [String: Int])?["shown"])
     #expect(shown >= 5)
     #expect(folder.names() == ["a.wav", "a.y4m", "frames"])
     #expect(folder.names("frames").count == shown)

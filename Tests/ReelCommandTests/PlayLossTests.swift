@@ -64,7 +64,9 @@ struct PlayLossTests {
     #expect(abs(reasons.values.reduce(0, +) - skipped) < 0.001, sourceLocation: sourceLocation)
     let listed = parts(summary).map { $0.to - $0.from }.reduce(0, +)
     #expect(abs(listed - skipped) < 0.001, "\(parts(summary))", sourceLocation: sourceLocation)
-    let shown = Double(try #require(summary["frames_shown"] as? Int, sourceLocation: sourceLocation)) / 30
+    let shown =
+      Double(try #require((summary["frames"] as? [String: Int])?["shown"], sourceLocation: sourceLocation))
+      / 30
     #expect(abs(played - shown) < 0.04, "\(played) s of \(shown) s", sourceLocation: sourceLocation)
     let wall = try #require(summary["wall"] as? [String: Double], sourceLocation: sourceLocation)
     let total = try #require(summary["wall_ms"] as? Double, sourceLocation: sourceLocation)
@@ -93,7 +95,7 @@ struct PlayLossTests {
       let summary = try await play(scene.playlist, "--rate", rate)
       let damaged = parts(summary).filter { $0.reason == "damaged" }
       // Frames that a busy machine drops at the end of the hole are part of it.
-      let end = 2 + Double(try #require(summary["frames_dropped"] as? Int)) / 30
+      let end = 2 + Double(try #require((summary["frames"] as? [String: Int])?["dropped"])) / 30
       #expect(damaged.allSatisfy { $0.from > 1 && $0.to < end + 0.04 }, "\(damaged)")
       #expect((1.96..<end + 0.04).contains(try #require(damaged.last).to), "\(damaged)")
       #expect(damaged.allSatisfy { $0.message?.contains(segment) == true }, "\(damaged)")
@@ -225,7 +227,7 @@ struct PlayLossTests {
         """)
     #expect(result.status == 0, "\(result.errorText)")
     let summary = try #require(try PlayEvents(result).summary)
-    #expect(try #require(summary["frames_dropped"] as? Int) > 5, "\(summary)")
+    #expect(try #require((summary["frames"] as? [String: Int])?["dropped"]) > 5, "\(summary)")
     #expect(!parts(summary).isEmpty && parts(summary).allSatisfy { $0.reason == "dropped" })
     #expect(summary["loss"] == nil && summary["failures"] as? Int == 0)
     try expectSums(summary, span: 3)

@@ -28,7 +28,7 @@ struct ReportTests {
     report.swipes[4].waitParts = report.swipes[4].stageTimes
     report.failedItems[0].error = "https://me:secret@host/a.mp4?token=abc: 404 \(Self.hostile)"
     var outcome: [WalkAssertion.Outcome] = []
-    for text in ["ttff.p95<1ms", "failed<=1"] {
+    for text in ["first_frame.p95<1ms", "failed<=1"] {
       if let assertion = try? WalkAssertion(parsing: text) { outcome.append(assertion.evaluate(report)) }
     }
     report.assertions = outcome
@@ -190,9 +190,10 @@ struct ReportTests {
       [
         "feed", "my feed.txt", "--report", "a.html", "--header", "Authorization: Bearer x", "--key=00:11",
         "--assert",
-        "ttff.p95<1s", "--csv=b.csv",
+        "first_frame.p95<1s", "--csv=b.csv",
       ], outputs: outputs)
-    #expect(line == "reel feed 'my feed.txt' --header 'Authorization: …' --key … --assert 'ttff.p95<1s'")
+    #expect(
+      line == "reel feed 'my feed.txt' --header 'Authorization: …' --key … --assert 'first_frame.p95<1s'")
   }
 
   @Test(
@@ -212,7 +213,7 @@ struct ReportTests {
   @Test("JUnit: a suite for each pool, a case for each assertion")
   func junit() throws {
     var report = WalkReport.sample(label: "3 <adjacent>")
-    for text in ["ttff.p95<1ms", "failed<=1"] {
+    for text in ["first_frame.p95<1ms", "failed<=1"] {
       report.assertions.append(try WalkAssertion(parsing: text).evaluate(report))
     }
     let text = JUnitXML.text([report])

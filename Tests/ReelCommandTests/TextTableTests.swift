@@ -54,11 +54,11 @@ struct TextTableTests {
   func names() {
     var table = TextTable([.left, .left])
     for kind in ["all", "hits"] {
-      table.add(["second_frame.over100ms", kind] + (1...9).map { "\($0)000 ms" })
+      table.add(["second_frame.over_100ms", kind] + (1...9).map { "\($0)000 ms" })
     }
     let lines = table.lines(in: TextLayout(width: 60))
     #expect(lines.allSatisfy { $0.count <= 60 })
-    #expect(lines.allSatisfy { $0.hasPrefix("second_frame.over100ms  ") })
+    #expect(lines.allSatisfy { $0.hasPrefix("second_frame.over_100ms  ") })
     #expect(lines.count { $0.contains("  hits  ") } == lines.count / 2)
   }
 

@@ -34,7 +34,7 @@ struct WalkDelaysTests {
 
   /// The delays of each swipe, in order. A swipe that does not count has none.
   private struct Delays: Codable, Equatable {
-    var ttff: [Double?]
+    var firstFrame: [Double?]
     var secondFrame: [Double?]
   }
 
@@ -50,7 +50,7 @@ struct WalkDelaysTests {
     let json = try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any]
     let swipes = try #require(json?["swipes"] as? [[String: Any]])
     return Delays(
-      ttff: swipes.map { $0["ttff_ms"] as? Double },
+      firstFrame: swipes.map { $0["first_frame_ms"] as? Double },
       secondFrame: swipes.map { $0["second_frame_ms"] as? Double })
   }
 

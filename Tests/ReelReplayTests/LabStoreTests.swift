@@ -48,7 +48,8 @@ struct LabStoreTests {
 
   private func result(_ index: Int, error: String? = nil) -> LabResult {
     LabResult(
-      run: runs[index], figures: error == nil ? [.secondFrameP95: Double(index) / 3, .stallCount: 2] : [:],
+      run: runs[index],
+      figures: error == nil ? ["second_frame.p95": Double(index) / 3, "stalls.count": 2] : [:],
       error: error)
   }
 
@@ -146,6 +147,11 @@ struct LabStoreTests {
     #expect(
       reason { _ = try open(reel: "2.0") }.contains("the results are from reel 1.0, and this is reel 2.0"))
     #expect(try text() == before)
+    let older = before.replacing(#""lab":2"#, with: #""lab":1"#)
+    try older.write(toFile: path, atomically: true, encoding: .utf8)
+    #expect(
+      reason { _ = try open() }.contains("the results are from another version of reel lab; use --restart"))
+    #expect(try text() == older)
     #expect(try open("abd", restarts: true).endedCount == 0)
     #expect(try text().hasPrefix("{\"fingerprint\":\"abd\""))
   }
@@ -154,7 +160,6 @@ struct LabStoreTests {
     "A file that has no results is left alone, also if it is to begin anew",
     arguments: [
       "hello", "hello\n", "{}\n", "{\"fingerprint\":1}\n",
-      "{\"fingerprint\":\"a\",\"lab\":2,\"reel\":\"\",\"runs\":1}\n",
     ])
   func foreign(text: String) throws {
     try text.write(toFile: path, atomically: true, encoding: .utf8)

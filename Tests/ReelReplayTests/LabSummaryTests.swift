@@ -13,15 +13,15 @@ struct LabSummaryTests {
   @Test("Differences are those of walks that differ only in the policy")
   func pairing() throws {
     let results: [LabResult] = [
-      .sample("adjacent", link: "a", seed: 1, [.secondFrameP95: 100, .peakMemory: 5]),
-      .sample("adaptive", link: "a", seed: 1, [.secondFrameP95: 90]),
-      .sample("adjacent", link: "a", seed: 2, [.secondFrameP95: 200, .peakMemory: 5]),
-      .sample("adaptive", link: "a", seed: 2, [.secondFrameP95: 170, .peakMemory: 4]),
+      .sample("adjacent", link: "a", seed: 1, ["second_frame.p95": 100, "memory.pool": 5]),
+      .sample("adaptive", link: "a", seed: 1, ["second_frame.p95": 90]),
+      .sample("adjacent", link: "a", seed: 2, ["second_frame.p95": 200, "memory.pool": 5]),
+      .sample("adaptive", link: "a", seed: 2, ["second_frame.p95": 170, "memory.pool": 4]),
       // Without a partner: another link, another device.
-      .sample("adjacent", link: "b", seed: 1, [.secondFrameP95: 9_000]),
-      .sample("adaptive", link: "a", seed: 1, device: "low", [.secondFrameP95: 7_000]),
+      .sample("adjacent", link: "b", seed: 1, ["second_frame.p95": 9_000]),
+      .sample("adaptive", link: "a", seed: 1, device: "low", ["second_frame.p95": 7_000]),
       // Repeated.
-      .sample("adaptive", link: "a", seed: 1, [.secondFrameP95: 0]),
+      .sample("adaptive", link: "a", seed: 1, ["second_frame.p95": 0]),
     ]
     let summary = LabSummary(results, baseline: "adjacent")
     #expect(summary.runCount == 6)
@@ -33,37 +33,38 @@ struct LabSummaryTests {
     #expect(difference.pool == pool("adaptive"))
     #expect(difference.baseline == pool("adjacent"))
     #expect(difference.pairCount == 2)
-    let p95 = try #require(difference.figures[.secondFrameP95])
+    let p95 = try #require(difference.figures["second_frame.p95"])
     #expect(p95.mean == -20)
     #expect(p95.pairCount == 2 && p95.leftOutCount == 0)
     #expect(p95.interval == .init(lower: -30, upper: -10))
     #expect(p95.excludesZero)
-    let memory = try #require(difference.figures[.peakMemory])
+    let memory = try #require(difference.figures["memory.pool"])
     #expect(memory.mean == -1)
     #expect(memory.pairCount == 1 && memory.leftOutCount == 1)
     #expect(memory.interval == nil)
-    #expect(difference.figures[.rebufferingRatio] == nil)
+    #expect(difference.figures["rebuffering"] == nil)
     // On demand, and the other way round.
     let reverse = try #require(
-      overall.difference(of: pool("adjacent"), minus: pool("adaptive"), figures: [.secondFrameP95]))
+      overall.difference(
+        of: pool("adjacent"), minus: pool("adaptive"), figures: [WalkFigures["second_frame.p95"]]))
     #expect(reverse.figures.count == 1)
-    #expect(reverse.figures[.secondFrameP95]?.mean == 20)
+    #expect(reverse.figures["second_frame.p95"]?.mean == 20)
     #expect(overall.difference(of: pool("none"), minus: pool("adaptive")) == nil)
   }
 
   @Test("Mean, median and 95th percentile of figures")
   func distributions() throws {
     let results = (1...40).map {
-      LabResult.sample("none", seed: $0, $0 % 2 == 0 ? [.stallCount: Double($0)] : [.stallCount: .nan])
+      LabResult.sample("none", seed: $0, $0 % 2 == 0 ? ["stalls.count": Double($0)] : ["stalls.count": .nan])
     }
     let row = try #require(LabSummary(results, baseline: nil).overall?.rows.first)
-    let stalls = try #require(row.figures[.stallCount])
+    let stalls = try #require(row.figures["stalls.count"])
     #expect(row.runCount == 40)
     #expect(stalls.count == 20)
     #expect(stalls.mean == 21)
     #expect(stalls.median == 20)
     #expect(stalls.p95 == 38)
-    #expect(row.figures[.peakMemory] == nil)
+    #expect(row.figures["memory.pool"] == nil)
   }
 
   @Test("Groups: all walks, those of one dimension, those of all dimensions")
@@ -81,7 +82,7 @@ struct LabSummaryTests {
     #expect(one.groups[0].differences.map(\.baseline) == [3, 3, 5, 5].map { pool("adjacent", $0) })
     #expect(one.groups[0].sizeDifferences.map(\.pool.slotCount) == [5, 5, 5])
     #expect(one.groups[0].sizeDifferences.map(\.baseline.slotCount) == [3, 3, 3])
-    let memory = one.groups[0].sizeDifferences.first?.figures[.peakMemory]
+    let memory = one.groups[0].sizeDifferences.first?.figures["memory.pool"]
     #expect(memory?.mean == 1e7)
     #expect(memory?.interval == .init(lower: 1e7, upper: 1e7))
     #expect(one.groups[1].sizeDifferences.isEmpty)
@@ -103,13 +104,11 @@ struct LabSummaryTests {
 
   @Test("The Pareto front of a group")
   func front() throws {
-    func costs(_ p95: Double, _ stalled: Double, _ wasted: Double, _ memory: Double?) -> [LabResult.Figure:
-      Double]
-    {
-      var figures: [LabResult.Figure: Double] = [
-        .secondFrameP95: p95, .rebufferingRatio: stalled, .wastedByteCount: wasted,
+    func costs(_ p95: Double, _ stalled: Double, _ wasted: Double, _ memory: Double?) -> [String: Double] {
+      var figures: [String: Double] = [
+        "second_frame.p95": p95, "rebuffering": stalled, "bytes.wasted": wasted,
       ]
-      figures[.peakMemory] = memory
+      figures["memory.pool"] = memory
       return figures
     }
     let figures = [
@@ -120,7 +119,7 @@ struct LabSummaryTests {
     #expect(rows.map(\.isOnFront) == [true, true, false, true, false])
     // Memory that no walk has is left out.
     let without = figures.map { policy, figures in
-      LabResult.sample(policy, figures.filter { $0.key != .peakMemory })
+      LabResult.sample(policy, figures.filter { $0.key != "memory.pool" })
     }
     let others = LabSummary(without, baseline: nil).groups[0].rows
     #expect(others.map(\.isOnFront) == [false, false, false, false, true])
@@ -132,14 +131,19 @@ struct LabSummaryTests {
   func standings() throws {
     let summary = LabSummary(LabResult.lab(linkCount: 10), baseline: nil)
     let overall = try #require(summary.overall)
-    #expect(overall.standings(.secondFrameP95) == [.best, .worse, .worse])
-    #expect(overall.standings(.secondFrameOver100ms) == [.best, .indistinguishable, .indistinguishable])
-    #expect(overall.standings(.wastedByteCount) == [.worse, .worse, .best])
-    #expect(overall.standings(.stallCount) == [nil, nil, nil])
-    let rates: [LabResult] = [.sample("low", [.meanBitRate: 1]), .sample("high", [.meanBitRate: 2])]
+    #expect(overall.standings(WalkFigures["second_frame.p95"]) == [.best, .worse, .worse])
+    #expect(
+      overall.standings(WalkFigures["second_frame.over_100ms"]) == [
+        .best, .indistinguishable, .indistinguishable,
+      ])
+    #expect(overall.standings(WalkFigures["bytes.wasted"]) == [.worse, .worse, .best])
+    #expect(overall.standings(WalkFigures["stalls.count"]) == [nil, nil, nil])
+    let rates: [LabResult] = [.sample("low", ["rung.mean": 1]), .sample("high", ["rung.mean": 2])]
     // One pair has no interval.
     #expect(
-      LabSummary(rates, baseline: nil).groups[0].standings(.meanBitRate) == [.indistinguishable, .best])
+      LabSummary(rates, baseline: nil).groups[0].standings(WalkFigures["rung.mean"]) == [
+        .indistinguishable, .best,
+      ])
   }
 
   @Test("The order of the results does not change the figures")
@@ -180,13 +184,13 @@ struct LabSummaryTests {
     let row = try #require((groups[0]["pools"] as? [[String: Any]])?.first)
     #expect(Set(row.keys) == ["slots", "policy", "runs", "failed", "pareto", "figures"])
     let figures = try #require(row["figures"] as? [String: [String: Any]])
-    #expect(Set(figures["second_frame_p95"]?.keys ?? [:].keys) == ["runs", "mean", "median", "p95"])
+    #expect(Set(figures["second_frame.p95"]?.keys ?? [:].keys) == ["runs", "mean", "median", "p95"])
     let difference = try #require((groups[0]["differences"] as? [[String: Any]])?.first)
     #expect(
       Set(difference.keys) == ["slots", "policy", "minus_slots", "minus_policy", "pairs", "figures"])
     let differences = try #require(difference["figures"] as? [String: [String: Any]])
     #expect(
-      Set(differences["wasted_bytes"]?.keys ?? [:].keys) == [
+      Set(differences["bytes.wasted"]?.keys ?? [:].keys) == [
         "pairs", "left_out", "mean", "lower", "upper", "excludes_zero",
       ])
   }

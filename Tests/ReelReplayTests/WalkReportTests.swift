@@ -30,7 +30,7 @@ struct WalkReportTests {
     #expect(totals.stallDuration == .milliseconds(1_200))
     #expect(totals.longestStall == .milliseconds(600))
     #expect(totals.slotHighWaterByteCount == 11_000_000)
-    #expect(totals.unshownByteShare == 0.225)
+    #expect(WalkFigures["bytes.wasted"].value(in: totals) == .share(0.225))
     #expect(totals.failedItemCount == 1)
   }
 
@@ -41,12 +41,11 @@ struct WalkReportTests {
     // 12, 16 and 20 us, 355 ms, and 2 s that were given up.
     let first = try #require(totals.firstFrame.all)
     #expect(first.over100msCount == 2)
-    #expect(first.shareOver100ms == 0.4)
     #expect(first.over1sCount == 1)
     #expect(totals.firstFrame.hits?.over100msCount == 0)
     // 33, 50, 20 and 400 ms, and 2 s.
-    #expect(totals.secondFrame.all?.shareOver100ms == 0.4)
-    #expect(totals.secondFrame.all?.shareOver1s == 0.2)
+    #expect(WalkFigures["second_frame.over_100ms"].value(in: totals) == .share(0.4))
+    #expect(WalkFigures["second_frame.over_1s"].value(in: totals) == .share(0.2))
     // From first frames on: four items, less 12, 20 and 16 us and 355 ms. The start waited longer than it was watched.
     #expect(totals.watchedDuration == .microseconds(8_000_000 - 12 - 20 - 16 - 355_000))
     let ratio = try #require(totals.rebufferingRatio)
@@ -75,28 +74,21 @@ struct WalkReportTests {
     #expect(SwipeRecord.cause(of: [StageTime(stage: "decode", duration: .microseconds(499))]) == nil)
   }
 
-  @Test("JSON and back again")
+  @Test("Equal reports give equal JSON, without what is usual")
   func coding() throws {
     let report = WalkReport.sample()
     let json = try report.json()
-    #expect(try JSONDecoder().decode(WalkReport.self, from: Data(json.utf8)) == report)
     #expect(try report.json() == json)
     #expect(!json.contains("\n"))
     #expect(!json.contains("swipe_shares"))
     #expect(!json.contains("first_rung"))
+    #expect(!json.contains("interrupted") && !json.contains("assertions"))
     var other = report
     other.settings.firstRung = .low
     other.settings.shares = try SwipeShares(flicks: 0.125)
     let settings = try other.json()
     #expect(settings.contains(#""first_rung":"low""#))
     #expect(settings.contains(#""swipe_shares":{"back":0.15,"bursts":0.05,"flicks":0.125}"#))
-    #expect(try JSONDecoder().decode(WalkReport.self, from: Data(settings.utf8)) == other)
-    #expect(throws: DecodingError.self) {
-      let damaged = settings.replacing(#""flicks":0.125"#, with: #""flicks":1.5"#)
-      return try JSONDecoder().decode(WalkReport.self, from: Data(damaged.utf8))
-    }
-    let empty = try WalkReport.empty.json()
-    #expect(try JSONDecoder().decode(WalkReport.self, from: Data(empty.utf8)) == .empty)
   }
 
   @Test("Keys are in snake_case, with their units")
@@ -115,26 +107,35 @@ struct WalkReportTests {
     collect(root)
     #expect(keys.allSatisfy { $0.wholeMatch(of: /[a-z][a-z0-9_]*/) != nil })
     #expect(
-      keys.isSuperset(of: ["ttff_ms", "second_frame_ms", "fetched_bytes", "p95_ms", "slot_peak_bytes"]))
+      keys.isSuperset(of: ["first_frame_ms", "second_frame_ms", "fetched_bytes", "p95_ms", "slot_peak_bytes"])
+    )
     let totals = try #require(root["totals"] as? [String: Any])
-    let all = try #require((totals["ttff"] as? [String: Any])?["hits"] as? [String: Any])
-    #expect(all["max_ms"] as? Double == 0.02)
-    #expect((totals["hit_ratio_by_stage"] as? [String: Double])?["first_frame"] == 0.6)
+    let hits = try #require((totals["first_frame"] as? [String: Any])?["hit"] as? [String: Any])
+    #expect(hits["max_ms"] as? Double == 0.02)
+    #expect((totals["reached"] as? [String: Double])?["first_frame"] == 0.6)
     let settings = try #require(root["settings"] as? [String: Any])
     #expect(settings["decode_cost_ms"] as? Double == 2.5)
   }
 
-  @Test("What is no report is refused")
-  func damaged() throws {
-    let json = try WalkReport.sample().json()
-    for (part, other) in [
-      (#""stage":"manifest""#, #""stage":"never""#), (#""kind":"jump""#, #""kind":"hop""#),
-      (#""duration_ms":16000"#, #""duration_ms":1e300"#), (#""label":"3 slots","#, ""),
-    ] {
-      #expect(json.contains(part))
-      let damaged = json.replacing(part, with: other)
-      #expect(throws: DecodingError.self) {
-        try JSONDecoder().decode(WalkReport.self, from: Data(damaged.utf8))
+  @Test("The name of a figure is its path in the totals, with the suffix of its unit")
+  func paths() throws {
+    let totals = WalkReport.sample().totals
+    let text = try JSONLine.string(totals)
+    let root = try JSONSerialization.jsonObject(with: Data(text.utf8))
+    for figure in WalkFigures.all {
+      for kind in figure.kinds {
+        let suffix =
+          switch kind {
+          case .time: "_ms"
+          case .size: "_bytes"
+          case .count: kind == figure.kinds[0] ? "" : "_count"
+          case .share, .bitRate: ""
+          }
+        let found = (figure.name + suffix).split(separator: ".").reduce(root as Any?) { object, key in
+          (object as? [String: Any])?[String(key)]
+        }
+        let value = try #require(figure.value(in: totals, as: kind)?.scalar)
+        #expect(abs((found as? Double ?? .nan) - value) <= 1e-9 * value.magnitude, "\(figure.name)")
       }
     }
   }

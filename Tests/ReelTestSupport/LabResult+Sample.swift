@@ -6,7 +6,7 @@ extension LabResult {
   package static func sample(
     _ policy: String, slots: Int = 3, link: String = "a", group: String = "g", seed: UInt64 = 1,
     feed: String = "feed.json", viewer: String = "retention", device: String = "mid",
-    _ figures: [Figure: Double]
+    _ figures: [String: Double]
   ) -> LabResult {
     LabResult(
       run: LabRun(
@@ -29,12 +29,12 @@ extension LabResult {
           for slotCount in slots {
             for (place, policy) in policies.enumerated() {
               let p95 = base * (1 + 0.3 * Double(place)) + 20 * random.nextUnit()
-              let figures: [Figure: Double] = [
-                .secondFrameP50: p95 / 4, .secondFrameP95: p95, .secondFrameP99: p95 * 1.2,
-                .secondFrameOver100ms: 0.5, .rebufferingRatio: 0.02 * random.nextUnit(),
-                .fetchedByteCount: 3e7, .wastedByteCount: 1e7 / Double(place + 1),
-                .meanBitRate: 1e6 * random.nextUnit(), .peakMemory: 5e6 * Double(slotCount),
-                .failedItemCount: 0,
+              let figures: [String: Double] = [
+                "second_frame.p50": p95 / 4, "second_frame.p95": p95, "second_frame.p99": p95 * 1.2,
+                "second_frame.over_100ms": 0.5, "rebuffering": 0.02 * random.nextUnit(),
+                "bytes.fetched": 3e7, "bytes.wasted": 1e7 / Double(place + 1),
+                "rung.mean": 1e6 * random.nextUnit(), "memory.pool": 5e6 * Double(slotCount),
+                "failed": 0,
               ]
               results.append(
                 .sample(

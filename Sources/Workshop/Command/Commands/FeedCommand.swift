@@ -18,7 +18,7 @@ struct FeedCommand: AsyncParsableCommand {
       A walk watches an item for its dwell time, then swipes to the next. Some steps are flicks (--flicks), which leave the \
       item after 0.2 to 1 s; some are bursts of 3 to 8 swipes (--bursts); some of the others go back (--back). The drag of \
       a swipe ends \(Int(WalkPlan.settleTime / .milliseconds(1))) ms before the swipe settles. Delays count from the settle: \
-      ttff to the first frame, second_frame to the second. The start of the first item is no swipe and has no delay.
+      first_frame to the first frame, second_frame to the second. The start of the first item is no swipe and has no delay.
 
       FEED is a file, a URL, or - for standard input. The format is detected from the content. Relative paths refer to the \
       folder of FEED:
@@ -52,7 +52,7 @@ struct FeedCommand: AsyncParsableCommand {
       --assert takes a metric, a comparison (<, <=, >, >= or =) and a value with its unit. If an assertion is not met, the \
       exit code is 1. Those that are met are printed after the report. An item that was left before its first frame is opened \
       once more after the walk: if that fails, it counts as failed, else its swipes as abandoned. Metrics:
-      \(HelpText.list(WalkMetric.all.map { ($0.name, $0.meaning) }))
+      \(HelpText.list(WalkFigures.all.map { ($0.name, $0.meaning) }))
 
       --report shows the walk as a timeline, or with --compare or a folder of recordings the walks side by side. --csv \
       writes a line for each swipe. --json prints an object for each walk. --timeout limits the reading of FEED and each \
@@ -150,7 +150,8 @@ struct FeedCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("assert"), parsing: .singleValue,
-    help: ArgumentHelp("Fail if this is not met, as 'ttff.p95<150ms'. Can be repeated.", valueName: "expr")
+    help: ArgumentHelp(
+      "Fail if this is not met, as 'first_frame.p95<150ms'. Can be repeated.", valueName: "expr")
   )
   var assertions: [String] = []
 

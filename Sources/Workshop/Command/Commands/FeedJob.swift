@@ -287,9 +287,9 @@ struct FeedJob: Sendable {
       for report in reports { try Console.print(try report.json()) }
     } else if !command.options.quiet {
       if Set(reports.map(\.settings.link)).count > 1 {
-        try Console.printText(LinkTable(reports).text)
+        try Console.printText(LinkTable(reports: reports).text)
       } else if command.compare != nil {
-        try Console.printText(ComparisonTable(reports).text)
+        try Console.printText(ComparisonTable(reports: reports).text)
       } else {
         for report in reports {
           try Console.printText(report.text(includingSwipes: command.details))

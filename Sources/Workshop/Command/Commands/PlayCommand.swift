@@ -19,7 +19,7 @@ struct PlayCommand: AsyncParsableCommand {
 
       --json prints an object for each event: event (its name), position (seconds on the source's timeline) and time_ms \
       (milliseconds since the source was started). The last object of a source is its summary. bytes and requests of the \
-      summary cover everything that was fetched, those of a rung only its media; peak_memory_bytes is that of the process.
+      summary cover everything that was fetched, those of a rung only its media; memory_bytes is the peak of the process.
 
       A live source plays until it ends. Ctrl-C ends playback with the summary; NUT, Y4M and WAV files are completed and kept.
 

@@ -332,7 +332,7 @@ final class PlayJob: Sendable {
     summary.liveLatencyMs = latency?.milliseconds
     // The player may have handed out one frame more than was wanted.
     summary.setFramesShown(account.shownCount)
-    summary.framesDamaged = account.damagedCount
+    summary.frames.damaged = account.damagedCount
     summary.setTraffic(network: traffic.network, local: traffic.local, of: session.item)
     summary.error = failure.map(ErrorRecord.init)
     evaluate(&summary)

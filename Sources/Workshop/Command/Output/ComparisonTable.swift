@@ -1,65 +1,31 @@
 import ReelCore
 import ReelReplay
 
-/// Several walks side by side: a column for each report under its label, a row for each metric.
+/// Several walks side by side: a column for each report under its label, a row for each figure.
 struct ComparisonTable: Sendable, Hashable {
   let reports: [WalkReport]
 
-  /// The metrics that have a row, unless others are asked for.
-  static let usualMetrics = [
-    "ttff.p50", "ttff.p95", "ttff.p99", "ttff.max", "ttff.hit.p99", "ttff.miss.p95", "second_frame.p50",
-    "second_frame.p95", "second_frame.p99",
-    "second_frame.max", "second_frame.over100ms", "second_frame.over1s", "hit.ratio", "hit.ratio.buffered",
-    "stall.count", "stall.total", "stall.max",
-    "rebuffer.ratio", "rung.mean", "rung.switches", "bytes.fetched",
-    "bytes.wasted", "frames.wasted", "slot.memory", "pool.memory", "failed", "abandoned",
-  ]
-
-  /// The names of the rows.
-  let metrics: [String]
-
-  init(_ reports: [WalkReport]) {
-    self.reports = reports
-    metrics = Self.usualMetrics
-  }
-
-  /// - Throws: `ReelError` of kind `usage` for a metric that there is not.
-  init(_ reports: [WalkReport], metrics: [String]) throws(ReelError) {
-    self.reports = reports
-    var names: [String] = []
-    for metric in metrics { names.append(try WalkMetric.named(metric).name) }
-    self.metrics = names
-  }
-
-  /// For people: the metrics, then the items that failed. A figure that a walk does not have is a dash.
+  /// For people: the figures, then the items that failed. A figure that a walk does not have is a dash.
   var text: String {
     var table = TextTable([.left])
     table.add([""] + reports.map(\.label))
     let totals = reports.map(\.totals)
-    for name in metrics {
-      guard let metric = WalkMetric.all.first(where: { $0.name == name }) else { continue }
-      table.add([name] + totals.map { metric.value(in: $0)?.description ?? "-" })
+    for figure in WalkFigures.all(in: .comparison) {
+      table.add([figure.name] + totals.map { figure.text(in: $0) ?? "-" })
     }
     return (table.lines + reports.failureLines).joined(separator: "\n")
   }
+}
 
-  /// One line of JSON: `{"comparison": [...]}` with label, settings and totals of each report.
-  func json() throws(ReelError) -> String {
-    try JSONLine.string(["comparison": reports.map(Column.init)], of: "report")
-  }
+extension Figure {
+  /// The text of a figure with its unit; nil if the run lacks it.
+  func text(in run: Run, as kind: WalkValue.Kind? = nil) -> String? { value(in: run, as: kind)?.description }
+}
 
-  // MARK: - Private
-
-  private struct Column: Encodable {
-    let label: String
-    let settings: WalkSettings
-    let totals: WalkTotals
-
-    init(_ report: WalkReport) {
-      label = report.label
-      settings = report.settings
-      totals = report.totals
-    }
+extension WalkTotals {
+  /// The text of the figure with this name; a dash if the walk lacks it.
+  func text(_ name: String, as kind: WalkValue.Kind? = nil) -> String {
+    WalkFigures[name].text(in: self, as: kind) ?? "-"
   }
 }
 
@@ -81,26 +47,18 @@ extension [WalkReport] {
   }
 }
 
-/// Walks over several links: a row for each report under its label, a column for each of a few metrics.
+/// Walks over several links: a row for each report under its label, a column for each of a few figures.
 struct LinkTable: Sendable, Hashable {
   let reports: [WalkReport]
-
-  static let metrics = [
-    "ttff.p50", "second_frame.p50", "second_frame.p95", "hit.ratio", "stall.count", "stall.total",
-    "bytes.fetched",
-    "bytes.wasted", "failed", "abandoned",
-  ]
-
-  init(_ reports: [WalkReport]) { self.reports = reports }
 
   /// For people: the figures, then the items that failed. A figure that a walk does not have is a dash.
   var text: String {
     var table = TextTable([.left])
-    table.add(["link and pool"] + Self.metrics)
-    let metrics = Self.metrics.compactMap { name in WalkMetric.all.first { $0.name == name } }
+    let figures = WalkFigures.all(in: .links)
+    table.add(["link and pool"] + figures.map(\.name))
     for report in reports {
       let totals = report.totals
-      table.add([report.label] + metrics.map { $0.value(in: totals)?.description ?? "-" })
+      table.add([report.label] + figures.map { $0.text(in: totals) ?? "-" })
     }
     return (table.lines + reports.failureLines).joined(separator: "\n")
   }

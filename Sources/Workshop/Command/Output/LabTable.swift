@@ -24,18 +24,6 @@ struct LabTable {
 
   // MARK: - Private
 
-  /// Figures that a table has, with their headings.
-  private static let columns: [(figure: LabResult.Figure, head: String)] = [
-    (.secondFrameP50, "p50 ms"), (.secondFrameP95, "p95 ms"), (.secondFrameP99, "p99 ms"),
-    (.secondFrameOver100ms, ">100 ms"), (.rebufferingRatio, "rebuf."), (.fetchedByteCount, "fetched"),
-    (.wastedByteCount, "wasted"), (.meanBitRate, "Mbit/s"), (.peakMemory, "memory"),
-  ]
-
-  private static let differenceColumns: [(figure: LabResult.Figure, head: String)] = [
-    (.secondFrameP95, "p95 ms"), (.rebufferingRatio, "rebuf. %"), (.wastedByteCount, "wasted MB"),
-    (.peakMemory, "memory MB"),
-  ]
-
   private var sections: [String] {
     guard let overall = summary.overall else { return [] }
     var parts = [full(overall, "All walks")]
@@ -74,12 +62,14 @@ struct LabTable {
 
   private func figures(_ group: LabGroup) -> TextTable {
     var table = TextTable([.left], indentation: 2)
-    let columns = Self.columns.filter { column in group.rows.contains { $0.mean(column.figure) != nil } }
-    table.add([""] + columns.map(\.head))
+    let columns = WalkFigures.all(in: .means).filter { figure in
+      figure.heading != nil && group.rows.contains { $0.mean(figure) != nil }
+    }
+    table.add([""] + columns.map { "\($0.heading ?? "")\($0.costKind == .time ? " ms" : "")" })
     for row in group.rows {
-      let cells = columns.map { figure, _ in
+      let cells = columns.map { figure in
         row.mean(figure).map { value in
-          figure.unit == .time || figure.unit == .bitRate ? figure.plain(value) : figure.text(value)
+          figure.costKind == .time || figure.costKind == .bitRate ? figure.plain(value) : figure.text(value)
         } ?? "-"
       }
       table.add([name(row.pool)] + cells + [row.isOnFront ? "*" : ""])
@@ -89,16 +79,16 @@ struct LabTable {
 
   /// Has as many of the figures as fit.
   private func differences(_ differences: [LabDifference], name: (LabDifference) -> String) -> [String] {
-    var columns = Self.differenceColumns.filter { column in
-      differences.contains { $0.figures[column.figure] != nil }
+    var columns = WalkFigures.all(in: .front).filter { figure in
+      differences.contains { $0.figures[figure.name] != nil }
     }
     while true {
       var table = TextTable([.left], indentation: 2)
-      table.add([""] + columns.map(\.head))
+      table.add([""] + columns.map { "\($0.heading ?? "") \($0.costKind.unit)" })
       for difference in differences {
         table.add(
           [name(difference)]
-            + columns.map { figure, _ in difference.figures[figure].map { figure.plain($0) } ?? "-" })
+            + columns.map { figure in difference.figures[figure.name].map { figure.plain($0) } ?? "-" })
       }
       let lines = table.lines
       // A terminal has its own width, to which the table is fitted.
@@ -111,19 +101,19 @@ struct LabTable {
   /// A line for each group: the pool with the lowest p95, and how it differs from the baseline.
   private func lines(_ groups: [LabGroup]) -> String {
     var table = TextTable([.left, .right, .left], indentation: 2)
-    let hasBaseline = summary.baseline != nil
+    let (hasBaseline, delay) = (summary.baseline != nil, WalkFigures["second_frame.p95"])
     table.add(
       ["group", "walks", "lowest p95", "ms"]
         + (hasBaseline ? ["less \(TextLayout.truncated(summary.baseline ?? "", to: Self.nameLimit))"] : []))
     for group in groups.prefix(Self.lineLimit) {
-      let best = zip(group.rows, group.standings(.secondFrameP95)).first { $1 == .best }?.0
-      let mean = best?.mean(.secondFrameP95).map { LabResult.Figure.secondFrameP95.plain($0) }
-      let difference = group.differences.first { $0.pool == best?.pool }?.figures[.secondFrameP95]
+      let best = zip(group.rows, group.standings(delay)).first { $1 == .best }?.0
+      let mean = best?.mean(delay).map { delay.plain($0) }
+      let difference = group.differences.first { $0.pool == best?.pool }?.figures[delay.name]
       table.add(
         [
           TextLayout.truncated(summary.name(of: group.key), to: 42), "\(group.runCount)",
           best.map { name($0.pool) } ?? "-", mean ?? "-",
-        ] + (hasBaseline ? [difference.map { LabResult.Figure.secondFrameP95.plain($0) } ?? "-"] : []))
+        ] + (hasBaseline ? [difference.map { delay.plain($0) } ?? "-"] : []))
     }
     var lines = table.lines
     let more = groups.count - Self.lineLimit
@@ -141,108 +131,63 @@ struct LabTable {
   }
 }
 
-extension LabResult.Figure {
-  /// What a figure is measured in.
-  enum Unit: Sendable {
-    case time, share, size, bitRate, number
-  }
-
-  var unit: Unit {
+extension WalkValue.Kind {
+  /// The unit of a table's numbers; empty for none.
+  var unit: String {
     switch self {
-    case .firstFrameP50, .firstFrameP95, .firstFrameP99, .secondFrameP50, .secondFrameP95, .secondFrameP99,
-      .secondFrameMean, .waitManifest, .waitInitialization, .waitAnswer, .waitTransfer,
-      .waitDecode, .waitPreparing, .waitSecondFrame:
-      .time
-    case .secondFrameOver100ms, .secondFrameOver1s, .rebufferingRatio: .share
-    case .fetchedByteCount, .wastedByteCount, .peakMemory: .size
-    case .meanBitRate: .bitRate
-    case .stallCount, .rungSwitchCount, .decodedFrameCount, .abandonedSwipeCount, .failedItemCount: .number
-    }
-  }
-
-  /// A name for people.
-  var title: String {
-    switch self {
-    case .firstFrameP50: "first frame, p50"
-    case .firstFrameP95: "first frame, p95"
-    case .firstFrameP99: "first frame, p99"
-    case .secondFrameP50: "second frame, p50"
-    case .secondFrameP95: "second frame, p95"
-    case .secondFrameP99: "second frame, p99"
-    case .secondFrameMean: "second frame, mean"
-    case .secondFrameOver100ms: "second frame over 100 ms"
-    case .secondFrameOver1s: "second frame over 1 s"
-    case .rebufferingRatio: "rebuffering"
-    case .stallCount: "stalls"
-    case .fetchedByteCount: "fetched"
-    case .wastedByteCount: "wasted bytes"
-    case .meanBitRate: "mean rung"
-    case .rungSwitchCount: "rung switches"
-    case .peakMemory: "peak memory"
-    case .decodedFrameCount: "decoded frames"
-    case .abandonedSwipeCount: "abandoned swipes"
-    case .failedItemCount: "failed items"
-    case .waitManifest: "wait for manifests"
-    case .waitInitialization: "wait for initialization segments"
-    case .waitAnswer: "wait for responses"
-    case .waitTransfer: "wait for transfers"
-    case .waitDecode: "wait for decoding"
-    case .waitPreparing: "wait for preparing"
-    case .waitSecondFrame: "first to second frame"
-    }
-  }
-
-  /// The unit in which ``plain(_:)`` writes the figure; empty for none.
-  var plainUnit: String {
-    switch unit {
     case .time: "ms"
     case .share: "%"
     case .size: "MB"
     case .bitRate: "Mbit/s"
-    case .number: ""
+    case .count: ""
     }
   }
 
-  /// One of ``plainUnit``.
+  /// One of ``unit``.
   var scale: Double {
-    switch unit {
-    case .time, .number: 1
+    switch self {
+    case .time, .count: 1
     case .share: 0.01
     case .size, .bitRate: 1e6
     }
   }
+}
+
+extension WalkFigure {
+  /// The title with the unit of a table's numbers.
+  var head: String { costKind.unit.isEmpty ? title : "\(title), \(costKind.unit)" }
+
+  private func withUnit(_ plain: String) -> String {
+    costKind.unit.isEmpty ? plain : "\(plain) \(costKind.unit)"
+  }
 
   /// A value with its unit: `93.2 ms`, `3.5 MB`, `97.5 %`.
-  func text(_ value: Double) -> String {
-    let plain = plain(value)
-    return plainUnit.isEmpty ? plain : "\(plain) \(plainUnit)"
-  }
+  func text(_ value: Double) -> String { withUnit(plain(value)) }
 
   /// A value with its unit and as many decimals as tell it from values that are `step` apart.
   func text(_ value: Double, step: Double) -> String {
-    let digits = step > 0 ? Int((-log10(step / scale)).rounded(.up)) : 0
-    let plain = (value / scale).formatted(places: min(max(digits, 0), 6))
-    return plainUnit.isEmpty ? plain : "\(plain) \(plainUnit)"
+    let digits = step > 0 ? Int((-log10(step / costKind.scale)).rounded(.up)) : 0
+    return withUnit((value / costKind.scale).formatted(places: min(max(digits, 0), 6)))
   }
 
-  /// A value in ``plainUnit``, with fewer decimals for larger values.
+  /// A value in the unit of tables, with fewer decimals for larger values.
   func plain(_ value: Double) -> String { plain([value])[0] }
 
-  /// Values in ``plainUnit``, with as many decimals as suit the largest.
+  /// Values in the unit of tables, with as many decimals as suit the largest.
   ///
   /// - Parameter moreDecimals: How many more there are.
   func plain(_ values: [Double], moreDecimals: Int = 0) -> [String] {
-    let scaled = values.map { $0 / scale }
+    let scaled = values.map { $0 / costKind.scale }
     let most = scaled.map(\.magnitude).max() ?? 0
     // A rate's second decimal is 10 kbit/s.
-    let places = (most >= 100 ? 0 : most >= 10 || unit == .time ? 1 : 2) + moreDecimals
+    let places = (most >= 100 ? 0 : most >= 10 || costKind == .time ? 1 : 2) + moreDecimals
     return scaled.map { value in
       let text = value.formatted(places: places)
       return text == "-0" ? "0" : text
     }
   }
 
-  /// A difference with its interval, in ``plainUnit``: `-501 [-640, -372]`; without an interval, `-501`.
+  /// A difference with its interval, in the unit of tables: `-501 [-640, -372]`; without an interval, `-501`.
   func plain(_ difference: LabDifference.Figure) -> String {
     guard let interval = difference.interval else { return plain(difference.mean) }
     let values = [difference.mean, interval.lower, interval.upper]

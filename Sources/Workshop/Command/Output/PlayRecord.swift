@@ -247,6 +247,38 @@ struct PlayRecordSummary: Encodable {
     }
   }
 
+  struct Frames: Encodable {
+    var shown: Int
+    let dropped: Int
+    var damaged: Int
+  }
+
+  /// How late frames were shown.
+  struct Lateness: Encodable {
+    let p50Ms: Double
+    let p99Ms: Double
+
+    /// Nil if there are no values.
+    init?(_ values: [Duration]) {
+      let sorted = values.sorted()
+      guard let median = Self.percentile(0.5, of: sorted), let high = Self.percentile(0.99, of: sorted) else {
+        return nil
+      }
+      (p50Ms, p99Ms) = (median.milliseconds, high.milliseconds)
+    }
+
+    /// The value that this share of the sorted values does not exceed; nil if there are none.
+    private static func percentile(_ share: Double, of sorted: [Duration]) -> Duration? {
+      guard !sorted.isEmpty else { return nil }
+      let index = Int((Double(sorted.count) * share).rounded(.up)) - 1
+      return sorted[min(max(index, 0), sorted.count - 1)]
+    }
+  }
+
+  struct Stalls: Encodable {
+    let count: Int
+  }
+
   /// How the wall-clock time was spent. The parts add up to `wall_ms`.
   struct Wall: Encodable {
     /// The time before loading began, while outputs were opened.
@@ -291,21 +323,18 @@ struct PlayRecordSummary: Encodable {
   var wallMs: Double
   var wall: Wall
   /// From the start of loading to the first frame shown.
-  var startupMs: Double?
+  var firstFrameMs: Double?
   var startup: StartupRecord?
   /// The time from the beginning of loading to the second frame.
   var secondFrameMs: Double?
-  var framesShown: Int
-  var framesDropped: Int
-  var framesDamaged: Int
-  /// How late frames were shown; nil at a rate of max, at which frames are not due at a time.
-  var latenessP50Ms: Double?
-  var latenessP99Ms: Double?
-  var stalls: Int
+  var frames: Frames
+  /// Nil at a rate of max, at which frames are not due at a time.
+  var lateness: Lateness?
+  var stalls: Stalls
   var stalledMs: Double
   /// The time spent stalled and seeking as a share of the time spent stalled, seeking and playing. Nil if nothing was
   /// played.
-  var rebufferingRatio: Double?
+  var rebuffering: Double?
   /// For a live item, how far behind the live edge playback ended.
   var liveLatencyMs: Double?
   var rungs: [Rung]
@@ -321,8 +350,8 @@ struct PlayRecordSummary: Encodable {
   var bufferPeakBytes: Int
   var ringPeakBytes: Int
   var ringPeakFrames: Int
-  /// Of the process.
-  var peakMemoryBytes: Int?
+  /// The peak of the process.
+  var memoryBytes: Int?
   /// The number of failed requests and segments, mended or not.
   var failures: Int
   /// The first and the last of them: at most 200.
@@ -355,16 +384,14 @@ struct PlayRecordSummary: Encodable {
     wallMs = wall.milliseconds
     self.wall = Wall(statistics.times, wall: wall)
     secondFrameMs = statistics.times.timeToSecondFrame?.milliseconds
-    rebufferingRatio = statistics.times.rebufferingRatio?.rounded(places: 6)
-    startupMs = statistics.startupTime?.milliseconds
+    rebuffering = statistics.times.rebufferingRatio?.rounded(places: 6)
+    firstFrameMs = statistics.startupTime?.milliseconds
     startup = item?.startup.map(StartupRecord.init)
-    framesShown = statistics.shownFrameCount
-    framesDropped = statistics.droppedFrameCount
-    framesDamaged = statistics.damagedFrameCount
-    let lateness = statistics.lateness.sorted()
-    latenessP50Ms = Self.percentile(0.5, of: lateness)?.milliseconds
-    latenessP99Ms = Self.percentile(0.99, of: lateness)?.milliseconds
-    stalls = statistics.stallCount
+    frames = Frames(
+      shown: statistics.shownFrameCount, dropped: statistics.droppedFrameCount,
+      damaged: statistics.damagedFrameCount)
+    lateness = Lateness(statistics.lateness)
+    stalls = Stalls(count: statistics.stallCount)
     stalledMs = statistics.stallDuration.milliseconds
     rungs = Rung.all(item?.accessLog ?? [])
     bytes = 0
@@ -376,7 +403,7 @@ struct PlayRecordSummary: Encodable {
     bufferPeakBytes = statistics.bufferHighWaterByteCount
     ringPeakBytes = statistics.ring?.highWaterByteCount ?? 0
     ringPeakFrames = statistics.ring?.highWaterFrameCount ?? 0
-    peakMemoryBytes = ProcessMemory.peakResidentByteCount
+    memoryBytes = ProcessMemory.peakResidentByteCount
     let errors = item?.errorLog ?? []
     failures = errors.count
     failureList = Self.listed(errors)
@@ -411,22 +438,13 @@ struct PlayRecordSummary: Encodable {
 
   /// Sets the number of shown frames. Frames that rungs count beyond it were handed out last, and not shown.
   mutating func setFramesShown(_ count: Int) {
-    framesShown = count
+    frames.shown = count
     var excess = max(0, rungs.map(\.framesShown).reduce(0, +) - count)
     for index in rungs.indices.reversed() {
       let part = min(excess, rungs[index].framesShown)
       rungs[index].framesShown -= part
       excess -= part
     }
-  }
-
-  // MARK: - Private
-
-  /// The value that this share of the sorted values does not exceed; nil if there are none.
-  private static func percentile(_ share: Double, of sorted: [Duration]) -> Duration? {
-    guard !sorted.isEmpty else { return nil }
-    let index = Int((Double(sorted.count) * share).rounded(.up)) - 1
-    return sorted[min(max(index, 0), sorted.count - 1)]
   }
 }
 

@@ -55,9 +55,9 @@ enum PlayText {
     if let secondFrame = record.secondFrameMs { add("second frame", "after \(milliseconds(secondFrame))") }
     add(
       "frames",
-      "\(record.framesShown) shown, \(record.framesDropped) dropped, \(record.framesDamaged) damaged")
-    if let median = record.latenessP50Ms, let high = record.latenessP99Ms {
-      add("lateness", "p50 \(milliseconds(median)), p99 \(milliseconds(high))")
+      "\(record.frames.shown) shown, \(record.frames.dropped) dropped, \(record.frames.damaged) damaged")
+    if let lateness = record.lateness {
+      add("lateness", "p50 \(milliseconds(lateness.p50Ms)), p99 \(milliseconds(lateness.p99Ms))")
     }
     add("stalls", stalls(record))
     if let latency = record.liveLatencyMs { add("live", "\(milliseconds(latency)) behind the edge") }
@@ -80,7 +80,7 @@ enum PlayText {
       add("failures", "\(record.failures), the last: \(record.lastFailure?.message ?? "")")
     }
     var memory = "\(size(record.bufferPeakBytes)) buffered, \(size(record.ringPeakBytes)) decoded"
-    if let peak = record.peakMemoryBytes { memory += ", \(size(peak)) in all" }
+    if let peak = record.memoryBytes { memory += ", \(size(peak)) in all" }
     add("memory", memory)
     return lines.joined(separator: "\n")
   }
@@ -202,7 +202,7 @@ enum PlayText {
   }
 
   private static func startup(_ record: PlayRecordSummary) -> String? {
-    guard let total = record.startupMs else { return nil }
+    guard let total = record.firstFrameMs else { return nil }
     guard let stages = record.startup else { return milliseconds(total) }
     let parts = [
       ("resolve", stages.resolve), ("manifest", stages.manifest), ("init", stages.`init`),
@@ -222,8 +222,8 @@ enum PlayText {
   }
 
   private static func stalls(_ record: PlayRecordSummary) -> String {
-    var text = record.stalls == 0 ? "none" : "\(record.stalls), \(milliseconds(record.stalledMs))"
-    if let ratio = record.rebufferingRatio, ratio > 0 {
+    var text = record.stalls.count == 0 ? "none" : "\(record.stalls.count), \(milliseconds(record.stalledMs))"
+    if let ratio = record.rebuffering, ratio > 0 {
       text += ", rebuffering \((ratio * 100).formatted(places: 1)) %"
     }
     return text

@@ -60,16 +60,13 @@ extension WalkReport {
   private static func waits(_ totals: WalkTotals) -> TextTable {
     var table = TextTable([.left, .left], indentation: 2)
     table.add(["", "", "swipes", "p50", "p95", "p99", "max", "> 100 ms", "> 1 s"])
-    for (name, waits) in [("first frame", totals.firstFrame), ("second frame", totals.secondFrame)] {
-      let groups = [("all", waits.all), ("hits", waits.hits), ("misses", waits.misses)]
-      for (index, (group, summary)) in groups.enumerated() {
-        let times = summary.map { summary in
-          [summary.p50, summary.p95, summary.p99, summary.max].map(DurationText.readable)
-            + [summary.shareOver100ms, summary.shareOver1s].map { WalkValue.share($0).description }
-        }
+    for (title, frame) in [("first frame", "first_frame"), ("second frame", "second_frame")] {
+      for (group, infix) in [("all", ""), ("hits", ".hit"), ("misses", ".miss")] {
         table.add(
-          [index == 0 ? name : "", group, String(summary?.count ?? 0)]
-            + (times ?? Array(repeating: "-", count: 6)),
+          [group == "all" ? title : "", group]
+            + ["count", "p50", "p95", "p99", "max", "over_100ms", "over_1s"].map { name in
+              totals.text("\(frame)\(infix).\(name)")
+            },
           styles: group == "hits" ? [1: .good] : group == "misses" ? [1: .bad] : [:])
       }
     }
@@ -92,45 +89,36 @@ extension WalkReport {
   }
 
   private func rows(of totals: WalkTotals) -> [(name: String, fact: String)] {
-    func share(_ share: Double?) -> String { share.map { " (\(WalkValue.share($0)))" } ?? "" }
-    func size(_ byteCount: Int64) -> String { WalkValue.size(byteCount).description }
-    let stages = PreloadStage.allCases.dropFirst().compactMap { stage in
-      totals.hitRatio(stage).map { "\(stage.reportName) \(WalkValue.share($0))" }
+    func text(_ name: String, _ kind: WalkValue.Kind? = nil) -> String { totals.text(name, as: kind) }
+    func share(_ name: String) -> String { WalkFigures[name].text(in: totals).map { " (\($0))" } ?? "" }
+    let stages = PreloadStage.allCases.dropFirst().map(\.reportName).compactMap { stage in
+      WalkFigures["reached.\(stage)"].text(in: totals).map { "\(stage) \($0)" }
     }
     let stalls =
-      "\(totals.stallCount), \(DurationText.readable(totals.stallDuration)) in all, "
-      + "the longest \(DurationText.readable(totals.longestStall))"
-      + (totals.rebufferingRatio.map { ", \(WalkValue.share($0)) of the time watched" } ?? "")
+      "\(text("stalls.count")), \(text("stalls.total")) in all, the longest \(text("stalls.max"))"
+      + (WalkFigures["rebuffering"].text(in: totals).map { ", \($0) of the time watched" } ?? "")
+    let bytes = "\(text("bytes.fetched")) fetched, \(text("bytes.wasted", .size)) never shown"
+    let frames = "\(text("frames.decoded")) decoded, \(text("frames.wasted", .count)) never shown"
     var facts: [(name: String, fact: String)] = [
       ("reached", stages.isEmpty ? "no swipe was counted" : stages.joined(separator: ", ")),
-      ("stalls", totals.stallCount == 0 ? "none" : stalls),
-      (
-        "bytes",
-        "\(size(totals.fetchedByteCount)) fetched, \(size(totals.unshownByteCount)) never shown"
-          + share(totals.unshownByteShare)
-      ),
-      (
-        "frames",
-        "\(totals.decodedFrameCount) decoded, \(totals.unshownFrameCount) never shown"
-          + share(totals.unshownFrameShare)
-      ),
+      ("stalls", totals.stallCount == 0 ? "none" : stalls), ("bytes", bytes + share("bytes.wasted")),
+      ("frames", frames + share("frames.wasted")),
     ]
-    if let mean = totals.meanBitRate {
+    if totals.meanBitRate != nil {
       let switches = totals.rungSwitchCount.counted("switch", "switches")
-      facts.append(("rungs", "\(WalkValue.bitRate(mean)) on average, \(switches)"))
+      facts.append(("rungs", "\(text("rung.mean")) on average, \(switches)"))
     }
     if totals.abandonedSwipeCount > 0 {
-      facts.append(("abandoned", "\(totals.abandonedSwipeCount) left before their first frame"))
+      facts.append(("abandoned", "\(text("abandoned")) left before their first frame"))
     }
     if !slotHighWaterByteCounts.isEmpty {
-      var memory = "at most \(Self.list(slotHighWaterByteCounts)) by slot"
-      if let pool = totals.poolHighWaterByteCount { memory += ", \(size(Int64(pool))) in all" }
-      facts.append(("memory", memory))
+      let pool = WalkFigures["memory.pool"].text(in: totals).map { ", \($0) in all" } ?? ""
+      facts.append(("memory", "at most \(Self.list(slotHighWaterByteCounts)) by slot\(pool)"))
     }
     facts.append(
       (
         "failed",
-        failedItems.isEmpty ? "none" : "\(failedItems.count) of \(settings.itemCount.counted("item"))"
+        failedItems.isEmpty ? "none" : "\(text("failed")) of \(settings.itemCount.counted("item"))"
       ))
     return facts
   }
@@ -167,43 +155,6 @@ extension WalkReport {
     }
     return table
   }
-}
-
-extension WalkMetric {
-  /// A name for people: `second frame, p95`.
-  var title: String {
-    let parts = name.split(separator: ".").map(String.init)
-    guard let first = parts.first else { return name }
-    switch first {
-    case "ttff": return Self.latency("first frame", parts.dropFirst())
-    case "second_frame": return Self.latency("second frame", parts.dropFirst())
-    case "hit" where parts.count > 2: return "hits with the stage \(parts[2])"
-    default: return Self.titles[name] ?? name.replacing(".", with: " ").replacing("_", with: " ")
-    }
-  }
-
-  // MARK: - Private
-
-  private static func latency(_ frame: String, _ parts: ArraySlice<String>) -> String {
-    switch parts.last {
-    case "over100ms": return "\(frame) after more than 100 ms"
-    case "over1s": return "\(frame) after more than 1 s"
-    default: break
-    }
-    let groups = ["hit": " of hits", "miss": " of misses"]
-    let group = parts.first.flatMap { groups[$0] } ?? ""
-    let place = parts.last.map { $0 == "max" ? "longest" : $0 } ?? ""
-    return "\(frame)\(group), \(place)"
-  }
-
-  private static let titles = [
-    "hit.ratio": "hits", "stall.count": "stalls", "stall.total": "stalled in all",
-    "stall.max": "longest stall", "rebuffer.ratio": "rebuffering", "rung.mean": "mean bit rate",
-    "rung.switches": "changes of rung", "bytes.fetched": "bytes fetched", "bytes.wasted": "bytes never shown",
-    "frames.decoded": "frames decoded", "frames.wasted": "frames never shown",
-    "slot.memory": "peak memory of a player", "pool.memory": "peak memory in all", "failed": "failed items",
-    "abandoned": "abandoned swipes",
-  ]
 }
 
 /// The first frames of the items that a walk has shown, for its page.

@@ -23,7 +23,7 @@ struct ComparisonPage {
     page.add(
       "Pareto front", fronts(totals),
       note:
-        "Filled: no other pool is at least as good in all four figures and better in one. The delay is the 95th "
+        "Filled: no other pool is at least as good in all figures and better in one. The delay is the 95th "
         + "percentile to the second frame; rebuffering is the share of stalls in the time from first frames on."
     )
     page.add("Figures", table(totals), note: "The table as text has the names that --assert takes.")
@@ -33,18 +33,6 @@ struct ComparisonPage {
       ReportPage.list(reports.failureLines.map(Redaction.clean)))
     page.add("What was run", run.html(reports.first?.settings.facts ?? []))
     return page.html
-  }
-
-  // MARK: Pareto front
-
-  /// The costs of a walk: second frame p95 in milliseconds, bytes never shown as a share, stalled time as a share of the
-  /// walk, memory in bytes. `nil` if no swipe was counted.
-  static func costs(_ report: WalkReport, _ totals: WalkTotals) -> [Double]? {
-    guard let delay = totals.secondFrame.all?.p95 else { return nil }
-    let stalled = report.duration > .zero ? totals.stallDuration / report.duration : 0
-    return [
-      delay.milliseconds, totals.unshownByteShare ?? 0, stalled, Double(totals.poolHighWaterByteCount ?? 0),
-    ]
   }
 
   // MARK: - Private
@@ -76,36 +64,32 @@ struct ComparisonPage {
       + Charts.delays("Second frame", series(WalkPage.secondFrames)) + "</div>"
   }
 
+  /// A plot of each cost of the front against the delay, for the pools that have all of them.
   private func fronts(_ totals: [WalkTotals]) -> String {
-    let measured = zip(reports, totals).enumerated().compactMap { number, pair in
-      Self.costs(pair.0, pair.1).map { (number: number, name: pair.0.poolName, costs: $0) }
+    let figures = WalkFigures.all(in: .front).filter { figure in
+      totals.contains { figure.cost(in: $0) != nil }
     }
-    guard !measured.isEmpty else { return "" }
+    let measured = totals.enumerated().compactMap { number, totals in
+      let costs = figures.compactMap { $0.cost(in: totals) }
+      return costs.count == figures.count ? (number: number, costs: costs) : nil
+    }
+    guard !measured.isEmpty, figures.first?.costKind == .time else { return "" }
     let isOnFront = ParetoFront.members(measured.map(\.costs))
-    func plot(_ title: String, _ cost: Int, _ format: (Double, Double) -> String) -> String {
-      Charts.front(
-        title,
-        zip(measured, isOnFront).map { entry, isOnFront in
-          .init(
-            name: entry.name, delay: entry.costs[0], cost: entry.costs[cost], isOnFront: isOnFront,
-            number: entry.number)
-        }, format: format)
+    let plots = figures.enumerated().dropFirst().map { place, figure in
+      let candidates = zip(measured, isOnFront).map { entry, isOnFront in
+        Charts.Candidate(
+          name: reports[entry.number].poolName, delay: entry.costs[0], cost: entry.costs[place],
+          isOnFront: isOnFront, number: entry.number)
+      }
+      return Charts.front(figure.title.titled, candidates) { figure.text($0, step: $1) }
     }
-    func percent(_ share: Double, _ step: Double) -> String {
-      let places = step > 0 ? Int((-log10(step * 100)).rounded(.up)) : 1
-      return "\((share * 100).formatted(places: min(max(places, 0), 6))) %"
-    }
-    return "<div class=\"charts\">" + plot("Bytes never shown", 1, percent) + plot("Rebuffering", 2, percent)
-      + plot("Memory", 3) { size, _ in WalkValue.size(Int64(size)).description } + "</div>" + legend
+    return "<div class=\"charts\">\(plots.joined())</div>" + legend
   }
 
   private func table(_ totals: [WalkTotals]) -> String {
-    let metrics = ComparisonTable.usualMetrics.compactMap { name in
-      WalkMetric.all.first { $0.name == name }
-    }
-    func rows(_ name: (WalkMetric) -> String) -> [[String]] {
-      metrics.map { metric in
-        [name(metric)] + totals.map { metric.value(in: $0)?.description ?? "–" }
+    func rows(_ name: (WalkFigure) -> String) -> [[String]] {
+      WalkFigures.all(in: .comparison).map { figure in
+        [name(figure)] + totals.map { figure.text(in: $0) ?? "–" }
       }
     }
     let head = reports.enumerated().map { "\($0 + 1): \($1.poolName)" }
@@ -149,11 +133,9 @@ struct ComparisonSummary {
     reports.compactMap { report in
       let totals = report.totals
       guard let waits = totals.secondFrame.all else { return nil }
-      var cost = "\(WalkValue.size(totals.fetchedByteCount)) fetched"
-      if let share = totals.unshownByteShare { cost += " (\(WalkValue.share(share)) never shown)" }
-      if let memory = totals.poolHighWaterByteCount {
-        cost += " and \(WalkValue.size(Int64(memory))) of memory"
-      }
+      var cost = "\(totals.text("bytes.fetched")) fetched"
+      if let share = WalkFigures["bytes.wasted"].text(in: totals) { cost += " (\(share) never shown)" }
+      if let memory = WalkFigures["memory.pool"].text(in: totals) { cost += " and \(memory) of memory" }
       return Result(
         pool: report.settings.pool, link: report.settings.link, delay: waits.p95,
         fetchedByteCount: totals.fetchedByteCount, cost: cost)

@@ -87,9 +87,9 @@ extension JUnitXML {
 
 /// The results of a lab as comma-separated values (RFC 4180): a header line, then one line per walk.
 enum LabCSV {
+  private static let figures = WalkFigures.all(in: .lab).map(\.name)
   static let columns =
-    ["feed", "link", "link_group", "viewer", "device", "slots", "policy", "seed"]
-    + LabResult.Figure.allCases.map(\.rawValue) + ["error"]
+    ["feed", "link", "link_group", "viewer", "device", "slots", "policy", "seed"] + figures + ["error"]
 
   static func text(_ results: [LabResult]) -> String {
     var text = columns.joined(separator: ",") + "\r\n"
@@ -99,7 +99,7 @@ enum LabCSV {
         run.feed, run.link, run.linkGroup, run.viewer, run.device, "\(run.slotCount)", run.policy,
         "\(run.seed)",
       ]
-      let figures = LabResult.Figure.allCases.map { figure in
+      let figures = figures.map { figure in
         result.figures[figure].map { $0 == $0.rounded() ? "\(Int64($0))" : "\($0)" } ?? ""
       }
       text += (names + figures + [result.error ?? ""]).map { WalkCSV.field(Redaction.clean($0)) }

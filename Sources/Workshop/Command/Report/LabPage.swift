@@ -32,21 +32,13 @@ struct LabPage {
       "Lab: \(policies.counted("policy", "policies")) over \(links.counted("link"))"
   }
 
-  private static let tableFigures: [LabResult.Figure] = [
-    .secondFrameP50, .secondFrameP95, .secondFrameP99, .secondFrameOver100ms, .secondFrameOver1s,
-    .rebufferingRatio, .fetchedByteCount, .wastedByteCount, .meanBitRate, .peakMemory, .abandonedSwipeCount,
-  ]
-  private static let differenceFigures: [LabResult.Figure] = [
-    .secondFrameP95, .secondFrameOver100ms, .rebufferingRatio, .wastedByteCount, .meanBitRate, .peakMemory,
-  ]
-
   private func addGroups(to page: inout ReportPage) {
     guard let overall = summary.overall else { return }
     let pools = overall.rows.map(\.pool)
     page.add(
       "All walks", legend(pools) + table(overall),
       note:
-        "Means over walks of each walk's figure. ● lowest mean of the column (of the mean rung, the highest); "
+        "Means over walks of each walk's figure. ● lowest mean of the column (of the mean bit rate, the highest); "
         + "≈ not distinguishable from it: the 95 % interval of the difference includes 0, or there are too few pairs. "
         + "\"Front\": on the Pareto front of p95, rebuffering, wasted bytes and peak memory.")
     page.add(
@@ -95,9 +87,11 @@ struct LabPage {
   }
 
   private func table(_ group: LabGroup) -> String {
-    let figures = Self.tableFigures.filter { figure in group.rows.contains { $0.mean(figure) != nil } }
+    let figures = WalkFigures.all(in: .means).filter { figure in
+      group.rows.contains { $0.mean(figure) != nil }
+    }
     let standings = figures.map { group.standings($0) }
-    let head = ["", "walks"] + figures.map(Self.head) + ["front"]
+    let head = ["", "walks"] + figures.map(\.head) + ["front"]
     let rows = group.rows.enumerated().map { place, row in
       var cells: [ReportPage.Cell] = [
         .init("\(place + 1): \(summary.name(of: row.pool))"), .init("\(row.runCount)"),
@@ -122,8 +116,8 @@ struct LabPage {
   }
 
   private func differences(_ differences: [LabDifference], _ pools: [LabPool]) -> String {
-    let figures = Self.differenceFigures.filter { figure in
-      differences.contains { $0.figures[figure] != nil }
+    let figures = WalkFigures.all(in: .differences).filter { figure in
+      differences.contains { $0.figures[figure.name] != nil }
     }
     guard !figures.isEmpty else { return "" }
     let names = differences.map { difference in
@@ -132,11 +126,11 @@ struct LabPage {
         ? "" : " − \(difference.baseline.slotCount)"
       return summary.name(of: difference.pool) + size
     }
-    let head = ["", "pairs"] + figures.map(Self.head)
+    let head = ["", "pairs"] + figures.map(\.head)
     let rows = zip(names, differences).map { name, difference in
       var cells: [ReportPage.Cell] = [.init(name), .init("\(difference.pairCount)")]
       for figure in figures {
-        guard let found = difference.figures[figure] else {
+        guard let found = difference.figures[figure.name] else {
           cells.append(.init("–"))
           continue
         }
@@ -146,19 +140,19 @@ struct LabPage {
       }
       return cells
     }
-    let plots = figures.filter { LabGroup.frontFigures.contains($0) }.map { figure in
+    let plots = figures.filter { $0.places.contains(.front) }.map { figure in
       Charts.intervals(
-        "\(Self.capitalized(figure.title)), \(figure.plainUnit)",
+        figure.head.titled,
         zip(names, differences).compactMap { name, difference in
-          difference.figures[figure].map { found in
+          difference.figures[figure.name].map { found in
             let values = [
               found.mean, found.interval?.lower ?? found.mean, found.interval?.upper ?? found.mean,
             ]
-            .map { $0 / figure.scale }
+            .map { $0 / figure.costKind.scale }
             return .init(
               name: name, mean: values[0], lower: values[1], upper: values[2], isSure: found.excludesZero,
               number: pools.firstIndex(of: difference.pool) ?? 0,
-              title: "\(name): \(figure.plain(found)) \(figure.plainUnit)")
+              title: "\(name): \(figure.plain(found)) \(figure.costKind.unit)")
           }
         })
     }
@@ -167,20 +161,21 @@ struct LabPage {
   }
 
   private func distributions(_ group: LabGroup) -> String {
-    func series(_ figure: LabResult.Figure) -> [Charts.Series] {
+    func series(_ figure: WalkFigure) -> [Charts.Series] {
       group.rows.enumerated().map { number, row in
         .init(
           name: summary.name(of: row.pool),
-          values: group.values(figure, of: row.pool).map { figure.unit == .time ? $0 : $0 / figure.scale },
+          values: group.values(figure, of: row.pool).map { $0 / figure.costKind.scale },
           number: number)
       }
     }
     var charts = ""
-    for figure in LabGroup.frontFigures where group.rows.contains(where: { $0.mean(figure) != nil }) {
+    for figure in WalkFigures.all(in: .front) where group.rows.contains(where: { $0.mean(figure) != nil }) {
       charts +=
-        figure.unit == .time
-        ? Charts.delays("Second frame, p95 of each walk", series(figure), axis: "delay from the settle")
-        : Charts.shares("\(Self.capitalized(figure.title)), \(figure.plainUnit)", series(figure))
+        figure.costKind == .time
+        ? Charts.delays(
+          "\(figure.title.titled) of each walk", series(figure), axis: "delay from the settle")
+        : Charts.shares(figure.head.titled, series(figure))
     }
     return charts.isEmpty ? "" : "<div class=\"charts two\">\(charts)</div>" + legend(group.rows.map(\.pool))
   }
@@ -188,10 +183,10 @@ struct LabPage {
   // MARK: Pareto fronts
 
   private func plot(
-    _ title: String, _ group: LabGroup, _ cost: LabResult.Figure, _ pools: [LabPool]
+    _ title: String, _ group: LabGroup, _ cost: WalkFigure, _ pools: [LabPool]
   ) -> String? {
     let candidates = group.rows.compactMap { row -> Charts.Candidate? in
-      guard let delay = row.mean(.secondFrameP95), let value = row.mean(cost) else { return nil }
+      guard let delay = row.mean(Self.delay), let value = row.mean(cost) else { return nil }
       return .init(
         name: summary.name(of: row.pool), delay: delay, cost: value, isOnFront: row.isOnFront,
         number: pools.firstIndex(of: row.pool) ?? 0)
@@ -201,14 +196,14 @@ struct LabPage {
 
   private func fronts(_ group: LabGroup) -> String {
     let pools = group.rows.map(\.pool)
-    let costs = LabGroup.frontFigures.filter { $0 != .secondFrameP95 }
-    let plots = costs.compactMap { plot(Self.capitalized($0.title), group, $0, pools) }
+    let costs = WalkFigures.all(in: .front).filter { $0.name != Self.delay.name }
+    let plots = costs.compactMap { plot($0.title.titled, group, $0, pools) }
     return plots.isEmpty ? "" : "<div class=\"charts\">\(plots.joined())</div>" + legend(pools)
   }
 
   private func groupFronts(_ groups: [LabGroup], _ pools: [LabPool]) -> String {
     let plots = groups.prefix(Self.plotLimit).compactMap { group in
-      plot("\(summary.name(of: group.key)): wasted bytes", group, .wastedByteCount, pools)
+      plot("\(summary.name(of: group.key)): wasted bytes", group, WalkFigures["bytes.wasted"], pools)
     }
     return plots.isEmpty ? "" : "<div class=\"charts\">\(plots.joined())</div>" + legend(pools)
   }
@@ -218,25 +213,21 @@ struct LabPage {
       + (count > Self.plotLimit ? " The first \(Self.plotLimit) of \(count) groups." : "")
   }
 
-  private static func head(_ figure: LabResult.Figure) -> String {
-    figure.plainUnit.isEmpty ? figure.title : "\(figure.title), \(figure.plainUnit)"
-  }
-
-  private static func capitalized(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
+  private static let delay = WalkFigures["second_frame.p95"]
 
   // MARK: Groups
 
   /// For each figure of the front, a table with groups and numbers of slots in rows and policies in columns.
   private func heat(_ overall: LabGroup, _ groups: [LabGroup]) -> String {
     guard !groups.isEmpty || summary.dimensions.slotCounts.count > 1 else { return "" }
-    return LabGroup.frontFigures.filter { figure in overall.rows.contains { $0.mean(figure) != nil } }
+    return WalkFigures.all(in: .front).filter { figure in overall.rows.contains { $0.mean(figure) != nil } }
       .map { figure in
-        "<h3>\(Markup.escape("\(Self.capitalized(figure.title)), \(figure.plainUnit)"))</h3>"
+        "<h3>\(Markup.escape(figure.head.titled))</h3>"
           + heat(figure, [overall] + groups.prefix(Self.rowLimit))
       }.joined()
   }
 
-  private func heat(_ figure: LabResult.Figure, _ groups: [LabGroup]) -> String {
+  private func heat(_ figure: WalkFigure, _ groups: [LabGroup]) -> String {
     let policies = summary.dimensions.policies
     var rows: [[ReportPage.Cell]] = []
     for group in groups {
@@ -287,7 +278,7 @@ struct LabPage {
     var places: [Failure: Int] = [:]
     var found: [(failure: Failure, most: Int, pools: [String])] = []
     for result in results {
-      let count = Int(min(max(result.figures[.failedItemCount] ?? 0, 0), 1e9))
+      let count = Int(min(max(result.figures["failed"] ?? 0, 0), 1e9))
       guard count > 0 || result.error != nil else { continue }
       var run = result.run
       let pool = summary.name(of: LabPool(slotCount: run.slotCount, policy: run.policy))
@@ -312,7 +303,7 @@ struct LabPage {
   }
 
   private var copies: String {
-    let figures = LabResult.Figure.allCases.filter { figure in
+    let figures = WalkFigures.all(in: .lab).filter { figure in
       summary.groups.contains { group in group.rows.contains { $0.mean(figure) != nil } }
     }
     guard !figures.isEmpty else { return "" }
@@ -337,17 +328,18 @@ struct LabPage {
       for difference in group.differences + group.sizeDifferences where differences.count < Self.copyLimit {
         differences.append(
           place(group.key) + [summary.name(of: difference, minus: "-"), "\(difference.pairCount)"]
-            + LabGroup.frontFigures.flatMap { figure in
-              let found = difference.figures[figure]
+            + WalkFigures.all(in: .front).flatMap { figure in
+              let found = difference.figures[figure.name]
               return [found?.mean, found?.interval?.lower, found?.interval?.upper].map(number)
             })
       }
     }
-    let head = LabGroup.frontFigures.flatMap { figure in
-      ["mean", "lower", "upper"].map { "\(figure.rawValue).\($0)" }
+    let head = WalkFigures.all(in: .front).flatMap { figure in
+      ["mean", "lower", "upper"].map { "\(figure.name).\($0)" }
     }
     return ReportPage.copyableText(
-      places + ["slots", "policy", "walks", "failed"] + figures.map(\.rawValue), means, title: "Means as text"
+      places + ["slots", "policy", "walks", "failed_walks"] + figures.map(\.name), means,
+      title: "Means as text"
     )
       + (differences.isEmpty
         ? ""
@@ -381,4 +373,9 @@ struct LabPage {
     let more = names.count - nameLimit
     return names.prefix(nameLimit).joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
   }
+}
+
+extension String {
+  /// With a capital letter at the beginning.
+  var titled: String { prefix(1).uppercased() + dropFirst() }
 }

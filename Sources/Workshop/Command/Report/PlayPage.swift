@@ -38,25 +38,15 @@ struct PlayPage {
   private func heading(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
     let ended =
       summary.ended == .duration ? "after --duration" : summary.ended.rawValue.replacing("_", with: " ")
-    var figures: [(String, String)] = [
-      ("ended", ended),
-      ("played", "\(summary.played.formatted(places: 3)) s"),
-      ("skipped", summary.skipped > 0 ? "\(summary.skipped.formatted(places: 3)) s" : "none"),
-      ("start-up", summary.startupMs.map(Self.time) ?? "–"),
-      ("second frame", summary.secondFrameMs.map(Self.time) ?? "–"),
-      ("stalls", summary.stalls == 0 ? "none" : "\(summary.stalls), \(Self.time(summary.stalledMs))"),
-      ("rebuffering", summary.rebufferingRatio.map { "\(($0 * 100).formatted(places: 1)) %" } ?? "–"),
-      ("frames shown", "\(summary.framesShown)"), ("frames dropped", "\(summary.framesDropped)"),
-      ("frames damaged", "\(summary.framesDamaged)"),
-      ("bytes", "\(ByteSize(byteCount: Int(clamping: summary.bytes)))"), ("requests", "\(summary.requests)"),
-    ]
-    if let latency = summary.liveLatencyMs { figures.append(("behind the live edge", Self.time(latency))) }
+    let figures = PlaybackFigures.all.filter { $0.places.contains(.page) }.compactMap { figure in
+      figure.text(in: summary).map { (name: figure.title, value: $0) }
+    }
     let name = Markup.escape(Redaction.clean(summary.source))
     let head = sources.count > 1 ? "<h2 class=\"source\">\(name)</h2>" : ""
     let failures = [summary.error ?? summary.loss ?? summary.lastFailure].compactMap { $0?.message }
     return "<section>\(head)"
       + ReportPage.list(failures.map(Redaction.clean), summary.error == nil ? "alert" : "alert bad")
-      + ReportPage.tiles(figures.map { (name: $0.0, value: $0.1) }) + "</section>"
+      + ReportPage.tiles([(name: "ended", value: ended)] + figures) + "</section>"
   }
 
   private func stages(_ summary: PlayRecordSummary) -> [(
@@ -128,7 +118,8 @@ struct PlayPage {
 
   private func lateness(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
     guard !recording.lateness.isEmpty else { return "" }
-    let words = "p50 \(Self.time(summary.latenessP50Ms ?? 0)), p99 \(Self.time(summary.latenessP99Ms ?? 0))"
+    let lateness = summary.lateness
+    let words = "p50 \(Self.time(lateness?.p50Ms ?? 0)), p99 \(Self.time(lateness?.p99Ms ?? 0))"
     return Charts.delays(
       "How late frames were shown", [.init(name: "", values: recording.lateness, number: 2)], axis: words)
   }

@@ -31,7 +31,9 @@ struct WalkPage {
     var page = ReportPage(
       title: "Walk through \(Redaction.clean(report.settings.feed)): \(report.label)", subtitle: subtitle)
     page.add(Self.alerts(warnings))
-    page.add(ReportPage.tiles(figures(totals)))
+    page.add(
+      ReportPage.tiles(
+        WalkFigures.all(in: .page).map { (name: $0.title, value: $0.text(in: totals) ?? "–") }))
     page.add("Assertions", Self.assertions([report]))
     page.add("Timeline", chart, note: timelineNote)
     page.add("First frames", pictures, note: pictureNote)
@@ -97,22 +99,6 @@ struct WalkPage {
   }
 
   private func name(_ index: Int) -> String { items.indices.contains(index) ? items[index].title : "" }
-
-  private func figures(_ totals: WalkTotals) -> [(name: String, value: String)] {
-    func time(_ duration: Duration?) -> String { duration.map(DurationText.readable) ?? "–" }
-    func share(_ share: Double?) -> String { share.map { WalkValue.share($0).description } ?? "–" }
-    return [
-      ("first frame, p50", time(totals.firstFrame.all?.p50)),
-      ("first frame, p95", time(totals.firstFrame.all?.p95)),
-      ("second frame, p50", time(totals.secondFrame.all?.p50)),
-      ("second frame, p95", time(totals.secondFrame.all?.p95)), ("hits", share(totals.hitRatio())),
-      ("stalls", totals.stallCount == 0 ? "none" : "\(totals.stallCount), \(time(totals.stallDuration))"),
-      ("fetched", WalkValue.size(totals.fetchedByteCount).description),
-      ("never shown", share(totals.unshownByteShare)),
-      ("memory", totals.poolHighWaterByteCount.map { WalkValue.size(Int64($0)).description } ?? "–"),
-      ("failed items", "\(totals.failedItemCount)"), ("abandoned", "\(totals.abandonedSwipeCount)"),
-    ].map { (name: $0.0, value: $0.1) }
-  }
 
   private var chart: String {
     TimelineChart(
@@ -261,7 +247,7 @@ enum WalkCSV {
   static let columns = [
     "pool", "swipe", "time_ms", "kind", "passing", "item_index", "item_id", "title", "stage", "hit",
     "loaded_bytes",
-    "watched_ms", "ttff_ms", "second_frame_ms", "still", "stalls", "stalled_ms", "longest_stall_ms",
+    "watched_ms", "first_frame_ms", "second_frame_ms", "still", "stalls", "stalled_ms", "longest_stall_ms",
     "fetched_bytes",
     "rung", "rung_bits_per_second", "wait", "error",
   ]

@@ -58,14 +58,14 @@ package struct LabGroup: Sendable {
     package let runCount: Int
     /// The number of these that failed and have no figures.
     package let failedCount: Int
-    /// The figures that at least one walk has.
-    package let figures: [LabResult.Figure: Distribution]
-    /// True if no other pool of the group has means of ``LabGroup/frontFigures`` that are all at least as good, and one
+    /// By name, the figures that at least one walk has.
+    package let figures: [String: Distribution]
+    /// True if no other pool of the group has means of the figures of the front that are all at least as good, and one
     /// better. A pool that lacks one of the figures is not on the front, unless all pools do.
     package fileprivate(set) var isOnFront = false
 
     /// The mean of a figure; `nil` if no walk has it.
-    package func mean(_ figure: LabResult.Figure) -> Double? { figures[figure]?.mean }
+    package func mean(_ figure: WalkFigure) -> Double? { figures[figure.name]?.mean }
   }
 
   /// How a pool compares with the one that has the best mean of a figure.
@@ -75,11 +75,6 @@ package struct LabGroup: Sendable {
     case indistinguishable
     case worse
   }
-
-  /// The costs that the Pareto front weighs up.
-  package static let frontFigures: [LabResult.Figure] = [
-    .secondFrameP95, .rebufferingRatio, .wastedByteCount, .peakMemory,
-  ]
 
   package let key: Key
   package let extent: Extent
@@ -104,7 +99,7 @@ package struct LabGroup: Sendable {
     rows = pools.map { pool in
       let own = samples[pool] ?? LabSamples()
       let figures = LabSamples.figures.compactMap { figure in
-        Distribution(own.values(of: figure)).map { (figure, $0) }
+        Distribution(own.values(of: figure)).map { (figure.name, $0) }
       }
       return Row(
         pool: pool, runCount: own.pairs.count, failedCount: own.failedCount,
@@ -127,14 +122,14 @@ package struct LabGroup: Sendable {
 
   /// The difference of any two pools; `nil` if the group lacks one.
   package func difference(
-    of pool: LabPool, minus other: LabPool, figures: [LabResult.Figure] = LabResult.Figure.allCases
+    of pool: LabPool, minus other: LabPool, figures: [WalkFigure] = LabSamples.figures
   ) -> LabDifference? {
     guard let own = samples[pool], let others = samples[other] else { return nil }
     return LabDifference(pool, own, minus: other, others, figures: figures)
   }
 
   /// The figure of each walk of a pool that has it, in no order that means anything but the same each time.
-  package func values(_ figure: LabResult.Figure, of pool: LabPool) -> [Double] {
+  package func values(_ figure: WalkFigure, of pool: LabPool) -> [Double] {
     samples[pool]?.values(of: figure) ?? []
   }
 
@@ -143,7 +138,7 @@ package struct LabGroup: Sendable {
   /// The intervals are not corrected for the number of comparisons.
   ///
   /// - Parameter slotCount: Compares only pools of this size; others are `nil`.
-  package func standings(_ figure: LabResult.Figure, slotCount: Int? = nil) -> [Standing?] {
+  package func standings(_ figure: WalkFigure, slotCount: Int? = nil) -> [Standing?] {
     let means = rows.map { row in
       slotCount == nil || row.pool.slotCount == slotCount ? row.mean(figure) : nil
     }
@@ -156,14 +151,14 @@ package struct LabGroup: Sendable {
       guard means[place] != nil else { return nil }
       if place == best { return .best }
       let difference = difference(of: rows[place].pool, minus: rows[best].pool, figures: [figure])
-      return difference?.figures[figure]?.excludesZero == true ? .worse : .indistinguishable
+      return difference?.figures[figure.name]?.excludesZero == true ? .worse : .indistinguishable
     }
   }
 
   // MARK: - Private
 
   private mutating func markFront() {
-    let figures = Self.frontFigures.filter { figure in rows.contains { $0.mean(figure) != nil } }
+    let figures = WalkFigures.all(in: .front).filter { figure in rows.contains { $0.mean(figure) != nil } }
     guard !figures.isEmpty else { return }
     let found = rows.indices.compactMap { place in
       let costs = figures.compactMap { rows[place].mean($0) }
@@ -173,11 +168,6 @@ package struct LabGroup: Sendable {
       rows[member.place].isOnFront = isOnFront
     }
   }
-}
-
-extension LabResult.Figure {
-  /// True for the mean bit rate.
-  package var isHigherBetter: Bool { self == .meanBitRate }
 }
 
 /// How the figures of one pool differ from those of another, over the pairs of walks that differ only in the pool.
@@ -203,24 +193,24 @@ package struct LabDifference: Sendable, Hashable {
   package let baseline: LabPool
   /// The number of pairs.
   package let pairCount: Int
-  /// The figures that at least one pair has.
-  package let figures: [LabResult.Figure: Figure]
+  /// By name, the figures that at least one pair has.
+  package let figures: [String: Figure]
 
   init(
     _ pool: LabPool, _ samples: LabSamples, minus baseline: LabPool, _ baselineSamples: LabSamples,
-    figures wanted: [LabResult.Figure]
+    figures wanted: [WalkFigure]
   ) {
     self.pool = pool
     self.baseline = baseline
     let matches = samples.matches(in: baselineSamples)
     pairCount = matches.count
-    var columns: [(figure: LabResult.Figure, differences: [Double])] = []
+    var columns: [(figure: String, differences: [Double])] = []
     for figure in wanted {
-      guard let column = LabSamples.figures.firstIndex(of: figure) else { continue }
+      guard let column = LabSamples.column(of: figure) else { continue }
       let differences = matches.map { own, other in
         samples.value(at: own, column: column) - baselineSamples.value(at: other, column: column)
       }.filter { !$0.isNaN }
-      if !differences.isEmpty { columns.append((figure, differences)) }
+      if !differences.isEmpty { columns.append((figure.name, differences)) }
     }
     // Figures that all pairs have share their draws.
     let whole = columns.filter { $0.differences.count == matches.count }
@@ -232,7 +222,7 @@ package struct LabDifference: Sendable, Hashable {
     let intervals = zip(
       whole.map(\.figure), PairedBootstrap.intervals(rows: rows, width: whole.count))
     var found = Dictionary(uniqueKeysWithValues: intervals.map { ($0, $1) })
-    var figures: [LabResult.Figure: Figure] = [:]
+    var figures: [String: Figure] = [:]
     for (figure, differences) in columns {
       figures[figure] = Figure(
         pairCount: differences.count, leftOutCount: matches.count - differences.count,

@@ -15,8 +15,8 @@ internal import ReelSimulation
 package final class LabStore {
   /// The first line.
   package struct Header: Sendable, Hashable, Codable {
-    /// The version of the format.
-    package var lab = 1
+    /// The version of the format, which the names of the figures belong to.
+    package var lab = 2
     /// The version of Reel.
     package var reel: String
     /// `LabInputs.fingerprint`.
@@ -121,7 +121,7 @@ package final class LabStore {
   // MARK: - Private
 
   private struct StoredResult: Decodable {
-    var figures: [LabResult.Figure: Double]
+    var figures: [String: Double]
     var error: String?
   }
 
@@ -149,10 +149,9 @@ package final class LabStore {
       // Not even the header was written.
       return false
     }
-    guard let found = try? JSONDecoder().decode(Header.self, from: Data(first[..<end])),
-      found.lab == header.lab
-    else { throw foreign }
+    guard let found = try? JSONDecoder().decode(Header.self, from: Data(first[..<end])) else { throw foreign }
     guard !restarts else { return false }
+    guard found.lab == header.lab else { throw other("the results are from another version of reel lab") }
     guard found.reel == header.reel else {
       throw other("the results are from reel \(found.reel), and this is reel \(header.reel)")
     }

@@ -1,27 +1,68 @@
 public import ReelCore
 internal import ReelPool
 
+/// Where a figure is shown, beside JSON, assertions and help texts, which have all figures.
+package struct FigurePlaces: OptionSet, Sendable {
+  /// The page of one run.
+  package static let page = Self(rawValue: 1 << 0)
+  /// Walks with several pools, side by side.
+  package static let comparison = Self(rawValue: 1 << 1)
+  /// Walks over several links.
+  package static let links = Self(rawValue: 1 << 2)
+  /// The results, CSV and JSON of labs.
+  package static let lab = Self(rawValue: 1 << 3)
+  /// The tables of means of labs.
+  package static let means = Self(rawValue: 1 << 4)
+  /// The tables of differences of labs.
+  package static let differences = Self(rawValue: 1 << 5)
+  /// The costs that a Pareto front weighs up.
+  package static let front = Self(rawValue: 1 << 6)
+
+  package let rawValue: Int
+
+  package init(rawValue: Int) { self.rawValue = rawValue }
+}
+
 /// A named figure of a run, such as a walk or the playback of a source.
+///
+/// ``WalkFigures`` lists those of walks. What shows figures goes through the list, so a new figure is one entry.
 public struct Figure<Run: Sendable>: Sendable {
-  /// The name in assertions: `ttff.p95`.
+  /// The name, which is also the path in JSON: `first_frame.p95`.
   public let name: String
+  /// A name for people: `first frame, p95`.
+  package let title: String
   /// A phrase that explains the figure.
   public let meaning: String
   /// The kinds that the figure is available as. The first one is printed.
   public let kinds: [WalkValue.Kind]
   /// A phrase that explains why a run may lack the figure.
   package let absence: String
+  package let places: FigurePlaces
+  /// A short title for tables with many columns; `nil` if these leave the figure out.
+  package let heading: String?
+  package let isHigherBetter: Bool
   private let find: @Sendable (Run, WalkValue.Kind) -> WalkValue?
 
+  /// A figure that is available as several kinds.
   package init(
-    _ name: String, _ meaning: String, _ kinds: [WalkValue.Kind], absence: String = "there is no such figure",
-    find: @escaping @Sendable (Run, WalkValue.Kind) -> WalkValue?
+    _ name: String, _ title: String, _ meaning: String, _ kinds: [WalkValue.Kind],
+    _ places: FigurePlaces = [], heading: String? = nil, isHigherBetter: Bool = false,
+    absence: String = "there is no such figure", find: @escaping @Sendable (Run, WalkValue.Kind) -> WalkValue?
   ) {
-    self.name = name
-    self.meaning = meaning
-    self.kinds = kinds
-    self.absence = absence
-    self.find = find
+    (self.name, self.title, self.meaning, self.kinds) = (name, title, meaning, kinds)
+    (self.places, self.heading, self.isHigherBetter) = (places, heading, isHigherBetter)
+    (self.absence, self.find) = (absence, find)
+  }
+
+  /// A figure of one kind.
+  package init(
+    _ name: String, _ title: String, _ meaning: String, _ kind: WalkValue.Kind,
+    _ places: FigurePlaces = [], heading: String? = nil, isHigherBetter: Bool = false,
+    absence: String = "there is no such figure", value: @escaping @Sendable (Run) -> WalkValue?
+  ) {
+    self.init(
+      name, title, meaning, [kind], places, heading: heading, isHigherBetter: isHigherBetter, absence: absence
+    ) { run, _ in value(run) }
   }
 
   /// The figure of a run.
@@ -29,17 +70,39 @@ public struct Figure<Run: Sendable>: Sendable {
   /// - Parameters:
   ///   - run: What the figure is of.
   ///   - kind: The kind of figure; `nil` for the first of `kinds`.
-  /// - Returns: `nil` if the run lacks the figure, or if the metric is not available as this kind.
+  /// - Returns: `nil` if the run lacks the figure, or if the figure is not available as this kind.
   public func value(in run: Run, as kind: WalkValue.Kind? = nil) -> WalkValue? {
     let kind = kind ?? kinds[0]
     return kinds.contains(kind) ? find(run, kind) : nil
   }
 
+  /// The kind in which walks are compared as costs: a size if there is one, since a share depends on the whole.
+  package var costKind: WalkValue.Kind { kinds.contains(.size) ? .size : kinds[0] }
+
+  /// The figure of a run as ``costKind``, in the unit of JSON.
+  package func cost(in run: Run) -> Double? { value(in: run, as: costKind)?.scalar }
+
+  /// Writes each figure at the path that its name states, its last key with the suffix of the unit:
+  /// `second_frame.p95` is `p95_ms` in the object `second_frame`.
+  static func encode(_ figures: [Figure], of run: Run, to encoder: any Encoder) throws {
+    for figure in figures {
+      var path = figure.name.split(separator: ".").map { JSONFields.Name(String($0)) }
+      let last = path.removeLast()
+      for kind in figure.kinds {
+        guard let value = figure.value(in: run, as: kind) else { continue }
+        var object = encoder.container(keyedBy: JSONFields.Name.self)
+        for key in path { object = object.nestedContainer(keyedBy: JSONFields.Name.self, forKey: key) }
+        let suffix = kind == .count && kind != figure.kinds[0] ? "_count" : kind.suffix
+        try object.encode(value.scalar, forKey: JSONFields.Name(last.stringValue + suffix))
+      }
+    }
+  }
+
   /// The figure with this name, in any letter case.
   ///
   /// - Throws: `ReelError` of kind `usage` if there is none, with a similar name if one exists.
-  static func named(_ name: String, among figures: [Figure], advice listing: String) throws(ReelError)
-    -> Figure
+  fileprivate static func named(_ name: String, among figures: [Figure], advice listing: String)
+    throws(ReelError) -> Figure
   {
     if let figure = figures.first(where: { $0.name == name.lowercased() }) { return figure }
     let similar = Similarity.suggestion(for: name, among: figures.map(\.name))
@@ -48,14 +111,14 @@ public struct Figure<Run: Sendable>: Sendable {
   }
 }
 
-/// A condition on the figures of a walk: `ttff.p95<150ms`, `hit.ratio>=90%`.
+/// A condition on the figures of a walk: `first_frame.p95<150ms`, `hit.ratio>=90%`.
 public typealias WalkAssertion = FigureAssertion<WalkTotals>
 
-/// A condition on the figures of a run: `ttff.p95<150ms`, `hit.ratio>=90%`.
+/// A condition on the figures of a run: `first_frame.p95<150ms`, `hit.ratio>=90%`.
 ///
 /// The text is the name of a figure, one of `<`, `<=`, `>`, `>=` and `=` (or `==`), and a value with a unit of the
 /// figure. White space is allowed between them. A run that lacks the figure does not meet the assertion, such as
-/// `ttff.hit.p99<1ms` for a walk without hits.
+/// `first_frame.hit.p99<1ms` for a walk without hits.
 public struct FigureAssertion<Run: Sendable>: Sendable {
   package enum Comparison: String, Sendable, Hashable, CaseIterable {
     case atMost = "<="
@@ -87,7 +150,7 @@ public struct FigureAssertion<Run: Sendable>: Sendable {
   /// The value to compare the figure with.
   public let limit: WalkValue
 
-  /// Parses an assertion such as `ttff.p95<150ms`.
+  /// Parses an assertion such as `first_frame.p95<150ms`.
   ///
   /// - Parameters:
   ///   - figures: The figures that a run may have.
@@ -153,7 +216,7 @@ public struct FigureAssertion<Run: Sendable>: Sendable {
 
   private static func malformed(_ text: String, _ figures: [Figure<Run>]) -> ReelError {
     // Of the times, the second is the more usual one: the 95th percentile of a walk's.
-    let example = figures.filter { $0.kinds.first == .time }.dropFirst().first?.name ?? "ttff.p95"
+    let example = figures.filter { $0.kinds.first == .time }.dropFirst().first?.name ?? "first_frame.p95"
     return ReelError(
       .usage, "\"\(text)\" is not an assertion",
       advice: "write a metric, <, <=, >, >= or =, and a value, as \(example)<150ms")
@@ -161,11 +224,11 @@ public struct FigureAssertion<Run: Sendable>: Sendable {
 }
 
 extension FigureAssertion where Run == WalkTotals {
-  /// Parses an assertion such as `ttff.p95<150ms`.
+  /// Parses an assertion such as `first_frame.p95<150ms`.
   ///
   /// - Throws: `ReelError` of kind `usage`, with the accepted metrics, units or forms as advice.
   public init(parsing text: String) throws(ReelError) {
-    try self.init(parsing: text, among: WalkMetric.all, advice: WalkMetric.listing)
+    try self.init(parsing: text, among: WalkFigures.all, advice: "reel feed --help lists the metrics")
   }
 
   /// Evaluates the assertion for the figures of a report.
@@ -200,24 +263,16 @@ public struct AssertionOutcome: Sendable, Hashable {
 }
 
 extension AssertionOutcome: CustomStringConvertible {
-  /// `ttff.p95<150ms: met, 93.2 ms`, or `ttff.hit.p99<=1ms: not met, no swipe was a hit`.
+  /// `first_frame.p95<150ms: met, 93.2 ms`, or `first_frame.hit.p99<=1ms: not met, no swipe was a hit`.
   public var description: String {
     "\(assertion): \(isMet ? "met" : "not met"), \(finding)"
   }
 }
 
 extension AssertionOutcome: Encodable {
-  private enum CodingKeys: String, CodingKey {
-    case assertion, finding
-    case isMet = "met"
-  }
-
   /// Writes `assertion`, `met`, and `finding`: the figure with its unit, or why the run lacks it.
   public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(assertion, forKey: .assertion)
-    try values.encode(isMet, forKey: .isMet)
-    try values.encode(finding, forKey: .finding)
+    try encoder.encode(["assertion": assertion, "finding": finding, "met": isMet])
   }
 }
 
@@ -246,6 +301,15 @@ public enum WalkValue: Sendable, Hashable {
       case .bitRate: "a bit rate with a unit, as 2Mbit"
       }
     }
+
+    /// What a key of JSON ends with.
+    var suffix: String {
+      switch self {
+      case .time: "_ms"
+      case .size: "_bytes"
+      case .share, .count, .bitRate: ""
+      }
+    }
   }
 
   /// A duration.
@@ -258,6 +322,15 @@ public enum WalkValue: Sendable, Hashable {
   case count(Int)
   /// Bits per second.
   case bitRate(Double)
+
+  /// A part of a whole, as its share or by itself; `nil` for the share of nothing.
+  package static func part(_ part: Int64, of whole: Int64, as kind: Kind) -> WalkValue? {
+    switch kind {
+    case .share: whole > 0 ? .share(Double(part) / Double(whole)) : nil
+    case .size: .size(part)
+    default: .count(Int(part))
+    }
+  }
 
   /// The kind of the figure.
   public var kind: Kind {
@@ -279,6 +352,11 @@ public enum WalkValue: Sendable, Hashable {
     case .count(let count): String(count)
     case .bitRate(let bitRate): "\(bitRate.formatted(places: 3)) bit/s"
     }
+  }
+
+  /// The number in JSON: milliseconds to the microsecond, bytes, a share, a count, or bits per second.
+  package var scalar: Double {
+    if case .time(let duration) = self { duration.milliseconds } else { number }
   }
 
   /// The number to compare by, with others of its kind: nanoseconds, bytes, share, count or bits per second.

@@ -15,15 +15,12 @@ public struct LatencySummary: Sendable, Hashable {
   public let p99: Duration
   /// The largest value.
   public let max: Duration
+  /// The mean.
+  public let mean: Duration
   /// The number of values over 100 ms.
   public let over100msCount: Int
   /// The number of values over 1 s.
   public let over1sCount: Int
-
-  /// The share of values over 100 ms, from 0 to 1.
-  public var shareOver100ms: Double { Double(over100msCount) / Double(count) }
-  /// The share of values over 1 s, from 0 to 1.
-  public var shareOver1s: Double { Double(over1sCount) / Double(count) }
 
   /// The percentiles of `values`; `nil` if there are none.
   public init?(_ values: some Sequence<Duration>) {
@@ -34,6 +31,7 @@ public struct LatencySummary: Sendable, Hashable {
     p95 = Self.percentile(95, of: sorted)
     p99 = Self.percentile(99, of: sorted)
     max = last
+    mean = sorted.reduce(.zero, +) / sorted.count
     over100msCount = sorted.count { $0 > .milliseconds(100) }
     over1sCount = sorted.count { $0 > .seconds(1) }
   }
@@ -46,25 +44,11 @@ public struct LatencySummary: Sendable, Hashable {
 }
 
 extension LatencySummary: Encodable {
-  private enum CodingKeys: String, CodingKey {
-    case count
-    case p50 = "p50_ms"
-    case p95 = "p95_ms"
-    case p99 = "p99_ms"
-    case max = "max_ms"
-    case shareOver100ms = "over_100ms"
-    case shareOver1s = "over_1s"
-  }
-
   public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(count, forKey: .count)
-    try values.encode(milliseconds: p50, forKey: .p50)
-    try values.encode(milliseconds: p95, forKey: .p95)
-    try values.encode(milliseconds: p99, forKey: .p99)
-    try values.encode(milliseconds: max, forKey: .max)
-    try values.encode(shareOver100ms, forKey: .shareOver100ms)
-    try values.encode(shareOver1s, forKey: .shareOver1s)
+    try encoder.encode([
+      "count": count, "p50_ms": p50, "p95_ms": p95, "p99_ms": p99, "max_ms": max,
+      "over_100ms": Double(over100msCount) / Double(count), "over_1s": Double(over1sCount) / Double(count),
+    ])
   }
 }
 
@@ -109,25 +93,12 @@ public struct LatencyTable: Sendable, Hashable {
   }
 }
 
-extension LatencyTable: Encodable {}
-
 extension LatencyTable.Slowest: Encodable {
-  private enum CodingKeys: String, CodingKey {
-    case swipe, cause
-    case itemIndex = "item_index"
-    case itemID = "item_id"
-    case duration = "time_ms"
-    case isAbandoned = "abandoned"
-  }
-
   package func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(swipe, forKey: .swipe)
-    try values.encode(itemIndex, forKey: .itemIndex)
-    try values.encode(itemID, forKey: .itemID)
-    try values.encode(milliseconds: duration, forKey: .duration)
-    try values.encodeIfPresent(cause, forKey: .cause)
-    try values.encode(isAbandoned, forKey: .isAbandoned)
+    try encoder.encode([
+      "swipe": swipe, "item_index": itemIndex, "item_id": itemID, "time_ms": duration, "cause": cause,
+      "abandoned": isAbandoned,
+    ])
   }
 }
 
@@ -148,22 +119,8 @@ extension StageTime: CustomStringConvertible {
   package var description: String { "\(stage) \(DurationText.readable(duration))" }
 }
 
-extension StageTime: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case stage
-    case duration = "time_ms"
-  }
-
+extension StageTime: Encodable {
   package func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(stage, forKey: .stage)
-    try values.encode(milliseconds: duration, forKey: .duration)
-  }
-
-  package init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      stage: try values.decode(String.self, forKey: .stage),
-      duration: try values.decodeMilliseconds(forKey: .duration))
+    try encoder.encode(["stage": stage, "time_ms": duration])
   }
 }

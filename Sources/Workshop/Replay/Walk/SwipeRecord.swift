@@ -106,89 +106,16 @@ public struct SwipeRecord: Sendable, Hashable {
   }
 }
 
-extension SwipeRecord: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case number = "swipe"
-    case time = "time_ms"
-    case kind
-    case isPassing = "passing"
-    case itemIndex = "item_index"
-    case itemID = "item_id"
-    case stage
-    case isHit = "hit"
-    case watched = "watched_ms"
-    case timeToFirstFrame = "ttff_ms"
-    case timeToSecondFrame = "second_frame_ms"
-    case isStill = "still"
-    case cause
-    case stallCount = "stalls"
-    case stallDuration = "stalled_ms"
-    case longestStall = "longest_stall_ms"
-    case stageTimes = "stages"
-    case waitParts = "wait"
-    case loadedByteCount = "loaded_bytes"
-    case rung
-    case rungBitRate = "rung_bits_per_second"
-    case byteCount = "fetched_bytes"
-    case rungs, error
-  }
-
+extension SwipeRecord: Encodable {
   public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(number, forKey: .number)
-    try values.encode(milliseconds: time, forKey: .time)
-    try values.encode(kind, forKey: .kind)
-    try values.encode(isPassing, forKey: .isPassing)
-    try values.encode(itemIndex, forKey: .itemIndex)
-    try values.encode(itemID, forKey: .itemID)
-    try values.encode(stage.reportName, forKey: .stage)
-    try values.encode(isHit, forKey: .isHit)
-    try values.encode(milliseconds: watched, forKey: .watched)
-    try values.encode(millisecondsIfPresent: timeToFirstFrame, forKey: .timeToFirstFrame)
-    try values.encode(millisecondsIfPresent: timeToSecondFrame, forKey: .timeToSecondFrame)
-    try values.encode(isStill, forKey: .isStill)
-    try values.encodeIfPresent(cause, forKey: .cause)
-    try values.encode(stallCount, forKey: .stallCount)
-    try values.encode(milliseconds: stallDuration, forKey: .stallDuration)
-    try values.encode(milliseconds: longestStall, forKey: .longestStall)
-    try values.encode(stageTimes, forKey: .stageTimes)
-    try values.encode(waitParts, forKey: .waitParts)
-    try values.encode(loadedByteCount, forKey: .loadedByteCount)
-    try values.encodeIfPresent(rung, forKey: .rung)
-    try values.encodeIfPresent(rungBitRate, forKey: .rungBitRate)
-    try values.encode(byteCount, forKey: .byteCount)
-    try values.encode(rungs, forKey: .rungs)
-    try values.encodeIfPresent(error, forKey: .error)
-  }
-
-  public init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    guard let stage = PreloadStage(reportName: try values.decode(String.self, forKey: .stage)) else {
-      throw DecodingError.dataCorruptedError(forKey: .stage, in: values, debugDescription: "no stage")
-    }
-    self.init(
-      number: try values.decode(Int.self, forKey: .number),
-      time: try values.decodeMilliseconds(forKey: .time),
-      kind: try values.decode(SwipeKind.self, forKey: .kind),
-      itemIndex: try values.decode(Int.self, forKey: .itemIndex),
-      itemID: try values.decode(String.self, forKey: .itemID), stage: stage)
-    isPassing = try values.decode(Bool.self, forKey: .isPassing)
-    watched = try values.decodeMilliseconds(forKey: .watched)
-    timeToFirstFrame = try values.decodeMillisecondsIfPresent(forKey: .timeToFirstFrame)
-    timeToSecondFrame = try values.decodeMillisecondsIfPresent(forKey: .timeToSecondFrame)
-    isStill = try values.decode(Bool.self, forKey: .isStill)
-    cause = try values.decodeIfPresent(String.self, forKey: .cause)
-    stallCount = try values.decode(Int.self, forKey: .stallCount)
-    stallDuration = try values.decodeMilliseconds(forKey: .stallDuration)
-    longestStall = try values.decodeMilliseconds(forKey: .longestStall)
-    stageTimes = try values.decode([StageTime].self, forKey: .stageTimes)
-    waitParts = try values.decodeIfPresent([StageTime].self, forKey: .waitParts) ?? []
-    loadedByteCount = try values.decodeIfPresent(Int64.self, forKey: .loadedByteCount) ?? 0
-    rung = try values.decodeIfPresent(String.self, forKey: .rung)
-    rungBitRate = try values.decodeIfPresent(Int.self, forKey: .rungBitRate)
-    byteCount = try values.decode(Int64.self, forKey: .byteCount)
-    rungs = try values.decodeIfPresent([ShownRung].self, forKey: .rungs) ?? []
-    error = try values.decodeIfPresent(String.self, forKey: .error)
+    try encoder.encode([
+      "swipe": number, "time_ms": time, "kind": kind, "passing": isPassing, "item_index": itemIndex,
+      "item_id": itemID, "stage": stage.reportName, "hit": isHit, "watched_ms": watched,
+      "first_frame_ms": timeToFirstFrame, "second_frame_ms": timeToSecondFrame, "still": isStill,
+      "cause": cause, "stalls": stallCount, "stalled_ms": stallDuration, "longest_stall_ms": longestStall,
+      "stages": stageTimes, "wait": waitParts, "loaded_bytes": loadedByteCount, "rung": rung,
+      "rung_bits_per_second": rungBitRate, "fetched_bytes": byteCount, "rungs": rungs, "error": error,
+    ])
   }
 }
 
@@ -257,22 +184,7 @@ extension SwipeShares: CustomStringConvertible {
   }
 }
 
-extension SwipeShares: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case flicks, back, bursts
-  }
-
-  public init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    let shares = try [CodingKeys.flicks, .back, .bursts].map { try values.decode(Double.self, forKey: $0) }
-    do {
-      try self.init(flicks: shares[0], back: shares[1], bursts: shares[2])
-    } catch {
-      throw DecodingError.dataCorrupted(
-        DecodingError.Context(codingPath: decoder.codingPath, debugDescription: error.reason))
-    }
-  }
-}
+extension SwipeShares: Encodable {}
 
 /// A rung that was on show during a visit to an item, from its first frame until another rung's.
 public struct ShownRung: Sendable, Hashable {
@@ -291,25 +203,8 @@ public struct ShownRung: Sendable, Hashable {
   }
 }
 
-extension ShownRung: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case rung
-    case bitRate = "bit_rate"
-    case duration = "shown_ms"
-  }
-
+extension ShownRung: Encodable {
   public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encodeIfPresent(rung, forKey: .rung)
-    try values.encodeIfPresent(bitRate, forKey: .bitRate)
-    try values.encode(milliseconds: duration, forKey: .duration)
-  }
-
-  public init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      rung: try values.decodeIfPresent(String.self, forKey: .rung),
-      bitRate: try values.decodeIfPresent(Int.self, forKey: .bitRate),
-      duration: try values.decodeMilliseconds(forKey: .duration))
+    try encoder.encode(["rung": rung, "bit_rate": bitRate, "shown_ms": duration])
   }
 }

@@ -5,10 +5,9 @@ public import ReelPool
 /// The result of a walk: a record of every swipe, and the costs of the walk.
 ///
 /// In JSON, keys are in snake_case; times end with `_ms` and are precise to the microsecond; sizes end with `_bytes`.
-/// Totals are written along with the swipes, and computed again when a report is decoded.
 public struct WalkReport: Sendable, Hashable {
   /// An item that failed.
-  public struct FailedItem: Sendable, Hashable, Codable {
+  public struct FailedItem: Sendable, Hashable, Encodable {
     /// The item's index in the feed.
     public var index: Int
     /// The description of the item's identity.
@@ -23,10 +22,9 @@ public struct WalkReport: Sendable, Hashable {
       self.error = error
     }
 
-    private enum CodingKeys: String, CodingKey {
-      case index = "item_index"
-      case id = "item_id"
-      case error
+    /// Writes `item_index`, `item_id` and `error`.
+    public func encode(to encoder: any Encoder) throws {
+      try encoder.encode(["item_index": index, "item_id": id, "error": error])
     }
   }
 
@@ -55,7 +53,7 @@ public struct WalkReport: Sendable, Hashable {
   public var failedItems: [FailedItem] = []
   /// True if the walk was cancelled. The report then covers the time until that moment.
   public var isInterrupted = false
-  /// The outcomes of the assertions that were evaluated for the report, if any. Written to JSON, but not decoded.
+  /// The outcomes of the assertions that were evaluated for the report, if any.
   public var assertions: [WalkAssertion.Outcome] = []
 
   /// An empty report.
@@ -78,54 +76,14 @@ public struct WalkReport: Sendable, Hashable {
   public var totals: WalkTotals { WalkTotals(self) }
 }
 
-extension WalkReport: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case label, settings, swipes, totals
-    case duration = "duration_ms"
-    case fetchedByteCount = "fetched_bytes"
-    case unshownByteCount = "unshown_bytes"
-    case decodedFrameCount = "decoded_frames"
-    case unshownFrameCount = "unshown_frames"
-    case slotHighWaterByteCounts = "slot_peak_bytes"
-    case poolHighWaterByteCount = "pool_peak_bytes"
-    case failedItems = "failed_items"
-    case isInterrupted = "interrupted"
-    case assertions
-  }
-
+extension WalkReport: Encodable {
+  /// Writes the swipes and, as `totals`, the figures of the whole walk.
   public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(label, forKey: .label)
-    try values.encode(settings, forKey: .settings)
-    try values.encode(swipes, forKey: .swipes)
-    try values.encode(totals, forKey: .totals)
-    try values.encode(milliseconds: duration, forKey: .duration)
-    try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
-    try values.encode(unshownByteCount, forKey: .unshownByteCount)
-    try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
-    try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
-    try values.encode(slotHighWaterByteCounts, forKey: .slotHighWaterByteCounts)
-    try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
-    try values.encode(failedItems, forKey: .failedItems)
-    if isInterrupted { try values.encode(true, forKey: .isInterrupted) }
-    if !assertions.isEmpty { try values.encode(assertions, forKey: .assertions) }
-  }
-
-  public init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      label: try values.decode(String.self, forKey: .label),
-      settings: try values.decode(WalkSettings.self, forKey: .settings))
-    swipes = try values.decode([SwipeRecord].self, forKey: .swipes)
-    duration = try values.decodeMilliseconds(forKey: .duration)
-    fetchedByteCount = try values.decode(Int64.self, forKey: .fetchedByteCount)
-    unshownByteCount = try values.decode(Int64.self, forKey: .unshownByteCount)
-    decodedFrameCount = try values.decode(Int.self, forKey: .decodedFrameCount)
-    unshownFrameCount = try values.decode(Int.self, forKey: .unshownFrameCount)
-    slotHighWaterByteCounts = try values.decode([Int].self, forKey: .slotHighWaterByteCounts)
-    poolHighWaterByteCount = try values.decodeIfPresent(Int.self, forKey: .poolHighWaterByteCount)
-    failedItems = try values.decode([FailedItem].self, forKey: .failedItems)
-    isInterrupted = try values.decodeIfPresent(Bool.self, forKey: .isInterrupted) ?? false
+    try encoder.encode([
+      "label": label, "settings": settings, "swipes": swipes, "totals": totals, "duration_ms": duration,
+      "slot_peak_bytes": slotHighWaterByteCounts, "failed_items": failedItems,
+      "interrupted": isInterrupted ? true : nil, "assertions": assertions.isEmpty ? nil : assertions,
+    ])
   }
 
   /// The report as one line of JSON, with keys in alphabetical order. Equal reports give equal bytes.
@@ -182,89 +140,18 @@ public struct WalkSettings: Sendable, Hashable {
   }
 }
 
-extension WalkSettings: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case feed, policy, link, dwell, seed, device
-    case shares = "swipe_shares"
-    case itemCount = "items"
-    case firstRung = "first_rung"
-    case slotCount = "slots"
-    case isVirtual = "virtual"
-    case decodeCost = "decode_cost_ms"
-    case notMeasured
-  }
-
+extension WalkSettings: Encodable {
   public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(feed, forKey: .feed)
-    try values.encode(itemCount, forKey: .itemCount)
-    try values.encode(slotCount, forKey: .slotCount)
-    try values.encode(policy, forKey: .policy)
-    try values.encodeIfPresent(link, forKey: .link)
-    try values.encode(dwell, forKey: .dwell)
-    try values.encodeIfPresent(shares, forKey: .shares)
-    if firstRung != .adapted { try values.encode(firstRung.rawValue, forKey: .firstRung) }
-    try values.encode(seed, forKey: .seed)
-    try values.encode(isVirtual, forKey: .isVirtual)
-    try values.encode(millisecondsIfPresent: decodeCost, forKey: .decodeCost)
-    try values.encodeIfPresent(device, forKey: .device)
-    if isVirtual { try values.encode(["damage", "resident_memory"], forKey: .notMeasured) }
-  }
-
-  public init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      feed: try values.decode(String.self, forKey: .feed),
-      itemCount: try values.decode(Int.self, forKey: .itemCount),
-      slotCount: try values.decode(Int.self, forKey: .slotCount),
-      policy: try values.decode(String.self, forKey: .policy),
-      link: try values.decodeIfPresent(String.self, forKey: .link),
-      dwell: try values.decode(String.self, forKey: .dwell),
-      shares: try values.decodeIfPresent(SwipeShares.self, forKey: .shares),
-      seed: try values.decode(UInt64.self, forKey: .seed),
-      isVirtual: try values.decode(Bool.self, forKey: .isVirtual),
-      decodeCost: try values.decodeMillisecondsIfPresent(forKey: .decodeCost),
-      device: try values.decodeIfPresent(String.self, forKey: .device))
-    let rung = try values.decodeIfPresent(String.self, forKey: .firstRung)
-    firstRung = rung.flatMap { FirstRung(rawValue: $0) } ?? .adapted
-  }
-}
-
-extension KeyedEncodingContainer {
-  /// In milliseconds, to the microsecond.
-  mutating func encode(milliseconds duration: Duration, forKey key: Key) throws {
-    try encode(duration.milliseconds, forKey: key)
-  }
-
-  /// Nothing is written for nil.
-  mutating func encode(millisecondsIfPresent duration: Duration?, forKey key: Key) throws {
-    try encodeIfPresent(duration?.milliseconds, forKey: key)
-  }
-}
-
-extension KeyedDecodingContainer {
-  func decodeMilliseconds(forKey key: Key) throws -> Duration {
-    try duration(try decode(Double.self, forKey: key), forKey: key)
-  }
-
-  func decodeMillisecondsIfPresent(forKey key: Key) throws -> Duration? {
-    try decodeIfPresent(Double.self, forKey: key).map { try duration($0, forKey: key) }
-  }
-
-  private func duration(_ milliseconds: Double, forKey key: Key) throws -> Duration {
-    guard let microseconds = Int64(exactly: (milliseconds * 1e3).rounded()) else {
-      throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "not a duration")
-    }
-    return .microseconds(microseconds)
+    try encoder.encode([
+      "feed": feed, "items": itemCount, "slots": slotCount, "policy": policy, "link": link, "dwell": dwell,
+      "swipe_shares": shares, "first_rung": firstRung == .adapted ? nil : firstRung.rawValue, "seed": seed,
+      "virtual": isVirtual, "decode_cost_ms": decodeCost, "device": device,
+      "not_measured": isVirtual ? ["damage", "resident_memory"] : nil,
+    ])
   }
 }
 
 extension PreloadStage {
   /// As reports write it.
   package var reportName: String { self == .firstFrame ? "first_frame" : String(describing: self) }
-
-  package init?(reportName: String) {
-    guard let stage = Self.allCases.first(where: { $0.reportName == reportName }) else { return nil }
-    self = stage
-  }
 }

@@ -1,4 +1,3 @@
-public import ReelCore
 public import ReelPlayback
 
 /// The figures of a whole walk.
@@ -17,6 +16,9 @@ public struct WalkTotals: Sendable, Hashable {
   public let firstFrame: LatencyTable
   /// The waits from the settle to the second frame.
   public let secondFrame: LatencyTable
+  /// The sums of what the swipes that count waited for, by purpose: `manifest`, `initialization`, `answer`, `transfer`,
+  /// `decode`, `preparing` until the first frame, and `second_frame` from there on.
+  let waits: [String: Duration]
   /// For each stage, the number of swipes that count which found it or a later one reached.
   public let reachedCounts: [PreloadStage: Int]
   /// The number of stalls.
@@ -55,6 +57,13 @@ public struct WalkTotals: Sendable, Hashable {
     abandonedSwipeCount = counted.filter { $0.timeToFirstFrame == nil }.count
     firstFrame = LatencyTable(counted, measured: \.timeToFirstFrame, counted: \.countedFirstFrame)
     secondFrame = LatencyTable(counted, measured: \.timeToSecondFrame, counted: \.countedSecondFrame)
+    var waits: [String: Duration] = [:]
+    for swipe in counted {
+      for part in swipe.waitParts { waits[Self.purpose(of: part.stage), default: .zero] += part.duration }
+      guard let first = swipe.countedFirstFrame, let second = swipe.countedSecondFrame else { continue }
+      waits["second_frame", default: .zero] += max(second - first, .zero)
+    }
+    self.waits = waits
     reachedCounts = Dictionary(
       uniqueKeysWithValues: PreloadStage.allCases.map { stage in
         (stage, counted.filter { $0.stage >= stage }.count)
@@ -83,7 +92,7 @@ public struct WalkTotals: Sendable, Hashable {
 
   /// The share of counted swipes that found the stage reached, from 0 to 1; `nil` if no swipe was counted.
   public func hitRatio(_ stage: PreloadStage = .firstFrame) -> Double? {
-    Self.share(reachedCounts[stage] ?? 0, of: countedSwipeCount)
+    countedSwipeCount > 0 ? Double(reachedCounts[stage] ?? 0) / Double(countedSwipeCount) : nil
   }
 
   /// The time of all stalls as a share of ``watchedDuration``; `nil` if nothing was watched.
@@ -91,201 +100,16 @@ public struct WalkTotals: Sendable, Hashable {
     watchedDuration > .zero ? stallDuration / watchedDuration : nil
   }
 
-  /// The share of the fetched bytes that were never shown, from 0 to 1; `nil` if nothing was fetched.
-  public var unshownByteShare: Double? { Self.share(unshownByteCount, of: fetchedByteCount) }
-
-  /// The share of the decoded frames that were never shown, from 0 to 1; `nil` if none was decoded.
-  public var unshownFrameShare: Double? { Self.share(unshownFrameCount, of: decodedFrameCount) }
-
   // MARK: - Private
 
-  private static func share(_ part: some BinaryInteger, of whole: some BinaryInteger) -> Double? {
-    whole > 0 ? Double(part) / Double(whole) : nil
-  }
-}
-
-extension WalkTotals: Encodable {
-  private enum CodingKeys: String, CodingKey {
-    case swipeCount = "swipes"
-    case countedSwipeCount = "counted_swipes"
-    case abandonedSwipeCount = "abandoned_swipes"
-    case firstFrame = "ttff"
-    case secondFrame
-    case hitRatio = "hit_ratio"
-    case hitRatios = "hit_ratio_by_stage"
-    case stallCount = "stalls"
-    case stallDuration = "stalled_ms"
-    case longestStall = "longest_stall_ms"
-    case watchedDuration = "watched_ms"
-    case rebufferingRatio = "rebuffering_ratio"
-    case meanBitRate = "mean_bit_rate"
-    case rungSwitchCount = "rung_switches"
-    case fetchedByteCount = "fetched_bytes"
-    case unshownByteCount = "unshown_bytes"
-    case decodedFrameCount = "decoded_frames"
-    case unshownFrameCount = "unshown_frames"
-    case slotHighWaterByteCount = "slot_peak_bytes"
-    case poolHighWaterByteCount = "pool_peak_bytes"
-    case failedItemCount = "failed_items"
-  }
-
-  public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(swipeCount, forKey: .swipeCount)
-    try values.encode(countedSwipeCount, forKey: .countedSwipeCount)
-    try values.encode(abandonedSwipeCount, forKey: .abandonedSwipeCount)
-    try values.encode(firstFrame, forKey: .firstFrame)
-    try values.encode(secondFrame, forKey: .secondFrame)
-    try values.encodeIfPresent(hitRatio(), forKey: .hitRatio)
-    let ratios = PreloadStage.allCases.dropFirst().compactMap { stage in
-      hitRatio(stage).map { (stage.reportName, $0) }
+  /// What a wait as `WaitRecorder` names it was for, as the figures of waits have it.
+  private static func purpose(of wait: String) -> String {
+    switch wait.prefix(while: { $0 != " " }) {
+    case "source", "manifest", "key", "clock": "manifest"
+    case "initialization": "initialization"
+    case "segment", "resource": wait.hasSuffix("transfer") ? "transfer" : "answer"
+    case "decode", "show": "decode"
+    default: "preparing"
     }
-    try values.encode(Dictionary(uniqueKeysWithValues: ratios), forKey: .hitRatios)
-    try values.encode(stallCount, forKey: .stallCount)
-    try values.encode(milliseconds: stallDuration, forKey: .stallDuration)
-    try values.encode(milliseconds: longestStall, forKey: .longestStall)
-    try values.encode(milliseconds: watchedDuration, forKey: .watchedDuration)
-    try values.encodeIfPresent(rebufferingRatio, forKey: .rebufferingRatio)
-    try values.encodeIfPresent(meanBitRate, forKey: .meanBitRate)
-    try values.encode(rungSwitchCount, forKey: .rungSwitchCount)
-    try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
-    try values.encode(unshownByteCount, forKey: .unshownByteCount)
-    try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
-    try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
-    try values.encodeIfPresent(slotHighWaterByteCount, forKey: .slotHighWaterByteCount)
-    try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
-    try values.encode(failedItemCount, forKey: .failedItemCount)
   }
-}
-
-/// A named figure of a walk.
-public typealias WalkMetric = Figure<WalkTotals>
-
-extension Figure where Run == WalkTotals {
-  /// All metrics, in the order of the help text.
-  public static var all: [WalkMetric] { WalkMetrics.all }
-
-  /// Where the metrics are listed.
-  static var listing: String { "reel feed --help lists the metrics" }
-
-  /// The metric with this name, in any letter case.
-  ///
-  /// - Throws: `ReelError` of kind `usage`, with a similar name if one exists, if there is none.
-  public static func named(_ name: String) throws(ReelError) -> WalkMetric {
-    try named(name, among: all, advice: listing)
-  }
-}
-
-/// The figures of walks.
-private enum WalkMetrics {
-  static let all: [WalkMetric] =
-    latencies("ttff", "from the settle to the first frame") { $0.firstFrame }
-    + latencies("second_frame", "from the settle to the second frame") { $0.secondFrame } + hits + costs
-
-  private static func latencies(
-    _ prefix: String, _ meaning: String, _ table: @escaping @Sendable (WalkTotals) -> LatencyTable
-  ) -> [WalkMetric] {
-    typealias Group = @Sendable (LatencyTable) -> LatencySummary?
-    typealias Place = @Sendable (LatencySummary) -> Duration
-    let groups: [(name: String, meaning: String, absence: String, find: Group)] = [
-      ("", "", "no swipe was counted", { $0.all }), (".hit", " of hits", "no swipe was a hit", { $0.hits }),
-      (".miss", " of misses", "no swipe was a miss", { $0.misses }),
-    ]
-    let places: [(name: String, meaning: String, find: Place)] = [
-      ("p50", "50th percentile", { $0.p50 }), ("p95", "95th percentile", { $0.p95 }),
-      ("p99", "99th percentile", { $0.p99 }), ("max", "the longest", { $0.max }),
-    ]
-    let shares = [
-      WalkMetric(
-        "\(prefix).over100ms", "waits \(meaning) of more than 100 ms", [.share, .count],
-        absence: "no swipe was counted"
-      ) { totals, kind in
-        table(totals).all.map { kind == .count ? .count($0.over100msCount) : .share($0.shareOver100ms) }
-      },
-      WalkMetric(
-        "\(prefix).over1s", "waits \(meaning) of more than 1 s", [.share, .count],
-        absence: "no swipe was counted"
-      ) { totals, kind in
-        table(totals).all.map { kind == .count ? .count($0.over1sCount) : .share($0.shareOver1s) }
-      },
-    ]
-    return groups.flatMap { group in
-      places.map { place in
-        let (summary, duration) = (group.find, place.find)
-        return WalkMetric(
-          "\(prefix)\(group.name).\(place.name)", "time \(meaning)\(group.meaning), \(place.meaning)",
-          [.time],
-          absence: group.absence
-        ) { totals, _ in
-          summary(table(totals)).map { .time(duration($0)) }
-        }
-      }
-    } + shares
-  }
-
-  private static let hits: [WalkMetric] =
-    [
-      WalkMetric(
-        "hit.ratio", "swipes whose first frame was ready", [.share], absence: "no swipe was counted"
-      ) { totals, _ in totals.hitRatio().map { .share($0) } }
-    ]
-    + PreloadStage.allCases.dropFirst().map { stage in
-      WalkMetric(
-        "hit.ratio.\(stage.reportName)", "swipes whose item had reached stage \(stage.reportName)", [.share],
-        absence: "no swipe was counted"
-      ) { totals, _ in totals.hitRatio(stage).map { .share($0) } }
-    }
-
-  private static let costs: [WalkMetric] = [
-    WalkMetric("stall.count", "number of stalls", [.count]) { totals, _ in .count(totals.stallCount) },
-    WalkMetric("stall.total", "total time of all stalls", [.time]) { totals, _ in
-      .time(totals.stallDuration)
-    },
-    WalkMetric("stall.max", "longest stall", [.time]) { totals, _ in .time(totals.longestStall) },
-    WalkMetric(
-      "rebuffer.ratio", "stalled share of the time watched from first frames on", [.share],
-      absence: "nothing was watched"
-    ) { totals, _ in totals.rebufferingRatio.map { .share($0) } },
-    WalkMetric(
-      "rung.mean", "mean declared bit rate of the frames shown, weighted by time", [.bitRate],
-      absence: "no rung with a stated bit rate was shown"
-    ) { totals, _ in totals.meanBitRate.map { .bitRate($0) } },
-    WalkMetric("rung.switches", "changes of rung within items", [.count]) { totals, _ in
-      .count(totals.rungSwitchCount)
-    },
-    WalkMetric("bytes.fetched", "bytes fetched for all items", [.size]) { totals, _ in
-      .size(totals.fetchedByteCount)
-    },
-    WalkMetric(
-      "bytes.wasted", "bytes fetched but never shown", [.share, .size], absence: "nothing was fetched"
-    ) {
-      totals, kind in
-      kind == .size ? .size(totals.unshownByteCount) : totals.unshownByteShare.map { .share($0) }
-    },
-    WalkMetric("frames.decoded", "frames decoded for all items", [.count]) { totals, _ in
-      .count(totals.decodedFrameCount)
-    },
-    WalkMetric(
-      "frames.wasted", "frames decoded but never shown", [.share, .count], absence: "no frame was decoded"
-    ) { totals, kind in
-      kind == .count ? .count(totals.unshownFrameCount) : totals.unshownFrameShare.map { .share($0) }
-    },
-    WalkMetric("slot.memory", "peak memory of any slot", [.size], absence: "memory was not measured") {
-      totals, _ in totals.slotHighWaterByteCount.map { .size(Int64($0)) }
-    },
-    WalkMetric(
-      "pool.memory", "peak memory of all slots together", [.size], absence: "memory was not measured"
-    ) {
-      totals, _ in totals.poolHighWaterByteCount.map { .size(Int64($0)) }
-    },
-    WalkMetric(
-      "failed", "items that could not be played, whether or not the viewer waited for the error", [.count]
-    ) { totals, _ in
-      .count(totals.failedItemCount)
-    },
-    WalkMetric("abandoned", "swipes left before their first frame, to items that did not fail", [.count]) {
-      totals, _ in
-      .count(totals.abandonedSwipeCount)
-    },
-  ]
 }
