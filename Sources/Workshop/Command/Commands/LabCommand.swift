@@ -162,7 +162,8 @@ struct LabCommand: AsyncParsableCommand {
     let isShort = !shortForm.isEmpty
     if config == nil, feeds.isEmpty { throw ValidationError("name a configuration, or a feed with --feed") }
     if config != nil, isShort {
-      let names = shortForm.keys.sorted().compactMap { Self.optionNames[$0] }.joined(separator: ", ")
+      let names = shortForm.keys.sorted().compactMap { LabConfiguration.optionNames[$0] }.joined(
+        separator: ", ")
       throw ValidationError("\(names) can't be combined with a configuration file")
     }
     if config == "-" { throw ValidationError("the configuration can't be standard input: name a file") }
@@ -224,12 +225,6 @@ struct LabCommand: AsyncParsableCommand {
   }
 
   // MARK: - Private
-
-  private static let optionNames = [
-    "feeds": "--feed", "links": "--link", "viewers": "--viewer", "devices": "--device", "pools": "--pools",
-    "policies": "--policies", "seeds": "--seeds", "swipes": "--swipes", "first_rung": "--first-rung",
-    "tcp": "--plain-links", "tls": "--plain-links", "dns": "--plain-links",
-  ]
 
   /// The fields of a configuration that the options state, as JSON has them.
   private var shortForm: [String: Any] {

@@ -89,6 +89,14 @@ package struct LabConfiguration: Sendable {
   package static let defaultLinks = ["3g", "lte", "wifi"]
   package static let defaultViewer = "exp:5s"
 
+  /// The options of the command line that state fields.
+  package static let optionNames = [
+    "feeds": "--feed", "links": "--link", "viewers": "--viewer", "devices": "--device", "pools": "--pools",
+    "policies": "--policies", "seeds": "--seeds", "swipes": "--swipes", "first_rung": "--first-rung",
+    "bandwidth": "--bandwidth", "max_height": "--max-height", "tcp": "--plain-links", "tls": "--plain-links",
+    "dns": "--plain-links",
+  ]
+
   /// Reads a configuration from JSON.
   ///
   /// - Throws: `LabFailures` with all that is wrong in the text itself. Files that it names are not looked at.
@@ -341,17 +349,11 @@ extension LabConfiguration.Origin {
     case .options:
       error.place = nil
       let name = error.reason.prefix { $0.isLetter || $0 == "_" }
-      guard let option = Self.optionNames[String(name)] else { return error }
+      guard let option = LabConfiguration.optionNames[String(name)] else { return error }
       // An index says nothing: the value is quoted.
       let rest = error.reason.dropFirst(name.count)
       error.reason = option + (rest.firstIndex(of: ":").map { String(rest[$0...]) } ?? "")
       return error
     }
   }
-
-  private static let optionNames = [
-    "feeds": "--feed", "links": "--link", "viewers": "--viewer", "devices": "--device", "pools": "--pools",
-    "policies": "--policies", "seeds": "--seeds", "swipes": "--swipes", "first_rung": "--first-rung",
-    "bandwidth": "--bandwidth", "max_height": "--max-height",
-  ]
 }
