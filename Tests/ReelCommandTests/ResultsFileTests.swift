@@ -17,7 +17,8 @@ struct ResultsFileTests {
   private func line(_ url: String?, _ error: ReelError? = nil, body: String = "{}") -> [UInt8] {
     ResultLine.text(
       url: url, index: 1, line: 1, host: "h", finishedAt: WallTime(nanosecondsSince1970: 0), seconds: 1.5,
-      attempts: 1, error: error, body: body, fields: [.init(key: "id", value: Array("0.10".utf8))])
+      attempts: 1, error: error, body: RawJSON.members(of: Array(body.utf8)[...]) ?? [],
+      fields: [.init(key: "id", value: Array("0.10".utf8))])
   }
 
   private let permanent = ReelError(.badMedia, "no frame")

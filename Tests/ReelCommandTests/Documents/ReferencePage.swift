@@ -14,6 +14,7 @@ struct ReferencePage {
       lines += ["    \(command.usage)", ""]
       for block in HelpBlock.blocks(of: command.discussion ?? "") {
         switch block {
+        case .paragraph(RunOptions.discussion): break
         case .paragraph(let text): lines += [Self.prose(text), ""]
         case .list(let entries):
           lines += ["| | |", "|---|---|"]
@@ -23,14 +24,16 @@ struct ReferencePage {
       }
       var sections = command.sections(without: tree.sharedOptions)
       if sections.first?.title != nil || sections.isEmpty { sections.insert((nil, []), at: 0) }
-      for (title, options) in sections {
+      for (title, options) in sections where title != "Lists" {
         if let title { lines += ["**\(title)**", ""] }
         lines += table(title == nil ? command.positionals + options : options)
       }
+      let lists = sections.contains { $0.title == "Lists" } ? " and those of [lists](#lists)" : ""
       if command.options.contains(where: { $0.names?.first?.name == "bandwidth" }) {
-        lines += ["And the [shared options](#shared-options).", ""]
+        lines += ["And the [shared options](#shared-options)\(lists).", ""]
       }
     }
+    lines += ["## Lists", "", Self.prose(RunOptions.discussion), ""] + table(tree.listOptions)
     lines += ["## Shared options", ""] + table(tree.sharedOptions)
     return lines.joined(separator: "\n")
   }

@@ -64,13 +64,19 @@ struct SchemaTests {
   }
 
   @Test(
-    "Results of a list, and their report, have the form of their schemas", arguments: ["frames", "poster"])
-  func results(command: String) async throws {
+    "Results of a list, and their report, have the form of their schemas",
+    arguments: [
+      ["frames", "-o", "out"], ["poster", "-o", "out"], ["storyboard", "-o", "out"],
+      ["probe", "--results", "out/results.jsonl"], ["manifest", "--results", "out/results.jsonl"],
+      ["play", "--results", "out/results.jsonl", "--rate", "max"],
+    ])
+  func results(command: [String]) async throws {
     let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(atPath: folder.path("out"), withIntermediateDirectories: true)
     try "\(Self.hls)\n{\"url\": \"\(Self.bad)\", \"id\": 7}\nmissing.mp4\n{}\n".write(
       toFile: folder.path("list.txt"), atomically: true, encoding: .utf8)
     let run = try await Command.run(
-      command, "--input", "list.txt", "-o", "out", "--quiet", directory: folder.path)
+      command + ["--input", "list.txt", "--quiet"], directory: folder.path)
     #expect(run.status == 1, "\(run.errorText)")
     let lines = String(decoding: try folder.bytes("out/results.jsonl"), as: UTF8.self).split(separator: "\n")
     #expect(lines.count == 4)

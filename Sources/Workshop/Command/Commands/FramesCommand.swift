@@ -13,14 +13,15 @@ struct FramesCommand: AsyncParsableCommand {
     abstract: "Write the first frame or other frames of each source to files.",
     discussion: """
       Without --count, --at or --every, writes the first frame in presentation order as NAME-000001.ppm, and ends the \
-      transfer as soon as that frame has arrived. Times count from the beginning of the presentation. The frame at a time \
+      transfer as soon as that frame has arrived. -o takes a folder; a file for one frame, such as x.png; or - for \
+      standard output. Times count from the beginning of the presentation. The frame at a time \
       is the one on show then. Frames are turned upright and their pixels made square; --format y4m keeps the decoded \
       samples and only turns them upright. The other formats map HDR to SDR, and the result says so. A frame is reported \
       as damaged if a reference was missing or an error was concealed.
 
       --json prints an object for each source. --timeout limits the work on each source.
 
-      \(BatchOptions.discussion)
+      \(RunOptions.discussion)
 
       \(HelpText.examples(examples))
       """)
@@ -37,24 +38,9 @@ struct FramesCommand: AsyncParsableCommand {
     ("Print the MD5 of every frame", "reel frames video.mp4 --count 0 --md5 --json -o all"),
   ]
 
-  @Argument(help: "Paths, URLs, or - for standard input.")
-  var sources: [String] = []
+  @OptionGroup var runOptions: RunOptions
 
-  @Option(
-    name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp(
-      "The folder to write to, created if needed; a file for one frame, such as x.png; or - for standard output.",
-      valueName: "dir|file"))
-  var output = "."
-
-  @Flag(help: "Replace existing files, which are an error otherwise.")
-  var overwrite = false
-
-  @Option(
-    help: ArgumentHelp(
-      "The format: jpeg, png, webp, avif, ppm (P6) or y4m. Default: that of the file, or ppm.",
-      valueName: "format"))
-  var format: StillFileFormat?
+  @OptionGroup var files: FileOptions
 
   @Option(help: ArgumentHelp("The number of frames to write from the beginning; 0 for all.", valueName: "n"))
   var count: Int?
@@ -72,39 +58,24 @@ struct FramesCommand: AsyncParsableCommand {
     transform: TimeArgument.seconds)
   var every: Double?
 
-  @Option(
-    help: ArgumentHelp("The size of the written frames, as 320x180.", valueName: "WxH"),
-    transform: ImageOptions.size)
-  var size: PixelSize?
-
-  @Option(
-    help: ArgumentHelp(
-      "How a frame fits --size: fit (with bars), fill (cropped) or stretch.", valueName: "gravity"),
-    transform: ImageOptions.gravity)
-  var gravity = VideoGravity.resizeAspect
-
-  @Option(help: ArgumentHelp("The number of sources to open at the same time.", valueName: "n"))
-  var jobs = 32
+  @OptionGroup var image: FrameSizeOptions
 
   @Flag(help: "Add the MD5 of each frame's decoded samples, as ffmpeg -f framemd5 computes it.")
   var md5 = false
 
-  @OptionGroup(title: "Lists") var list: BatchOptions
+  @OptionGroup(title: "Lists") var naming: NameOptions
 
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    let place = try place
+    let style = try style
+    try runOptions.validate(style, options)
+    let (place, isList) = (try place, style.isList(runOptions))
     let format = place.format
     try place.validate(
-      isList: list.isList, sourceCount: sources.count, hasSeveralFrames: hasSeveralFrames)
-    if list.isList {
-      try list.validate(sources: sources, output: output)
-      if format == .y4m, try list.template().hasTime {
-        throw ValidationError("a y4m file holds several frames and can't be combined with {time}")
-      }
-    } else {
-      try SourceOptions.validate(sources)
+      isList: isList, sourceCount: runOptions.sources.count, hasSeveralFrames: hasSeveralFrames)
+    if isList, format == .y4m, try naming.template().hasTime {
+      throw ValidationError("a y4m file holds several frames and can't be combined with {time}")
     }
     if let count, count < 0 { throw ValidationError("--count takes a number of 0 or more") }
     if at.contains(where: { !($0 >= 0 && $0 < 1e9) }) {
@@ -116,79 +87,75 @@ struct FramesCommand: AsyncParsableCommand {
     if [count != nil, !at.isEmpty, every != nil].count(where: { $0 }) > 1 {
       throw ValidationError("--count, --at and --every can't be combined")
     }
-    if format == .y4m, size != nil {
+    if format == .y4m, image.size != nil {
       throw ValidationError("y4m holds the decoded samples as they are and can't be combined with --size")
     }
-    try SourceRun.validate(output: output, sources: sources, jobs: jobs, options: options)
   }
 
   func run() async throws {
-    let logger = options.bootstrapLogging()
+    let place = try place
     try place.checkEncoder()
-    if list.isList { return try await runList(logger) }
-    let errors = try await Interruption.cancelling { try await extractAll(logger: logger) }
-    PartialFiles.removeAll()
-    try ExitStatus.check(errors, sourceCount: sources.count)
+    try await Batch.run(try style, runOptions, options) { setting in
+      let extractor = FrameExtractor(
+        fetcher: setting.fetcher, configuration: try configuration(),
+        cores: CoreGate(leavesCoreToServer: true), logger: setting.logger)
+      return Batch.Worker { await extract($0, to: place, extractor: extractor) }
+    }
   }
 
   // MARK: - Private
 
-  /// Extracts from every source, `jobs` at a time; returns the errors of those that failed.
-  private func extractAll(logger: Logger) async throws -> [ReelError] {
-    let extractor = FrameExtractor(
-      fetcher: try options.transport(logger: logger), configuration: try configuration(),
-      cores: CoreGate(leavesCoreToServer: true),
-      logger: logger)
-    let place = try place
-    return await SourceRun(sources: sources, jobs: jobs, output: place.directory, options: options).run {
-      item in
-      try await extract(item, to: place, extractor: extractor)
-    } failed: {
-      FramesRecord(source: $0, error: $1)
+  private var style: RunStyle {
+    get throws {
+      let place = try place
+      return RunStyle(
+        record: FramesRecord.self, jobs: 32, folder: place.directory, naming: naming,
+        format: place.format.fileExtension)
     }
   }
 
-  private func extract(
-    _ item: SourceRun.Item, to place: StillOutput, extractor: FrameExtractor
-  ) async throws {
-    let toStandardError = place.directory == "-"
-    let print: @Sendable (String) throws -> Void = {
-      if toStandardError { Console.printError($0) } else { try Console.print($0) }
-    }
-    let job = FramesJob(
-      argument: item.argument,
+  private func extract(_ job: Batch.Job, to place: StillOutput, extractor: FrameExtractor) async
+    -> Batch.Outcome
+  {
+    let names =
+      place.fileName.map { FrameNames($0) }
+      ?? job.names.map { FrameNames($0, hasSeveral: hasSeveralFrames && place.format != .y4m) }
+      ?? FrameNames(stem: job.stem, format: place.format)
+    let frames = FramesJob(
+      argument: job.text,
       writer: FrameWriter(
         options: FrameWriter.Options(
-          directory: place.directory, format: place.format, size: size, gravity: gravity, computesMD5: md5,
-          existing: ExistingFiles(areReplaced: overwrite, of: item.source)),
-        names: place.fileName.map { FrameNames($0) } ?? FrameNames(stem: item.stem, format: place.format)),
-      print: options.json || options.quiet ? nil : print)
+          directory: job.folder, format: place.format, size: image.size,
+          gravity: image.gravity ?? .resizeAspect, computesMD5: md5, existing: job.existingFiles),
+        names: names)
+    ) { try job.print($0) }
     let selection = selection
     do {
-      let report = try await withDeadline(
-        seconds: options.timeout, source: item.source.name, fetcher: extractor.fetcher
-      ) { fetcher in
+      let report = try await job.limited(extractor.fetcher) { fetcher, _ in
         var extractor = extractor
         extractor.fetcher = fetcher
-        return try await job.run(selection, source: item.source, extractor: extractor)
+        return try await frames.run(selection, source: job.source, extractor: extractor)
       }
-      if options.json { try Console.print(JSONLine.string(job.record(report, error: nil))) }
+      var record = frames.record(report, error: nil)
+      record.startup?.queuedMs += job.held.milliseconds
+      return Batch.Outcome(record)
     } catch {
-      if options.json { try? Console.print(JSONLine.string(job.record(nil, error: error.asReelError))) }
-      throw error
+      let error = error.asReelError
+      return Batch.Outcome(frames.record(nil, error: error), error: error)
     }
   }
 
   func configuration() throws -> LoadingConfiguration {
     var configuration = try options.loading()
     configuration.decoderThreads =
-      sources.count == 1 && !list.isList ? ProcessInfo.processInfo.activeProcessorCount : 1
+      try runOptions.sources.count == 1 && !style.isList(runOptions)
+      ? ProcessInfo.processInfo.activeProcessorCount : 1
     return configuration
   }
 
   /// Where frames go.
   var place: StillOutput {
-    get throws { try StillOutput(output, format: format, default: .ppm) }
+    get throws { try StillOutput(files.place, format: files.format, default: .ppm) }
   }
 
   /// Whether a source may give more than one frame.
@@ -209,68 +176,10 @@ struct FramesCommand: AsyncParsableCommand {
   }
 }
 
-extension FramesCommand {
-  /// Extracts from the sources of a list.
-  func runList(_ logger: Logger) async throws {
-    let configuration = try Batch.Configuration(
-      list, sources: sources, output: output, format: try place.format.fileExtension, overwrites: overwrite,
-      jobs: jobs,
-      printsResults: options.json, isQuiet: options.quiet, resultKeys: FramesRecord.keys)
-    let format = try place.format
-    try await Batch.run(configuration) { batch in
-      let extractor = FrameExtractor(
-        fetcher: try options.transport(logger: logger) { batch.recordRetryAfter($0, $1) },
-        configuration: try self.configuration(), cores: CoreGate(leavesCoreToServer: true), logger: logger)
-      return { await extract($0, format: format, extractor: extractor) }
-    }
-  }
-
-  // MARK: - Private
-
-  private func extract(
-    _ item: Batch.Item, format: StillFileFormat, extractor: FrameExtractor
-  ) async -> Batch.Outcome {
-    let print: @Sendable (String) throws -> Void = { try Console.print(item.line($0)) }
-    let job = FramesJob(
-      argument: item.text,
-      writer: FrameWriter(
-        options: FrameWriter.Options(
-          directory: item.names.folder, format: format, size: size, gravity: gravity, computesMD5: md5,
-          existing: item.existingFiles(overwrites: overwrite)),
-        names: FrameNames(item.names, hasSeveral: hasSeveralFrames && format != .y4m)),
-      print: options.json || options.quiet ? nil : print)
-    let selection = selection
-    var report: FrameExtractor.Report?
-    var failure: ReelError?
-    do {
-      report = try await withDeadline(
-        seconds: options.timeout, source: item.source.name, fetcher: extractor.fetcher
-      ) { fetcher in
-        var extractor = extractor
-        extractor.fetcher = fetcher
-        return try await job.run(selection, source: item.source, extractor: extractor)
-      }
-    } catch {
-      failure = error.asReelError.located(at: item.text)
-    }
-    var record = job.record(report, error: nil, hasSource: false)
-    record.startup?.queuedMs += item.held.milliseconds
-    let body = try? JSONLine.string(record)
-    return Batch.Outcome(body: body ?? "{}", error: failure)
-  }
-}
-
-extension FramesRecord {
-  /// The names of the fields of a result.
-  static let keys: Set<String> = [
-    "source", "frames", "damaged", "missed_segments", "rung_bandwidth", "first_frame_bytes", "startup",
-  ]
-}
-
 /// Writes the frames of one source to files, and reports on them.
 final class FramesJob: Sendable {
   private let argument: String
-  private let print: (@Sendable (String) throws -> Void)?
+  private let print: @Sendable (String) throws -> Void
   private let state: Locked<State>
 
   private struct State {
@@ -280,9 +189,9 @@ final class FramesJob: Sendable {
     var firstConversion = Duration.zero
   }
 
-  /// - Parameter print: Prints the line of a frame; nil for none.
+  /// - Parameter print: Prints the line of a frame.
   init(
-    argument: String, writer: sending FrameWriter, print: (@Sendable (String) throws -> Void)?
+    argument: String, writer: sending FrameWriter, print: @escaping @Sendable (String) throws -> Void
   ) {
     self.argument = argument
     self.print = print
@@ -328,11 +237,9 @@ final class FramesJob: Sendable {
   }
 
   /// The JSON record of the source.
-  ///
-  /// - Parameter hasSource: False leaves out the source.
-  func record(_ report: FrameExtractor.Report?, error: ReelError?, hasSource: Bool = true) -> FramesRecord {
+  func record(_ report: FrameExtractor.Report?, error: ReelError?) -> FramesRecord {
     FramesRecord(
-      source: hasSource ? argument : nil, frames: state.withLock { $0.written },
+      source: argument, frames: state.withLock { $0.written },
       damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.damaged) },
       missedSegments: report.flatMap { $0.missedSegmentCount > 0 ? $0.missedSegmentCount : nil },
       rungBandwidth: report?.rungBitsPerSecond, firstFrameBytes: report?.firstFrameEnd,
@@ -349,7 +256,7 @@ final class FramesJob: Sendable {
       state.written.append(written)
       return written
     }
-    try print?(Self.line(for: written))
+    try print(Self.line(for: written))
   }
 
   private static func line(for written: FramesRecord.Frame) -> String {

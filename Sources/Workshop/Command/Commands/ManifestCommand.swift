@@ -16,6 +16,11 @@ struct ManifestCommand: AsyncParsableCommand {
       Reads the media playlists and segment indexes that the manifest refers to, but no media. Those that can't be read are \
       reported with their rung. The presentation is JSON with or without --json. --timeout limits the reading of it all.
 
+      \(RunOptions.discussion)
+
+      Lines of results have the presentation without its segments, only with their number, and with --strict the number of \
+      violations. In list mode, presentations are not printed; --json prints the lines of results.
+
       \(HelpText.examples(examples))
       """)
 
@@ -28,6 +33,7 @@ struct ManifestCommand: AsyncParsableCommand {
       "Print a DASH presentation as HLS playlists",
       "reel manifest https://example.com/manifest.mpd --output hls"
     ),
+    ("Check the manifests of a list", "reel manifest --input list.txt --strict --results manifests.jsonl"),
   ]
 
   /// The form of the output.
@@ -36,8 +42,7 @@ struct ManifestCommand: AsyncParsableCommand {
     case hls
   }
 
-  @Argument(help: "A path, a URL, or - for standard input.")
-  var source: String
+  @OptionGroup var runOptions: RunOptions
 
   @Option(help: ArgumentHelp("json prints the presentation, hls its playlists.", valueName: "json|hls"))
   var output: Output = .json
@@ -68,6 +73,10 @@ struct ManifestCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
+    try runOptions.validate(style, options)
+    if follow || output == .hls, isList || runOptions.sources.count > 1 {
+      throw ValidationError("\(follow ? "--follow" : "--output hls") takes one source")
+    }
     if follow, strict || shallow || folder != nil || output != .json {
       throw ValidationError("--follow can only be combined with --duration and --now")
     }
@@ -86,40 +95,32 @@ struct ManifestCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let logger = options.bootstrapLogging()
-    do {
-      try await Interruption.cancelling {
-        let source = try MediaSource(argument: source)
-        let loader = ManifestLoader(
-          fetcher: try options.transport(logger: logger), configuration: try loading(), logger: logger)
+    try await Batch.run(style, runOptions, options) { setting in
+      let loader = ManifestLoader(
+        fetcher: setting.fetcher, configuration: try loading(), logger: setting.logger)
+      return Batch.Worker { job in
         if follow {
-          try await follow(source, loader)
-        } else {
-          let loaded = try await WorkProgress.showing(when: !options.quiet, WorkCount(of: 1).text) {
-            try await withDeadline(seconds: options.timeout, source: source.name, fetcher: loader.fetcher) {
-              fetcher in
-              var loader = loader
-              loader.fetcher = fetcher
-              return try await loader.load(
-                source, readsSegments: !shallow, readsImages: output == .json || strict)
-            }
-          }
-          try print(loaded)
+          try await follow(job.source, loader)
+          return Batch.Outcome(nil)
         }
+        let loaded = try await job.limited(loader.fetcher) { fetcher, _ in
+          var loader = loader
+          loader.fetcher = fetcher
+          return try await loader.load(
+            job.source, readsSegments: !shallow, readsImages: output == .json || strict)
+        }
+        return try outcome(loaded, job)
       }
-    } catch let code as ExitCode {
-      throw code
-    } catch {
-      let error = error.asReelError
-      if output == .json, !follow, error.kind != .cancelled {
-        try? Console.print(JSONLine.string(ManifestRecord(source: source, error: error)))
-      }
-      if error.kind != .cancelled { Console.report(error) }
-      throw ExitCode(ExitStatus.code(of: error))
     }
   }
 
   // MARK: - Private
+
+  private var style: RunStyle {
+    RunStyle(record: ManifestRecord.self, printsRecords: output == .json && !follow)
+  }
+
+  private var isList: Bool { style.isList(runOptions) }
 
   private func loading() throws -> LoadingConfiguration {
     var configuration = try options.loading()
@@ -130,7 +131,7 @@ struct ManifestCommand: AsyncParsableCommand {
     return configuration
   }
 
-  private func print(_ loaded: LoadedManifest) throws {
+  private func outcome(_ loaded: LoadedManifest, _ job: Batch.Job) throws -> Batch.Outcome {
     if output == .json { Console.report(loaded.failures.map(\.error)) }
     var faults: [ReelError] = []
     if strict {
@@ -141,22 +142,22 @@ struct ManifestCommand: AsyncParsableCommand {
         faults.append(fault.located(at: loaded.url.isFileURL ? loaded.url.path : loaded.url.absoluteString))
       }
       for fault in faults { Console.report(fault) }
-    } else if !options.quiet {
+    } else {
       for warning in loaded.presentation.warnings { Console.warn("\(warning)") }
     }
-    switch output {
-    case .json:
-      var segments: [PrintedSegments] = []
-      let record = ManifestRecord(source: source, loaded, segments: &segments)
+    var error = faults.first
+    if !loaded.hasSegments { error = error ?? loaded.failures.first?.error }
+    var segments: [PrintedSegments]? = isList ? nil : []
+    var record = ManifestRecord(source: job.text, loaded, segments: &segments)
+    if let segments, output == .json {
       try PrintedSegments.print(record, with: segments)
-    case .hls:
-      let hls = try VirtualHLS(reporting: loaded, quietly: options.quiet)
-      try HLSOutput(hls: hls).write(to: folder)
+    } else if isList {
+      record.violations = strict ? faults.count : nil
+      (record.manifestUrl, record.url) = (record.url, nil)
+    } else {
+      try HLSOutput(hls: VirtualHLS(reporting: loaded, quietly: options.quiet)).write(to: folder)
     }
-    if !faults.isEmpty { throw ExitCode(ExitStatus.code(of: faults[0])) }
-    if let failure = loaded.failures.first, !loaded.hasSegments {
-      throw ExitCode(ExitStatus.code(of: failure.error))
-    }
+    return Batch.Outcome(record, error: error, isPrinted: !isList, isReported: true)
   }
 
   private func follow(_ source: MediaSource, _ loader: ManifestLoader) async throws {

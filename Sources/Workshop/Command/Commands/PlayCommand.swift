@@ -25,8 +25,8 @@ struct PlayCommand: AsyncParsableCommand {
 
       A late frame is dropped and counted if the next one is due too, except with --rate max. A reader of --nut gets each \
       frame, and the audio, with its time. The files of --y4m and --wav are in step: a frame is repeated where others are \
-      missing or dropped, and missing audio is silence. Images (-o) are the frames that were shown, without repetitions, \
-      and map HDR to SDR.
+      missing or dropped, and missing audio is silence. With -o, each frame on show is written to that folder as \
+      NAME-000001.ppm or .png, without repetitions, and HDR is mapped to SDR.
 
       --timeout limits the wait for the first frame of each source.
 
@@ -36,6 +36,10 @@ struct PlayCommand: AsyncParsableCommand {
       --assert takes a metric, a comparison (<, <=, >, >= or =) and a value with its unit. If an assertion is not met, the \
       exit code is 1. Metrics:
       \(HelpText.list(PlaybackFigures.all.map { ($0.name, $0.meaning) }))
+
+      \(RunOptions.discussion)
+
+      Lines of results have the summary. Events are printed as for named sources.
 
       \(HelpText.examples(examples))
       """)
@@ -49,8 +53,11 @@ struct PlayCommand: AsyncParsableCommand {
     ("Write a report as a page", "reel play https://example.com/master.m3u8 --rate max --report report.html"),
   ]
 
-  @Argument(help: "Paths, URLs, or - for standard input.")
-  var sources: [String] = []
+  @OptionGroup var runOptions: RunOptions
+
+  @OptionGroup var files: FileOptions
+
+  @OptionGroup var image: FrameSizeOptions
 
   @Option(
     help: ArgumentHelp(
@@ -99,33 +106,6 @@ struct PlayCommand: AsyncParsableCommand {
   var wav: String?
 
   @Option(
-    name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp(
-      "Write each frame on show to this folder, created if needed, as NAME-000001.ppm.",
-      valueName: "dir"))
-  var output: String?
-
-  @Option(
-    help: ArgumentHelp("With -o: the format, ppm (P6) or png. Default: ppm.", valueName: "ppm|png"),
-    transform: Self.imageFormat)
-  var format: ImageFormat?
-
-  @Option(
-    help: ArgumentHelp("With -o: the size of the written frames, as 320x180.", valueName: "WxH"),
-    transform: ImageOptions.size)
-  var size: PixelSize?
-
-  @Option(
-    help: ArgumentHelp(
-      "With -o: how a frame fits --size: fit (with bars), fill (cropped) or stretch. Default: fit.",
-      valueName: "gravity"),
-    transform: ImageOptions.gravity)
-  var gravity: VideoGravity?
-
-  @Flag(help: "With -o: replace existing files, which are an error otherwise.")
-  var overwrite = false
-
-  @Option(
     name: .customLong("report"),
     help: ArgumentHelp(
       "Write an HTML report of start-up, buffer, rungs, stalls, lateness and events.", valueName: "file"))
@@ -164,10 +144,12 @@ struct PlayCommand: AsyncParsableCommand {
   @Flag(help: "With --json: add an event for each frame on show, with the MD5 of its decoded samples.")
   var md5 = false
 
+  @OptionGroup(title: "Lists") var naming: NameOptions
+
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    try SourceOptions.validate(sources)
+    try runOptions.validate(style, options)
     try validateTimes()
     try validateOutputs()
     if !(volume >= 0 && volume <= 16) { throw ValidationError("--volume takes a number from 0 to 16") }
@@ -184,71 +166,41 @@ struct PlayCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let logger = options.bootstrapLogging()
-    let result: (errors: [ReelError], areAssertionsMet: Bool)
-    do {
-      result = try await Interruption.cancelling { try await playAll(logger: logger) }
-    } catch {
-      PartialFiles.removeAll()
-      Console.report(error.asReelError)
-      throw ExitCode(ExitStatus.code(of: error.asReelError))
+    let areAssertionsMet = Locked(true)
+    try await Batch.run(style, runOptions, options) { setting in
+      let configuration = try configuration()
+      let reports = try PlayFiles(page: reportFile, junit: junit, isStrict: strict)
+      var worker = Batch.Worker { job in
+        let report = PlayReport(form, recorder: reports.page.map { _ in PlayRecorder() })
+        let verdict = await PlayJob(
+          argument: job.text, options: try jobOptions(job), configuration: configuration,
+          fetcher: setting.fetcher, report: report, logger: setting.logger
+        ).run(job.parsed)
+        reports.add(verdict, report.recorder?.recording)
+        if verdict.summary.assertions?.allSatisfy(\.isMet) == false {
+          areAssertionsMet.withLock { $0 = false }
+        }
+        let error = verdict.failure ?? (strict ? verdict.loss : nil)
+        return Batch.Outcome(verdict.summary, error: error, isPrinted: true)
+      }
+      // After Ctrl-C too, with everything recorded until then.
+      worker.end = { reports.write() }
+      return worker
     }
-    PartialFiles.removeAll()
-    try ExitStatus.check(result.errors, sourceCount: sources.count)
-    if !result.areAssertionsMet { throw ExitCode(ExitStatus.failedSource) }
+    if !areAssertionsMet.withLock({ $0 }) { throw ExitCode(ExitStatus.failedSource) }
   }
 
   // MARK: - Private
 
-  /// Plays the sources one by one; returns the errors of those that failed.
-  private func playAll(logger: Logger) async throws -> (errors: [ReelError], areAssertionsMet: Bool) {
-    let parsed = sources.map { argument in
-      Result { () throws(ReelError) in try MediaSource(argument: argument) }
-    }
-    let stems = OutputNames.stems(of: parsed.map { (try? $0.get()) ?? .standardInput })
-    let configuration = try configuration()
-    let fetcher = try options.transport(logger: logger)
-    let files = try PlayFiles(page: reportFile, junit: junit)
-    var recordings: [PlayRecorder.Recording] = []
-    var verdicts: [PlayJob.Verdict] = []
-    var errors: [ReelError] = []
-    for (index, source) in parsed.enumerated() {
-      let recorder = files.page.map { _ in PlayRecorder() }
-      let report = PlayReport(form, recorder: recorder)
-      let job = PlayJob(
-        argument: sources[index],
-        options: try jobOptions(index, source, stem: stems[index]),
-        configuration: configuration,
-        fetcher: fetcher, report: report, logger: logger)
-      let verdict = await job.run(source)
-      verdicts.append(verdict)
-      if let recorder { recordings.append(recorder.recording) }
-      if let error = verdict.failure {
-        errors.append(error)
-        if error.kind != .cancelled { Console.report(error) }
-        // Standard output is closed, so the reports of further sources would be lost.
-        if error.location == "standard output" { break }
-      } else if strict, let loss = verdict.loss {
-        errors.append(loss)
-        Console.report(loss)
-      }
-      if Task.isCancelled {
-        // Every source has a summary, including those that were not started.
-        for argument in sources[(index + 1)...] where options.json {
-          try? report.finish(PlayRecordSummary(source: argument, error: .interrupted))
-        }
-        errors.append(.interrupted)
-        break
-      }
-    }
-    // After Ctrl-C too, with everything recorded until then.
-    for error in files.write(recordings, verdicts, isStrict: strict) {
-      Console.report(error)
-      errors.append(error)
-    }
-    let outcomes = verdicts.flatMap { $0.summary.assertions ?? [] }
-    return (errors, outcomes.allSatisfy(\.isMet))
+  private var style: RunStyle {
+    // Each source makes its own folder.
+    let folder = naming.isGiven || runOptions.list.isGiven ? files.output ?? "." : nil
+    return RunStyle(
+      record: PlayRecordSummary.self, listJobs: 1, folder: folder, naming: naming,
+      format: (files.format ?? .ppm).fileExtension, plays: true)
   }
+
+  private var isList: Bool { style.isList(runOptions) }
 
   private var form: PlayReport.Form {
     if options.json { return .json }
@@ -264,23 +216,20 @@ struct PlayCommand: AsyncParsableCommand {
     return configuration
   }
 
-  private func jobOptions(
-    _ index: Int, _ source: Result<MediaSource, ReelError>, stem: String
-  ) throws(ReelError) -> PlayJob.Options {
+  private func jobOptions(_ job: Batch.Job) throws(ReelError) -> PlayJob.Options {
     PlayJob.Options(
       rate: rate, duration: duration.map { MediaTime(seconds: $0) },
       start: start.map { MediaTime(seconds: $0) },
       loops: loop, isMuted: mute, volume: Float(volume), isLinear: linear, bufferDuration: .seconds(buffer),
       nut: nut, y4m: y4m, wav: wav,
-      series: output.map { directory in
+      series: files.output.map { output in
         PlayJob.Series(
-          directory: directory, stem: stem, format: format ?? .ppm, size: size,
-          gravity: gravity ?? .resizeAspect,
-          existing: ExistingFiles(areReplaced: overwrite, of: (try? source.get()) ?? .standardInput))
+          directory: isList ? job.folder : output, stem: job.stem, format: files.format == .png ? .png : .ppm,
+          size: image.size, gravity: image.gravity ?? .resizeAspect, existing: job.existingFiles)
       },
       computesMD5: md5,
       assertions: try assertions.map { text throws(ReelError) in try PlaybackFigures.assertion(text) },
-      label: sources.count > 1 ? sources[index] : nil, timeout: .seconds(options.timeout))
+      label: isList || runOptions.sources.count > 1 ? job.text : nil, timeout: .seconds(job.timeout))
   }
 
   private func validateTimes() throws {
@@ -293,7 +242,7 @@ struct PlayCommand: AsyncParsableCommand {
     if !(buffer >= 0.1 && buffer <= 3600) {
       throw ValidationError("--buffer takes a time from 100ms to 1h")
     }
-    if loop, duration == nil, sources.count > 1 {
+    if loop, duration == nil, isList || runOptions.sources.count > 1 {
       throw ValidationError("--loop of several sources takes --duration: the first would never end")
     }
   }
@@ -319,23 +268,35 @@ struct PlayCommand: AsyncParsableCommand {
         "--y4m and --wav can't both write to pipes, whose reader may read either first; use --nut for one stream of both"
       )
     }
-    if sources.count > 1, nut != nil || y4m != nil || wav != nil {
+    if isList || runOptions.sources.count > 1, nut != nil || y4m != nil || wav != nil {
       throw ValidationError("--nut, --y4m and --wav take one source")
     }
     try validateReplacements()
     if reportFile == "-" || reportFile == "" { throw ValidationError("--report takes a file") }
     try WalkResultOptions.checkFile(junit, of: "--junit")
-    if let output {
-      if output.isEmpty || output == "-" { throw ValidationError("-o takes a folder") }
-    } else if format != nil || size != nil || gravity != nil || overwrite {
-      throw ValidationError("--format, --size, --gravity and --overwrite require -o")
+    if files.output == "" || files.output == "-" { throw ValidationError("-o takes a folder") }
+    if ![nil, .ppm, .png].contains(files.format) { throw ValidationError("play writes ppm or png") }
+    if try naming.template().hasTime {
+      throw ValidationError("--name: frames that are played have no {time}")
+    }
+    if files.output == nil,
+      files.format != nil || image.size != nil || image.gravity != nil || naming.isGiven
+        || runOptions.overwrite && !isList
+    {
+      throw ValidationError(
+        "--format, --size, --gravity, --name, --fan-out and --overwrite require -o")
+    }
+    if let jobs = runOptions.jobs, jobs > 1, !options.quiet || options.json {
+      throw ValidationError("--jobs requires --quiet without --json: events of several sources would mix")
     }
   }
 
   /// Refuses outputs that would replace an input or each other.
   private func validateReplacements() throws {
     let read = Set(
-      sources.compactMap { source in (try? MediaSource(argument: source)).flatMap { FileIdentity($0) } })
+      runOptions.sources.compactMap { source in
+        (try? MediaSource(argument: source)).flatMap { FileIdentity($0) }
+      })
     let written = [
       ("--nut", nut), ("--y4m", y4m), ("--wav", wav), ("--report", reportFile), ("--junit", junit),
     ]
@@ -366,33 +327,37 @@ struct PlayCommand: AsyncParsableCommand {
     }
     return rate
   }
-
-  private static func imageFormat(_ text: String) throws -> ImageFormat {
-    guard let format = ImageFormat(rawValue: text) else {
-      throw ValidationError("'\(text)' is not a format: use ppm or png")
-    }
-    return format
-  }
 }
 
 /// The files that `reel play` writes about the sources. They are begun before playback: what can't be made is known then.
-struct PlayFiles {
+final class PlayFiles: Sendable {
   let page: ResultFile?
-  let junit: ResultFile?
+  private let junit: ResultFile?
+  private let isStrict: Bool
+  private let played = Locked<(recordings: [PlayRecorder.Recording], suites: [JUnitXML.Suite])>(([], []))
 
   /// Throws `ReelError.cannotCreateOutput`.
-  init(page: String?, junit: String?) throws(ReelError) {
+  init(page: String?, junit: String?, isStrict: Bool) throws(ReelError) {
     func file(_ path: String?) throws(ReelError) -> ResultFile? {
       try path.map { path throws(ReelError) in try ResultFile(path) }
     }
     self.page = try file(page)
     self.junit = try file(junit)
+    self.isStrict = isStrict
+  }
+
+  /// Adds a source that was played.
+  func add(_ verdict: PlayJob.Verdict, _ recording: PlayRecorder.Recording?) {
+    let newSuites = junit == nil ? [] : [suite(verdict)]
+    played.withLock { played in
+      if let recording { played.recordings.append(recording) }
+      played.suites += newSuites
+    }
   }
 
   /// Writes them; returns the errors of those that failed.
-  func write(
-    _ recordings: [PlayRecorder.Recording], _ verdicts: [PlayJob.Verdict], isStrict: Bool
-  ) -> [ReelError] {
+  func write() -> [ReelError] {
+    let (recordings, suites) = played.withLock { $0 }
     var failures: [ReelError] = []
     func attempt(_ body: () throws(ReelError) -> Void) {
       do throws(ReelError) { try body() } catch { failures.append(error) }
@@ -402,13 +367,13 @@ struct PlayFiles {
       try page?.write(PlayPage(sources: recordings, run: run).html)
     }
     attempt { () throws(ReelError) in
-      try junit?.write(JUnitXML(command: "play", suites: verdicts.map { Self.suite($0, isStrict) }).text)
+      try junit?.write(JUnitXML(command: "play", suites: suites).text)
     }
     return failures
   }
 
   /// A case for the source, and one for each of its assertions.
-  private static func suite(_ verdict: PlayJob.Verdict, _ isStrict: Bool) -> JUnitXML.Suite {
+  private func suite(_ verdict: PlayJob.Verdict) -> JUnitXML.Suite {
     let summary = verdict.summary
     var source = JUnitXML.Case(isStrict ? "plays without loss" : "plays")
     if let error = verdict.failure {

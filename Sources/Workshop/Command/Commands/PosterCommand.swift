@@ -24,13 +24,13 @@ struct PosterCommand: AsyncParsableCommand {
       large enough is read, whatever --bandwidth says: a rung of video, or a playlist of I-frames. Frames are turned \
       upright and their pixels made square. HDR (PQ, HLG) is mapped to SDR by the curve of ITU-R BT.2390.
 
-      --quality is that of libjpeg for JPEG (default 85), libwebp for WebP (80) and libavif for AVIF (60). y4m keeps the \
-      decoded samples and only turns them upright.
+      Files are NAME.jpg. -o takes a folder; a file, such as x.png; or - for standard output. --quality is that of \
+      libjpeg, libwebp and libavif. y4m keeps the decoded samples and only turns them upright.
 
       --json prints an object for each source, with every candidate and its measures. --timeout limits the wait for the \
       first frame, and then for each candidate. A candidate that does not arrive in time is left out.
 
-      \(BatchOptions.discussion)
+      \(RunOptions.discussion)
 
       \(HelpText.examples(examples))
       """)
@@ -46,37 +46,11 @@ struct PosterCommand: AsyncParsableCommand {
     ),
   ]
 
-  @Argument(help: "Paths, URLs, or - for standard input.")
-  var sources: [String] = []
+  @OptionGroup var runOptions: RunOptions
 
-  @Option(
-    name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp(
-      "The folder to write NAME.jpg to, created if needed; a file, such as x.png; or - for standard output.",
-      valueName: "dir|file"))
-  var output = "."
+  @OptionGroup var files: FileOptions
 
-  @Flag(help: "Replace existing files, which are an error otherwise.")
-  var overwrite = false
-
-  @Option(
-    help: ArgumentHelp(
-      "The format: jpeg, png, webp, avif, ppm (P6) or y4m. Default: that of the file, or jpeg.",
-      valueName: "format"))
-  var format: StillFileFormat?
-
-  @Option(help: ArgumentHelp("The quality of JPEG, WebP and AVIF, from 1 to 100.", valueName: "q"))
-  var quality: Int?
-
-  @Option(
-    help: ArgumentHelp(
-      """
-      The largest size: a box (320x180), a width (320), or the length of the shorter side (720p). The aspect ratio is \
-      kept, and frames are never enlarged.
-      """,
-      valueName: "size"),
-    transform: ImageOptions.stillSize)
-  var size: SizeLimit?
+  @OptionGroup var still: StillOptions
 
   @Option(
     help: ArgumentHelp(
@@ -98,30 +72,22 @@ struct PosterCommand: AsyncParsableCommand {
   @Option(help: "sdr maps HDR to SDR; keep writes HDR as 16-bit PNG or 10-bit AVIF.")
   var hdr = StillRenderer.HDRHandling.sdr
 
-  @Option(help: ArgumentHelp("The number of sources to open at the same time.", valueName: "n"))
-  var jobs = 32
-
-  @OptionGroup(title: "Lists") var list: BatchOptions
+  @OptionGroup(title: "Lists") var naming: NameOptions
 
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
+    let style = try style
+    try runOptions.validate(style, options)
     let place = try place
     let format = place.format
-    try place.validate(isList: list.isList, sourceCount: sources.count, hasSeveralFrames: false)
-    if list.isList {
-      try list.validate(sources: sources, output: output)
-    } else {
-      try SourceOptions.validate(sources)
-    }
-    if let quality, !(1...100).contains(quality) {
-      throw ValidationError("--quality takes a number from 1 to 100")
-    }
-    if quality != nil || maxBytes != nil, format.still?.defaultQuality == nil {
+    try place.validate(
+      isList: style.isList(runOptions), sourceCount: runOptions.sources.count, hasSeveralFrames: false)
+    if still.quality != nil || maxBytes != nil, format.still?.defaultQuality == nil {
       throw ValidationError(
         "\(format.rawValue) has no quality: --quality and --max-bytes need jpeg, webp or avif")
     }
-    if format == .y4m, size != nil {
+    if format == .y4m, still.size != nil {
       throw ValidationError("y4m holds the decoded samples as they are and can't be combined with --size")
     }
     if hdr == .keep, format.still?.canHoldHDR == false {
@@ -132,31 +98,24 @@ struct PosterCommand: AsyncParsableCommand {
     }
     if first, at != nil { throw ValidationError("--first and --at can't be combined") }
     if let at, !(at >= 0 && at < 1e9) { throw ValidationError("--at takes a time of 0 or more") }
-    try SourceRun.validate(output: output, sources: sources, jobs: jobs, options: options)
   }
 
   func run() async throws {
-    let logger = options.bootstrapLogging()
+    let place = try place
     try place.checkEncoder()
-    if list.isList { return try await runList(logger) }
-    let errors = try await Interruption.cancelling { try await writeAll(logger: logger) }
-    PartialFiles.removeAll()
-    try ExitStatus.check(errors, sourceCount: sources.count)
-  }
-
-  func job(fetcher: any Fetching, logger: Logger) throws -> PosterJob {
-    PosterJob(
-      extractor: PosterExtractor(
-        fetcher: fetcher, configuration: try options.loading(), size: size,
-        stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: logger),
-      writer: PosterWriter(
-        format: try place.format, size: size, quality: quality, byteLimit: maxBytes, hdr: hdr),
-      choice: choice)
+    try await Batch.run(try style, runOptions, options) { setting in
+      let extractor = PosterExtractor(
+        fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
+        stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)
+      let writer = PosterWriter(
+        format: place.format, size: still.size, quality: still.quality, byteLimit: maxBytes, hdr: hdr)
+      return Batch.Worker { try await write($0, to: place, extractor, writer) }
+    }
   }
 
   /// Where posters go.
   var place: StillOutput {
-    get throws { try StillOutput(output, format: format, default: .jpeg) }
+    get throws { try StillOutput(files.place, format: files.format, default: .jpeg) }
   }
 
   // MARK: - Private
@@ -169,115 +128,38 @@ struct PosterCommand: AsyncParsableCommand {
     return first ? .first : .best(of: candidates)
   }
 
-  /// Writes the posters of all sources, `jobs` at a time; returns the errors of those that failed.
-  private func writeAll(logger: Logger) async throws -> [ReelError] {
-    let job = try job(fetcher: try options.transport(logger: logger), logger: logger)
-    let place = try place
-    return await SourceRun(sources: sources, jobs: jobs, output: place.directory, options: options).run {
-      item in
-      let target = PosterWriter.Target(
-        directory: place.directory,
-        names: FrameNames(place.fileName ?? "\(item.stem).\(place.format.fileExtension)"),
-        existing: ExistingFiles(areReplaced: overwrite, of: item.source))
-      try await write(item, to: target, job: job)
-    } failed: {
-      PosterRecord(source: $0, error: $1)
+  private var style: RunStyle {
+    get throws {
+      let place = try place
+      return RunStyle(
+        record: PosterRecord.self, jobs: 32, folder: place.directory, naming: naming,
+        format: place.format.fileExtension)
     }
   }
 
-  private func write(_ item: SourceRun.Item, to target: PosterWriter.Target, job: PosterJob) async throws {
-    do {
-      let record = try await withLimit(
-        seconds: options.timeout, source: item.source.name, fetcher: job.extractor.fetcher
-      ) { fetcher, lift in
-        var job = job
-        job.extractor.fetcher = fetcher
-        return try await job.run(item.source, argument: item.argument, to: target, recordFirst: lift)
+  private func write(
+    _ job: Batch.Job, to place: StillOutput, _ extractor: PosterExtractor, _ writer: PosterWriter
+  ) async throws -> Batch.Outcome {
+    let names =
+      job.names.map { FrameNames($0, hasSeveral: false) }
+      ?? FrameNames(place.fileName ?? "\(job.stem).\(place.format.fileExtension)")
+    let target = PosterWriter.Target(directory: job.folder, names: names, existing: job.existingFiles)
+    let choice = choice
+    var record = try await job.limited(extractor.fetcher) { fetcher, lift in
+      var extractor = extractor
+      extractor.fetcher = fetcher
+      try writer.check(target)
+      let (poster, file) = try await extractor.poster(choice, of: job.source, recordFirst: lift) { poster in
+        try writer.write(poster.frame.frame, to: target)
       }
-      if options.json {
-        try Console.print(JSONLine.string(record))
-      } else if !options.quiet, let line = PosterText.line(record) {
-        if output == "-" { Console.printError(line) } else { try Console.print(line) }
-      }
-      for fault in (options.quiet ? [] : record.faults ?? []).prefix(Self.printedFaultCount) {
-        Console.warn("\(item.argument.printable): \(fault.message)")
-      }
-    } catch {
-      if options.json {
-        try? Console.print(JSONLine.string(PosterRecord(source: item.argument, error: error.asReelError)))
-      }
-      throw error
+      return PosterRecord(
+        source: job.text, poster, choice, hdr: writer.format == .y4m ? nil : writer.hdr, file: file)
     }
-  }
-}
-
-extension PosterCommand {
-  /// Writes the posters of the sources of a list.
-  func runList(_ logger: Logger) async throws {
-    let configuration = try Batch.Configuration(
-      list, sources: sources, output: output, format: try place.format.fileExtension, overwrites: overwrite,
-      jobs: jobs,
-      printsResults: options.json, isQuiet: options.quiet, resultKeys: PosterRecord.keys)
-    try await Batch.run(configuration) { batch in
-      let transport = try options.transport(logger: logger) { batch.recordRetryAfter($0, $1) }
-      let job = try job(fetcher: transport, logger: logger)
-      return { await write($0, job: job) }
+    record.startup?.queuedMs += job.held.milliseconds
+    if let line = PosterText.line(record) { try job.print(line) }
+    for fault in (record.faults ?? []).prefix(Self.printedFaultCount) {
+      Console.warn("\(job.text.printable): \(fault.message)")
     }
-  }
-
-  // MARK: - Private
-
-  private func write(_ item: Batch.Item, job: PosterJob) async -> Batch.Outcome {
-    let target = PosterWriter.Target(
-      directory: item.names.folder, names: FrameNames(item.names, hasSeveral: false),
-      existing: item.existingFiles(overwrites: overwrite))
-    do {
-      var record = try await withLimit(
-        seconds: options.timeout, source: item.source.name, fetcher: job.extractor.fetcher
-      ) { fetcher, lift in
-        var job = job
-        job.extractor.fetcher = fetcher
-        return try await job.run(item.source, argument: nil, to: target, recordFirst: lift)
-      }
-      record.startup?.queuedMs += item.held.milliseconds
-      if !options.json, !options.quiet, let line = PosterText.line(record) {
-        try Console.print(item.line(line))
-      }
-      return Batch.Outcome(body: try JSONLine.string(record))
-    } catch {
-      return Batch.Outcome(error: error.asReelError.located(at: item.text))
-    }
-  }
-}
-
-extension PosterRecord {
-  /// The names of the fields of a result.
-  static let keys: Set<String> = [
-    "source", "file", "time", "pts", "pts_time", "why", "good", "chosen", "candidates", "hdr", "tone_mapped",
-    "track", "rung", "rung_bandwidth", "read", "startup", "faults",
-  ]
-}
-
-/// Finds and writes the posters of sources.
-struct PosterJob: Sendable {
-  var extractor: PosterExtractor
-  let writer: PosterWriter
-  let choice: Poster.Choice
-
-  /// Writes the poster of one source.
-  ///
-  /// - Parameters:
-  ///   - argument: The source as the user wrote it; nil leaves it out of the record.
-  ///   - recordFirst: Called when the first of several candidates is there.
-  func run(
-    _ source: MediaSource, argument: String?, to target: PosterWriter.Target,
-    recordFirst: @escaping @Sendable () -> Void
-  ) async throws -> PosterRecord {
-    try writer.check(target)
-    let (poster, file) = try await extractor.poster(choice, of: source, recordFirst: recordFirst) { poster in
-      try writer.write(poster.frame.frame, to: target)
-    }
-    return PosterRecord(
-      source: argument, poster, choice, hdr: writer.format == .y4m ? nil : writer.hdr, file: file)
+    return Batch.Outcome(record)
   }
 }

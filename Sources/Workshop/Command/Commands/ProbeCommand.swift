@@ -11,62 +11,42 @@ struct ProbeCommand: AsyncParsableCommand {
       Opens one rung of a manifest, as frames does, and decodes its first frame. --json prints an object for each source. \
       --timeout limits the work on each source.
 
+      \(RunOptions.discussion)
+
       \(HelpText.examples(examples))
       """)
 
   private static let examples = [
     ("Describe a presentation and a file", "reel probe https://example.com/master.m3u8 video.mp4"),
     ("Print the description as JSON", "reel probe https://example.com/master.m3u8 --json"),
+    ("Describe each source of a list", "reel probe --input list.txt --quiet"),
   ]
 
-  @Argument(help: "Paths, URLs, or - for standard input.")
-  var sources: [String] = []
+  @OptionGroup var runOptions: RunOptions
 
   @OptionGroup var options: SourceOptions
 
-  func validate() throws {
-    try SourceOptions.validate(sources)
-  }
+  private var style: RunStyle { RunStyle(record: ProbeRecord.self) }
+
+  func validate() throws { try runOptions.validate(style, options) }
 
   func run() async throws {
-    let logger = options.bootstrapLogging()
-    let errors = try await Interruption.cancelling {
+    try await Batch.run(style, runOptions, options) { setting in
       let prober = SourceProber(
-        fetcher: try options.transport(logger: logger), configuration: try options.loading(),
-        cores: CoreGate(leavesCoreToServer: true),
-        logger: logger)
-      return await SourceRun(sources: sources, options: options).run { item in
-        if let error = try await probe(item, prober: prober) { throw error }
-      } failed: {
-        ProbeRecord(source: $0, error: $1)
+        fetcher: setting.fetcher, configuration: try options.loading(),
+        cores: CoreGate(leavesCoreToServer: true), logger: setting.logger)
+      return Batch.Worker { job in
+        let description = try await job.limited(prober.fetcher) { fetcher, _ in
+          var prober = prober
+          prober.fetcher = fetcher
+          return try await prober.probe(job.source)
+        }
+        try job.print(text: ProbeText.text(for: description, source: job.text))
+        var record = ProbeRecord(source: job.text, description)
+        record.startup?.queuedMs += job.held.milliseconds
+        // The error of a frame that can't be decoded, beside the description.
+        return Batch.Outcome(record, error: description.failure)
       }
-    }
-    try ExitStatus.check(errors, sourceCount: sources.count)
-  }
-
-  // MARK: - Private
-
-  /// Prints the description of a source; returns the error if its frame can't be decoded.
-  private func probe(_ item: SourceRun.Item, prober: SourceProber) async throws -> ReelError? {
-    do {
-      let description = try await withDeadline(
-        seconds: options.timeout, source: item.source.name, fetcher: prober.fetcher
-      ) { fetcher in
-        var prober = prober
-        prober.fetcher = fetcher
-        return try await prober.probe(item.source)
-      }
-      if options.json {
-        try Console.print(JSONLine.string(ProbeRecord(source: item.argument, description)))
-      } else if !options.quiet {
-        try Console.printText(ProbeText.text(for: description, source: item.argument))
-      }
-      return description.failure
-    } catch {
-      if options.json {
-        try? Console.print(JSONLine.string(ProbeRecord(source: item.argument, error: error.asReelError)))
-      }
-      throw error
     }
   }
 }

@@ -9,8 +9,7 @@ struct ReportCommand: AsyncParsableCommand {
     commandName: "report",
     abstract: "Summarize the results of runs over lists: counts, start-up times and failures.",
     discussion: """
-      Reads the results files that frames and poster write in list mode. Several files, such as those of shards, are read \
-      as one. If a source has several lines, the last one counts. Start-up times are nearest-rank percentiles over the \
+      Reads the results files that commands write in list mode. Several files, such as those of shards, are read as one. If a source has several lines, the last one counts. Start-up times are nearest-rank percentiles over the \
       sources that were written.
 
       --html also writes a self-contained page with the stills of the slowest sources and of those whose stills are poor. \
@@ -30,13 +29,7 @@ struct ReportCommand: AsyncParsableCommand {
   @Argument(help: "Results files, or - for standard input.")
   var results: [String] = []
 
-  @Flag(help: "Print the summary as one JSON object.")
-  var json = false
-
-  @Flag(help: "Print no text except errors. JSON is printed all the same.")
-  var quiet = false
-
-  @OptionGroup var colorOption: ColorOption
+  @OptionGroup var print: PrintOptions
 
   @Option(help: ArgumentHelp("Write an HTML page to this file.", valueName: "file"))
   var html: String?
@@ -55,11 +48,10 @@ struct ReportCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    Terminal.use(colorOption.color)
-    Console.isQuiet = quiet
+    print.apply()
     do {
       let report = try await WorkProgress.showing(
-        when: !quiet, { "reading results, \(Int($0 / .seconds(1))) s" }
+        when: !print.quiet, { "reading results, \(Int($0 / .seconds(1))) s" }
       ) {
         var report = ResultsReport(keepsWorst: html != nil)
         for path in results { try report.add(path: path) }
@@ -74,9 +66,9 @@ struct ReportCommand: AsyncParsableCommand {
         try file.write(Array(ResultsPage(report: report, files: results).html.utf8))
         try file.commit()
       }
-      if json {
+      if print.json {
         try Console.print(JSONLine.string(report.record, of: "report"))
-      } else if !quiet {
+      } else if !print.quiet {
         try Console.printText(report.lines.joined(separator: "\n"))
       }
     } catch {

@@ -135,7 +135,7 @@ struct ServeCommand: AsyncParsableCommand {
     let source = try MediaSource(argument: source)
     let loader = ManifestLoader(
       fetcher: try options.transport(logger: logger), configuration: try options.loading(), logger: logger)
-    let loaded = try await WorkProgress.showing(when: !options.quiet, WorkCount(of: 1).text) {
+    let loaded = try await WorkProgress.showing(when: !options.quiet, \.progressText) {
       try await withDeadline(seconds: options.timeout, source: source.name, fetcher: loader.fetcher) {
         fetcher in
         var loader = loader

@@ -20,7 +20,7 @@ struct StoryboardCommand: AsyncParsableCommand {
       key frame counts), and none is used twice: if key frames are further apart than --every, so are the stills. \
       Sources without an index are read to their end.
 
-      --write chooses the files, which share their sheets:
+      Files are NAME.vtt, NAME-001.jpg and so on; -o takes a folder. --write chooses them, and they share their sheets:
       \(HelpText.list(StoryboardOutput.forms))
       In sheets for HLS and DASH, an interval without a still of its own repeats the previous one. A source has at most \
       10,000 stills, and a sheet 16,384 pixels per side (WebP: 16,383) and 64 Mi pixels.
@@ -31,6 +31,8 @@ struct StoryboardCommand: AsyncParsableCommand {
       --timeout limits the wait for the manifest, for the index and for each still. A still that can't be read, or does \
       not arrive in time, is left out, and the others are written. The exit code is then that of its error, except for a \
       live presentation, whose segments expire. --json prints an object for each source.
+
+      \(RunOptions.discussion)
 
       \(HelpText.examples(examples))
       """)
@@ -46,18 +48,11 @@ struct StoryboardCommand: AsyncParsableCommand {
     ),
   ]
 
-  @Argument(help: "Paths, URLs, or - for standard input.")
-  var sources: [String] = []
+  @OptionGroup var runOptions: RunOptions
 
-  @Option(
-    name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp(
-      "The folder to write NAME.vtt, NAME-001.jpg and the other files to, created if needed.",
-      valueName: "dir"))
-  var output = "."
+  @OptionGroup var files: FileOptions
 
-  @Flag(help: "Replace existing files, which are an error otherwise.")
-  var overwrite = false
+  @OptionGroup var still: StillOptions
 
   @Option(
     help: ArgumentHelp(
@@ -81,43 +76,27 @@ struct StoryboardCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      """
-      The largest size of a tile in pixels: a width (320), a box (320x180), or the length of the shorter side (180p). \
-      The aspect ratio is kept, and frames are never enlarged. Default: 320.
-      """,
-      valueName: "size"),
-    transform: ImageOptions.stillSize)
-  var size = SizeLimit.width(320)
-
-  @Option(
-    help: ArgumentHelp(
       "The files to write: vtt, hls, dash and bif, separated by commas. Default: vtt.", valueName: "list"),
     transform: StoryboardOutput.list)
   var write: [StoryboardOutput] = [.vtt]
 
-  @Option(help: "The format of sheets: jpeg, png, webp, avif or ppm (P6).")
-  var format = StillFileFormat.jpeg
-
-  @Option(
-    help: ArgumentHelp(
-      "The quality of JPEG (default 85), WebP (80) and AVIF (60), from 1 to 100.", valueName: "q"))
-  var quality: Int?
-
-  @Option(help: ArgumentHelp("The number of sources to open at the same time.", valueName: "n"))
-  var jobs = 4
+  @OptionGroup(title: "Lists") var naming: NameOptions
 
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    try SourceOptions.validate(sources)
-    if let quality, !(1...100).contains(quality) {
-      throw ValidationError("--quality takes a number from 1 to 100")
+    if try ["", "-"].contains(files.place)
+      || StillOutput(files.place, format: nil, default: .jpeg).fileName != nil
+    {
+      throw ValidationError("-o takes a folder: a storyboard has several files")
     }
-    guard let still = format.still else {
+    try runOptions.validate(style, options)
+    if try naming.template().hasTime { throw ValidationError("--name: a storyboard has no {time}") }
+    guard let format = format.still else {
       throw ValidationError(
         "y4m holds decoded samples, and sheets are scaled: use jpeg, png, webp, avif or ppm")
     }
-    if quality != nil, still.defaultQuality == nil {
+    if still.quality != nil, format.defaultQuality == nil {
       throw ValidationError("\(format.rawValue) has no quality")
     }
     if every != nil, count != nil { throw ValidationError("--every and --count can't be combined") }
@@ -127,124 +106,72 @@ struct StoryboardCommand: AsyncParsableCommand {
     if let count, !(1...Storyboard.slotLimit).contains(count) {
       throw ValidationError("--count takes a number from 1 to \(Storyboard.slotLimit)")
     }
-    if !(1...256).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 256") }
-    if try output.isEmpty || output == "-" || StillOutput(output, format: nil, default: .jpeg).fileName != nil
-    {
-      throw ValidationError("-o takes a folder: a storyboard has several files")
-    }
   }
 
   func run() async throws {
-    let logger = options.bootstrapLogging()
-    let errors = try await Interruption.cancelling { try await writeAll(logger: logger) }
-    PartialFiles.removeAll()
-    try ExitStatus.check(errors, sourceCount: sources.count)
+    if sheets.writesSheets { try StillOutput.checkEncoder(sheets.format) }
+    if write.contains(.bif) { try StillOutput.checkEncoder(.jpeg) }
+    try await Batch.run(style, runOptions, options) { setting in
+      let extractor = StoryboardExtractor(
+        fetcher: setting.fetcher, configuration: try options.loading(), size: still.size ?? .width(320),
+        stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)
+      return Batch.Worker { try await write($0, extractor) }
+    }
   }
 
   // MARK: - Private
 
-  private var style: StoryboardStyle {
+  private var format: StillFileFormat { files.format ?? .jpeg }
+
+  private var style: RunStyle {
+    RunStyle(
+      record: StoryboardRecord.self, jobs: 4, listJobs: 4, folder: files.place, naming: naming,
+      format: format.fileExtension)
+  }
+
+  private var sheets: StoryboardStyle {
     StoryboardStyle(
-      directory: output, outputs: write, format: format.still ?? .jpeg, quality: quality, grid: grid)
+      directory: files.place, outputs: write, format: format.still ?? .jpeg, quality: still.quality,
+      grid: grid)
   }
 
-  /// Writes the storyboards of all sources, `jobs` at a time; returns the errors of those that failed.
-  private func writeAll(logger: Logger) async throws -> [ReelError] {
-    do {
-      if style.writesSheets { try StillEncoder.check(style.format) }
-      if write.contains(.bif) { try StillEncoder.check(.jpeg) }
-    } catch {
-      Console.report(error.asReelError)
-      return [error.asReelError]
-    }
-    let job = StoryboardJob(
-      extractor: StoryboardExtractor(
-        fetcher: try options.transport(logger: logger), configuration: try options.loading(), size: size,
-        stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: logger),
-      style: style, spacing: count.map { .count($0) } ?? .every(every ?? 10))
-    return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in
-      try await write(item, job: job)
-    } failed: {
-      StoryboardRecord(source: $0, error: $1)
-    }
-  }
-
-  private func write(_ item: SourceRun.Item, job: StoryboardJob) async throws {
-    let record: StoryboardRecord
-    do {
-      record = try await withLimit(
-        seconds: options.timeout, source: item.source.name, fetcher: job.extractor.fetcher
-      ) { fetcher, lift in
-        var job = job
-        job.extractor.fetcher = fetcher
-        return try await job.run(
-          item.source, argument: item.argument, stem: item.stem,
-          existing: ExistingFiles(areReplaced: overwrite, of: item.source), recordOpening: lift)
-      }
-      if options.json {
-        try Console.print(JSONLine.string(record))
-      } else if !options.quiet, let line = StoryboardText.line(record) {
-        try Console.print(line)
-      }
-      for fault in (options.quiet ? [] : record.faults ?? []).prefix(Self.printedMissingCount) {
-        Console.warn("\(item.argument.printable): \(fault.message)")
-      }
-      if !options.quiet, let missing = record.missing {
-        for found in missing.prefix(Self.printedMissingCount) {
-          let time = (Double(found.slot) * (record.interval ?? 0)).formatted(places: 3)
-          Console.warn(
-            "\(item.argument.printable): no still at \(time) s: \(found.error.message)")
+  private func write(_ job: Batch.Job, _ extractor: StoryboardExtractor) async throws -> Batch.Outcome {
+    var sheets = sheets
+    sheets.directory = job.folder
+    let spacing = count.map { Storyboard.Spacing.count($0) } ?? .every(every ?? 10)
+    let clock = SystemMonotonicClock()
+    let record = try await job.limited(extractor.fetcher) { [sheets] fetcher, lift in
+      var extractor = extractor
+      extractor.fetcher = fetcher
+      let began = clock.now
+      try StoryboardWriter(sheets, stem: job.stem, existing: job.existingFiles).check()
+      return try await extractor.storyboard(spacing, of: job.source, recordOpening: lift) { tiles in
+        let before = ThreadTime.now
+        let writer = StoryboardWriter(sheets, stem: job.stem, existing: job.existingFiles)
+        do {
+          while let tile = try tiles.next() { try writer.add(tile) }
+          let storyboard = try tiles.storyboard()
+          try writer.finish(storyboard)
+          return StoryboardRecord(
+            source: job.text, storyboard, writer, wall: clock.now - began,
+            processor: storyboard.processorTime + (ThreadTime.now - before))
+        } catch {
+          writer.discard()
+          throw error
         }
       }
-    } catch {
-      if options.json {
-        try? Console.print(
-          JSONLine.string(StoryboardRecord(source: item.argument, error: error.asReelError)))
-      }
-      throw error
     }
-    if let loss = record.loss { throw loss }
+    if let line = StoryboardText.line(record) { try job.print(line) }
+    for fault in (record.faults ?? []).prefix(Self.printedMissingCount) {
+      Console.warn("\(job.text.printable): \(fault.message)")
+    }
+    for found in (record.missing ?? []).prefix(Self.printedMissingCount) {
+      let time = (Double(found.slot) * (record.interval ?? 0)).formatted(places: 3)
+      Console.warn("\(job.text.printable): no still at \(time) s: \(found.error.message)")
+    }
+    return Batch.Outcome(record, error: record.loss)
   }
 
   /// The number of faults, and of missing key frames, that are named in warnings.
   private static let printedMissingCount = 5
-}
-
-/// Makes and writes the storyboards of sources.
-struct StoryboardJob: Sendable {
-  var extractor: StoryboardExtractor
-  let style: StoryboardStyle
-  let spacing: Storyboard.Spacing
-
-  /// Writes the storyboard of one source.
-  ///
-  /// - Parameters:
-  ///   - argument: The source as the user wrote it.
-  ///   - stem: The beginning of the files' names.
-  ///   - recordOpening: Called when the source has answered.
-  func run(
-    _ source: MediaSource, argument: String, stem: String, existing: ExistingFiles,
-    recordOpening: @escaping @Sendable () -> Void
-  ) async throws -> StoryboardRecord {
-    try StoryboardWriter(style, stem: stem, existing: existing).check()
-    let (style, clock) = (style, SystemMonotonicClock())
-    let began = clock.now
-    return try await extractor.storyboard(spacing, of: source, recordOpening: recordOpening) { tiles in
-      let before = ThreadTime.now
-      let writer = StoryboardWriter(style, stem: stem, existing: existing)
-      do {
-        while let tile = try tiles.next() {
-          try writer.add(tile)
-        }
-        let storyboard = try tiles.storyboard()
-        try writer.finish(storyboard)
-        return StoryboardRecord(
-          source: argument, storyboard, writer, wall: clock.now - began,
-          processor: storyboard.processorTime + (ThreadTime.now - before))
-      } catch {
-        writer.discard()
-        throw error
-      }
-    }
-  }
 }

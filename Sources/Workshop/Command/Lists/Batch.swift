@@ -7,79 +7,56 @@ import ReelFiles
 import ReelPlayback
 import ReelTransport
 
-/// Works through a list of sources: reads it, keeps to the limits of hosts, records results, and counts.
+/// Works through sources: reads their list, keeps to the limits of hosts, records results, and counts.
 ///
-/// What is done with a source is up to the closure that `run(_:)` gets.
+/// Sources that the command line names are a list too, without results and limits, worked on in their order. What is done
+/// with a source is up to the command: see `RunStyle`.
 final class Batch: Sendable {
   struct Configuration: Sendable {
+    let style: RunStyle
+    /// False for sources that the command line names, without any option of lists.
+    let isList: Bool
     /// The sources, if there is no list.
-    var sources: [String]
+    let sources: [String]
     /// A file, or `-`.
-    var input: String?
+    let input: String?
     /// The list's name in errors; nil without one.
     var inputName: String? { input.map { $0 == "-" ? "standard input" : $0 } }
-    /// The output folder.
-    var output: String
-    var template: NameTemplate
-    /// The extension of the files.
-    var format: String
-    /// Nil decides by the number of sources.
-    var fansOut: Bool?
-    var results: String
-    var resumes: Bool
-    var overwrites: Bool
-    var perHost: Int?
-    var interval: Duration?
-    var shard: Shard?
+    let template: NameTemplate
+    let results: String
+    let resumes: Bool
+    let overwrites: Bool
+    let perHost: Int?
+    /// The time between two sources of a host.
+    let interval: Duration?
+    let shard: Shard?
     /// Sources that are open at once.
-    var jobs: Int
-    /// Prints each result line to standard output.
-    var printsResults: Bool
-    var isQuiet: Bool
-    /// The fields of the command's results. Fields of a list with these names go into `input`.
-    var resultKeys: Set<String>
+    let jobs: Int
+    /// The time limit of a source in seconds.
+    let timeout: Double
+    /// Prints each record to standard output.
+    let printsRecords: Bool
+    let printsText: Bool
+    let isQuiet: Bool
 
-    init(
-      _ options: BatchOptions, sources: [String], output: String, format: String, overwrites: Bool, jobs: Int,
-      printsResults: Bool, isQuiet: Bool, resultKeys: Set<String>
-    ) throws {
-      self.sources = sources
-      input = options.input
-      self.output = output
-      template = try options.template()
-      self.format = format
-      fansOut = options.fanOut
-      results = options.resultsPath(output: output)
-      resumes = options.resume
-      self.overwrites = overwrites
-      perHost = options.perHost
-      interval = try options.interval()
-      shard = try options.shardSpec()
-      self.jobs = jobs
-      self.printsResults = printsResults
-      self.isQuiet = isQuiet
-      self.resultKeys = resultKeys
+    init(_ style: RunStyle, _ run: RunOptions, _ options: SourceOptions) throws {
+      self.style = style
+      isList = style.isList(run)
+      sources = run.sources
+      input = run.list.input
+      template = try style.naming?.template() ?? NameTemplate(parsing: NameOptions.usual)
+      results = run.list.resultsPath(output: style.folder ?? ".")
+      resumes = run.list.resume
+      overwrites = run.overwrite
+      perHost = run.list.perHost
+      interval = try run.list.interval()
+      shard = try run.list.shardSpec()
+      jobs = run.jobs ?? (isList ? style.listJobs : style.jobs)
+      timeout = options.timeout
+      printsRecords = isList ? options.json : style.printsRecords ?? options.json
+      printsText = !options.json && !options.quiet
+      isQuiet = options.quiet
     }
-  }
-
-  /// A source to work on.
-  struct Item: Sendable {
-    let source: MediaSource
-    /// The source as the list has it.
-    let text: String
-    let names: BatchNames
-    /// How long the limits of its host have held it.
-    var held = Duration.zero
-    /// True if an earlier attempt, or the run that is continued, may have written some of its files.
-    var mayHaveFiles = false
-  }
-
-  /// What became of a source.
-  struct Outcome: Sendable {
-    /// The command's own fields, as a JSON object.
-    var body = "{}"
-    /// Nil if all went well.
-    var error: ReelError?
   }
 
   /// No more sources than this wait for their hosts; the list is read no further until some are begun.
@@ -124,42 +101,39 @@ final class Batch: Sendable {
   private let events = AsyncStream<Event>.makeStream()
   private let start = ContinuousClock.now
   private let processorUse = ProcessorUse()
+  /// The errors of named sources, and of the run as a whole.
+  private let errors = Locked<[ReelError]>([])
 
-  init(_ configuration: Configuration) { self.configuration = configuration }
+  private init(_ configuration: Configuration) { self.configuration = configuration }
 
-  /// Tells that a server has asked to be left alone for a while. No source of its host is begun in that time.
-  func recordRetryAfter(_ url: URL, _ delay: Duration) {
-    events.continuation.yield(.held(host: Self.host(of: .url(url)), delay))
-  }
-
-  /// Works through the list. Returns the exit code.
-  func run(_ work: @escaping @Sendable (Item) async -> Outcome) async -> Int32 {
-    var failure: ReelError?
-    // Caches are safe here: commands with lists have no players, whose memory a cache would keep.
-    TransportFetcher.onEachThread { Allocator.cacheOnThread() }
-    do throws(ReelError) {
-      let reader =
-        try configuration.input.map { path throws(ReelError) in try SourceListReader(path: path) }
-        ?? SourceListReader(arguments: configuration.sources)
-      let total = try reader.count()
-      try OutputFolder.make(configuration.output)
-      let (file, finished) = try ResultsFile.open(
-        path: configuration.results, resumes: configuration.resumes, overwrites: configuration.overwrites)
-      progress.setTotal(total)
-      let fansOut = configuration.fansOut ?? ((total ?? .max) > BatchOptions.fanOutLimit)
-      let loop = BatchLoop(
-        configuration: configuration, progress: progress, results: file,
-        admission: BatchAdmission(configuration, finished: finished, fansOut: fansOut),
-        events: events.continuation, feeder: ListFeeder(reader), start: start)
-      failure = await WorkProgress.showing(
-        when: !configuration.isQuiet, { [progress] in progress.text(after: $0) }
-      ) {
-        await loop.run(events.stream, work)
+  /// Runs a command over its sources. Throws the exit code unless that is 0.
+  ///
+  /// - Parameter prepare: Makes the worker.
+  static func run(
+    _ style: RunStyle, _ run: RunOptions, _ options: SourceOptions,
+    _ prepare: @escaping @Sendable (Setting) throws -> Worker
+  ) async throws {
+    let logger = options.bootstrapLogging()
+    let configuration = try Configuration(style, run, options)
+    let isList = configuration.isList
+    // Engines wait 5 s or longer after SIGTERM before they kill a process.
+    let status = try await Interruption.cancelling(
+      within: isList ? .seconds(4) : Interruption.usualGrace, isResumable: isList
+    ) {
+      let batch = Batch(configuration)
+      do {
+        let fetcher = try options.transport(logger: logger) { url, delay in
+          // No source of the host is begun in that time.
+          batch.events.continuation.yield(.held(host: Self.host(of: .url(url)), delay))
+        }
+        return await batch.run(try prepare(Setting(fetcher: fetcher, logger: logger)))
+      } catch let error as ReelError {
+        Console.report(error)
+        return ExitStatus.code(of: error)
       }
-    } catch {
-      failure = error
     }
-    return finish(failure)
+    PartialFiles.removeAll()
+    if status != 0 { throw ExitCode(status) }
   }
 
   /// The host of a source in lower case; empty for a file.
@@ -169,6 +143,74 @@ final class Batch: Sendable {
   }
 
   // MARK: - Private
+
+  /// Works through the sources. Returns the exit code.
+  private func run(_ worker: Worker) async -> Int32 {
+    let (style, isList) = (configuration.style, configuration.isList)
+    // Caches would keep the memory of players.
+    if isList, !style.plays { TransportFetcher.onEachThread { Allocator.cacheOnThread() } }
+    do throws(ReelError) {
+      let reader =
+        try configuration.input.map { path throws(ReelError) in try SourceListReader(path: path) }
+        ?? SourceListReader(arguments: configuration.sources)
+      let total = try reader.count()
+      if let folder = style.folder, folder != "-" { try OutputFolder.make(folder) }
+      let opened =
+        isList
+        ? try ResultsFile.open(
+          path: configuration.results, resumes: configuration.resumes, overwrites: configuration.overwrites)
+        : nil
+      progress.setTotal(total)
+      let fansOut = style.naming?.fanOut ?? ((total ?? .max) > NameOptions.fanOutLimit)
+      let loop = BatchLoop(
+        configuration: configuration, progress: progress, results: opened?.file,
+        admission: BatchAdmission(configuration, finished: opened?.finished ?? .init(), fansOut: fansOut),
+        events: events.continuation, feeder: ListFeeder(reader), start: start)
+      let failure = await WorkProgress.showing(
+        when: !configuration.isQuiet && !style.plays,
+        { [progress] in isList ? progress.text(after: $0) : progress.shortText(after: $0) }
+      ) {
+        await loop.run(events.stream) { await self.perform($0, worker) }
+      }
+      if let failure { fail(failure) }
+      worker.end().forEach(fail)
+    } catch {
+      fail(error)
+    }
+    return isList ? finishList() : finishNamed()
+  }
+
+  /// Adds an error of the run as a whole, or of a named source, and reports it unless the user has caused it.
+  private func fail(_ error: ReelError) {
+    errors.withLock { $0.append(error) }
+    if error.kind != .cancelled { Console.report(error) }
+  }
+
+  /// Works on a source. The outcome of a named one is printed and reported at once.
+  private func perform(_ job: Job, _ worker: Worker) async -> Outcome {
+    var outcome: Outcome
+    do {
+      outcome = try await worker.work(job)
+    } catch {
+      let error = error.asReelError
+      outcome = Outcome(configuration.style.record.init(source: job.text, error: error), error: error)
+    }
+    guard !configuration.isList else {
+      outcome.error = outcome.error?.located(at: job.text)
+      return outcome
+    }
+    if configuration.printsRecords, !outcome.isPrinted {
+      do throws(ReelError) {
+        if let record = outcome.record { try Console.print(JSONLine.string(record)) }
+      } catch {
+        outcome.error = outcome.error ?? error
+      }
+    }
+    if let error = outcome.error {
+      if outcome.isReported { errors.withLock { $0.append(error) } } else { fail(error) }
+    }
+    return outcome
+  }
 
   /// What to say if other processes have taken so much of the machine that percentiles of start-up times mean little.
   private func busyLine(_ counts: BatchProgress.Counts) -> String? {
@@ -183,9 +225,9 @@ final class Batch: Sendable {
   /// Percentiles of fewer sources than this tell little anyway.
   private static let percentileCount = 100
 
-  private func finish(_ failure: ReelError?) -> Int32 {
-    if let failure { Console.report(failure) }
+  private func finishList() -> Int32 {
     let counts = progress.counts
+    let failure = errors.withLock { $0.first }
     if !configuration.isQuiet, counts.done > 0 || failure == nil {
       for line in counts.lines { Console.printError(line) }
       if let line = busyLine(counts) { Console.printError(line) }
@@ -194,13 +236,26 @@ final class Batch: Sendable {
     if Task.isCancelled { return Interruption.resumableExitCode }
     return failure.map { ExitStatus.code(of: $0) } ?? counts.exitCode
   }
+
+  private func finishNamed() -> Int32 {
+    if Task.isCancelled {
+      // Every source has a record, including those that were not started.
+      for text in configuration.sources.dropFirst(progress.begunCount) where configuration.printsRecords {
+        try? Console.print(
+          JSONLine.string(configuration.style.record.init(source: text, error: .interrupted)))
+      }
+      fail(.interrupted)
+    }
+    return ExitStatus.code(of: errors.withLock { $0 }, sourceCount: configuration.sources.count)
+  }
 }
 
 /// The events of a run, one after the other.
 private struct BatchLoop {
   let configuration: Batch.Configuration
   let progress: BatchProgress
-  let results: ResultsFile
+  /// Nil for named sources.
+  let results: ResultsFile?
   let events: AsyncStream<Batch.Event>.Continuation
   let feeder: ListFeeder
   let start: ContinuousClock.Instant
@@ -213,12 +268,16 @@ private struct BatchLoop {
   private var runningCount = 0
   private var waitingByteCount = 0
   private var wakesAt: Duration?
+  /// Whether nothing more can be printed, so that no other named source is begun.
+  private var isOutputClosed = false
   private let leftovers: LeftoverFiles?
+  /// The fields of results. Fields of a list with these names go into `input`.
+  private let ownKeys: Set<String>
   /// The hosts that are not tried any more, as far as that was said.
   private var givenUp: Set<String> = []
 
   init(
-    configuration: Batch.Configuration, progress: BatchProgress, results: ResultsFile,
+    configuration: Batch.Configuration, progress: BatchProgress, results: ResultsFile?,
     admission: BatchAdmission, events: AsyncStream<Batch.Event>.Continuation, feeder: ListFeeder,
     start: ContinuousClock.Instant
   ) {
@@ -232,11 +291,12 @@ private struct BatchLoop {
     limiter = HostLimiter(
       limits: .init(perHost: configuration.perHost, interval: configuration.interval))
     leftovers = configuration.resumes ? LeftoverFiles() : nil
+    ownKeys = ResultLine.keys.union(configuration.style.record.keys)
   }
 
   /// Returns the error that ended the run early.
   consuming func run(
-    _ stream: AsyncStream<Batch.Event>, _ work: @escaping @Sendable (Batch.Item) async -> Batch.Outcome
+    _ stream: AsyncStream<Batch.Event>, _ work: @escaping @Sendable (Batch.Job) async -> Batch.Outcome
   ) async -> ReelError? {
     var loop = self
     return await withTaskGroup(of: Void.self) { group in
@@ -251,7 +311,7 @@ private struct BatchLoop {
   private var now: Duration { ContinuousClock.now - start }
 
   private mutating func loop(
-    _ stream: AsyncStream<Batch.Event>, _ work: @escaping @Sendable (Batch.Item) async -> Batch.Outcome,
+    _ stream: AsyncStream<Batch.Event>, _ work: @escaping @Sendable (Batch.Job) async -> Batch.Outcome,
     _ group: inout TaskGroup<Void>
   ) async -> ReelError? {
     do throws(ReelError) {
@@ -291,15 +351,17 @@ private struct BatchLoop {
     limiter.waitingCount >= Batch.waitingLimit || waitingByteCount >= Batch.waitingByteLimit
   }
 
-  private var isDone: Bool { hasListEnded && runningCount == 0 && limiter.waitingCount == 0 }
+  private var isDone: Bool {
+    runningCount == 0 && (isOutputClosed || hasListEnded && limiter.waitingCount == 0)
+  }
 
   /// Begins as many sources as can be, and reads on in the list where that is of use.
   private mutating func begin(
-    _ work: @escaping @Sendable (Batch.Item) async -> Batch.Outcome, _ group: inout TaskGroup<Void>
+    _ work: @escaping @Sendable (Batch.Job) async -> Batch.Outcome, _ group: inout TaskGroup<Void>
   ) throws(ReelError) {
     steps: while true {
       let isDrained = hasListEnded || isFull
-      guard runningCount < configuration.jobs else { break }
+      guard runningCount < configuration.jobs, !isOutputClosed else { break }
       switch limiter.next(at: now, isDrained: isDrained) {
       case .start(let listed, let ticket):
         waitingByteCount -= listed.byteCount
@@ -310,7 +372,7 @@ private struct BatchLoop {
           Console.fault("\(host.printable): keeps failing; its other sources are left for a later run")
         }
         let error = ReelError(.network, "not tried, because its host kept failing", at: listed.text)
-        try record(listed, .init(error: error), seconds: 0, isReported: false)
+        try record(listed, Batch.Outcome(nil, error: error), seconds: 0, isReported: false)
       case .wait(let time):
         wake(at: time)
         break steps
@@ -337,27 +399,19 @@ private struct BatchLoop {
 
   private mutating func start(
     _ listed: Batch.Listed, _ ticket: HostLimiter<Batch.Listed>.Ticket,
-    _ work: @escaping @Sendable (Batch.Item) async -> Batch.Outcome, _ group: inout TaskGroup<Void>
+    _ work: @escaping @Sendable (Batch.Job) async -> Batch.Outcome, _ group: inout TaskGroup<Void>
   ) {
     runningCount += 1
     let running = Batch.Running(listed: listed, ticket: ticket, start: .now)
     progress.begin(listed.index, listed.text)
-    let (events, leftovers) = (events, leftovers)
-    let item = Result { () throws(ReelError) in
-      var item = try admission.item(listed)
-      item.held = ticket.held
-      item.mayHaveFiles = configuration.resumes || listed.attempt > 1
-      return item
-    }
-    group.addTask {
-      Allocator.cacheOnThread()
-      do throws(ReelError) {
-        let item = try item.get()
-        leftovers?.remove(item.names)
-        events.yield(.finished(running, await work(item)))
-      } catch {
-        events.yield(.finished(running, .init(error: error)))
-      }
+    let (events, leftovers, configuration) = (events, leftovers, configuration)
+    var job = admission.job(listed)
+    job.held = ticket.held
+    job.mayHaveFiles = configuration.resumes || listed.attempt > 1
+    group.addTask { [job] in
+      if configuration.isList, !configuration.style.plays { Allocator.cacheOnThread() }
+      if let names = job.names { leftovers?.remove(names) }
+      events.yield(.finished(running, await work(job)))
     }
   }
 
@@ -365,6 +419,12 @@ private struct BatchLoop {
     var listed = running.listed
     runningCount -= 1
     progress.end(listed.index)
+    guard results != nil else {
+      isOutputClosed =
+        isOutputClosed
+        || outcome.error?.kind == .cannotWriteOutput && outcome.error?.location == "standard output"
+      return progress.add { $0.written += 1 }
+    }
     // A source that was cut off has no result: the next run tries it.
     if outcome.error?.kind == .cancelled, Task.isCancelled { return }
     // The disk is full, or standard output is closed: the same would happen to all others.
@@ -394,7 +454,7 @@ private struct BatchLoop {
   private mutating func admit(_ entry: SourceListParser.Entry) throws(ReelError) {
     switch admission.admit(entry) {
     case .source(let listed): add(listed)
-    case .failure(let listed, let error): try record(listed, .init(error: error), seconds: 0)
+    case .failure(let listed, let error): try record(listed, Batch.Outcome(nil, error: error), seconds: 0)
     case .elsewhere: progress.addElsewhere()
     case .repeated: progress.add { $0.repeated += 1 }
     case .finished(hasFailed: false): progress.add { $0.skippedWritten += 1 }
@@ -410,55 +470,18 @@ private struct BatchLoop {
   private func record(
     _ listed: Batch.Listed, _ outcome: Batch.Outcome, seconds: Double, isReported: Bool = true
   ) throws(ReelError) {
-    let own = ResultLine.keys.union(configuration.resultKeys)
-    let isOwn = { (field: SourceListParser.Field) in own.contains(field.key) }
+    let isOwn = { (field: SourceListParser.Field) in ownKeys.contains(field.key) }
     let line = ResultLine.text(
       url: listed.text.isEmpty ? nil : listed.text, index: listed.index, line: listed.line, host: listed.host,
       finishedAt: .now, seconds: seconds, attempts: listed.attempt, error: outcome.error, body: outcome.body,
       fields: listed.fields.filter { !isOwn($0) }, hiddenFields: listed.fields.filter(isOwn))
-    try results.append(line)
-    if configuration.printsResults { try Console.write(line) }
+    try results?.append(line)
+    if configuration.printsRecords, !outcome.isPrinted { try Console.write(line) }
     if let error = outcome.error {
       progress.addFailure(error)
-      if isReported { Console.report(error) }
+      if isReported, !outcome.isReported { Console.report(error) }
     } else {
       progress.add { $0.written += 1 }
     }
-  }
-}
-
-extension Batch {
-  /// Runs a command over its list. Throws the exit code unless that is 0.
-  ///
-  /// - Parameter prepare: Makes the closure that works on a source.
-  static func run(
-    _ configuration: Configuration,
-    _ prepare: @escaping @Sendable (Batch) throws -> @Sendable (Item) async -> Outcome
-  ) async throws {
-    // Engines wait 5 s or longer after SIGTERM before they kill a process.
-    let status = try await Interruption.cancelling(within: .seconds(4), isResumable: true) {
-      let batch = Batch(configuration)
-      return await batch.run(try prepare(batch))
-    }
-    PartialFiles.removeAll()
-    if status != 0 { throw ExitCode(status) }
-  }
-}
-
-extension Batch.Item {
-  /// The line of one of its files, with the source at its end: on a terminal, as much of it as fits.
-  func line(_ file: String) -> String {
-    let source = text.printable
-    guard let width = Terminal.layout.width else { return "\(file)\t\(source)" }
-    // A tab leads to the next multiple of eight columns.
-    let used = "\(file)\t".reduce(0) { column, character in
-      character == "\t" ? (column / 8 + 1) * 8 : column + 1
-    }
-    return "\(file)\t\(TextLayout.shortened(source, to: max(24, width - used)))"
-  }
-
-  /// What becomes of existing files that have the names of its files. No other source of the list has these names.
-  func existingFiles(overwrites: Bool) -> ExistingFiles {
-    ExistingFiles(areReplaced: overwrites || mayHaveFiles, of: source)
   }
 }

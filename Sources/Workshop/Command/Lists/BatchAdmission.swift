@@ -21,6 +21,8 @@ struct BatchAdmission {
   private let configuration: Batch.Configuration
   private let finished: ResultsFile.Finished
   private let fansOut: Bool
+  /// The beginnings of the names of named sources' files; empty in list mode.
+  private let stems: [String]
   /// Reads the entries of a list; nil for arguments.
   private let reference: FeedReference?
   /// The entries so far.
@@ -37,6 +39,11 @@ struct BatchAdmission {
     self.configuration = configuration
     self.finished = finished
     self.fansOut = fansOut
+    stems =
+      configuration.isList
+      ? []
+      : OutputNames.stems(
+        of: configuration.sources.map { (try? MediaSource(argument: $0)) ?? .standardInput })
     reference = configuration.input.map { path in
       let location: MediaSource = path == "-" ? .standardInput : .url(URL(fileURLWithPath: path))
       return FeedReference(feed: location, limit: FeedLimits().referenceByteCount)
@@ -47,6 +54,8 @@ struct BatchAdmission {
   mutating func admit(_ entry: SourceListParser.Entry) -> Verdict {
     count += 1
     switch entry.content {
+    case .source(let text, _) where !configuration.isList:
+      return .source(listed(text, SourceHash(text), line: 0))
     case .source(let text, let fields):
       do throws(ReelError) {
         return admit(try source(text), text, fields: fields, line: entry.line)
@@ -63,13 +72,20 @@ struct BatchAdmission {
     }
   }
 
-  /// The source of an admitted entry with the names of its files.
-  func item(_ listed: Batch.Listed) throws(ReelError) -> Batch.Item {
-    let source = try source(listed.text)
-    let names = BatchNames(
-      template: configuration.template, values: values(of: source, listed), isMarked: listed.isMarked,
-      output: configuration.output, fansOut: fansOut)
-    return Batch.Item(source: source, text: listed.text, names: names)
+  /// The work on an admitted entry, with the names of its files.
+  func job(_ listed: Batch.Listed) -> Batch.Job {
+    let parsed = Result { () throws(ReelError) in try source(listed.text) }
+    var names: BatchNames?
+    if configuration.isList, let source = try? parsed.get() {
+      names = BatchNames(
+        template: configuration.template, values: values(of: source, listed), isMarked: listed.isMarked,
+        output: configuration.style.folder ?? ".", fansOut: fansOut)
+    }
+    return Batch.Job(
+      parsed: parsed, text: listed.text, names: names,
+      folder: names?.folder ?? configuration.style.folder ?? ".",
+      stem: names?.stem ?? stems[listed.index - 1], printsText: configuration.printsText,
+      timeout: configuration.timeout, overwrites: configuration.overwrites)
   }
 
   // MARK: - Private
@@ -133,7 +149,7 @@ struct BatchAdmission {
   private func values(of source: MediaSource, _ listed: Batch.Listed) -> NameTemplate.Values {
     .init(
       index: listed.index, stem: source.stem, hash: listed.hash.text,
-      host: listed.host.isEmpty ? "local" : listed.host, format: configuration.format)
+      host: listed.host.isEmpty ? "local" : listed.host, format: configuration.style.format)
   }
 
   /// Stands for a name that differs from others by more than letter case or Unicode normalization, because some file

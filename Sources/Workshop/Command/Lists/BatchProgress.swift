@@ -30,19 +30,24 @@ final class BatchProgress: Sendable {
     /// Sources of the list that belong to other shards.
     var elsewhere = 0
     var total: Int?
+    var begunCount = 0
     var running: [Int: (source: String, start: ContinuousClock.Instant)] = [:]
   }
 
   private let state = Locked(State())
 
   var counts: Counts { state.withLock { $0.counts } }
+  var begunCount: Int { state.withLock { $0.begunCount } }
 
   /// Sets how many sources the list has, if that is known.
   func setTotal(_ total: Int?) { state.withLock { $0.total = total } }
 
   func begin(_ index: Int, _ source: String) {
     let now = ContinuousClock.now
-    state.withLock { $0.running[index] = (source, now) }
+    state.withLock { state in
+      state.begunCount += 1
+      state.running[index] = (source, now)
+    }
   }
 
   func end(_ index: Int) { state.withLock { _ = $0.running.removeValue(forKey: index) } }
@@ -63,6 +68,13 @@ final class BatchProgress: Sendable {
         state.counts.failedPermanently += 1
       }
     }
+  }
+
+  /// Of named sources: `3 of 10 sources done, 4 s`.
+  func shortText(after time: Duration) -> String {
+    let state = state.withLock { $0 }
+    guard let total = state.total, total > 1 else { return time.progressText }
+    return "\(state.counts.done) of \(total) sources done, \(Int(time / .seconds(1))) s"
   }
 
   /// `1204 of 5000 done, 12 failed, 45.2/s, 84 s left, slowest 12 s: http://…`.

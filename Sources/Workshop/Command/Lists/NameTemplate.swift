@@ -226,6 +226,9 @@ struct BatchNames: Sendable {
       ? String(path[..<slash]) : (output as NSString).appendingPathComponent(String(path[..<slash]))
   }
 
+  /// The name of the source's files in `folder`, without number and extension.
+  var stem: String { (template.stem(values, time: 0, isMarked: isMarked) as NSString).lastPathComponent }
+
   /// The name of a file in `folder`.
   ///
   /// - Parameters:

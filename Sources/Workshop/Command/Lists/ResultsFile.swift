@@ -186,12 +186,12 @@ struct ResultLine: Sendable, Equatable {
   /// Writes a line.
   ///
   /// - Parameters:
-  ///   - body: The command's own fields, as a JSON object.
+  ///   - body: The command's own fields.
   ///   - fields: Copied fields of the list.
   ///   - hiddenFields: Those whose names the line has itself.
   static func text(
     url: String?, index: Int, line: Int, host: String, finishedAt: WallTime, seconds: Double, attempts: Int,
-    error: ReelError?, body: String, fields: [SourceListParser.Field],
+    error: ReelError?, body: [RawJSON.Member], fields: [SourceListParser.Field],
     hiddenFields: [SourceListParser.Field] = []
   ) -> [UInt8] {
     var json = JSONText()
@@ -209,9 +209,9 @@ struct ResultLine: Sendable, Equatable {
         json.key("error")
         json.append(text)
       }
-      if body.utf8.count > 2 {
-        json.comma()
-        json.append(body.dropFirst().dropLast())
+      for member in body {
+        json.key(member.key)
+        json.append(bytes: member.value)
       }
       json.append(fields)
       if !hiddenFields.isEmpty {

@@ -3,7 +3,7 @@ import ReelFFmpeg
 import ReelPlayback
 
 /// The JSON record of `reel frames` for a source.
-struct FramesRecord: Encodable {
+struct FramesRecord: SourceRecord {
   struct Frame: Encodable, Sendable {
     let path: String
     let pts: Int64?
@@ -40,8 +40,7 @@ struct FramesRecord: Encodable {
     }
   }
 
-  /// Nil in results files, where the source is the `url`.
-  let source: String?
+  let source: String
   let frames: [Frame]
   /// Frames that missed a reference or were concealed.
   let damaged: Int

@@ -4,7 +4,7 @@ import ReelManifest
 import ReelPlayback
 
 /// The record of `reel manifest --output json` for a source: its `Presentation`.
-struct ManifestRecord: Encodable {
+struct ManifestRecord: SourceRecord {
   struct Live: Encodable {
     let reload: String
     let reloadSeconds: Double?
@@ -93,6 +93,8 @@ struct ManifestRecord: Encodable {
 
   let source: String
   var url: String?
+  /// The same in results files, whose `url` is that of the list.
+  var manifestUrl: String?
   var format: String?
   var live: Bool?
   var liveTiming: Live?
@@ -100,6 +102,8 @@ struct ManifestRecord: Encodable {
   var startOffset: Double?
   var periods: [Period]?
   var warnings: [String]?
+  /// In results files, with `--strict`.
+  var violations: Int?
   var error: ErrorRecord?
 
   init(source: String, error: ReelError) {
@@ -107,8 +111,8 @@ struct ManifestRecord: Encodable {
     self.error = ErrorRecord(error)
   }
 
-  /// - Parameter segments: The rungs' segments are appended to it in the order of the rungs.
-  init(source: String, _ loaded: LoadedManifest, segments: inout [PrintedSegments]) {
+  /// - Parameter segments: The rungs' segments are appended to it in the order of the rungs; nil leaves them out.
+  init(source: String, _ loaded: LoadedManifest, segments: inout [PrintedSegments]?) {
     self.source = source
     let presentation = loaded.presentation
     url = loaded.url.absoluteString
@@ -166,7 +170,7 @@ struct ManifestRecord: Encodable {
   private static let liveSegmentLimit = SegmentRecord.liveLimit
 
   private static func rung(
-    _ rung: ReelManifest.Rung, isLive: Bool, error: ReelError?, segments: inout [PrintedSegments]
+    _ rung: ReelManifest.Rung, isLive: Bool, error: ReelError?, segments: inout [PrintedSegments]?
   ) -> Rung {
     var (playlist, index): (String?, Index?) = (nil, nil)
     var (duration, count, printed): (Double?, Int?, PrintedSegments?) = (nil, nil, nil)
@@ -180,7 +184,7 @@ struct ManifestRecord: Encodable {
       count = list.count
       let wanted = isLive ? list.suffix(liveSegmentLimit) : list.prefix(segmentLimit)
       let chosen = PrintedSegments(wanted, of: list, withInitializations: true)
-      segments.append(chosen)
+      segments?.append(chosen)
       printed = chosen
       duration = list.first.map { (list.end - $0.start).seconds }
     }
@@ -197,7 +201,7 @@ struct ManifestRecord: Encodable {
       initializations: printed.flatMap { printed in
         printed.initializations.isEmpty ? nil : printed.initializations.map(Initialization.init)
       },
-      segmentCount: count, segments: printed.map { _ in [] })
+      segmentCount: count, segments: segments == nil || printed == nil ? nil : [])
   }
 }
 

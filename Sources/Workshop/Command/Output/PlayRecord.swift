@@ -186,7 +186,7 @@ struct PlayRecordFrame: Encodable {
 
 /// The summary of a source played by `reel play`: the last line of `--json`, or the lines of
 /// `PlayText.summary(_:)`.
-struct PlayRecordSummary: Encodable {
+struct PlayRecordSummary: SourceRecord {
   /// Why playback ended.
   enum Ending: String, Encodable {
     case playedToEnd = "played_to_end"

@@ -6,7 +6,7 @@ import ReelPlayback
 import ReelStills
 
 /// The JSON record of `reel poster` for a source.
-struct PosterRecord: Encodable {
+struct PosterRecord: SourceRecord {
   /// The written file.
   struct File: Encodable, Sendable {
     let path: String
@@ -67,8 +67,7 @@ struct PosterRecord: Encodable {
     }
   }
 
-  /// Nil in results files, where the source is the `url`.
-  let source: String?
+  let source: String
   var file: File?
   /// On the timeline of the source.
   var time: Double?
@@ -105,7 +104,7 @@ struct PosterRecord: Encodable {
   }
 
   init(
-    source: String?, _ poster: Poster, _ choice: Poster.Choice, hdr handling: StillRenderer.HDRHandling?,
+    source: String, _ poster: Poster, _ choice: Poster.Choice, hdr handling: StillRenderer.HDRHandling?,
     file: File
   ) {
     self.source = source

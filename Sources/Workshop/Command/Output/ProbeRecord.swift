@@ -4,7 +4,7 @@ import ReelManifest
 import ReelPlayback
 
 /// The JSON record of `reel probe` for a source.
-struct ProbeRecord: Encodable {
+struct ProbeRecord: SourceRecord {
   struct Rung: Encodable {
     let id: String
     let period: Int

@@ -45,9 +45,12 @@ struct StillOutput {
   ///
   /// Throws the `ExitCode` of that error.
   func checkEncoder() throws {
-    guard let still = format.still else { return }
+    if let still = format.still { try Self.checkEncoder(still) }
+  }
+
+  static func checkEncoder(_ format: StillFormat) throws {
     do throws(ReelError) {
-      try StillEncoder.check(still)
+      try StillEncoder.check(format)
     } catch {
       Console.report(error)
       throw ExitCode(ExitStatus.code(of: error))

@@ -7,7 +7,7 @@ import ReelPlayback
 import ReelStills
 
 /// The JSON record of `reel storyboard` for a source.
-struct StoryboardRecord: Encodable {
+struct StoryboardRecord: SourceRecord {
   struct File: Encodable, Sendable {
     let path: String
     /// `sheet`, `vtt`, `bif`, `hls` or `dash`.
@@ -547,6 +547,8 @@ final class StoryboardWriter {
     _ name: String, kind: String, _ parts: [[UInt8]], size: PixelSize? = nil
   ) throws(ReelError) {
     let path = path(name)
+    // Lists have folders of their own. One without a file is not made.
+    if files.isEmpty { try OutputFolder.make(style.directory) }
     let file = try OutputFile(path: path, existing: existing)
     for part in parts { try file.write(part) }
     try file.commit()

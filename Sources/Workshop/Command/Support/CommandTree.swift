@@ -44,9 +44,15 @@ struct CommandTree: Decodable {
   /// The commands, without `help`, in the order of the help text.
   var commands: [Node] { (command.subcommands ?? []).filter { $0.commandName != "help" } }
 
-  /// The options that all commands share which read sources: those of `probe`.
+  /// The options that all commands share which read sources: those that `probe` and `serve` have both.
   var sharedOptions: [Argument] {
-    commands.first { $0.commandName == "probe" }?.options ?? []
+    func options(_ name: String) -> [Argument] { commands.first { $0.commandName == name }?.options ?? [] }
+    return options("probe").filter(options("serve").contains)
+  }
+
+  /// The options of list mode.
+  var listOptions: [Argument] {
+    commands.first { $0.commandName == "frames" }?.options.filter { $0.sectionTitle == "Lists" } ?? []
   }
 }
 

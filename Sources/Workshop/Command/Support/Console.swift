@@ -136,13 +136,25 @@ enum ColorMode: String, ExpressibleByArgument, CaseIterable, Sendable {
   }
 }
 
-/// The option of every command that prints text.
-struct ColorOption: ParsableArguments {
+/// The options of every command that prints text.
+struct PrintOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Color text. auto: on a terminal, unless NO_COLOR is set or TERM is dumb. JSON is never colored.",
       valueName: "auto|always|never"))
   var color = ColorMode.auto
+
+  @Flag(help: "Print results as JSON Lines.")
+  var json = false
+
+  @Flag(help: "Print no text except errors. JSON and other data is printed all the same.")
+  var quiet = false
+
+  /// Sets how this process prints text.
+  func apply() {
+    Terminal.use(color)
+    Console.isQuiet = quiet
+  }
 }
 
 /// What the outputs of this process are.

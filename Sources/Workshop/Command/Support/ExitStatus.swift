@@ -22,10 +22,15 @@ enum ExitStatus {
     }
   }
 
-  /// Throws the exit code of a run over several sources, of which these failed, unless there are no errors.
+  /// The exit code of a run over several sources, of which these failed; 0 without errors.
+  static func code(of errors: [ReelError], sourceCount: Int) -> Int32 {
+    guard let first = errors.first else { return 0 }
+    if errors.contains(where: { $0.kind == .cancelled }) { return interrupted }
+    return sourceCount == 1 ? code(of: first) : failedSource
+  }
+
+  /// Throws that exit code, unless there are no errors.
   static func check(_ errors: [ReelError], sourceCount: Int) throws {
-    guard let first = errors.first else { return }
-    if errors.contains(where: { $0.kind == .cancelled }) { throw ExitCode(interrupted) }
-    throw ExitCode(sourceCount == 1 ? code(of: first) : failedSource)
+    if !errors.isEmpty { throw ExitCode(code(of: errors, sourceCount: sourceCount)) }
   }
 }

@@ -3,6 +3,66 @@ import ReelCore
 import ReelFFmpeg
 import ReelPool
 
+/// Where files of frames go, and as what.
+struct FileOptions: ParsableArguments {
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      "The folder to write to, created if needed; see above for other forms. Default: the current one (play: none).",
+      valueName: "dir"))
+  var output: String?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      The format: jpeg, png, webp, avif, ppm (P6) or y4m (decoded samples); play: ppm or png. Default: that of the \
+      file's name, or jpeg (frames and play: ppm).
+      """, valueName: "format"))
+  var format: StillFileFormat?
+
+  /// The folder, by default the current one; or `-` for standard output.
+  var place: String { output ?? "." }
+}
+
+/// The size of frames as a whole.
+struct FrameSizeOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("The size of the written frames, as 320x180.", valueName: "WxH"),
+    transform: ImageOptions.size)
+  var size: PixelSize?
+
+  @Option(
+    help: ArgumentHelp(
+      "How a frame fits --size: fit (with bars), fill (cropped) or stretch. Default: fit.",
+      valueName: "gravity"),
+    transform: ImageOptions.gravity)
+  var gravity: VideoGravity?
+}
+
+/// The size and the quality of stills, which keep their aspect ratio.
+struct StillOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      """
+      The largest size: a box (320x180), a width (320), or the length of the shorter side (720p). The aspect ratio is \
+      kept, and frames are never enlarged. Default: that of the frame (storyboard: 320).
+      """,
+      valueName: "size"),
+    transform: ImageOptions.stillSize)
+  var size: StillSize?
+
+  @Option(
+    help: ArgumentHelp(
+      "The quality of JPEG (default 85), WebP (80) and AVIF (60), from 1 to 100.", valueName: "q"))
+  var quality: Int?
+
+  func validate() throws {
+    if let quality, !(1...100).contains(quality) {
+      throw ValidationError("--quality takes a number from 1 to 100")
+    }
+  }
+}
+
 /// Readers of option values that describe frames.
 enum ImageOptions {
   /// `320x180`.

@@ -92,19 +92,7 @@ enum WorkProgress {
   }
 }
 
-/// How many of several sources are done.
-final class WorkCount: Sendable {
-  private let done = Locked(0)
-  private let total: Int
-
-  init(of total: Int) { self.total = total }
-
-  func add() { done.withLock { $0 += 1 } }
-
-  /// `3 of 10 sources done, 4 s`.
-  func text(after time: Duration) -> String {
-    let done = done.withLock { $0 }
-    let seconds = Int(time / .seconds(1))
-    return total == 1 ? "working, \(seconds) s" : "\(done) of \(total) sources done, \(seconds) s"
-  }
+extension Duration {
+  /// What a line of progress says of one source: `working, 3 s`.
+  var progressText: String { "working, \(Int(self / .seconds(1))) s" }
 }

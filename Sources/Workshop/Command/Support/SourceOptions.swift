@@ -57,24 +57,13 @@ struct SourceOptions: ParsableArguments {
 
   @OptionGroup var network: NetworkOptions
 
-  @OptionGroup var colorOption: ColorOption
-
-  @Flag(help: "Print results as JSON Lines.")
-  var json = false
-
-  @Flag(help: "Print no text except errors. JSON and other data is printed all the same.")
-  var quiet = false
+  @OptionGroup var print: PrintOptions
 
   @Flag(help: "Log debug messages to standard error.")
   var verbose = false
 
-  /// Checks sources that are opened only once each.
-  static func validate(_ sources: [String]) throws {
-    if sources.isEmpty { throw ValidationError("name at least one source") }
-    if sources.count(where: { $0 == "-" }) > 1 {
-      throw ValidationError("standard input can be read only once")
-    }
-  }
+  var json: Bool { print.json }
+  var quiet: Bool { print.quiet }
 
   func validate() throws {
     guard timeout >= 0.001, timeout <= 1e6 else {
@@ -92,8 +81,7 @@ struct SourceOptions: ParsableArguments {
 
   /// Sets the log level, and how text is written, from the flags. Call it once per process.
   func bootstrapLogging() -> Logger {
-    Terminal.use(colorOption.color)
-    Console.isQuiet = quiet
+    print.apply()
     let level: Logger.Level = verbose ? .debug : .critical
     LoggingSystem.bootstrap { label in
       var handler = StreamLogHandler.standardError(label: label)

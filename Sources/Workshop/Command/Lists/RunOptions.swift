@@ -2,11 +2,11 @@ import ArgumentParser
 import Foundation
 import ReelCore
 
-/// The options of a command that works through a list of sources.
+/// The sources of a command and how it works through them: the options of every command that has a `RunStyle`.
 ///
-/// Each of them turns on the list mode: results are kept in a file, names do not depend on other runs, and the exit code
-/// says whether a retry may help.
-struct BatchOptions: ParsableArguments {
+/// Each option under "Lists" turns on the list mode: results are kept in a file, names do not depend on other runs, and
+/// the exit code says whether a retry may help.
+struct RunOptions: ParsableArguments {
   /// The paragraph on lists in the help of a command.
   static let discussion = """
     Any option under LISTS turns on list mode, for long lists. Each source gets a line of JSON in a results file, and \
@@ -17,6 +17,47 @@ struct BatchOptions: ParsableArguments {
     retry or SIGTERM ended the run. reel report summarizes the results.
     """
 
+  @Argument(help: "Paths, URLs, or - for standard input.")
+  var sources: [String] = []
+
+  @Flag(help: "Replace existing files, which are an error otherwise: results of a list too.")
+  var overwrite = false
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      The number of sources to open at the same time. Default: 32 (storyboard: 4; play: 1; probe and manifest without a \
+      list: 1).
+      """, valueName: "n"))
+  var jobs: Int?
+
+  @OptionGroup(title: "Lists") var list: ListOptions
+
+  /// Checks the options together with the style of the command.
+  func validate(_ style: RunStyle, _ options: SourceOptions) throws {
+    let isList = style.isList(self)
+    if let jobs, !(1...4096).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 4096") }
+    if isList {
+      try list.validate(sources: sources, output: style.folder)
+    } else {
+      if sources.isEmpty { throw ValidationError("name at least one source") }
+      if sources.count(where: { $0 == "-" }) > 1 {
+        throw ValidationError("standard input can be read only once")
+      }
+      if overwrite, style.naming == nil {
+        throw ValidationError("--overwrite requires a list: it replaces results")
+      }
+    }
+    if style.folder == "" { throw ValidationError("-o takes a folder, or - for standard output") }
+    if style.folder == "-", sources.count > 1 { throw ValidationError("-o - takes one source") }
+    if style.folder == "-", options.json {
+      throw ValidationError("-o - and --json both write to standard output")
+    }
+  }
+}
+
+/// The options that turn on the list mode of any command.
+struct ListOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
@@ -29,25 +70,9 @@ struct BatchOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      The names of files, made of text, / for folders, and {index} {stem} {hash} {host} {time} {format}. Default in \
-      list mode: {stem}-{hash}. The extension is added unless the template ends with {format}. If two sources of a list \
-      have the same name, the hash is added to the later one.
-      """, valueName: "template"))
-  var name: String?
-
-  @Flag(
-    inversion: .prefixedNo,
-    help:
-      """
-      Spread files over folders (ab/cd/NAME, from the hash). Default: for lists of more than 10,000 sources and lists \
-      from a pipe.
-      """)
-  var fanOut: Bool?
-
-  @Option(
-    help: ArgumentHelp(
-      "Write results to this file as JSON Lines. Default: results.jsonl in the output folder, or results-I-of-N.jsonl for a shard.",
-      valueName: "file"))
+      Write results to this file as JSON Lines. Default: results.jsonl, or results-I-of-N.jsonl for a shard, in the \
+      output folder or else the current one.
+      """, valueName: "file"))
   var results: String?
 
   @Flag(
@@ -79,13 +104,9 @@ struct BatchOptions: ParsableArguments {
       valueName: "url|host"))
   var shardBy = "url"
 
-  /// Lists from a pipe, and lists with more sources than this, fan out.
-  static let fanOutLimit = 10_000
-
   /// Whether any of the options is given.
-  var isList: Bool {
-    input != nil || name != nil || fanOut != nil || results != nil || resume || perHost != nil
-      || rateLimit != nil || shard != nil
+  var isGiven: Bool {
+    input != nil || results != nil || resume || perHost != nil || rateLimit != nil || shard != nil
   }
 
   func validate() throws {
@@ -98,14 +119,12 @@ struct BatchOptions: ParsableArguments {
     }
     if Shard.Key(rawValue: shardBy) == nil { throw ValidationError("--shard-by takes url or host") }
     if shardBy != "url", shard == nil { throw ValidationError("--shard-by requires --shard") }
-    _ = try template()
     _ = try shardSpec()
     _ = try interval()
   }
 
   /// Checks the options together with the sources and the output folder of the command.
-  func validate(sources: [String], output: String) throws {
-    guard isList else { return }
+  func validate(sources: [String], output: String?) throws {
     if input != nil, !sources.isEmpty {
       throw ValidationError("name sources, or a list with --input, not both")
     }
@@ -115,17 +134,9 @@ struct BatchOptions: ParsableArguments {
     if sources.contains("-") { throw ValidationError("standard input can't be a source of a list") }
     if output == "-" { throw ValidationError("-o - takes one source and can't be combined with list mode") }
     if let input, input != "-", let list = FileIdentity(path: input),
-      list == FileIdentity(path: resultsPath(output: output))
+      list == FileIdentity(path: resultsPath(output: output ?? "."))
     {
       throw ValidationError("the list and the results are the same file")
-    }
-  }
-
-  func template() throws -> NameTemplate {
-    do {
-      return try NameTemplate(parsing: name ?? "{stem}-{hash}")
-    } catch {
-      throw ValidationError("--name: \(error.reason)")
     }
   }
 
@@ -158,6 +169,46 @@ struct BatchOptions: ParsableArguments {
       throw ValidationError("--rate-limit takes a number per second, such as 5/s, 0.5/s, 30/min or 500/h")
     }
     return .seconds(unit / number)
+  }
+}
+
+/// The names of files in list mode, of a command that writes some.
+struct NameOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      """
+      The names of files, made of text, / for folders, and {index} {stem} {hash} {host} {time} {format}. Default in \
+      list mode: {stem}-{hash}. The extension is added unless the template ends with {format}. If two sources of a list \
+      have the same name, the hash is added to the later one.
+      """, valueName: "template"))
+  var name: String?
+
+  @Flag(
+    inversion: .prefixedNo,
+    help:
+      """
+      Spread files over folders (ab/cd/NAME, from the hash). Default: for lists of more than 10,000 sources and lists \
+      from a pipe.
+      """)
+  var fanOut: Bool?
+
+  /// Lists from a pipe, and lists with more sources than this, fan out.
+  static let fanOutLimit = 10_000
+
+  /// The template without `--name`.
+  static let usual = "{stem}-{hash}"
+
+  /// Whether any of the options is given.
+  var isGiven: Bool { name != nil || fanOut != nil }
+
+  func validate() throws { _ = try template() }
+
+  func template() throws -> NameTemplate {
+    do {
+      return try NameTemplate(parsing: name ?? Self.usual)
+    } catch {
+      throw ValidationError("--name: \(error.reason)")
+    }
   }
 }
 

@@ -1,0 +1,178 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelPlayback
+import ReelTransport
+
+/// How a command works through its sources, named ones and those of a list alike.
+///
+/// A command with sources has `@OptionGroup var runOptions: RunOptions` and `@OptionGroup var options: SourceOptions`,
+/// one that writes files of its sources also `@OptionGroup(title: "Lists") var naming: NameOptions`. It states its style,
+/// checks the options with it, and says what is done with one source:
+///
+/// ```swift
+/// private var style: RunStyle { RunStyle(record: ProbeRecord.self) }
+///
+/// func validate() throws { try runOptions.validate(style, options) }
+///
+/// func run() async throws {
+///   try await Batch.run(style, runOptions, options) { setting in
+///     let prober = SourceProber(fetcher: setting.fetcher, logger: setting.logger)
+///     return Batch.Worker { job in
+///       let description = try await job.limited(prober.fetcher) { fetcher, _ in … }
+///       try job.print(text: …)
+///       return Batch.Outcome(ProbeRecord(source: job.text, description), error: description.failure)
+///     }
+///   }
+/// }
+/// ```
+///
+/// The run does all else: it opens several sources at a time, prints records (`--json`) or adds them to the results file,
+/// reports errors, shows progress, ends after Ctrl-C, and throws the exit code. A source whose work throws has a record
+/// with that error alone.
+struct RunStyle: Sendable {
+  /// The record that `--json` prints for a source.
+  var record: any SourceRecord.Type
+  /// The number of named sources that are open at once, unless `--jobs` tells.
+  var jobs = 1
+  /// The same for list mode.
+  var listJobs = 32
+  /// Whether the records of named sources are printed; nil for only with `--json`.
+  var printsRecords: Bool?
+  /// The folder of the files, which is made first; `-` for standard output, and nil for none.
+  var folder: String?
+  /// The names of files in list mode; nil for a command that writes none.
+  var naming: NameOptions?
+  /// The extension of the files.
+  var format = ""
+  /// Whether the work plays sources: it shows its own progress, and players' memory is not kept in caches.
+  var plays = false
+
+  /// Whether the options turn on the list mode.
+  func isList(_ run: RunOptions) -> Bool { run.list.isGiven || naming?.isGiven == true }
+}
+
+/// The JSON record of a source, printed by `--json`. Results files have it without `source`, in whose place they have
+/// `url`, and without fields of the run (`ResultLine.keys`).
+protocol SourceRecord: Encodable, Sendable {
+  /// The record of a source of which nothing but its error is known.
+  init(source: String, error: ReelError)
+}
+
+extension SourceRecord {
+  /// The names of the fields.
+  static var keys: Set<String> {
+    let record = Self(source: "", error: .interrupted)
+    return Set(
+      Mirror(reflecting: record).children.compactMap(\.label).map { name in
+        name.reduce(into: "") { $0 += $1.isUppercase ? "_" + $1.lowercased() : String($1) }
+      })
+  }
+}
+
+extension Batch {
+  /// What a worker is made with.
+  struct Setting: Sendable {
+    /// Tells the run when a server asks to be left alone for a while.
+    let fetcher: TransportFetcher
+    let logger: Logger
+  }
+
+  /// What a command does with sources.
+  struct Worker: Sendable {
+    /// Called with each source, also with one that is none (`Job.source` throws then).
+    let work: @Sendable (Job) async throws -> Outcome
+    /// Called when all work has ended, after Ctrl-C too. Returns errors of the run as a whole.
+    var end: @Sendable () -> [ReelError] = { [] }
+
+    init(_ work: @escaping @Sendable (Job) async throws -> Outcome) { self.work = work }
+  }
+
+  /// A source to work on.
+  struct Job: Sendable {
+    /// The source, or why there is none.
+    let parsed: Result<MediaSource, ReelError>
+    /// The source as the user or the list has it.
+    let text: String
+    /// The names of its files in list mode; nil for a named source.
+    let names: BatchNames?
+    /// The folder of its files.
+    let folder: String
+    /// The name of its files without number and extension. No other source of the run has the same in this folder.
+    let stem: String
+    /// Whether lines of text are printed.
+    let printsText: Bool
+    /// The time limit of `--timeout` in seconds.
+    let timeout: Double
+    /// `--overwrite`.
+    let overwrites: Bool
+    /// How long the limits of its host have held it.
+    var held = Duration.zero
+    /// True if an earlier attempt, or the run that is continued, may have written some of its files.
+    var mayHaveFiles = false
+
+    var source: MediaSource { get throws(ReelError) { try parsed.get() } }
+
+    /// What becomes of existing files that have the names of its files.
+    var existingFiles: ExistingFiles {
+      ExistingFiles(
+        areReplaced: overwrites || mayHaveFiles, of: (try? parsed.get()) ?? .standardInput)
+    }
+
+    /// Runs `body`, and cancels it after `--timeout`, as `withLimit` does.
+    func limited<Result: Sendable>(
+      _ fetcher: any Fetching,
+      _ body:
+        @escaping @Sendable (_ fetcher: any Fetching, _ lift: @escaping @Sendable () -> Void) async throws ->
+        Result
+    ) async throws -> Result {
+      try await withLimit(seconds: timeout, source: source.name, fetcher: fetcher, body)
+    }
+
+    /// Prints the line of a file, unless `--json` or `--quiet` is given. In list mode the source is at its end: on a
+    /// terminal, as much of it as fits. Throws `ReelError.cannotWriteOutput`.
+    func print(_ line: String) throws(ReelError) {
+      guard printsText else { return }
+      // Standard output has the file.
+      if folder == "-" { return Console.printError(line) }
+      guard names != nil else { return try Console.print(line) }
+      let source = text.printable
+      guard let width = Terminal.layout.width else { return try Console.print("\(line)\t\(source)") }
+      // A tab leads to the next multiple of eight columns.
+      let used = "\(line)\t".reduce(0) { column, character in
+        character == "\t" ? (column / 8 + 1) * 8 : column + 1
+      }
+      try Console.print("\(line)\t\(TextLayout.shortened(source, to: max(24, width - used)))")
+    }
+
+    /// Prints the text of a source, unless `--json` or `--quiet` is given. Throws `ReelError.cannotWriteOutput`.
+    func print(text: String) throws(ReelError) { if printsText { try Console.printText(text) } }
+  }
+
+  /// What became of a source.
+  struct Outcome: Sendable {
+    /// Nil for a source of which nothing is known.
+    let record: (any SourceRecord)?
+    /// Nil if all went well.
+    var error: ReelError?
+    /// Whether the work has printed the record, in a form of its own.
+    var isPrinted = false
+    /// Whether the work has reported the error.
+    var isReported = false
+
+    init(
+      _ record: (any SourceRecord)?, error: ReelError? = nil, isPrinted: Bool = false,
+      isReported: Bool = false
+    ) {
+      (self.record, self.error) = (record, error)
+      (self.isPrinted, self.isReported) = (isPrinted, isReported)
+    }
+
+    /// The members of a line of results.
+    var body: [RawJSON.Member] {
+      guard let record, let json = try? JSONLine.string(record) else { return [] }
+      let members = RawJSON.members(of: Array(json.utf8)[...]) ?? []
+      return members.filter { $0.key != "source" && !ResultLine.keys.contains($0.key) }
+    }
+  }
+}

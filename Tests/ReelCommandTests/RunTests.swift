@@ -1,0 +1,171 @@
+import Foundation
+import ReelCore
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+@testable import ReelCommand
+
+/// List mode of the commands that `ListCommandTests` does not cover.
+@Suite("Runs over lists by other commands", .hangLimit)
+struct RunTests {
+  private static let commands = [["probe"], ["manifest"], ["play", "--rate", "max"], ["storyboard"]]
+  private static let hls = Fixtures.path("hls-fmp4/master.m3u8")
+  private static let dash = Fixtures.path("dash-number/manifest.mpd")
+
+  private func records(_ folder: borrowing TemporaryFolder, _ name: String = "results.jsonl") throws
+    -> [[String: Any]]
+  {
+    try String(decoding: folder.bytes(name), as: UTF8.self).split(separator: "\n").map(Self.object)
+  }
+
+  private static func object(_ line: some StringProtocol) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
+  }
+
+  private func write(_ text: String, _ folder: borrowing TemporaryFolder) throws {
+    try text.write(toFile: folder.path("list.txt"), atomically: true, encoding: .utf8)
+  }
+
+  @Test(
+    "Results are what --json prints; reel report reads them; --resume does nothing twice", arguments: commands
+  )
+  func list(command: [String]) async throws {
+    let folder = try TemporaryFolder()
+    let bad = Fixtures.path("bad/text.mp4")
+    try write("\(Self.hls)\n\(bad)\nftp://h/x\n\(Self.hls)\n{\"url\":\"\(Self.dash)\",\"id\":7}\n", folder)
+    let list = command + ["--input", "list.txt"]
+    let run = try await Command.run(list, directory: folder.path)
+    #expect(run.status == 1, "\(run.errorText)")
+    #expect(run.errorText.contains("2 written, 2 failed, 1 skipped\n"), "\(run.errorText)")
+    let text = run.outputText
+    #expect(text.contains(Self.hls) != (command == ["manifest"]), "\(text)")
+    let records = try records(folder)
+    #expect(records.count == 4)
+    let failed = records.filter { $0["status"] as? String == "failed" }
+    #expect(failed.allSatisfy { $0["permanent"] as? Bool == true && $0["error"] is [String: Any] })
+    let record = try #require(records.first { $0["url"] as? String == Self.dash })
+    #expect(record["id"] as? Int == 7 && record["source"] == nil)
+    let single = try await Command.run(
+      command + [Self.dash, "--json", "--overwrite"].dropLast(command == ["storyboard"] ? 0 : 1),
+      directory: folder.path)
+    let object = try Self.object(try #require(single.outputLines.last))
+    #expect(Set(object.keys).subtracting(record.keys) == ["source"], "\(single.errorText)")
+
+    let report = try await Command.run("report", "results.jsonl", directory: folder.path)
+    #expect(report.outputText.hasPrefix("4 sources: 2 written, 2 failed"), "\(report.outputText)")
+    let again = try await Command.run(list, directory: folder.path)
+    #expect(again.status == 73 && again.errorText.contains("--resume"), "\(again.errorText)")
+    let rest = try await Command.run(list + ["--resume", "--quiet"], directory: folder.path)
+    #expect(rest.status == 1 && rest.output.isEmpty && rest.errorText.isEmpty, "\(rest.errorText)")
+    #expect(try self.records(folder).count == 4)
+    let over = try await Command.run(list + ["--overwrite", "--quiet"], directory: folder.path)
+    #expect(over.status == 1 && over.outputText.isEmpty, "\(over.errorText)")
+  }
+
+  @Test("Temporary failures are retried by --resume; shards divide a list", arguments: commands)
+  func retries(command: [String]) async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("hls-ts/master.m3u8=silencex1") { origin in
+      let urls = ["hls-ts", "hls-fmp4"].map { origin.url("\($0)/master.m3u8").absoluteString }
+      try write(urls.joined(separator: "\n"), folder)
+      let list = command + ["--input", "list.txt", "--retries", "0", "--quiet"]
+      let first = try await Command.run(list + ["--timeout", "2s"], directory: folder.path)
+      #expect(first.status == 75, "\(first.errorText)")
+      let second = try await Command.run(list + ["--resume"], directory: folder.path)
+      #expect(second.status == 0, "\(second.errorText)")
+      #expect(try records(folder).compactMap { $0["status"] as? String } == ["written", "written"])
+      var found: [String] = []
+      for index in 0..<2 {
+        let part = try await Command.run(
+          list + ["--shard", "\(index)/2", "--overwrite"], directory: folder.path)
+        #expect(part.status == 0, "\(part.errorText)")
+        found += try records(folder, "results-\(index)-of-2.jsonl").compactMap { $0["url"] as? String }
+      }
+      #expect(found.sorted() == urls.sorted())
+    }
+  }
+
+  @Test("Fields of the list with the names of results go into input", arguments: commands)
+  func collidingFields(command: [String]) async throws {
+    let folder = try TemporaryFolder()
+    try write(Self.dash, folder)
+    let list = command + ["--input", "list.txt", "--quiet", "--overwrite"]
+    #expect(try await Command.run(list, directory: folder.path).status == 0)
+    let keys = try #require(try records(folder).first).keys.filter { $0 != "url" }
+    try write(
+      "{\"url\":\"\(Self.dash)\",\(keys.map { "\"\($0)\":\"mine\"" }.joined(separator: ","))}", folder)
+    #expect(try await Command.run(list, directory: folder.path).status == 0)
+    let input = try #require(try records(folder).first?["input"] as? [String: String])
+    #expect(Set(input.keys) == Set(keys))
+  }
+
+  @Test("Storyboards and played frames have the names of the list")
+  func names() async throws {
+    let folder = try TemporaryFolder()
+    try write("\(goodSource)\n", folder)
+    let storyboard = try await Command.run(
+      "storyboard", "--input", "list.txt", "-o", "out", "--name", "{host}/{index}", directory: folder.path)
+    #expect(storyboard.status == 0, "\(storyboard.errorText)")
+    #expect(folder.names("out/local") == ["000001-001.jpg", "000001.vtt"])
+    let play = try await Command.run(
+      "play", "--input", "list.txt", "--rate", "max", "--duration", "0.02", "-o", "played", "--fan-out",
+      directory: folder.path)
+    #expect(play.status == 0, "\(play.errorText)")
+    let hash = SourceHash(goodSource).text
+    #expect(
+      folder.names("played/\(hash.prefix(2))/\(hash.dropFirst(2).prefix(2))").contains(
+        "h264-faststart-\(hash)-000001.ppm"))
+    #expect(folder.names("played").contains("results.jsonl"))
+  }
+
+  @Test("A list that is played has one page and one JUnit file; an assertion that is not met fails the run")
+  func played() async throws {
+    let folder = try TemporaryFolder()
+    try write("\(goodSource)\n\(Self.hls)\n", folder)
+    let run = try await Command.run(
+      "play", "--input", "list.txt", "--rate", "max", "--json", "--assert", "played<2s", "--report", "r.html",
+      "--junit", "j.xml", directory: folder.path)
+    #expect(run.status == 1, "\(run.errorText)")
+    #expect(run.outputLines.count { $0.contains("\"event\":\"summary\"") } == 2)
+    #expect(!run.outputText.contains("\"status\":\"written\""))
+    for name in ["r.html", "j.xml"] {
+      let text = String(decoding: try folder.bytes(name), as: UTF8.self)
+      #expect(text.contains("h264-faststart.mp4") && text.contains("hls-fmp4/master.m3u8"), "\(name)")
+    }
+  }
+
+  @Test("Several manifests are printed in order; of a list, results have no segments")
+  func manifests() async throws {
+    let folder = try TemporaryFolder()
+    let bad = Fixtures.path("bad/no-period.mpd")
+    let named = try await Command.run("manifest", Self.hls, bad, Self.dash)
+    #expect(named.status == 1)
+    #expect(
+      try named.outputLines.map { try Self.object($0)["source"] as? String } == [Self.hls, bad, Self.dash])
+    let list = try await Command.run(
+      "manifest", Self.hls, "--strict", "--resume", "--json", directory: folder.path)
+    #expect(list.status == 0, "\(list.errorText)")
+    #expect(list.output == (try folder.bytes("results.jsonl")))
+    #expect(list.outputText.contains("\"segment_count\":3") && !list.outputText.contains("\"segments\""))
+    #expect(list.outputText.contains("\"violations\":0") && list.outputText.contains("\"manifest_url\":"))
+  }
+
+  @Test(
+    "Arguments that are refused",
+    arguments: [
+      (["manifest", "a", "b", "--follow"], "one source"),
+      (["manifest", "--input", "x", "--output", "hls"], "one source"),
+      (["play", "--input", "x", "--nut", "y"], "one source"), (["play", "a", "b", "--jobs", "2"], "--quiet"),
+      (["play", "--input", "x", "--name", "{stem}"], "require -o"),
+      (["play", "--input", "x", "-o", "y", "--name", "{time}"], "{time}"),
+      (["storyboard", "--input", "x", "--name", "{time}"], "{time}"),
+      (["probe", "a", "--overwrite"], "results"), (["probe"], "at least one source"),
+      (["probe", "--resume"], "or a list"), (["play", "-", "--resume"], "standard input"),
+      (["manifest", "a", "--jobs", "0"], "--jobs"),
+    ])
+  func usage(arguments: [String], words: String) async throws {
+    let result = try await Command.run(arguments)
+    #expect(result.status == 64 && result.errorText.contains(words), "\(result.errorText)")
+  }
+}
