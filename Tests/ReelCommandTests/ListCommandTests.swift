@@ -111,25 +111,6 @@ struct ListCommandTests {
     #expect(record["source"] == nil)
   }
 
-  @Test("Fields of the list with the names of results go into input", arguments: ListCommand.allCases)
-  func collidingFields(command: ListCommand) async throws {
-    let folder = try TemporaryFolder()
-    let plain = try write("{\"url\":\"\(goodSource)\"}\n", folder, "plain.txt")
-    #expect(try await run(command, plain, folder).status == 0)
-    let keys = try #require(try results(folder).first).keys.filter { $0 != "url" } + ["error", "input"]
-    let fields = keys.map { "\"\($0)\":\"mine\"" }.joined(separator: ",")
-    let list = try write("{\"url\":\"\(goodSource)\",\(fields),\"own\":1}\n", folder)
-    #expect(try await run(command, list, folder, "--overwrite").status == 0)
-    let line = try folder.bytes("out/results.jsonl").dropLast()
-    let members = try #require(RawJSON.members(of: line[...]))
-    #expect(Set(members.map(\.key)).count == members.count)
-    let record = try #require(try results(folder).first)
-    #expect(record["url"] as? String == goodSource && record["status"] as? String == "written")
-    #expect(record["own"] as? Int == 1)
-    let input = try #require(record["input"] as? [String: String])
-    #expect(Set(input.keys) == Set(keys) && input.values.allSatisfy { $0 == "mine" })
-  }
-
   @Test("Lines that are no source are told of, by line, and do not stop the run")
   func badLines() async throws {
     let folder = try TemporaryFolder()

@@ -86,18 +86,24 @@ struct RunTests {
     }
   }
 
-  @Test("Fields of the list with the names of results go into input", arguments: commands)
+  @Test(
+    "Fields of the list with the names of results go into input",
+    arguments: commands + [["frames"], ["poster"]])
   func collidingFields(command: [String]) async throws {
     let folder = try TemporaryFolder()
     try write(Self.dash, folder)
     let list = command + ["--input", "list.txt", "--quiet", "--overwrite"]
     #expect(try await Command.run(list, directory: folder.path).status == 0)
-    let keys = try #require(try records(folder).first).keys.filter { $0 != "url" }
-    try write(
-      "{\"url\":\"\(Self.dash)\",\(keys.map { "\"\($0)\":\"mine\"" }.joined(separator: ","))}", folder)
+    let keys = try #require(try records(folder).first).keys.filter { $0 != "url" } + ["error", "input"]
+    let fields = keys.map { "\"\($0)\":\"mine\"" }.joined(separator: ",")
+    try write("{\"url\":\"\(Self.dash)\",\(fields),\"own\":1}", folder)
     #expect(try await Command.run(list, directory: folder.path).status == 0)
-    let input = try #require(try records(folder).first?["input"] as? [String: String])
-    #expect(Set(input.keys) == Set(keys))
+    let members = try #require(RawJSON.members(of: try folder.bytes("results.jsonl").dropLast()[...]))
+    #expect(Set(members.map(\.key)).count == members.count)
+    let record = try #require(try records(folder).first)
+    #expect(record["url"] as? String == Self.dash && record["own"] as? Int == 1)
+    let input = try #require(record["input"] as? [String: String])
+    #expect(Set(input.keys) == Set(keys) && input.values.allSatisfy { $0 == "mine" })
   }
 
   @Test("Storyboards and played frames have the names of the list")

@@ -175,8 +175,9 @@ struct ManifestCommand: AsyncParsableCommand {
     }
     guard let duration else { return try await followed(loader.fetcher) }
     do {
-      try await withDeadline(
-        seconds: duration, source: source.name, fetcher: loader.fetcher, followed)
+      try await withLimit(seconds: duration, source: source.name, fetcher: loader.fetcher) { fetcher, _ in
+        try await followed(fetcher)
+      }
     } catch let error as ReelError where error.kind == .timedOut && error.advice != nil {
       // Reaching the user's time limit is no failure if something was followed before.
       guard hasBegun.withLock({ $0 }) else {

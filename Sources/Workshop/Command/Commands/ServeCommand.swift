@@ -136,8 +136,8 @@ struct ServeCommand: AsyncParsableCommand {
     let loader = ManifestLoader(
       fetcher: try options.transport(logger: logger), configuration: try options.loading(), logger: logger)
     let loaded = try await WorkProgress.showing(when: !options.quiet, \.progressText) {
-      try await withDeadline(seconds: options.timeout, source: source.name, fetcher: loader.fetcher) {
-        fetcher in
+      try await withLimit(seconds: options.timeout, source: source.name, fetcher: loader.fetcher) {
+        fetcher, _ in
         var loader = loader
         loader.fetcher = fetcher
         return try await loader.load(source)

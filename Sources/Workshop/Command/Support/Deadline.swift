@@ -11,20 +11,6 @@ import ReelPool
   import Darwin
 #endif
 
-/// Runs `body`, and cancels it when the time is up. A result that it returns nevertheless counts.
-///
-/// - Parameter body: Gets the fetcher to use instead of `fetcher`.
-///
-/// Throws what `body` throws, or `ReelError.timedOut`, which names the last failure of `fetcher`.
-func withDeadline<Result: Sendable>(
-  seconds: Double, source: String, fetcher: any Fetching,
-  _ body: @escaping @Sendable (any Fetching) async throws -> Result
-) async throws -> Result {
-  try await withLimit(seconds: seconds, source: source, fetcher: fetcher) { fetcher, _ in
-    try await body(fetcher)
-  }
-}
-
 /// Runs `body`, and cancels it when the time is up, unless it has lifted the limit. A result that it returns nevertheless
 /// counts.
 ///

@@ -30,7 +30,7 @@ struct FeedReading: Sendable {
     case .url(let url) where !url.isFileURL:
       let request = FetchRequest(url: url, headers: headers, purpose: .source)
       // A server may send bytes for ever, each of them in time.
-      return try await withDeadline(seconds: timeout, source: source.name, fetcher: fetcher) { fetcher in
+      return try await withLimit(seconds: timeout, source: source.name, fetcher: fetcher) { fetcher, _ in
         let response = try await fetcher.fetch(request)
         return (try await response.body.collect(upTo: FeedLimits().byteCount), .url(response.url))
       }
@@ -40,7 +40,7 @@ struct FeedReading: Sendable {
       guard readsStandardInput else {
         throw ReelError(.usage, "the feed of a lab must be a file or URL", at: "-")
       }
-      return try await withDeadline(seconds: timeout, source: source.name, fetcher: fetcher) { _ in
+      return try await withLimit(seconds: timeout, source: source.name, fetcher: fetcher) { _, _ in
         (try await Self.standardInput(upTo: FeedLimits().byteCount), source)
       }
     }
