@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import ReelCore
+import ReelFiles
 import ReelPlayback
 import ReelTransport
 

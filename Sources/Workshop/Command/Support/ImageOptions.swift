@@ -49,7 +49,7 @@ struct StillOptions: ParsableArguments {
       """,
       valueName: "size"),
     transform: ImageOptions.stillSize)
-  var size: StillSize?
+  var size: SizeLimit?
 
   @Option(
     help: ArgumentHelp(
