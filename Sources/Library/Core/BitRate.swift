@@ -17,8 +17,8 @@ package struct BitRate: Sendable, Hashable {
 
   /// Reads `text` by the grammar above.
   ///
-  /// - Throws: `ReelError` of kind `usage` where `text` is no rate, or one of less than 1 bit/s or of more
-  ///   than 10,000 Gbit/s.
+  /// - Throws: `ReelError` of kind `usage` if `text` is not a rate, or the rate is below 1 bit/s or above
+  ///   10,000 Gbit/s.
   package init(parsing text: String) throws(ReelError) {
     let trimmed = text.trimmingSpaces()
     let number = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }

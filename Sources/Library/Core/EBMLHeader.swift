@@ -1,5 +1,5 @@
-/// The header of an EBML element, of which Matroska and WebM files are made: its id and the size of its content (RFC 8794
-/// §4 to §6).
+/// The header of an element of EBML, the format of Matroska and WebM files: its id and the size of its
+/// content (RFC 8794 §4 to §6).
 package struct EBMLHeader: Sendable, Hashable {
   /// The ids of elements that Reel reads by itself (RFC 9559 §5.1), with their length markers.
   package enum ID {
@@ -23,7 +23,7 @@ package struct EBMLHeader: Sendable, Hashable {
   /// As written, and so possibly wrong; nil if it is unknown.
   package let contentByteCount: Int64?
 
-  /// Reads the header that `bytes` begin with; nil if it has more bytes than there are.
+  /// Reads the header at the start of `bytes`; nil if it is not complete.
   package init?(_ bytes: ArraySlice<UInt8>) {
     guard let id = Self.number(in: bytes), let size = Self.number(in: bytes.dropFirst(id.byteCount)) else {
       return nil
@@ -34,8 +34,8 @@ package struct EBMLHeader: Sendable, Hashable {
     contentByteCount = size.value - marker == marker - 1 ? nil : Int64(size.value - marker)
   }
 
-  /// The elements that `bytes` consist of, each with the part of its content that is there. A last element that is cut off
-  /// is included; one with an unknown size extends to the end.
+  /// Returns the elements in `bytes`, each with the available part of its content. A last element that is cut
+  /// off is included; one with an unknown size extends to the end.
   package static func elements(of bytes: ArraySlice<UInt8>) -> [(
     header: EBMLHeader, content: ArraySlice<UInt8>
   )] {

@@ -36,7 +36,7 @@ public struct FetchRequest: Sendable {
   public var range: ByteRange?
   /// Additional header fields, in order. They replace the fetcher's defaults, except for `Accept-Encoding`.
   public var headers: [HeaderField]
-  /// What the request is for.
+  /// The purpose of the request.
   public var purpose: FetchPurpose
   /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer that can't use
   /// fewer. With 0, bytes are delivered as they arrive. Fetchers may ignore it.
@@ -128,9 +128,10 @@ public struct FetchBody: AsyncSequence, Sendable {
 
   private let chunks: Chunks
 
-  /// What all copies of a body read from.
+  /// The source of the chunks, shared by all copies of a body.
   fileprivate final class Chunks: Sendable {
-    /// A function in a lock would be wrapped once more by each access.
+    /// Wraps the function, because a function that is itself the value of a lock gets another wrapper at each
+    /// access.
     private struct Source {
       let pull: @Sendable () async throws -> [UInt8]?
     }
@@ -143,7 +144,7 @@ public struct FetchBody: AsyncSequence, Sendable {
     func next() async throws -> [UInt8]? { try await source.withLock { $0 }?.pull() }
 
     func close() {
-      // It is released outside the lock, because that ends its transfer.
+      // Release the source outside the lock, because that ends its transfer.
       let closed = source.withLock { $0.take() }
       withExtendedLifetime(closed) {}
     }
@@ -166,7 +167,8 @@ public struct FetchBody: AsyncSequence, Sendable {
     public mutating func next() async throws -> [UInt8]? { try await chunks.next() }
   }
 
-  /// Discards what has not been read: iteration ends, and so does the transfer, even if others hold copies of the body.
+  /// Discards the unread rest: iteration ends, and so does the transfer, even if others hold copies of the
+  /// body.
   public func close() { chunks.close() }
 
   /// Reads the rest of the body into memory.
@@ -239,7 +241,7 @@ public protocol Fetching: Sendable {
 // Shared by fetchers that wrap another fetcher.
 
 extension FetchRequest {
-  /// Passes the metrics to `note` before the request's own handler gets them.
+  /// Passes the metrics to `record` before the request's own handler gets them.
   package mutating func addReport(_ record: @escaping @Sendable (RequestMetrics) -> Void) {
     let report = report
     self.report = { metrics in
@@ -248,7 +250,7 @@ extension FetchRequest {
     }
   }
 
-  /// Passes each failed attempt to `note` before the request's own handler gets it.
+  /// Passes each failed attempt to `record` before the request's own handler gets it.
   package mutating func addFailedAttempt(_ record: @escaping @Sendable (ReelError) -> Void) {
     let recordFailedAttempt = recordFailedAttempt
     self.recordFailedAttempt = { error in
@@ -259,7 +261,7 @@ extension FetchRequest {
 }
 
 extension FetchResponse {
-  /// The response with a body whose chunks are pulled out of its own by `pull`.
+  /// Returns the response with a body whose chunks `pull` takes from the original body.
   package func wrappingBody(
     onEnd: FetchBody.EndHandler? = nil, _ pull: @escaping @Sendable (FetchBody) async throws -> [UInt8]?
   ) -> FetchResponse {

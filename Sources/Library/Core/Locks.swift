@@ -19,7 +19,7 @@ package final class Locked<Value: ~Copyable>: @unchecked Sendable {
     mutex = RankedMutex(rank)
   }
 
-  /// Calls `body` with the value while no other thread has it. Not to be called again from within.
+  /// Calls `body` with the value while no other thread has access. Must not be called from within `body`.
   package func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
@@ -31,8 +31,8 @@ package final class Locked<Value: ~Copyable>: @unchecked Sendable {
 
 /// A POSIX mutex that reports its rank to `LockOrder`.
 ///
-/// It is used instead of `Synchronization.Mutex`, whose futexes on Linux are invisible to ThreadSanitizer: every use
-/// would be reported as a race, and hide real races.
+/// It is used instead of `Synchronization.Mutex`, whose futexes on Linux are invisible to ThreadSanitizer,
+/// which would report every use as a race and so hide real races.
 struct RankedMutex: ~Copyable {
   let native: UnsafeMutablePointer<pthread_mutex_t>
   private let rank: LockRank
@@ -63,8 +63,8 @@ struct RankedMutex: ~Copyable {
 /// The place of a lock in the order in which locks are taken: a thread that holds a lock takes only locks of a higher
 /// rank. So no two threads can wait for each other.
 ///
-/// The order is checked in debug builds, and in other builds if the environment has `REEL_CHECK_LOCKS`: a lock that is
-/// taken out of order ends the process with a message that names the ranks held.
+/// The order is checked in debug builds, and in other builds if the environment has `REEL_CHECK_LOCKS`:
+/// taking a lock out of order ends the process with a message that names the ranks held.
 package struct LockRank: Sendable {
   fileprivate let place: UInt8
   fileprivate let name: StaticString
@@ -97,7 +97,7 @@ package struct LockRank: Sendable {
   package static let transfer = LockRank(44, "transfer")
   /// An observed property or a channel of events.
   package static let observation = LockRank(48, "observation")
-  /// All other locks. Nothing but a clock is read under one.
+  /// All other locks. The only lock that may be taken under one is a clock's.
   package static let leaf = LockRank(56, "leaf")
   package static let clock = LockRank(60, "clock")
 }
@@ -118,7 +118,7 @@ package enum LockOrder {
     return key
   }()
 
-  /// To be called before the lock is waited for.
+  /// Call this before waiting for the lock.
   static func take(_ rank: LockRank) {
     let held = held
     guard held >> UInt(rank.place) == 0 else {
@@ -128,14 +128,15 @@ package enum LockOrder {
     set(held | 1 << UInt(rank.place))
   }
 
-  /// The same for a recursive lock. Returns true if the caller has to call `give` later.
+  /// The same for a recursive lock. Returns true if the caller must call `give` later.
   package static func takeAgain(_ rank: LockRank) -> Bool {
     guard held >> UInt(rank.place) & 1 == 0 else { return false }
     take(rank)
     return true
   }
 
-  /// Replaces the ranks that this thread holds, for work that goes from thread to thread; returns those of before.
+  /// Replaces the ranks that this thread holds, for work that moves between threads; returns the previous
+  /// ones.
   package static func exchange(_ new: Held) -> Held {
     guard isChecked else { return Held(places: 0) }
     defer { set(new.places) }
@@ -166,13 +167,13 @@ extension UInt {
   }
 }
 
-/// A value behind a lock, and a thread that waits for it to change: a POSIX mutex and a condition variable whose
-/// deadlines are times of `SystemMonotonicClock`.
+/// A value behind a lock, and a thread that waits for changes of it: a POSIX mutex and a condition variable
+/// whose deadlines are times of `SystemMonotonicClock`.
 package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
   /// The next step of a wait.
   package enum Step<Result> {
     case end(Result)
-    /// Looks again after a `signal()`, or when the time has come; nil for no time.
+    /// Checks again after a `signal()`, or at this time; nil for no time.
     case wait(until: Duration?)
   }
 
@@ -202,7 +203,7 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
     condition.deallocate()
   }
 
-  /// Calls `body` with the value while no other thread has it. Not to be called again from within.
+  /// Calls `body` with the value while no other thread has access. Must not be called from within `body`.
   package func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
@@ -211,8 +212,8 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
     return try body(&value)
   }
 
-  /// Blocks this thread until `body`, which is called with the value as `withLock` does it, ends the wait. It is called
-  /// at once, and again whenever there may be something new.
+  /// Blocks this thread until `body`, which is called with the value as by `withLock`, ends the wait. `body`
+  /// is called at once, and again after each possible change.
   package func wait<Result>(
     for body: (inout sending Value) -> sending Step<Result>
   ) -> sending Result {
@@ -227,7 +228,7 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
     }
   }
 
-  /// Lets one thread that waits look again.
+  /// Lets one waiting thread check again.
   package func signal() { pthread_cond_signal(condition) }
 
   // MARK: - Private

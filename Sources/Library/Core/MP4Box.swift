@@ -3,11 +3,11 @@ package struct MP4BoxHeader: Sendable, Hashable {
   package let type: FourCC
   /// The size of the header: 8, or 16 if it gives the size of the box in 64 bits.
   package let headerByteCount: Int
-  /// The size of the box with its header, as written, and so possibly wrong; nil if the box extends to the end of the
-  /// file.
+  /// The size of the box with its header, as written, and so possibly wrong; nil if the box extends to the
+  /// end of the file.
   package let byteCount: UInt64?
 
-  /// Reads the header that `bytes` begin with; nil if it has more bytes than there are.
+  /// Reads the header at the start of `bytes`; nil if it is not complete.
   package init?(_ bytes: ArraySlice<UInt8>) {
     var fields = BigEndianReader(bytes)
     guard let size = fields.number(4), let type = fields.number(4) else { return nil }
@@ -25,13 +25,14 @@ package struct MP4BoxHeader: Sendable, Hashable {
   /// True if the box is smaller than its own header.
   package var isMalformed: Bool { byteCount.map { $0 < UInt64(headerByteCount) } ?? false }
 
-  /// The type in a header that `bytes` begin with; nil if there are fewer than 8. The size need not be whole.
+  /// Returns the type in a header at the start of `bytes`; nil if there are fewer than 8. The size may be
+  /// incomplete.
   package static func type(in bytes: ArraySlice<UInt8>) -> FourCC? {
     guard bytes.count >= 8 else { return nil }
     return FourCC(UInt32(truncatingIfNeeded: bytes.dropFirst(4).prefix(4).bigEndianNumber))
   }
 
-  /// The size of a header that `bytes` begin with: 8 or 16, or 8 while there are too few to tell.
+  /// Returns the size of a header at the start of `bytes`: 8 or 16, or 8 if there are too few bytes to tell.
   package static func headerByteCount(in bytes: ArraySlice<UInt8>) -> Int {
     bytes.count >= 8 && bytes.prefix(4).bigEndianNumber == 1 ? 16 : 8
   }
@@ -62,7 +63,7 @@ package struct MP4Box: Sendable, Hashable {
     return found
   }
 
-  /// The box that `bytes` begin with; nil if it does not fit.
+  /// Reads the box at the start of `bytes`; nil if it does not fit.
   private init?(_ bytes: ArraySlice<UInt8>) {
     guard let header = MP4BoxHeader(bytes), !header.isMalformed else { return nil }
     let byteCount = header.byteCount ?? UInt64(bytes.count)
@@ -85,7 +86,7 @@ package struct BigEndianReader: Sendable {
 
   package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-  /// Reads a number of `count` bytes, 8 at most; nil if there are fewer, which then stay unread.
+  /// Reads a number of `count` bytes, at most 8; nil if there are fewer, which then stay unread.
   package mutating func number(_ count: Int) -> UInt64? {
     bytes(count)?.bigEndianNumber
   }
@@ -99,7 +100,7 @@ package struct BigEndianReader: Sendable {
 }
 
 extension ArraySlice<UInt8> {
-  /// The number that these bytes spell, 8 at most, the most significant first.
+  /// The value of these bytes, at most 8, as a big-endian number.
   package var bigEndianNumber: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
 }
 

@@ -181,10 +181,10 @@ extension Double {
 }
 
 extension BinaryInteger {
-  /// The number with what it counts: `1 segment`, `2 segments`.
+  /// Returns the number with its noun: `1 segment`, `2 segments`.
   ///
   /// - Parameters:
-  ///   - one: The noun, or a phrase that begins with it, for one.
+  ///   - one: The noun for one item, or a phrase that begins with it.
   ///   - several: The same for any other number; nil for `one` with an s.
   package func counted(_ one: String, _ several: String? = nil) -> String {
     "\(self) \(self == 1 ? one : several ?? one + "s")"

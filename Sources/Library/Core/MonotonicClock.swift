@@ -79,7 +79,7 @@ private final class ClockWait: Sendable {
 ///
 /// All instances make their calls on one shared thread.
 public struct SystemMonotonicClock: MonotonicClock {
-  /// Creates a clock. All instances tell the same time.
+  /// Creates a clock. All instances show the same time.
   public init() {}
 
   public var now: Duration {
@@ -101,15 +101,15 @@ public struct SystemMonotonicClock: MonotonicClock {
   }
 }
 
-/// Makes calls at times of `SystemMonotonicClock`, on one thread, which ends when nothing has been scheduled for a
-/// while and is started again for the next call.
+/// Makes calls at times of `SystemMonotonicClock`, on one thread, which ends when nothing has been scheduled
+/// for a while and is started again for the next call.
 final class TimerThread: Sendable {
   static let shared = TimerThread()
 
   private struct State {
     var calls = CallQueue()
     var isRunning = false
-    /// When the last call was made or cancelled.
+    /// The time at which the last call was made or cancelled.
     var idleSince: Duration = .zero
   }
 
@@ -118,10 +118,10 @@ final class TimerThread: Sendable {
 
   init(idleTime: Duration = .seconds(1)) { self.idleTime = idleTime }
 
-  /// True while there is a thread.
+  /// True while the thread runs.
   var isRunning: Bool { state.withLock { $0.isRunning } }
 
-  /// The number of calls to come.
+  /// The number of pending calls.
   var callCount: Int { state.withLock { $0.calls.count } }
 
   func schedule(at deadline: Duration, _ handler: @escaping @Sendable () -> Void) -> any ScheduledCall {
@@ -141,7 +141,7 @@ final class TimerThread: Sendable {
 
   // MARK: - Private
 
-  /// The handlers do next to nothing.
+  /// Small, because the handlers do next to nothing.
   private static let stackSize = 256 << 10
 
   private func run() {
@@ -191,7 +191,7 @@ final class TimerThread: Sendable {
 package struct CallQueue: Sendable {
   package typealias Handler = @Sendable () -> Void
 
-  /// Names a call, and gives its place in the order.
+  /// Identifies a call, and determines its place in the order.
   package struct Key: Sendable, Hashable, Comparable {
     package let deadline: Duration
     private let number: UInt64
@@ -206,7 +206,7 @@ package struct CallQueue: Sendable {
     }
   }
 
-  /// The next one last, so that taking it moves none.
+  /// In reverse order, so that taking the next one moves no others.
   private var entries: [(key: Key, handler: Handler)] = []
   private var nextNumber: UInt64 = 0
 
@@ -249,10 +249,10 @@ package struct CallQueue: Sendable {
 
 /// A call of a clock that is set, moved and cleared as times change.
 ///
-/// It is part of a state behind a lock, so that whether it is set is decided together with everything else. The clock
-/// is asked when the lock is released: `Locked.carryOut`.
+/// It is part of a state behind a lock, so a change to it and to the rest of the state is one step. The call
+/// to the clock follows when the lock is released: `Locked.carryOut`.
 package struct Alarm: Sendable {
-  /// The request to the clock that follows from a change.
+  /// The request to the clock that results from a change.
   package struct Change: Sendable {
     fileprivate let oldCall: (any ScheduledCall)?
     fileprivate let deadline: Duration?
@@ -262,7 +262,7 @@ package struct Alarm: Sendable {
   /// The time it is set to; nil while it is not set.
   package private(set) var deadline: Duration?
 
-  /// The generation of the call that is waited for. A call with an earlier generation that comes all the same is ignored.
+  /// The generation of the expected call. A call with an earlier generation that still comes is ignored.
   private var generation = 0
   private var call: (any ScheduledCall)?
 
@@ -289,7 +289,8 @@ package struct Alarm: Sendable {
     return call.take()
   }
 
-  /// Notes that the call with a generation has come. Returns false, and changes nothing, if it is no longer waited for.
+  /// Records that the call with a generation has come. Returns false, and changes nothing, if it is no longer
+  /// expected.
   package mutating func ring(_ generation: Int) -> Bool {
     guard generation == self.generation, deadline != nil else { return false }
     deadline = nil
@@ -297,7 +298,7 @@ package struct Alarm: Sendable {
     return true
   }
 
-  /// False if the call has come already, or is no longer waited for.
+  /// Returns false if the call has come already, or is no longer expected.
   fileprivate mutating func keep(_ call: any ScheduledCall, generation: Int) -> Bool {
     guard generation == self.generation, deadline != nil else { return false }
     self.call = call

@@ -11,8 +11,8 @@ internal import Foundation
 
 /// Threads of the system.
 package enum NativeThread {
-  /// Runs `body` on a new thread, which ends with it. If the system has no more threads, `body` runs on one of
-  /// Dispatch's as soon as there is one.
+  /// Runs `body` on a new thread, which ends with it. If the system has no more threads, `body` runs on a
+  /// thread of Dispatch as soon as one is free.
   ///
   /// - Parameter stackSize: In bytes; nil for the system's default.
   package static func start(
@@ -32,16 +32,16 @@ package enum NativeThread {
     if !start(box, attributes) { DispatchQueue.global().async(execute: body) }
   }
 
-  /// Names the calling thread, for debuggers and `top`. Linux takes no more than 15 bytes: the rest is cut off.
+  /// Names the calling thread, for debuggers and `top`. Linux truncates names to 15 bytes.
   package static func setName(_ name: String) {
     Thread.current.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
   }
 
-  /// Has the kernel end the calling thread's waits at their times. Linux else puts wakes of up to 50 µs together; other
-  /// systems, and one that does not let it be said, are left as they are.
+  /// Makes the kernel end the calling thread's waits on time. Linux otherwise combines wake-ups within 50 µs.
+  /// On other systems, and where the system does not allow it, nothing changes.
   ///
-  /// By a file, as `prctl` takes any number of arguments, which Swift does not import. It is that of the thread's number:
-  /// there is none below `task`.
+  /// Writes a file instead of calling `prctl`, which has variable arguments and so is not imported into
+  /// Swift. The file is in the folder of the thread's number: there is none below `task`.
   static func endWaitsAtOnce() {
     #if os(Linux)
       let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")

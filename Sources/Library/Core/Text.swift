@@ -85,7 +85,7 @@ package enum TimeText {
 
 /// Compares words with those that a user may have meant.
 package enum Similarity {
-  /// The word that was most likely meant; nil if none is similar. At most a third of the letters differ.
+  /// Returns the most similar known word; nil if none is similar. At most a third of the letters may differ.
   package static func suggestion(for word: String, among known: [String]) -> String? {
     let best = known.map { (word: $0, distance: distance(word.lowercased(), $0.lowercased())) }
       .min { $0.distance < $1.distance }
@@ -100,7 +100,7 @@ package enum Similarity {
 
   // MARK: - Private
 
-  /// The letters that have to be inserted, deleted or replaced, or pairs swapped (optimal string alignment).
+  /// Returns the number of letters to insert, delete or replace, or pairs to swap (optimal string alignment).
   private static func distance(_ first: String, _ second: String) -> Int {
     let (left, right) = (Array(first), Array(second))
     var before = [Int](repeating: 0, count: right.count + 1)

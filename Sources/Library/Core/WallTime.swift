@@ -234,13 +234,13 @@ private struct DateScanner {
 }
 
 extension Int64 {
-  /// In decimal, filled up with zeros to `width` digits.
+  /// Returns the number in decimal, filled up with zeros to `width` digits.
   fileprivate func padded(_ width: Int) -> String {
     let digits = String(self)
     return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
   }
 
-  /// The quotient rounded towards minus infinity, and what is left over; `divisor` is positive.
+  /// Returns the quotient, rounded towards minus infinity, and the remainder; `divisor` is positive.
   fileprivate func flooredQuotient(by divisor: Int64) -> (Int64, Int64) {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

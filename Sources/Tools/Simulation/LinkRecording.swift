@@ -5,7 +5,7 @@ package import ReelCore
 /// Immutable and shared: a copy costs nothing. All arithmetic is in integers, so that the same recording gives the same
 /// times on every machine, and period after period.
 package struct LinkRecording: Sendable {
-  /// A rate, from this time on to the next step's.
+  /// A rate that holds until the next step starts.
   package struct Step: Sendable, Hashable {
     /// From the beginning of the recording.
     package let start: Duration
@@ -24,11 +24,12 @@ package struct LinkRecording: Sendable {
   /// The largest rate: 10,000 Gbit/s.
   package static let largestRate: Int64 = 10_000_000_000_000
 
-  /// Times are attoseconds. An amount is a rate by a time: 10¹⁸ to the bit. With the limits above it fits 128 bits.
+  /// Times are in attoseconds. An amount is a rate times a time, 10¹⁸ per bit; within the limits above it
+  /// fits 128 bits.
   final class Storage: Sendable {
     let starts: [Int128]
     let rates: [Int64]
-    /// The amount that has crossed the link when a step begins.
+    /// The amount that has crossed the link when each step begins.
     let amounts: [Int128]
     let period: Int128
     /// The amount of a period; above 0.
@@ -49,7 +50,7 @@ package struct LinkRecording: Sendable {
   ///
   /// - Parameters:
   ///   - steps: In order; the first begins at 0.
-  ///   - period: When the recording starts over; after the last step's start.
+  ///   - period: The time at which the recording starts over; later than the last step's start.
   /// - Throws: `ReelError` of kind `badManifest` for steps out of order, a negative rate, no rate above 0, or more than
   ///   the limits.
   package init(_ steps: [Step], period: Duration) throws(ReelError) {
@@ -83,7 +84,7 @@ package struct LinkRecording: Sendable {
       starts: starts, rates: rates, amounts: amounts, period: period.attoseconds, total: amount)
   }
 
-  /// When the recording starts over.
+  /// The time at which the recording starts over.
   package var period: Duration { Duration(attoseconds: storage.period) }
 
   /// The mean rate, rounded; at least 1.
@@ -96,7 +97,7 @@ package struct LinkRecording: Sendable {
     zip(storage.starts, storage.rates).map { Step(start: Duration(attoseconds: $0), bitsPerSecond: $1) }
   }
 
-  /// The rate at a time, which may lie behind the end: the recording has started over then.
+  /// Returns the rate at a time. After the end of the recording, it starts over.
   package func bitsPerSecond(at time: Duration) -> Int64 {
     let rest = time.attoseconds % storage.period
     return storage.rates[step(at: rest < 0 ? rest + storage.period : rest)]
@@ -104,7 +105,7 @@ package struct LinkRecording: Sendable {
 
   /// The recording with all rates multiplied, and rounded to 1 bit/s.
   ///
-  /// - Throws: `ReelError` of kind `badManifest` where no rate is left, or one is too large.
+  /// - Throws: `ReelError` of kind `badManifest` if all rates become 0, or one is too large.
   package func scaled(by factor: Double) throws(ReelError) -> LinkRecording {
     var scaled: [Step] = []
     for step in steps {
@@ -117,7 +118,7 @@ package struct LinkRecording: Sendable {
     return try LinkRecording(scaled, period: period)
   }
 
-  /// A number of the content, the same on every machine (FNV-1a over times and rates).
+  /// A hash of the content, the same on every machine (FNV-1a over times and rates).
   package var fingerprint: UInt64 {
     var hash = FNV1a()
     for (start, rate) in zip(storage.starts, storage.rates) {
@@ -130,18 +131,19 @@ package struct LinkRecording: Sendable {
 
   // MARK: - Private
 
-  /// The step that covers a time of the period.
+  /// Returns the index of the step that covers a time of the period.
   func step(at time: Int128) -> Int {
     Self.last(in: storage.starts) { $0 <= time }
   }
 
-  /// The step in which the amount since the beginning reaches `amount`, which is above 0 and at most a period's.
+  /// Returns the index of the step in which the amount since the beginning reaches `amount`, which is above 0
+  /// and at most that of a period.
   func step(reaching amount: Int128) -> Int {
     Self.last(in: storage.amounts) { $0 < amount }
   }
 
-  /// The last index whose value meets a condition that the first values meet and the others do not. The first value
-  /// meets it always.
+  /// Returns the last index whose value meets a condition that the first values meet and the others do not.
+  /// The first value always meets it.
   private static func last(in values: [Int128], _ meets: (Int128) -> Bool) -> Int {
     var (low, high) = (0, values.count)
     while high - low > 1 {
@@ -170,8 +172,8 @@ extension LinkRecording: Hashable {
 
 /// A place in a recording that moves on with the bits that cross the link.
 ///
-/// Finding the next place takes a few comparisons, or a binary search where it is far away: neither long times without
-/// any rate nor a parcel that takes many periods are walked step by step.
+/// Finding the next place takes a few comparisons, or a binary search if it is far away: neither long times
+/// at rate 0 nor a parcel that takes many periods are walked step by step.
 struct LinkRecordingPosition: Sendable {
   private let recording: LinkRecording
   /// When the current period began, in attoseconds; the first may have begun before the link did.
@@ -180,16 +182,16 @@ struct LinkRecordingPosition: Sendable {
 
   /// - Parameters:
   ///   - start: The place in the recording at time `zero`; modulo its period.
-  ///   - zero: The first time that will be asked for.
+  ///   - zero: The earliest time that will be queried.
   init(_ recording: LinkRecording, start: Duration, zero: Duration) {
     self.recording = recording
     base = zero.attoseconds - max(start, .zero).attoseconds % recording.storage.period
     moveOn(to: zero.attoseconds)
   }
 
-  /// When bits that are put on the link at `time` are across.
+  /// Returns the time at which `count` bits that enter the link at `time` have crossed it.
   ///
-  /// - Parameter time: Not before the result of the call before.
+  /// - Parameter time: Not before the result of the previous call.
   mutating func end(ofBits count: Int64, from time: Duration) -> Duration {
     let storage = recording.storage
     moveOn(to: time.attoseconds)
@@ -211,7 +213,7 @@ struct LinkRecordingPosition: Sendable {
       }
     }
     let rate = Int128(storage.rates[index])
-    // A step that has no rate is never where an amount is reached, unless there is nothing to send.
+    // A step with rate 0 never reaches an amount, unless there is nothing to send.
     guard rate > 0 else { return time }
     let rest = (amount - storage.amounts[index] + rate - 1) / rate
     return max(time, Duration(attoseconds: base + storage.starts[index] + rest))

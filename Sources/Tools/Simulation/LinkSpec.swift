@@ -25,17 +25,17 @@ public struct LinkSpec: Sendable, Hashable {
   package private(set) var recording: LinkRecording?
   /// The place in the recording at which the link begins.
   package var start = Duration.zero
-  /// The start is still to be drawn.
+  /// True if the start is still to be drawn.
   package var drawsStart = false
-  /// A round trip takes up to this much longer.
+  /// The maximum by which a round trip is longer than `roundTripTime`.
   package var jitter = Duration.zero
-  /// What the jitter is drawn from.
+  /// The seed of the jitter.
   package var seed: UInt64 = 0
-  /// Connections have a congestion window.
+  /// True if connections have a congestion window.
   package var modelsTCP = false
-  /// Certificates cross the link.
+  /// True if certificates cross the link.
   package var modelsTLS = false
-  /// A host name is looked up.
+  /// True if host names are looked up.
   package var modelsDNS = false
 
   /// The round-trip time of a recorded link whose argument states none.
@@ -59,7 +59,7 @@ public struct LinkSpec: Sendable, Hashable {
 
   /// Parses a link such as `10Mbit/50ms` or the name of a profile, with options. Letter case does not matter.
   ///
-  /// - Throws: `ReelError` of kind `usage` if `text` is neither, or an option is unknown or has no sense.
+  /// - Throws: `ReelError` of kind `usage` if `text` is neither, or an option is unknown or makes no sense.
   public init(parsing text: String) throws(ReelError) {
     let parts = text.split(separator: ",", omittingEmptySubsequences: false)
     let link = try LinkSpec(parsingWithoutOptions: parts.first.map(String.init) ?? "")
@@ -96,7 +96,8 @@ public struct LinkSpec: Sendable, Hashable {
 
   /// The link with its rate multiplied by `factor`, rounded to 1 bit/s.
   ///
-  /// - Throws: `ReelError` if the rate is not between 1 bit/s and 10,000 Gbit/s, or a recording's is 0 everywhere.
+  /// - Throws: `ReelError` if the rate is not between 1 bit/s and 10,000 Gbit/s, or all rates of a recording
+  ///   are 0.
   package func scaled(by factor: Double) throws(ReelError) -> LinkSpec {
     var scaled = self
     if let recording {
@@ -161,12 +162,12 @@ extension LinkSpec: CustomStringConvertible {
   }
 }
 
-/// The options of a link as a user writes them, behind a comma each: `start=30s`, `scale=4`, `rtt=50ms`, `jitter=10ms`,
-/// `tcp`, `tls` and `dns`. `LinkModel` says what they do.
+/// The options of a link as a user writes them, each after a comma: `start=30s`, `scale=4`, `rtt=50ms`,
+/// `jitter=10ms`, `tcp`, `tls` and `dns`. `LinkModel` describes their effects.
 package struct LinkOptions: Sendable, Hashable {
   private enum Start: Sendable, Hashable {
     case at(Duration)
-    /// At a place that is drawn from a seed.
+    /// At a position that is drawn from a seed.
     case drawn
   }
 
@@ -187,8 +188,8 @@ package struct LinkOptions: Sendable, Hashable {
     ("dns", "add a round trip to the first connection to each host name"),
   ]
 
-  /// - Throws: `ReelError` of kind `usage` for an unknown option, a value that makes no sense, or an option that is
-  ///   there twice.
+  /// - Throws: `ReelError` of kind `usage` for an unknown option, a value that makes no sense, or a repeated
+  ///   option.
   package init(parsing options: [some StringProtocol]) throws(ReelError) {
     for option in options {
       let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -207,9 +208,10 @@ package struct LinkOptions: Sendable, Hashable {
   /// True if the start is drawn from a seed.
   package var drawsStart: Bool { start == .drawn }
 
-  /// The link with these options.
+  /// Returns the link with these options.
   ///
-  /// - Throws: `ReelError` of kind `usage` if the scaled rate is out of range; `badManifest` if it is that of a recording.
+  /// - Throws: `ReelError` of kind `usage` if the scaled rate is out of range, or `badManifest` if the rate
+  ///   is recorded.
   package func applied(to link: LinkSpec) throws(ReelError) -> LinkSpec {
     var link = link
     if let scale { link = try link.scaled(by: scale) }
@@ -228,7 +230,7 @@ package struct LinkOptions: Sendable, Hashable {
 
   // MARK: - Private
 
-  /// False where the option was set before; nil for no option, or no value of one.
+  /// Returns false if the option was set before, and nil if it is unknown or its value is invalid.
   private mutating func set(_ name: String, to value: Substring?) -> Bool? {
     guard let value else {
       guard ["tcp", "tls", "dns"].contains(name) else { return nil }
@@ -260,21 +262,21 @@ package struct LinkOptions: Sendable, Hashable {
   }
 }
 
-/// The bottleneck of a modelled link: parcels of one packet's size cross it one after the other, by turns between the
-/// transfers that may send.
+/// The bottleneck of a modelled link: parcels of one packet's size cross it one after the other, in turns
+/// among the transfers that may send.
 ///
-/// A pure value. It computes all times from the times before them, so being asked late moves nothing.
+/// A pure value. It computes all times from earlier times, so a late call changes nothing.
 package struct LinkBottleneck: Sendable {
   /// The payload of a full TCP segment on Ethernet.
   package static let parcelByteCount = 1448
 
-  /// When the link has carried all that was put on it.
+  /// The time at which the link has carried everything that was put on it.
   package private(set) var freeAt = Duration.zero
 
   private let bitsPerSecond: Int64
-  /// Nil where the rate never changes.
+  /// Nil if the rate never changes.
   private var position: LinkRecordingPosition?
-  /// The place of the transfer whose turn is next.
+  /// The index of the transfer whose turn is next.
   private var turn = 0
 
   package init(bitsPerSecond: Int64) { self.bitsPerSecond = bitsPerSecond }
@@ -286,12 +288,14 @@ package struct LinkBottleneck: Sendable {
     position = link.recording.map { LinkRecordingPosition($0, start: link.start, zero: zero) }
   }
 
-  /// How long so many bytes take on the link alone; of a recorded one, at its mean rate.
+  /// Returns how long `count` bytes take if nothing else is on the link; for a recorded link, at its mean
+  /// rate.
   package func duration(ofByteCount count: Int) -> Duration {
     .seconds(8 * Int64(count)) / bitsPerSecond
   }
 
-  /// Puts a parcel on the link at `start`, or when the link is free if that is later. Returns when it is across.
+  /// Puts a parcel on the link at `start`, or when the link is free if that is later. Returns when it has
+  /// crossed.
   package mutating func put(_ byteCount: Int, at start: Duration) -> Duration {
     let begin = max(freeAt, start)
     freeAt =
@@ -299,7 +303,8 @@ package struct LinkBottleneck: Sendable {
     return freeAt
   }
 
-  /// The place of the transfer whose turn it is, of those among `count` that may send. It then waits for the others.
+  /// Returns the index of the next transfer among `count` that may send. Its next turn comes after the
+  /// others'.
   package mutating func takeTurn(among count: Int, where maySend: (Int) -> Bool) -> Int? {
     for step in 0..<count {
       let index = (turn + step) % count
@@ -310,7 +315,7 @@ package struct LinkBottleneck: Sendable {
     return nil
   }
 
-  /// Keeps the turns when the transfer at a place is gone, and the ones behind it have moved up.
+  /// Keeps the order of turns when a transfer has been removed and the later ones have moved up.
   package mutating func remove(at index: Int) {
     if index < turn { turn -= 1 }
   }
