@@ -1,10 +1,10 @@
 import ReelCore
 
-/// The index of a Matroska or WebM file, `Cues`, with what the beginning of the file states about its positions and times
+/// The index of a Matroska or WebM file, `Cues`, with the positions and times from the beginning of the file
 /// (RFC 9559 §5.1.2, §5.1.5).
 ///
-/// It does no input: as long as `missing` names a range, `add` those bytes of the file. A segment begins with each cluster
-/// that the index names, for the track that it names first. Throws `badMedia` for an index that can't be read.
+/// It does no input: as long as `missing` names a range, `add` those bytes of the file. A segment begins at
+/// each cluster in the index, for the track of its first entry. Throws `badMedia` for an unreadable index.
 struct CueIndex: Sendable {
   /// A segment, with its time in ticks.
   struct Segment: Sendable, Hashable {
@@ -20,7 +20,7 @@ struct CueIndex: Sendable {
 
   private let head: ByteRange
   private var points: [Point] = []
-  /// Where the `Cues` are in the file.
+  /// The position of the `Cues` in the file.
   private var place: Range<Int64> = 0..<0
   private var file: File?
 
@@ -30,9 +30,9 @@ struct CueIndex: Sendable {
     var position: Int64
   }
 
-  /// What the beginning of the file states.
+  /// The relevant data of the beginning of the file.
   private struct File: Sendable {
-    /// Where the content of the `Segment` begins, and where it ends if that is known.
+    /// The start of the content of the `Segment`, and its end if that is known.
     var start: Int64
     var end: Int64?
     /// Nanoseconds per tick.
@@ -126,7 +126,7 @@ struct CueIndex: Sendable {
 
   // MARK: - Private
 
-  /// Where a last cluster ends.
+  /// Returns the end of a last cluster.
   private func end(of file: File, after offset: Int64) -> Int64? {
     place.lowerBound > offset ? place.lowerBound : file.end
   }

@@ -81,7 +81,7 @@ package struct ManifestReader: Sendable {
 }
 
 extension URL {
-  /// How errors name it: the path of a file, the whole URL of anything else.
+  /// The manifest's name in errors: the path of a file, the whole URL of anything else.
   package var manifestLocation: String { isFileURL ? path : absoluteString }
 }
 
@@ -130,7 +130,7 @@ public struct ManifestLimits: Sendable, Hashable {
   }
 }
 
-/// The warnings of one manifest, no more than a limit of them.
+/// The warnings of one manifest, up to a limit.
 package struct WarningLog: Sendable {
   let limit: Int
   package private(set) var warnings: [ReelError] = []

@@ -1,15 +1,16 @@
 package import ReelCore
 
-/// Reads the segments of a single-file Representation from its `sidx` boxes (ISO/IEC 14496-12 §8.16.3), of which one may
-/// lead to others: a hierarchy, or a chain. The index of WebM is `Cues` (`CueIndex`).
+/// Reads the segments of a single-file Representation from its `sidx` boxes (ISO/IEC 14496-12 §8.16.3), which
+/// may refer to others: a hierarchy, or a chain. The index of WebM is `Cues` (`CueIndex`).
 ///
-/// It does no input. As long as `missing` names a range, `add` those bytes of the file; then `segments()` has them all.
-/// Nested boxes within bytes that are there already are read without asking. Errors name the file.
+/// It does no input. As long as `missing` names a range, `add` those bytes of the file; then `segments()`
+/// returns them all. Nested boxes within available bytes are read at once. Errors name the file.
 ///
-/// Bounded are the depth of a hierarchy (8), the boxes (4096), their bytes (1 MiB each, `ManifestLimits.byteCount` all
-/// together) and the segments (`ManifestLimits.segments`). A box is read once, so that a loop is an error.
+/// The limits apply to the depth of a hierarchy (8), the boxes (4096), their bytes (1 MiB each,
+/// `ManifestLimits.byteCount` in total) and the segments (`ManifestLimits.segments`). A box is read once, so
+/// a loop is an error.
 package struct SegmentIndexReader: Sendable {
-  /// The next bytes that are needed; nil when the index is whole.
+  /// The next bytes that are needed; nil when the index is complete.
   package private(set) var missing: ByteRange?
 
   private let reference: SegmentIndexReference
@@ -24,7 +25,7 @@ package struct SegmentIndexReader: Sendable {
   /// The first bytes of the file, up to the index, which a decoder needs if the MPD does not state an
   /// initialization.
   private var impliedInitialization: ByteRange?
-  /// The box that `missing` is to complete: how many bytes it has, and how many are there.
+  /// The box that `missing` is to complete: its size, and the number of available bytes.
   private var cut: (byteCount: UInt64, available: Int)?
   /// The index of a WebM file; nil for boxes.
   private var cues: CueIndex?
@@ -32,7 +33,7 @@ package struct SegmentIndexReader: Sendable {
   private static let depthLimit = 8
   private static let boxLimit = 4096
   private static let boxByteLimit: UInt64 = 1 << 20
-  /// How much to request if the size of a box is unknown: enough for a thousand segments.
+  /// The number of bytes to request if the size of a box is unknown: enough for a thousand segments.
   private static let guessedByteCount: Int64 = 16 << 10
 
   package init(reference: SegmentIndexReference, limits: ManifestLimits = ManifestLimits()) {
@@ -43,8 +44,8 @@ package struct SegmentIndexReader: Sendable {
 
   /// Adds bytes that start at `offset` in the file. They need not be exactly the `missing` ones.
   ///
-  /// Throws `badMedia` with the byte if there is no valid `sidx`, or if the bytes bring nothing that was
-  /// missing.
+  /// Throws `badMedia` with the byte if there is no valid `sidx`, or if the bytes contain none of the missing
+  /// ones.
   package mutating func add(_ bytes: [UInt8], at offset: Int64) throws(ReelError) {
     do throws(ReelError) {
       guard let wanted = missing else { return }
@@ -130,7 +131,7 @@ package struct SegmentIndexReader: Sendable {
   /// A `sidx` to be read, or a segment after one.
   private struct Pending: Sendable {
     var offset: Int64
-    /// Of all that it stands for; nil if that is not known.
+    /// The size of everything that it refers to; nil if unknown.
     var byteCount: Int64?
     var depth: Int
     /// Nil for a `sidx`.
@@ -165,7 +166,7 @@ package struct SegmentIndexReader: Sendable {
     impliedInitialization = entries.first.map { ByteRange(offset: 0, length: $0.offset) }
   }
 
-  /// Reads what can be read, in the order of the presentation, and sets `missing`.
+  /// Reads the available boxes, in the order of the presentation, and sets `missing`.
   private mutating func readOn() throws(ReelError) {
     while let next = pending.last {
       if let entry = next.entry {
@@ -182,7 +183,7 @@ package struct SegmentIndexReader: Sendable {
     chunks = []
   }
 
-  /// Replaces the last pending `sidx` by the entries that it lists; false if bytes are missing.
+  /// Replaces the last pending `sidx` with the entries that it lists; false if bytes are missing.
   private mutating func read(_ next: Pending) throws(ReelError) -> Bool {
     cut = nil
     let length = min(next.byteCount ?? Self.guessedByteCount, Self.guessedByteCount)

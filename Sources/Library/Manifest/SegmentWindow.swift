@@ -1,11 +1,11 @@
 package import ReelCore
 
-/// The segments of a live rung, joined from one reading of its manifest to the next.
+/// The segments of a live rung, joined across readings of its manifest.
 ///
-/// A segment keeps its index, its start and its run from one reading to the next, whatever the manifest counts from.
-/// It holds the newest list only: a segment that has left the manifest is gone.
+/// A segment keeps its index, its start and its run across readings, whatever the manifest counts from. The
+/// window contains only the newest list: a segment that has left the manifest is gone.
 package struct SegmentWindow: Sendable {
-  /// By what a segment is known again.
+  /// The property that identifies a segment across readings.
   package enum Identity: Sendable {
     /// Its number (HLS: the media sequence number). Starts are counted from the beginning of each list.
     case number
@@ -18,7 +18,7 @@ package struct SegmentWindow: Sendable {
     /// This many segments, at least one, continue where the last list ended.
     case grew(by: Int)
     case unchanged
-    /// It ends before the list that is known, as the old copy of a cache does: it is not taken.
+    /// The list ends before the known one, as an old copy from a cache does. It is ignored.
     case steppedBack
     /// The list begins after the known end. This many segments were missed, if known.
     case jumped(missed: Int)
@@ -31,13 +31,13 @@ package struct SegmentWindow: Sendable {
 
   private let identity: Identity
   private var list: SegmentList
-  /// Added to an index, a start and a discontinuity number of `list`.
+  /// The number to add to an index, a start and a discontinuity number of `list`.
   private var indexShift = 0
   private var timeShift = MediaTime.zero
   private var runShift = 0
   private var stepsBack = 0
 
-  /// After this many lists in a row that step back, the stream counts as restarted.
+  /// The number of consecutive lists that step back before the stream counts as restarted.
   private static let stepsBackLimit = 3
 
   package init(_ list: SegmentList, identity: Identity, hasEnded: Bool = false) {
@@ -110,7 +110,7 @@ package struct SegmentWindow: Sendable {
 
   // MARK: - Private
 
-  /// A segment of the list, with its start and run as they are here.
+  /// Returns a segment of the list, with its start and run in this window.
   private func placed(_ position: Int) -> SegmentReference {
     var segment = list[position]
     segment.start = segment.start + timeShift
@@ -140,7 +140,7 @@ package struct SegmentWindow: Sendable {
     }
   }
 
-  /// The list continues after all known segments, at `start`, with a run of its own.
+  /// Appends a list that continues after all known segments, at `start`, with a run of its own.
   private mutating func append(_ new: SegmentList, from start: MediaTime) {
     let run = (list.last?.discontinuity ?? 0) + runShift + 1
     indexShift += list.count
@@ -164,7 +164,8 @@ package struct SegmentWindow: Sendable {
     return end + last.duration * Int64(missed)
   }
 
-  /// The wall-clock time of a segment: its own, or by the nearest that states one, in the same run.
+  /// Returns the wall-clock time of a segment: its own, or computed from the nearest segment of the run that
+  /// states one.
   private func programDate(of index: Int, in list: SegmentList) -> WallTime? {
     let segment = list[index]
     if let date = segment.programDateTime { return date }

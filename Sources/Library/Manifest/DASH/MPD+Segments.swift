@@ -48,7 +48,7 @@ extension MPD {
     package var startNumber: Int64?
     /// @endNumber.
     package var endNumber: Int64?
-    /// @eptDelta: how much later than the period the first segment starts, in ticks; may be below 0.
+    /// @eptDelta: how much later than the period the first segment starts, in ticks; may be negative.
     package var earliestPresentationTimeDelta: Int64?
     /// SegmentTimeline.
     package var timeline: SegmentTimeline?
@@ -109,7 +109,7 @@ extension MPD {
 }
 
 extension MPD {
-  /// SegmentBase, and what SegmentList and SegmentTemplate have in common with it (ISO/IEC 23009-1 §5.3.9.2).
+  /// SegmentBase, and the part that SegmentList and SegmentTemplate share with it (ISO/IEC 23009-1 §5.3.9.2).
   package struct SegmentBase: Sendable {
     /// @timescale, in ticks per second; 1 if it is missing.
     package var timescale: Int64?
@@ -257,15 +257,15 @@ extension MPD {
   package struct SegmentTimeline: Sendable, Hashable {
     /// An `S` element.
     package struct Entry: Sendable, Hashable {
-      /// @t: when the first segment starts, in ticks; nil if it follows the entry before.
+      /// @t: the start of the first segment, in ticks; nil if it follows the previous entry.
       package var start: Int64?
-      /// @d: how long each segment lasts, in ticks; at least 1.
+      /// @d: the duration of each segment, in ticks; at least 1.
       package var duration: Int64
-      /// @r: how many segments follow the first; below 0: as many as there is room for.
+      /// @r: the number of segments after the first; if negative, as many as there is room for.
       package var repeatCount: Int64
       /// @n: the number of the first segment.
       package var number: Int64?
-      /// @k: how many parts each segment has; at least 1.
+      /// @k: the number of parts of each segment; at least 1.
       package var partCount: Int64
     }
 
@@ -336,8 +336,8 @@ package struct SegmentURLTemplate: Sendable {
 
   private static let widthLimit = 32
 
-  /// Compiles `text`. Throws `badManifest` for an identifier that is not known, one that is not closed, or one that
-  /// has no value here.
+  /// Compiles `text`. Throws `badManifest` for an identifier that is unknown, not closed, or without a value
+  /// here.
   package init(_ text: String, representationID: String?, bandwidth: Int64?) throws(ReelError) {
     var rest = text[...]
     // The bytes of the replaced identifiers; the text itself is already limited.

@@ -46,9 +46,9 @@ package struct MPD: Sendable {
   package var contentProtections: [Descriptor] = []
   /// Period elements, in order (§5.3.2).
   package var periods: [Period] = []
-  /// Odd text that was ignored.
+  /// Invalid text that was ignored.
   package var warnings: [ReelError] = []
-  /// The first of them that says that the length or the start of something is none.
+  /// The first warning about an invalid length or start.
   var malformedLength: ReelError?
 
   /// Reads an MPD. Throws `badManifest` with line and column.
@@ -497,7 +497,8 @@ enum ChannelConfiguration {
     17: 12, 18: 14, 19: 12, 20: 14,
   ]
 
-  /// ETSI TS 103 190-1 §G.3: a bit for each place, from the highest; some places have two channels.
+  /// ETSI TS 103 190-1 §G.3: a bit for each channel position, from the highest; some positions have two
+  /// channels.
   private static func dolbyChannels(_ mask: UInt16) -> Int {
     let pairs: UInt16 = 0b0000_0110_1110_1100
     return mask.nonzeroBitCount + (mask & pairs).nonzeroBitCount

@@ -66,7 +66,7 @@ extension MPDMapper {
     return LocatedMedia(media: media, availabilityTimeOffset: time == .zero ? nil : time)
   }
 
-  /// The sum of what the BaseURL elements and the segment information say (ISO/IEC 23009-1 §5.3.9.5.3).
+  /// The sum of the offsets in the BaseURL elements and the segment information (ISO/IEC 23009-1 §5.3.9.5.3).
   private mutating func availabilityTimeOffset(
     _ base: MPD.SegmentBase?, in context: MediaContext
   ) -> AvailabilityTimeOffset {
@@ -80,8 +80,8 @@ extension MPDMapper {
     return context.bases.availabilityTimeOffset + offset
   }
 
-  /// Counts a URL that was made for a Representation, or none. Throws `badManifest` if all of them are too long together: a
-  /// long BaseURL may stand above many.
+  /// Counts a URL that was made for a Representation, or none. Throws `badManifest` if all URLs together are
+  /// too long, because many elements may share a long BaseURL.
   private mutating func spend(_ url: URL?) throws(ReelError) {
     baseBudget.bytes -= url?.absoluteString.utf8.count ?? 0
     guard baseBudget.bytes >= 0 else {
@@ -295,7 +295,7 @@ extension MPDMapper {
       url: url, byteRange: range, alternateURLs: bases.alternateURLs(of: reference, besides: url))
   }
 
-  /// Looks at each URL of a list once.
+  /// Checks each URL of a list once.
   private mutating func check(
     _ urls: [MPD.SegmentList.SegmentURL], _ resolver: URLResolver
   ) throws(ReelError) {
@@ -319,7 +319,7 @@ package struct AvailabilityTimeOffset: Sendable, Hashable {
 
   private init(time: MediaTime?) { self.time = time }
 
-  /// Nil for what is no number.
+  /// Nil for text that is not a number.
   package init?(_ text: String) {
     let isNegative = text.hasPrefix("-")
     let bytes = Array(text.utf8.dropFirst(isNegative ? 1 : 0))
@@ -395,8 +395,8 @@ struct LiveWindow: Sendable {
       end: available.map { $0 - periodStart }, start: start.map { $0 - periodStart })
   }
 
-  /// The same for an MPD that has not been renewed since `end`: the time-shift buffer is counted back from there, and
-  /// what the MPD lists one by one counts whatever its age.
+  /// The same for an MPD that has not been renewed since `end`: the time-shift buffer is counted back from
+  /// there, and individually listed segments count regardless of their age.
   func ending(at end: MediaTime) -> LiveWindow {
     var window = self
     window.edge = min(window.edge, end)
@@ -412,12 +412,13 @@ extension MediaTime {
 
 /// The URLs that references of an element are relative to, by falling preference (ISO/IEC 23009-1 §5.6.4, §5.6.5).
 struct BaseURLSet: Sendable {
-  /// How many are kept: each costs a URL for each segment that is asked for, and a client gives up before.
+  /// The number of URLs that are kept: each costs a URL for each requested segment, and a client gives up
+  /// earlier.
   static let limit = 8
-  /// How many are made for all elements of an MPD together: each takes microseconds, and an MPD may have a hundred
-  /// thousand elements.
+  /// The limit of URLs for all elements of an MPD together: each takes microseconds, and an MPD may have a
+  /// hundred thousand elements.
   static let totalLimit = 50_000
-  /// How long all of them may be together, in bytes.
+  /// The limit of the length of all of them together, in bytes.
   static let byteLimit = 64 << 20
 
   /// The limits for all base URLs of an MPD.
@@ -492,8 +493,8 @@ struct BaseURLSet: Sendable {
       availabilityTimeOffset: availabilityTimeOffset + offset)
   }
 
-  /// The URLs of a reference that `preferred` has resolved to `url`, at the alternates. It may be relative, or
-  /// absolute, in which case there are none.
+  /// Returns the URLs of a reference that `preferred` has resolved to `url`, at the alternates. An absolute
+  /// reference has none.
   func alternateURLs(of reference: String, besides url: URL) -> [URL] {
     if alternates.isEmpty { return [] }
     var urls: [URL] = []

@@ -14,15 +14,15 @@ struct MPDMapper {
   var warnings: WarningLog
   /// The first reason why something could not be used. It is thrown if nothing can be used.
   var failure: ReelError?
-  /// Timelines that were compiled for this period, since representations share them.
+  /// The timelines that were compiled for this period, since Representations share them.
   var timings: [TimingKey: SegmentTiming] = [:]
-  /// The entries of those that were compiled, in all periods.
+  /// The number of entries of the compiled timelines, in all periods.
   var compiledEntries = 0
   /// The limits for base URLs still to be made.
   var baseBudget = BaseURLSet.Budget()
-  /// The addresses of lists of URLs whose URLs have been looked at.
+  /// The addresses of lists of URLs that were checked.
   var checkedLists: Set<Int> = []
-  /// The longest segment that was met.
+  /// The duration of the longest segment so far.
   var longestSegment = MediaTime.zero
   /// The end of the last available segment, in the window or before it.
   var latestEnd: MediaTime?
@@ -30,9 +30,10 @@ struct MPDMapper {
   var listedEnd: MediaTime?
   /// True if a segment is in the window.
   var hasSegments = false
-  /// Why none of this period's video can be used; nil if some can, or there is none.
+  /// The reason why none of this period's video can be used; nil if some can, or there is none.
   var videoFailure: ReelError?
-  /// The time that was added to a clock by which all listed segments are in the future; nil if none was added.
+  /// The time added to a clock according to which all listed segments are in the future; nil if none was
+  /// added.
   private var drift: MediaTime?
 
   /// ContentProtection elements of the MPD that others refer to, by their @refId.
@@ -40,7 +41,7 @@ struct MPDMapper {
 
   private let url: URL
   private let now: WallTime
-  /// Why nothing of the MPD is played.
+  /// The reason why nothing of the MPD can be played.
   private let unplayableReason: String?
 
   init(_ mpd: MPD, url: URL, limits: ManifestLimits, now: WallTime) {
@@ -98,9 +99,9 @@ struct MPDMapper {
     return try mapper.mapped()
   }
 
-  // MARK: - For what it is made of
+  // MARK: - For its extensions
 
-  /// The xlink:href of an element that stands for nothing (ISO/IEC 23009-1 §5.5.2).
+  /// The xlink:href of an element to be left out (ISO/IEC 23009-1 §5.5.2).
   static let nothing = "urn:mpeg:dash:resolve-to-zero:2013"
 
   /// Adds a warning for something that is skipped.
@@ -110,8 +111,8 @@ struct MPDMapper {
     if !warnings.warnings.contains(error) { warnings.add(error) }
   }
 
-  /// Checks an xlink:href, which refers to an element's real content (ISO/IEC 23009-1 §5.5.2). Content of the
-  /// element itself is used if there is any: it is meant for clients that can't follow the link.
+  /// Checks an xlink:href, which refers to an element's real content (ISO/IEC 23009-1 §5.5.2). The element's
+  /// own content, if any, is used: it is meant for clients that can't follow the link.
   ///
   /// Throws `unsupported` if there is none.
   mutating func checkLink(_ href: String?, of what: String, isEmpty: Bool, path: String) throws(ReelError) {
@@ -123,7 +124,8 @@ struct MPDMapper {
     warnings.add(error)
   }
 
-  /// An error about something that can't be computed, with the malformed length of time that may be the cause.
+  /// Returns an error about something that can't be computed, with the malformed duration that may be the
+  /// cause.
   func explained(_ error: ReelError) -> ReelError {
     guard error.reason.hasPrefix("no computable"), let cause = mpd.malformedLength else {
       return error
@@ -173,7 +175,8 @@ struct MPDMapper {
       warnings: warnings.warnings)
   }
 
-  /// When a period starts and ends (ISO/IEC 23009-1 §5.3.2.1), and what it inherits; nil for one that is not to be.
+  /// Returns the start and end of a period (ISO/IEC 23009-1 §5.3.2.1), and the values that it inherits; nil
+  /// if it is left out.
   private mutating func context(
     _ index: Int, previousEnd: MediaTime?, _ bases: BaseURLSet
   ) throws(ReelError) -> PeriodContext? {
@@ -460,7 +463,7 @@ extension MPDMapper {
     }
   }
 
-  /// By what it says of itself, by what its first Representation says, by its codecs.
+  /// Determines the kind from the set itself, its first Representation, or its codecs.
   private static func kind(of set: MPD.AdaptationSet) -> TrackGroup.Kind {
     let first = set.representations.first?.common ?? set.common
     if (set.common.essentialProperties + set.common.supplementalProperties + first.essentialProperties)
@@ -498,7 +501,7 @@ extension MPDMapper {
       ?? Playability.reason(protections: resolved(set.common.contentProtections, in: period))
   }
 
-  /// True if nothing but trick mode keeps a set from being played.
+  /// True if a set can't be played for no other reason than trick mode.
   private func isTrickMode(_ set: MPD.AdaptationSet, in period: PeriodContext) -> Bool {
     let essential = set.common.essentialProperties
     return (essential + set.common.supplementalProperties).contains(where: Playability.isTrickMode)
@@ -519,7 +522,8 @@ extension MPDMapper {
       ?? Playability.reason(protections: resolved(representation.common.contentProtections, in: period))
   }
 
-  /// Protections, those that refer to one of the period or of the MPD replaced by it (ISO/IEC 23009-1 §5.8.4.1).
+  /// Returns the protections, with references replaced by those of the period or the MPD (ISO/IEC 23009-1
+  /// §5.8.4.1).
   private func resolved(_ protections: [MPD.Descriptor], in period: PeriodContext) -> [MPD.Descriptor] {
     protections.map { protection in
       guard let reference = protection.reference else { return protection }
@@ -542,7 +546,7 @@ extension MPDMapper {
     return nil
   }
 
-  /// How many channels there are, by the first configuration whose scheme is known.
+  /// Returns the number of channels by the first configuration with a known scheme.
   private static func channels(_ common: MPD.CommonAttributes) -> String? {
     for configuration in common.audioChannelConfigurations {
       if let count = ChannelConfiguration.channelCount(configuration) { return String(count) }
@@ -551,10 +555,10 @@ extension MPDMapper {
   }
 }
 
-/// Why tracks of an MPD are not played, by their descriptors.
+/// The reasons why tracks of an MPD can't be played, by their descriptors.
 enum Playability {
-  /// Why a client must ignore an element with these EssentialProperty elements (ISO/IEC 23009-1 §5.8.4.8); nil
-  /// if it understands all of them.
+  /// Returns why a client must ignore an element with these EssentialProperty elements (ISO/IEC 23009-1
+  /// §5.8.4.8); nil if it understands all of them.
   static func reason(essential properties: [MPD.Descriptor]) -> String? {
     for property in properties {
       if isTrickMode(property) { return "trick mode" }
@@ -564,8 +568,8 @@ enum Playability {
     return nil
   }
 
-  /// The scheme that whole segments are encrypted with (ISO/IEC 23009-4), as a reason; nil if none are. Encrypted
-  /// samples are reported in `Rung.protection`.
+  /// Returns the scheme that encrypts whole segments (ISO/IEC 23009-4), as a reason; nil if none are
+  /// encrypted. Encrypted samples are reported in `Rung.protection`.
   static func reason(protections: [MPD.Descriptor]) -> String? {
     guard protections.contains(where: { $0.scheme.lowercased() == "urn:mpeg:dash:sea:2012" }) else {
       return nil
@@ -573,12 +577,12 @@ enum Playability {
     return ContentProtection(protections).map { "encrypted: \($0.schemes.joined(separator: ", "))" }
   }
 
-  /// True if it says that these frames are for fast forward only (DASH-IF IOP §3.2.9).
+  /// True if the property marks frames for fast forward only (DASH-IF IOP §3.2.9).
   static func isTrickMode(_ property: MPD.Descriptor) -> Bool {
     property.scheme.lowercased() == "http://dashif.org/guidelines/trickmode"
   }
 
-  /// True if it says that these frames are tiles of thumbnails (DASH-IF IOP §6.2.6).
+  /// True if the property marks tiles of thumbnails (DASH-IF IOP §6.2.6).
   static func isThumbnailTile(_ property: MPD.Descriptor) -> Bool {
     switch property.scheme.lowercased() {
     case "http://dashif.org/thumbnail_tile", "http://dashif.org/guidelines/thumbnail_tile": true

@@ -29,8 +29,8 @@ struct MPDReader {
   }
 }
 
-/// Elements of which nothing or little is used. Their values are checked all the same: there is a warning for each that
-/// can't be read. Each method consumes the element.
+/// Elements that are hardly used. Their values are checked all the same: each unreadable one causes a
+/// warning. Each method consumes the element.
 extension MPDReader {
   /// EventStream (ISO/IEC 23009-1 §5.10.2).
   mutating func checkEventStream() throws(ReelError) {

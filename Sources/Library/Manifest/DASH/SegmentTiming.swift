@@ -1,13 +1,13 @@
 import ReelCore
 
-/// When the segments of a Representation start, in runs of equal length: as small as the MPD says it, whatever the
-/// number of segments.
+/// The times of the segments of a Representation, in runs of equal length: as compact as in the MPD,
+/// regardless of the number of segments.
 struct SegmentTiming: Sendable {
   /// Segments of equal length that follow each other without a gap.
   struct Run: Sendable, Hashable {
     /// The index of the first element of the run.
     var firstIndex: Int
-    /// How many segments there are; each has `partCount` elements.
+    /// The number of segments; each has `partCount` elements.
     var segmentCount: Int64
     var partCount: Int64
     /// The number of the first segment.
@@ -266,14 +266,14 @@ struct SegmentTiming: Sendable {
     Int64(clamping: max(0, Int128(last) - Int128(first) + 1))
   }
 
-  /// How many steps from `start` on begin before `end`.
+  /// Returns how many steps from `start` on begin before `end`.
   private static func ceiling(_ end: Int64, from start: Int64, by step: Int64) -> Int64 {
     guard end > start else { return 0 }
     let distance = Int128(end) - Int128(start)
     return Int64(clamping: (distance + Int128(step) - 1) / Int128(step))
   }
 
-  /// How many steps from `start` on end at or before `end`.
+  /// Returns how many steps from `start` on end at or before `end`.
   private static func whole(_ end: Int64, from start: Int64, by step: Int64) -> Int64 {
     guard end > start else { return 0 }
     return Int64(clamping: (Int128(end) - Int128(start)) / Int128(step))
@@ -307,7 +307,7 @@ extension SegmentTiming {
     var window: Window?
     /// True if the elements are parts of segments (`$SubNumber$`).
     var hasParts = false
-    /// How many elements there may be.
+    /// The maximum number of elements.
     var limit: Int
   }
 }
@@ -358,7 +358,7 @@ extension SegmentTiming.Frame {
     return Int64(clamping: max(0, Self.quotient(of: distance(to: end), by: duration, at: end.timescale)))
   }
 
-  /// How many segments of `duration` ticks have come to their end when the window begins.
+  /// Returns how many segments of `duration` ticks have ended when the window begins.
   func passedCount(duration: Int64) -> Int64 {
     guard let start = window?.start else { return 0 }
     return Int64(clamping: max(0, Self.quotient(of: distance(to: start), by: duration, at: start.timescale)))
@@ -386,7 +386,7 @@ extension SegmentTiming.Frame {
     return Int64(clamping: ticks + Int128(presentationTimeOffset))
   }
 
-  /// Why segments can't be counted if neither numbers nor times limit them.
+  /// The reason why segments can't be counted if neither numbers nor times limit them.
   var whatIsMissing: String {
     isLive
       ? "a live MPD that numbers its segments by the clock has no @availabilityStartTime that can be read"
@@ -408,7 +408,8 @@ extension SegmentTiming.Frame {
     return end
   }
 
-  /// From the first segment to a time of the period, in units of 1 / (timescale × the time's timescale) s.
+  /// Returns the time from the first segment to a time of the period, in units of 1 / (timescale × the time's
+  /// timescale) s.
   private func distance(to time: MediaTime) -> Int128 {
     Int128(time.value) * Int128(timescale) - Int128(earliestPresentationTimeDelta) * Int128(time.timescale)
   }

@@ -1,23 +1,24 @@
 import Foundation
 package import ReelCore
 
-/// A pull reader of XML 1.0 for manifests: start tag by start tag, without a tree.
+/// A pull reader of XML 1.0 for manifests: it reads start tag by start tag, without a tree.
 ///
-/// It is our own and not Foundation's `XMLParser` for four reasons. Manifests in the wild are less than XML
-/// (attributes without a space between them, prefixes that are never bound, a bare `&` in a URL), and libxml2 stops
-/// at those. It makes no strings of what is not asked for, so that an MPD with a timeline of 10,000 entries is a
-/// `Presentation` after 1.4 ms. No entity is ever declared, expanded or loaded, so that bombs and external entities
-/// do not exist. And FoundationXML costs each process 5 ms at its start.
+/// Reel has its own instead of Foundation's `XMLParser` for four reasons. Many real manifests are not
+/// well-formed XML (attributes without a space between them, prefixes that are never bound, a bare `&` in a
+/// URL), and libxml2 stops at those. This reader makes strings only for values that are used, so an MPD with
+/// a timeline of 10,000 entries becomes a `Presentation` in 1.4 ms. No entity is ever declared, expanded or
+/// loaded, which rules out entity bombs and external entities. And FoundationXML costs each process 5 ms at
+/// its start.
 ///
-/// Names are local names: prefixes are dropped, so that it does not matter what they are bound to.
+/// Names are local names: prefixes are dropped, whatever they are bound to.
 ///
-/// How to use it: after `root()` or `nextChild()` has given a start tag, read its attributes, and then consume the
-/// element, by `nextChild()` up to nil, `text()` or `skip()`.
+/// After `root()` or `nextChild()` has returned a start tag, read its attributes, and then consume the
+/// element, with `nextChild()` until it returns nil, `text()` or `skip()`.
 package struct XMLReader {
   /// The local name of the start tag that was read last.
   package private(set) var name = ""
   package var warnings: WarningLog
-  /// The warnings about lengths of time that are none, with the attribute's name.
+  /// The warnings about invalid durations, with the attribute's name.
   var malformedLengths: [(attribute: String, warning: ReelError)] = []
 
   private let bytes: [UInt8]
@@ -50,7 +51,8 @@ package struct XMLReader {
 
   // MARK: - Elements
 
-  /// Reads up to the start tag of the root element. Throws `badManifest` if the text is not XML, saying what it is.
+  /// Reads up to the start tag of the root element. Throws `badManifest`, naming the kind of text, if it is
+  /// not XML.
   package mutating func root() throws(ReelError) {
     while position < bytes.count, bytes[position].isSpace { position += 1 }
     guard position < bytes.count else { throw ReelError(.badManifest, "the MPD is empty") }
@@ -497,7 +499,7 @@ package struct XMLDuration: Sendable {
   /// False for a plain number.
   package let isWellFormed: Bool
 
-  /// Nil for what is no duration, is negative, or is beyond 292 years.
+  /// Nil for text that is not a duration, is negative, or is beyond 292 years.
   package init?(_ text: String) {
     let bytes = Array(text.utf8)
     guard bytes.first == UInt8(ascii: "P") else {

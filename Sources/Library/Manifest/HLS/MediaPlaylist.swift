@@ -8,8 +8,8 @@ package import ReelCore
 package struct MediaPlaylist: Sendable {
   /// EXT-X-TARGETDURATION (RFC 8216 §4.3.3.1).
   package internal(set) var targetDuration: MediaTime?
-  /// EXT-X-MEDIA-SEQUENCE, with what EXT-X-SKIP left out: the number of the first segment that is listed (RFC 8216
-  /// §4.3.3.2).
+  /// EXT-X-MEDIA-SEQUENCE plus the number of segments that EXT-X-SKIP stands for: the number of the first
+  /// listed segment (RFC 8216 §4.3.3.2).
   package internal(set) var mediaSequence: Int64 = 0
   /// EXT-X-PLAYLIST-TYPE is `VOD` (RFC 8216 §4.3.3.5).
   package internal(set) var isVOD = false
@@ -27,12 +27,12 @@ package struct MediaPlaylist: Sendable {
   package internal(set) var startOffset: MediaTime?
   /// Each EXT-X-MAP, in order (RFC 8216 §4.3.2.5).
   package internal(set) var maps: [Map] = []
-  /// The keys that are in force together, a set for each change (RFC 8216 §4.3.2.4).
+  /// The keys in force together, a set for each change (RFC 8216 §4.3.2.4).
   package internal(set) var keySets: [[Key]] = []
-  /// HOLD-BACK of EXT-X-SERVER-CONTROL: how far from the end playback is to begin, at the least
+  /// HOLD-BACK of EXT-X-SERVER-CONTROL: the minimum distance from the end at which playback begins
   /// (draft-pantos-hls-rfc8216bis §4.4.3.8).
   package internal(set) var holdBack: MediaTime?
-  /// Odd text that was ignored.
+  /// Invalid text that was ignored.
   package internal(set) var warnings: [ReelError] = []
 
   let bytes: [UInt8]
@@ -40,7 +40,7 @@ package struct MediaPlaylist: Sendable {
   var runs: [Run] = []
   /// One for each segment, or empty if no segment has one.
   var byteRanges: [ByteRange?] = []
-  /// References with variables, and those of a segment in which variables are replaced.
+  /// References with variables, and those of segments whose variables were replaced.
   var substituted: [Int: String] = [:]
   /// Each EXT-X-PROGRAM-DATE-TIME, by rising index of its segment.
   var programDateTimes: [DateMark] = []
@@ -78,7 +78,7 @@ package struct MediaPlaylist: Sendable {
 // MARK: - Segments
 
 extension MediaPlaylist {
-  /// How many segments there are.
+  /// The number of segments.
   package var segmentCount: Int { records.count }
 
   /// The sum of all durations.
@@ -95,7 +95,7 @@ extension MediaPlaylist {
     return WallTime(iso8601: bytes.text(in: Int(mark.position)..<Int(mark.position) + Int(mark.count)))
   }
 
-  /// The URL of a segment as the playlist writes it, with variables put in.
+  /// Returns the URL of a segment as the playlist writes it, with variables replaced.
   func reference(at index: Int) -> String {
     if let text = substituted[index] { return text }
     let record = records[index]
@@ -113,8 +113,8 @@ extension MediaPlaylist {
 }
 
 extension Array {
-  /// The index of the first element that `isBeyond` is true for; `count` if it is for none. All behind it are
-  /// beyond too.
+  /// Returns the index of the first element for which `isBeyond` is true; `count` if there is none. It is
+  /// true for all later elements too.
   fileprivate func firstMark(_ isBeyond: (Element) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {
@@ -152,7 +152,7 @@ extension MediaPlaylist {
       initializationVector = bytes
     }
 
-    /// A 128-bit number, `0x…`, big endian; leading zeros may be missing.
+    /// Parses a 128-bit number, `0x…`, big endian; leading zeros may be missing.
     private static func hexadecimal(_ text: String) -> [UInt8]? {
       let lowercased = text.lowercased()
       guard lowercased.hasPrefix("0x") else { return nil }
@@ -175,7 +175,7 @@ extension MediaPlaylist {
     package var reference: String
     /// BYTERANGE; the offset is 0 if it has none.
     package var byteRange: ByteRange?
-    /// The EXT-X-KEY tags before it, which it is encrypted with.
+    /// The preceding EXT-X-KEY tags, which encrypt it.
     package var keys: [Key]
 
     init(_ attributes: AttributeList, keys: [Key], place: ReelError.Place) throws(ReelError) {
@@ -194,7 +194,7 @@ extension MediaPlaylist {
 }
 
 extension MediaPlaylist {
-  /// The segments with absolute URLs, made when they are asked for.
+  /// Returns the segments with absolute URLs, which are created when they are accessed.
   func segments(url: URL, limits: ManifestLimits) -> SegmentList {
     let resolver = URLResolver(base: url, limit: limits.urlByteCount)
     // A few maps are converted in advance, many on demand.
@@ -246,8 +246,8 @@ extension MediaPlaylist {
       startOffset: startOffset)
   }
 
-  /// How to follow the playlist. Playback begins three target durations from the end (RFC 8216 §6.3.3), or
-  /// HOLD-BACK if stated (draft-pantos-hls-rfc8216bis §4.4.3.8).
+  /// The timing for following the playlist. Playback begins three target durations from the end (RFC 8216
+  /// §6.3.3), or HOLD-BACK if stated (draft-pantos-hls-rfc8216bis §4.4.3.8).
   ///
   /// Without a target duration, or with 0, the longest segment's duration is used, or else a second.
   private var liveTiming: LiveTiming? {
@@ -258,7 +258,7 @@ extension MediaPlaylist {
     return LiveTiming(reload: .targetDuration(target), delay: holdBack ?? target * 3)
   }
 
-  /// Nil if no segment lasts any time.
+  /// Nil if no segment has a duration above 0.
   private var longestDuration: MediaTime? {
     let longest = (0..<segmentCount).lazy.map { self.start(at: $0 + 1) - self.start(at: $0) }.max()
     return longest.flatMap { $0 > .zero ? $0 : nil }
@@ -274,8 +274,8 @@ extension InitializationReference {
 }
 
 extension SegmentEncryption {
-  /// The encryption that these keys name, nil if there are none. Of several key formats the plain one
-  /// (`identity`) is taken, else the first, by the name of its DRM.
+  /// The encryption that these keys name, nil if there are none. Of several key formats, the plain one
+  /// (`identity`) is used, or else the first, by the name of its DRM.
   ///
   /// The IV of a plain key that states none is the segment's number, big endian (RFC 8216 §5.2).
   init?(_ keys: [MediaPlaylist.Key], number: Int64?, resolver: URLResolver) {
@@ -302,14 +302,15 @@ extension SegmentEncryption {
 package struct MediaPlaylistSegments: Sendable {
   /// In order. Empty only if more may follow.
   package var segments: SegmentList
-  /// How to follow the playlist if more segments may come: it has neither EXT-X-ENDLIST nor the type `VOD` (RFC
-  /// 8216 §4.3.3.4, §4.3.3.5).
+  /// The timing for following the playlist if more segments may come: it has neither EXT-X-ENDLIST nor the
+  /// type `VOD` (RFC 8216 §4.3.3.4, §4.3.3.5).
   package var live: LiveTiming?
-  /// Each segment can be decoded on its own (RFC 8216 §4.3.5.1).
+  /// True if each segment can be decoded on its own (RFC 8216 §4.3.5.1).
   package var hasIndependentSegments: Bool
-  /// Where playback starts (EXT-X-START, RFC 8216 §4.3.5.2): from the beginning or, if negative, from the end.
+  /// The position at which playback starts (EXT-X-START, RFC 8216 §4.3.5.2): from the beginning or, if
+  /// negative, from the end.
   package var startOffset: MediaTime?
-  /// Odd text that was ignored.
+  /// Invalid text that was ignored.
   package var warnings: [ReelError]
 
   /// True if more segments may follow.

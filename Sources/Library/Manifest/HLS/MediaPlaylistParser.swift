@@ -15,8 +15,8 @@ extension MediaPlaylist {
 
 /// Reads a media playlist (RFC 8216 §4.3.2, §4.3.3) in one pass over its bytes.
 ///
-/// It is lenient, like `MultivariantPlaylistParser`: it continues wherever a player can, and warns about what
-/// it skips. `PlaylistRules` is the strict pass.
+/// It is lenient, like `MultivariantPlaylistParser`: it continues wherever a player can, and warns about
+/// skipped text. `PlaylistRules` is the strict pass.
 struct MediaPlaylistParser {
   let url: URL
   let limits: ManifestLimits
@@ -45,7 +45,7 @@ struct MediaPlaylistParser {
   var tiles: Int?
 
   // Collected for the end.
-  /// What stands in for a duration that is missing, or no number.
+  /// The substitute for a duration that is missing, or is not a number.
   var targetDuration = ExactSeconds.zero
   var statedSequence: Int64 = 0
   var skippedCount: Int64 = 0
@@ -209,10 +209,10 @@ struct MediaPlaylistParser {
     endSegment()
   }
 
-  /// What stands in for an EXTINF that is missing, though each segment must have one (RFC 8216 §4.3.2.1).
+  /// Returns a substitute for a missing EXTINF, though each segment must have one (RFC 8216 §4.3.2.1).
   ///
-  /// A line that names a file like that of the segment before is taken for a segment whose EXTINF was lost, and lasts
-  /// the target duration. Nil for any other: it is no segment.
+  /// A line with the file extension of the previous segment is assumed to be a segment whose EXTINF was lost,
+  /// with the target duration. Returns nil for any other line, which is not a segment.
   private mutating func missingDuration(of line: Range<Int>) -> ExactSeconds? {
     let isSegment =
       targetDuration.nanoseconds > 0
@@ -235,7 +235,7 @@ struct MediaPlaylistParser {
     return suffix.contains(UInt8(ascii: "/")) ? [] : suffix
   }
 
-  /// Forgets what applied to one segment only.
+  /// Resets the state that applies to one segment only.
   private mutating func endSegment() {
     duration = nil
     byteRange = nil
@@ -311,10 +311,10 @@ struct MediaPlaylistParser {
   }
 }
 
-/// The tags that do not belong to one segment: properties of the playlist, date ranges, and those of low
-/// latency.
+/// The tags that do not belong to one segment: properties of the playlist, date ranges, and the tags of
+/// low-latency HLS.
 extension MediaPlaylistParser {
-  /// Reads a tag that is none of a segment's.
+  /// Reads a tag that does not belong to a segment.
   mutating func readPlaylistTag(_ tag: Range<Int>, _ value: Range<Int>) throws(ReelError) {
     switch bytes.text(in: tag) {
     case "#EXT-X-VERSION": warnings.checkVersion(bytes, in: value, place: lines.place)
@@ -501,7 +501,7 @@ extension MediaPlaylistParser {
       place: lines.place)
   }
 
-  /// Throws `badManifest` if there are as many of something already as there may be.
+  /// Throws `badManifest` if `count` has reached the limit.
   private func check(_ count: Int, upTo limit: Int, _ what: String) throws(ReelError) {
     guard count < limit else {
       throw ReelError(.badManifest, "more than \(limit) \(what)", place: lines.place)

@@ -17,7 +17,7 @@ package struct MultivariantPlaylist: Sendable {
   package internal(set) var renditions: [Rendition] = []
   /// The variables of EXT-X-DEFINE (draft-pantos-hls-rfc8216bis §4.4.2.3), for media playlists to import.
   package internal(set) var variables: [String: String] = [:]
-  /// Odd text that was ignored.
+  /// Invalid text that was ignored.
   package internal(set) var warnings: [ReelError] = []
 }
 
@@ -247,7 +247,7 @@ extension MultivariantPlaylist {
 }
 
 extension MultivariantPlaylist.Rendition {
-  /// The kind of its track group; nil for what is not played from a playlist of its own.
+  /// The kind of its track group; nil if the rendition is not played from a playlist of its own.
   fileprivate var kind: TrackGroup.Kind? {
     switch type {
     case .audio: .audio
@@ -294,7 +294,7 @@ struct VariantLadder: Sendable {
     self.hasIndependentSegments = hasIndependentSegments
   }
 
-  /// Adds a variant; those of the first one's pathway come before those of others.
+  /// Adds a variant. Those of the first one's pathway must come before those of others.
   mutating func add(_ variant: MultivariantPlaylist.Variant, id: String, url: URL) {
     let pathway = self.pathway ?? variant.pathway
     self.pathway = pathway

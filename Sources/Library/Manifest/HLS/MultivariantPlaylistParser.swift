@@ -19,9 +19,9 @@ struct MultivariantPlaylistParser {
   private var playlist = MultivariantPlaylist()
   private var variables: PlaylistVariables
   private var warnings: WarningLog
-  /// How many variants of I-frames and of images, session data and session keys there are.
+  /// The number of variants of I-frames and of images, session data and session keys.
   private var checkedCount = 0
-  /// A variant whose URI line is still to come.
+  /// A variant whose URI line has not been read yet.
   private var pending: (attributes: AttributeList, line: Int)?
 
   init(_ bytes: [UInt8], url: URL, limits: ManifestLimits) {

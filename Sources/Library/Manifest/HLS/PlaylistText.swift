@@ -3,19 +3,19 @@ package import ReelCore
 
 /// The lines of a playlist (RFC 8216 §4.1), without the white space at their ends and without empty ones.
 ///
-/// A line ends with a line feed, with a carriage return and a line feed, or, as no playlist should have it, with a
-/// carriage return alone.
+/// A line ends with a line feed, with a carriage return and a line feed, or, although playlists should not
+/// have it, with a carriage return alone.
 package struct PlaylistLines: Sendable {
   let bytes: [UInt8]
-  /// The number of the line that `next()` gave last, from 1.
+  /// The number of the line that `next()` returned last, from 1.
   package private(set) var number = 0
-  /// That line as it stands, with its white space, without what ends it.
+  /// The whole of that line, with its white space, without its line ending.
   package private(set) var whole = 0..<0
   private var position: Int
-  /// The first line feed at or after `position`. It is kept, for a text of carriage returns alone would be searched
-  /// to its end at each of them.
+  /// The first line feed at or after `position`. It is cached, because a text with only carriage returns
+  /// would otherwise be searched to its end at each of them.
   private var nextFeed = -1
-  /// The first carriage return at or after `position`: most playlists have none, and are searched for it once.
+  /// The first carriage return at or after `position`: most playlists have none, and are searched only once.
   private var nextReturn: Int
 
   package init(_ bytes: [UInt8]) {
@@ -24,7 +24,7 @@ package struct PlaylistLines: Sendable {
     nextReturn = bytes.firstIndex(of: 0x0D, in: position..<bytes.count) ?? bytes.count
   }
 
-  /// The place of the line that `next()` gave last.
+  /// The place of the line that `next()` returned last.
   package var place: ReelError.Place { .line(number) }
 
   /// The range of the next line in `bytes`; nil at the end.
@@ -50,13 +50,13 @@ package struct PlaylistLines: Sendable {
   }
 }
 
-/// Which of the two playlists a text is (RFC 8216 §4.1).
+/// The kind of a playlist (RFC 8216 §4.1).
 package enum PlaylistKind: Sendable {
   case multivariant
   case media
 
-  /// Reads up to the first tag that determines the kind. Throws `badManifest` for anything but a playlist,
-  /// stating what it is.
+  /// Reads up to the first tag that determines the kind. Throws `badManifest`, naming the kind of text, if it
+  /// is not a playlist.
   package init(_ bytes: [UInt8]) throws(ReelError) {
     var lines = PlaylistLines(bytes)
     var line = lines.next()
@@ -100,7 +100,7 @@ package enum PlaylistKind: Sendable {
 
   // MARK: - Private
 
-  /// How the tags begin that only media playlists have, other than EXTINF.
+  /// The prefixes of the tags, other than EXTINF, that only media playlists have.
   private static let mediaTags: [StaticString] = [
     "#EXT-X-TARGETDURATION", "#EXT-X-MEDIA-SEQUENCE", "#EXT-X-PART", "#EXT-X-PLAYLIST-TYPE", "#EXT-X-ENDLIST",
     "#EXT-X-DISCONTINUITY", "#EXT-X-SKIP", "#EXT-X-PRELOAD-HINT", "#EXT-X-SERVER-CONTROL",
@@ -166,7 +166,7 @@ struct PlaylistVariables: Sendable {
     }
   }
 
-  /// `text` with each `{$name}` replaced. A playlist that defines nothing is left as it is.
+  /// Returns `text` with each `{$name}` replaced. A playlist without definitions is left unchanged.
   mutating func substituting(in text: String, place: ReelError.Place) throws(ReelError) -> String {
     guard !values.isEmpty, text.utf8.contains(UInt8(ascii: "$")), text.contains("{$") else { return text }
     var result = ""
@@ -204,12 +204,12 @@ struct PlaylistVariables: Sendable {
   }
 }
 
-/// The attributes of a tag (RFC 8216 §4.2), in order, with variables put in.
+/// The attributes of a tag (RFC 8216 §4.2), in order, with variables replaced.
 ///
-/// It reads what lists in the wild look like: spaces around names and values, a missing closing quote, an attribute
-/// without a value. Of two attributes of one name the first counts.
+/// It accepts common mistakes: spaces around names and values, a missing closing quote, an attribute without
+/// a value. If an attribute is repeated, the first one counts.
 package struct AttributeList: Sendable, Hashable {
-  /// One attribute: its name, its value without quotes.
+  /// One attribute: its name, and its value without quotes.
   package struct Attribute: Sendable, Hashable {
     package let name: String
     package let value: String
@@ -217,7 +217,7 @@ package struct AttributeList: Sendable, Hashable {
 
   package private(set) var attributes: [Attribute] = []
 
-  /// The number of attributes per tag. Further ones are ignored.
+  /// The maximum number of attributes per tag. Further ones are ignored.
   private static let limit = 256
 
   /// The attributes in `range` of `bytes`. Throws `badManifest` if a value names a variable that is not defined.
@@ -284,7 +284,7 @@ package struct AttributeList: Sendable, Hashable {
   }
 }
 
-/// Reads typed values from the attributes of one tag, and remembers which of them could not be read.
+/// Reads typed values from the attributes of one tag, and collects the unreadable ones.
 struct AttributeReader: Sendable {
   let attributes: AttributeList
   /// The attributes whose values make no sense, as `NAME 'value'`.
@@ -331,7 +331,7 @@ struct AttributeReader: Sendable {
   /// Records that a duration is ignored because it is invalid.
   mutating func checkLength(_ name: String) { _ = length(name) }
 
-  /// Adds a warning for what could not be read.
+  /// Adds a warning for the unreadable values.
   package func warn(_ tag: String, in log: inout WarningLog, place: ReelError.Place) {
     guard !unreadable.isEmpty else { return }
     log.add("\(tag): \(unreadable.joined(separator: ", ")) can't be read", place: place)
@@ -343,7 +343,7 @@ package struct ByteRangeText: Sendable, Hashable {
   var length: Int64
   package var offset: Int64?
 
-  /// Nil for what is none.
+  /// Nil for invalid text.
   package init?(_ text: String) {
     let bytes = Array(text.utf8)
     guard let range = try? ByteRangeText(bytes, in: 0..<bytes.count, place: .line(0)) else { return nil }

@@ -1,7 +1,7 @@
 package import Foundation
 package import ReelCore
 
-/// How a presentation to which segments are still added is followed.
+/// The timing for following a presentation that gains segments.
 package struct LiveTiming: Sendable {
   /// When to reload the manifest.
   package enum Reload: Sendable, Hashable {
@@ -16,7 +16,8 @@ package struct LiveTiming: Sendable {
   }
 
   package var reload: Reload
-  /// How far from the end of the last segment playback begins, by the manifest's own rule or the format's.
+  /// The distance from the end of the last segment at which playback begins, by the manifest's rule or the
+  /// format's.
   package var delay: MediaTime
   /// Segments that begin less than this before the edge stay available; nil for all of them (@timeShiftBufferDepth).
   package var timeShiftBufferDepth: MediaTime?
@@ -71,16 +72,17 @@ extension LiveTiming {
 
 /// A source of the time (UTCTiming, ISO/IEC 23009-1 §5.8.5.7).
 package enum ClockSource: Sendable, Hashable {
-  /// The time when the manifest was made, more or less (`urn:mpeg:dash:utc:direct:2014`).
+  /// The approximate time at which the manifest was made (`urn:mpeg:dash:utc:direct:2014`).
   case direct(WallTime)
   /// The Date field of the answer to a HEAD request (`urn:mpeg:dash:utc:http-head:2014`).
   case httpHead(URL)
-  /// An `xs:dateTime` as the body of an answer (`http-xsdate`, and `http-iso`, which differs in nothing that is read).
+  /// An `xs:dateTime` as the body of an answer (`http-xsdate`, and `http-iso`, which is read in the same
+  /// way).
   case httpBody(URL)
 }
 
 extension LiveTiming {
-  /// When to reload the manifest, counted from the start of the last reading; nil for never.
+  /// Returns when to reload the manifest, counted from the start of the last reading; nil for never.
   ///
   /// A manifest is read at most twice a second, and at least every two minutes.
   ///

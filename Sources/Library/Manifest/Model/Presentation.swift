@@ -167,8 +167,8 @@ public struct Rung: Sendable {
   package var media: Media
   /// True if each segment is one key frame (EXT-X-I-FRAMES-ONLY, RFC 8216 §4.3.3.6), or few frames for trick mode (DASH).
   package var holdsKeyFramesOnly = false
-  /// How the segments of an image track are divided; nil for anything but images. An HLS playlist may state another
-  /// division for each segment (`SegmentReference.tiles`).
+  /// The division of the segments of an image track into tiles; nil for anything but images. An HLS playlist
+  /// may state another division for each segment (`SegmentReference.tiles`).
   package var tiles: ImageTiles?
 
   package init(
@@ -248,7 +248,7 @@ package struct InitializationReference: Sendable, Hashable {
   }
 }
 
-/// How a segment or its samples are encrypted (RFC 8216 §4.3.2.4).
+/// The encryption of a segment or its samples (RFC 8216 §4.3.2.4).
 package struct SegmentEncryption: Sendable, Hashable {
   /// `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`, or a DRM's name.
   package var method: String
@@ -351,7 +351,7 @@ extension TrackGroup {
   }
 }
 
-/// The names of the systems that protect media, by what manifests call them.
+/// The names of the systems that protect media, by their identifiers in manifests.
 enum ProtectionScheme {
   /// The name for a KEYFORMAT of HLS; the format itself if it is unknown.
   static func name(forKeyFormat format: String) -> String {
@@ -382,25 +382,28 @@ enum ProtectionScheme {
   }
 }
 
-/// How the segments of an image track are divided into tiles: rows from top to bottom, each from left to right.
+/// The division of the segments of an image track into tiles: rows from top to bottom, each from left to
+/// right.
 package struct ImageTiles: Sendable, Hashable {
   package var columns = 1
   package var rows = 1
   /// The size of a tile as the manifest states it; nil if it does not.
   package var size: PixelSize?
-  /// How long a tile is shown; nil for an equal part of its segment's duration.
+  /// The display time of a tile; nil for an equal part of its segment's duration.
   package var duration: MediaTime?
-  /// Why the layout can't be used; nil if it can. Otherwise, columns and rows say nothing, and the images have no stills.
+  /// The reason why the layout can't be used; nil if it can. Otherwise, columns and rows are meaningless, and
+  /// the images have no stills.
   package private(set) var fault: String?
 
-  /// The most columns, and rows, of a segment.
+  /// The maximum number of columns, and of rows, of a segment.
   static let sideLimit: Int64 = 1000
 
   package init(columns: Int = 1, rows: Int = 1, size: PixelSize? = nil, duration: MediaTime? = nil) {
     (self.columns, self.rows, self.size, self.duration) = (columns, rows, size, duration)
   }
 
-  /// The tiles of a layout as manifests write it: `10x5`. Anything else, and more than 1000 columns or rows, is a `fault`.
+  /// The tiles of a layout as manifests write it: `10x5`. Any other text, and more than 1000 columns or rows,
+  /// is a `fault`.
   ///
   /// - Parameter text: Nil if the manifest states none where it has to.
   init(layout text: String?) {

@@ -1,7 +1,7 @@
 package import ReelCore
 
-/// The segments of one rung, in order. Elements are made when they are asked for, so that a list of 50,000 costs
-/// what its manifest costs.
+/// The segments of one rung, in order. Elements are created when they are accessed, so a list of 50,000 takes
+/// no more memory than its manifest.
 package struct SegmentList: RandomAccessCollection, Sendable {
   package let count: Int
   /// The end of the last segment on the presentation's timeline.
@@ -10,7 +10,7 @@ package struct SegmentList: RandomAccessCollection, Sendable {
   package let commonInitialization: InitializationReference?
   private let element: @Sendable (Int) -> SegmentReference
 
-  /// A list of `count` segments; `element` gives the one at an index from 0 on.
+  /// Creates a list of `count` segments; `element` returns the one at an index, counted from 0.
   package init(
     count: Int, end: MediaTime, commonInitialization: InitializationReference? = nil,
     element: @escaping @Sendable (Int) -> SegmentReference
@@ -58,7 +58,7 @@ extension SegmentList {
     }
   }
 
-  /// Lists that follow each other, as those of the periods of one track, as one.
+  /// Joins consecutive lists, such as those of the periods of one track.
   package init(joining lists: [SegmentList]) {
     let parts = lists.filter { !$0.isEmpty }
     if let only = parts.first, parts.count == 1 {

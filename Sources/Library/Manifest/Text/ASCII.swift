@@ -48,8 +48,8 @@ extension Array where Element == UInt8 {
     return start..<end
   }
 
-  /// True if `range` is certain to be a date that `WallTime` reads, of the form that nearly all have:
-  /// `2026-01-31T12:00:00`, a fraction, and `Z` or an offset. It saves the making of a text.
+  /// True if `range` is certainly a date that `WallTime` reads, in the most common form:
+  /// `2026-01-31T12:00:00`, a fraction, and `Z` or an offset. This check avoids creating a string.
   package func isPlainDate(in range: Range<Int>) -> Bool {
     let base = range.lowerBound
     func number(_ offset: Int) -> Int? {
@@ -84,7 +84,8 @@ extension Array where Element == UInt8 {
   /// The text in `range`; bytes that are not UTF-8 become U+FFFD.
   package func text(in range: Range<Int>) -> String { String(decoding: self[range], as: UTF8.self) }
 
-  /// The decimal integer that `range` holds and nothing else; nil if it holds none, or one beyond 64 bits.
+  /// Returns the decimal integer that makes up all of `range`; nil for any other text, or a number beyond 64
+  /// bits.
   package func integer(in range: Range<Int>) -> Int64? {
     var index = range.lowerBound
     guard index < range.upperBound else { return nil }
@@ -108,13 +109,13 @@ extension Array where Element == UInt8 {
 }
 
 extension String {
-  /// The text itself, or its first 80 characters: for messages.
+  /// The text itself, or its first 80 characters, for messages.
   package var excerpt: String { count <= 80 ? self : prefix(80) + "…" }
 
   /// Without white space at its ends.
   package var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 
-  /// The whole number that this text is, white space around it aside.
+  /// The whole number that this text is, apart from white space around it.
   package var integer: Int64? {
     let bytes = Array(utf8)
     return bytes.integer(in: bytes.trimmed(0..<bytes.count))

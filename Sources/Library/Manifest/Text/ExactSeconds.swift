@@ -1,13 +1,13 @@
 package import ReelCore
 
-/// A length of time as a decimal number gives it, exact to 18 digits after the point, so that the sum of many of
-/// them is what the digits say.
+/// A length of time as a decimal number, exact to 18 digits after the point, so that the sum of many is exact
+/// too.
 package struct ExactSeconds: Sendable, Hashable {
   /// Whole nanoseconds; never negative.
   package var nanoseconds: Int64
   /// The rest, in units of 10⁻¹⁸ s; below 10⁹.
   var remainder: Int64
-  /// Digits after the point, trailing zeros aside; 9 for more.
+  /// The digits after the point, without trailing zeros; 9 for more.
   var digits: Int
 
   static let zero = ExactSeconds(nanoseconds: 0, remainder: 0, digits: 0)
@@ -81,8 +81,8 @@ package struct ExactSeconds: Sendable, Hashable {
   package var time: MediaTime { DecimalTimescale(digits: digits).time(nanoseconds: nanoseconds) }
 }
 
-/// A timescale of 1, 10³, 10⁶ or 10⁹: the coarsest that holds so many digits, so that sums with other timescales
-/// stay exact.
+/// A timescale of 1, 10³, 10⁶ or 10⁹: the coarsest that can represent a number of digits, so that sums with
+/// other timescales stay exact.
 struct DecimalTimescale: Sendable {
   let timescale: Int32
   private let nanosecondsPerTick: Int64
@@ -102,7 +102,8 @@ struct DecimalTimescale: Sendable {
 }
 
 extension MediaTime {
-  /// `ticks` of a timescale that may not fit 32 bits: then they become nanoseconds, rounded down.
+  /// Creates a time of `ticks` in a timescale that may exceed 32 bits: then they become nanoseconds, rounded
+  /// down.
   init(ticks: Int64, timescale: Int64) {
     if let fitting = Int32(exactly: timescale) {
       self.init(value: ticks, timescale: fitting)

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 
 extension PixelSize {
-  /// `1280x720`; nil for what is none, or has no pixels.
+  /// `1280x720`; nil for other text, or a size without pixels.
   init?(resolution text: String) {
     let parts = text.lowercased().split(separator: "x", omittingEmptySubsequences: false)
     guard parts.count == 2, let width = String(parts[0]).integer, let height = String(parts[1]).integer else {
@@ -11,7 +11,7 @@ extension PixelSize {
     self.init(width: width, height: height)
   }
 
-  /// Nil if one side has no pixels, or more than 31 bits of them.
+  /// Nil if one side has no pixels, or exceeds 31 bits.
   init?(width: Int64?, height: Int64?) {
     let sides = Int64(1)...Int64(Int32.max)
     guard let width, let height, sides.contains(width), sides.contains(height) else { return nil }
