@@ -4,12 +4,12 @@ import NIOPosix
 import NIOSSL
 public import ReelCore
 
-/// Why the certificate of a server is not accepted.
+/// The reason why the certificate of a server is not accepted.
 enum CertificateFault: Sendable, Equatable {
-  /// - issuer: The name of the certificate if it is not the server's own, but that of an issuer.
+  /// - issuer: The name of the expired certificate if it is an issuer's and not the server's own.
   case expired(since: WallTime, issuer: String?)
   case notYetValid(until: WallTime, issuer: String?)
-  /// It is accepted, but for these hosts only.
+  /// The certificate is accepted, but only for these hosts.
   case wrongHost(names: [String])
   case selfSigned
   case unknownIssuer(name: String)
@@ -43,7 +43,7 @@ enum CertificateFault: Sendable, Equatable {
     }
   }
 
-  /// The fault of a chain of certificates that was refused, the server's own first.
+  /// Determines the fault of a rejected chain of certificates, the server's own first.
   init(of chain: [NIOSSLCertificate], at now: WallTime) {
     for (index, certificate) in chain.enumerated() {
       let issuer = index == 0 ? nil : Self.name(certificate.subjectName)
@@ -65,7 +65,7 @@ enum CertificateFault: Sendable, Equatable {
       own.subjectName == own.issuerName ? .selfSigned : .unknownIssuer(name: Self.name(last.issuerName))
   }
 
-  /// The hosts that a certificate is for.
+  /// Returns the hosts that a certificate is for.
   static func hosts(of certificate: NIOSSLCertificate) -> [String] {
     certificate._subjectAlternativeNames().compactMap { name in
       switch name.nameType {
@@ -78,7 +78,7 @@ enum CertificateFault: Sendable, Equatable {
 
   // MARK: - Private
 
-  /// The number of hosts that are named.
+  /// The maximum number of hosts that an error names.
   private static let namedHostCount = 5
 
   private static func subject(_ issuer: String?) -> String {
@@ -114,11 +114,12 @@ extension WallTime {
   }
 }
 
-/// Gets the certificates of a server by a TLS handshake that it then breaks off.
+/// Gets the certificates of a server with a TLS handshake, which it then aborts.
 ///
-/// AsyncHTTPClient does not say why it refused a certificate, nor which one.
+/// AsyncHTTPClient does not report why it rejected a certificate, nor which one.
 enum CertificateInspection {
-  /// The certificates of the server of `url`, its own first; nil if they don't arrive in time. Sends no request to it.
+  /// Returns the certificates of the server of `url`, its own first; nil if they don't arrive in time. Sends
+  /// no request.
   static func chain(
     of url: URL, through proxy: HTTPProxies.Proxy?, within limit: Duration
   ) async -> [NIOSSLCertificate]? {
@@ -157,7 +158,7 @@ enum CertificateInspection {
 
   // MARK: - Private
 
-  /// Nothing is verified by it, so it needs no authorities.
+  /// It verifies nothing, so it needs no authorities.
   private static var configuration: TLSConfiguration {
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.trustRoots = .certificates([])
@@ -174,25 +175,25 @@ enum CertificateInspection {
     do {
       return try NIOSSLClientHandler(context: tls, serverHostname: host, customVerificationCallback: verify)
     } catch {
-      // An address is not named in the handshake.
+      // The handshake does not name the server if its host is an IP address.
       return try NIOSSLClientHandler(context: tls, serverHostname: nil, customVerificationCallback: verify)
     }
   }
 }
 
-/// Has a proxy open a tunnel (RFC 9110 §9.3.6), and then leaves the pipeline.
+/// Asks a proxy to open a tunnel (RFC 9110 §9.3.6), and then leaves the pipeline.
 private final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// The limit of the head of the proxy's answer.
+  /// The maximum size of the head of the proxy's answer.
   private static let headByteCount = 16 << 10
 
   private let request: String
   private let then: (any Channel) throws -> Void
   private var answer = ""
 
-  /// - Parameter then: Called when the tunnel stands.
+  /// - Parameter then: Called when the tunnel is open.
   init(
     to target: String, through proxy: HTTPProxies.Proxy, then: @escaping (any Channel) throws -> Void
   ) {
@@ -221,14 +222,14 @@ private final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler 
   }
 }
 
-/// Which certificates of `https` servers are accepted.
+/// The accepted certificates of `https` servers.
 public enum ServerTrust: Sendable, Hashable {
-  /// Those that the system's certificate authorities have signed.
+  /// Certificates signed by the system's certificate authorities.
   case system
-  /// Those that the authorities in a PEM file have signed, and no others.
+  /// Certificates signed by the authorities in a PEM file, and no others.
   case authorities(path: String)
-  /// All of them, for any host. Whoever controls the network can read and change everything, header fields and keys
-  /// included.
+  /// All certificates, for any host. Anyone who controls the network can read and change everything,
+  /// including header fields and keys.
   case any
 
   /// Checks that the authorities can be read.
@@ -246,7 +247,7 @@ public enum ServerTrust: Sendable, Hashable {
     }
   }
 
-  /// Nil for AsyncHTTPClient's own, which is the system's.
+  /// Nil for AsyncHTTPClient's default, the system's authorities.
   var tlsConfiguration: TLSConfiguration? {
     var configuration = TLSConfiguration.makeClientConfiguration()
     switch self {

@@ -1,7 +1,7 @@
 internal import Foundation
 public import ReelCore
 
-/// Cookies for requests, read from a file in the format of Netscape, as curl and browser extensions write it.
+/// Cookies for requests, read from a file in Netscape format, as curl and browser extensions write it.
 ///
 /// Each line has seven fields with tabs between them: domain, `TRUE` if subdomains get the cookie too, path, `TRUE` if
 /// only `https` requests get it, expiry in seconds since 1970 (0 for none), name, and value. Lines that begin with `#`
@@ -25,7 +25,7 @@ public struct CookieFile: Sendable, Hashable {
 
   /// Parses a file.
   ///
-  /// - Throws: `ReelError` of kind `usage` for a line that is no cookie, with its number.
+  /// - Throws: `ReelError` of kind `usage`, with the line number, for a line that is not a cookie.
   public init(_ text: String) throws(ReelError) {
     for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .enumerated()
@@ -50,7 +50,8 @@ public struct CookieFile: Sendable, Hashable {
     }
   }
 
-  /// The value of the `Cookie` header field (RFC 6265 §5.4) for a URL; nil if no cookie is for it.
+  /// Returns the value of the `Cookie` header field (RFC 6265 §5.4) for a URL; nil if no cookie applies to
+  /// it.
   func header(for url: URL, now: Date = Date()) -> String? {
     guard let host = url.host()?.lowercased() else { return nil }
     let path = url.path().isEmpty ? "/" : url.path()
@@ -61,7 +62,7 @@ public struct CookieFile: Sendable, Hashable {
         && (cookie.expiry == 0 || Double(cookie.expiry) > now.timeIntervalSince1970)
     }
     guard !found.isEmpty else { return nil }
-    // Longer paths first (RFC 6265 §5.4); a stable order otherwise.
+    // Longer paths come first (RFC 6265 §5.4), otherwise in file order.
     let ordered = found.enumerated().sorted {
       ($1.element.path.utf8.count, $0.offset) < ($0.element.path.utf8.count, $1.offset)
     }

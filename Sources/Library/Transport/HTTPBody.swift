@@ -2,8 +2,8 @@ import Foundation
 import NIOCore
 import ReelCore
 
-/// The body of a response, over as many transfers as necessary: if one breaks, or the server sends only a part of the
-/// range, the next continues at that byte.
+/// The body of a response, over as many transfers as necessary: if one breaks, or the server sends only a
+/// part of the range, the next continues at that byte.
 ///
 /// For one consumer, which calls `finish` when it needs no more.
 final class HTTPBody: Sendable {
@@ -25,15 +25,16 @@ final class HTTPBody: Sendable {
     var resourceByteCount: Int64?
     /// The position after the last byte of the current transfer; nil if unknown.
     var transferEnd: Int64?
-    /// True if the current transfer continues beyond what is wanted of it.
+    /// True if the current transfer continues beyond the wanted range.
     var isOverlong = false
-    /// The number of answers that were much shorter than asked for.
+    /// The number of answers that were much shorter than requested.
     var smallAnswerCount = 0
     var isOver = false
   }
 
   private static let forgivingByteCount: Int64 = 64 << 10
-  /// An answer with fewer bytes is small. After `smallAnswerLimit` of them, each further one counts as a failure.
+  /// An answer with fewer bytes counts as small. After `smallAnswerLimit` of them, each further one counts as
+  /// a failure.
   private static let smallByteCount: Int64 = 16 << 10
   private static let smallAnswerLimit = 16
 
@@ -54,7 +55,7 @@ final class HTTPBody: Sendable {
       rank: .body)
   }
 
-  /// The next bytes, or nil after the last.
+  /// Returns the next bytes, or nil after the last.
   ///
   /// - Throws: `ReelError`, `CancellationError`.
   func next() async throws -> [UInt8]? {
@@ -113,7 +114,7 @@ final class HTTPBody: Sendable {
       let skipped = Int(min(state.skipCount, Int64(buffer.readableBytes)))
       state.skipCount -= Int64(skipped)
       var fresh = buffer.readableBytesView.dropFirst(skipped)
-      // A transfer may send more than is wanted, or than it states.
+      // A transfer may send more than requested, or than it states.
       let limit = min(state.end ?? .max, state.transferEnd ?? .max)
       let wanted = fresh.prefix(Int(clamping: max(0, limit - state.position)))
       if wanted.count < fresh.count { state.isOverlong = true }
@@ -152,7 +153,7 @@ final class HTTPBody: Sendable {
     }
   }
 
-  /// Opens the transfer after one that was complete, but shorter than asked for.
+  /// Opens the transfer after one that was complete, but shorter than requested.
   private func requestRest(from position: Int64) async throws {
     countBytes()
     forgiveFailures()
@@ -186,8 +187,8 @@ final class HTTPBody: Sendable {
     }
   }
 
-  /// Restores the budget of retries if enough has come since the last failure: a server that breaks off after this much
-  /// each time delivers everything in the end.
+  /// Restores the budget of retries if enough bytes have arrived since the last failure: a server that breaks
+  /// off after that many bytes each time delivers everything in the end.
   private func forgiveFailures() {
     let hasComeFar = state.withLock { state in
       guard state.position - state.brokeAt >= Self.forgivingByteCount else { return false }
@@ -197,7 +198,8 @@ final class HTTPBody: Sendable {
     if hasComeFar { session.forgetFailures() }
   }
 
-  /// Opens the transfer that continues at `position`, the current one; false if the resource has changed.
+  /// Opens the transfer that continues at `position`, which becomes the current one; false if the resource
+  /// has changed.
   private func resume(from position: Int64) async throws -> Bool {
     var plan = RequestPlan(session.request)
     if position != head.bodyOffset {
@@ -228,13 +230,13 @@ final class HTTPBody: Sendable {
       state.isOverlong = next.wantedEnd != state.end
       return state.transfer
     }
-    // An answer that goes on after its range has not ended.
+    // An answer that continues after its range has not ended.
     old.cancel()
     return true
   }
 
-  /// Ends the body if the size of the resource was unknown, and `next` states one that the last answer has reached. Returns
-  /// whether it did.
+  /// Ends the body if the size of the resource was unknown, and `next` states a size that the last answer has
+  /// reached. Returns true if so.
   private func takeEnd(from next: ResponseHead) -> Bool {
     state.withLock { state in
       guard state.resourceByteCount == nil, state.position == state.transferEnd,
@@ -251,15 +253,15 @@ final class HTTPBody: Sendable {
     if let old = head.validator, let new = next.validator, old != new { return false }
     let (position, end, size) = state.withLock { ($0.position, $0.end, $0.resourceByteCount) }
     if let size, let new = next.resourceByteCount, size != new { return false }
-    // With the last byte that has come, a body of unknown length may have been whole.
+    // If the last byte has arrived, a body of unknown length may have been complete.
     if let nextEnd = next.sentEnd, nextEnd < position || (end != nil && nextEnd == position) { return false }
     return next.bodyOffset <= position && (!next.isCompressed || head.isCompressed)
   }
 
-  /// The size of the body behind a count; empty if it is unknown.
+  /// The text ` of SIZE` for messages; empty if the size of the body is unknown.
   private var wholeText: String { head.wantedEnd.map { " of \($0 - head.bodyOffset)" } ?? "" }
 
-  /// Adds to a failure how many bytes had arrived.
+  /// Adds to a failure the number of bytes that had arrived.
   private func explained(_ failure: TransferFailure, at position: Int64) -> TransferFailure {
     guard case .connectionLost(let reason) = failure else { return failure }
     let count = position - head.bodyOffset

@@ -9,15 +9,15 @@ internal import ReelCore
 
 /// The HTTP clients of the process.
 ///
-/// There is one client, with one pool of connections, for each combination of connect time-out, proxy and trust, because
-/// AsyncHTTPClient takes these only when a client is made. Clients live as long as the process, so none is deinitialised without a
-/// shutdown, which would trap.
+/// There is one client, with one pool of connections, for each combination of connect time-out, proxy and
+/// trust, because AsyncHTTPClient takes these only when a client is created. Clients live as long as the
+/// process, so none is deinitialised without a shutdown, which would trap.
 enum HTTPConnections {
-  /// The limit of a decompressed response.
+  /// The maximum size of a decompressed response.
   static let maximumInflatedByteCount = 64 << 20
 
   /// Per connection, the number and size of the buffers for its next reads, which are kept while it waits.
-  /// NIO's defaults, 4 of 64 KiB, would be most of what a player holds beside its media.
+  /// NIO's defaults, 4 of 64 KiB, would be most of a player's memory apart from its media.
   private static let readCount: UInt = 1
   private static let readByteCount = 8 << 10
 
@@ -42,7 +42,7 @@ enum HTTPConnections {
     }
   }
 
-  /// Opens `count` connections beside those in use, or takes idle ones instead.
+  /// Opens `count` connections in addition to those in use, or takes idle ones instead.
   ///
   /// AsyncHTTPClient's own `preWarmedHTTP1ConnectionCount` is not used: with it a pool opens an idle connection
   /// again whenever a server closes it, endlessly and without a pause, and it begins only when the first
@@ -57,15 +57,15 @@ enum HTTPConnections {
   ) -> @Sendable () -> Void {
     let headers: HTTPHeaders = [ConnectionMonitor.aheadField: "1"]
     guard count > 0, let request = try? HTTPClient.Request(url: url, headers: headers) else { return {} }
-    // Nobody waits for these requests. If they fail, the next request opens its own connection and reports why
-    // it can't.
+    // The results of these requests are ignored. If they fail, the next request opens its own connection and
+    // reports the reason if it can't.
     let tasks = (0..<count).map { _ in
       client.execute(request: request, delegate: IgnoredResponse(), logger: logger)
     }
     return { for task in tasks { task.cancel() } }
   }
 
-  /// Runs `body` once on each thread that connections are served on.
+  /// Runs `body` once on each thread that serves connections.
   static func onEachThread(_ body: @escaping @Sendable () -> Void) {
     for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() { loop.execute(body) }
   }
@@ -125,7 +125,7 @@ private final class IgnoredResponse: HTTPClientResponseDelegate {
 }
 
 extension Duration {
-  /// In nanoseconds, at most `Int64.max`.
+  /// The duration in nanoseconds, at most `Int64.max`.
   var nanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -204,8 +204,7 @@ final class ConnectionMonitor: ChannelDuplexHandler {
     promise?.succeed()
     if case .end = unwrapOutboundIn(data) {
       isAnsweringItself = false
-      // Not from within the write: the handler that writes accepts a response only after the write has
-      // returned.
+      // Not from within the write: the writing handler accepts a response only after the write has returned.
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
       context.eventLoop.execute {
         let head = HTTPResponseHead(version: .http1_1, status: .noContent)

@@ -43,7 +43,7 @@ final class HTTPFetcher: Fetching {
     }
   }
 
-  /// Sends `order` until it is answered with success, within the session's budget of retries.
+  /// Sends `plan` until it succeeds, within the session's budget of retries.
   ///
   /// - Throws: `ReelError`, `CancellationError`.
   func open(_ plan: RequestPlan, for session: TransferSession) async throws -> (HTTPTransfer, ResponseHead) {
@@ -72,7 +72,7 @@ final class HTTPFetcher: Fetching {
 
   // MARK: - Private
 
-  /// A failure, and the URL on the way at which it happened.
+  /// A failure, and the URL, possibly after redirects, at which it happened.
   private struct LocatedFailure: Error {
     var failure: TransferFailure
     var url: URL
@@ -163,7 +163,7 @@ final class HTTPFetcher: Fetching {
     throw LocatedFailure(failure: failure, url: plan.url)
   }
 
-  /// A fault with what the server's certificates say of it.
+  /// Adds details from the server's certificates to a fault.
   private func explained(_ fault: CertificateFault, at url: URL) async -> CertificateFault {
     let chain = await CertificateInspection.chain(
       of: url, through: configuration.proxies.proxy(for: url), within: configuration.connectTimeout)
@@ -172,7 +172,7 @@ final class HTTPFetcher: Fetching {
     return CertificateFault(of: chain, at: .now)
   }
 
-  /// The URL that a redirect leads to.
+  /// Returns the URL that a redirect leads to.
   private func target(of head: HTTPResponseHead, from url: URL) throws -> URL {
     let code = Int(head.status.code)
     let status = TransferFailure.statusText(code)
@@ -197,7 +197,7 @@ final class HTTPFetcher: Fetching {
     return target
   }
 
-  /// The error for an unsuccessful response: a `LocatedFailure` if it may be temporary.
+  /// Returns the error for an unsuccessful response: a `LocatedFailure` if it may be temporary.
   private func refusal(_ status: Int, head: HTTPResponseHead, url: URL) throws -> any Error {
     switch status {
     case _ where ReelError.temporaryStatuses.contains(status):

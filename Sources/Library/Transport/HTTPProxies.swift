@@ -38,12 +38,12 @@ public struct HTTPProxies: Sendable, Hashable {
     self.exceptions = exceptions
   }
 
-  /// The proxies that an environment names in `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in small or
-  /// capital letters; small ones precede.
+  /// Reads the proxies from the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` of an
+  /// environment, in lower or upper case; lower case takes precedence.
   ///
   /// In a CGI program, `HTTP_PROXY` in capital letters comes from a request's header field `Proxy` and is ignored.
   ///
-  /// - Throws: `ReelError` of kind `usage` for a proxy that is no URL or not of the scheme `http`.
+  /// - Throws: `ReelError` of kind `usage` for a proxy that is not a URL or does not have the scheme `http`.
   public init(environment: [String: String]) throws(ReelError) {
     func value(_ name: String) -> String? {
       let capital = name == "http_proxy" && environment["REQUEST_METHOD"] != nil ? nil : name.uppercased()
@@ -59,7 +59,7 @@ public struct HTTPProxies: Sendable, Hashable {
     exceptions = (value("no_proxy") ?? "").split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init)
   }
 
-  /// The proxy for a URL; nil if its host is reached directly.
+  /// Returns the proxy for a URL; nil if its host is reached directly.
   func proxy(for url: URL) -> Proxy? {
     let isSecure = url.scheme?.lowercased() == "https"
     guard let proxy = isSecure ? https : http, let host = url.host()?.lowercased(), !url.isLoopback
@@ -88,7 +88,8 @@ public struct HTTPProxies: Sendable, Hashable {
 }
 
 extension HTTPProxies.Proxy {
-  /// Parses `http://user:password@host:port`; the scheme may be missing, and the port is 1080 as curl's then.
+  /// Parses `http://user:password@host:port`. The scheme may be missing; without a port it is 1080, as in
+  /// curl.
   fileprivate init(parsing text: String, from variable: String) throws(ReelError) {
     let full = text.contains("://") ? text : "http://" + text
     guard let url = URL(string: full), let host = url.host(percentEncoded: false), !host.isEmpty,

@@ -30,14 +30,14 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     /// Set when nothing more will arrive from the connection.
     var ending: Result<Void, any Error>?
     var head: HTTPResponseHead?
-    /// Chunks that have arrived and were not taken yet.
+    /// The chunks that have arrived and have not been taken yet.
     var chunks = CircularBuffer<ByteBuffer>()
     var heldByteCount = 0
     /// Succeeds when there is room for more.
     var roomMade: EventLoopPromise<Void>?
     var headWaiter: CheckedContinuation<HTTPResponseHead, any Error>?
     var chunkWaiter: CheckedContinuation<ByteBuffer?, any Error>?
-    /// When the current wait for a chunk began.
+    /// The time at which the current wait for a chunk began.
     var waitingSince = ContinuousClock.now
     var isIdleTimerArmed = false
     var timer: Scheduled<Void>?
@@ -47,9 +47,9 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   private let receipt = AnswerReceipt()
   private let configuration: TransportConfiguration
   private let host: String
-  /// A wait for a chunk ends when this many bytes are held, or no more will arrive.
+  /// A wait for a chunk ends when this many bytes have arrived, or no more will arrive.
   private let minimumChunkByteCount: Int
-  /// Receives the number of bytes that are added to the held ones, negative when they are taken.
+  /// Receives the change in the number of held bytes, negative when they are taken.
   private let recordHeld: (@Sendable (Int) -> Void)?
 
   private init(host: String, configuration: TransportConfiguration, order: FetchRequest) {
@@ -67,7 +67,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
 
   /// Sends the request.
   ///
-  /// - Parameter order: What it was made for.
+  /// - Parameter plan: The request, from which this one was made.
   static func start(
     _ request: HTTPClient.Request, for order: FetchRequest, on client: HTTPClient,
     configuration: TransportConfiguration, logger: Logger
@@ -104,7 +104,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     }
   }
 
-  /// The next bytes of the body, or nil after the last.
+  /// Returns the next bytes of the body, or nil after the last.
   func nextChunk() async throws -> ByteBuffer? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -184,7 +184,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
       }
       guard state.ending == nil else { return (nil, nil) }
       hold(buffer, &state)
-      // Bytes have arrived: the idle limit starts again.
+      // Bytes have arrived: restart the idle time limit.
       state.waitingSince = .now
       guard state.heldByteCount >= Self.readAheadByteCount else { return (nil, nil) }
       let promise = task.eventLoop.makePromise(of: Void.self)
@@ -229,7 +229,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     struct Released {
       var headWaiter: CheckedContinuation<HTTPResponseHead, any Error>?
       var chunkWaiter: CheckedContinuation<ByteBuffer?, any Error>?
-      /// What the waiter for a chunk gets.
+      /// The result for the waiting consumer of a chunk.
       var chunk: Result<ByteBuffer?, any Error>
       var roomMade: EventLoopPromise<Void>?
       var task: HTTPClient.Task<Void>?
@@ -244,7 +244,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
         state.heldByteCount = 0
       }
       let waiter = state.chunkWaiter.take()
-      // What has arrived comes before the ending.
+      // Bytes that have arrived come before the ending.
       let chunk = waiter == nil ? nil : takeChunk(&state)
       return Released(
         headWaiter: state.headWaiter.take(), chunkWaiter: waiter,
@@ -329,7 +329,7 @@ struct RequestPlan {
       request.range == nil && (request.purpose == .manifest || request.purpose == .source)
   }
 
-  /// The plan for the rest of a body: `range` of the resource at `url`, where redirects had led.
+  /// The plan for the rest of a body: `range` of the resource at `url`, the target of earlier redirects.
   func continuing(at url: URL, range: ByteRange, ifRange: String?) -> RequestPlan {
     var copy = self
     if copy.url != url { copy.redirect(to: url) }
@@ -338,7 +338,7 @@ struct RequestPlan {
     return copy
   }
 
-  /// Goes to another URL. Another server gets no credentials.
+  /// Redirects to another URL. Credentials are not sent to another server.
   mutating func redirect(to target: URL) {
     if !Self.isSameServer(url, target) {
       let secrets: Set = ["authorization", "cookie", "proxy-authorization"]
@@ -352,7 +352,8 @@ struct RequestPlan {
     headers.add(name: "User-Agent", value: configuration.userAgent)
     headers.add(name: "Accept", value: "*/*")
     for field in fields where !field.name.isEmpty {
-      // A field of the caller replaces Reel's own; several fields of the caller with one name are all kept.
+      // A field of the caller replaces Reel's own; several fields of the caller with the same name are all
+      // kept.
       if headers.contains(name: field.name),
         !fields.prefix(while: { $0 != field }).contains(where: { $0.isNamed(field.name) })
       {

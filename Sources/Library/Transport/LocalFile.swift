@@ -53,7 +53,7 @@ final class LocalFile: Sendable {
   }
 
   /// Reads at most `count` bytes from `offset`; none at the end. A stream delivers its next bytes whatever
-  /// `offset` is; while there are none, `isCancelled` is asked ten times a second.
+  /// `offset` is; while there are none, it checks `isCancelled` ten times a second.
   func read(_ count: Int, at offset: Int64, isCancelled: () -> Bool) throws -> [UInt8] {
     while true {
       var code: Int32 = 0
@@ -166,7 +166,7 @@ final class FileBody: Sendable {
     position = Locked(offset)
   }
 
-  /// The next bytes, or nil after the last.
+  /// Returns the next bytes, or nil after the last.
   ///
   /// - Throws: `ReelError`, `CancellationError`.
   func next() async throws -> [UInt8]? {

@@ -23,7 +23,7 @@ struct ResponseHead {
   var supportsRanges: Bool
   /// True if the body was compressed for the transfer.
   var isCompressed: Bool
-  /// When the server made the response (RFC 9110 §6.6.1).
+  /// The time at which the server made the response (RFC 9110 §6.6.1).
   var date: WallTime?
   /// The validator for `If-Range` (RFC 9110 §13.1.5): a strong entity tag or a date.
   var validator: String?
@@ -83,11 +83,12 @@ struct ResponseHead {
 
 /// Data of a connection about the response to one request, for the transfer that sent it.
 ///
-/// A transfer can't see this data itself. AsyncHTTPClient 1.37 does not name the connection of a request:
+/// A transfer can't see this data itself. AsyncHTTPClient 1.37 does not identify the connection of a request:
 /// `HTTPClient.Task` and `HTTPClientResponseDelegate` have no `Channel`, and
-/// `http1_1ConnectionDebugInitializer` gets a channel without a request. And a delegate gets bodies only after
-/// decompression. Both sides see only the head of the request, which contains nothing but text. So a field of
-/// it has the receipt's number, and `ConnectionMonitor` removes the field before the head is sent.
+/// `http1_1ConnectionDebugInitializer` gets a channel without a request. And a delegate gets bodies only
+/// after decompression. Both sides see only the head of the request, which contains nothing but text.
+/// Therefore, one of its fields has the receipt's number, and `ConnectionMonitor` removes that field before
+/// the head is sent.
 final class AnswerReceipt: Sendable {
   private static let field = "reel-receipt"
   private static let lastNumber = Atomic<Int>(0)
@@ -120,7 +121,7 @@ final class AnswerReceipt: Sendable {
     return receipt
   }
 
-  /// Removes the receipt of a request that will not reach a connection any more.
+  /// Discards the receipt of a request that will not reach a connection any more.
   func withdraw() {
     _ = Self.pending.withLock { $0.removeValue(forKey: number) }
   }

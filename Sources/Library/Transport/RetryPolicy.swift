@@ -61,7 +61,7 @@ public struct RetryPolicy: Sendable, Hashable {
 
 /// The value of a `Retry-After` field (RFC 9110 §10.2.3): a number of seconds or a date.
 enum RetryAfter {
-  /// How long to wait from `now`; nil for an invalid text.
+  /// Returns how long to wait from `now`; nil for an invalid text.
   static func duration(_ text: String?, now: Date = Date()) -> Duration? {
     guard let text = text?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return nil }
     if text.allSatisfy({ $0.isASCII && $0.isNumber }) {

@@ -6,7 +6,7 @@ import NIOHTTPCompression
 import NIOPosix
 import ReelCore
 
-/// Why a request, or the body of its response, failed.
+/// The reason why a request, or the body of its response, failed.
 enum TransferFailure: Error {
   /// The kind of time limit.
   enum Limit: String {
@@ -15,9 +15,9 @@ enum TransferFailure: Error {
     case idle
   }
 
-  /// The host's name has no address.
+  /// The host name has no address.
   case noSuchHost(String)
-  /// The host's name could not be looked up.
+  /// The host name could not be looked up.
   case lookup(host: String)
   /// No connection: refused or unreachable.
   case noConnection(reason: String)
@@ -31,7 +31,8 @@ enum TransferFailure: Error {
   case connectionLost(reason: String)
   /// A status that may be temporary.
   case status(Int, retryAfter: Duration?)
-  /// The response is not HTTP, or contradicts itself or the request. It has a status if its head could be read.
+  /// The response is not HTTP, or contradicts itself or the request. It has a status if its head was
+  /// readable.
   case malformed(reason: String, status: Int? = nil)
   /// The compressed data of the response, which had this status, is damaged or unreasonably large.
   case encoding(reason: String, status: Int?)
@@ -60,7 +61,7 @@ enum TransferFailure: Error {
         : .encoding(reason: "its compressed data is damaged", status: status)
     case is ChannelError: self = .connectionLost(reason: "connection closed")
     default:
-      // NIOSSL's errors are recognized by the names of their types, which saves linking it for this alone.
+      // NIOSSL's errors are recognised by the names of their types, which avoids linking it just for this.
       let type = String(reflecting: Swift.type(of: error))
       if type.contains("NIOSSL") || type.contains("BoringSSL") || type.contains("NIOTLS") {
         self.init(tls: String(describing: error))
@@ -80,7 +81,7 @@ enum TransferFailure: Error {
     }
   }
 
-  /// True if not even a connection was opened.
+  /// True if no connection was opened.
   var isConnectFailure: Bool {
     switch self {
     case .noConnection, .lookup: true
@@ -216,7 +217,7 @@ enum TransferFailure: Error {
       : .malformed(reason: "the response is not HTTP (\(error))")
   }
 
-  /// True if the look-up found that the host has no address, and did not just fail (`getaddrinfo`).
+  /// True if the look-up (`getaddrinfo`) found that the host has no address, and did not merely fail.
   private static func isMissing(_ error: NIOConnectionError) -> Bool {
     guard let cause = (error.dnsAError ?? error.dnsAAAAError) as? SocketAddressError.UnknownHost else {
       // The look-up succeeded, with no address.

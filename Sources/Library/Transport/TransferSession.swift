@@ -1,8 +1,8 @@
 import Foundation
 import ReelCore
 
-/// The state of one `FetchRequest` across all requests that are sent for it: its metrics, reported once, and
-/// its budget of retries.
+/// The state of one `FetchRequest` across all requests sent for it: its metrics, reported once, and its
+/// budget of retries.
 final class TransferSession: Sendable {
   let request: FetchRequest
   let startedAt = ContinuousClock.now
@@ -62,7 +62,7 @@ final class TransferSession: Sendable {
   /// Restores the budget of retries after enough bytes since the last failure.
   func forgetFailures() { state.withLock { $0.failureCount = 0 } }
 
-  /// The pause before the next request after `failure`; nil for no retry.
+  /// Returns the pause before the next request after `failure`; nil for no retry.
   func delay(after failure: TransferFailure, policy: RetryPolicy) -> Duration? {
     let count: Int? = state.withLock { state in
       guard failure.isTransient else { return nil }

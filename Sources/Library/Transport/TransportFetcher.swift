@@ -7,10 +7,10 @@ public import ReelCore
 /// All fetchers in a process with the same `connectTimeout` share one pool of connections. HTTP/2 is used if a server
 /// offers it over TLS.
 ///
-/// The fetcher retries requests after temporary failures, by the `RetryPolicy`: refused and lost connections, names that can't
-/// be looked up for now, and the statuses of `ReelError.isTemporary`. Other failures are thrown at once. It resumes a broken transfer at the
-/// byte where it broke, and requests the rest of a range of which a server sends only a part (RFC 9110 §15.3.7); the
-/// consumer of the body does not notice.
+/// The fetcher retries requests after temporary failures, by the `RetryPolicy`: refused and lost connections,
+/// names that can't be looked up for now, and the statuses of `ReelError.isTemporary`. Other failures are
+/// thrown at once. It resumes a broken transfer at the byte where it broke. If a server sends only a part of
+/// a range, it requests the rest (RFC 9110 §15.3.7); the consumer of the body does not notice.
 public final class TransportFetcher: Fetching, ConnectionOpening {
   private let http: HTTPFetcher
   private let file: FileFetcher
@@ -37,7 +37,7 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
     file = FileFetcher(logger: logger)
   }
 
-  /// Runs `body` once on each thread that the connections of all fetchers are served on.
+  /// Runs `body` once on each thread that serves the connections of all fetchers.
   package static func onEachThread(_ body: @escaping @Sendable () -> Void) {
     HTTPConnections.onEachThread(body)
   }
