@@ -3,17 +3,17 @@ internal import CFFmpegShims
 package import Logging
 package import ReelCore
 
-/// One image that is no video: a poster, as JPEG, PNG or WebP.
+/// A single image: a poster, as JPEG, PNG or WebP.
 package struct StillImage: ~Copyable, Sendable {
   package let frame: Frame
   /// The stream for showing the frame: its aspect ratio, without rotation.
   package let stream: StreamInfo
 
-  /// Larger images are refused before memory is taken for them: 64 million pixels.
+  /// The maximum number of pixels, checked before memory is allocated: 64 million.
   private static let maximumPixels: Int64 = 64 << 20
 
-  /// Decodes the bytes of a file. Throws `ReelError`: `unsupported` for another format, `badMedia` for what can't be
-  /// decoded.
+  /// Decodes the bytes of a file. Throws `ReelError`: `unsupported` for another format, `badMedia` for data
+  /// that can't be decoded.
   package init(decoding bytes: [UInt8], name: String, logger: Logger) throws(ReelError) {
     guard let id = Self.codec(of: bytes), let codec = avcodec_find_decoder(id) else {
       throw ReelError(
@@ -49,7 +49,8 @@ package struct StillImage: ~Copyable, Sendable {
 
   // MARK: - Private
 
-  /// By the first bytes: JPEG (ITU-T T.81 §B.1.1.3), PNG (ISO/IEC 15948 §5.2), WebP (RFC 9649 §2.4).
+  /// Determines the codec from the first bytes: JPEG (ITU-T T.81 §B.1.1.3), PNG (ISO/IEC 15948 §5.2), WebP
+  /// (RFC 9649 §2.4).
   private static func codec(of bytes: [UInt8]) -> AVCodecID? {
     if bytes.starts(with: [0xff, 0xd8, 0xff]) { return AV_CODEC_ID_MJPEG }
     if bytes.starts(with: [0x89, 0x50, 0x4e, 0x47]) { return AV_CODEC_ID_PNG }

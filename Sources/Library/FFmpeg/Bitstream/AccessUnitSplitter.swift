@@ -1,11 +1,11 @@
 internal import ReelCore
 
-/// Cuts the byte stream of an elementary stream (ISO/IEC 14496-10 Annex B, ISO/IEC 23008-2 Annex B) into access
-/// units, as MPEG-TS carries it: PES packets that may hold several access units, or a part of one.
+/// Splits the byte stream of an elementary stream (ISO/IEC 14496-10 Annex B, ISO/IEC 23008-2 Annex B) into
+/// access units. MPEG-TS carries it in PES packets that may contain several access units, or a part of one.
 ///
-/// The rules are those of ISO/IEC 14496-10 §7.4.1.2.3 and ISO/IEC 23008-2 §7.4.2.4.4. A field is an access unit of its
-/// own. An access unit takes the timestamps of the PES packet that it begins in, where it is the first to begin
-/// there.
+/// The rules are those of ISO/IEC 14496-10 §7.4.1.2.3 and ISO/IEC 23008-2 §7.4.2.4.4. A field is an access
+/// unit of its own. An access unit has the timestamps of the PES packet in which it begins, if it is the
+/// first to begin there.
 struct AccessUnitSplitter {
   private struct Mark {
     /// Offset in `buffer`.
@@ -21,13 +21,13 @@ struct AccessUnitSplitter {
   private let streamIndex: Int
   private var buffer: [UInt8] = []
   private var marks: [Mark] = []
-  /// Where the scan for start codes continues.
+  /// The offset at which the scan for start codes continues.
   private var scanOffset = 0
-  /// Whether a slice of the unit that is being collected was seen, and the last macroblock address of H.264.
+  /// True if a slice of the unit being collected was seen; and the last macroblock address of H.264.
   private var hasSlice = false
   private var lastFirstMacroblock = 0
 
-  /// A picture that has no end within so many bytes is cut there.
+  /// A picture whose end is not found within this many bytes is cut there.
   private static let maximumByteCount = 64 << 20
   private static let keptCapacity = 32 << 10
 
@@ -46,7 +46,7 @@ struct AccessUnitSplitter {
     packet.withBytes { buffer.append(contentsOf: $0) }
   }
 
-  /// The next whole access unit; nil if its end is not there yet.
+  /// Returns the next complete access unit; nil if its end has not arrived yet.
   mutating func next() throws(ReelError) -> Packet? {
     guard let end = findEnd() else {
       return buffer.count > Self.maximumByteCount ? try take(buffer.count) : nil
@@ -54,16 +54,16 @@ struct AccessUnitSplitter {
     return try take(end)
   }
 
-  /// The rest of the stream at its end, as an access unit.
+  /// Returns the rest of the stream at its end, as an access unit.
   mutating func flush() throws(ReelError) -> Packet? {
     if let packet = try next() { return packet }
     guard hasSlice, !buffer.isEmpty else { return nil }
     return try take(buffer.count)
   }
 
-  /// The access unit collected so far, if `bytes`, which follow it in the stream, begin another access unit. This is
-  /// the unit that `next()` would return once those bytes were appended. Nil if the unit continues or there are too
-  /// few bytes to decide.
+  /// Returns the access unit collected so far, if `bytes`, which follow it in the stream, begin another
+  /// access unit. This is the unit that `next()` would return once those bytes were appended. Nil if the unit
+  /// continues or there are too few bytes to decide.
   mutating func next(followedBy bytes: [UInt8]) throws(ReelError) -> Packet? {
     guard hasSlice, !buffer.isEmpty else { return nil }
     var ahead = AccessUnitSplitter(codec: codec, streamIndex: streamIndex)
@@ -84,7 +84,7 @@ struct AccessUnitSplitter {
 
   // MARK: - Private
 
-  /// The offset at which the next access unit begins.
+  /// Returns the offset at which the next access unit begins.
   private mutating func findEnd() -> Int? {
     buffer.withUnsafeBytes { bytes in
       while let start = bytes.firstStartCode(from: scanOffset) {
@@ -108,7 +108,7 @@ struct AccessUnitSplitter {
     }
   }
 
-  /// True if this unit is the first of a new access unit; notes slices on the way.
+  /// True if this unit is the first of a new access unit. Also records slices.
   private mutating func beginsAccessUnit(_ unit: UnsafeRawBufferPointer) -> Bool {
     guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return false }
     if header.precedesPicture { return hasSlice }
@@ -160,7 +160,7 @@ struct AccessUnitSplitter {
     return packet
   }
 
-  /// Room for a key frame is given back with it: pictures that come after are small.
+  /// Releases the capacity for a key frame together with it, because later pictures are small.
   private mutating func dropFirst(_ count: Int) {
     if buffer.count - count < count / 4, buffer.capacity > Self.keptCapacity {
       buffer = Array(buffer[count...])

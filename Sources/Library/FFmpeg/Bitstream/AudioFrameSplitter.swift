@@ -7,8 +7,8 @@ package import ReelCore
 /// A PES packet may contain several frames, and a part of one at either end. Its timestamp is that of the first
 /// frame that begins in it (ISO/IEC 13818-1 §2.4.3.7). The frames after that one follow without a gap: their
 /// times are counted in samples, exactly. Other bytes between frames are skipped, and so are incomplete frames.
-/// If the beginning of a frame is not known, at the start and after damage, a header counts only if another one
-/// follows at the position that it states, or the end of a PES packet.
+/// Where the beginning of a frame is not known, at the start and after damage, a header counts only if the
+/// position at which it says its frame ends has another header, or is the end of a PES packet.
 ///
 /// Demuxers of other containers deliver whole frames. Packets of a codec that can't be split are passed on
 /// unchanged.
@@ -19,14 +19,14 @@ package final class AudioFrameSplitter {
   private struct Mark {
     /// Offset in `buffer`.
     var offset: Int
-    /// Of the first frame that begins here; nil if there is none, or once it was used.
+    /// The time of the first frame that begins here; nil if there is none, or it was used.
     var presentationTicks: Int64?
     var isCorrupt: Bool
     /// The byte position in the source.
     var position: Int64?
   }
 
-  /// A frame, with those that depend on it.
+  /// A frame, with its dependent frames.
   private struct Unit {
     var start: Int
     var end: Int
@@ -42,15 +42,15 @@ package final class AudioFrameSplitter {
   private let streamIndex: Int
   private let canSplit: Bool
   private var buffer: [UInt8] = []
-  /// How much of `buffer` has been used.
+  /// The number of bytes of `buffer` that have been used.
   private var offset = 0
   private var marks: [Mark] = []
-  /// A frame has ended at `offset`.
+  /// True if a frame has ended at `offset`.
   private var isSynchronized = false
   private var clock: AudioClock
   private var whole: [SharedPacket] = []
 
-  /// - Parameter timeBase: of the packets' timestamps, in seconds per tick.
+  /// - Parameter timeBase: The time base of the packets' timestamps, in seconds per tick.
   package init(codec: AudioCodec, streamIndex: Int, timeBase: Rational) {
     self.codec = codec
     self.streamIndex = streamIndex
@@ -74,13 +74,13 @@ package final class AudioFrameSplitter {
     packet.withBytes { buffer.append(contentsOf: $0) }
   }
 
-  /// The next whole frame; nil if its end is not there yet.
+  /// Returns the next complete frame; nil if its end has not arrived yet.
   package func next() throws(ReelError) -> Packet? { try next(isAtEnd: false) }
 
-  /// The frames that are left at the end of the stream, one a call; nil when there are no more.
+  /// Returns the remaining frames at the end of the stream, one per call; nil when there are no more.
   package func flush() throws(ReelError) -> Packet? { try next(isAtEnd: true) }
 
-  /// Forgets everything: the next PES packet comes from another place.
+  /// Discards everything, because the next PES packet comes from another position.
   package func reset() {
     buffer = []
     offset = 0
@@ -98,7 +98,7 @@ package final class AudioFrameSplitter {
     return try take(unit)
   }
 
-  /// Finds the next frame at or behind `offset`, and moves `offset` over what is none.
+  /// Finds the next frame at or after `offset`, and moves `offset` past other bytes.
   private func find(isAtEnd: Bool) -> Search {
     buffer.withUnsafeBytes { bytes in
       while offset + AudioFrameHeader.byteCount <= bytes.count {
@@ -137,7 +137,7 @@ package final class AudioFrameSplitter {
     }
   }
 
-  /// Whether a header is confirmed by the bytes after its frame; nil if they have not arrived yet.
+  /// Returns whether the bytes after its frame confirm a header; nil if they have not arrived yet.
   private func confirm(
     _ header: AudioFrameHeader, end: Int, in bytes: UnsafeRawBufferPointer, isAtEnd: Bool
   ) -> Bool? {
@@ -148,7 +148,7 @@ package final class AudioFrameSplitter {
     return isAtEnd ? end < bytes.count : nil
   }
 
-  /// The end of the frames that depend on one that ends at `end`; nil if they have not arrived yet.
+  /// Returns the end of the frames that depend on one that ends at `end`; nil if they have not arrived yet.
   private func endWithDependents(
     from end: Int, in bytes: UnsafeRawBufferPointer, isAtEnd: Bool
   ) -> Int? {
@@ -189,7 +189,7 @@ package final class AudioFrameSplitter {
   }
 }
 
-/// The header of one audio frame as elementary streams carry it: how long the frame is, in bytes and in time.
+/// The header of one audio frame in an elementary stream: the length of the frame, in bytes and in time.
 struct AudioFrameHeader: Hashable {
   /// The role of a frame in its packet.
   enum Role: Hashable {
@@ -197,22 +197,22 @@ struct AudioFrameHeader: Hashable {
     case independent
     /// More channels for the frame before it (E-AC-3).
     case dependent
-    /// Of another programme in the same stream (E-AC-3), which is not decoded.
+    /// A frame of another programme in the same stream (E-AC-3), which is not decoded.
     case other
   }
 
-  /// Of the whole frame, with its header.
+  /// The size of the whole frame, including its header.
   var byteCount: Int
-  /// Of each channel.
+  /// The number of samples of each channel.
   var sampleCount: Int
   var sampleRate: Int
   var role = Role.independent
-  /// Bytes of a header that the decoder does not want.
+  /// The number of bytes of a header that the decoder must not get.
   var prefixByteCount = 0
   /// The parameters that all frames of a stream share.
   var family: Int
 
-  /// Bytes that a header can be read from, whatever the codec.
+  /// The number of bytes that are enough to read a header, whatever the codec.
   static let byteCount = 7
 
   /// True for codecs whose frames can be recognized in a byte stream.
@@ -319,8 +319,8 @@ struct AudioFrameHeader: Hashable {
     role = type == 1 ? .dependent : bytes[2] >> 3 & 7 == 0 ? .independent : .other
   }
 
-  /// The control header of ETSI TS 101 154's and FFmpeg's Opus in MPEG-TS, and the first byte of the Opus packet behind
-  /// it (RFC 6716 §3.1).
+  /// The control header of Opus in MPEG-TS by ETSI TS 101 154 and FFmpeg, and the first byte of the Opus
+  /// packet after it (RFC 6716 §3.1).
   private init?(opus bytes: UnsafeRawBufferPointer) {
     guard bytes[0] == 0x7f, bytes[1] & 0xe0 == 0xe0 else { return nil }
     var offset = 2
@@ -357,9 +357,9 @@ struct AudioFrameHeader: Hashable {
 }
 
 /// The time of consecutive samples in whole ticks of a stream's time base, without drift: the duration of a
-/// number of samples is rarely a whole number of ticks, and the remainder is kept.
+/// number of samples is rarely a whole number of ticks, so the remainder is kept.
 struct AudioClock {
-  /// The tick that the next sample begins in; nil before one is known.
+  /// The tick in which the next sample begins; nil before it is known.
   private(set) var ticks: Int64?
 
   private let timeBase: Rational
@@ -367,16 +367,16 @@ struct AudioClock {
   private var remainder: Int64 = 0
   private var divisor: Int64 = 1
 
-  /// `timeBase` is seconds per tick; one that is not positive leaves every time but those that are set unknown.
+  /// `timeBase` is seconds per tick. If it is not positive, all times are unknown except those that are set.
   init(timeBase: Rational) { self.timeBase = timeBase }
 
-  /// The next sample begins at `ticks` exactly.
+  /// Sets the tick at which the next sample begins exactly.
   mutating func set(_ ticks: Int64) {
     self.ticks = ticks
     remainder = 0
   }
 
-  /// Counts samples that have gone by.
+  /// Advances by a number of samples.
   mutating func advance(sampleCount: Int, sampleRate: Int) {
     guard let ticks else { return }
     guard timeBase.isPositive, sampleRate > 0, sampleRate <= Int(Int32.max) else {

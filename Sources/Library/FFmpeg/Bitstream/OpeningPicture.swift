@@ -2,35 +2,35 @@ internal import CFFmpeg
 internal import CFFmpegShims
 internal import ReelCore
 
-/// How decoding can start with the first access unit of a stream.
+/// The first access unit of a stream as a starting point for decoding.
 package struct OpeningPicture: Sendable, Hashable {
-  /// How the stream can be entered.
+  /// The kind of starting point.
   package enum Entry: String, Sendable {
-    /// Nothing after it needs or precedes anything before it.
+    /// A clean start: no later picture needs earlier ones, and none is shown before it.
     case idr
-    /// A clean start whose leading pictures need what came before (HEVC CRA, BLA; H.264 recovery point).
+    /// A clean start whose leading pictures need earlier ones (HEVC CRA, BLA; H.264 recovery point).
     case openGOP = "open_gop"
-    /// Not a place to start at.
+    /// Not a starting point.
     case none
   }
 
   package let entry: Entry
-  /// A field, not a frame, of a picture.
+  /// True for a field, false for a frame.
   let isField: Bool
-  /// HEVC leading picture.
+  /// True for an HEVC leading picture.
   let isLeading: Bool
   let isRandomAccess: Bool
-  /// Not left out by an edit list.
+  /// True if no edit list leaves it out.
   let isShown: Bool
-  /// H.264: the number of frames after a recovery point until pictures are whole; 0 if the first one is. Nil if the unit is
-  /// no recovery point.
+  /// H.264: the number of frames after a recovery point until pictures are complete; 0 if the first one is.
+  /// Nil if the unit is not a recovery point.
   let recoveryFrameCount: Int?
-  /// False if the unit is no picture: in H.264 and HEVC one without a slice, in others one of zeros.
+  /// False if the unit has no picture: in H.264 and HEVC a unit without a slice, in others a unit of zeros.
   let hasPicture: Bool
-  /// Pictures may follow that are shown before it.
+  /// True if later pictures may be shown before it.
   private let mayBePreceded: Bool
 
-  /// True if decoding this picture and nothing else gives the earliest one.
+  /// True if decoding this picture alone gives the earliest frame.
   package var canBeDecodedAlone: Bool { entry == .idr && !mayBePreceded && !isField && isShown }
 
   init(
@@ -45,7 +45,7 @@ package struct OpeningPicture: Sendable, Hashable {
       isField = false
       isLeading = false
       isRandomAccess = picture?.isIntra ?? false
-      // The decoder itself determines which frame is first.
+      // The decoder itself determines the first frame.
       mayBePreceded = true
       return
     }
@@ -56,7 +56,7 @@ package struct OpeningPicture: Sendable, Hashable {
       isField = false
       isLeading = false
       isRandomAccess = packet.isKey
-      // AV1 and VP9 show a picture with its packet, so the decoder is asked after each packet.
+      // AV1 and VP9 show a picture with its packet, so a frame is requested after each packet.
       mayBePreceded = true
       return
     }
@@ -81,12 +81,12 @@ package struct OpeningPicture: Sendable, Hashable {
         .openGOP
       } else { .none }
     let hasNoDelay = packet.decodingTicks.map { $0 >= packet.presentationTicks ?? .max } ?? false
-    // No H.264 picture after an IDR picture is shown before it; in HEVC type 19 may have RADL pictures.
+    // In H.264, no picture after an IDR picture is shown before it; in HEVC, type 19 may have RADL pictures.
     mayBePreceded = slice?.mayHaveLeadingPictures ?? true && !hasNoDelay
     isField = codec == .h264 && Self.isField(packet, parameters: parameters)
   }
 
-  /// Asks libavcodec's parser, which knows the SPS.
+  /// Determines `isField` with libavcodec's parser, which reads the SPS.
   private static func isField(_ packet: borrowing Packet, parameters: CodecParameters) -> Bool {
     guard let context = avcodec_alloc_context3(nil) else { return false }
     defer {
@@ -109,18 +109,18 @@ package struct OpeningPicture: Sendable, Hashable {
 }
 
 extension Packet {
-  /// False for nothing but zeros.
+  /// False if there are only zeros.
   fileprivate var hasContent: Bool { byteCount == 0 || withBytes { bytes in bytes.contains { $0 != 0 } } }
 }
 
 /// The header of the first picture in a unit of MPEG-1, MPEG-2 or MPEG-4 Part 2 video (ISO/IEC 11172-2 and 13818-2
 /// §6.2.3, ISO/IEC 14496-2 §6.2.5).
 struct MPEGPicture {
-  /// An I picture, which is decoded without any other.
+  /// True for an I picture, which is decoded without any other.
   let isIntra: Bool
-  /// A B picture: shown before a picture that is decoded earlier, and never used for prediction.
+  /// True for a B picture: shown before a picture that is decoded earlier, and never used for prediction.
   let isBidirectional: Bool
-  /// Begins a group of pictures that can be decoded without earlier pictures.
+  /// True if it begins a group of pictures that can be decoded without earlier pictures.
   let isClosedGroup: Bool
   /// The offset of the group's header, or else the picture's. Any bytes before it are sequence headers.
   let offset: Int
@@ -169,8 +169,8 @@ struct MPEGPicture {
 
 /// Reads the recovery point of an H.264 supplemental enhancement information unit (ISO/IEC 14496-10 §D.1.8).
 enum RecoveryPoint {
-  /// `recovery_frame_cnt`: the number of frames after which pictures are whole. `unit` is the NAL unit with its header; nil
-  /// if it has no recovery point.
+  /// Returns `recovery_frame_cnt`: the number of frames after which pictures are complete. `unit` is the NAL
+  /// unit with its header; nil if it has no recovery point.
   static func frameCount(_ unit: UnsafeRawBufferPointer) -> Int? {
     guard let first = unit.first, first & 0x1f == 6 else { return nil }
     var bits = BitReader(unit)
@@ -187,7 +187,7 @@ enum RecoveryPoint {
     return nil
   }
 
-  /// The type or the size of a message; nil at the end.
+  /// Returns the type or the size of a message; nil at the end.
   private static func number(_ bits: inout BitReader) -> Int? {
     var value = 0
     while !bits.hasFailed {

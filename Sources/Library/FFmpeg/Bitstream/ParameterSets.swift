@@ -2,8 +2,8 @@ internal import ReelCore
 
 /// The in-band parameter sets of a stream, for decoders that start in its middle.
 ///
-/// A stream may send its parameter sets once and refer to them from then on. A decoder that was opened at a later key
-/// frame has not seen them. So all known sets are prepended to each key frame that lacks one.
+/// A stream may send its parameter sets only once. A decoder opened at a later key frame has not received
+/// them, so all known sets are prepended to each key frame that lacks one.
 struct ParameterSets {
   private struct Key: Hashable, Comparable {
     let type: UInt8
@@ -109,8 +109,8 @@ struct ParameterSets {
 
 /// The fields that Reel itself needs from an H.264 sequence parameter set (ISO/IEC 14496-10 §7.3.2.1.1).
 enum SequenceParameterSet {
-  /// `gaps_in_frame_num_value_allowed_flag`; nil if the unit is too short or makes no sense. `unit` is the NAL unit
-  /// with its header.
+  /// Returns `gaps_in_frame_num_value_allowed_flag`; nil if the unit is too short or invalid. `unit` is the
+  /// NAL unit with its header.
   static func allowsFrameNumberGaps(_ unit: UnsafeRawBufferPointer) -> Bool? {
     var bits = BitReader(unit)
     guard skipReferences(&bits) else { return nil }
@@ -118,7 +118,7 @@ enum SequenceParameterSet {
     return bits.hasFailed ? nil : flag == 1
   }
 
-  /// Skips up to and with `max_num_ref_frames`; false if the unit makes no sense.
+  /// Skips up to and including `max_num_ref_frames`; false if the unit is invalid.
   private static func skipReferences(_ bits: inout BitReader) -> Bool {
     bits.skip(8)
     let profile = bits.read(8)
@@ -153,7 +153,7 @@ enum SequenceParameterSet {
     return true
   }
 
-  /// Profiles whose parameter sets tell the chroma format.
+  /// The profiles whose parameter sets state the chroma format.
   private static let highProfiles: Set<UInt32> = [
     100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135,
   ]

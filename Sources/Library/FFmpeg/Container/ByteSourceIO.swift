@@ -4,16 +4,16 @@ internal import ReelCore
 
 /// Bytes for a `Demuxer`, read by blocking calls on the demuxer's own thread.
 ///
-/// Ownership: the demuxer keeps the source for as long as it lives, and calls it from one thread at a time.
+/// Ownership: the demuxer keeps the source as long as it lives, and calls it from one thread at a time.
 package protocol ByteSource: AnyObject {
   /// The size of the source; nil if unknown.
   var byteCount: Int64? { get }
 
-  /// True if `seek` works. A source that only streams says false, and the demuxer then reads forward only.
+  /// True if `seek` works. If false, the demuxer reads forward only.
   var isSeekable: Bool { get }
 
-  /// Waits for at least one byte, and fills `buffer` as far as bytes are available. Returns 0 only at the end.
-  /// A source whose transfer was cut off throws, so that it is never taken for the end.
+  /// Waits for at least one byte, and fills `buffer` with the available bytes. Returns 0 only at the end. A
+  /// source whose transfer was cut off throws, so an interruption is never mistaken for the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
   /// Moves to the byte at `offset`, counted from the first byte of the source.
@@ -22,9 +22,9 @@ package protocol ByteSource: AnyObject {
 
 /// A `ByteSource` as an `AVIOContext`.
 ///
-/// Ownership: it owns the context and the context's buffer (FFmpeg may have put another buffer in place of the
-/// first: the one in the context is freed). An error that the source throws in a callback is kept here, and the
-/// caller of the FFmpeg function rethrows it with `rethrow()`.
+/// Ownership: it owns the context and the context's buffer. FFmpeg may have replaced the first buffer: the
+/// one in the context is freed. An error that the source throws in a callback is stored here, and the caller
+/// of the FFmpeg function rethrows it with `rethrow()`.
 final class ByteSourceIO {
   let context: UnsafeMutablePointer<AVIOContext>
   private(set) var error: (any Error)?
@@ -33,21 +33,21 @@ final class ByteSourceIO {
   private let box: CallbackBox
   private let isSeekable: Bool
   private let clock: any MonotonicClock
-  /// The last bytes of a source that can't seek: demuxers sometimes go back a few bytes, and AVIO's own buffer
-  /// is emptied by each read.
+  /// The last bytes of a source that can't seek: demuxers sometimes go back a few bytes, and each read
+  /// empties AVIO's own buffer.
   private var history: [UInt8] = []
-  /// The reader's distance from the end of `history`, and that end's place in the source.
+  /// The reader's distance from the end of `history`, and the position of that end in the source.
   private var rewound = 0
   private var sourceOffset: Int64 = 0
 
-  /// Bytes that are asked for at a time. Reads that a demuxer makes for a whole sample go past this buffer.
+  /// The number of bytes to request at a time. Reads of a whole sample bypass this buffer.
   private static let bufferSize = 8 * 1024
-  /// With what surrounds them, one allocation that an allocator does not round up.
+  /// Together with the array's header, an allocation size that allocators do not round up.
   private static let historySize = 32 * 1024 - 32
 
-  /// `isSeekable` false hides that a source can seek.
-  ///
-  /// - Parameter clock: Measures the time of reads.
+  /// - Parameters:
+  ///  - isSeekable: False to hide that a source can seek.
+  ///  - clock: Measures the time of reads.
   init(source: any ByteSource, isSeekable: Bool, clock: any MonotonicClock) throws(ReelError) {
     self.source = source
     self.clock = clock
@@ -78,7 +78,7 @@ final class ByteSourceIO {
     avio_context_free(&context)
   }
 
-  /// Throws the error that the source threw in a callback, if it did.
+  /// Throws the error that the source threw in a callback, if any.
   func rethrow() throws {
     if let error { throw error }
   }
@@ -93,9 +93,9 @@ final class ByteSourceIO {
     return Array(UnsafeRawBufferPointer(start: next, count: end - next))
   }
 
-  /// Restores a buffer of the usual size in place of the one that FFmpeg made to go back in while it examined
-  /// the beginning (ffio_ensure_seekback). FFmpeg does so itself only if a read happens to end at the buffer's
-  /// end.
+  /// Restores a buffer of the usual size in place of the larger one with which FFmpeg went back after
+  /// examining the beginning (ffio_ensure_seekback). FFmpeg does so itself only if a read happens to end at
+  /// the buffer's end.
   func shrinkBuffer() {
     guard context.pointee.buffer_size > 2 * Self.bufferSize, let old = context.pointee.buffer,
       let next = context.pointee.buf_ptr, let end = context.pointee.buf_end, end - next <= Self.bufferSize,
@@ -111,7 +111,7 @@ final class ByteSourceIO {
     av_free(old)
   }
 
-  /// Clears an error that was not the source's fault.
+  /// Clears an error that the source did not cause.
   func forgetError() { error = nil }
 
   // MARK: - Private

@@ -45,8 +45,8 @@ public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
   static let allowList = "mov,mp4,m4a,3gp,3g2,mj2,mpegts,mpeg,matroska,webm,flv,avi,ivf,h264,hevc"
 }
 
-/// libavformat's guess at what bytes are, for those that a look at their first ones does not settle: raw elementary
-/// streams, and the name of what is not supported.
+/// libavformat's guess at the format of bytes that their first bytes alone do not identify: raw elementary
+/// streams, and the names of unsupported formats.
 package enum ContainerProbe {
   package enum Guess: Sendable, Hashable {
     case supported(ContainerFormat)
@@ -57,7 +57,7 @@ package enum ContainerProbe {
 
   /// `bytes` are the first of a source; a few kilobytes are enough.
   package static func guess(_ bytes: [UInt8]) -> Guess {
-    // libavformat reads beyond the end of what it probes (AVPROBE_PADDING_SIZE).
+    // libavformat reads beyond the end of the probed bytes (AVPROBE_PADDING_SIZE).
     var padded = bytes + [UInt8](repeating: 0, count: Int(AVPROBE_PADDING_SIZE))
     return padded.withUnsafeMutableBufferPointer { buffer in
       var data = AVProbeData(
@@ -75,6 +75,6 @@ package enum ContainerProbe {
     }
   }
 
-  /// Below this a guess is as good as none (`AVPROBE_SCORE_RETRY` in libavformat/avformat.h).
+  /// A guess with a lower score is worthless (`AVPROBE_SCORE_RETRY` in libavformat/avformat.h).
   private static let minimumScore: Int32 = 25
 }

@@ -1,21 +1,21 @@
 package import Logging
 package import ReelCore
 
-/// The access units of one container's best video stream, and of an audio stream beside it, in the order of the file.
+/// The access units of one container's best video stream, and of one audio stream, in the order of the file.
 ///
-/// The streams are the ones that ffmpeg chooses; of audio, one in a preferred language goes before. Streams that were not
-/// chosen are dropped inside the demuxer.
+/// The streams are the ones that ffmpeg chooses, except that audio in a preferred language takes precedence.
+/// The demuxer drops all other streams.
 ///
-/// Confined to one thread at a time; the calls block as its `ByteSource` does.
+/// Confined to one thread at a time; the calls block like those of its `ByteSource`.
 package final class ContainerReader {
   package struct Options: Sendable {
-    /// False reads the source forward only.
+    /// False to read the source forward only.
     package var isSeekable = true
-    /// MP4: the header is complete before the media, and nothing after the media is needed.
+    /// MP4: true if the header is complete before the media, and nothing after the media is needed.
     package var startsAtMedia = false
     package var wantsVideo = true
     package var wantsAudio = false
-    /// ISO 639 or RFC 5646, the most wanted first.
+    /// ISO 639 or RFC 5646 codes, in order of preference.
     package var audioLanguages: [String] = []
     /// Supplies the keys of encrypted samples. If nil, reading stops at the first encrypted sample.
     package var keys: (any SampleKeys)?
@@ -28,40 +28,40 @@ package final class ContainerReader {
   package enum Unit {
     case video(SharedPacket)
     case audio(SharedPacket)
-    /// The streams are others from here on, and so are their units' timestamps (MPEG-TS, another program map).
+    /// The streams and their units' timestamps are different from here on (MPEG-TS, another program map).
     case programChanged
     case end
   }
 
   package let format: ContainerFormat
-  /// Nil only if no video is wanted.
+  /// The video stream; nil only if no video is wanted.
   package private(set) var video: StreamInfo?
-  /// Nil if none is wanted, or none was announced so far.
+  /// The audio stream; nil if none is wanted, or none was announced so far.
   package private(set) var audio: StreamInfo?
 
   private var demuxer: Demuxer
   private let options: Options
   private let name: String
   private let logger: Logger
-  /// MPEG-TS.
+  /// The source, for MPEG-TS only.
   private let program: ProgramSource?
-  /// MP4.
+  /// The source, for MP4 only.
   private let protected: ProtectedSource?
   private let decryptor: ContainerDecryptor
-  /// Why reading has stopped at an encrypted sample. All earlier samples were returned.
+  /// The reason why reading has stopped at an encrypted sample. All earlier samples were returned.
   package private(set) var refusal: ReelError?
-  /// Of the demuxers before.
+  /// The waiting time of the previous demuxers.
   private var closedSourceWait: Duration = .zero
-  /// The demuxer began in the middle of the source, and counts from there.
+  /// True if the demuxer began in the middle of the source, and counts from there.
   private var hasChangedProgram = false
   private var videoSplitter: AccessUnitSplitter?
-  /// The PES packet that was last passed to the splitter, and how many of its bytes were.
+  /// The position of the PES packet last passed to the splitter, and the number of its bytes passed so far.
   private var videoPES: (position: Int64, byteCount: Int)?
   private var videoFiller: PresentationFiller?
   private var audioSplitter: AudioFrameSplitter?
   /// The in-band parameter sets; nil for codecs that have none.
   private var parameterSets: ParameterSets?
-  /// Units that were split off already.
+  /// Units that were split off but not returned yet.
   private var ready: [Unit] = []
   private var hasEnded = false
   private var isAudioDropped = false
@@ -93,20 +93,20 @@ package final class ContainerReader {
 
   /// All streams of the container that are known so far.
   package var streams: [StreamInfo] { demuxer.streams }
-  /// Time spent waiting for bytes.
+  /// The time spent waiting for bytes.
   package var sourceWait: Duration { closedSourceWait + demuxer.sourceWait }
   /// The duration in microseconds, if the container's header states it.
   package var durationMicroseconds: Int64? { demuxer.durationMicroseconds }
-  /// True if the end came before what the container's index names, or inside of an element of Matroska.
+  /// True if the file ended before bytes that the container's index names, or inside a Matroska element.
   package var isTruncated: Bool { demuxer.isTruncated }
-  /// How a container that `isTruncated` is cut off, in words.
+  /// The description of how a container that `isTruncated` is cut off.
   package var truncation: String {
     format == .matroska
       ? "the file is cut off: it ends inside of an element"
       : "the file is cut off: its index names media beyond its end"
   }
-  /// How the file is cut off, in words; nil if it is not, as far as is known: for MP4 from the index, else after the end
-  /// was read.
+  /// The description of how the file is cut off; nil if it is not, as far as is known: for MP4 from the
+  /// index, otherwise after the end was read.
   package var cut: String? {
     if isTruncated || demuxer.isIndexBeyondEnd { return truncation }
     guard demuxer.endsInsidePacket || program?.endsInsidePacket == true else { return nil }
@@ -116,7 +116,7 @@ package final class ContainerReader {
   package func takeDamage() -> String? {
     protected?.takeDamage() ?? demuxer.takeDamage(origin: program?.origin ?? 0)
   }
-  /// The place in the source's bytes behind the units given.
+  /// The position in the source after the returned units.
   package var position: Int64 { (program?.origin ?? 0) + demuxer.position }
   /// The bytes after `position` that were read but not used. With them and `position`, another reader can
   /// continue. Nil if this reader holds parts of units, as for containers that are split here.
@@ -128,9 +128,9 @@ package final class ContainerReader {
   /// The last error line of the demuxer.
   package func takeLastError() -> String? { demuxer.takeLastError() }
 
-  /// The next unit of either stream.
+  /// Returns the next unit of either stream.
   ///
-  /// Throws `ReelError.badMedia`, whatever the source threw, and whatever `keys` throws for an encrypted sample. If
+  /// Throws `ReelError.badMedia`, the source's errors, and for an encrypted sample the errors of `keys`. If
   /// there is no key, that is `unsupported`, and `refusal` is set.
   package func next() throws -> Unit {
     while true {
@@ -169,10 +169,10 @@ package final class ContainerReader {
     }
   }
 
-  /// False if the source is read forward only, and behind a change of its program.
+  /// False if the source is read forward only, and after a change of its program.
   package var isSeekable: Bool { options.isSeekable && !hasChangedProgram }
 
-  /// Goes to the key frame at or before `ticks` of a stream. False if the container can't.
+  /// Moves to the key frame at or before `ticks` of a stream. False if the container can't.
   package func seek(toKeyFrameAtOrBefore ticks: Int64, of stream: StreamInfo) throws -> Bool {
     guard !hasChangedProgram else { return false }
     try program?.setPassive(true)
@@ -182,22 +182,23 @@ package final class ContainerReader {
     return isThere
   }
 
-  /// Lets seeks in a Matroska file go by its index alone: none looks for key frames that the index does not name.
+  /// Restricts seeks in a Matroska file to its index, so that none searches for other key frames.
   package func closeIndex() {
     if let video { demuxer.closeIndex(of: video.index) }
   }
 
-  /// Calls `body` with each key frame of the video that the container's index names, in order, until it returns false.
+  /// Calls `body` with each key frame of the video in the container's index, in order, until it returns
+  /// false.
   package func forEachIndexedKeyFrame(_ body: (IndexedFrame) -> Bool) {
     guard let video, !hasChangedProgram else { return }
     demuxer.forEachIndexedKeyFrame(of: video.index, body)
   }
 
-  /// Calls `body` with the place of each sample of the chosen streams in the source's bytes, in the order in which they are
-  /// read. Nothing is known of other formats than MP4.
+  /// Calls `body` with the range of bytes in the source of each sample of the chosen streams, in reading
+  /// order. Only MP4 is supported.
   package func forEachSample(_ body: (Range<Int64>) -> Void) { demuxer.forEachSample(body) }
 
-  /// Drops the audio from here on, or takes it up again.
+  /// Drops the audio from here on, or resumes it.
   package func setDropsAudio(_ drops: Bool) {
     guard drops != isAudioDropped else { return }
     isAudioDropped = drops
@@ -250,9 +251,9 @@ package final class ContainerReader {
     videoSplitter?.append(packet)
   }
 
-  /// The next access unit that is certain to be complete.
+  /// Returns the next access unit that is certain to be complete.
   ///
-  /// A unit that may lack bytes is not decoded to see whether it works, as missing bytes need not cause an error. Two
+  /// A unit that may lack bytes is not decoded as a trial, because missing bytes need not cause an error. Two
   /// of 67 truncations of a CABAC frame decoded to other samples without one, and for HEVC libavcodec reports
   /// nothing at all if a slice is missing.
   private func splitVideo() throws(ReelError) -> Packet? {
@@ -303,7 +304,7 @@ package final class ContainerReader {
     return packet
   }
 
-  /// Notes that an encrypted sample can't be read.
+  /// Records that an encrypted sample can't be read.
   private func refused(_ error: ReelError) -> ReelError {
     if error.kind == .unsupported { refusal = error }
     return error
@@ -327,7 +328,7 @@ package final class ContainerReader {
     }
   }
 
-  /// Some containers announce streams on the way.
+  /// Records new streams, because some containers announce them late.
   private func recordStreams() {
     guard demuxer.streams.count != knownStreamCount else { return }
     knownStreamCount = demuxer.streams.count
@@ -366,13 +367,13 @@ extension ReelError {
 /// held until that one arrives, together with the B frames in between.
 struct PresentationFiller {
   private let codec: VideoCodec
-  /// The demuxer's presentation times are guesses and get replaced.
+  /// True if the demuxer's presentation times are guesses, and so are replaced.
   private let replaces: Bool
-  /// The packets held; the first one still needs its presentation time.
+  /// The packets held back; the first one still needs its presentation time.
   private var held: [SharedPacket] = []
   private var ready: [SharedPacket] = []
 
-  /// No more packets than this are held.
+  /// The maximum number of packets held back.
   private static let maximumHeldCount = 32
 
   /// Nil for codecs other than MPEG video.
@@ -400,7 +401,7 @@ struct PresentationFiller {
     }
   }
 
-  /// The next unit in decoding order, if its time is known.
+  /// Returns the next unit in decoding order, if its time is known.
   mutating func next() -> SharedPacket? { ready.isEmpty ? nil : ready.removeFirst() }
 
   /// Like `next()`, at the end of the stream: the last units get their times.
@@ -424,7 +425,7 @@ struct PresentationFiller {
 /// Finds where video PES packets end in an MPEG-TS stream, and how the next one begins.
 ///
 /// A PES packet usually ends with an access unit, but only the start of the next PES packet proves it. This reader sees
-/// that start as soon as its transport packet arrives, while libavformat gives a PES packet only when it is complete.
+/// that start as soon as its transport packet arrives, while libavformat returns a PES packet only when it is complete.
 ///
 /// Transport packets: ISO/IEC 13818-1 §2.4.3.2. PES packets: §2.4.3.6.
 struct PESLookahead {
@@ -483,7 +484,7 @@ struct PESLookahead {
   /// Discards everything, after a jump to another position in the stream.
   mutating func reset() { self = PESLookahead() }
 
-  /// Notes a transport packet of 188 bytes at `position`.
+  /// Records a transport packet of 188 bytes at `position`.
   ///
   /// Returns the PID if this completes a video PES packet whose length is stated. A demuxer returns such a packet at
   /// once, before anything is known about the next one.
@@ -498,8 +499,9 @@ struct PESLookahead {
     return append(payload, pid: pid)
   }
 
-  /// The first payload bytes of the PES packet after the video packet at `position`, of which the demuxer has
-  /// returned `byteCount` bytes. Nil if they have not arrived yet, or the packet has more bytes than that.
+  /// Returns the first payload bytes of the PES packet after the video packet at `position`, of which the
+  /// demuxer has returned `byteCount` bytes. Nil if they have not arrived yet, or the packet has more bytes
+  /// than that.
   func opening(after position: Int64, pid: Int, byteCount: Int) -> [UInt8]? {
     guard let pair = pairs.last(where: { $0.pid == pid && $0.ended.position == position }),
       pair.ended.byteCount == byteCount, pair.next.isInPayload
@@ -507,7 +509,7 @@ struct PESLookahead {
     return pair.next.opening
   }
 
-  /// True if enough bytes have arrived of the packet after the last complete one of `pid`.
+  /// True if enough bytes of the packet after the last complete one of `pid` have arrived.
   func knowsSuccessor(pid: Int) -> Bool {
     guard let packet = current[pid] else { return true }
     return !packet.isComplete && packet.opening.count >= Self.openingByteCount / 2

@@ -5,7 +5,7 @@ package import ReelCore
 
 /// Splits the bytes of one container into packets.
 ///
-/// libavformat gets bytes only, never a URL: references to other files are refused. Streams are not probed
+/// libavformat gets only bytes, never a URL: references to other files are refused. Streams are not probed
 /// (`avformat_find_stream_info` is never called): only the header, or the first packets, describe them.
 ///
 /// Ownership: owns the `AVFormatContext`. Streams leave it as values (`StreamInfo`), never as pointers into it.
@@ -16,23 +16,23 @@ package final class Demuxer {
   package private(set) var streams: [StreamInfo] = []
   package let format: ContainerFormat
 
-  /// True if the end came before what the container's index names, or inside of an element of Matroska.
+  /// True if the file ended before bytes that the container's index names, or inside a Matroska element.
   package private(set) var isTruncated = false
-  /// The source ended inside of a packet of a container without an index.
+  /// True if the source ended inside a packet of a container without an index.
   private(set) var endsInsidePacket = false
   private var damage: String?
 
   private var context: UnsafeMutablePointer<AVFormatContext>?
   private let io: ByteSourceIO
   private let scope: LogScope
-  /// Packets that were read to learn of streams, to be given first.
+  /// The packets that were read to detect streams, to be returned first.
   private var readAhead: [SharedPacket] = []
 
   /// mpegts splits a PES packet without a stated length when it would get longer, and has a buffer of this size
   /// for each stream, otherwise 200 KiB.
   static let longestPart = 32 << 10
 
-  /// How much of a stream may be looked at for its headers.
+  /// The maximum number of bytes of a stream to examine for its headers.
   private static let probeByteCount: Int64 = 1 << 20
 
   /// Reads the header. Throws `ReelError.badMedia`, or the source's error.
@@ -85,7 +85,8 @@ package final class Demuxer {
     try refreshStreams()
   }
 
-  /// libavformat's demuxers, looked up once: it compares a name with those of some 300 demuxers. They are constants.
+  /// libavformat's demuxers. Each is looked up once, because that compares its name with some 300 others.
+  /// They are constant.
   private nonisolated(unsafe) static let inputFormats: [ContainerFormat: UnsafePointer<AVInputFormat>] =
     ContainerFormat.allCases.reduce(into: [:]) { $0[$1] = av_find_input_format($1.demuxerName) }
 
@@ -99,19 +100,20 @@ package final class Demuxer {
     return duration
   }
 
-  /// The demuxer's position in the source's bytes: what it has used, not what was read ahead.
+  /// The demuxer's position in the source, not counting bytes that were read ahead.
   package var position: Int64 { context.map { $0.pointee.pb.pointee.pos - unread($0.pointee.pb) } ?? 0 }
 
-  /// Bytes of the source that were read behind `position`, and not used; nil if the demuxer holds more than that.
+  /// The bytes of the source after `position` that were read but not used; nil if the demuxer holds more than
+  /// that.
   var unread: [UInt8]? { readAhead.isEmpty ? io.unread : nil }
 
-  /// Time spent waiting in the source since the beginning.
+  /// The total time spent waiting for the source.
   package var sourceWait: Duration { io.readDuration }
 
   /// Delivers packets as the container stores them. Parsers can't read encrypted packets.
   func disableParsers() { context?.pointee.flags |= AVFMT_FLAG_NOPARSE }
 
-  /// Packets of other streams than these are dropped inside the demuxer, without being copied.
+  /// Drops packets of all other streams inside the demuxer, without copying them.
   package func select(streams selected: Set<Int>) {
     guard let context else { return }
     for index in 0..<Int(context.pointee.nb_streams) {
@@ -120,7 +122,8 @@ package final class Demuxer {
     }
   }
 
-  /// The next packet of the selected streams; nil at the end. Throws `ReelError.badMedia`, or what the source threw.
+  /// Returns the next packet of the selected streams; nil at the end. Throws `ReelError.badMedia`, or the
+  /// source's error.
   package func nextPacket() throws -> Packet? {
     if !readAhead.isEmpty { return try readAhead.removeFirst().packet.clone() }
     return try readPacket()
@@ -153,8 +156,8 @@ package final class Demuxer {
     }
   }
 
-  /// Reads on until a stream fulfils `condition`; gives the first that does, or nil at the end of the input or of
-  /// what may be probed. For containers that announce streams late; the packets on the way are kept.
+  /// Reads on until a stream fulfils `condition`, and returns it; nil at the end of the input or of the part
+  /// that may be probed. For containers that announce streams late; the packets read meanwhile are kept.
   func awaitStream(where condition: (StreamInfo) -> Bool) throws -> StreamInfo? {
     while true {
       if let stream = streams.first(where: condition) { return stream }
@@ -170,8 +173,8 @@ package final class Demuxer {
   /// does for other containers. Call it before the first packet is read.
   func parsePackets() { context?.pointee.flags &= ~(AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN) }
 
-  /// Reads on until there is a packet of a stream, and gives the stream as it is known then: FLV brings codec
-  /// parameters just before the first packet, and in MPEG-PS the codec shows in them.
+  /// Reads on until a packet of a stream arrives, and returns the stream as it is known then: FLV sends codec
+  /// parameters just before the first packet, and in MPEG-PS the packets determine the codec.
   func streamAtFirstPacket(_ index: Int) throws -> StreamInfo {
     while !readAhead.contains(where: { $0.packet.streamIndex == index }), position < Self.probeByteCount * 5,
       let packet = try readPacket()
@@ -182,12 +185,13 @@ package final class Demuxer {
     return streams[index]
   }
 
-  /// The result of `body` for the first packet of a stream that was read ahead, or nil if there is none.
+  /// Returns the result of `body` for the first packet of a stream that was read ahead, or nil if there is
+  /// none.
   func firstPacket<Result>(of index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
     readAhead.first { $0.packet.streamIndex == index }.map { $0.packet.withBytes(body) }
   }
 
-  /// Clears an interruption that ended a read, so that reading can go on after a seek.
+  /// Clears an interruption that ended a read, so that reading can continue after a seek.
   func forgetInterruption() {
     io.forgetError()
     // Discard the log's message that the file is truncated, which an interrupted read causes.
@@ -217,17 +221,18 @@ package final class Demuxer {
     return code >= 0
   }
 
-  /// Lets seeks in a Matroska file go by its index (Cues) alone.
+  /// Restricts seeks in a Matroska file to its index (Cues).
   ///
-  /// Otherwise a seek to the last key frame of the index, or after it, reads all clusters up to the end, in search of further
-  /// ones (libavformat/matroskadec.c, matroska_read_seek). An entry after all others, which is no key frame, prevents that.
+  /// Otherwise a seek to the last key frame of the index, or after it, reads all clusters up to the end,
+  /// searching for more (libavformat/matroskadec.c, matroska_read_seek). An index entry after all others, not
+  /// marked as a key frame, prevents that.
   func closeIndex(of stream: Int) {
     guard format == .matroska, let context, stream < Int(context.pointee.nb_streams), let end = io.byteCount
     else { return }
     av_add_index_entry(context.pointee.streams[stream], end, .max / 2, 0, 0, 0)
   }
 
-  /// Calls `body` with each key frame of a stream that the container's index names, in order, until it returns false.
+  /// Calls `body` with each key frame of a stream in the container's index, in order, until it returns false.
   package func forEachIndexedKeyFrame(of stream: Int, _ body: (IndexedFrame) -> Bool) {
     guard let context, stream < Int(context.pointee.nb_streams), let stream = context.pointee.streams[stream]
     else { return }
@@ -243,10 +248,11 @@ package final class Demuxer {
     }
   }
 
-  /// Calls `body` with the place of each sample of the selected streams in the source's bytes, in the order in which they
-  /// are read. Nothing is known of other formats than MP4, and of fragments that were not read.
+  /// Calls `body` with the range of bytes in the source of each sample of the selected streams, in reading
+  /// order. Only MP4 is supported, without fragments that were not read.
   ///
-  /// libavformat/mov.c, mov_find_next_sample: of samples that are due within a second, the one that is stored first.
+  /// libavformat/mov.c, mov_find_next_sample: of the samples that are due within a second, the first in the
+  /// file.
   func forEachSample(_ body: (Range<Int64>) -> Void) {
     guard format == .mp4, let context else { return }
     var tracks: [IndexedTrack] = []
@@ -281,7 +287,7 @@ package final class Demuxer {
     streams = fresh
   }
 
-  /// True if the index of a selected stream of an MP4 file names bytes beyond the end.
+  /// True if the index of a selected stream of an MP4 file refers to bytes beyond the end.
   var isIndexBeyondEnd: Bool {
     guard format == .mp4, let context, let end = io.byteCount else { return false }
     return (0..<Int(context.pointee.nb_streams)).contains { index in
@@ -297,7 +303,8 @@ package final class Demuxer {
 
   // MARK: - Private
 
-  /// Damage of an MPEG-TS packet need not be at the end; MP4 and Matroska have checks of their own.
+  /// True if the format has its own check for truncation (MP4, Matroska), or damage need not mean the end
+  /// (MPEG-TS).
   private var hasIndex: Bool { [.mp4, .matroska, .mpegTS].contains(format) }
 
   private func recordDamage(of packet: borrowing Packet) {
@@ -306,7 +313,7 @@ package final class Demuxer {
     // libavformat/mpegts.c: a gap in the continuity counter, or a PES packet that is too short.
     case .mpegTS: if packet.isCorrupt { damage = "transport packets are missing or damaged" }
     case .matroska:
-      // libavformat/matroskadec.c, ebml_parse: it goes on with the next cluster.
+      // libavformat/matroskadec.c, ebml_parse: it continues with the next cluster.
       guard let line = scope.lastError, Self.elementErrors.contains(where: { line.contains($0) }) else {
         return
       }
@@ -322,7 +329,7 @@ package final class Demuxer {
     "Invalid length",
   ]
 
-  /// Boxes of Common Encryption that mov stumbles over are named as what they are.
+  /// Reports boxes of Common Encryption that mov can't read as encryption.
   private static func error(_ error: FFmpegError) -> ReelError {
     let boxes = ["saio", "saiz", "senc", "Incorrect number of samples in encryption info"]
     guard let detail = error.detail, boxes.contains(where: { detail.contains($0) }) else {
@@ -338,14 +345,14 @@ package final class Demuxer {
   }
 }
 
-/// The samples of a stream as its index lists them, one after the other.
+/// The samples of a stream in the order of its index.
 private struct IndexedTrack {
   private let stream: UnsafeMutablePointer<AVStream>
   private let count: Int32
   private var index: Int32 = 0
-  /// The place of the current sample in the source's bytes.
+  /// The range of bytes of the current sample in the source.
   private(set) var place: Range<Int64> = 0..<0
-  /// Its decoding time.
+  /// The decoding time of the current sample.
   private(set) var microseconds: Int64 = 0
 
   /// Nil for a stream without samples.
@@ -355,7 +362,7 @@ private struct IndexedTrack {
     guard read() else { return nil }
   }
 
-  /// Goes on to the next sample; false after the last.
+  /// Advances to the next sample; false after the last.
   mutating func advance() -> Bool {
     index += 1
     return read()
@@ -373,20 +380,20 @@ private struct IndexedTrack {
 
 /// A frame in the index of a container.
 package struct IndexedFrame: Sendable, Hashable {
-  /// Its decoding time in ticks of the stream's time base.
+  /// The decoding time in ticks of the stream's time base.
   package let decodingTicks: Int64
-  /// Its place in the source's bytes; empty if the index does not state its size.
+  /// The range of bytes in the source; empty if the index does not state the size.
   package let bytes: Range<Int64>
 }
 
 extension Demuxer {
-  /// The best video stream by ffmpeg's order. Waits for a stream that is announced late.
+  /// Returns the best video stream by ffmpeg's order. Waits for a stream that is announced late.
   func videoStream() throws -> StreamInfo {
     let isVideo = { (stream: StreamInfo) in stream.kind == .video && !stream.isAttachedFrame }
     guard try awaitStream(where: isVideo) != nil else { throw noStream("no video in the media") }
     let candidates = streams.filter(isVideo)
-    // ffmpeg's order: by pixels, with five million added for the default disposition (fftools/ffmpeg_opt.c); of
-    // equals, the first.
+    // ffmpeg's order: by pixels, with five million added for the default disposition (fftools/ffmpeg_opt.c);
+    // the first of equals.
     let score = { (stream: StreamInfo) in
       (stream.size.map { $0.width * $0.height } ?? 0) + (stream.isDefault ? 5_000_000 : 0)
     }
@@ -404,8 +411,8 @@ extension Demuxer {
     }
   }
 
-  /// A stream of MPEG video. If the container has no headers, they are taken from the first packet: a decoder that
-  /// starts later in the stream needs them, and decoding Xvid depends on them.
+  /// Returns a stream of MPEG video. If the container has no headers, they are taken from the first packet: a
+  /// decoder that starts later in the stream needs them, and decoding Xvid depends on them.
   private func mpegStream(_ index: Int) throws -> StreamInfo {
     parsePackets()
     let stream = try streamAtFirstPacket(index)
@@ -419,7 +426,7 @@ extension Demuxer {
     return try stream.with(extradata: headers)
   }
 
-  /// The best audio stream of a container that is opened for it.
+  /// Returns the best audio stream of a container that is opened for its audio.
   func audioStream(languages: [String]) throws -> StreamInfo {
     guard try awaitStream(where: { $0.kind == .audio }) != nil,
       let best = Self.bestAudio(of: streams, languages: languages)
@@ -427,7 +434,7 @@ extension Demuxer {
     return best
   }
 
-  /// An error that says what there is none of, and which streams there are.
+  /// Returns an error that names the missing kind of stream, and the existing streams.
   private func noStream(_ text: String) -> ReelError {
     let names = streams.map { "\($0.isAttachedFrame ? "cover art" : $0.kind.rawValue) (\($0.codecName))" }
     return ReelError(
@@ -435,8 +442,8 @@ extension Demuxer {
       names.isEmpty ? "no streams in the media" : "\(text), only \(names.joined(separator: ", "))")
   }
 
-  /// The audio stream that is played: of the most wanted language, then the default one, then the one with the most
-  /// channels; the first of equals. Nil if none can be decoded.
+  /// Returns the audio stream to play: of the most preferred language, then the default one, then the one
+  /// with the most channels; the first of equals. Nil if none can be decoded.
   static func bestAudio(of streams: [StreamInfo], languages: [String]) -> StreamInfo? {
     let rank = { (stream: StreamInfo) -> Int in
       let language = stream.language?.lowercased() ?? ""

@@ -2,17 +2,17 @@ internal import CFFmpeg
 internal import CFFmpegShims
 package import ReelCore
 
-/// Muxes raw video, and 16-bit PCM beside it, with libavformat's muxer for NUT.
+/// Muxes raw video, and optionally 16-bit PCM, with libavformat's muxer for NUT.
 ///
-/// The packets of both streams are written in the order of their times. A stream is waited for until the other one is half a
-/// second ahead of it.
+/// The packets of both streams are written in the order of their times. The muxer waits for a stream until
+/// the other one is half a second ahead of it.
 ///
-/// Ownership: owns the muxer, its I/O and the buffer of that. Confined to one thread at a time.
+/// Ownership: owns the muxer, its I/O context and that context's buffer. Confined to one thread at a time.
 package final class NUTMuxer {
   /// The video stream.
   package struct Video: Sendable {
     package var format: PlanarConverter.Format
-    /// The unit of the frames' times, in seconds. The stream has this one, or a fraction of it.
+    /// The unit of the frames' times, in seconds. The stream uses this unit, or a fraction of it.
     package var timeBase: Rational
     package var frameRate: Rational
 
@@ -53,7 +53,7 @@ package final class NUTMuxer {
     context = made
     sink = Sink(write)
     context.pointee.pb = try Self.makeIO(sink)
-    // The name and version of the library would make files differ.
+    // The name and version of the library would make files differ between versions.
     context.pointee.flags |= AVFMT_FLAG_BITEXACT | AVFMT_FLAG_FLUSH_PACKETS
     context.pointee.max_interleave_delta = Self.interleavingLimit
     try add(video)
@@ -78,7 +78,8 @@ package final class NUTMuxer {
   /// True if there is a stream for audio.
   package var hasAudio: Bool { context.pointee.nb_streams > 1 }
 
-  /// Writes a frame, which has the format of the video stream. Leaves it out if its time is not after that of the one before.
+  /// Writes a frame in the format of the video stream. Omits it if its time is not after that of the previous
+  /// frame.
   ///
   /// Throws what the sink of the muxer throws.
   package func write(_ image: PlanarImage, at time: MediaTime) throws(ReelError) {
@@ -97,7 +98,7 @@ package final class NUTMuxer {
     }
   }
 
-  /// Writes samples, which have the format of the audio stream.
+  /// Writes samples in the format of the audio stream.
   ///
   /// - Parameter position: The number of samples before them, from the beginning of the file.
   ///
@@ -112,7 +113,7 @@ package final class NUTMuxer {
     }
   }
 
-  /// Writes the end of the file. Nothing may be written after it.
+  /// Writes the end of the file. Nothing may be written after that.
   package func finish() throws(ReelError) {
     isFinished = true
     try check(av_write_trailer(context), "av_write_trailer")
@@ -124,12 +125,12 @@ package final class NUTMuxer {
   private final class Sink {
     private let write: (UnsafeRawBufferPointer) throws(ReelError) -> Void
     private(set) var error: ReelError?
-    /// Bytes are dropped.
+    /// True to drop all bytes.
     var isClosed = false
 
     init(_ write: @escaping (UnsafeRawBufferPointer) throws(ReelError) -> Void) { self.write = write }
 
-    /// Returns the number of bytes, or a negative code.
+    /// Writes bytes. Returns their number, or a negative code.
     func take(_ bytes: UnsafeRawBufferPointer) -> Int32 {
       if isClosed { return Int32(bytes.count) }
       guard error == nil else { return reel_averror_exit() }

@@ -4,25 +4,26 @@ internal import ReelCore
 /// An MPEG-TS stream up to a change of its program: a played stream continues with another codec or PID.
 ///
 /// libavformat keeps the first codec of a PID (libavformat/mpegts.c, pmt_cb) and does not follow a program to
-/// other PIDs. So the bytes end before the new program, which makes the demuxer return what it holds of the old
-/// one. After `proceed()` they continue with the tables of the new one, for another demuxer.
+/// other PIDs. Therefore, the bytes end before the new program, which makes the demuxer return everything it
+/// holds of the old one. After `proceed()` they continue with the tables of the new one, for another demuxer.
 ///
-/// It also knows how the PES packet after a video packet begins before the demuxer has read that far
+/// It also knows the beginning of the PES packet after a video packet before the demuxer has read that far
 /// (`opening(after:)`). For this it withholds the end of a PES packet with a stated length until the next one
 /// of its stream has begun.
 ///
 /// The demuxer does not get bytes that precede the first packet of a source.
 ///
 /// Program association and program map sections are those of ISO/IEC 13818-1 §2.4.4; a section with a wrong
-/// checksum is no change.
+/// checksum is ignored.
 final class ProgramSource: ByteSource {
   var byteCount: Int64? { base.byteCount.map { max(0, $0 - (leadingCount ?? 0)) } }
   let isSeekable: Bool
-  /// The place in the source of what would be the demuxer's first byte, had it read the source without a change.
+  /// The position in the source at which the demuxer would have begun, had it read the source without a
+  /// change.
   private(set) var origin: Int64 = 0
-  /// The program changes after the bytes that were read.
+  /// True if the program changes after the bytes that were read.
   private(set) var isAtChange = false
-  /// The source ended, and its last transport packet is not whole.
+  /// True if the source ended with an incomplete transport packet.
   private(set) var endsInsidePacket = false
 
   private let base: any ByteSource
@@ -35,20 +36,20 @@ final class ProgramSource: ByteSource {
   private var given = 0
   private var passed = 0
   private var seen = 0
-  /// The PID for whose next PES packet bytes are withheld.
+  /// The PID whose next PES packet releases the withheld bytes.
   private var heldPID: Int?
   private var lookahead = PESLookahead()
   private var hasEnded = false
   private var givenCount: Int64 = 0
   /// The value of `givenCount` when the demuxer began.
   private var demuxerBegin: Int64 = 0
-  /// 188, or with a time stamp or check bytes; 0 before it is known.
+  /// 188, or more with a time stamp or check bytes; 0 before it is known.
   private var packetSize = 0
   private var tables = ProgramTables()
   /// The number of bytes that precede the first packet of the source; nil until it is known.
   private var leadingCount: Int64?
 
-  /// At most this many bytes are withheld.
+  /// The maximum number of withheld bytes.
   private static let maximumHeldByteCount = 64 << 10
   /// The number of bytes that are searched for the first packet.
   private static let searchedByteCount = TransportPacket.searchedByteCount
@@ -58,7 +59,8 @@ final class ProgramSource: ByteSource {
     isSeekable = base.isSeekable
   }
 
-  /// The streams that are played: others may change as they like. Before it is called, these are the ones with frames.
+  /// Sets the streams that are played; others may change freely. Before this call, these are the ones with
+  /// frames.
   func watch(pids: Set<Int>) { tables.watched = pids }
 
   /// Continues after a change.
@@ -75,13 +77,14 @@ final class ProgramSource: ByteSource {
     look()
   }
 
-  /// The first payload bytes of the PES packet after the video packet at `position`, as the demuxer counts, of which
-  /// the demuxer has returned `byteCount` bytes. Nil if they have not arrived yet, or the packet continues.
+  /// Returns the first payload bytes of the PES packet after the video packet at `position`, as the demuxer
+  /// counts, of which the demuxer has returned `byteCount` bytes. Nil if they have not arrived yet, or the
+  /// packet continues.
   func opening(after position: Int64, pid: Int, byteCount: Int) -> [UInt8]? {
     lookahead.opening(after: position, pid: pid, byteCount: byteCount)
   }
 
-  /// Lets bytes pass unseen, while a demuxer looks for a place all over the source.
+  /// Passes bytes through unexamined, while a demuxer searches the whole source for a position.
   func setPassive(_ isPassive: Bool) throws {
     self.isPassive = isPassive
     // Bytes that were read ahead must be available again.
@@ -138,7 +141,7 @@ final class ProgramSource: ByteSource {
     lookahead.reset()
   }
 
-  /// Lets all examined bytes pass.
+  /// Releases all examined bytes.
   private func release() {
     heldPID = nil
     passed = seen
@@ -154,14 +157,14 @@ final class ProgramSource: ByteSource {
     if count == 0 { hasEnded = true }
   }
 
-  /// Lets whole packets pass, up to one that completes the map of another program.
+  /// Releases whole packets, up to one that completes the map of another program.
   private func look() {
     guard findFirstPacket() else { return }
     while seen < bytes.count {
       guard packetSize > 0 || findPacketSize() else { break }
       guard bytes.count - seen >= packetSize else { break }
       guard let start = packetStart else {
-        // Synchronization is lost.
+        // Synchronisation is lost.
         packetSize = 0
         seen += 1
         continue
@@ -188,7 +191,7 @@ final class ProgramSource: ByteSource {
     if heldPID == nil { passed = seen }
   }
 
-  /// Drops what precedes the first packet of the source. Returns false if more bytes are needed.
+  /// Drops the bytes before the first packet of the source. Returns false if more bytes are needed.
   private func findFirstPacket() -> Bool {
     guard leadingCount == nil else { return true }
     let beginsWithPackets = TransportPacket.sizes.contains { size in
@@ -205,7 +208,7 @@ final class ProgramSource: ByteSource {
     return true
   }
 
-  /// A packet as the stream has them.
+  /// Returns a packet in the stream's packet size.
   private func framed(_ packet: [UInt8]) -> [UInt8] {
     let rest = Array(repeating: UInt8(0), count: packetSize - TransportPacket.byteCount)
     return packetSize == 192 ? rest + packet : packet + rest
@@ -217,7 +220,7 @@ final class ProgramSource: ByteSource {
     return bytes[start] == TransportPacket.syncByte ? start : nil
   }
 
-  /// Returns false if more bytes are needed. Bytes outside of packets are passed on.
+  /// Returns false if more bytes are needed. Bytes outside packets are passed on.
   private func findPacketSize() -> Bool {
     while bytes.count - seen > 2 * 204 + 4 {
       // Skips nearly all bytes outside of packets.
@@ -240,7 +243,7 @@ final class ProgramSource: ByteSource {
   }
 }
 
-/// The programs of an MPEG-TS stream: which PIDs have which codecs (ISO/IEC 13818-1 §2.4.4).
+/// The programs of an MPEG-TS stream: the PIDs and their codecs (ISO/IEC 13818-1 §2.4.4).
 ///
 /// The first map of a program describes its streams. A later one that differs for a watched stream is a change.
 /// So is another program's map, if the old program is no longer listed.
@@ -248,7 +251,7 @@ struct ProgramTables {
   /// The PIDs that are played; nil for those with frames.
   var watched: Set<Int>?
 
-  /// By the PID of its map.
+  /// The programs by the PID of their map.
   private var programs: [Int: Int] = [:]
   private var maps: [Int: [Int: Stream]] = [:]
   private var sections: [Int: Section] = [:]
@@ -262,7 +265,7 @@ struct ProgramTables {
   private struct Stream: Equatable {
     /// The same type for encrypted and clear samples, because libavformat continues across a change between the two.
     let type: UInt8
-    /// Of a type that says nothing of the codec.
+    /// The descriptors, for types that do not identify the codec.
     let descriptors: [UInt8]
 
     enum Kind { case video, audio, other }
@@ -277,18 +280,18 @@ struct ProgramTables {
     }
   }
 
-  /// A section that comes packet by packet.
+  /// A section that arrives packet by packet.
   private struct Section {
     var bytes: [UInt8] = []
     var packets: [[UInt8]] = []
 
-    /// With its three bytes before the length; nil before it is known.
+    /// The size including the three bytes up to the length field; nil before it is known.
     var byteCount: Int? {
       bytes.count < 3 ? nil : 3 + (Int(bytes[1] & 0x0f) << 8 | Int(bytes[2]))
     }
   }
 
-  /// Notes a packet of 188 bytes. True if it completes the map of another program than the one that is watched.
+  /// Records a packet of 188 bytes. True if it completes the map of a program other than the watched one.
   mutating func record(_ packet: ArraySlice<UInt8>) -> Bool {
     let start = packet.startIndex
     let pid = Int(packet[start + 1] & 0x1f) << 8 | Int(packet[start + 2])
@@ -301,10 +304,10 @@ struct ProgramTables {
     return recordMap(section)
   }
 
-  /// The place in the stream is another.
+  /// Discards partial sections, because the next packet comes from another position.
   mutating func forgetPackets() { sections = [:] }
 
-  /// Goes over to the program that has come; gives the packets of its tables.
+  /// Switches to the new program; returns the packets of its tables.
   mutating func begin() -> [[UInt8]] {
     guard let change = change.take() else { return [] }
     maps = [change.program: change.map]
@@ -314,7 +317,7 @@ struct ProgramTables {
 
   // MARK: - Private
 
-  /// The section that a packet completes; nil unless its checksum is correct.
+  /// Returns the section that a packet completes; nil if its checksum is wrong.
   private mutating func section(with packet: [UInt8], pid: Int) -> Section? {
     let (isDamaged, begins, isEncrypted) = (
       packet[1] & 0x80 != 0, packet[1] & 0x40 != 0, packet[3] & 0xc0 != 0
@@ -359,7 +362,7 @@ struct ProgramTables {
     }
   }
 
-  /// True for a change.
+  /// Returns true for a change.
   private mutating func recordMap(_ section: Section) -> Bool {
     let bytes = section.bytes
     guard bytes[0] == 2, bytes.count >= 16 else { return false }
@@ -391,7 +394,7 @@ struct ProgramTables {
     return streams
   }
 
-  /// True if a watched stream is no longer what it was, and there is one of its kind.
+  /// True if a watched stream has changed, and the new program has one of its kind.
   private func hasChanged(_ old: [Int: Stream], to new: [Int: Stream]) -> Bool {
     old.contains { pid, stream in
       guard watched?.contains(pid) ?? (stream.kind == .video), new[pid] != stream else { return false }
@@ -407,13 +410,13 @@ package enum TransportPacket {
   /// The packet sizes: plain; with a time stamp before each packet (BDAV); with check bytes after each packet
   /// (EN 300 429).
   package static let sizes = [188, 192, 204]
-  /// The number of bytes that are searched for a stream that does not begin with a packet.
+  /// The number of bytes to search in a stream that does not begin with a packet.
   package static let searchedByteCount = 128 << 10
-  /// The number of packets in a row that identify a stream after bytes that are none.
+  /// The number of packets in a row that identify a stream after other bytes.
   private static let runCount = 4
 
-  /// The first byte of the first packet in a run of four, and the size of these packets; nil if there is no such run. With
-  /// time stamps, a packet begins with its time stamp.
+  /// Returns the first byte of the first packet in a run of four, and the size of these packets; nil if there
+  /// is no such run. With time stamps, a packet begins with its time stamp.
   package static func run(in bytes: [UInt8]) -> (start: Int, size: Int)? {
     for sync in bytes.indices where bytes[sync] == syncByte {
       for size in sizes where isRun(of: runCount, from: sync, size: size, in: bytes) {

@@ -48,17 +48,17 @@ public final class FrameConverter {
 
   /// Converts a frame into `image`, and reuses its memory if the size is the same.
   ///
-  /// - Throws: As `convert(_:geometry:orientation:)`. `image` is then undefined.
+  /// - Throws: The same as `convert(_:geometry:orientation:)`. `image` is then undefined.
   public func convert(
     _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
   ) throws(ReelError) {
-    // swscale is fast, but less exact, for frames of 8 bits that keep their size.
+    // swscale is fast, but less exact, for 8-bit frames that keep their size.
     let isFast = geometry.scaled == frame.size && frame.color.bitDepth <= 8
     try convert(
       frame, geometry: geometry, orientation: orientation, isPlanar: !isFast, into: &image)
   }
 
-  /// Like `convert(_:geometry:orientation:)`, but as exact as 8 bits are, also without scaling.
+  /// Like `convert(_:geometry:orientation:)`, but as exact as 8 bits allow, even without scaling.
   package func convertExactly(
     _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation
   ) throws(ReelError) -> RGBImage {
@@ -95,8 +95,8 @@ public final class FrameConverter {
     let byteCount = output.width * output.height * 3
     if image.pixels.count != byteCount { image.pixels = [UInt8](repeating: 0, count: byteCount) }
     image.size = output
-    // Without scaling, swscale stays within rows of a multiple of eight pixels, so it can write to the image
-    // directly.
+    // Without scaling, swscale stays within rows of a multiple of eight pixels, so it can write directly to
+    // the image.
     if orientation == .upright, !isPlanar, scaled == output, scaled.width % 8 == 0 {
       let done = image.pixels.withUnsafeMutableBufferPointer { pixels in
         scale(frame, with: context, to: [pixels.baseAddress], stride: scaled.width * 3, rows: scaled.height)
@@ -110,14 +110,14 @@ public final class FrameConverter {
     }
   }
 
-  /// A scaled frame, with its components in planes of their own or side by side. All distances are in samples.
+  /// A scaled frame, with its components planar or interleaved. All distances are in samples.
   private struct ScaledSamples<Sample> {
     let red: UnsafePointer<Sample>
     let green: UnsafePointer<Sample>
     let blue: UnsafePointer<Sample>
-    /// From one pixel to the next.
+    /// The distance from one pixel to the next.
     let step: Int
-    /// From one row to the next.
+    /// The distance from one row to the next.
     let stride: Int
   }
 
@@ -157,8 +157,8 @@ public final class FrameConverter {
     sws_freeContext(context)
     context = nil
     key = nil
-    // Frames of the same size have a fast routine for RGB24. For others, RGB24 gets one chroma for two pixels, while planes
-    // get that of each, in half the time.
+    // Frames of the same size have a fast routine for RGB24. For others, RGB24 output gets one chroma sample
+    // for two pixels, while planar output gets one for each, in half the time.
     var flags = SWS_BICUBIC
     if output != AV_PIX_FMT_RGB24 { flags |= SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP }
     guard
@@ -166,7 +166,7 @@ public final class FrameConverter {
         Int32(wanted.stored.width), Int32(wanted.stored.height), Self.withoutRange(frame.format),
         Int32(scaled.width), Int32(scaled.height), output, Int32(flags), nil, nil, nil)
     else { throw ReelError(.unsupported, "frames of \(frame.pixelFormat) can't be converted to RGB") }
-    // swscale ignores the frame's own properties and assumes BT.601 unless told here.
+    // Without this call, swscale ignores the frame's own properties and assumes BT.601.
     sws_setColorspaceDetails(
       made, sws_getCoefficients(matrix), color.isFullRange ? 1 : 0, sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
       1 << 16, 1 << 16)
@@ -187,7 +187,7 @@ public final class FrameConverter {
 
   /// - Parameters:
   ///   - targets: The first byte of each plane.
-  ///   - stride: From one row to the next, in bytes.
+  ///   - stride: The distance from one row to the next, in bytes.
   private func scale(
     _ frame: borrowing Frame, with context: OpaquePointer, to targets: [UnsafeMutablePointer<UInt8>?],
     stride: Int, rows: Int
@@ -209,7 +209,7 @@ public final class FrameConverter {
     return done == Int32(rows)
   }
 
-  /// Copies the scaled frame to its place, turned, and fills the rest with black.
+  /// Copies the scaled and turned frame to its place, and fills the rest with black.
   private func place<Sample: FixedWidthInteger>(
     _ source: ScaledSamples<Sample>, geometry: FrameGeometry, orientation: Orientation,
     in pixels: UnsafeMutableBufferPointer<Sample>
@@ -236,7 +236,7 @@ public final class FrameConverter {
     }
   }
 
-  /// With the usual step as a constant, the compiler makes better code.
+  /// With the common step as a constant, the compiler generates better code.
   @inline(__always)
   private func copy<Sample>(
     _ source: ScaledSamples<Sample>, from first: Int, step: Int, count: Int,
@@ -339,7 +339,8 @@ public struct FrameGeometry: Sendable, Hashable {
   }
 }
 
-/// How a frame is fitted into an output with another aspect ratio, as AVFoundation's `AVLayerVideoGravity`.
+/// The way a frame is fitted into an output with another aspect ratio, like AVFoundation's
+/// `AVLayerVideoGravity`.
 public enum VideoGravity: String, Sendable, Hashable, CaseIterable {
   /// Keep the aspect ratio and show the whole frame, with black bars.
   case resizeAspect = "fit"

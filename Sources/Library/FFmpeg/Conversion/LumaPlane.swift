@@ -4,7 +4,7 @@ package import ReelCore
 /// The luma of a frame at a small size, to measure it by.
 package struct LumaPlane: Sendable {
   package let size: PixelSize
-  /// Rows from top to bottom, from 0 for black to 1 for white. As coded: HDR is not tone mapped.
+  /// The rows from top to bottom, from 0 for black to 1 for white. As coded: HDR is not tone mapped.
   package let samples: [Float]
 
   /// The longer side of a measured plane, in samples.
@@ -43,7 +43,7 @@ package struct LumaPlane: Sendable {
     SizeLimit.box(PixelSize(width: longSide, height: longSide)).fitted(size)
   }
 
-  /// Nil if the frame's first component is not luma in a plane of its own.
+  /// Returns nil if the frame's first component is not luma in a plane of its own.
   private static func averaged(_ frame: borrowing Frame) -> LumaPlane? {
     guard let descriptor = av_pix_fmt_desc_get(frame.format)?.pointee else { return nil }
     let flags = Int32(truncatingIfNeeded: descriptor.flags)
@@ -55,7 +55,7 @@ package struct LumaPlane: Sendable {
     else { return nil }
     let (stored, size) = (frame.size, reduced(frame.size))
     let isFullRange = frame.color.isFullRange
-    // The value of black, and that of white, of samples as wide as they are.
+    // The values of black and of white at the depth of the samples.
     let unit = Float(1 << (Int(component.depth) - 8))
     let black: Float = isFullRange ? 0 : 16 * unit
     let span: Float = isFullRange ? Float(1 << Int(component.depth)) - 1 : 219 * unit
@@ -67,7 +67,8 @@ package struct LumaPlane: Sendable {
           shiftedBy: UInt16(component.shift), sums: UInt32.self)
       }
       let base = base.assumingMemoryBound(to: UInt8.self)
-      // Sixteen bits hold the sum of 257 samples of eight, and twice as many fit in a vector.
+      // Sixteen bits can hold the sum of 257 samples of eight bits, and twice as many of them fit in a
+      // vector.
       return grid.mostRows <= 257
         ? grid.means(of: base, stride: stride, shiftedBy: 0, sums: UInt16.self)
         : grid.means(of: base, stride: stride, shiftedBy: 0, sums: UInt32.self)
@@ -75,13 +76,13 @@ package struct LumaPlane: Sendable {
     return samples.map { LumaPlane(size: size, samples: $0) }
   }
 
-  /// Which samples of a frame make each sample of a small plane. Each sample belongs to one.
+  /// The mapping of a frame's samples to those of a small plane. Each sample belongs to one.
   private struct Grid {
     let stored: PixelSize
     let size: PixelSize
-    /// Where the frame's columns end that go into each column of the plane.
+    /// The ends, in columns of the frame, of the columns of the plane.
     let ends: [Int]
-    /// The shares of a sum in one row of a column that make it a mean of the range from black to white.
+    /// The factors by which a sum over one row of a column becomes a mean in the range from black to white.
     let shares: [Float]
     /// Black, as a share of that range.
     let floor: Float
@@ -100,9 +101,9 @@ package struct LumaPlane: Sendable {
       (row * stored.height / size.height)..<((row + 1) * stored.height / size.height)
     }
 
-    /// The means, row by row.
+    /// Returns the means, row by row.
     ///
-    /// - Parameter stride: From one row to the next, in samples.
+    /// - Parameter stride: The distance from one row to the next, in samples.
     func means<Sample: FixedWidthInteger & UnsignedInteger, Sum: FixedWidthInteger & UnsignedInteger>(
       of base: UnsafePointer<Sample>, stride: Int, shiftedBy shift: Sample, sums _: Sum.Type
     ) -> [Float] {
@@ -113,7 +114,7 @@ package struct LumaPlane: Sendable {
         sums.withUnsafeMutableBufferPointer { sums in
           totals.withUnsafeMutableBufferPointer { totals in
             for row in 0..<size.height {
-              // Down the columns first: this the compiler does for many at a time.
+              // Add up the columns first: the compiler vectorises that.
               sums.update(repeating: 0)
               let rows = rows(row)
               for y in rows {
@@ -129,7 +130,8 @@ package struct LumaPlane: Sendable {
       }
     }
 
-    /// Adds up neighbours: for the usual numbers of columns with loops of a fixed length, which the compiler unrolls.
+    /// Adds up neighbours. For common numbers of columns, it uses loops of a fixed length, which the compiler
+    /// unrolls.
     private func addUp<Sum: FixedWidthInteger & UnsignedInteger>(
       _ sums: UnsafeMutableBufferPointer<Sum>, _ columns: Int, into totals: UnsafeMutableBufferPointer<Float>
     ) {

@@ -50,17 +50,17 @@ package final class PCMConverter {
     return try run(buffer.samples, frameCount: buffer.frameCount)
   }
 
-  /// Returns the samples held back. The converter takes no more samples after that.
+  /// Returns the samples held back. The converter accepts no more samples after that.
   package func drain() throws(ReelError) -> PCMBuffer { try run(nil, frameCount: 0) }
 
   // MARK: - Private
 
-  /// Converts interleaved samples; without any, returns those held back.
+  /// Converts interleaved samples; without input, returns those held back.
   private func run(_ input: [Float]?, frameCount: Int) throws(ReelError) -> PCMBuffer {
     guard let count = Int32(exactly: frameCount) else {
       throw ReelError(.unsupported, "a buffer of \(frameCount) samples is too long")
     }
-    // At least one sample, so that there is an address even for none.
+    // At least one sample, so that there is an address even without samples.
     let capacity = max(1, swr_get_out_samples(context, count))
     var converted: Int32 = 0
     let samples = [Float](unsafeUninitializedCapacity: Int(capacity) * target.channelCount) {

@@ -4,8 +4,8 @@ package import ReelCore
 /// Converts decoded frames of any size, shape and pixel format to upright planar images of one format.
 ///
 /// Frames that already have the format stay as decoded. Others are scaled to fit, with black bars if their
-/// shape differs, and converted to the format's matrix and range (`ColorDescription`); neither transfer curve
-/// nor primaries are converted. Keeps one swscale context for frames of one kind.
+/// aspect ratio differs, and converted to the format's matrix and range (`ColorDescription`). Neither the
+/// transfer function nor the primaries are converted. Keeps one swscale context for frames of one kind.
 ///
 /// Ownership: owns the swscale context.
 ///
@@ -13,15 +13,15 @@ package import ReelCore
 package final class PlanarConverter {
   /// The format of planar images.
   package struct Format: Sendable, Hashable {
-    /// Of the upright luma plane, in samples.
+    /// The size of the upright luma plane, in samples.
     package var size: PixelSize
     package var chroma: PlanarImage.Chroma
     /// 8, or 9 to 16.
     package var bitDepth: Int
     package var isFullRange: Bool
-    /// FFmpeg's name of the matrix, as `bt709`.
+    /// FFmpeg's name for the matrix, such as `bt709`.
     package var matrix: String
-    /// Sample width to sample height of the upright image.
+    /// The ratio of sample width to sample height of the upright image.
     package var sampleAspectRatio: Rational
 
     package init(
@@ -178,7 +178,7 @@ package final class PlanarConverter {
   ) -> Placement {
     let upright = orientation.swapsAxes ? stored.transposed : stored
     let ratio = sampleAspectRatio.value / format.sampleAspectRatio.value
-    // In samples of the format.
+    // In samples of the output format.
     let width = Double(upright.width) * ((0.01...100).contains(ratio) ? ratio : 1)
     let factor = min(Double(format.size.width) / width, Double(format.size.height) / Double(upright.height))
     let (stepX, stepY) = steps(of: format.chroma)
@@ -193,14 +193,14 @@ package final class PlanarConverter {
       ))
   }
 
-  /// Bars of less than a fiftieth come from a size that was rounded, not from another shape: there are none. Where
-  /// there are some, the frame ends with a whole chroma sample.
+  /// Bars of less than a fiftieth are omitted, because they come from a rounded size, not from another aspect
+  /// ratio. Otherwise, the frame ends with a whole chroma sample.
   private static func fit(_ length: Double, in whole: Int, step: Int) -> Int {
     if length > Double(whole) * 0.98 { return whole }
     return min(whole, max(step, Int((length / Double(step)).rounded()) * step))
   }
 
-  /// Luma samples to a chroma sample.
+  /// Returns the number of luma samples per chroma sample.
   private static func steps(of chroma: PlanarImage.Chroma) -> (x: Int, y: Int) {
     switch chroma {
     case .none, .c444: (1, 1)
@@ -209,7 +209,7 @@ package final class PlanarConverter {
     }
   }
 
-  /// The planes of `frame` turned and put in their place, between bars.
+  /// Returns the planes of `frame`, turned and placed between bars.
   private static func image(
     of frame: borrowing Frame, orientation: Orientation, origin: (x: Int, y: Int), format: Format
   ) -> PlanarImage {
@@ -251,7 +251,8 @@ package final class PlanarConverter {
     return samples
   }
 
-  /// The pixel format that is `chroma` in the depth of `format` when it is turned; nil if there is none.
+  /// Returns the pixel format that becomes `chroma` when turned, in the depth of `format`; nil if there is
+  /// none.
   static func pixelFormat(
     chroma: PlanarImage.Chroma, of format: Format, orientation: Orientation
   ) -> AVPixelFormat? {
@@ -275,7 +276,8 @@ package final class PlanarConverter {
     }
   }
 
-  /// The position of chroma samples, in 256ths of a luma sample; swscale's default centre if it is not stated.
+  /// Returns the position of chroma samples, in 256ths of a luma sample; swscale's default, the centre, if
+  /// not stated.
   private static func position(_ location: AVChromaLocation, in format: AVPixelFormat) -> (x: Int, y: Int) {
     let own = -513
     guard let descriptor = av_pix_fmt_desc_get(format)?.pointee, descriptor.log2_chroma_w == 1 else {
@@ -309,7 +311,7 @@ extension PlanarImage {
   }
 }
 
-/// The samples of a decoded frame, upright, plane by plane without padding, in no other colour than decoded.
+/// The samples of a decoded frame, upright, plane by plane without padding, in the colours as decoded.
 package struct PlanarImage: Sendable {
   /// How the chroma planes relate to the luma plane.
   package enum Chroma: Sendable, Hashable {
@@ -326,7 +328,7 @@ package struct PlanarImage: Sendable {
     }
   }
 
-  /// Of the luma plane, in samples.
+  /// The size of the luma plane, in samples.
   package let size: PixelSize
   package let chroma: Chroma
   /// 8, or 9 to 16 in little-endian samples of two bytes.
@@ -378,7 +380,7 @@ package struct PlanarImage: Sendable {
 }
 
 extension Orientation {
-  /// The offset of the stored pixel that is shown at `x`, `y` of the upright frame.
+  /// Returns the offset of the stored pixel that is shown at `x`, `y` of the upright frame.
   func storedOffset(x: Int, y: Int, stored: PixelSize, stride: Int, pixelBytes: Int) -> Int {
     var (column, row) =
       switch rotation {
@@ -391,7 +393,7 @@ extension Orientation {
     return row * stride + column * pixelBytes
   }
 
-  /// The rows of a stored plane, upright and without padding.
+  /// Returns the rows of a stored plane, upright and without padding.
   func apply(to base: UnsafeRawPointer, stored: PixelSize, stride: Int, pixelBytes: Int) -> [UInt8] {
     let upright = swapsAxes ? stored.transposed : stored
     let source = base.assumingMemoryBound(to: UInt8.self)

@@ -10,7 +10,8 @@ package import ReelCore
 /// | WebP | libwebp's |
 /// | AVIF | libavif's: the quantizer is 63 at 0 and 0 at 100 |
 package enum StillEncoder {
-  /// Throws `ReelError.unsupported` with the encoder's name if this FFmpeg lacks what a format needs.
+  /// Throws `ReelError.unsupported` with the encoder's name if this FFmpeg lacks an encoder or muxer of a
+  /// format.
   ///
   /// - Parameter isAvailable: True for an encoder or a muxer that FFmpeg has.
   package static func check(
@@ -65,7 +66,7 @@ package enum StillEncoder {
   /// Returns the file of a still with the highest quality, up to `quality`, at which it has at most `byteLimit` bytes,
   /// and that quality. Returns nil if it has more at quality 1, and for a format without qualities.
   ///
-  /// - Throws: As `encode(_:as:quality:)`.
+  /// - Throws: The same errors as `encode(_:as:quality:)`.
   package static func encode(
     _ still: Still, as format: StillFormat, quality: Int? = nil, byteLimit: Int
   ) throws(ReelError) -> (bytes: [UInt8], quality: Int?)? {
@@ -74,7 +75,7 @@ package enum StillEncoder {
     guard let highest = quality ?? format.defaultQuality, first.count > byteLimit else {
       return first.count > byteLimit ? nil : (first, quality ?? format.defaultQuality)
     }
-    // Fewer bytes at each lower quality, apart from a few bytes now and then.
+    // Each lower quality has fewer bytes, with exceptions of a few bytes.
     var (low, high) = (1, highest - 1)
     while low <= high {
       let middle = (low + high) / 2
@@ -192,7 +193,7 @@ extension StillFormat {
 }
 
 extension Frame {
-  /// Copies rows without padding into the only plane.
+  /// Copies rows without padding into the frame's only plane.
   func fill<Sample>(_ samples: [Sample], rowBytes: Int) {
     let (rows, stride) = (Int(pointer.pointee.height), Int(pointer.pointee.linesize.0))
     samples.withUnsafeBytes { bytes in
@@ -232,7 +233,7 @@ package enum StillFormat: String, Sendable, Hashable, CaseIterable {
   /// The extension of file names.
   package var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
 
-  /// The quality that is used by default, from 1 to 100; nil for formats that lose nothing.
+  /// The default quality, from 1 to 100; nil for lossless formats.
   package var defaultQuality: Int? {
     switch self {
     case .jpeg: 85
@@ -303,14 +304,15 @@ enum PNGChunks {
   }
 }
 
-/// An encoder for one image.
+/// An encoder of one image.
 ///
-/// Ownership: owns the codec's context, and with it the matrices.
+/// Ownership: owns the codec's context, and with it the quantization matrices.
 struct ImageCodec: ~Copyable {
   let context: UnsafeMutablePointer<AVCodecContext>
   private let codec: UnsafePointer<AVCodec>
 
-  /// Makes the first encoder of `format` that FFmpeg has, with the properties of `frame`. It is opened by `encode`.
+  /// Creates the first available encoder of `format`, with the properties of `frame`. It is opened by
+  /// `encode`.
   init(_ format: StillFormat, frame: borrowing Frame) throws(ReelError) {
     guard let codec = format.encoderNames.lazy.compactMap({ avcodec_find_encoder_by_name($0) }).first else {
       throw ReelError(.unsupported, "this FFmpeg has no \(format.encoderNames.first ?? "") encoder")
@@ -346,7 +348,7 @@ struct ImageCodec: ~Copyable {
   ///
   /// - Parameters:
   ///   - options: The encoder's own options.
-  ///   - muxer: Makes the file; nil if the packet is the file.
+  ///   - muxer: Writes the file; nil if the packet is the file.
   func encode(
     _ frame: borrowing Frame, options: [String: String] = [:], muxer: String? = nil
   ) throws(ReelError) -> [UInt8] {
@@ -364,7 +366,7 @@ struct ImageCodec: ~Copyable {
     return try file(of: packet, muxer: muxer)
   }
 
-  /// A frame with room for pixels.
+  /// Returns a frame with memory for its pixels.
   static func frame(size: PixelSize, format: AVPixelFormat) throws(ReelError) -> Frame {
     let frame = try Frame()
     frame.pointer.pointee.width = Int32(clamping: size.width)
@@ -374,7 +376,7 @@ struct ImageCodec: ~Copyable {
     return frame
   }
 
-  /// A frame of RGB as full-range Y'CbCr.
+  /// Returns a frame of RGB as full-range Y'CbCr.
   ///
   /// - Parameter matrix: An `SWS_CS` number.
   static func converted(
@@ -395,7 +397,7 @@ struct ImageCodec: ~Copyable {
     return frame
   }
 
-  /// A quantization matrix, for a context to own.
+  /// Returns a quantization matrix to be owned by a context.
   static func matrix(_ values: [UInt16]) throws(ReelError) -> UnsafeMutablePointer<UInt16> {
     guard let memory = av_malloc(values.count * 2) else { throw ReelError(.internalFault, "out of memory") }
     let matrix = memory.assumingMemoryBound(to: UInt16.self)

@@ -42,12 +42,12 @@ package struct Still: Sendable {
 
 /// Converts decoded frames to stills: upright, with square pixels, and with colors that their tags describe.
 ///
-/// The frame's own matrix and range are used. The R'G'B' of SDR is taken for sRGB; if its primaries are those of BT.2020,
-/// they are converted. Other primaries are taken for those of BT.709, which differ little.
+/// The frame's own matrix and range are used. SDR is assumed to be sRGB; if its primaries are those of
+/// BT.2020, they are converted. Other primaries are treated as those of BT.709, which differ little.
 ///
 /// Confined to one thread at a time.
 package final class StillRenderer {
-  /// What to do with HDR.
+  /// The handling of HDR.
   package enum HDRHandling: String, Sendable, Hashable, CaseIterable {
     /// Map it to SDR (`ToneMapper`).
     case sdr
@@ -56,7 +56,7 @@ package final class StillRenderer {
   }
 
   private let converter = FrameConverter()
-  /// The mapper used for the last frame, with the transfer function and peak that it was made for.
+  /// The mapper used for the last frame, with its transfer function and peak.
   private var mapper: (transfer: ToneMapper.Transfer, peak: Double?, mapper: ToneMapper)?
 
   package init() {}
@@ -89,7 +89,7 @@ package final class StillRenderer {
       size: geometry.output, pixels: .eightBit(mapper(transfer, for: frame).map(samples)), color: .sRGB)
   }
 
-  /// Like `render`, but changes only the colors of HDR: the primaries of SDR are left as they are.
+  /// Like `render`, but converts only the colors of HDR: the primaries of SDR are left unchanged.
   ///
   /// - Parameter image: Its memory is reused for SDR.
   package func convert(

@@ -7,14 +7,14 @@ internal import Foundation
 /// 2. The largest component of each pixel goes through the EETF of ITU-R BT.2390 §5.4.1, from the peak of the content to
 ///    203 cd/m², the white of SDR (BT.2408 §2.1). All three components are scaled by the same factor, which keeps the
 ///    hue. Luminance below about 90 cd/m² stays as it is for a peak of 1000 cd/m².
-/// 3. The primaries are converted to those of BT.709 by a matrix. What lies outside is clipped.
+/// 3. The primaries are converted to those of BT.709 by a matrix. Colors outside their gamut are clipped.
 /// 4. The result is encoded with the transfer function of sRGB, in 8 bits.
 package struct ToneMapper: Sendable {
   /// The transfer function of the source.
   package enum Transfer: Sendable, Hashable {
     case pq
     case hlg
-    /// SDR: what is neutral stays as it is.
+    /// SDR: neutral colors stay unchanged.
     case sdr
   }
 
@@ -24,14 +24,15 @@ package struct ToneMapper: Sendable {
   package static let assumedPeak = 1000.0
 
   private let transfer: Transfer
-  /// In units of SDR white.
+  /// The luminance of the brightest pixel in units of SDR white.
   private let peak: Float
-  /// The factor of a pixel by the square root of its largest component's share of the peak.
+  /// The factor of a pixel, by the square root of the ratio of its largest component to the peak.
   private let gains: [Float]
 
   private static let gainCount = 4096
 
-  /// - Parameter peak: Of the brightest pixel of the content, in cd/m²; nil if unknown. Not used for HLG and SDR.
+  /// - Parameter peak: The luminance of the brightest pixel of the content, in cd/m²; nil if unknown. Not
+  ///   used for HLG and SDR.
   package init(_ transfer: Transfer, peak stated: Double? = nil) {
     self.transfer = transfer
     let peak = transfer == .pq ? min(max(stated ?? Self.assumedPeak, Self.white), 10_000) : Self.assumedPeak
@@ -70,7 +71,8 @@ package struct ToneMapper: Sendable {
     }
   }
 
-  /// The EETF of ITU-R BT.2390 §5.4.1 for a luminance in cd/m², from a range of 0 to `peak` to one of 0 to `white`.
+  /// Applies the EETF of ITU-R BT.2390 §5.4.1 to a luminance in cd/m²: from a range of 0 to `peak` to one of
+  /// 0 to `white`.
   static func mapped(_ luminance: Double, peak: Double) -> Double {
     guard peak > white else { return min(luminance, white) }
     let whole = pqCode(peak)
@@ -86,13 +88,13 @@ package struct ToneMapper: Sendable {
     return pqLuminance(mapped * whole)
   }
 
-  /// The luminance in cd/m² of a PQ value from 0 to 1 (SMPTE ST 2084).
+  /// Returns the luminance in cd/m² of a PQ value from 0 to 1 (SMPTE ST 2084).
   static func pqLuminance(_ code: Double) -> Double {
     let root = pow(code, 1 / m2)
     return 10_000 * pow(max(0, root - c1) / (c2 - c3 * root), 1 / m1)
   }
 
-  /// The PQ value of a luminance in cd/m².
+  /// Returns the PQ value of a luminance in cd/m².
   static func pqCode(_ luminance: Double) -> Double {
     let power = pow(max(0, luminance) / 10_000, m1)
     return pow((c1 + c2 * power) / (1 + c3 * power), m2)
@@ -106,7 +108,8 @@ package struct ToneMapper: Sendable {
   private static let c2 = 2413.0 / 4096 * 32
   private static let c3 = 2392.0 / 4096 * 32
 
-  /// The light of BT.709 from 0 to 1, of light of BT.2020 in units of SDR white (HLG: from 0 to 1, of the scene).
+  /// Converts light of BT.2020 in units of SDR white (HLG: of the scene, from 0 to 1) to light of BT.709 from
+  /// 0 to 1.
   @inline(__always)
   private func mapped(_ source: SIMD3<Float>) -> SIMD3<Float> {
     var light = source
@@ -137,7 +140,7 @@ package struct ToneMapper: Sendable {
     (0...65535).map { Float(body(Double($0) / 65535)) }
   }
 
-  /// In units of SDR white.
+  /// PQ light in units of SDR white.
   private static let pqLight = light { pqLuminance($0) / white }
 
   /// The inverse OETF of HLG.

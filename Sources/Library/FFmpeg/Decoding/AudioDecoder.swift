@@ -5,30 +5,30 @@ package import ReelCore
 
 /// Decodes the packets of one audio stream to floating-point samples.
 ///
-/// A packet is one audio frame, as MP4, Matroska and FLV have them; PES packets of MPEG-TS go through
-/// `AudioFrameSplitter` first. What the container says is not to be heard (encoder delay, padding at the end) is left
-/// out by libavcodec, as in the ffmpeg tool. Neither rate nor channels are converted: where they change in the stream,
-/// so do those of the buffers.
+/// A packet is one audio frame, as in MP4, Matroska and FLV; PES packets of MPEG-TS go through
+/// `AudioFrameSplitter` first. As in the ffmpeg tool, libavcodec leaves out samples that the container
+/// excludes (encoder delay, padding at the end). Neither rate nor channels are converted: if they change in
+/// the stream, so do those of the buffers.
 ///
-/// Ownership: owns its codec context, the frame that it receives into, and its resampler.
+/// Ownership: owns its codec context, its only output frame, and its resampler.
 ///
 /// Confined to one thread at a time.
 package final class AudioDecoder {
-  /// Packets that libavcodec refused as invalid since the decoder was made.
+  /// The number of packets that libavcodec rejected as invalid since the decoder was created.
   package private(set) var rejectedPacketCount = 0
 
   private var opened: CodecContext
   private let stream: StreamInfo
   private let scope: LogScope
-  /// Every frame is received into this one.
+  /// The output frame, which is reused for every frame.
   private let frame: Frame
-  /// To interleaved floats, for frames of `resampledKind`.
+  /// Converts frames of `resampledKind` to interleaved floats.
   private var resampler: OpaquePointer?
   private var resampledKind: Kind?
   private var resampledLayout = AVChannelLayout()
   private var format = PCMFormat(sampleRate: 0, channelCount: 0)
   private var clock: AudioClock
-  /// How many of the first decrypted packets were decoded, and how many of them were invalid.
+  /// The number of the first decrypted packets that were decoded, and how many of them were invalid.
   private var decrypted = (count: 0, invalidCount: 0)
 
   private struct Kind: Hashable {
@@ -36,8 +36,8 @@ package final class AudioDecoder {
     var sampleRate: Int32
   }
 
-  /// Longer frames than this are refused before memory is taken for them. The longest of any codec here have 65536
-  /// samples.
+  /// The limit of a frame's samples, checked before memory is allocated. The longest frames of any codec here
+  /// have 65536 samples.
   private static let maximumFrameCount: Int64 = 1 << 20
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
@@ -54,17 +54,17 @@ package final class AudioDecoder {
     av_channel_layout_uninit(&resampledLayout)
   }
 
-  /// libavcodec's name of the profile, as `LC` or `HE-AAC`; nil before it is known.
+  /// libavcodec's name for the profile, such as `LC` or `HE-AAC`; nil before it is known.
   package var profileName: String? {
     avcodec_profile_name(context.pointee.codec_id, context.pointee.profile).map { String(cString: $0) }
   }
 
-  /// All that the packet gives, in order; often one buffer, at the start of a stream none. A packet that libavcodec
-  /// calls invalid is counted and passed over, as players do. After `drain()` only `flush()` makes the decoder take
-  /// packets again.
+  /// Returns all output of the packet, in order; often one buffer, at the start of a stream none. A packet
+  /// that libavcodec rejects as invalid is counted and skipped, as in players. After `drain()`, the decoder
+  /// accepts packets again only after `flush()`.
   ///
-  /// Throws `ReelError.unsupported` for audio that can't be converted, and `badMedia` if half of the first decrypted
-  /// packets are invalid, which means that the key is wrong.
+  /// Throws `ReelError.unsupported` for audio that can't be converted, and `badMedia` if half of the first
+  /// decrypted packets are invalid, which means that the key is wrong.
   package func decode(_ packet: borrowing Packet) throws(ReelError) -> [PCMBuffer] {
     var buffers: [PCMBuffer] = []
     let rejectedCount = rejectedPacketCount
@@ -79,7 +79,7 @@ package final class AudioDecoder {
     return buffers
   }
 
-  /// What the decoder has held back, at the end of the stream.
+  /// Returns the held-back output, at the end of the stream.
   package func drain() throws(ReelError) -> [PCMBuffer] {
     var buffers: [PCMBuffer] = []
     avcodec_send_packet(context, nil)
@@ -89,11 +89,11 @@ package final class AudioDecoder {
 
   /// Discards all decoder state before a packet from another position. That packet then decodes as in a new decoder.
   ///
-  /// `avcodec_flush_buffers` is not enough: AAC and AC-3 keep the state of their noise generators, AC-3 and E-AC-3
-  /// also their overlap, and an error may leave more behind. (MP2, MP3, Vorbis, FLAC, ALAC and PCM decode as in a new
-  /// decoder.) So a new decoder is opened, except for Opus. A new Opus decoder would skip the encoder's delay a second
-  /// time. If an Opus stream in Matroska is flushed at its beginning, that delay becomes audible, partly at negative
-  /// times.
+  /// `avcodec_flush_buffers` is not enough: AAC and AC-3 keep the state of their noise generators, AC-3 and
+  /// E-AC-3 also their overlap, and an error may leave more behind. (MP2, MP3, Vorbis, FLAC, ALAC and PCM
+  /// decode as in a new decoder.) Therefore, a new decoder is opened, except for Opus. A new Opus decoder
+  /// would skip the encoder's delay a second time. If an Opus stream in Matroska is flushed at its beginning,
+  /// that delay becomes audible, partly at negative times.
   ///
   /// Throws `ReelError` if a new decoder is needed and can't be opened.
   package func flush() throws(ReelError) {
@@ -151,11 +151,11 @@ package final class AudioDecoder {
     }
   }
 
-  /// The samples of `frame`; nil where it has none.
+  /// Returns the samples of `frame`; nil if it has none.
   private func convert() throws(ReelError) -> PCMBuffer? {
     let count = Int(frame.pointer.pointee.nb_samples)
     guard count > 0, frame.pointer.pointee.ch_layout.nb_channels > 0 else { return nil }
-    // A damaged packet may give a frame with a nonsensical header.
+    // A damaged packet may produce a frame with a nonsensical header.
     guard frame.pointer.pointee.sample_rate > 0 else {
       rejectedPacketCount += 1
       return nil
@@ -176,7 +176,7 @@ package final class AudioDecoder {
     return PCMBuffer(ticks: clock.ticks, format: format, samples: samples)
   }
 
-  /// The resampler that takes frames as this one; one for the frame before, where nothing has changed.
+  /// Returns the resampler for frames like this one: the previous one, if nothing has changed.
   private func resamplerForFrame() throws(ReelError) -> OpaquePointer {
     let source = frame.pointer
     let kind = Kind(sampleFormat: source.pointee.format, sampleRate: source.pointee.sample_rate)
@@ -209,7 +209,7 @@ package final class AudioDecoder {
     return made
   }
 
-  /// Passes over what is wrong with one packet; throws what is wrong with the decoder.
+  /// Ignores errors of one packet; throws errors of the decoder.
   private func check(_ code: Int32, call: String) throws(ReelError) {
     guard code < 0 else { return }
     try scope.checkDecoder(code, call: call)

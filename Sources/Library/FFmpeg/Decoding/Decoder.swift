@@ -5,10 +5,10 @@ package import ReelCore
 
 /// Decodes the packets of one video stream.
 ///
-/// `send` and `receive` alternate: `send` says `full` when a frame has to be received first, and has then not
-/// taken the packet; `receive` says `needsInput` when a packet is wanted. After `finish()`, `receive` gives the
-/// frames that were held back, then `drained`; `flush()` makes it new again, and the next packet must be one that
-/// decoding can start at.
+/// `send` and `receive` alternate: if `send` returns `full`, a frame must be received first, and the packet
+/// was not taken; `receive` returns `needsInput` when a packet is needed. After `finish()`, `receive` returns
+/// the frames that were held back, then `drained`. `flush()` resets it; the next packet must be a random
+/// access point.
 ///
 /// `flush()` replaces a decoder that has reported an error, because libavcodec's H.264 decoder can decode a later
 /// frame wrongly after an error in CAVLC data, without reporting it (FFmpeg 5.1 and 8). It parses the residual of a
@@ -36,7 +36,7 @@ package final class Decoder: FrameDecoding {
     case drained
   }
 
-  /// Packets that libavcodec refused as invalid since the decoder was made.
+  /// The number of packets that libavcodec rejected as invalid since the decoder was created.
   package private(set) var rejectedPacketCount = 0
 
   /// True if libavcodec has reported an error since the decoder was opened: it rejected a packet, flagged a frame, or
@@ -52,10 +52,10 @@ package final class Decoder: FrameDecoding {
   private var hasFailed = false
   /// Extradata from a packet, which replaces the stream's.
   private var newExtradata: [UInt8]?
-  /// H.264: a picture parameter set selects CAVLC, whose errors corrupt later macroblocks.
+  /// H.264: true if a picture parameter set selects CAVLC, whose errors corrupt later macroblocks.
   private var usesCAVLC = false
 
-  /// Larger frames than this are refused before memory is taken for them: 16384 × 8704.
+  /// The limit of a frame's pixels, checked before memory is allocated: 16384 × 8704.
   private static let maximumPixels: Int64 = 16384 * 8704
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
@@ -81,7 +81,7 @@ package final class Decoder: FrameDecoding {
       pixelCount: pixels > 0 ? Int(pixels) : nil)
   }
 
-  /// The error for frames of a size that is refused; nil where that is not what is wrong.
+  /// The error for frames that exceed the size limit; nil if that is not the cause.
   package var sizeFault: ReelError? { Self.sizeFault(context, scope: scope) }
 
   private static func sizeFault(
@@ -97,8 +97,9 @@ package final class Decoder: FrameDecoding {
       "frames of \(refused ?? size.description) are larger than the limit of 16384x8704 pixels")
   }
 
-  /// Takes note of what the decoder's log is read by: whether gaps in frame numbers are allowed, and whether others are
-  /// predicted from the frame. Before the packet is sent.
+  /// Records the properties of a packet by which the decoder's log is interpreted: whether gaps in frame
+  /// numbers are allowed, and whether other frames are predicted from this one. Call it before the packet is
+  /// sent.
   private func record(_ packet: borrowing Packet) {
     guard let codec = stream.videoCodec else { return }
     if codec == .h264 { recordUnits(of: packet) }
@@ -109,13 +110,14 @@ package final class Decoder: FrameDecoding {
     }
   }
 
-  /// Gives a packet to the decoder, whose frames were all received: it is not full then.
+  /// Sends a packet to the decoder. All frames must have been received before, so it is not full.
   package func send(_ box: SharedPacket) throws(ReelError) {
     record(box.packet)
     _ = try send(box.packet)
   }
 
-  /// Gives a packet to the decoder. One that libavcodec calls invalid is counted and passed over, as players do.
+  /// Sends a packet to the decoder. One that libavcodec rejects as invalid is counted and skipped, as in
+  /// players.
   package func send(_ packet: borrowing Packet) throws(ReelError) -> SendResult {
     reel_codec_tag_packet(context, packet.pointer, nextTag)
     let code = avcodec_send_packet(context, packet.pointer)
@@ -126,18 +128,18 @@ package final class Decoder: FrameDecoding {
     return .accepted
   }
 
-  /// True to leave out the deblocking of the packets that are sent next. Not for packets that others refer to, and not
-  /// with frame threads.
+  /// Switches deblocking off, or on, for the packets that are sent next. Not for packets that others refer
+  /// to, and not with frame threads.
   package func setSkipsDeblocking(_ skips: Bool) {
     context.pointee.skip_loop_filter = skips ? AVDISCARD_ALL : AVDISCARD_DEFAULT
   }
 
-  /// Tells the decoder that no more packets come, until `flush()`.
+  /// Signals that no more packets follow, until `flush()`.
   package func finish() {
     avcodec_send_packet(context, nil)
   }
 
-  /// The next frame in presentation order, if one is ready.
+  /// Returns the next frame in presentation order, if one is ready.
   package func receive() throws(ReelError) -> ReceiveResult {
     while true {
       var frame = try Frame()
@@ -174,25 +176,25 @@ package final class Decoder: FrameDecoding {
   /// libavcodec's own flush, which is unsafe after an error.
   func flushWithoutRenewal() { avcodec_flush_buffers(context) }
 
-  /// Takes note of an H.264 sequence parameter set: gaps in frame numbers are no damage where it allows them.
+  /// Records an H.264 sequence parameter set: if it allows gaps in frame numbers, they are not damage.
   func recordSequenceParameterSet(_ unit: UnsafeRawBufferPointer) {
     if let allowed = SequenceParameterSet.allowsFrameNumberGaps(unit) {
       scope.setAllowsFrameNumberGaps(allowed)
     }
   }
 
-  /// Takes note of an H.264 picture parameter set.
+  /// Records an H.264 picture parameter set.
   func recordPictureParameterSet(_ unit: UnsafeRawBufferPointer) {
     if PictureParameterSet.usesCAVLC(unit) == true { usesCAVLC = true }
   }
 
-  /// No other frame is predicted from the one in the packet that is sent next.
+  /// Records that no other frame is predicted from the one in the packet that is sent next.
   func recordNonReference() {
     let tag = nextTag
     scope.withDamage { $0.recordNonReference(tag) }
   }
 
-  /// The last error line that the decoder logged.
+  /// Returns the last error line that the decoder logged, and clears it.
   package func takeLastError() -> String? { scope.takeLastError() }
 
   // MARK: - Private
@@ -271,7 +273,7 @@ package final class Decoder: FrameDecoding {
     return av_image_check_size2(width, height, maximumPixels, AV_PIX_FMT_NONE, 0, nil) >= 0
   }
 
-  /// The parameter sets of an `avcC` record (ISO/IEC 14496-15 §5.3.3.1), or of Annex B extradata.
+  /// Records the parameter sets of an `avcC` record (ISO/IEC 14496-15 §5.3.3.1), or of Annex B extradata.
   private func recordParameterSets(of stream: StreamInfo) {
     let parameters = stream.parameters.pointer.pointee
     let extradata = UnsafeRawBufferPointer(start: parameters.extradata, count: Int(parameters.extradata_size))
@@ -284,7 +286,7 @@ package final class Decoder: FrameDecoding {
     }
   }
 
-  /// Passes over what is wrong with one packet; throws what is wrong with the decoder.
+  /// Ignores errors of one packet; throws errors of the decoder.
   private func check(_ code: Int32, call: String) throws(ReelError) {
     guard code < 0 else { return }
     hasFailed = true
@@ -322,7 +324,7 @@ final class CodecContext {
       avcodec_free_context(&context)
       throw ReelError(.internalFault, "out of memory")
     }
-    // From here on `deinit` frees both, even if `init` throws.
+    // From here on, `deinit` frees both, even if `init` throws.
     pointer = context
     codec = prepared
     guard avcodec_parameters_to_context(context, parameters.pointer) >= 0 else {
@@ -343,7 +345,7 @@ final class CodecContext {
   }
 }
 
-/// Opens the decoders that `VideoDecoder`s give their packets to.
+/// Opens the decoders for `VideoDecoder`s.
 package protocol DecoderMaking: Sendable {
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
   ///
@@ -369,50 +371,51 @@ package struct LibavDecoders: DecoderMaking {
 /// Confined to one thread at a time.
 package protocol FrameDecoding: AnyObject {
   var facts: DecoderFacts { get }
-  /// Packets that were refused as invalid since the decoder was made.
+  /// The number of packets that were rejected as invalid since the decoder was created.
   var rejectedPacketCount: Int { get }
   /// True if an error was reported since the decoder was opened.
   var hasReportedError: Bool { get }
-  /// The error for frames of a size that is refused; nil where that is not what is wrong.
+  /// The error for frames that exceed the size limit; nil if that is not the cause.
   var sizeFault: ReelError? { get }
 
-  /// The last error line that the decoder logged.
+  /// Returns the last error line that the decoder logged, and clears it.
   func takeLastError() -> String?
-  /// True to leave out the deblocking of the packets that are sent next. Not for packets that others refer to, and not
-  /// with frame threads.
+  /// Switches deblocking off, or on, for the packets that are sent next. Not for packets that others refer
+  /// to, and not with frame threads.
   func setSkipsDeblocking(_ skips: Bool)
-  /// Takes a packet. All frames must have been received before.
+  /// Sends a packet to the decoder. All frames must have been received before.
   func send(_ box: SharedPacket) throws(ReelError)
-  /// Tells the decoder that no more packets come, until `flush()`.
+  /// Signals that no more packets follow, until `flush()`.
   func finish()
-  /// The next frame in presentation order, if one is ready.
+  /// Returns the next frame in presentation order, if one is ready.
   func receive() throws(ReelError) -> Decoder.ReceiveResult
   /// Discards all frames and references. The next packet decodes as in a new decoder.
   func flush() throws(ReelError)
 }
 
-/// What a decoder knows of its stream, which may change with each packet.
+/// A decoder's information about its stream, which may change with each packet.
 package struct DecoderFacts: Sendable, Hashable {
-  /// How many frames may be held back to bring them into order (`has_b_frames`).
+  /// The number of frames that may be held back to bring them into order (`has_b_frames`).
   package var reorderDepth = 0
-  /// How many frames the stream keeps as references, as far as libavcodec tells: of codecs other than H.264 it says 1.
+  /// The number of frames that the stream keeps as references, according to libavcodec: 1 for codecs other
+  /// than H.264.
   package var referenceCount = 1
-  /// libavcodec's name of the profile, as `High` or `Main 10`.
+  /// libavcodec's name for the profile, such as `High` or `Main 10`.
   package var profileName: String?
-  /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1.
+  /// The level as the bitstream states it: 31 is H.264's 3.1, 93 HEVC's 3.1.
   package var level: Int?
-  /// Frames per second as the bitstream's timing information says.
+  /// The frames per second according to the bitstream's timing information.
   package var frameRate: Rational?
-  /// The pixels of a frame after cropping.
+  /// The number of pixels of a frame after cropping.
   package var pixelCount: Int?
-  /// The bytes of the last frame; 0 before the first.
+  /// The size of the last frame in bytes; 0 before the first.
   package var frameByteCount = 0
 
-  /// An estimate of the bytes of the frames that a decoder holds: the frame that is being decoded, and either those that are
-  /// held back for their order or the references, whichever are more. What is really held includes spare frames, and
-  /// depends on libavcodec's version.
+  /// Returns an estimate of the bytes of the frames that a decoder holds: the frame that is being decoded,
+  /// and the larger of the number of frames held back for their order and the number of references. The
+  /// actual amount includes spare frames, and depends on libavcodec's version.
   ///
-  /// - Parameter outsideCount: The latest frames that the decoder has given and that are held elsewhere: references
+  /// - Parameter outsideCount: The number of the decoder's latest frames that are held elsewhere: references
   ///   among them are not the decoder's alone.
   package func heldByteCount(outsideCount: Int) -> Int {
     frameByteCount * (1 + max(reorderDepth, referenceCount - outsideCount))

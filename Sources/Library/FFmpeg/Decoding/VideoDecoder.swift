@@ -1,95 +1,97 @@
 package import Logging
 package import ReelCore
 
-/// What a `VideoDecoder` is given next.
+/// The next input of a `VideoDecoder`.
 package enum AccessUnit {
   case packet(SharedPacket)
-  /// Nothing yet: there may be more later.
+  /// No unit is available yet; more may follow.
   case none
-  /// Nothing more will come.
+  /// No more units follow.
   case end
 }
 
-/// Where a `VideoDecoder` gets the access units of one stream, in decoding order.
+/// A source of the access units of one stream, in decoding order, for a `VideoDecoder`.
 package protocol AccessUnitSource: AnyObject {
   func nextUnit() throws -> AccessUnit
-  /// The unit that was given last is the one that decoding begins with.
+  /// Called when decoding begins with the unit that was returned last.
   func didOpen(_ opening: OpeningPicture)
 }
 
-/// Turns the access units of one video stream into frames in presentation order, wherever they come from.
+/// Turns the access units of one video stream into frames in presentation order.
 ///
-/// `firstFrame()` gives the earliest frame for the fewest units: it does not wait until the decoder's reorder
-/// delay has run out, but drains the decoder as soon as no later unit can hold an earlier frame. A decoder that was
-/// drained has lost its references and would give wrong frames without any error, so its units are kept and fed again
-/// before the next frame.
+/// `firstFrame()` returns the earliest frame with the fewest units: it does not wait until the decoder's
+/// reorder delay has run out, but drains the decoder as soon as no later unit can contain an earlier frame. A
+/// drained decoder has lost its references and would return wrong frames without any error, so its units are
+/// kept and fed again before the next frame.
 ///
-/// Neither call waits: where the source has `none`, they say `needsUnit`, and go on from there when they are called
-/// again.
+/// Neither call waits: if the source returns `none`, they return `needsUnit`, and continue from there when
+/// they are called again.
 ///
 /// Confined to one thread at a time.
 package final class VideoDecoder {
   package struct Options: Sendable {
-    /// Frame threads. With more than one, the first frame waits for their pipeline.
+    /// The number of frame threads. With more than one, the first frame waits for their pipeline.
     package var threads = 1
-    /// Asked between units; true ends the work with `CancellationError`.
+    /// Checked between units; true ends the work with `CancellationError`.
     package var isCancelled: @Sendable () -> Bool = { false }
     package var gate: (any DecodingGate)?
-    /// What decoding is measured by.
+    /// The clock that measures decoding times.
     package var clock: any MonotonicClock = SystemMonotonicClock()
     /// Opens the decoder.
     package var decoders: any DecoderMaking = LibavDecoders()
-    /// H.264: leaves out the deblocking of frames that are decoded alone, for those that are shown much smaller. It takes
-    /// a sixth of the time, and its absence shows at the edges of blocks.
+    /// H.264: true to leave out the deblocking of frames that are decoded alone, for frames that are shown
+    /// much smaller. It takes a sixth of the time, and its absence shows at the edges of blocks.
     package var skipsDeblocking = false
 
     package init() {}
   }
 
-  /// What a call has given.
+  /// The result of a call.
   package enum Step: ~Copyable {
     case frame(Frame)
-    /// The source has nothing yet: to be called again when it has.
+    /// The source has no unit yet. Call again when it has.
     case needsUnit
-    /// The last frame was given before.
+    /// The last frame was returned before.
     case end
   }
 
   /// The stream whose frames are decoded.
   package let stream: StreamInfo
-  /// How the stream begins; nil before its first unit was read.
+  /// The first access unit of the stream; nil before it was read.
   package private(set) var opening: OpeningPicture?
-  /// Frames given that missed a reference or were concealed.
+  /// The number of returned frames that missed a reference or were concealed.
   package private(set) var damagedCount = 0
-  /// The number of units that `keyFrame()` took for key frames and that gave no frame, and of those without any picture.
+  /// The number of units that `keyFrame()` took for key frames and that gave no frame, and of units without
+  /// any picture.
   package private(set) var failedKeyFrameCount = 0
-  /// The bytes of the units that `keyFrame()` decoded for its last frame.
+  /// The number of bytes of the units that `keyFrame()` decoded for its last frame.
   package private(set) var keyByteCount = 0
-  /// Frames given.
+  /// The number of returned frames.
   package private(set) var frameCount = 0
-  /// Time spent in the decoder.
+  /// The time spent in the decoder.
   package private(set) var decodeDuration: Duration = .zero
 
-  /// Of the last frame that was given.
+  /// The size in bytes of the last frame that was returned.
   private var frameByteCount = 0
   private let source: any AccessUnitSource
   private let decoder: any FrameDecoding
   package let options: Options
   private let framing: NALFraming
   private var keyTrust = KeyTrust()
-  /// Units to be read before those of the source.
+  /// The units to be read before those of the source.
   private var pending: [SharedPacket] = []
   private var isFinished = false
-  /// The decoder is being drained, and a new one will continue with the pending unit.
+  /// True while the decoder is drained before a new one continues with the pending unit.
   private var isRenewing = false
-  /// The decoder was drained for a first frame: it is flushed, and gets these units again, before it goes on.
+  /// The units to feed again to a decoder that was drained for a first frame and must be flushed before it
+  /// continues.
   private var refeed: [SharedPacket]?
-  /// A first frame that is looked for among several units.
+  /// The search for a first frame among several units.
   private var search: Search?
-  /// After a seek, units before the first random access point are dropped. HEVC and MPEG frames would otherwise be
-  /// decoded there with missing references.
+  /// True after a seek: units before the first random access point are dropped, because HEVC and MPEG frames
+  /// would be decoded with missing references.
   private var awaitsRandomAccess = false
-  /// Frames that come again with them and have been given.
+  /// The frames that come out again with the units of `refeed` and were returned before.
   private var skip = Skip.nothing
 
   private enum Skip {
@@ -104,9 +106,10 @@ package final class VideoDecoder {
     var earliest: Int64?
   }
 
-  /// A stream that has shown nothing after so many units is decoded on without keeping them.
+  /// The number of units kept for a first frame. A stream that has shown nothing by then is decoded in plain
+  /// order.
   private static let maximumFirstUnits = 64
-  /// The most units of a gradual refresh: ten seconds at 30 frames per second.
+  /// The maximum number of units of a gradual refresh: ten seconds at 30 frames per second.
   private static let maximumRefreshUnits = 300
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
@@ -131,23 +134,23 @@ package final class VideoDecoder {
     decodeDuration = options.clock.now - start
   }
 
-  /// What the decoder knows of the stream so far.
+  /// The decoder's information about the stream so far.
   package var facts: DecoderFacts {
     var facts = decoder.facts
     facts.frameByteCount = frameByteCount
     return facts
   }
-  /// The container's average frame rate where it has one, else the bitstream's.
+  /// The container's average frame rate if it states one, otherwise the bitstream's.
   package var frameRate: Rational? { stream.averageFrameRate ?? facts.frameRate }
-  /// Units that the decoder refused as invalid.
+  /// The number of units that the decoder rejected as invalid.
   package var rejectedPacketCount: Int { decoder.rejectedPacketCount }
 
-  /// The error for frames of a size that is refused; nil where that is not what is wrong.
+  /// The error for frames that exceed the size limit; nil if that is not the cause.
   package var sizeFault: ReelError? { decoder.sizeFault }
-  /// Set if the first frame that was encrypted came out damaged: either the key is wrong, or the media is damaged.
+  /// Set if the first encrypted frame was damaged: either the key is wrong, or the media is damaged.
   package var keyFault: ReelError? { keyTrust.fault }
 
-  /// Returns why a stream has given no frame; nil if that is not known. An error of the decoder is returned only once.
+  /// Returns why a stream has given no frame; nil if unknown. An error of the decoder is returned only once.
   package func takeFrameFault() -> ReelError? {
     if let sizeFault { return sizeFault }
     return decoder.takeLastError().map { line in
@@ -156,8 +159,8 @@ package final class VideoDecoder {
     }
   }
 
-  /// The earliest frame in presentation order, as soon as it can be known. To be called before any other frame is
-  /// asked for, or after `reset()`, until it gives a frame or the end.
+  /// Returns the earliest frame in presentation order, as soon as it is known. Call it before requesting any
+  /// other frame, or after `reset()`, until it returns a frame or the end.
   package func firstFrame() throws -> Step {
     guard options.threads == 1 else { return try nextFrame() }
     while true {
@@ -184,7 +187,7 @@ package final class VideoDecoder {
     }
   }
 
-  /// The next frame in presentation order.
+  /// Returns the next frame in presentation order.
   package func nextFrame() throws -> Step {
     if let boxes = refeed {
       try resetDecoder()
@@ -222,13 +225,14 @@ package final class VideoDecoder {
     }
   }
 
-  /// The next frame that can be decoded by itself, from its own unit alone: other units are skipped, and nothing else
-  /// is decoded. No other frame can be asked for after it, except by another call or after `reset()`.
+  /// Returns the next frame that can be decoded from its own unit alone: other units are skipped, and nothing
+  /// else is decoded. After it, only this method can be called, until `reset()`.
   ///
-  /// Where an H.264 stream is refreshed gradually, it is the first whole frame after a recovery point, decoded with those
-  /// between.
+  /// In an H.264 stream with gradual refresh, it is the first complete frame after a recovery point, decoded
+  /// together with the frames in between.
   ///
-  /// - Parameter isOnly: Gives the end if the first key frame can't be decoded, instead of the next one.
+  /// - Parameter isOnly: True to return the end if the first key frame can't be decoded, instead of the next
+  ///   one.
   package func keyFrame(isOnly: Bool = false) throws -> Step {
     if isFinished || refeed != nil || search != nil || frameCount > 0 { try resetDecoder() }
     isRenewing = false
@@ -266,8 +270,8 @@ package final class VideoDecoder {
     }
   }
 
-  /// Forgets all frames, after the source has gone to another place: what it gives next is one that decoding can
-  /// start at, or before one.
+  /// Discards all frames after a seek of the source. Its next unit must be at or before a random access
+  /// point.
   package func reset() throws(ReelError) {
     try resetDecoder()
     pending = []
@@ -284,16 +288,16 @@ package final class VideoDecoder {
     return try source.nextUnit()
   }
 
-  /// The first frame at the end of a gradual refresh, of which the first unit was sent. Nil if there is none.
+  /// Returns the first frame at the end of a gradual refresh whose first unit was sent; nil if there is none.
   private func refreshedFrame(after count: Int) throws -> Frame? {
-    // Frames that are no references are not counted, and the decoder may hold some back for their order.
+    // Non-reference frames are not counted, and the decoder may hold some back for their order.
     for number in 1...min(2 * count + 16, Self.maximumRefreshUnits) {
       try checkCancelled()
       guard case .packet(let box) = try nextUnit() else { return nil }
       keyByteCount += box.packet.byteCount
       try send(box)
       guard case .frame(var frame) = try receive(), number >= count else { continue }
-      // The references that are missing before the recovery point have no part in it.
+      // Missing references from before the recovery point do not affect it.
       frame.isDamaged = frame.isFlaggedDamaged
       if !frame.isDamaged { return frame }
     }
@@ -313,8 +317,8 @@ package final class VideoDecoder {
     try OpeningPicture(packet, codec: stream.videoCodec, framing: framing, parameters: stream.parameters)
   }
 
-  /// Drains the decoder and gives its first frame; `kept` will be fed again before the next one. Where there is no
-  /// frame the decoder is as new.
+  /// Drains the decoder and returns its first frame; `kept` will be fed again before the next one. If there
+  /// is no frame, the decoder is reset.
   private func drainedFrame(keeping kept: [SharedPacket]) throws -> Frame? {
     finish()
     guard case .frame(let frame) = try receive() else {
@@ -326,8 +330,8 @@ package final class VideoDecoder {
     return count(frame)
   }
 
-  /// Feeds units until no later one can hold an earlier frame than those that were fed, or until the decoder gives
-  /// one by itself.
+  /// Feeds units until no later one can contain an earlier frame than those fed so far, or until the decoder
+  /// returns a frame by itself.
   private func searchOn() throws -> Step {
     while let search {
       try checkCancelled()
@@ -360,34 +364,34 @@ package final class VideoDecoder {
       }
       if search.fed.count + 1 >= Self.maximumFirstUnits { break }
     }
-    // Nothing to show so far: on in plain order.
+    // Nothing to show so far: continue in plain order.
     search = nil
     return try nextFrame()
   }
 
-  /// True where `packet` and all after it come later in presentation order than `earliest`.
+  /// True if `packet` and all later ones come after `earliest` in presentation order.
   private func isLater(
     _ packet: borrowing Packet, than earliest: Int64, opening: OpeningPicture, fedCount: Int
   ) throws -> Bool {
-    // An edit list leaves the first kind out; the second is the other field of the first frame.
+    // An edit list excludes the first kind; the second is the other field of the first frame.
     if packet.isDiscarded || opening.isField && fedCount < 2 { return false }
     switch stream.videoCodec {
     case .hevc where opening.isRandomAccess && opening.isShown:
-      // All leading pictures stand before the first trailing one (ISO/IEC 23008-2 §8.3.1).
+      // All leading pictures precede the first trailing one (ISO/IEC 23008-2 §8.3.1).
       return try !describe(packet).isLeading
     case .h264, .hevc:
       // A frame is never decoded after it is shown.
       return packet.decodingTicks.map { $0 >= earliest } ?? false
     default:
-      // These decoders are never drained. AV1, VP8, VP9, H.263, MJPEG and ProRes give a frame with its own unit, MPEG
-      // video gives it with the next I or P frame.
+      // These decoders are never drained. AV1, VP8, VP9, H.263, MJPEG and ProRes return a frame with its own
+      // unit, MPEG video returns it with the next I or P frame.
       return false
     }
   }
 
   // MARK: Decoder
 
-  /// - Parameter isAlone: No other frame is decoded that refers to this one.
+  /// - Parameter isAlone: True if no other frame is decoded that refers to this one.
   private func send(_ box: SharedPacket, isAlone: Bool = false) throws {
     if options.skipsDeblocking, options.threads == 1, stream.videoCodec == .h264 {
       decoder.setSkipsDeblocking(isAlone)
@@ -407,16 +411,16 @@ package final class VideoDecoder {
     decoder.finish()
   }
 
-  /// Makes the decoder as new.
+  /// Resets the decoder.
   private func resetDecoder() throws(ReelError) {
     refeed = nil
     isFinished = false
     try decoder.flush()
   }
 
-  /// True if `packet` needs a new decoder. After an error, an H.264 decoder may decode even an IDR picture wrongly,
-  /// so a new decoder gets that frame, after all earlier frames have come out. (ffmpeg keeps the old decoder, and its
-  /// output is wrong.)
+  /// True if `packet` needs a new decoder. After an error, an H.264 decoder may decode even an IDR picture
+  /// wrongly, so a new decoder gets that unit, after all earlier frames have come out. (ffmpeg keeps the old
+  /// decoder, and its output is wrong.)
   private func needsRenewal(before packet: borrowing Packet) -> Bool {
     guard stream.videoCodec == .h264, !isRenewing, decoder.hasReportedError else { return false }
     return packet.withBytes { bytes in

@@ -64,8 +64,9 @@ public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
 }
 
 extension VideoCodec {
-  /// The codec of a name in a manifest (RFC 6381): a sample entry of ISO/IEC 14496-15, of the AV1 and VP bindings or of
-  /// MPEG-4, or a codec of WebM (`vp8`). Nil if Reel does not decode it. Dolby Vision has a base layer that is decoded.
+  /// The codec with a name from a manifest (RFC 6381): a sample entry of ISO/IEC 14496-15, of the AV1 and VP
+  /// bindings or of MPEG-4, or a codec of WebM (`vp8`). Nil if Reel does not decode it. Of Dolby Vision, the
+  /// base layer is decoded.
   package init?(manifestName name: String) {
     let parts = name.lowercased().split(separator: ".")
     switch parts.first {
@@ -153,7 +154,8 @@ public enum AudioCodec: String, Sendable, Hashable, CaseIterable {
 }
 
 extension AudioCodec {
-  /// The codec of a name in a manifest (RFC 6381): a sample entry, or a codec of WebM. Nil if Reel does not decode it.
+  /// The codec with a name from a manifest (RFC 6381): a sample entry, or a codec of WebM. Nil if Reel does
+  /// not decode it.
   package init?(manifestName name: String) {
     let parts = name.lowercased().split(separator: ".")
     switch parts.first {

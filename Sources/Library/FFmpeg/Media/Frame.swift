@@ -35,7 +35,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     return copy
   }
 
-  /// Another frame that shares the same pixels, with the times of another packet.
+  /// Returns another frame that shares the same pixels, with the times of another packet.
   package borrowing func retimed(by packet: borrowing Packet) throws(ReelError) -> Frame {
     let copy = try clone()
     if let ticks = packet.presentationTicks {
@@ -71,7 +71,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// The duration in ticks; 0 if unknown.
   public var durationTicks: Int64 { reel_frame_duration(pointer) }
 
-  /// True if FFmpeg marks this very frame as damaged.
+  /// True if FFmpeg marks this frame itself as damaged.
   var isFlaggedDamaged: Bool {
     pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 || pointer.pointee.decode_error_flags != 0
   }
@@ -175,8 +175,8 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   }
 }
 
-/// How a stored frame is mirrored and turned to be upright: a display matrix (ISO/IEC 14496-12 §8.5.2), reduced to
-/// quarter turns.
+/// The way a stored frame is mirrored and turned to be upright: a display matrix (ISO/IEC 14496-12 §8.5.2),
+/// reduced to quarter turns.
 public struct Orientation: Sendable, Hashable {
   /// The clockwise rotation in degrees: 0, 90, 180 or 270.
   public let rotation: Int

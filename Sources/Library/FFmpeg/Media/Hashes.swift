@@ -1,7 +1,7 @@
 internal import CFFmpeg
 internal import ReelCore
 
-/// The md5 of bytes that come piece by piece.
+/// The MD5 hash of bytes that arrive in pieces.
 struct MD5Hash: ~Copyable {
   private let context: OpaquePointer
 
@@ -17,7 +17,7 @@ struct MD5Hash: ~Copyable {
     av_md5_update(context, bytes?.assumingMemoryBound(to: UInt8.self), count)
   }
 
-  /// 32 hexadecimal digits. Nothing may be added afterwards.
+  /// Returns 32 hexadecimal digits.
   consuming func digest() -> String {
     var digest = [UInt8](repeating: 0, count: 16)
     av_md5_final(context, &digest)
@@ -30,7 +30,7 @@ package enum SHA256Hash {
   /// The 32 bytes of the hash.
   package static func digest(of bytes: [UInt8]) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: 32)
-    // A context of its own would be allocated, which can fail.
+    // A separate context would have to be allocated, which can fail.
     withUnsafeTemporaryAllocation(byteCount: Int(av_sha_size), alignment: 16) { memory in
       let context = OpaquePointer(memory.baseAddress)
       av_sha_init(context, 256)

@@ -37,7 +37,7 @@ final class LogScope: Sendable {
   /// The last line at error level.
   var lastError: String? { state.withLock { $0.lastError } }
 
-  /// The last line at error level, and forgets it.
+  /// Returns the last line at error level, and clears it.
   func takeLastError() -> String? {
     state.withLock { state in
       defer { state.lastError = nil }
@@ -45,7 +45,8 @@ final class LogScope: Sendable {
     }
   }
 
-  /// True if a demuxer has read a corrupt packet since the last call. A parser loses the packet's own mark.
+  /// Returns true if a demuxer has read a corrupt packet since the last call. A parser loses the packet's own
+  /// mark.
   func takeCorruptPacket() -> Bool {
     state.withLock { state in
       defer { state.hasCorruptPacket = false }
@@ -56,7 +57,7 @@ final class LogScope: Sendable {
   /// False for an error line that only repeats that there is no frame.
   static func givesReason(_ line: String) -> Bool { line != noFrame }
 
-  /// Throws if a call failed for a reason that lies in the decoder, and not in one packet.
+  /// Throws if a call failed because of the decoder, and not because of one packet.
   func checkDecoder(_ code: Int32, call: String) throws(ReelError) {
     guard code == reel_averror(ENOMEM) || code == reel_averror(ENOSYS) else { return }
     throw FFmpegError(call: call, code: code, detail: takeLastError()).reelError(
@@ -73,10 +74,10 @@ final class LogScope: Sendable {
     state.withLock { body(&$0.damage) }
   }
 
-  /// Whether H.264 frames may be missing by intent (`gaps_in_frame_num_value_allowed_flag`).
+  /// Sets whether H.264 frames may be missing by intent (`gaps_in_frame_num_value_allowed_flag`).
   func setAllowsFrameNumberGaps(_ allowed: Bool) { state.withLock { $0.allowsFrameNumberGaps = allowed } }
 
-  /// The size of frames that the decoder refused as too large, as `65520x65520`.
+  /// The size of frames that the decoder rejected as too large, such as `65520x65520`.
   var refusedSize: String? { state.withLock { $0.refusedSize } }
 
   fileprivate func receive(_ text: String, frame: Int64, level: Int32) {
@@ -104,7 +105,7 @@ final class LogScope: Sendable {
 
   // MARK: - Private
 
-  /// FFmpeg marks a concealed frame of H.264 on the frame; that a reference was missing it only logs
+  /// FFmpeg flags a concealed frame of H.264 on the frame itself, but only logs a missing reference
   /// (`hevc_refs.c`, `h264_refs.c`).
   private static let damagePhrases = [
     "Could not find ref with POC", "Missing reference picture", "reference picture missing during reorder",
@@ -115,17 +116,17 @@ final class LogScope: Sendable {
     " damaged at ", "mjpeg_decode_dc: bad vlc", "error count: ",
   ]
 
-  /// `h264dec.c`.
+  /// From `h264dec.c`.
   private static let noFrame = "no frame!"
 
   /// Lines that follow the one with the reason (`h264dec.c`).
   private static let echoes = [noFrame, "decode_slice_header error"]
 
-  /// `h264_slice.c`, at debug level.
+  /// From `h264_slice.c`, at debug level.
   private static let gapPhrase = "Frame num gap"
 
-  /// FFmpeg's errors describe the media, and Reel reports them in its own words. So their log lines have a
-  /// lower level.
+  /// FFmpeg's errors describe the media, and Reel reports them in its own words. Therefore, their log lines
+  /// have a lower level.
   private static func level(_ level: Int32) -> Logger.Level {
     switch level {
     case ...AV_LOG_WARNING: .debug
@@ -134,7 +135,7 @@ final class LogScope: Sendable {
   }
 }
 
-/// The scopes that are alive, by token.
+/// The live scopes, by token.
 private final class LogRegistry: Sendable {
   static let shared = LogRegistry()
 
@@ -162,13 +163,13 @@ private final class LogRegistry: Sendable {
   private func scope(_ token: UInt) -> LogScope? { scopes.withLock { $0[token]?.scope } }
 }
 
-/// A call into FFmpeg that failed: which call, FFmpeg's own code and text, and the error line that it logged.
+/// A failed call into FFmpeg: the function, FFmpeg's code and text, and the error line that it logged.
 package struct FFmpegError: Error, Sendable, Hashable {
-  /// The failing function, as `avformat_open_input`.
+  /// The failing function, such as `avformat_open_input`.
   package let call: String
   /// FFmpeg's negative code.
   package let code: Int32
-  /// The last error line that the context logged, if any: it often says more than the code.
+  /// The last error line that the context logged, if any: it is often more specific than the code.
   package let detail: String?
 
   package init(call: String, code: Int32, detail: String? = nil) {
@@ -184,7 +185,7 @@ package struct FFmpegError: Error, Sendable, Hashable {
     return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
-  /// The error as users of Reel get it.
+  /// Returns the error for users of Reel.
   package func reelError(_ kind: ReelError.Kind = .badMedia) -> ReelError {
     let what = detail.map { "\($0) (\(call): \(message))" } ?? "\(message) (\(call))"
     return ReelError(kind, what)
@@ -204,7 +205,8 @@ package enum FFmpegVersion {
     ].map { name, version in "\(name) \(version >> 16).\(version >> 8 & 255).\(version & 255)" }
   }
 
-  /// What Reel can open with these libraries, and what they lack: a line for each, such as `video codecs  h264, hevc`.
+  /// The features that Reel can use with these libraries, and those that they lack: a line for each kind,
+  /// such as `video codecs h264, hevc`.
   package static var capabilities: [(name: String, present: [String], missing: [String])] {
     let video = VideoCodec.allCases.map { ($0.rawValue, $0.decoderNames) }
     let audio = AudioCodec.allCases.map { ($0.rawValue, $0.decoderNames) }

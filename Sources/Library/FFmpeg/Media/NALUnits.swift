@@ -2,7 +2,7 @@
 enum NALFraming: Hashable {
   /// Start codes (ISO/IEC 14496-10 Annex B).
   case annexB
-  /// A big-endian length of so many bytes before each (ISO/IEC 14496-15).
+  /// A big-endian length of this many bytes before each unit (ISO/IEC 14496-15).
   case lengthPrefixed(Int)
 
   /// The framing that `extradata` of a stream implies: avcC and hvcC records begin with version 1.
@@ -21,17 +21,17 @@ enum NALFraming: Hashable {
 /// The header of a NAL unit, for H.264 (ISO/IEC 14496-10 §7.4.1) and HEVC (ISO/IEC 23008-2 §7.4.2.2).
 struct NALUnitHeader {
   let type: UInt8
-  /// A slice of a frame of the base layer.
+  /// True for a slice of a picture of the base layer.
   let isPictureSlice: Bool
-  /// Instantaneous decoder refresh: H.264 type 5; HEVC 19 and 20.
+  /// True for instantaneous decoder refresh: H.264 type 5; HEVC 19 and 20.
   let isIDR: Bool
-  /// HEVC frames that can be followed by leading pictures: BLA_W_*, IDR_W_RADL, CRA.
+  /// True for HEVC pictures that can be followed by leading pictures: BLA_W_*, IDR_W_RADL, CRA.
   let mayHaveLeadingPictures: Bool
-  /// HEVC RADL and RASL.
+  /// True for HEVC RADL and RASL.
   let isLeading: Bool
-  /// HEVC IRAP, H.264 IDR.
+  /// True for HEVC IRAP and H.264 IDR.
   let isRandomAccess: Bool
-  /// True if the unit can only precede the first slice of a frame.
+  /// True if the unit can only precede the first slice of a picture.
   let precedesPicture: Bool
 
   init?(codec: VideoCodec, bytes: UnsafeRawBufferPointer) {
@@ -65,8 +65,8 @@ struct NALUnitHeader {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Calls `body` with each NAL unit, header included, until it returns false. A unit that a length says to go
-  /// beyond the buffer is cut.
+  /// Calls `body` with each NAL unit, header included, until it returns false. A unit whose length exceeds
+  /// the buffer is truncated.
   func forEachNALUnit(framing: NALFraming, _ body: (UnsafeRawBufferPointer) -> Bool) {
     switch framing {
     case .annexB:
@@ -116,7 +116,7 @@ extension UnsafeRawBufferPointer {
     }
   }
 
-  /// The offset of the first `00 00 01` at or after `from`.
+  /// Returns the offset of the first `00 00 01` at or after `from`.
   func firstStartCode(from: Int) -> Int? {
     guard count >= 3 else { return nil }
     var index = from

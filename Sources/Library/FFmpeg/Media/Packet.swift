@@ -4,15 +4,16 @@ package import ReelCore
 
 /// One compressed access unit of one stream.
 ///
-/// Ownership: the packet owns its `AVPacket`; its bytes are reference-counted by FFmpeg and `clone()` takes one more
-/// reference to them. Freed when the value ends.
+/// Ownership: the packet owns its `AVPacket`; FFmpeg counts references to its bytes, and `clone()` takes one
+/// more. The packet is freed at the end of the value's life.
 package struct Packet: ~Copyable, @unchecked Sendable {
-  // Sendable: the only owner of its AVPacket. The counted buffer is not written after the demuxer made it.
+  // Sendable: the only owner of its AVPacket. The shared buffer is not written after the demuxer has created
+  // it.
   let pointer: UnsafeMutablePointer<AVPacket>
   /// True if the bytes were encrypted and have been decrypted.
   var isDecrypted = false
 
-  /// An empty packet, to be filled by a demuxer.
+  /// Creates an empty packet, to be filled by a demuxer.
   init() throws(ReelError) {
     guard let pointer = av_packet_alloc() else { throw ReelError(.internalFault, "out of memory") }
     self.pointer = pointer
@@ -23,7 +24,7 @@ package struct Packet: ~Copyable, @unchecked Sendable {
     av_packet_free(&pointer)
   }
 
-  /// Another owner of the same bytes.
+  /// Returns another owner of the same bytes.
   package borrowing func clone() throws(ReelError) -> Packet {
     var copy = try Packet()
     guard av_packet_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
@@ -41,25 +42,25 @@ package struct Packet: ~Copyable, @unchecked Sendable {
   /// Decoding time in ticks of the stream's time base; nil if the container has none.
   package var decodingTicks: Int64? { Self.known(pointer.pointee.dts) }
 
-  /// In ticks of the stream's time base; 0 if it is unknown.
+  /// The duration in ticks of the stream's time base; 0 if unknown.
   package var durationTicks: Int64 { pointer.pointee.duration }
 
   /// The position of the packet in the source's bytes; nil if the demuxer does not know it.
   package var position: Int64? { pointer.pointee.pos < 0 ? nil : pointer.pointee.pos }
 
-  /// Decoding can start here, as the container says.
+  /// True if decoding can start here, according to the container.
   package var isKey: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
 
   /// True if the frame must be decoded but not shown, because an edit list excludes it.
   package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
 
-  /// The demuxer knows that bytes are missing or wrong.
+  /// True if the demuxer knows that bytes are missing or wrong.
   package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
-  /// The samples are encrypted (ISO/IEC 23001-7), and no key is at hand.
+  /// True if the samples are encrypted (ISO/IEC 23001-7), and there is no key.
   package var isEncrypted: Bool { reel_packet_is_encrypted(pointer) }
 
-  /// Another owner of the same bytes, whose timestamps are so many ticks later.
+  /// Returns another owner of the same bytes, with timestamps that are `ticks` later.
   package borrowing func moved(by ticks: Int64) throws(ReelError) -> Packet {
     let copy = try clone()
     if let own = presentationTicks { copy.pointer.pointee.pts = own &+ ticks }
@@ -67,7 +68,7 @@ package struct Packet: ~Copyable, @unchecked Sendable {
     return copy
   }
 
-  /// Another owner of the same bytes, with another presentation time.
+  /// Returns another owner of the same bytes, with another presentation time.
   package borrowing func presented(at ticks: Int64) throws(ReelError) -> Packet {
     let copy = try clone()
     copy.pointer.pointee.pts = ticks
@@ -81,7 +82,7 @@ package struct Packet: ~Copyable, @unchecked Sendable {
     try body(UnsafeRawBufferPointer(start: pointer.pointee.data, count: byteCount))
   }
 
-  /// Hashes what a decoder gets: all but the times.
+  /// Hashes the decoder's input: everything except the times.
   package borrowing func hash(into hasher: inout Hasher) {
     hasher.combine(pointer.pointee.flags)
     for index in 0..<Int(pointer.pointee.side_data_elems) {
@@ -102,7 +103,7 @@ package struct Packet: ~Copyable, @unchecked Sendable {
     return Array(UnsafeRawBufferPointer(start: data, count: size))
   }
 
-  /// A copy of the packet with `bytes` prepended.
+  /// Returns a copy of the packet with `bytes` prepended.
   borrowing func prefixed(by bytes: [UInt8]) throws(ReelError) -> Packet {
     var made = try Packet()
     made.isDecrypted = isDecrypted
@@ -159,7 +160,7 @@ package struct Packet: ~Copyable, @unchecked Sendable {
 
   // MARK: - Private
 
-  /// Copies bytes to the beginning of the packet's own, which must be as many at least.
+  /// Copies bytes to the beginning of the packet's own, which must be at least as many.
   private func copy(_ bytes: ArraySlice<UInt8>) {
     bytes.withUnsafeBytes { bytes in
       if let base = bytes.baseAddress, let data = pointer.pointee.data {
@@ -173,7 +174,7 @@ package struct Packet: ~Copyable, @unchecked Sendable {
 
 /// A packet that can be stored in an array, unlike noncopyable values.
 ///
-/// Ownership: the packet is freed with the last reference and never changed. If it is made for a
+/// Ownership: the packet is never changed, and is freed with the last reference. If it is created for a
 /// `MemoryAccount`, its bytes are stored there.
 package final class SharedPacket: Sendable {
   package let packet: Packet

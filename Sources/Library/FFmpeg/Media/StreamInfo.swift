@@ -141,7 +141,7 @@ public struct StreamInfo: Sendable {
   /// True if the container itself has the codec's headers; otherwise only the first packets do.
   var hasExtradata: Bool { parameters.pointer.pointee.extradata_size > 0 }
 
-  /// The same stream with the codec's headers.
+  /// Returns the same stream with the codec's headers.
   func with(extradata: [UInt8]) throws(ReelError) -> StreamInfo {
     var copy = self
     copy.parameters = try CodecParameters(copying: parameters.pointer, extradata: extradata)
@@ -168,11 +168,11 @@ public struct StreamInfo: Sendable {
       && contentEncryptionKeyID == other.contentEncryptionKeyID
   }
 
-  /// Hashes what a decoder of the stream is opened with.
+  /// Hashes the parameters with which a decoder of the stream is opened.
   package func hashCoding(into hasher: inout Hasher) { parameters.hash(into: &hasher) }
 
-  /// The sequence parameter sets that a packet brings along, one after the other, if decoding can start at it. Empty for
-  /// most packets.
+  /// Returns the sequence parameter sets in a packet, one after the other, if decoding can start at it. Empty
+  /// for most packets.
   package func sequenceParameterSets(openedBy packet: borrowing Packet) -> [UInt8] {
     var sets = packet.newExtradata ?? []
     guard let codec = videoCodec, codec == .h264 || codec == .hevc else { return sets }
@@ -188,7 +188,7 @@ public struct StreamInfo: Sendable {
     return isEntry ? sets : []
   }
 
-  /// How NAL units are framed in the stream's packets.
+  /// The framing of NAL units in the stream's packets.
   var nalFraming: NALFraming {
     let parameters = parameters.pointer.pointee
     return videoCodec.map {
@@ -247,7 +247,7 @@ final class CodecParameters: @unchecked Sendable {
     pointer.pointee.extradata_size = count
   }
 
-  /// True if a decoder is opened with both alike.
+  /// True if decoders are opened with equal parameters for both.
   func isEqual(to other: CodecParameters) -> Bool {
     let (own, others) = (pointer.pointee, other.pointer.pointee)
     guard own.codec_type == others.codec_type, own.codec_id == others.codec_id,
@@ -261,7 +261,7 @@ final class CodecParameters: @unchecked Sendable {
       .elementsEqual(UnsafeBufferPointer(start: others.extradata, count: Int(others.extradata_size)))
   }
 
-  /// Hashes all that a decoder is opened with.
+  /// Hashes all parameters with which a decoder is opened.
   func hash(into hasher: inout Hasher) {
     let own = pointer.pointee
     for number in [

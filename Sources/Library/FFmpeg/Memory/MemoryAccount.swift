@@ -2,32 +2,33 @@ internal import CFFmpegShims
 internal import CMemory
 public import ReelCore
 
-/// What one player holds of memory.
+/// The memory that one player holds.
 ///
-/// The frames of decoders that are opened inside of `perform` are mappings of their own, which are counted one by one. The
-/// bytes of packets that are boxed inside (`SharedPacket`) lie one behind the other in mappings of the account, as an
-/// allocator would round each of them up.
+/// Each frame of a decoder that is opened inside `perform` is a mapping of its own, and is counted
+/// individually. The bytes of packets that are boxed inside it (`SharedPacket`) lie one after the other in
+/// mappings of the account, because an allocator would round each of them up.
 ///
-/// In a program with `ReelArenas`, all else that is allocated inside of `perform` belongs to the account too until it is
-/// freed, wherever that is: demuxers, codec contexts, Swift's objects. Each account then has an arena of its own, and what is
-/// allocated is read from the allocator's own figures. An arena is not destroyed with its account, as something may live in
-/// it still. A later account takes the free arena that has the least left in it.
+/// In a program with `ReelArenas`, everything else that is allocated inside `perform` also belongs to the
+/// account until it is freed, wherever that happens: demuxers, codec contexts, Swift's objects. Each account
+/// then has an arena of its own, and the figures of allocations are the allocator's own. An arena is not
+/// destroyed with its account, because something may still live in it. A later account takes the free arena
+/// with the least memory in use.
 ///
 /// Why arenas: a counting malloc over glibc's would need a header before each block and would replace malloc in every
 /// program that uses the library, and it would only count. glibc's heap mixes the players' blocks, so one small block
 /// of the second player keeps the pages that the first has freed (36.9 MB resident for 0.66 MB in use). An arena gives
 /// back the memory that its player frees, whatever other players hold.
 ///
-/// A frame of 720 × 1280 takes 1,478,656 bytes. Decoders without `AV_CODEC_CAP_DR1` (dav1d), palettes and hardware
-/// formats have libavcodec's own frames, which count as heap. A frame thread of FFmpeg joins the account when it
-/// first asks for a frame.
+/// A frame of 720 × 1280 takes 1,478,656 bytes. Decoders without `AV_CODEC_CAP_DR1` (dav1d), palettes and
+/// hardware formats use libavcodec's own frames, which count as heap. A frame thread of FFmpeg joins the
+/// account when it first requests a frame.
 ///
-/// Ownership: holds one reference to the C account; each mapping that is counted on it holds another.
+/// Ownership: holds one reference to the C account; each mapping of the account holds another.
 public final class MemoryAccount: @unchecked Sendable {
   // Sendable: the C account is never replaced, and its functions may be called on any thread.
   let account: OpaquePointer
 
-  /// Throws `ReelError.internalFault` where there is no memory.
+  /// Throws `ReelError.internalFault` if memory runs out.
   public init() throws(ReelError) {
     guard let account = reel_account_create() else { throw ReelError(.internalFault, "out of memory") }
     self.account = account
@@ -41,36 +42,36 @@ public final class MemoryAccount: @unchecked Sendable {
     return heap?.used
   }
 
-  /// Bytes of the frames that decoders of the account have made and that are alive, in a decoder, in a ring or
-  /// anywhere else; those included that a decoder keeps for its next ones. Whole pages.
+  /// The bytes, in whole pages, of the live frames that decoders of the account have created, wherever they
+  /// are held, including those that a decoder keeps for its next frames.
   package var frameByteCount: Int { reel_account_mapped(account) }
 
-  /// Bytes that the packets of the account take from the system: whole pages, with what lies between those that are
-  /// alive.
+  /// The bytes that the packets of the account take from the system: whole pages, including the gaps between
+  /// live packets.
   package var packetByteCount: Int { reel_account_stored(account) }
 
-  /// All figures at one time.
+  /// All figures at the same time.
   public var figures: Figures {
     reel_account_refresh()
     return latestFigures
   }
 
-  /// All figures but the allocator's, which take long to determine for many accounts.
+  /// All figures except the allocator's, which take long to determine for many accounts.
   package var mappedFigures: Figures {
     Figures(heap: nil, frameByteCount: frameByteCount, packetByteCount: packetByteCount)
   }
 
-  /// The figures of several accounts, which costs less than to ask each.
+  /// Returns the figures of several accounts, which costs less than a call for each.
   public static func figures(of accounts: [MemoryAccount]) -> [Figures] {
     reel_account_refresh()
     return accounts.map(\.latestFigures)
   }
 
-  /// Runs `body`, and counts the allocations of this thread meanwhile on the account. Calls may be nested, also
+  /// Runs `body`, and counts this thread's allocations meanwhile on the account. Calls may be nested, also
   /// for different accounts. Only allocations of this thread count, and only until `body` returns.
   ///
-  /// Turns of task loops run in it, tasks do not: when the last thread leaves an arena, jemalloc returns all of
-  /// its free pages, which costs too much for work as short as a task's.
+  /// Turns of task loops run in it, tasks do not: when the last thread leaves an arena, jemalloc returns all
+  /// of its free pages, which costs too much for work as short as a task's.
   package func perform<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -83,7 +84,7 @@ public final class MemoryAccount: @unchecked Sendable {
   /// the free pages of a resting player stay until this call.
   package func purge() { reel_account_purge(account) }
 
-  /// Gives back to the system what is free of the whole process's malloc: of all accounts, and of what belongs to none.
+  /// Returns the free memory of the whole process's malloc to the system: of all accounts, and outside them.
   package static func purgeProcess() { reel_memory_purge() }
 
   /// The process's allocations outside of all accounts; nil without arenas.
@@ -110,22 +111,22 @@ public final class MemoryAccount: @unchecked Sendable {
 }
 
 extension MemoryAccount {
-  /// What an account holds at one time, in bytes.
+  /// The memory of an account at one time, in bytes.
   public struct Figures: Sendable, Hashable {
-    /// Of allocations.
+    /// The memory of allocations.
     public struct Heap: Sendable, Hashable {
-      /// In use, as the allocator rounds allocations up.
+      /// The bytes in use, as the allocator rounds allocations up.
       public var used: Int
-      /// What they take from the system: the gaps between them, what is kept for later allocations, and the
-      /// allocator's own tables included.
+      /// The bytes taken from the system, including the gaps between allocations, the memory kept for later
+      /// ones, and the allocator's own tables.
       public var resident: Int
     }
 
     /// Nil without `ReelArenas`.
     public var heap: Heap?
-    /// Of frames that are alive.
+    /// The bytes of live frames.
     public var frameByteCount: Int
-    /// Of packets' bytes.
+    /// The bytes of packets.
     public var packetByteCount: Int
 
     package init(heap: Heap?, frameByteCount: Int, packetByteCount: Int) {
@@ -134,29 +135,29 @@ extension MemoryAccount {
       self.packetByteCount = packetByteCount
     }
 
-    /// What the account takes from the system; nil without `ReelArenas`.
+    /// The bytes that the account takes from the system; nil without `ReelArenas`.
     public var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
   }
 }
 
-/// The allocator that FFmpeg's memory comes from.
+/// The allocator of FFmpeg's memory.
 package enum Allocator {
-  /// Bounds the number of arenas that glibc keeps for threads; does nothing on other systems. By default each of many
-  /// threads gets one, which keeps what it once held. To be called before there are many threads.
+  /// Limits the number of arenas that glibc keeps for threads; does nothing on other systems. By default each
+  /// of many threads gets one, which keeps its freed memory. Call it before there are many threads.
   package static func limitArenas(to count: Int) {
     reel_limit_allocator_arenas(Int32(clamping: max(1, count)))
   }
 
-  /// Returns to the system the memory that is kept for the frames of extractions. To be called once nothing is extracted
-  /// any more.
+  /// Returns to the system the memory that is kept for the frames of extractions. Call it once no extraction
+  /// is running any more.
   package static func trimFrames() { reel_frame_memory_trim() }
 
-  /// Gives the calling thread a cache of free memory, as `cachingForThread`, for as long as it runs. Only for processes
-  /// without accounts, whose memory the cache would keep.
+  /// Gives the calling thread a cache of free memory, like `cachingForThread`, for as long as it runs. Only
+  /// for processes without accounts, whose memory the cache would keep.
   package static func cacheOnThread() { _ = reel_thread_cache(true) }
 
-  /// Runs `body` with a cache of free memory for this thread, which otherwise takes each piece from an arena. Not inside of
-  /// an account's `perform`.
+  /// Runs `body` with a cache of free memory for this thread, which otherwise gets each allocation from an
+  /// arena. Must not be called inside an account's `perform`.
   package static func cachingForThread<Result>(_ body: () throws -> Result) rethrows -> Result {
     let hadCache = reel_thread_cache(true)
     defer { if !hadCache { _ = reel_thread_cache(false) } }

@@ -4,23 +4,24 @@ internal import Foundation
   internal import Darwin
 #endif
 
-/// What the process holds of the machine at one time, as the system counts it.
+/// The resources that the process uses at one time, as the system counts them.
 public struct ProcessMemory: Sendable, Hashable {
-  /// Bytes of memory that is this process's alone: what ending it would free. On Linux the private pages of
+  /// The bytes of memory of this process alone, which its end would free. On Linux the private pages of
   /// `/proc/self/smaps_rollup`, on macOS the physical footprint.
   public var privateByteCount: Int
-  /// Bytes of memory that stands for no file: what allocations, stacks and frames take, by which growth is told. Pages
-  /// of programs and libraries are in `privateByteCount` or not by whether another process has them too, and by whether
-  /// the file was just written. As `privateByteCount` on macOS, whose footprint leaves those out.
+  /// The bytes of memory not backed by a file: allocations, stacks and frames. Use it to measure growth.
+  /// Whether pages of programs and libraries are in `privateByteCount` depends on whether another process has
+  /// them too, and on whether the file was just written. The same as `privateByteCount` on macOS, whose
+  /// footprint excludes those.
   public var anonymousByteCount: Int
-  /// Bytes of memory that is in use here, shared libraries and files included.
+  /// The bytes of memory in use here, including shared libraries and files.
   public var residentByteCount: Int
   /// The number of threads of the process.
   public var threadCount: Int
-  /// Open files, sockets and the like.
+  /// The number of open files, sockets and the like.
   public var descriptorCount: Int
 
-  /// As it is now; nil where the system does not tell.
+  /// The current values; nil if the system does not report them.
   public static var current: ProcessMemory? {
     #if os(Linux)
       linux
@@ -31,7 +32,8 @@ public struct ProcessMemory: Sendable, Hashable {
     #endif
   }
 
-  /// What `residentByteCount` is now, read with less effort than `current`; nil where the system does not tell.
+  /// The current `residentByteCount`, read with less effort than `current`; nil if the system does not report
+  /// it.
   public static var currentResidentByteCount: Int? {
     #if os(Linux)
       kilobytes(in: statusPath)?["VmRSS"].map { $0 * 1024 }
@@ -40,7 +42,7 @@ public struct ProcessMemory: Sendable, Hashable {
     #endif
   }
 
-  /// The most bytes of memory in use at a time since the process began; nil where the system does not tell.
+  /// The maximum number of bytes in use since the process began; nil if the system does not report it.
   public static var peakResidentByteCount: Int? {
     #if os(Linux)
       // getrusage includes the process before it executed this program.
@@ -72,7 +74,7 @@ public struct ProcessMemory: Sendable, Hashable {
         descriptorCount: descriptors.count - 1)
     }
 
-    /// The numbers of lines as `Rss:    1234 kB`, by their names.
+    /// Returns the numbers of lines such as `Rss: 1234 kB`, by their names.
     private static func kilobytes(in path: String) -> [String: Int]? {
       guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
       var values: [String: Int] = [:]

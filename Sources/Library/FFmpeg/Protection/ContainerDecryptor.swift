@@ -19,8 +19,8 @@ final class ContainerDecryptor {
 
   /// Decrypts a packet of MP4 or Matroska.
   ///
-  /// Throws `unsupported` if there is no key, `badMedia` if the file does not state how the sample is encrypted, and
-  /// whatever `keys` throws.
+  /// Throws `unsupported` if there is no key, `badMedia` if the file does not state how the sample is
+  /// encrypted, and the errors of `keys`.
   func decrypt(_ packet: inout Packet, of stream: StreamInfo) throws {
     if let source {
       try decrypt(&packet, of: stream, source.tables)

@@ -6,8 +6,8 @@ internal import ReelCore
 /// `moov` and `moof` are read whole before any of their bytes is returned. A read never returns bytes of two
 /// top-level boxes, so whatever a demuxer has read ahead after a sample is media.
 ///
-/// Read forward, bytes between fragments that are no box become a `free` box up to the next `moof`: a demuxer would skip
-/// all fragments after them.
+/// If the source is read forward only, bytes between fragments that are not a box become a `free` box up to
+/// the next `moof`: a demuxer would skip all later fragments.
 final class ProtectedSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
@@ -32,7 +32,7 @@ final class ProtectedSource: ByteSource {
   private var known: [Passed] = []
   private var hasFragment = false
   private var damage: String?
-  /// Bytes of `base` behind `position`, read in search of a fragment.
+  /// The bytes of `base` after `position`, read in search of a fragment.
   private var readAhead: ArraySlice<UInt8> = []
 
   private struct Passed {
@@ -203,7 +203,8 @@ final class ProtectedSource: ByteSource {
     giveHeld()
   }
 
-  /// Whether a box may begin with the held header. Only media lasts to the end of a file (ISO/IEC 14496-12 §4.2.2).
+  /// True if a box may begin with the held header. Only media extends to the end of a file (ISO/IEC 14496-12
+  /// §4.2.2).
   private var isBox: Bool {
     guard let header = MP4BoxHeader(held[...]), !header.isMalformed else { return false }
     return header.byteCount == nil
@@ -211,13 +212,14 @@ final class ProtectedSource: ByteSource {
       : Self.topTypes.contains(header.type) || held[4..<8].allSatisfy { (0x20...0x7e).contains($0) }
   }
 
-  /// Turns the held bytes, and all up to the next fragment, into a `free` box. Ends the source if there is none.
+  /// Turns the held bytes, and all bytes up to the next fragment, into a `free` box. Ends the source if there
+  /// is none.
   private func skipToFragment() throws {
     let start = position - Int64(heldCount)
     var window = held.prefix(heldCount)
     (held, heldCount, skipped) = ([], 0, 0)
     while position - start < Self.searchLimit {
-      // A whole box has 8 bytes or more, and the type of the next one is behind its size.
+      // A whole box has at least 8 bytes, and its type comes after its size.
       let first = max(0, Int(start + 8 - (position - Int64(window.count)))) + 4
       if let type = window.indices.dropFirst(first).first(where: { Self.isFragmentType(window[$0...]) }) {
         readAhead = window[(type - 4)...]
@@ -228,7 +230,7 @@ final class ProtectedSource: ByteSource {
         state = .blank(count - 8)
         return
       }
-      // The pattern may go on in the next piece.
+      // The pattern may continue in the next piece.
       window = window.suffix(19)
       var piece = [UInt8](repeating: 0, count: Self.chunkByteCount)
       let count = try piece.withUnsafeMutableBytes { try readBase(into: $0) }
@@ -239,7 +241,7 @@ final class ProtectedSource: ByteSource {
     state = .end
   }
 
-  /// Whether bytes are those of a `moof` after its size; it begins with `mfhd` (ISO/IEC 14496-12 §8.8.4).
+  /// True if bytes are those of a `moof` after its size; it begins with `mfhd` (ISO/IEC 14496-12 §8.8.4).
   private static func isFragmentType(_ bytes: ArraySlice<UInt8>) -> Bool {
     bytes.first == UInt8(ascii: "m") && bytes.starts(with: "moof".utf8)
       && bytes.dropFirst(8).starts(with: "mfhd".utf8)

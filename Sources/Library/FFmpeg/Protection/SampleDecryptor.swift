@@ -5,7 +5,7 @@ package import ReelCore
 ///
 /// It is called on the reader's thread, once for each encrypted sample, and may block.
 package protocol SampleKeys: AnyObject, Sendable {
-  /// The key of a sample. Throws if there is none; later samples are then not read.
+  /// Returns the key of a sample. Throws if there is none; later samples are then not read.
   func key(for request: SampleKeyRequest) throws -> SampleKey
 }
 
@@ -204,7 +204,7 @@ private final class StreamCipher {
   }
 }
 
-/// How one sample is encrypted (ISO/IEC 23001-7 §9).
+/// The encryption of one sample (ISO/IEC 23001-7 §9).
 struct SampleProtection: Hashable, Sendable {
   /// A part of a sample: clear bytes, then encrypted ones.
   struct Subsample: Hashable, Sendable {
@@ -216,8 +216,8 @@ struct SampleProtection: Hashable, Sendable {
   var keyID: KeyID
   /// 16 bytes.
   var vector: [UInt8]
-  /// The pattern: how many 16-byte blocks are encrypted before `skipBlocks` are left clear, repeatedly. If both are
-  /// 0, all blocks are encrypted.
+  /// The pattern: the number of encrypted 16-byte blocks before `skipBlocks` clear ones, repeatedly. If both
+  /// are 0, all blocks are encrypted.
   var cryptBlocks = 0
   var skipBlocks = 0
   /// Empty if the whole sample is encrypted.

@@ -1,12 +1,12 @@
 internal import ReelCore
 
-/// How the samples of a track or a track fragment are encrypted, by sample number.
+/// The encryption of the samples of a track or a track fragment, by sample number.
 struct SampleTable {
   /// The encrypted sample entry; nil for one in the clear.
   let entry: ProtectedEntry?
   private let groups: SampleGroups
-  /// The auxiliary information of all samples (from `senc`, or from where `saio` points), and the offset of each
-  /// sample's.
+  /// The auxiliary information of all samples (from `senc`, or from the position in `saio`), and the offset
+  /// of each sample's.
   private let auxiliary: [UInt8]
   private let offsets: [Int]
   private let hasSubsamples: [Bool]?
@@ -64,7 +64,8 @@ struct SampleTable {
     self.offsets = offsets
   }
 
-  /// How a sample is encrypted; nil if it is in the clear. Throws `badMedia` if the file does not say.
+  /// Returns the encryption of a sample; nil if it is in the clear. Throws `badMedia` if the file does not
+  /// state it.
   func protection(of sample: Int) throws(ReelError) -> SampleProtection? {
     guard let entry else { return nil }
     let defaults = groups[sample] ?? entry.defaults

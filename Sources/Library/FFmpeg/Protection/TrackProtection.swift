@@ -71,8 +71,8 @@ struct TrackProtection {
     }
   }
 
-  /// How the sample at a file position is encrypted; nil if it is in the clear. Throws `badMedia` if the file does
-  /// not say.
+  /// Returns the encryption of the sample at a file position; nil if it is in the clear. Throws `badMedia` if
+  /// the file does not state it.
   func protection(at position: Int64) throws(ReelError) -> SampleProtection? {
     if let fault { throw fault }
     var (low, high) = (0, chunks.count)
@@ -161,9 +161,9 @@ struct ProtectionTables {
   /// The default encryption of a track's samples; nil if it is not known.
   func entry(track: Int) -> ProtectedEntry? { tracks[track]?.firstEntry }
 
-  /// How the sample of a track at a file position is encrypted; nil if it is in the clear.
+  /// Returns the encryption of the sample of a track at a file position; nil if it is in the clear.
   ///
-  /// Throws `badMedia` if the file does not say.
+  /// Throws `badMedia` if the file does not state it.
   func protection(track: Int, at position: Int64) throws(ReelError) -> SampleProtection? {
     guard let known = tracks[track], known.isProtected else { return nil }
     for fragment in fragments.reversed() {
@@ -305,7 +305,7 @@ struct ProtectionTables {
   }
 }
 
-/// The positions of the samples of one movie fragment, and how they are encrypted (ISO/IEC 14496-12 §8.8).
+/// The positions of the samples of one movie fragment, and their encryption (ISO/IEC 14496-12 §8.8).
 struct FragmentProtection {
   /// The result of looking up a sample.
   enum Found {

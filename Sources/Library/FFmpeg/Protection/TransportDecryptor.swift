@@ -93,12 +93,12 @@ struct TransportDecryptor {
   }
 }
 
-/// Undoes AES-128 in CBC mode with PKCS #7 padding, piece by piece, as whole HLS segments are encrypted (RFC 8216
-/// §4.3.2.4).
+/// Decrypts AES-128 in CBC mode with PKCS #7 padding, piece by piece, as used for whole HLS segments (RFC
+/// 8216 §4.3.2.4).
 ///
 /// Confined to one task or thread at a time.
 package struct AES128Decryptor: ~Copyable {
-  /// Bytes of a key, of an initialization vector, and of a block.
+  /// The size of a key, of an initialization vector, and of a block, in bytes.
   package static let blockByteCount = 16
 
   private let context: OpaquePointer
@@ -106,7 +106,7 @@ package struct AES128Decryptor: ~Copyable {
   /// Bytes that are not a complete block yet, or may be the last block, with padding to remove.
   private var held: [UInt8] = []
 
-  /// Throws `badMedia` for a key or a vector that has not 16 bytes.
+  /// Throws `badMedia` for a key or a vector that does not have 16 bytes.
   package init(key: [UInt8], initializationVector: [UInt8]) throws(ReelError) {
     guard key.count == Self.blockByteCount else {
       throw ReelError(.badMedia, "the key has \(key.count) bytes, not \(Self.blockByteCount)")
@@ -124,7 +124,7 @@ package struct AES128Decryptor: ~Copyable {
     av_free(UnsafeMutableRawPointer(context))
   }
 
-  /// The plain bytes that `chunk`, of any length, makes known; empty if that takes more.
+  /// Returns the plain bytes that follow from `chunk`, which may have any length; empty if more are needed.
   package mutating func update(_ chunk: [UInt8]) -> [UInt8] {
     held.append(contentsOf: chunk)
     let blockCount = (held.count - 1) / Self.blockByteCount
@@ -134,8 +134,8 @@ package struct AES128Decryptor: ~Copyable {
     return plain
   }
 
-  /// The last plain bytes, without the padding. Throws `badMedia` if the length or the padding is wrong, as it is
-  /// after a wrong key.
+  /// Returns the last plain bytes, without the padding. Throws `badMedia` if the length or the padding is
+  /// wrong, as after a wrong key.
   package mutating func finish() throws(ReelError) -> [UInt8] {
     guard held.count == Self.blockByteCount else {
       throw ReelError(.badMedia, "the encrypted data is truncated: its length is not a multiple of 16")
