@@ -1,42 +1,44 @@
 /// Follows the throughput of the link, limited by the buffer level.
 ///
-/// E is the estimated bandwidth (`BandwidthEstimator`; before it has measured, `Options.initialEstimate`). A rung's
-/// demand D is its peak bit rate, its average where the peak is unknown, times the playback rate where that is
-/// above 1.
+/// E is the estimated bandwidth (`BandwidthEstimator`; before the first measurement,
+/// `Options.initialEstimate`). A rung's demand D is its peak bit rate, or its average if the peak is unknown,
+/// times the playback rate if that is above 1.
 ///
-/// While a request waits for its first byte the link stands idle. That latency is left out of E; half of a transfer at
-/// the most, as the rest may have come in one piece out of a buffer. For the same reason a segment can't be loaded in
-/// all of its time: in the rules E is less by the share that the mean latency is of a segment, by half at the most.
+/// While a request waits for its first byte, the link is idle. E does not include that latency, but at most
+/// half of a transfer is excluded, because the rest may have arrived at once from a buffer. For the same
+/// reason, a segment can't use all of its time for loading: in the rules, E is reduced by the ratio of the
+/// mean latency to a segment's duration, at most by half.
 ///
-/// A rung is *comfortable* where D ≤ `upShare` × E, and *bearable* where D ≤ `downShare` × E; between the two lies the
-/// room in which an estimate may swing without a switch. Only rungs that the caps allow are considered. In order:
+/// A rung is *comfortable* if D ≤ `upShare` × E, and *bearable* if D ≤ `downShare` × E. Between the two, the
+/// estimate may vary without a switch. Only rungs that the caps allow are considered. In order:
 ///
-/// 1. Start: the highest comfortable rung. Where nothing is known of the link, the highest at or under
-///    `Options.startCap`, or under the bandwidth cap where that is lower.
-/// 2. The rung that is loaded is no candidate any more (failed, capped): the highest bearable one below it; where none
-///    is below, the lowest of all.
-/// 3. Nothing is known of the link: the rung stays, but while rebuffering it is the lowest.
-/// 4. Urgent, which is while rebuffering or with less than `urgentShare` of the target buffered: where the rung is not
+/// 1. Start: the highest comfortable rung. If nothing is known about the link, the highest one that does not
+///    exceed `Options.startCap` or the bandwidth cap, whichever is lower.
+/// 2. The current rung is no candidate any more (failed, capped): the highest bearable one below it; if there
+///    is none below, the lowest of all.
+/// 3. Nothing is known about the link: the current rung, but the lowest one while rebuffering.
+/// 4. Urgent, while rebuffering or with less than `urgentShare` of the target buffered: if the rung is not
 ///    comfortable, the highest comfortable one below it, at once.
-/// 5. Down: where the rung is not bearable, the highest bearable one below it; but the rung stays as long as at least
-///    `comfortShare` of the target and `comfortSegments` segments are buffered.
-/// 6. Up: the highest comfortable rung above, where at least a segment or `upBufferShare` of the target is buffered,
-///    whichever is less, and `segmentsBetweenSwitches` segments were loaded since the last switch.
+/// 5. Down: if the rung is not bearable, the highest bearable one below it; but the rung stays as long as at
+///    least `comfortShare` of the target and `comfortSegments` segments are buffered.
+/// 6. Up: the highest comfortable rung above, if at least a segment or `upBufferShare` of the target is
+///    buffered, whichever is less, and `segmentsBetweenSwitches` segments were loaded since the last switch.
 ///
-/// Where no rung is comfortable or bearable, the lowest stands in. Steps may skip rungs. Where the duration of a
-/// segment is unknown, rules 5 and 6 go by the target alone.
+/// If no rung is comfortable or bearable, the lowest one is used. Steps may skip rungs. If the duration of a
+/// segment is unknown, rules 5 and 6 use the target alone.
 package struct AdaptiveRungs: RungAdaptation {
   /// The thresholds of the rules.
   package struct Options: Sendable, Hashable {
-    /// In bits per second: measured with an earlier item, or configured; nil if nothing is known.
+    /// The estimate in bits per second before the first measurement, from an earlier item or configured; nil
+    /// if unknown.
     package var initialEstimate: Int?
     /// The highest bit rate to start with if there is no estimate, in bits per second. 3 Mbit/s.
     package var startCap = 3_000_000
-    /// Of transfer time. 2 s.
+    /// The half-life of the fast average, in transfer time. 2 s.
     package var fastHalfLife = Duration.seconds(2)
-    /// Of transfer time. 5 s.
+    /// The half-life of the slow average, in transfer time. 5 s.
     package var slowHalfLife = Duration.seconds(5)
-    /// Smaller samples are added up. 16 kB.
+    /// The minimum size of a sample in bytes; smaller ones are combined. 16 kB.
     package var minimumSampleByteCount: Int64 = 16_000
     /// A switch up requires that the rung takes at most this share of the estimate. 0.7.
     package var upShare = 0.7
@@ -150,25 +152,25 @@ package struct AdaptiveRungs: RungAdaptation {
   }
 }
 
-/// The state that an adaptation decides by at a segment boundary.
+/// The state from which an adaptation decides at a segment boundary.
 package struct AdaptationState: Sendable, Hashable {
-  /// The `RungCandidate.index` of the rung that is loaded; nil at the start.
+  /// The `RungCandidate.index` of the current rung; nil at the start.
   package var current: Int?
-  /// The media that is loaded but not yet presented, in media time.
+  /// The media that is loaded but not yet shown, in media time.
   package var buffered: Duration
-  /// How much media the player tries to buffer, in media time.
+  /// The amount of media that the player tries to buffer, in media time.
   package var bufferTarget: Duration
   /// The duration of the segments; nil if unknown.
   package var segmentDuration: Duration?
   /// The playback rate, 1 for normal.
   package var rate: Double
-  /// True while the presentation is stalled.
+  /// True during a stall.
   package var isRebuffering: Bool
   /// The time by the player's clock.
   package var now: Duration
-  /// In bits per second; nil for none.
+  /// The highest bit rate in bits per second; nil for no limit.
   package var bandwidthCap: Int?
-  /// In lines; nil for none.
+  /// The highest frame height in lines; nil for no limit.
   package var maximumHeight: Int?
 
   package init(
@@ -208,7 +210,7 @@ package struct Penalties<Key: Hashable & Sendable>: Sendable {
 
   /// Avoids `key` from `now` on.
   ///
-  /// - Returns: When the penalty ends.
+  /// - Returns: The end of the penalty.
   @discardableResult
   package mutating func penalize(_ key: Key, now: Duration) -> Duration {
     // Removes entries that no longer have an effect, so that old keys do not accumulate.
@@ -235,8 +237,8 @@ package struct Penalties<Key: Hashable & Sendable>: Sendable {
 package typealias RungPenalties = Penalties<String>
 
 extension Penalties<String> {
-  /// Returns the candidates without a penalty, in the same order. If there are none, the caller goes to the
-  /// next location or waits until `nextEnd(now:)`.
+  /// Returns the candidates without a penalty, in the same order. If there are none, the caller switches to
+  /// the next location or waits until `nextEnd(now:)`.
   package func usable(_ candidates: [RungCandidate], now: Duration) -> [RungCandidate] {
     candidates.filter { !isPenalized($0.id, now: now) }
   }

@@ -1,18 +1,18 @@
 internal import Foundation
 
-/// Estimates the bandwidth of a link from the transfers over it.
+/// Estimates the bandwidth of a link from its transfers.
 ///
-/// Two moving averages of the throughput, in which a sample weighs as much as its transfer took and is worth half
-/// after `fastHalfLife` or `slowHalfLife` of further transfer time. The estimate is the lesser of them: it falls as
-/// soon as the fast one does, and rises with the slow one. Time without transfers changes nothing. The averages are
-/// freed of their bias to zero, so that the first sample counts in full.
+/// It keeps two moving averages of the throughput. The weight of a sample is its transfer time, and halves
+/// after `fastHalfLife` or `slowHalfLife` of further transfer time. The estimate is the lesser average: it
+/// falls as soon as the fast one does, and rises with the slow one. Time without transfers changes nothing.
+/// The averages are corrected for their bias to zero, so the first sample counts in full.
 ///
-/// Samples of fewer bytes than `minimumByteCount` are added up until they are that large together: alone they measure
-/// what a request costs.
+/// Samples of fewer bytes than `minimumByteCount` are combined until they reach it: alone, they would measure
+/// the cost of a request.
 package struct BandwidthEstimator: Sendable, Hashable {
-  /// Of transfer time.
+  /// In transfer time.
   package let fastHalfLife: Duration
-  /// Of transfer time.
+  /// In transfer time.
   package let slowHalfLife: Duration
   package let minimumByteCount: Int64
 
@@ -30,7 +30,7 @@ package struct BandwidthEstimator: Sendable, Hashable {
     self.minimumByteCount = minimumByteCount
   }
 
-  /// In bits per second; nil until `minimumByteCount` bytes were measured.
+  /// The estimate in bits per second; nil until `minimumByteCount` bytes were measured.
   package var estimate: Double? {
     guard let fast = fast.value(halfLife: fastHalfLife / .seconds(1)),
       let slow = slow.value(halfLife: slowHalfLife / .seconds(1))
@@ -70,7 +70,7 @@ package struct BandwidthEstimator: Sendable, Hashable {
       return known > 0 ? sum / known : nil
     }
 
-    /// The share of a value that is left after `seconds`.
+    /// Returns the share of a value that remains after `seconds`.
     private static func share(left seconds: Double, halfLife: Double) -> Double {
       halfLife > 0 ? exp2(-seconds / halfLife) : 0
     }
@@ -82,13 +82,13 @@ package struct BandwidthEstimator: Sendable, Hashable {
 /// Transfers that run in parallel measure only their share of the link, so the estimate is only good if each
 /// sample had the link to itself.
 package struct TransferSample: Sendable, Hashable {
-  /// The bytes that were transferred.
+  /// The number of transferred bytes.
   package var byteCount: Int64
-  /// From the request to the last byte, without pauses made by the reader itself.
+  /// The time from the request to the last byte, without pauses made by the reader itself.
   package var duration: Duration
-  /// From the request to the first byte, a part of `duration`; nil if it was not measured.
+  /// The time from the request to the first byte, a part of `duration`; nil if it was not measured.
   package var latency: Duration?
-  /// By the clock of the player.
+  /// The end, by the player's clock.
   package var endedAt: Duration
 
   package init(byteCount: Int64, duration: Duration, latency: Duration? = nil, endedAt: Duration) {

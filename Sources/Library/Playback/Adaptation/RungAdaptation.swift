@@ -1,8 +1,8 @@
 package import ReelCore
 
-/// Decides at each segment boundary which rung to load the next segment from.
+/// Chooses the rung of the next segment at each segment boundary.
 ///
-/// A value without I/O or clock: it knows only what it is told.
+/// A value without I/O or clock: all its information comes from its callers.
 package protocol RungAdaptation: Sendable {
   /// Chooses the rung of the next segment.
   ///
@@ -10,11 +10,11 @@ package protocol RungAdaptation: Sendable {
   /// - Returns: One of `candidates`.
   mutating func choose(among candidates: [RungCandidate], _ state: AdaptationState) -> RungCandidate
 
-  /// Adds a measurement of a transfer. May be called during a transfer too, with what has arrived since the
-  /// last call.
+  /// Adds a measurement of a transfer. May also be called during a transfer, with the bytes that have arrived
+  /// since the last call.
   mutating func recordTransfer(_ sample: TransferSample)
 
-  /// In bits per second; nil until something is known.
+  /// The estimate in bits per second; nil until something is known.
   var estimatedBandwidth: Double? { get }
 }
 
@@ -23,7 +23,7 @@ package struct RungCandidate: Sendable, Hashable {
   /// The index in the ladder, which is sorted by rising bit rate.
   package var index: Int
   package var id: String
-  /// The peak, as stated by HLS's BANDWIDTH and DASH's @bandwidth; 0 if unknown.
+  /// The peak in bits per second, as stated by HLS's BANDWIDTH and DASH's @bandwidth; 0 if unknown.
   package var bitsPerSecond: Int
   package var averageBitsPerSecond: Int?
   /// The size of the frames as stored.
@@ -71,7 +71,7 @@ extension [RungCandidate] {
   var highest: RungCandidate? { self.max { $0.demand < $1.demand } }
 }
 
-/// Chooses the highest rung at or below the cap, or else the lowest, whatever transfers measure.
+/// Chooses the highest rung at or below the cap, or else the lowest, regardless of transfer measurements.
 ///
 /// Of rungs with the same bit rate, it chooses the first. Without a cap, it chooses the highest.
 package struct FixedRung: RungAdaptation {

@@ -1,23 +1,23 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// The compressed media of one player: media loaded ahead, and behind it the packets that the frame on show
-/// depends on, so that a seek within it fetches nothing.
+/// The compressed media of one player: media loaded ahead, and the packets that the frame on show depends on,
+/// so that a seek within it fetches nothing.
 ///
 /// Loaders append packets and stop when the buffer is full; decoders take them; no call blocks. Each seek
 /// begins a new generation for the decoders, and for loaders that must start at another position: their earlier
 /// packets are dropped. A loader whose packets are kept continues in its own generation.
 ///
-/// The buffer holds packets, not the bytes of segments: a seek within it, or a restarted decoder, costs only
+/// The buffer stores packets, not the bytes of segments: a seek within it, or a restarted decoder, costs only
 /// decoding, and a limit in time is a limit in packets. Bytes would have to be demuxed again, and unwanted
 /// muxed audio would be kept.
 final class ForwardBuffer: Sendable {
   struct Limits: Sendable, Hashable {
-    /// Loading stops when this much is buffered ahead of the frame on show.
+    /// The amount of media ahead of the frame on show at which loading stops.
     var target: MediaTime
-    /// Loading resumes below this share of the target.
+    /// The share of the target below which loading resumes.
     var refillShare = 0.75
-    /// The number of bytes that decoders have not taken at which loading stops too.
+    /// The number of undecoded bytes at which loading stops too.
     var byteCount = 64 << 20
   }
 
@@ -25,13 +25,13 @@ final class ForwardBuffer: Sendable {
   struct Level: Sendable, Hashable {
     /// Media ahead of the frame on show.
     var ahead: MediaTime = .zero
-    /// The buffer reaches to the end of the item.
+    /// True if the buffer reaches to the end of the item.
     var isComplete = false
-    /// The target is reached, in time or bytes.
+    /// True if the target is reached, in time or bytes.
     var isFull = false
-    /// Loading pauses until the level falls, so waiting brings no more media.
+    /// True if loading pauses until the level falls, so waiting brings no more media.
     var isResting = false
-    /// Every packet has been taken by a decoder.
+    /// True if every packet has been taken by a decoder.
     var isConsumed = true
     var byteCount = 0
     /// From the key frame of the frame on show to the end of the loaded media.
@@ -52,10 +52,10 @@ final class ForwardBuffer: Sendable {
     var limits: Limits
     /// The loaders that are filling the buffer up to the target.
     var filling: Set<MediaPacket.Kind> = [.video, .audio]
-    /// Audio has a loader of its own.
+    /// True if audio has a loader of its own.
     var hasSeparateAudio = false
     var hasAudio = false
-    /// Packets of later iterations that began before this generation are no longer wanted.
+    /// Packets of later iterations are dropped if they began before this generation.
     var cut: (iteration: Int, generation: Int)?
     var highWaterByteCount = 0
   }
@@ -104,7 +104,7 @@ final class ForwardBuffer: Sendable {
 
   /// Marks the end of these kinds: the loader has no more packets in this generation.
   ///
-  /// - Parameter isBroken: for a failure: a seek behind the last packet loads again.
+  /// - Parameter isBroken: True after a failure: a seek beyond the last packet loads again.
   func end(
     _ kinds: Set<MediaPacket.Kind>, from loader: MediaPacket.Kind, bufferGeneration: Int,
     isBroken: Bool = false
@@ -116,7 +116,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Takes back `end`: more packets follow because the item loops.
+  /// Cancels `end`: more packets follow because the item loops.
   func resume(from loader: MediaPacket.Kind, bufferGeneration: Int) {
     state.withLock { state in
       guard bufferGeneration == state.loads[loader] else { return }
@@ -218,15 +218,15 @@ final class ForwardBuffer: Sendable {
     state.withLock { $0.peek(kind, bufferGeneration: bufferGeneration) }
   }
 
-  /// Moves the video decoder back to the last key frame at or before `time` that it has already taken. Returns
-  /// false without moving if there is none, or if the buffer is in another generation.
+  /// Moves the video decoder back to the last key frame at or before `time` that it has already taken.
+  /// Returns false without moving if there is none, or if the buffer is in another generation.
   func rewindToKey(before time: MediaTime, bufferGeneration: Int) -> Bool {
     state.withLock { $0.generations[.video] == bufferGeneration && $0.video.rewindToKey(before: time) }
   }
 
-  /// The video decoder begins again where it began in this generation, before it had given any frame.
+  /// Moves the video decoder back to its start in this generation, before it has returned any frame.
   ///
-  /// - Parameter time: The time that was sought; nil for the beginning.
+  /// - Parameter time: The target of the seek; nil for the beginning.
   func rewindToStart(soughtTime time: MediaTime?, bufferGeneration: Int) {
     state.withLock { state in
       guard state.generations[.video] == bufferGeneration else { return }
@@ -235,7 +235,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// The video decoder begins again at the last key frame that it has had.
+  /// Moves the video decoder back to the last key frame that it has taken.
   func rewindToLastKey(bufferGeneration: Int) {
     state.withLock { state in
       guard state.generations[.video] == bufferGeneration else { return }
@@ -315,8 +315,8 @@ final class ForwardBuffer: Sendable {
   /// Drops packets of iterations after `iteration`, including packets still on their way.
   ///
   /// - Parameters:
-  ///   - kinds: those that had been loaded to the end of it, so that nothing more comes.
-  ///   - generation: passes that begin with this one or later are wanted again.
+  ///   - kinds: The kinds that had been loaded to the end of the iteration, so that nothing more follows.
+  ///  - generation: Iterations that begin with this generation or later are wanted again.
   func drop(
     after iteration: Int, ending kinds: Set<MediaPacket.Kind> = [.video, .audio],
     before generation: Int = .max
@@ -339,12 +339,12 @@ final class ForwardBuffer: Sendable {
 
   var level: Level { level(without: []) }
 
-  /// How much media is buffered.
+  /// Returns how much media is buffered.
   ///
   /// - Parameter absent: The kinds of media that the item currently lacks, which playback does not wait for.
   func level(without absent: Set<MediaPacket.Kind>) -> Level { state.withLock { $0.level(without: absent) } }
 
-  /// Bytes of packets after the position on show; of all packets if there is none.
+  /// The number of bytes of packets after the position on show; of all packets if there is none.
   var unshownByteCount: Int {
     state.withLock { state in
       state.video.byteCount(after: state.position) + state.audio.byteCount(after: state.position)
@@ -382,7 +382,7 @@ extension ForwardBuffer.State {
     return .none
   }
 
-  /// Of one kind, ahead of what is on show.
+  /// Returns the media of one kind ahead of the frame on show.
   fileprivate func ahead(_ kind: MediaPacket.Kind) -> MediaTime {
     let end = kind == .video ? video.end : audio.end
     guard let end, let position, end > position else { return .zero }
@@ -416,7 +416,7 @@ extension ForwardBuffer.State {
     var level = ForwardBuffer.Level()
     let separate = hasSeparateAudio && !audio.hasEnded
     var kinds: Set<MediaPacket.Kind> = separate ? [.video, .audio] : [.video]
-    // If both kinds are absent, the level can only be measured by both.
+    // If both kinds are absent, the level can only be measured with both.
     if !kinds.isSubset(of: absent) { kinds.subtract(absent) }
     level.ahead = kinds.map(ahead).min() ?? .zero
     level.isComplete = video.hasEnded && (!hasSeparateAudio || audio.hasEnded)

@@ -2,10 +2,10 @@ internal import ReelCore
 
 /// One iteration of a looping item. The first is number 0.
 struct LoopIteration: Sendable, Hashable {
-  /// From 0.
+  /// The number of the iteration, from 0.
   var iteration = 0
   /// The start of the iteration on the player's timeline, which continues from iteration to iteration.
   var shift = MediaTime.zero
-  /// Rises each time a reader begins an iteration or seeks within one.
+  /// The generation, which rises each time a reader begins an iteration or seeks within one.
   var generation = 0
 }

@@ -14,10 +14,10 @@ struct MediaPacket: Sendable {
   /// The presentation time in the container's time. Decoding order is not presentation order.
   let mediaTime: MediaTime
   let duration: MediaTime
-  /// Decoding can start with this packet.
+  /// True if decoding can start with this packet.
   let isKey: Bool
   let byteCount: Int
-  /// The first packet of its kind in its span.
+  /// True for the first packet of its kind in its span.
   var isFirst = false
 
   /// The presentation time on the player's timeline. It changes if the first frame corrects the offset.
@@ -38,7 +38,7 @@ final class StreamSpan: Sendable {
   let followsGap: Bool
   /// True if the first packet of the span has set the offset.
   let setsOffset: Bool
-  /// Why the rung was chosen; nil for the first one.
+  /// The reason why the rung was chosen; nil for the first one.
   let switchCause: RungSwitchCause?
 
   init(
@@ -78,13 +78,13 @@ final class TimestampOffset: Sendable {
   private struct State {
     var offset: MediaTime?
     var start: MediaTime?
-    /// Set by audio alone.
+    /// True if only audio has set it.
     var isProvisional = false
   }
 
   private let state: Locked<State>
 
-  /// - Parameter offset: Added to media time to get presentation time; nil if it is unknown before the first
+  /// - Parameter offset: The difference from media time to presentation time; nil if unknown before the first
   ///   packet.
   init(offset: MediaTime?) { state = Locked(State(offset: offset)) }
 
@@ -98,7 +98,7 @@ final class TimestampOffset: Sendable {
   /// Returns true if this has set it for good.
   ///
   /// - Parameter isMain: False for separate audio: its segments begin at other times than the video's, so its
-  ///   offset is provisional until a video packet comes.
+  ///   offset is provisional until the first video packet.
   @discardableResult
   func begin(_ media: MediaTime, at start: MediaTime, isMain: Bool = true) -> Bool {
     state.withLock { state in
@@ -110,8 +110,8 @@ final class TimestampOffset: Sendable {
     }
   }
 
-  /// Corrects the offset with the first frame of the span that set it: the frame takes the time given to the
-  /// first packet.
+  /// Corrects the offset with the first frame of the span that set it: the frame gets the time of the first
+  /// packet.
   func settle(firstFrame media: MediaTime) {
     state.withLock { state in
       guard let start = state.start else { return }

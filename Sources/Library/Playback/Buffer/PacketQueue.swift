@@ -13,11 +13,11 @@ struct PacketQueue: Sendable {
   /// The end of the last packet in presentation order, in its span's time.
   private var latest: (span: StreamSpan, end: MediaTime)?
   private(set) var byteCount = 0
-  /// Bytes that the decoder has not taken.
+  /// The number of bytes that the decoder has not taken.
   private(set) var pendingByteCount = 0
-  /// No packet follows the last one.
+  /// True if no packet follows the last one.
   var hasEnded = false
-  /// The end is due to a failure: more media may follow.
+  /// True if the end is due to a failure: more media may follow.
   var isBroken = false
 
   var isEmpty: Bool { packets.isEmpty }
@@ -36,7 +36,7 @@ struct PacketQueue: Sendable {
     recordEnd(of: packet)
   }
 
-  /// The packet that the decoder takes next.
+  /// The next packet for the decoder.
   var next: MediaPacket? { cursor < packets.count ? packets[cursor] : nil }
 
   mutating func takeNext() -> MediaPacket? {
@@ -60,8 +60,8 @@ struct PacketQueue: Sendable {
     moveCursor(to: packets.firstIndex { $0.end > time } ?? packets.count)
   }
 
-  /// Moves the decoder back to the last key frame at or before `time` that it has already decoded, or that it was
-  /// moved back to before. Returns false without moving if no such key frame is left.
+  /// Moves the decoder back to the last key frame at or before `time` that it has already decoded, or from
+  /// which it was moved back before. Returns false without moving if no such key frame is left.
   mutating func rewindToKey(before time: MediaTime) -> Bool {
     let had = packets[..<min(cursor + 1, packets.count)]
     guard let index = had.lastIndex(where: { $0.isKey && $0.time <= time }) else { return false }
@@ -72,13 +72,13 @@ struct PacketQueue: Sendable {
   /// Moves the decoder back to the first packet that is kept.
   mutating func rewindToStart() { moveCursor(to: 0) }
 
-  /// Moves the decoder back to the last key frame that it has had. Does nothing if there is none.
+  /// Moves the decoder back to the last key frame that it has taken. Does nothing if there is none.
   mutating func rewindToLastKey() {
     if let index = packets[..<cursor].lastIndex(where: \.isKey) { moveCursor(to: index) }
   }
 
-  /// Drops packets that are not needed to show the frame at `time` again: those before its key frame. Beyond
-  /// `byteLimit` bytes of packets that the decoder has taken, drops the oldest too.
+  /// Drops packets that are not needed to show the frame at `time` again: those before its key frame. Also
+  /// drops the oldest packets that the decoder has taken beyond `byteLimit` bytes.
   mutating func trim(before time: MediaTime, byteLimit: Int) {
     var keep = packets[..<cursor].lastIndex { $0.isKey && $0.time <= time } ?? 0
     var kept = byteCount - pendingByteCount - packets[..<keep].reduce(0) { $0 + $1.byteCount }
@@ -106,7 +106,7 @@ struct PacketQueue: Sendable {
     for packet in packets { recordEnd(of: packet) }
   }
 
-  /// The bytes of the packets presented after `time`; of all packets if it is nil.
+  /// Returns the number of bytes of the packets presented after `time`; of all packets if it is nil.
   func byteCount(after time: MediaTime?) -> Int {
     guard let time else { return byteCount }
     return packets.reduce(0) { $1.time > time ? $0 + $1.byteCount : $0 }

@@ -10,11 +10,11 @@ enum NextPacket: Sendable {
 
 /// A source of a video track's packets, in decoding order.
 protocol PacketSource: AnyObject {
-  /// The next packet, without taking it.
+  /// Returns the next packet, without taking it.
   func peek() throws -> NextPacket
   /// Takes the next packet. If it belongs to a span other than `span`, it stays, and the answer is `end`.
   func next(of span: StreamSpan?) throws -> NextPacket
-  /// The packet that was taken last is decoded alone. Others may not be wanted at all.
+  /// Records that the last packet is decoded alone, so others may not be needed at all.
   func recordEnough()
 }
 

@@ -8,8 +8,9 @@ public struct TimedFrame: ~Copyable, Sendable {
   public let decoded: Frame
   /// The time at which the frame is shown, on the timeline of the source, which begins at 0.
   public internal(set) var time: MediaTime
-  /// The running time of a player's outputs: it begins at 0 with the player's first frame, and continues over loops, seeks,
-  /// jumps and items. A hole in the media is a hole here too, of 60 s at most. The time of a frame that comes from no player.
+  /// The running time of a player's outputs: it begins at 0 with the player's first frame, and continues over
+  /// loops, seeks, jumps and items. A gap in the media is a gap here too, of at most 60 s. For a frame that
+  /// does not come from a player, it is `time`.
   public package(set) var outputTime: MediaTime
   /// The stream that the frame belongs to, with its time base, rotation and aspect ratio.
   public let stream: StreamInfo
@@ -18,10 +19,10 @@ public struct TimedFrame: ~Copyable, Sendable {
   /// The media time that the player left out between the end of the previously shown frame and this one, at a gap in
   /// the timeline or in a jump towards the live edge.
   public internal(set) var skipped = MediaTime.zero
-  /// The media between the end of the previously shown frame and this one, of which nothing was shown. Nil if nothing
-  /// is known to be lost: the previous frame was to be shown until now.
+  /// The media between the end of the previously shown frame and this one, of which nothing was shown. Nil if
+  /// no loss is known: the previous frame was to be shown until now.
   public internal(set) var loss: MediaLoss?
-  /// Something just before the frame, or a few frames earlier, could not be decoded.
+  /// True if something just before the frame, or a few frames earlier, could not be decoded.
   var followsDamage = false
   /// The span that the frame was read from.
   var span: StreamSpan?
@@ -46,7 +47,7 @@ public struct TimedFrame: ~Copyable, Sendable {
     return copy
   }
 
-  /// Like `clone()`, but with a copy of the pixels that takes less memory; nil if there is none.
+  /// Like `clone()`, but with a copy of the pixels that takes less memory; nil if none is possible.
   borrowing func compacted(for account: MemoryAccount?) -> TimedFrame? {
     guard let frame = decoded.compacted(for: account) else { return nil }
     var copy = TimedFrame(frame, time: time, stream: stream, frameRate: frameRate)
@@ -58,7 +59,8 @@ public struct TimedFrame: ~Copyable, Sendable {
     return copy
   }
 
-  /// How long the frame is on show: its own duration, else that of a frame at the stream's rate, else 100 ms.
+  /// The display time of the frame: its own duration, or else that of a frame at the stream's rate, or else
+  /// 100 ms.
   package var displayTime: MediaTime {
     if decoded.durationTicks > 0 { return stream.time(ticks: decoded.durationTicks) }
     if let rate = frameRate {
@@ -67,9 +69,10 @@ public struct TimedFrame: ~Copyable, Sendable {
     return MediaTime(value: 1, timescale: 10)
   }
 
-  /// The rate of a file with a constant frame rate that begins with this frame: the stream's. If that is below 25 and differs
-  /// from the frame's own rate, it is only an average: then it is the frame's own, or a multiple of it that is at least 25, so
-  /// that no frame is more than 20 ms from its time. Without a rate of the stream, it is the frame's own, or 25.
+  /// The rate of a file with a constant frame rate that begins with this frame: the stream's rate. If that is
+  /// below 25 and differs from the frame's own rate, it is only an average. The result is then the frame's
+  /// own rate, or a multiple of it that is at least 25, so that no frame is more than 20 ms from its time. If
+  /// the stream has no rate, it is the frame's own, or 25.
   package var constantRate: Rational {
     let stated = frameRate.flatMap { $0.isPositive ? $0 : nil }
     guard decoded.durationTicks > 0 else { return stated ?? Self.usualRate }
@@ -93,15 +96,16 @@ public struct TimedFrame: ~Copyable, Sendable {
     span?.rung.map { ($0.id, $0.bitsPerSecond ?? $0.averageBitsPerSecond) }
   }
 
-  /// How to turn and mirror the frame so that it is upright.
+  /// The rotation and mirroring that make the frame upright.
   public var orientation: Orientation {
     Orientation(rotation: stream.rotation, isMirrored: stream.isMirrored)
   }
 
-  /// The width of a pixel to its height: the container's if it states one, as in FFmpeg, else the bitstream's.
+  /// The ratio of pixel width to pixel height: the container's if it states one, as in FFmpeg, otherwise the
+  /// bitstream's.
   public var sampleAspectRatio: Rational? { stream.sampleAspectRatio ?? decoded.sampleAspectRatio }
 
-  /// Returns where the frame's pixels go in an output.
+  /// Returns the position and size of the frame's pixels in an output.
   ///
   /// - Parameters:
   ///   - target: The output's size. Nil for the frame's own upright size with square pixels.

@@ -1,20 +1,21 @@
-/// Bounds how many video decoders are open at once, among all that share it.
+/// Limits how many video decoders are open at once, among all users that share it.
 package protocol DecoderLimit: Sendable {
-  /// A claim to one decoder, which nobody has taken yet. It ends when it is released.
+  /// Returns a claim to one decoder, which is not taken yet. It ends when it is released.
   ///
-  /// - Parameter wake: Called when the decoder that was waited for may be opened, or has to be closed. On any thread,
-  ///   with no lock held.
+  /// - Parameter wake: Called when a waiting decoder may be opened, or an open one must be closed. On any
+  ///   thread, with no lock held.
   func makeClaim(_ wake: @escaping @Sendable () -> Void) -> any DecoderClaim
 }
 
 /// A claim to one open decoder.
 package protocol DecoderClaim: AnyObject, Sendable {
-  /// Asks for permission to open a decoder, or to keep it open. False if it has to wait: `wake` is called later.
+  /// Requests permission to open a decoder, or to keep it open. False if it has to wait: `wake` is called
+  /// later.
   func take() -> Bool
-  /// True if the decoder has to be closed, because another one is more important.
+  /// True if the decoder must be closed, because another one is more important.
   var isRevoked: Bool { get }
-  /// Says whether the decoder is kept open only so that playback can start sooner.
+  /// Sets whether the decoder is kept open only so that playback can start sooner.
   func setResting(_ isResting: Bool)
-  /// The decoder is closed, or no longer waited for.
+  /// Gives up the claim: the decoder is closed, or no longer waited for.
   func giveBack()
 }

@@ -4,8 +4,8 @@ internal import ReelFFmpeg
 
 /// Decodes the packets of a video track into frames, and places them on the timeline.
 ///
-/// Each span has its own decoder. When a span ends, its decoder is drained before the next one starts, so that
-/// every frame around a rung switch is returned exactly once.
+/// Each span has its own decoder. When a span ends, its decoder is drained before the next one starts, so
+/// that every frame around a rung switch is returned exactly once.
 ///
 /// Confined to one thread at a time.
 final class TrackDecoder {
@@ -21,7 +21,8 @@ final class TrackDecoder {
     var shownSize: SizeLimit?
     /// Asked between packets. If it returns true, decoding ends with `CancellationError`.
     var isCancelled: @Sendable () -> Bool = { false }
-    /// Asked before a decoder is opened. If false, the call returns `needsPacket`, and the packet stays in the source.
+    /// Checked before a decoder is opened. If false, the call returns `needsPacket`, and the packet stays in
+    /// the source.
     var mayOpen: @Sendable () -> Bool = { true }
   }
 
@@ -43,33 +44,33 @@ final class TrackDecoder {
   private(set) var decoder: VideoDecoder?
   /// The time of the last returned frame; nil after `begin()`.
   private(set) var lastTime: MediaTime?
-  /// The last frame had a timestamp of its own.
+  /// True if the last frame had a timestamp of its own.
   private(set) var hasTimestamps = false
-  /// Why spans ended without any frame: the first reason since `begin()`.
+  /// The first error since `begin()` because of which a span ended without any frame.
   private(set) var fault: ReelError?
   /// The number of frames returned by decoders.
   private(set) var frameCount = 0
   /// The number of those frames that had been returned before.
   private(set) var repeatedCount = 0
-  /// A decoder could not be opened: too many are open.
+  /// True if a decoder could not be opened because too many are open.
   var isRefused = false
   /// The last iteration that is wanted.
   var lastIteration = Int.max
 
   private let packets: RunPackets
   private let options: Options
-  /// Opened in advance, for a span that has not come yet.
+  /// A decoder opened in advance, for a span that has not arrived yet.
   private var prepared: VideoDecoder?
   private var lastDuration = MediaTime(value: 1, timescale: 25)
-  /// No frame of the span has been returned yet.
+  /// True if no frame of the span has been returned yet.
   private var isSpanNew = true
   /// The span of the last frame.
   private var lastSpan: StreamSpan?
   /// The number of rejected packets when the last frame was returned.
   private var knownRejectedCount = 0
-  /// The number of frames to return that may follow what a rejected packet held.
+  /// The number of frames still to be returned that may follow the content of a rejected packet.
   private var suspectCount = 0
-  /// Frames are returned some time after their packets.
+  /// The initial value of `suspectCount`, because frames are returned some time after their packets.
   private static let suspectCount = 32
   /// The totals of closed decoders.
   private var closed = (
@@ -81,20 +82,22 @@ final class TrackDecoder {
     packets = RunPackets(source)
   }
 
-  /// Time spent in decoders.
+  /// The time spent in decoders.
   var duration: Duration { closed.duration + (decoder?.decodeDuration ?? .zero) }
-  /// Frames that missed a reference or were concealed.
+  /// The number of frames that missed a reference or were concealed.
   var damagedCount: Int { closed.damagedCount + (decoder?.damagedCount ?? 0) }
-  /// Key frames that could not be decoded by themselves.
+  /// The number of key frames that could not be decoded by themselves.
   var failedKeyFrameCount: Int { closed.failedKeyFrameCount + (decoder?.failedKeyFrameCount ?? 0) }
-  /// Packets that could not be decoded.
+  /// The number of packets that could not be decoded.
   var rejectedPacketCount: Int { closed.rejectedPacketCount + (decoder?.rejectedPacketCount ?? 0) }
-  /// The bytes that the last frame of `nextKeyFrame(isOnly:)` was decoded from; nil before the first one.
+  /// The number of bytes from which the last frame of `nextKeyFrame(isOnly:)` was decoded; nil before the
+  /// first one.
   private(set) var keyByteCount: Int?
-  /// The source has no more packets from its position.
+  /// True if the source has no more packets from its position.
   var hasEnded: Bool { packets.hasEnded }
 
-  /// Opens the decoder of a stream while its first packet is still being loaded. `next` throws an error later.
+  /// Opens the decoder of a stream while its first packet is still being loaded. If that fails, `next` throws
+  /// the error.
   func prepare(_ stream: StreamInfo, threads: Int) {
     guard decoder == nil else { return }
     prepared = try? makeDecoder(stream, threads: threads)
@@ -112,10 +115,10 @@ final class TrackDecoder {
     try next(threads: threads) { try isFirst ? $0.firstFrame() : $0.nextFrame() }
   }
 
-  /// Decodes the next key frame by itself. Other packets are skipped (`VideoDecoder.keyFrame()`). The decoder goes on with
-  /// the next span if that is coded alike.
+  /// Decodes the next key frame by itself. Other packets are skipped (`VideoDecoder.keyFrame()`). The decoder
+  /// is reused for the next span if that has the same coding.
   ///
-  /// - Parameter isOnly: Ends the span if that key frame can't be decoded.
+  /// - Parameter isOnly: True to end the span if that key frame can't be decoded.
   ///
   /// Throws like `next(isFirst:threads:)`.
   func nextKeyFrame(isOnly: Bool) throws -> Step {
@@ -136,7 +139,7 @@ final class TrackDecoder {
     try decoder?.reset()
   }
 
-  /// Starts again at the same position, to which the source has gone back, before any frame was returned. The
+  /// Starts again at the same position, to which the source has returned, before any frame was returned. The
   /// decoder is closed.
   func beginAgain() {
     fault = nil
@@ -145,7 +148,7 @@ final class TrackDecoder {
     packets.begin()
   }
 
-  /// Takes back the end: more packets follow.
+  /// Cancels the end: more packets follow.
   func resume() { packets.resume() }
 
   /// Closes the decoder. The next one starts with the packet that the source returns next. Frames up to the
@@ -171,7 +174,7 @@ final class TrackDecoder {
 
   // MARK: - Private
 
-  /// - Parameter keepsDecoder: What is decoded next needs nothing of what was decoded before.
+  /// - Parameter keepsDecoder: True if the next packets need nothing that was decoded before.
   private func next(
     threads: Int, keepsDecoder: Bool = false, _ decode: (VideoDecoder) throws -> VideoDecoder.Step
   ) throws -> Step {
@@ -195,7 +198,7 @@ final class TrackDecoder {
     }
   }
 
-  /// The decoder of the next packet's span; nil if there is no packet.
+  /// Returns the decoder of the next packet's span; nil if there is no packet.
   private func openDecoder(threads: Int) throws -> VideoDecoder? {
     if let decoder, packets.span != nil { return decoder }
     isRefused = false
@@ -233,7 +236,7 @@ final class TrackDecoder {
       stream: stream, source: packets, options: decoding, name: options.name, logger: options.logger)
   }
 
-  /// The frame with its time on the timeline; nil if it is not to be shown.
+  /// Returns the frame with its time on the timeline; nil if it must not be shown.
   private func placed(_ frame: consuming Frame, of decoder: VideoDecoder) -> TimedFrame? {
     guard let span = packets.span, span.loop.iteration <= lastIteration else { return nil }
     let ticks = frame.presentationTicks
@@ -246,7 +249,7 @@ final class TrackDecoder {
     var time = ticks.map { span.time(ticks: $0) } ?? (lastTime ?? span.shift) + lastDuration
     if let lastTime, time <= lastTime {
       // Decoded again, or decoded before from another rung. Within a span, a timestamp that does not rise is
-      // wrong.
+      // an error.
       if isSpanNew || ticks == nil {
         repeatedCount += 1
         return nil
@@ -279,14 +282,14 @@ extension StreamInfo {
   }
 }
 
-/// Delivers the packets of one span after the other to decoders.
+/// Delivers the packets of consecutive spans to decoders.
 private final class RunPackets: AccessUnitSource {
   /// The span of the current decoder.
   private(set) var span: StreamSpan?
-  /// The source has no more packets.
+  /// True if the source has no more packets.
   private(set) var hasEnded = false
   private(set) var isStale = false
-  /// The first packet taken from the span is the span's first packet.
+  /// True if the first packet taken from the span is the span's first packet.
   private(set) var beganWithFirst = false
   /// The start of the next span on the current span's timeline. It may repeat the last frames.
   private(set) var resumption: MediaTime?
@@ -302,7 +305,7 @@ private final class RunPackets: AccessUnitSource {
     resumption = nil
   }
 
-  /// The span of the next packet; nil if there is none.
+  /// Returns the span of the next packet; nil if there is none.
   func nextSpan() throws -> StreamSpan? {
     switch try source.peek() {
     case .packet(let packet):
@@ -320,8 +323,8 @@ private final class RunPackets: AccessUnitSource {
 
   func resume() { hasEnded = false }
 
-  /// Whether the source still has no more packets. If the item loops, packets may have come while the decoder was
-  /// being drained.
+  /// Returns whether the source still has no more packets. If the item loops, packets may have arrived while
+  /// the decoder was being drained.
   func confirmEnd() throws -> Bool {
     if hasEnded, case .packet = try source.peek() { hasEnded = false }
     return hasEnded

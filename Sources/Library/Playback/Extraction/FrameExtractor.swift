@@ -13,11 +13,12 @@ public struct FrameExtractor: Sendable {
     public var frameCount = 0
     /// The number of decoded frames, extracted or not, that missed a reference or were concealed.
     public var damagedCount = 0
-    /// How long each stage up to the first extracted frame took.
+    /// The duration of each stage up to the first extracted frame.
     public var startup = StartupReport()
     /// The number of segments that could not be loaded, or had left the live window before they were read.
     public var missedSegmentCount = 0
-    /// The errors that were overcome: the media was left out, or loaded from elsewhere. The first 100 are kept.
+    /// The errors despite which extraction continued: media was left out, or loaded from elsewhere. The first
+    /// 100 are kept.
     public var faults: [ReelError] = []
     /// The error if the clock and the timeline of a live source do not agree (ISO/IEC 23009-1 §5.3.9.5.3).
     public var clockFault: ReelError?
@@ -109,7 +110,8 @@ package struct FramePicker {
   let recorder: StartupRecorder
   let name: String
   var report = FrameExtractor.Report()
-  /// A stream may begin with packets that nothing is known for.
+  /// The number of packets rejected before the first frame: a stream may begin with packets that can't be
+  /// decoded.
   private var rejectedAtFirst = 0
 
   package init(reader: FrameReader, recorder: StartupRecorder, name: String) {
@@ -165,7 +167,8 @@ package struct FramePicker {
     report.frameCount += 1
   }
 
-  /// The frames on show at `times`, the earliest first, because a source that can't seek is only read forward.
+  /// Returns the frames on show at `times`, the earliest first, because a source that can't seek is only read
+  /// forward.
   private mutating func pick(
     times: [MediaTime], handle: (borrowing TimedFrame) throws -> Void
   ) throws {

@@ -20,7 +20,7 @@ package final class FrameReader {
   /// The end of the last frame; nil before the first one.
   private var lastEnd: MediaTime?
 
-  /// Nothing is read before the first frame is asked for.
+  /// Creates a reader. Nothing is read before the first frame is requested.
   ///
   /// - Parameters:
   ///   - shared: Playlists and initializations that another reader of the same presentation has read.
@@ -52,7 +52,7 @@ package final class FrameReader {
   /// Only for the first call, and after a seek.
   package func firstFrame() throws -> TimedFrame? { try frame(isFirst: true) }
 
-  /// The next frame; nil at the end.
+  /// Returns the next frame; nil at the end.
   ///
   /// A fault of the source is thrown after the frames before it have been returned.
   func nextFrame() throws -> TimedFrame? { try frame(isFirst: false) }
@@ -67,7 +67,7 @@ package final class FrameReader {
     lastEnd = nil
   }
 
-  /// The next key frame, decoded by itself; packets before it are skipped. Nil at the end.
+  /// Returns the next key frame, decoded by itself; packets before it are skipped. Nil at the end.
   ///
   /// After it, only further key frames can be read, until the next seek.
   ///
@@ -135,7 +135,7 @@ package final class FrameReader {
   /// True for the segments of a live presentation.
   package var isLive: Bool { track?.supply.live != nil }
 
-  // MARK: What is known
+  // MARK: Status
 
   /// Why the media ends too early, as far as is known (`PacketReader.cut`).
   package var cut: ReelError? { packets.base.cut }
@@ -219,7 +219,7 @@ package final class FrameReader {
     return frame.time - lastEnd > MediaTime(seconds: frame.displayTime.seconds / 2)
   }
 
-  /// Ends the track. Throws the source's fault there, once.
+  /// Ends the track. Throws the source's fault here, once.
   private func end() throws -> TimedFrame? {
     guard !isFailureThrown else { return nil }
     isFailureThrown = true
@@ -230,7 +230,7 @@ package final class FrameReader {
   }
 }
 
-/// The video packets of a reader. Waits for them.
+/// The video packets of a reader, for which it waits.
 private final class ReadPackets: PacketSource {
   /// The error that ended reading before the end of the source.
   private(set) var failure: ReelError?
@@ -238,11 +238,11 @@ private final class ReadPackets: PacketSource {
   private(set) var firstEnd: Int64?
   /// The number of bytes of the last packet with a key frame.
   private(set) var keyByteCount = 0
-  /// Time spent reading, without waiting.
+  /// The time spent reading, without waiting.
   private(set) var busy = Duration.zero
   /// The latest end of a packet.
   private(set) var readEnd: MediaTime?
-  /// Packets before it are left out.
+  /// Packets before this time are skipped.
   var firstTime: MediaTime?
 
   private let reader: LandingReader
@@ -281,7 +281,7 @@ private final class ReadPackets: PacketSource {
     return keyTimes
   }
 
-  /// Opens the source, once; gives the stream of its video.
+  /// Opens the source, once; returns its video stream.
   func open() throws -> StreamInfo? {
     guard !isOpen else { return nil }
     isOpen = true
@@ -329,7 +329,7 @@ private final class ReadPackets: PacketSource {
         }
       }
     } catch let error as ReelError {
-      // The decoder returns the frames that it holds first.
+      // The decoder first returns the frames that it holds.
       failure = error
       hasEnded = true
       return nil

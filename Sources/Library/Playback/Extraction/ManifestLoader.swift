@@ -28,8 +28,8 @@ package struct ManifestLoader: Sendable {
   /// Reads the manifest at `source`. With `readsSegments`, also reads the playlists and indexes of all rungs,
   /// as far as they are available.
   ///
-  /// - Parameter readsImages: Also reads those of images and metadata, which nothing plays. They are not waited for long when
-  ///   all others are there.
+  /// - Parameter readsImages: True to also read those of images and metadata, which are never played. The
+  ///   call does not wait long for them once all others have arrived.
   ///
   /// Throws `ReelError` if `source` is not a manifest or can't be read, or `CancellationError`.
   package func load(
@@ -112,10 +112,11 @@ package struct ManifestLoader: Sendable {
     throw ReelError(.unsupported, "the presentation is complete: there is nothing to follow")
   }
 
-  /// The place of a rung: of its period, its group, and in that.
+  /// The position of a rung: its period, its group in that, and its index in the group.
   private typealias Place = (period: Int, group: Int, rung: Int)
 
-  /// The rungs whose segments have to be read; those with images or metadata last, from `optional` on.
+  /// Returns the rungs whose segments have to be read; those with images or metadata last, from `optional`
+  /// on.
   private func places(
     in presentation: Presentation, withImages: Bool
   ) -> (all: [Place], optional: Int) {

@@ -34,7 +34,7 @@ public struct SourceProber: Sendable {
   }
 
   /// Returns a description of a source. If no frame can be decoded, the description has a
-  /// ``SourceDescription/failure``, unless the source holds only images.
+  /// ``SourceDescription/failure``, unless the source contains only images.
   ///
   /// Throws `ReelError` if the source can't be read or its format is unknown, or `CancellationError`.
   public func probe(_ source: MediaSource) async throws -> SourceDescription {
@@ -144,18 +144,19 @@ public struct SourceDescription: Sendable {
   public var segments: SegmentSummary?
   /// The streams of the container that was opened. Empty if no frame was decoded.
   public var streams: [StreamInfo] = []
-  /// The first frame. Nil if it could not be decoded, or the source holds only images.
+  /// The first frame. Nil if it could not be decoded, or the source contains only images.
   public var firstFrame: FirstFrame?
-  /// Why there is no first frame. Nil for a source that holds only images, if these could be described.
+  /// The reason why there is no first frame. Nil for a source with only images, if these could be described.
   public var failure: ReelError?
-  /// The errors that were overcome: the media was left out, or loaded from elsewhere. The first 100 are kept.
+  /// The errors despite which probing continued: media was left out, or loaded from elsewhere. The first 100
+  /// are kept.
   public var faults: [ReelError] = []
-  /// How long each stage up to the first frame took.
+  /// The duration of each stage up to the first frame.
   public var startup = StartupReport()
 
   /// The number and durations of a rung's segments.
   public struct SegmentSummary: Sendable, Hashable {
-    /// The number of segments; of a live source, those that the manifest names now.
+    /// The number of segments; of a live source, those that the manifest currently lists.
     public var count: Int
     /// The shortest duration in seconds; 0 if there are no segments.
     public var shortest: Double
@@ -198,7 +199,7 @@ public struct SourceDescription: Sendable {
     public var size: PixelSize
     /// The size upright and with square pixels.
     public var displaySize: PixelSize
-    /// The width of a pixel to its height. Nil if it is not stated.
+    /// The ratio of pixel width to pixel height. Nil if it is not stated.
     public var sampleAspectRatio: Rational?
     /// The frame rate in frames per second. Nil if it is not stated.
     public var frameRate: Rational?

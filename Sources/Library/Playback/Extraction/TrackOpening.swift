@@ -59,7 +59,7 @@ package struct TrackOpener: Sendable {
   let configuration: LoadingConfiguration
   /// The cores that all sources share; nil for sources that are read alone.
   var cores: CoreGate?
-  /// Called around each use of a decoder.
+  /// A gate to acquire for each use of a decoder.
   var gate: (any DecodingGate)?
   let logger: Logger
 

@@ -10,11 +10,12 @@ public enum PlayerEvent: Sendable, Hashable {
   case stalled(time: MediaTime)
   /// A stall has ended. It lasted for `after`.
   case resumed(time: MediaTime, after: Duration)
-  /// The first frame of another rung was shown. Rungs are named by their ids. `cause` is nil if it is not known.
+  /// The first frame of another rung was shown. `from` and `to` are the ids of the rungs. `cause` is nil if
+  /// unknown.
   case rungSwitched(from: String?, to: String, time: MediaTime, cause: RungSwitchCause?)
   /// The item is being retried after the error: attempt `attempt` of `of`, after the delay `after`.
   case retry(attempt: Int, of: Int, after: Duration, ReelError)
-  /// A segment could not be loaded, and is left out.
+  /// A segment could not be loaded, and was left out.
   case segmentMissed(start: MediaTime, duration: MediaTime, ReelError)
   /// Playback continued at once after a gap in the timeline.
   case gapSkipped(from: MediaTime, to: MediaTime)
@@ -24,15 +25,15 @@ public enum PlayerEvent: Sendable, Hashable {
   case looped(gap: Duration)
   /// The item was played to its end. A looping item has no end.
   case playedToEnd(time: MediaTime)
-  /// The item failed and is not retried. What was loaded before the failure has been shown.
+  /// The item failed and is not retried. The media loaded before the failure has been shown.
   case failed(ReelError)
   /// An output threw this error or is no longer allowed, and was detached. Sent by the player only, not by the item.
   case outputFailed(ReelError)
 }
 
-/// Whether a player plays, is paused, or waits. The names are AVFoundation's.
+/// The state of playback: playing, paused, or waiting. The names are AVFoundation's.
 public enum TimeControlStatus: Sendable, Hashable {
-  /// Why a player waits.
+  /// The reason why a player waits.
   public enum WaitingReason: String, Sendable, Hashable {
     /// The player has no item.
     case noItemToPlay

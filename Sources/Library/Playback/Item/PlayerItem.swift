@@ -58,7 +58,7 @@ public final class PlayerItem: Sendable {
     public init() {}
   }
 
-  /// Where the media comes from.
+  /// The source of the media.
   public let source: MediaSource
   /// Header fields to send with every request for the item, after those of the player's configuration.
   public let headers: [HeaderField]
@@ -79,7 +79,7 @@ public final class PlayerItem: Sendable {
   public let loadedTimeRanges = ObservedProperty<[Range<MediaTime>]>([])
   /// True if all loaded media was decoded and all decoded frames were shown.
   public let isPlaybackBufferEmpty = ObservedProperty(true)
-  /// True if as much is buffered as is wanted, or all of the item.
+  /// True if the forward buffer has reached its target, or contains the rest of the item.
   public let isPlaybackBufferFull = ObservedProperty(false)
   /// True if playback can start or resume and is then unlikely to stall (``BufferingThresholds``).
   public let isPlaybackLikelyToKeepUp = ObservedProperty(false)
@@ -118,7 +118,7 @@ public final class PlayerItem: Sendable {
   /// Creates an item. Loading begins when a player gets it.
   ///
   /// - Parameters:
-  ///   - source: Where the media comes from.
+  ///   - source: The source of the media.
   ///   - headers: Header fields to send with every request, after those of the player's configuration.
   public init(_ source: MediaSource, headers: [HeaderField] = []) {
     self.source = source
@@ -144,8 +144,8 @@ public final class PlayerItem: Sendable {
     }
   }
 
-  /// Limits on loading while the item is played, besides its preferences. They are kept when a player begins to load
-  /// the item.
+  /// The limits on loading while the item is played, in addition to its preferences. They are kept when a
+  /// player begins to load the item.
   package var bounds: LoadingBounds {
     get { state.withLock { $0.bounds } }
     set {
@@ -160,8 +160,8 @@ public final class PlayerItem: Sendable {
     }
   }
 
-  /// The throughput to assume before any is measured, in bits per second, in place of
-  /// `PlayerConfiguration.initialBandwidth`. It counts when the item's media is opened.
+  /// The throughput to assume before the first measurement, in bits per second, instead of
+  /// `PlayerConfiguration.initialBandwidth`. It takes effect when the item's media is opened.
   package var initialBandwidth: Double? {
     get { state.withLock { $0.initialBandwidth } }
     set { state.withLock { $0.initialBandwidth = newValue } }
@@ -192,10 +192,10 @@ public final class PlayerItem: Sendable {
   public var accessLog: [AccessLogEntry] { state.withLock { $0.accessLog } }
   /// The failures during loading, in order. The latest 1000 are kept.
   public var errorLog: [ErrorLogEntry] { state.withLock { $0.errorLog } }
-  /// How long each stage up to the first frame took. Nil before the first frame.
+  /// The duration of each stage up to the first frame. Nil before the first frame.
   public var startup: StartupReport? { state.withLock { $0.startup } }
 
-  /// When each stage was reached, measured from the beginning of loading.
+  /// The time at which each stage was reached, measured from the beginning of loading.
   public var stageTimes: [PreloadStage: Duration] { state.withLock { $0.stageTimes } }
 
   // MARK: - Internal
@@ -208,7 +208,8 @@ public final class PlayerItem: Sendable {
     }
   }
 
-  /// Called when preferences or bounds change; `wantsMore` is true if loading has to go on until the new bound.
+  /// Sets a handler for changes of preferences or bounds; `wantsMore` is true if loading must continue up to
+  /// the new bound.
   func setOnChange(_ onChange: (@Sendable (_ wantsMore: Bool) -> Void)?) {
     state.withLock { $0.onChange = onChange }
   }
@@ -217,7 +218,7 @@ public final class PlayerItem: Sendable {
 
   func setStartup(_ report: StartupReport) { state.withLock { $0.startup = report } }
 
-  /// Begins an entry, unless the last one is of the same rung.
+  /// Begins an entry, unless the last one is for the same rung.
   func beginAccess(_ entry: AccessLogEntry) {
     state.withLock { state in
       guard state.accessLog.last?.rung != entry.rung || state.accessLog.isEmpty else { return }
@@ -234,7 +235,7 @@ public final class PlayerItem: Sendable {
     }
   }
 
-  /// Why video within `range` is lost, as far as the log says; nil if it does not.
+  /// Returns why video within `range` is lost, according to the log; nil if it does not say.
   func videoLoss(in range: Range<MediaTime>) -> MediaLoss.Reason? {
     state.withLock { state in
       state.errorLog.lazy.compactMap(\.loss).last { $0.affects(.video, in: range) }?.reason
@@ -291,9 +292,9 @@ public struct ItemRung: Sendable, Hashable {
   }
 }
 
-/// The qualities of an item's video, and how its media is divided.
+/// The qualities of an item's video, and the division of its media.
 package struct ItemLadder: Sendable, Hashable {
-  /// In rising order of bit rate. Empty before the manifest was read, and for a media file.
+  /// The rungs by rising bit rate. Empty before the manifest was read, and for a media file.
   package var rungs: [ItemRung] = []
   /// The duration of the segment that was opened last; nil before the first, and for a media file.
   package var segmentDuration: Duration?
@@ -308,8 +309,8 @@ public struct BufferingThresholds: Sendable, Hashable {
   /// The media that must be buffered before playback resumes after a stall, and before it starts if the audio of the same
   /// file or segment has not arrived. 1.5 s by default.
   public var resume = Duration.milliseconds(1500)
-  /// How long playback waits for a separate audio stream that delivers nothing. After that the item plays without
-  /// audio. 10 s by default.
+  /// The maximum time that playback waits for a separate audio stream that delivers nothing. After that the
+  /// item plays without audio. 10 s by default.
   public var audioPatience = Duration.seconds(10)
   /// The share of the forward buffer's target below which paused loading continues. 0.75 by default.
   public var refillShare = 0.75
@@ -323,7 +324,8 @@ public struct BufferingThresholds: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - buffered: The media that is loaded ahead of the frame on show.
-  ///   - target: The forward buffer's target. It is enough, even if a threshold is higher.
+  ///   - target: The forward buffer's target. If it is reached, that is enough, even if a threshold is
+  ///     higher.
   ///   - isComplete: Whether the item is loaded to its end.
   ///   - isFull: Whether loading has paused, so that waiting would not bring more media.
   ///   - isAfterStall: Whether playback is stalled, or its audio is late, so that ``resume`` applies instead of ``start``.
@@ -338,7 +340,7 @@ public struct BufferingThresholds: Sendable, Hashable {
   }
 }
 
-/// How often, and after which delays, a player retries an item whose loading failed.
+/// The number of retries for an item whose loading failed, and their delays.
 ///
 /// Only temporary failures (`ReelError.isTemporary`) are retried. The first delay is ``baseDelay``, and each further
 /// one is twice as long, up to ``maximumDelay``. All attempts are available again once a packet was read beyond those

@@ -1,6 +1,6 @@
 public import ReelCore
 
-/// What was loaded and shown of one rung, from its choice until another rung was chosen.
+/// The data loaded and the frames shown of one rung, from its choice until another rung was chosen.
 ///
 /// Transfers of separate audio streams are not counted.
 public struct AccessLogEntry: Sendable, Hashable {
@@ -44,7 +44,7 @@ public struct AccessLogEntry: Sendable, Hashable {
 
 /// A failure during the loading or decoding of an item, whether or not a retry could fix it.
 public struct ErrorLogEntry: Sendable, Hashable {
-  /// What followed from a failure.
+  /// The consequence of a failure.
   public enum Outcome: Sendable, Hashable {
     /// The item is retried.
     case retried
@@ -52,9 +52,9 @@ public struct ErrorLogEntry: Sendable, Hashable {
     case otherRung
     /// The same rung is loaded from another location.
     case otherLocation
-    /// Nothing is lost, as far as is known.
+    /// No media is lost, as far as is known.
     case tolerated
-    /// The item plays on with less media.
+    /// The item continues to play with less media.
     case lost(MediaLoss)
     /// The item has failed.
     case failed
@@ -66,7 +66,7 @@ public struct ErrorLogEntry: Sendable, Hashable {
   public var rung: String?
   /// The playback position at that time. Nil before anything was loaded.
   public var time: MediaTime?
-  /// What followed from the failure.
+  /// The consequence of the failure.
   public var outcome: Outcome
 
   /// Creates an entry.
@@ -81,23 +81,23 @@ public struct ErrorLogEntry: Sendable, Hashable {
   public var loss: MediaLoss? { if case .lost(let loss) = outcome { loss } else { nil } }
 }
 
-/// Media of an item that was not shown, or not heard, as it should be.
+/// Media of an item that was not shown, or not heard, as it should have been.
 public struct MediaLoss: Sendable, Hashable {
-  /// Why media is lost.
+  /// The reason why media is lost.
   public enum Reason: String, Sendable, Hashable, CaseIterable {
-    /// It could not be loaded, or the manifest has no segment for it.
+    /// The media could not be loaded, or the manifest has no segment for it.
     case missing
-    /// It was loaded, but it is cut off or can't be decoded.
+    /// The media was loaded, but is cut off or can't be decoded.
     case damaged
     /// The timestamps jump, or a live item jumped towards the live edge.
     case jumped
-    /// Its frames were late.
+    /// The frames were late.
     case dropped
   }
 
-  /// Whether video or audio is lost.
+  /// The kind of media that is lost, video or audio.
   public var kind: PlayerItem.Track.Kind
-  /// Why it is lost.
+  /// The reason for the loss.
   public var reason: Reason
   /// The part of the item's timeline that is affected. Nil if it is not known.
   public var range: Range<MediaTime>?
@@ -115,17 +115,17 @@ public struct MediaLoss: Sendable, Hashable {
   }
 }
 
-/// Why another rung was chosen.
+/// The reason why another rung was chosen.
 public enum RungSwitchCause: String, Sendable, Hashable, CaseIterable {
   /// The adaptation chose a higher rung.
   case adaptationUp
   /// The adaptation chose a lower rung.
   case adaptationDown
-  /// The rung before could not be loaded.
+  /// The previous rung could not be loaded.
   case failure
   /// The rung is tried again some time after it could not be loaded.
   case retry
-  /// The rung before exceeds the limit for the bit rate or the height.
+  /// The previous rung exceeds the limit for the bit rate or the height.
   case limit
   /// The first segment was chosen under a limit of its own.
   case startup

@@ -1,4 +1,4 @@
-/// A stage of loading that an item has reached, or is to reach. Each stage includes those before it.
+/// A stage of loading that an item has reached or shall reach. Each stage includes those before it.
 public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// Nothing is loaded.
   case none
@@ -15,7 +15,7 @@ public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
   public static func < (left: PreloadStage, right: PreloadStage) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// How far a player loads an item before it is played.
+/// The extent to which a player loads an item before it is played.
 ///
 /// A player with a target stops loading when it reaches the target. It then uses no thread, no running transfer, and no
 /// decoder unless ``isDecoderWarm`` is true. Without a target it loads for playback.
@@ -24,7 +24,7 @@ public struct PreloadTarget: Sendable, Hashable {
   public var stage: PreloadStage
   /// The compressed media to load ahead of the first frame, for the stage `.buffered`. 3 s by default.
   public var bufferDuration: Duration
-  /// The bytes at which loading stops too, for the stage `.buffered`. If nil, only
+  /// The number of bytes at which loading stops too, for the stage `.buffered`. If nil, only
   /// ``BufferingThresholds/maximumByteCount`` applies.
   public var byteLimit: Int?
   /// Whether to keep the decoder open after the first frame, with the second frame decoded. This needs memory for the
@@ -67,14 +67,15 @@ public struct PreloadTarget: Sendable, Hashable {
   }
 }
 
-/// Limits on what a player loads of an item that it plays.
+/// Limits on how much a player loads of an item that it plays.
 ///
-/// A pool sets them for its current item, besides the item's own preferences (``PlayerItem/Preferences``). Changes apply
-/// while the item loads, and nothing is fetched twice for them.
+/// A pool sets them for its current item, in addition to the item's own preferences
+/// (``PlayerItem/Preferences``). Changes apply while the item loads, and nothing is fetched twice because of
+/// them.
 public struct LoadingBounds: Sendable, Hashable {
   /// The compressed media to load ahead of the frame on show. If nil, the item's preference applies.
   ///
-  /// If it is shorter than ``BufferingThresholds/start``, playback starts with so much.
+  /// If it is shorter than ``BufferingThresholds/start``, playback starts with this much.
   public var forwardBufferDuration: Duration?
   /// The highest bit rate to choose, in bits per second. The lower one of this and the item's preference applies. If all
   /// rungs are above it, the lowest one plays. If nil, there is no such limit.

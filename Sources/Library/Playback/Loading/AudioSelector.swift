@@ -9,11 +9,13 @@ struct AudioSelector: Sendable {
   /// Used like `RungSelector.keyProvider`.
   var keyProvider: (any KeyProvider)?
 
-  /// The rungs of the one rendition or adaptation set that is played, in the manifest's order; never empty.
+  /// Returns the rungs of the one rendition or adaptation set that is played, in the manifest's order; never
+  /// empty.
   ///
-  /// Of those that can be decoded: the most wanted language, then the default one, then the main role, then the first.
+  /// The order among decodable ones: the most preferred language, then the default, then the main role, then
+  /// the first.
   ///
-  /// - Parameter group: the HLS group that goes with the variant (EXT-X-MEDIA GROUP-ID, RFC 8216 §4.3.4.2.1); nil for
+  /// - Parameter group: The HLS group of the variant (EXT-X-MEDIA GROUP-ID, RFC 8216 §4.3.4.2.1); nil for
   ///   all.
   ///
   /// Throws `ReelError.unsupported` if there is none.

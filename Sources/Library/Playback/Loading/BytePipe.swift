@@ -1,11 +1,12 @@
 internal import DequeModule
 internal import ReelCore
 
-/// Carries bytes from a task that fetches to a thread that demuxes. One writer, one reader, bounded.
+/// Carries bytes from a task that fetches to a thread that demuxes. It has one writer, one reader, and a
+/// limit.
 ///
-/// The writer suspends while more than `capacity` bytes are unread, unless the reader waits for more. The reader blocks its thread while there
-/// are none. Bytes written before `finish` or `fail` are read first. After `close`, by the reader, the writer
-/// gets `CancellationError`, and nothing is kept.
+/// The writer suspends while more than `capacity` bytes are unread, unless the reader waits for more. The
+/// reader blocks its thread while there are none. Bytes written before `finish` or `fail` are read first.
+/// After the reader's `close`, the writer gets `CancellationError`, and nothing is kept.
 final class BytePipe: Sendable {
   fileprivate enum Ending {
     case finished
@@ -14,13 +15,13 @@ final class BytePipe: Sendable {
 
   fileprivate struct State {
     var chunks: Deque<[UInt8]> = []
-    /// Bytes of the first chunk that have been read.
+    /// The number of bytes of the first chunk that have been read.
     var consumed = 0
     var unreadCount = 0
     var readCount: Int64 = 0
     var ending: Ending?
     var isClosed = false
-    /// The current or next read or peek ends with `CancellationError`; the bytes in the pipe stay.
+    /// True if the current or next read or peek ends with `CancellationError`; the bytes in the pipe stay.
     var isInterrupted = false
     var readerWaits = false
     /// The writer that waits for room or, with `waitsForDrain`, until everything has been read.
@@ -30,7 +31,7 @@ final class BytePipe: Sendable {
   }
 
   static let usualCapacity = 8 << 10
-  /// The least that works: the first bytes of a segment are inspected in the pipe (`SourceSniffer`).
+  /// The minimum capacity: the first bytes of a segment are inspected in the pipe (`SourceSniffer`).
   static let leastCapacity = SourceSniffer.byteCount / 4
 
   private let state: Locked<State>
@@ -75,7 +76,7 @@ final class BytePipe: Sendable {
     return !hasRoom
   }
 
-  /// Waits until the reader needs more bytes than there are.
+  /// Waits until the reader needs more bytes than are available.
   func drain() async throws { try await wait(forDrain: true) }
 
   /// Marks the end of the bytes.
@@ -111,8 +112,8 @@ final class BytePipe: Sendable {
     }
   }
 
-  /// Interrupts the read or peek that waits, or else the next one. Callable on any thread. The bytes in the
-  /// pipe stay.
+  /// Interrupts the waiting read or peek, or else the next one. Callable on any thread. The bytes in the pipe
+  /// stay.
   func interrupt() {
     let wakesReader = state.withLock { state in
       state.isInterrupted = true
@@ -121,10 +122,10 @@ final class BytePipe: Sendable {
     if wakesReader { readable.signal() }
   }
 
-  /// Takes back an interruption that has not ended a read yet.
+  /// Cancels an interruption that has not ended a read yet.
   func forgetInterruption() { state.withLock { $0.isInterrupted = false } }
 
-  /// Lets the writer go on until more than `capacity` bytes are unread.
+  /// Lets the writer continue until more than `capacity` bytes are unread.
   func expand(to capacity: Int) {
     let writer = state.withLock { state in
       state.capacity = max(state.capacity, capacity)
@@ -148,7 +149,8 @@ final class BytePipe: Sendable {
 
   // MARK: - Private
 
-  /// Blocks the reader until `look` has a result. Throws `CancellationError` if the pipe is closed or interrupted.
+  /// Blocks the reader until `look` returns a result. Throws `CancellationError` if the pipe is closed or
+  /// interrupted.
   private func waitForBytes<Value: Sendable>(
     _ look: (inout sending State) -> Result<Value, any Error>?
   ) throws -> Value {
@@ -196,7 +198,7 @@ final class BytePipe: Sendable {
 extension BytePipe.State {
   /// True if the writer need not wait any longer.
   fileprivate var letsWriterGo: Bool {
-    // A reader may look at more bytes than the capacity before it takes any.
+    // A reader may peek at more bytes than the capacity before it takes any.
     readerWaits || !waitsForDrain && unreadCount <= capacity
   }
 

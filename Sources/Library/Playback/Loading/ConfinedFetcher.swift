@@ -1,11 +1,11 @@
 internal import Foundation
 internal import ReelCore
 
-/// Limits what a manifest may refer to. A manifest from the network can't refer to local files, and other hosts
-/// get no credentials.
+/// Limits the resources that a manifest may refer to. A manifest from the network can't refer to local files,
+/// and other hosts get no credentials.
 struct ConfinedFetcher: Fetching {
   let base: any Fetching
-  /// The URL of the source; nil for standard input. Only a local one can name local files.
+  /// The URL of the source; nil for standard input. Only a local one can refer to local files.
   let source: URL?
 
   /// The header fields that only the source's own host gets.

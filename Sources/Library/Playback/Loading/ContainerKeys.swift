@@ -15,7 +15,7 @@ final class ProvidedKeys: Sendable {
 
   private let keys = Locked<[Name: ContentKey]>([:])
 
-  /// If media rotates through more keys than this, all of them are requested again.
+  /// The maximum number of keys. If media rotates through more, all of them are requested again.
   private static let limit = 4096
 
   subscript(name: Name) -> ContentKey? {
@@ -29,7 +29,8 @@ final class ProvidedKeys: Sendable {
   }
 }
 
-/// The keys for the samples of one container, from the application's provider or else from the URLs in a playlist.
+/// The keys for the samples of one container, from the application's provider or else from the URLs in a
+/// playlist.
 final class ContainerKeys: SampleKeys {
   private struct State {
     /// Keys that the provider does not have.
@@ -50,12 +51,12 @@ final class ContainerKeys: SampleKeys {
   private let state: Locked<State>
 
   /// - Parameters:
-  ///   - protection: What the manifest states about encryption.
+  ///   - protection: The encryption as the manifest states it.
   ///   - location: The URL or path of the media.
   ///   - scope: Cancelling it ends the wait for keys.
   ///   - store: Fetches the keys whose URLs a playlist gives.
-  ///   - encryption: Returns what the playlist states for the segment that a byte position belongs to; nil for a
-  ///     single file.
+  ///   - encryption: Returns the encryption that the playlist states for the segment at a byte position; nil
+  ///     for a single file.
   init(
     context: TrackContext, protection: ContentProtection? = nil, location: String, scope: LoadScope,
     store: KeyStore? = nil, encryption: (@Sendable (Int64) -> SegmentEncryption?)? = nil
@@ -117,7 +118,7 @@ final class ContainerKeys: SampleKeys {
     return key
   }
 
-  /// The key at the URL that a playlist gives; nil if a DRM system has it.
+  /// Returns the key at the URL that a playlist states; nil if a DRM system has it.
   private func fetched(_ wanted: KeyRequest) throws -> ContentKey? {
     guard let store, let url = wanted.keyURL else { return nil }
     let (known, scope) = state.withLock { ($0.fetched, $0.scope) }

@@ -12,7 +12,7 @@ final class CountedByteSource: ByteSource {
   /// Bytes before this position were already counted when the source's format was detected.
   private let countedEnd = Int64(SourceSniffer.byteCount)
 
-  /// - Parameter note: Called with the number of bytes of each read, including bytes that are read again.
+  /// - Parameter record: Called with the number of bytes of each read, including bytes that are read again.
   init(_ base: any ByteSource, recorder: StartupRecorder, record: @escaping (Int) -> Void = { _ in }) {
     self.base = base
     self.recorder = recorder

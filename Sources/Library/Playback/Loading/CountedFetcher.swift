@@ -1,6 +1,6 @@
 internal import ReelCore
 
-/// Counts the bytes of response bodies that have arrived and were not taken yet.
+/// Counts the bytes of response bodies that have arrived and have not been taken yet.
 struct CountedFetcher: Fetching {
   let base: any Fetching
   let memory: LoadingMemory

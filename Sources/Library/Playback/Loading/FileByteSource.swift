@@ -9,7 +9,7 @@ internal import SystemPackage
   internal import Darwin
 #endif
 
-/// A local file, or a pipe, as a demuxer reads it.
+/// A local file, or a pipe, as a source for a demuxer.
 ///
 /// Ownership: it closes the descriptor that it opened; standard input stays open.
 package final class FileByteSource: ByteSource {
@@ -43,12 +43,12 @@ package final class FileByteSource: ByteSource {
     }
   }
 
-  /// Standard input.
+  /// Opens standard input.
   package static func standardInput(isCancelled: @escaping @Sendable () -> Bool) -> FileByteSource {
     FileByteSource(descriptor: .standardInput, ownsDescriptor: false, isCancelled: isCancelled)
   }
 
-  /// A spooled file, which stays open as long as this source.
+  /// Opens a spooled file, which stays open as long as this source.
   convenience init(_ file: SpoolFile, isCancelled: @escaping @Sendable () -> Bool) {
     self.init(descriptor: file.descriptor, ownsDescriptor: false, isCancelled: isCancelled)
     spool = file
@@ -82,7 +82,7 @@ package final class FileByteSource: ByteSource {
 
   package func seek(to offset: Int64) throws { self.offset = offset }
 
-  /// The first `count` bytes of a seekable file, or fewer, without changing the position.
+  /// Returns the first `count` bytes of a seekable file, or fewer, without changing the position.
   func prefix(_ count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     let kept = offset
@@ -96,7 +96,7 @@ package final class FileByteSource: ByteSource {
     return bytes
   }
 
-  /// At most `count` of the next bytes; empty at the end.
+  /// Returns at most `count` of the next bytes; empty at the end.
   func chunk(_ count: Int) throws -> [UInt8] {
     try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
       initialized = try read(into: UnsafeMutableRawBufferPointer(buffer))

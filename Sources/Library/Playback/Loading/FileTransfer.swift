@@ -2,13 +2,13 @@ internal import Foundation
 internal import ReelCore
 
 /// The transfer of a rung's file that begins with its index. It delivers the initialization, the index, and
-/// then segment after segment, as long as they follow each other in the file.
+/// consecutive segments, as long as they are adjacent in the file.
 ///
 /// One reader at a time. The reader that holds it keeps the transfer open.
 final class FileTransfer: Sendable {
   /// The URL in the manifest.
   let url: URL
-  /// When the request was sent, and when the head of the response arrived.
+  /// The times at which the request was sent, and the head of the response arrived.
   let asked: Duration
   let answered: Duration
   let requestCount: Int
@@ -55,7 +55,7 @@ final class FileTransfer: Sendable {
     body?.close()
   }
 
-  /// A part of the file, which must be read before the next one; nil if it needs its own request.
+  /// Returns a part of the file, which must be read before the next one; nil if it needs its own request.
   ///
   /// - Parameter range: Nil for the whole file.
   func part(_ range: ByteRange?) -> (body: FetchBody, isFirst: Bool)? {
@@ -93,7 +93,8 @@ final class FileTransfer: Sendable {
 }
 
 extension FileTransfer.State {
-  /// The next bytes between two positions of the file, and none beyond; nil if more must arrive first.
+  /// Returns the next bytes between two positions of the file, and none beyond; nil if more must arrive
+  /// first.
   fileprivate mutating func take(from start: Int64, to end: Int64) -> [UInt8]? {
     skip(Int(clamping: max(0, start - position)))
     guard position < end else { return [] }

@@ -2,8 +2,8 @@ internal import ReelCore
 
 /// The first sample of a movie fragment (ISO/IEC 14496-12 §8.8).
 enum FirstSample {
-  /// The offset, from the first byte of a `moof` box, of the end of the first sample. Nil if the sample is marked as no key
-  /// frame, if there are several tracks, or if the box alone does not say.
+  /// Returns the end of the first sample, as an offset from the first byte of a `moof` box. Nil if the sample
+  /// is marked as not a key frame, if there are several tracks, or if the box alone does not determine it.
   static func keyFrameEnd(inFragment box: ArraySlice<UInt8>) -> Int64? {
     guard let moof = MP4Box.all(in: box).first, moof.type == "moof" else { return nil }
     let tracks = MP4Box.all(in: box[moof.body]).filter { $0.type == "traf" }
@@ -18,7 +18,7 @@ enum FirstSample {
 
   // MARK: - Private
 
-  /// What `tfhd` says of all samples.
+  /// The values of `tfhd` for all samples.
   private struct Defaults {
     var size: UInt64?
     var flags: UInt64?
@@ -45,7 +45,7 @@ enum FirstSample {
     if present & 0x4 != 0 { flags = fields.number(4) }
     if present & 0x100 != 0, fields.number(4) == nil { return nil }
     guard let size = present & 0x200 != 0 ? fields.number(4) : defaults.size else { return nil }
-    // Flags of the first sample are there instead of those of each sample.
+    // The flags of the first sample replace those of each sample.
     if present & 0x404 == 0x400 { flags = fields.number(4) }
     // sample_is_non_sync_sample. The flags may also be in the initialization; of most segments, a key frame comes first.
     let isKey = flags.map { $0 & 0x10000 == 0 } ?? true

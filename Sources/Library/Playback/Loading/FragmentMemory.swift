@@ -1,7 +1,7 @@
 internal import ReelCore
 
-/// Observes the bytes of fragmented MP4, and keeps what a demuxer needs to continue in the middle: the header
-/// of the file, and the boxes before the media of the last fragments (ISO/IEC 14496-12 §8.8).
+/// Observes the bytes of fragmented MP4, and keeps the boxes that a demuxer needs to continue in the middle:
+/// the header of the file, and the boxes before the media of the last fragments (ISO/IEC 14496-12 §8.8).
 ///
 /// A pure value. Offsets count from the first observed byte.
 struct FragmentMemory: Sendable {
@@ -19,14 +19,14 @@ struct FragmentMemory: Sendable {
   private var head: [UInt8] = []
   /// The offset in `head` of the first incomplete box.
   private var boxStart = 0
-  /// The bytes left of the current media.
+  /// The number of bytes left of the current media.
   private var mediaRest: Int64 = 0
   private var offset: Int64 = 0
-  /// The bytes are not a fragmented MP4 that can be resumed.
+  /// True if the bytes are not a fragmented MP4 that can be resumed.
   private var isUnknown = false
 
   private static let headLimit = 256 << 10
-  /// A demuxer reads a little ahead of the packets that it returns.
+  /// The number of fragments kept. A demuxer reads a little ahead of the packets that it returns.
   private static let fragmentLimit = 4
 
   /// Observes the next bytes.
@@ -40,7 +40,7 @@ struct FragmentMemory: Sendable {
         offset += Int64(count)
         continue
       }
-      // The bytes that the next box still needs; if its size is not known yet, those of its header.
+      // The number of bytes that the next box still needs; if its size is not known yet, those of its header.
       let count = min(rest.count, wantedCount - head.count)
       head.append(contentsOf: rest.prefix(count))
       rest = rest.dropFirst(count)
@@ -49,9 +49,9 @@ struct FragmentMemory: Sendable {
     }
   }
 
-  /// The bytes that a new demuxer needs before the bytes from `offset`: the header of the file and of the
-  /// fragment, and the number of bytes of media in between, which were demuxed before. Nil if a demuxer can't
-  /// continue there.
+  /// Returns the bytes that a new demuxer needs before the bytes from `offset`: the header of the file and of
+  /// the fragment, and the number of bytes of media in between, which were demuxed before. Nil if a demuxer
+  /// can't continue there.
   func resumption(at offset: Int64) -> (head: [UInt8], skippedByteCount: Int64)? {
     guard !isUnknown, hasOpening,
       let fragment = fragments.last(where: { $0.media.lowerBound <= offset && offset <= $0.media.upperBound }
@@ -103,7 +103,7 @@ struct FragmentMemory: Sendable {
     isUnknown = true
   }
 
-  /// True if the fragment's samples and their times can be found without earlier bytes.
+  /// True if the fragment's samples and their times can be determined without earlier bytes.
   private static func standsAlone(_ head: [UInt8]) -> Bool {
     var moofCount = 0
     for fragment in sizedBoxes(head[...]) where fragment.type == "moof" {

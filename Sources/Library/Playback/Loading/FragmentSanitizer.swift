@@ -1,25 +1,26 @@
 internal import ReelCore
 
-/// Checks the boxes of a fragmented MP4 segment (ISO/IEC 14496-12 §4.2), so that a damaged one does not ruin
-/// the following ones. A demuxer that meets a wrong length skips everything after it, and one that meets half
-/// an index fails.
+/// Checks the boxes of a fragmented MP4 segment (ISO/IEC 14496-12 §4.2), so that a damaged one does not
+/// affect the following ones. A demuxer that reads a wrong length skips everything after it, and one that
+/// reads half an index fails.
 ///
-/// Media is passed on as it arrives, and filled up with zeros if it is cut off. Boxes that describe media are
-/// passed on when they are complete, and those before the first fragment together with it. Nothing is passed on
-/// of a segment that ends before its media begins, or of bytes that are not a segment.
+/// Media is passed on as it arrives, and padded with zeros if it is cut off. Boxes that describe media are
+/// passed on when they are complete, and those before the first fragment together with it. Nothing is passed
+/// on of a segment that ends before its media begins, or of bytes that are not a segment.
 struct FragmentSanitizer {
   /// Boxes that have not been passed on yet.
   private var held: [UInt8] = []
   /// The offset in `held` of the first incomplete box.
   private var wholeCount = 0
-  /// The bytes left of the current box, if it is passed on as it arrives; nil for a box without an end.
+  /// The number of bytes left of the current box, if it is passed on as it arrives; nil for a box without an
+  /// end.
   private var rest: Int64? = 0
-  /// A part that can be demuxed has been passed on.
+  /// True if a part that can be demuxed has been passed on.
   private var hasFragment = false
   /// The number of bytes that have been passed on.
   private var passedByteCount: Int64 = 0
-  /// The offset in the segment of the end of its first sample, if that is a key frame, no other track is in the fragment,
-  /// and the fragment says so before the sample; nil if not, or not yet.
+  /// The offset in the segment of the end of its first sample, if that is a key frame, the fragment has no
+  /// other track, and the fragment states it before the sample; nil if not, or not yet.
   private(set) var keyFrameEnd: Int64?
 
   /// The rest of a segment at its end.
@@ -36,7 +37,7 @@ struct FragmentSanitizer {
   ]
   private static let streamedTypes: Set<FourCC> = ["mdat", "free", "skip", "uuid"]
 
-  /// More bytes than this are neither filled up nor held back.
+  /// The maximum number of bytes to pad or to hold back.
   private static let byteLimit: Int64 = 16 << 20
 
   /// Returns the bytes to pass on. Throws `ReelError.badMedia` if they are not boxes of a segment.
@@ -89,7 +90,7 @@ struct FragmentSanitizer {
 
   /// Ends the segment.
   ///
-  /// Throws `ReelError.badMedia` if none of it can be used, or if too much is missing to be filled up.
+  /// Throws `ReelError.badMedia` if none of it can be used, or if too much is missing to be padded.
   mutating func finish() throws(ReelError) -> Ending {
     defer { self = FragmentSanitizer() }
     guard let rest else { return Ending() }
@@ -113,7 +114,7 @@ struct FragmentSanitizer {
     let byteCount: Int64?
   }
 
-  /// The box whose header `bytes` begin with; nil if more bytes are needed.
+  /// Returns the box whose header is at the start of `bytes`; nil if more bytes are needed.
   private static func box(_ bytes: ArraySlice<UInt8>) throws(ReelError) -> Box? {
     guard let type = MP4BoxHeader.type(in: bytes) else { return nil }
     guard headerTypes.contains(type) || streamedTypes.contains(type) else {

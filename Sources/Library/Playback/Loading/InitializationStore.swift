@@ -1,7 +1,7 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// The initialization segments of one item that were fetched last. A later span of the same rung needs its own
+/// The most recently fetched initialization segments of one item. A later span of the same rung needs its own
 /// again.
 final class InitializationStore: Sendable {
   private struct State {
@@ -11,7 +11,7 @@ final class InitializationStore: Sendable {
 
   private let state = Locked(State())
 
-  /// The total size that is kept. Initialization segments have one or two kilobytes.
+  /// The maximum total size. Initialization segments have one or two kilobytes.
   private static let byteLimit = 256 << 10
   private static let entryLimit = 16
 

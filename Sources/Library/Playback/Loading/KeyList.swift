@@ -4,7 +4,7 @@ public import ReelCore
 /// A fixed list of keys.
 public struct KeyList: KeyProvider {
   private var keys: [KeyID: ContentKey] = [:]
-  /// For media that names no key.
+  /// The keys for media that names no key.
   private var unnamed: [ContentKey] = []
 
   /// The largest key file or licence that is accepted: 1 MiB.
@@ -83,7 +83,7 @@ public struct KeyList: KeyProvider {
     let keys: [Key]
   }
 
-  /// Returns how many keys were added.
+  /// Returns the number of added keys.
   private mutating func add(lines text: String) throws(ReelError) -> Int {
     var added = 0
     for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
@@ -101,7 +101,7 @@ public struct KeyList: KeyProvider {
     return added
   }
 
-  /// Returns how many keys were added.
+  /// Returns the number of added keys.
   private mutating func add(licence: ArraySlice<UInt8>) throws(ReelError) -> Int {
     guard let licence = try? JSONDecoder().decode(Licence.self, from: Data(licence)) else {
       throw ReelError(

@@ -10,7 +10,7 @@ actor KeyStore {
   private let runtime: any PlayerRuntime
   private var keys: [URL: Task<[UInt8], any Error>] = [:]
 
-  /// The number of keys that are kept. Beyond it, all are dropped.
+  /// The maximum number of keys. Beyond it, all are dropped.
   private static let limit = 256
   /// A key has 16 bytes. A longer response is an error page.
   private static let byteLimit = 4096
@@ -23,10 +23,10 @@ actor KeyStore {
     self.runtime = runtime
   }
 
-  /// The decryptor for `encryption`; nil if the segment is not encrypted, or only its samples are.
+  /// Returns the decryptor for `encryption`; nil if the segment is not encrypted, or only its samples are.
   ///
-  /// Throws what `check` throws, `badManifest` for a key without a URL, `badMedia` for one that is none, and what the
-  /// fetcher throws.
+  /// Throws the errors of `check`, `badManifest` for a key without a URL, `badMedia` for an invalid key, and
+  /// the fetcher's errors.
   func decryption(for encryption: SegmentEncryption?, at url: URL) async throws -> Decryption? {
     guard let encryption, !encryption.encryptsSamples else { return nil }
     try Self.check(encryption, at: url)
@@ -49,7 +49,8 @@ actor KeyStore {
       at: url.reelName)
   }
 
-  /// The 16 bytes at a key's URL. Throws `badMedia` for any other number of bytes, and whatever the fetcher throws.
+  /// Returns the 16 bytes at a key's URL. Throws `badMedia` for any other number of bytes, and the fetcher's
+  /// errors.
   func key(at url: URL) async throws -> [UInt8] {
     while true {
       let task =
@@ -91,20 +92,20 @@ actor KeyStore {
   }
 }
 
-/// How the body of one segment is decrypted.
+/// The decryption of the body of one segment.
 struct Decryption: Sendable {
   let key: [UInt8]
   let initializationVector: [UInt8]
   let keyURL: URL
 
-  /// The decrypted bytes of a whole body. Throws `badMedia`, with the key's URL, if decryption fails.
+  /// Returns the decrypted bytes of a whole body. Throws `badMedia`, with the key's URL, if decryption fails.
   func plain(_ bytes: [UInt8]) throws(ReelError) -> [UInt8] {
     var decryptor = try AES128Decryptor(key: key, initializationVector: initializationVector)
     let plain = decryptor.update(bytes)
     return plain + (try ending(of: &decryptor))
   }
 
-  /// The decrypted bytes of a body. Its pulls throw `badMedia`, with the key's URL, if decryption fails.
+  /// Returns the decrypted body. Its pulls throw `badMedia`, with the key's URL, if decryption fails.
   func plain(_ body: FetchBody) throws(ReelError) -> FetchBody {
     let state = Locked<AES128Decryptor?>(
       try AES128Decryptor(key: key, initializationVector: initializationVector))

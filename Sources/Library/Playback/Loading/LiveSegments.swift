@@ -5,19 +5,20 @@ internal import ReelManifest
 /// One reading of a live manifest: the segments of the track.
 struct LiveReading: Sendable {
   var segments: SegmentList
-  /// Nil if no more segments will come.
+  /// The timing for following the presentation; nil if no more segments will come.
   var live: LiveTiming?
   /// The segments that the same manifest states for another time; nil if they do not depend on the time.
   var segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)?
-  /// How much earlier than its end a segment is available.
+  /// The time before its end at which a segment becomes available.
   var availabilityTimeOffset = MediaTime.zero
   /// The parts of the presentation whose periods lack the track.
   var absences: [Absence] = []
-  /// How much later its timeline begins than the player's. Another value means another run of timestamps.
+  /// The difference of the starts of its timeline and the player's. Another value means another run of
+  /// timestamps.
   var timelineShift = MediaTime.zero
 }
 
-/// The segments of a live track. The manifest is reloaded when a segment is needed that it does not name yet,
+/// The segments of a live track. The manifest is reloaded when a segment is needed that it does not list yet,
 /// and a reload is due.
 final class LiveSegments: SegmentSupply {
   /// The result of one check for new segments.
@@ -30,8 +31,8 @@ final class LiveSegments: SegmentSupply {
   }
 
   let firstIndex: Int
-  /// The segment to begin with beside other tracks. If those begin in a part without this track, it is the first
-  /// segment after that part.
+  /// The first segment when joining other tracks. If those begin in a part without this track, it is the
+  /// first segment after that part.
   let joiningIndex: Int
   private let clock: any WallClock
   private let stallLimit: Duration
@@ -41,20 +42,20 @@ final class LiveSegments: SegmentSupply {
   private struct State {
     var window: SegmentWindow
     var reading: LiveReading
-    /// When the last reload began, and whether it brought anything new.
+    /// The time at which the last reload began, and whether it brought anything new.
     var readAt: WallTime
     var hasChanged = true
-    /// When something new was last found.
+    /// The time at which something new was last found.
     var grewAt: WallTime
-    /// When the presentation was last known to lack the track.
+    /// The time at which the presentation was last known to lack the track.
     var absentAt: WallTime?
     var failureCount = 0
     /// The segments that have failed once.
     var failedIndexes: Set<Int> = []
-    /// When the current series of failures began.
+    /// The time at which the current series of failures began.
     var failingSince: WallTime?
     var missedCount = 0
-    /// A segment that the manifest names was not available, so the manifest may be out of date.
+    /// True if a listed segment was not available, so the manifest may be out of date.
     var isDoubtful = false
   }
 
@@ -66,9 +67,9 @@ final class LiveSegments: SegmentSupply {
   /// - Parameters:
   ///   - clock: The server's time.
   ///   - stallLimit: The longest time without anything new.
-  ///   - skipsRefused: A segment that fails is not requested again.
-  ///   - startOffset: Where to begin: from the beginning or, if negative, from the end; nil for the manifest's
-  ///     rule.
+  ///   - skipsRefused: True to skip a segment that fails, instead of requesting it again.
+  ///   - startOffset: The start position: from the beginning or, if negative, from the end; nil for the
+  ///     manifest's rule.
   ///   - read: Reloads the manifest.
   init(
     _ first: LiveReading, identity: SegmentWindow.Identity, startOffset: MediaTime?, clock: any WallClock,
@@ -109,7 +110,7 @@ final class LiveSegments: SegmentSupply {
     }
   }
 
-  /// The current end of the media, as far as it can be known. The edge moves on between reloads.
+  /// The current end of the media, as far as it can be known. The edge advances between reloads.
   var edge: MediaTime {
     let now = clock.now
     return state.withLock { state in
@@ -185,10 +186,10 @@ final class LiveSegments: SegmentSupply {
 
   var missedCount: Int { state.withLock { $0.missedCount } }
 
-  /// Waits until the manifest is due, or time has brought the next segment, and takes what is new.
+  /// Waits until the manifest is due, or until the clock brings the next segment, and adds new segments.
   ///
-  /// A manifest that can't be read is tried again until nothing new has come for the stall limit; then that error is
-  /// thrown, or `timedOut`.
+  /// A manifest that can't be read is requested again until nothing new has arrived for the stall limit; then
+  /// that error is thrown, or `timedOut`.
   func update() async throws -> Update {
     while true {
       try Task.checkCancellation()
@@ -205,7 +206,7 @@ final class LiveSegments: SegmentSupply {
 
   // MARK: - Private
 
-  /// The next check: reloading the manifest, or a look at the clock.
+  /// Returns the next check: reloading the manifest, or checking the clock.
   private func nextLook(_ state: State) -> (at: WallTime, isReading: Bool) {
     let last = state.window[state.window.endIndex - 1]
     let now = clock.now
@@ -231,9 +232,9 @@ final class LiveSegments: SegmentSupply {
     return (next, false)
   }
 
-  /// When a manifest that lists its segments is expected to name the next one, by the times at which they
-  /// appeared; nil if that is unknown, or if segments appear by time alone. A late segment is checked for every
-  /// half segment.
+  /// Returns when a manifest that lists its segments is expected to list the next one, derived from the times
+  /// at which they appeared; nil if that is unknown, or if segments appear by time alone. For a late segment,
+  /// the check is repeated after each half segment.
   private func expectedReload(_ state: State) -> WallTime? {
     guard case .after? = state.reading.live?.reload,
       let start = state.reading.live?.availabilityStart, let last = state.window[state.window.endIndex - 1]
@@ -287,7 +288,7 @@ final class LiveSegments: SegmentSupply {
     }
   }
 
-  /// The update that the clock alone brings; nil for none.
+  /// Returns the update that results from the clock alone; nil for none.
   private func lookAtClock() async throws -> Update? {
     let now = clock.now
     guard let segmentsAtTime = state.withLock({ $0.reading.segmentsAtTime }) else { return nil }
@@ -359,7 +360,7 @@ final class LiveSegments: SegmentSupply {
   /// The time that the manifest and the next segment may take to arrive once it is available.
   private static let margin = MediaTime(value: 1, timescale: 1)
 
-  /// When the last segment was published, as far as known.
+  /// Returns when the last segment was published, as far as known.
   private static func publication(
     of window: SegmentWindow, _ reading: LiveReading, by now: WallTime
   ) -> WallTime {

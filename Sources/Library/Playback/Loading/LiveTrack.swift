@@ -2,7 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelManifest
 
-/// One track of a live presentation, and how its segments are found in each reading of the manifest.
+/// One track of a live presentation, and the way to find its segments in each reading of the manifest.
 struct LiveTrack: Sendable {
   private let resolved: ResolvedPresentation
   private let resolver: SourceResolver
@@ -22,8 +22,8 @@ struct LiveTrack: Sendable {
     self.choose = choose
   }
 
-  /// The segments of a presentation that is itself live: an MPD, or a media playlist without a multivariant
-  /// playlist.
+  /// Returns the segments of a presentation that is itself live: an MPD, or a media playlist without a
+  /// multivariant playlist.
   func segments() throws(ReelError) -> LiveSegments {
     let periods = resolved.presentation.periods
     // The track may be absent for a while, but some period must have it at the start.
@@ -61,7 +61,7 @@ struct LiveTrack: Sendable {
       skipsRefused: resolver.configuration.reading.skipsRefused, read: read)
   }
 
-  /// The track over all periods that have it. The rung is chosen in each.
+  /// Returns the track over all periods that have it. The rung is chosen in each.
   ///
   /// - Parameter start: The zero of the player's timeline. A restarted presentation has another zero, and is
   ///   shifted accordingly.

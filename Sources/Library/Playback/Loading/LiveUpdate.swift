@@ -1,13 +1,13 @@
 package import ReelCore
 package import ReelManifest
 
-/// The result of one look at a live presentation.
+/// The result of one check of a live presentation.
 package struct LiveUpdate: Sendable {
-  /// Nil for the first look.
+  /// Nil for the first check.
   package let change: SegmentWindow.Change?
   /// True if the manifest was reloaded, false if new segments appeared by the clock alone.
   package let isReading: Bool
-  /// By the server's clock, if the manifest names one.
+  /// The time of the check, by the server's clock if the manifest names one.
   package let time: WallTime
   /// The new segments, oldest first. They are created when accessed.
   package let segments: SegmentList
@@ -15,7 +15,7 @@ package struct LiveUpdate: Sendable {
   package let windowStart: MediaTime
   /// The end of the newest segment.
   package let windowEnd: MediaTime
-  /// How far the end of the newest segment is behind the clock; nil if segments are not tied to it.
+  /// The time from the end of the newest segment to the clock; nil if segments are not tied to it.
   package let distanceFromClock: MediaTime?
   /// True if no more segments will come.
   package let hasEnded: Bool

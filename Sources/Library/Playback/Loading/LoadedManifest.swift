@@ -38,7 +38,7 @@ package struct LoadedManifest: Sendable {
     }
   }
 
-  /// Fetches what the manifest refers to, within the limits of `ConfinedFetcher`.
+  /// The fetcher for resources in the manifest, within the limits of `ConfinedFetcher`.
   package internal(set) var fetcher: any Fetching
 
   init(presentation: Presentation, url: URL, fetcher: any Fetching) {
@@ -55,7 +55,7 @@ extension LoadedManifest {
     if group.kind == .image, let tiles = found.list.first?.tiles {
       presentation.periods[place.0].trackGroups[place.1].rungs[place.2].tiles = tiles
     }
-    // Video says how long it is, and whether it is live.
+    // Video states the duration, and whether the presentation is live.
     let hasOthers = presentation.periods[place.0].trackGroups.contains { $0.kind != .image }
     guard presentation.format == .hls, group.kind != .image || !hasOthers else { return }
     if found.hasIndependentSegments {

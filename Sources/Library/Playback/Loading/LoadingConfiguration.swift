@@ -21,19 +21,19 @@ public struct LoadingConfiguration: Sendable {
   public var manifestLimits = ManifestLimits()
   /// The number of frame threads of a video decoder. 1 by default.
   public var decoderThreads = 1
-  /// The largest size of the temporary file for a resource that must be downloaded completely before it can be read:
-  /// its index is at the end, and the server supports no ranges; or the server ignores ranges, although it claims to
-  /// support them. 2 GiB by default.
+  /// The largest size of the temporary file for a resource that must be downloaded completely before it can
+  /// be read: its index is at the end, and the server does not support ranges; or the server ignores ranges,
+  /// although it claims to support them. 2 GiB by default.
   public var spoolByteLimit: Int64 = 2 << 30
-  /// How long a live manifest may name no new segment before loading fails with `timedOut`. Four times the duration of
-  /// the last segment if that is longer. 30 s by default.
+  /// The time without a new segment in a live manifest after which loading fails with `timedOut`. Four times
+  /// the duration of the last segment if that is longer. 30 s by default.
   public var liveStallLimit = Duration.seconds(30)
   /// Whether to follow a live presentation by a server's clock if its manifest names one (UTCTiming, ISO/IEC 23009-1
   /// §5.8.5.7). True by default.
   public var asksServersForTime = true
   /// The clock for live presentations.
   package var clock: any WallClock = SystemWallClock()
-  /// What is read of a source.
+  /// The part of a source to read.
   package var reading = Reading.everything
   /// Whether H.264 frames that are shown at half their size or less are decoded without deblocking
   /// (`VideoDecoder.Options.skipsDeblocking`).
@@ -47,14 +47,15 @@ public struct LoadingConfiguration: Sendable {
   /// Whether local files are requested from the fetcher like remote ones, so that they cross a modelled link.
   package var fetchesFiles = false
 
-  /// What is read of a source.
+  /// The part of a source to read.
   package enum Reading: Sendable, Hashable {
     case everything
-    /// A few key frames, each by itself: of a segment or a file, nothing is loaded that they don't need.
+    /// A few key frames, each by itself: nothing else of a segment or a file is loaded.
     ///
-    /// - `endsTransfers`: The transfer of a segment of fragmented MP4 pauses after its first key frame, because what follows
-    ///   is rarely needed.
-    /// - `skipsRefused`: A segment of a live presentation that can't be loaded is left out, instead of being requested again.
+    /// - `endsTransfers`: The transfer of a segment of fragmented MP4 pauses after its first key frame,
+    ///   because the rest is rarely needed.
+    /// - `skipsRefused`: A segment of a live presentation that can't be loaded is skipped, instead of being
+    ///   requested again.
     case keyFrames(endsTransfers: Bool, skipsRefused: Bool)
 
     var endsTransfers: Bool { if case .keyFrames(true, _) = self { true } else { false } }

@@ -1,14 +1,14 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// Where the index of an MP4 or QuickTime file is, according to its top-level boxes (ISO/IEC 14496-12 §4.2,
-/// §6.2).
+/// The position of the index of an MP4 or QuickTime file, according to its top-level boxes (ISO/IEC 14496-12
+/// §4.2, §6.2).
 enum MP4Layout: Sendable, Hashable {
   /// `moov` comes before the media: the file can be read forward.
   case indexFirst(isFragmented: Bool)
   /// Media comes first: `moov` follows it and must be fetched from there.
   case indexLast
-  /// The first bytes do not show it.
+  /// The first bytes do not determine it.
   case unknown
 
   /// - Parameter bytes: The first bytes of the file.

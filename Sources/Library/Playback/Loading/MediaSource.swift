@@ -46,8 +46,9 @@ public enum MediaSource: Sendable, Hashable {
     }
   }
 
-  /// A short name for labels and output files: the last component of the URL's path without its extension, the folder above
-  /// it if that says nothing (`master`, `index`, …), the host if no component says more, or `stdin`.
+  /// A short name for labels and output files: the last component of the URL's path without its extension,
+  /// the folder above it if that is too common (`master`, `index`, …), the host if no component is specific,
+  /// or `stdin`.
   public var stem: String {
     guard case .url(let url) = self else { return "stdin" }
     let stem = url.deletingPathExtension().lastPathComponent
@@ -57,7 +58,7 @@ public enum MediaSource: Sendable, Hashable {
     return folders.last { !Self.commonStems.contains($0.lowercased()) } ?? url.host ?? stem
   }
 
-  /// Names of files and folders that many sources have.
+  /// Common names of files and folders.
   private static let commonStems: Set = [
     "master", "index", "manifest", "playlist", "stream", "video", "prog_index",
   ]
@@ -76,7 +77,7 @@ public enum MediaSource: Sendable, Hashable {
 }
 
 extension URL {
-  /// A file's path, else the whole URL.
+  /// Returns a file's path, otherwise the whole URL.
   ///
   /// The contents of a `data:` URL are left out because they may be a key.
   package var reelName: String {

@@ -14,7 +14,7 @@ extension Period {
     }
   }
 
-  /// True if the period has the media that a reader with this role reads. Readers skip other periods.
+  /// True if the period has the media for a reader with this role. Readers skip other periods.
   func carries(_ role: ReaderRole) -> Bool {
     switch role {
     case .main: hasVideo
@@ -26,7 +26,7 @@ extension Period {
 /// A part of a timeline whose periods lack a kind of media.
 struct Absence: Sendable, Hashable {
   var start: MediaTime
-  /// Nil if it is not known.
+  /// The end; nil if it is not known.
   var end: MediaTime?
 
   func contains(_ time: MediaTime) -> Bool { time >= start && end.map { time < $0 } ?? true }
@@ -50,7 +50,8 @@ extension Presentation {
     return absences
   }
 
-  /// The periods that have the media of a role. If none has, all periods, so that the first one gives the reason.
+  /// Returns the periods that have the media of a role. If none has it, returns all periods, so that the
+  /// first one provides the reason.
   func periods(carrying role: ReaderRole) -> [Period] {
     let carrying = periods.filter { $0.carries(role) }
     return carrying.isEmpty ? periods : carrying
@@ -66,14 +67,15 @@ extension Presentation {
 }
 
 extension Presentation {
-  /// True if there are image tracks, and nothing else.
+  /// True if there are only image tracks.
   var holdsImagesOnly: Bool {
     let groups = periods.flatMap(\.trackGroups)
     return groups.allSatisfy { $0.kind == .image }
       && groups.contains { $0.rungs.contains { $0.tiles != nil } }
   }
 
-  /// The playlists of I-frames, and the rungs for trick mode, that stills may be taken from besides the rungs of a period.
+  /// Returns the playlists of I-frames, and the rungs for trick mode, from which stills may be taken in
+  /// addition to the rungs of a period.
   func keyFrameRungs(in period: Period, besides ladder: [Rung]) -> [Rung] {
     var rungs = iFrameRungs
     if !isLive {
@@ -91,7 +93,7 @@ extension Presentation {
 }
 
 extension Rung {
-  /// The error of a playlist of images that was not waited for any longer.
+  /// The error for a playlist of images that did not arrive in time.
   var lateImages: ReelError {
     switch media {
     case .playlist(let url):

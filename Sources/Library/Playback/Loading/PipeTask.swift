@@ -4,12 +4,12 @@ internal import ReelCore
 final class PipeTask: Sendable {
   let pipe: BytePipe
   private let task: Task<Void, Never>
-  /// The scopes that end it, each with the handler that does so.
+  /// The scopes that end it, each with its handler.
   private let endings: Locked<[(scope: LoadScope, token: Int)]>
 
   /// - Parameters:
-  ///   - capacity: The number of unread bytes from which the task waits.
-  ///   - body: Writes into the pipe, which ends when it returns. An error that it throws is thrown by reads.
+  ///   - capacity: The number of unread bytes at which the task waits.
+  ///   - body: Writes into the pipe, which ends when it returns. Reads throw its error.
   init(
     in scope: LoadScope, capacity: Int = BytePipe.usualCapacity,
     _ body: @escaping @Sendable (BytePipe) async throws -> Void

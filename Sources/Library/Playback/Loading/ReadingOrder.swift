@@ -1,32 +1,35 @@
-/// How a demuxer goes through a remote file, and so how many transfers that takes.
+/// The order in which a demuxer reads a remote file, which determines the number of transfers.
 enum ReadingOrder: Sendable, Hashable {
   /// Forward, as far as is known: one transfer.
   case forward
-  /// Forward on the whole, but with steps back of at most `distance` bytes: one transfer, of which so many bytes are
+  /// Mostly forward, with steps back of at most `distance` bytes: one transfer, of which that many bytes are
   /// kept. Nothing from `end` on is read.
   case window(distance: Int, end: Int64)
-  /// These ranges, in order of position: a transfer for each. If there are several, reading goes to and fro between them.
+  /// These ranges, in order of position: a transfer for each. If there are several, reading alternates
+  /// between them.
   case runs([Range<Int64>])
   /// Not known before the index has been read.
   case unknown
 
-  /// A step forward by at most this much is read through: fewer bytes than a round trip is worth.
+  /// The maximum number of bytes that a step forward reads through, because they take less time than a round
+  /// trip.
   static let readThroughByteCount: Int64 = 64 << 10
-  /// The farthest steps back for which bytes are kept: a few seconds of media.
+  /// The maximum distance of steps back for which bytes are kept: a few seconds of media.
   private static let maximumDistance = 8 << 20
-  /// The same if a request for each range would do.
+  /// The same if each range could have its own request.
   private static let maximumApartDistance = 2 << 20
-  /// The bytes that libavformat's buffer may hold of a transfer when it goes elsewhere (`ByteSourceIO`), and those that it reads through
-  /// itself instead of seeking (libavformat/aviobuf.c, SHORT_SEEK_THRESHOLD).
+  /// The number of bytes that libavformat's buffer may hold of a transfer when it moves elsewhere
+  /// (`ByteSourceIO`), and that it reads through itself instead of seeking (libavformat/aviobuf.c,
+  /// SHORT_SEEK_THRESHOLD).
   private static let bufferedByteCount = 48 << 10
-  /// The rest of a transfer that is received without waiting for its reader.
+  /// The maximum rest of a transfer that is received without waiting for its reader.
   static let remainderByteCount: Int64 = 256 << 10
-  /// Few enough ranges for a request each, although a window would do.
+  /// The number of ranges that get a request each, although a window would suffice.
   private static let fewRuns = 4
-  /// Transfers that go on at the same time.
+  /// The maximum number of concurrent transfers.
   static let maximumTransferCount = 2
 
-  /// - Parameter samples: Calls its argument with the place of each sample, in the order of reading.
+  /// - Parameter samples: Calls its argument with the range of each sample, in reading order.
   init(_ samples: (_ body: (Range<Int64>) -> Void) -> Void) {
     var finder = RunFinder()
     samples { finder.add($0) }
@@ -46,7 +49,7 @@ enum ReadingOrder: Sendable, Hashable {
     self = isWindow ? .window(distance: distance, end: end) : .runs(runs)
   }
 
-  /// The number of bytes that would be transferred twice.
+  /// Returns the number of bytes that would be transferred twice.
   private static func overlap(of runs: [Range<Int64>]) -> Int64 {
     var (overlap, end): (Int64, Int64) = (0, 0)
     for run in runs {
@@ -56,7 +59,7 @@ enum ReadingOrder: Sendable, Hashable {
     return overlap
   }
 
-  /// The number of bytes that are kept of a transfer behind what was read.
+  /// The number of bytes of a transfer that are kept after they were read.
   var recentByteCount: Int {
     switch self {
     case .forward: 0
@@ -66,13 +69,13 @@ enum ReadingOrder: Sendable, Hashable {
     }
   }
 
-  /// A step forward by at most this much is read through.
+  /// The maximum number of bytes that a step forward reads through.
   var readThroughByteCount: Int64 {
     guard case .window(let distance, _) = self else { return Self.readThroughByteCount }
     return max(Self.readThroughByteCount, Int64(distance))
   }
 
-  /// Where a transfer from `position` on ends; nil for the end of the file.
+  /// Returns the end of a transfer from `position` on; nil for the end of the file.
   func end(from position: Int64) -> Int64? {
     switch self {
     case .forward, .unknown: nil
@@ -81,10 +84,11 @@ enum ReadingOrder: Sendable, Hashable {
     }
   }
 
-  /// Where a transfer that was to go on to the end of the file ends, if it is at `position` by now.
+  /// Returns the new end of a transfer that would continue to the end of the file, if it is now at
+  /// `position`.
   ///
-  /// What its connection holds of a range by then is still used. Left to wait for its reader, it would soon hold bytes
-  /// behind the range, which another transfer brings.
+  /// The bytes of a range that its connection has received by then are still used. If the transfer waited for
+  /// its reader, it would soon hold bytes after the range, which another transfer delivers.
   func cut(at position: Int64) -> Int64? {
     let end = end(from: position)
     if case .runs = self { return end.map { min($0, position + Self.remainderByteCount) } }
@@ -106,16 +110,16 @@ enum ReadingOrder: Sendable, Hashable {
   }
 }
 
-/// Follows the reading of samples with as many transfers as it needs.
+/// Determines how many transfers the reading of samples needs.
 private struct RunFinder {
-  /// How far a sample lies at most before the end of one that is read earlier.
+  /// The maximum distance of a sample before the end of one that is read earlier.
   private(set) var distance = 0
   private var reach: Int64 = 0
-  /// The stretches that are being read, the last used one last.
+  /// The current ranges, the last used one last.
   private var open: [Range<Int64>] = []
   private var closed: [Range<Int64>] = []
 
-  /// In order of position.
+  /// The ranges in order of position.
   var runs: [Range<Int64>] { (closed + open).sorted { $0.lowerBound < $1.lowerBound } }
 
   mutating func add(_ sample: Range<Int64>) {

@@ -1,8 +1,8 @@
 internal import DequeModule
 
-/// The last bytes that were read from a transfer, for a reader that goes back a little.
+/// The bytes read most recently from a transfer, for a reader that goes back a little.
 struct RecentBytes {
-  /// The number of bytes that are kept at least, once so many have come.
+  /// The minimum number of bytes that are kept, once that many have arrived.
   var capacity: Int { didSet { trim() } }
   private(set) var count = 0
   private var chunks: Deque<[UInt8]> = []
@@ -16,7 +16,8 @@ struct RecentBytes {
     trim()
   }
 
-  /// Copies bytes from `distance` bytes before the end on, and returns how many. They come again in later calls.
+  /// Copies bytes that begin `distance` bytes before the end, and returns their number. Later calls may
+  /// return them again.
   func read(_ distance: Int, beforeEndInto buffer: UnsafeMutableRawBufferPointer) -> Int {
     var start = count - distance
     for chunk in chunks {

@@ -2,16 +2,17 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// A remote file for a demuxer. The current transfer continues as long as reading goes forward; a seek sends a
-/// range request. The transfer before the seek is kept, because a demuxer that fetches the index from a file's end
-/// returns to its beginning, and one whose streams are stored apart goes to and fro between them (`ReadingOrder`). It
-/// ends when all reading has moved elsewhere (`leave`), because it would take its share of the network.
+/// A remote file for a demuxer. The current transfer continues as long as reading goes forward; a seek sends
+/// a range request. The transfer before the seek is kept, because a demuxer that fetches the index from a
+/// file's end returns to the beginning, and one whose streams are stored apart alternates between them
+/// (`ReadingOrder`). It ends when all reading has moved elsewhere (`leave`), because it would take its share
+/// of the network.
 ///
-/// A server may ignore ranges, although it claims to support them or did so before. The first transfer that brings the
-/// whole file then becomes the only one, and its bytes are kept in a temporary file.
+/// A server may ignore ranges, although it claims to support them or did so before. The first transfer that
+/// delivers the whole file then becomes the only one, and its bytes are kept in a temporary file.
 ///
-/// Confined to its demuxer's thread; the transfers run in tasks of their own, which end with the scope or with this
-/// object.
+/// Confined to its demuxer's thread; the transfers run in tasks of their own, which end with the scope or
+/// with this object.
 final class ResourceByteSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
@@ -32,19 +33,19 @@ final class ResourceByteSource: ByteSource {
   private var feeds: [ResourceFeed]
   /// The only transfer, if the server ignores ranges.
   private var whole: Whole?
-  /// Reading has moved elsewhere, and has not begun there.
+  /// True if reading has moved elsewhere, and has not begun there.
   private var hasLeft = false
-  /// The bytes that will be read next, and nothing after them: a request asks for no more. libavformat reads through
-  /// short gaps itself, so a read may begin before them. Nil if they are not known.
+  /// The next bytes to be read, with nothing after them: a request is limited to them. libavformat reads
+  /// through short gaps itself, so a read may begin before them. Nil if they are not known.
   var expectedRange: Range<Int64>?
-  /// Ranges to be read in this order, whose transfers have not begun; in reverse order.
+  /// The ranges to be read in this order, whose transfers have not begun; in reverse order.
   private var planned: [Range<Int64>] = []
   /// The transfers of planned ranges, in order.
   private var ahead: [ResourceFeed] = []
   private let permits = TransferPermits(plannedTransferCount)
-  /// All that will be read is known.
+  /// True if all ranges to be read are known.
   private(set) var isPlanned = false
-  /// How the demuxer goes through the file. Transfers that it does not need end.
+  /// The demuxer's reading order. Transfers that it does not need are ended.
   var order = ReadingOrder.forward {
     didSet {
       feeds.removeAll { !order.needsTransfer(at: $0.position) }
@@ -54,7 +55,7 @@ final class ResourceByteSource: ByteSource {
       }
     }
   }
-  /// Ends a waiting read but no transfer; nil if reads end only with all loading.
+  /// The scope that ends a waiting read but no transfer; nil if reads end only with all loading.
   var interruption: LoadScope? {
     didSet {
       for feed in feeds + ahead { feed.pipe.forgetInterruption() }
@@ -62,7 +63,7 @@ final class ResourceByteSource: ByteSource {
     }
   }
 
-  /// A transfer of the whole file, and the bytes that have come of it.
+  /// A transfer of the whole file, and its bytes so far.
   private struct Whole {
     let feed: ResourceFeed
     let file: SpoolFile
@@ -70,15 +71,16 @@ final class ResourceByteSource: ByteSource {
     let source: FileByteSource
   }
 
-  /// A seek forward by at most this much is read through if exactly the wanted bytes can be requested.
+  /// The maximum number of bytes that a seek forward reads through if exactly the wanted bytes can be
+  /// requested.
   private static let exactReadThroughByteCount: Int64 = 2 << 10
   private static let headByteCount = 64 << 10
   /// The number of planned ranges that are fetched at the same time: as many as browsers open connections to a host.
   private static let plannedTransferCount = 6
-  /// The number of planned ranges that are being fetched, wait for that, or wait to be read. More than are fetched at a
-  /// time, so that the next transfer does not wait for the reader.
+  /// The number of planned ranges that are being fetched, wait for that, or wait to be read. It exceeds the
+  /// number of concurrent transfers, so that the next transfer does not wait for the reader.
   private static let plannedFeedCount = 16
-  /// What is held of a planned range before it is read.
+  /// The number of bytes of a planned range held before it is read.
   private static let plannedCapacity = 1 << 20
   private let notes: Notes
 
@@ -90,11 +92,11 @@ final class ResourceByteSource: ByteSource {
 
   /// - Parameters:
   ///   - read: The first bytes of the answer's body, which have been taken from it.
-  ///   - capacity: The number of unread bytes from which a transfer waits.
+  ///   - capacity: The number of unread bytes at which a transfer waits.
   ///   - spoolByteLimit: The largest size of the temporary file.
-  ///   - recordDamage: gets what is wrong with a transfer whose bytes are given all the same.
-  ///   - recordTraffic: gets the requests that are sent, the answered one with them, and the bytes as they come, whether
-  ///     they are read then or not.
+  ///   - recordDamage: Receives the error of a transfer whose bytes are delivered nevertheless.
+  ///  - recordTraffic: Receives the requests that are sent, including the answered one, and the bytes as they
+  ///    arrive, whether or not they are read then.
   init(
     response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: [HeaderField],
     scope: LoadScope, recorder: StartupRecorder, capacity: Int = BytePipe.usualCapacity,
@@ -160,10 +162,10 @@ final class ResourceByteSource: ByteSource {
 
   func seek(to offset: Int64) throws { position = offset }
 
-  /// Reading moves elsewhere: of the open transfers, only one that is already there stays.
+  /// Prepares for reading elsewhere: of the open transfers, only one that is already there stays.
   func leave() { hasLeft = true }
 
-  /// Ends the open transfers, if a later read can request what it needs.
+  /// Ends the open transfers, if a later read can request the bytes that it needs.
   func endTransfers() {
     if isSeekable, !isPlanned { feeds.removeAll() }
   }
@@ -188,7 +190,8 @@ final class ResourceByteSource: ByteSource {
     }
   }
 
-  /// The transfer of the planned range that contains the position; nil if none does. Those before it are ended.
+  /// Returns the transfer of the planned range that contains the position; nil if none does. Earlier ones are
+  /// ended.
   private func plannedFeed() -> ResourceFeed? {
     func index() -> Int? { ahead.firstIndex { $0.reaches(position, leavingOut: .max) } }
     if index() == nil, let next = planned.lastIndex(where: { $0.contains(position) }) {
@@ -291,7 +294,7 @@ final class ResourceByteSource: ByteSource {
     }
   }
 
-  /// A feed whose next byte is the one at the position.
+  /// Returns a feed whose next byte is the one at the position.
   private func feedAtPosition() throws -> ResourceFeed {
     if isPlanned, let feed = plannedFeed() {
       try skip(in: feed)
@@ -308,7 +311,7 @@ final class ResourceByteSource: ByteSource {
       try skip(in: known)
       return known
     }
-    // The index of a file that is cut off names samples beyond its end.
+    // The index of a truncated file refers to samples beyond its end.
     let end = order.end(from: position).map { min($0, byteCount ?? .max) }
     let feed = makeFeed(at: position, end: expected?.upperBound ?? end, capacity: capacity)
     if let ended = feeds.firstIndex(where: { $0.hasEnded(shortlyBefore: position) }) {
@@ -320,8 +323,8 @@ final class ResourceByteSource: ByteSource {
     return feed
   }
 
-  /// The bytes that will be read from the position on, if a known range begins soon after it or contains it. Up to a
-  /// planned range, whose transfer has begun, only those before it.
+  /// The bytes that will be read from the position on, if a known range begins soon after it or contains it.
+  /// Before a planned range, whose transfer has begun, only the bytes up to it.
   private var expectedBytes: Range<Int64>? {
     guard isPlanned else {
       return expectedRange.flatMap { range in
@@ -335,7 +338,7 @@ final class ResourceByteSource: ByteSource {
 
   /// Begins a transfer.
   ///
-  /// - Parameter permits: Limits the transfers that run at the same time; nil for no limit.
+  /// - Parameter permits: Limits the number of concurrent transfers; nil for no limit.
   private func makeFeed(at start: Int64, end: Int64?, capacity: Int, permits: TransferPermits? = nil)
     -> ResourceFeed
   {

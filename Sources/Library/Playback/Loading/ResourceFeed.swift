@@ -2,23 +2,23 @@ internal import ReelCore
 
 /// One transfer of a file into a pipe, and the bytes before its position that may be read again.
 ///
-/// Confined to the thread of its reader; the transfer runs in a task of its own, which ends with the scope or with this
-/// object.
+/// Confined to the thread of its reader; the transfer runs in a task of its own, which ends with the scope or
+/// with this object.
 final class ResourceFeed {
   private let transfer: PipeTask
   /// The position of the byte that the pipe returns next.
   private(set) var position: Int64
-  /// Where the transfer ends, if that is before the end of the file.
+  /// The end of the transfer, if that is before the end of the file.
   private(set) var end: Int64?
   /// Set before the first byte if the server sends the whole file instead of the range.
   let ignoresRange: Locked<Bool>
   private var recent: RecentBytes
-  /// The same as `end` if that was set later than the transfer began.
+  /// The same as `end` if that was set after the transfer began.
   private let limit: Locked<Int64?>
 
   /// - Parameters:
-  ///   - capacity: The number of unread bytes from which the transfer waits.
-  ///   - recentByteCount: The number of bytes that are kept when they have been read.
+  ///   - capacity: The number of unread bytes at which the transfer waits.
+  ///   - recentByteCount: The number of bytes that are kept after they were read.
   ///   - body: Writes into the pipe, and stops at the limit.
   init(
     at position: Int64, end: Int64? = nil, ignoresRange: Locked<Bool> = Locked(false), in scope: LoadScope,
@@ -51,7 +51,7 @@ final class ResourceFeed {
     end == position && (0...ReadingOrder.readThroughByteCount).contains(place - position)
   }
 
-  /// Ends the transfer at `end`, if it was to go on to the end of the file.
+  /// Ends the transfer at `end`, if it would continue to the end of the file.
   func cut(at end: Int64) {
     guard self.end == nil else { return }
     self.end = end
@@ -64,7 +64,7 @@ final class ResourceFeed {
     recent.read(Int(position - place), beforeEndInto: buffer)
   }
 
-  /// Notes bytes that were taken from the pipe.
+  /// Records bytes that were taken from the pipe.
   func advance(over bytes: UnsafeMutableRawBufferPointer.SubSequence) {
     position += Int64(bytes.count)
     recent.append(bytes)
@@ -76,8 +76,8 @@ final class ResourceFeed {
     if other.position == position { recent = other.recent }
   }
 
-  /// A transfer that was cut no longer waits for its reader when it is near its end: meanwhile, its connection would bring
-  /// what comes after that.
+  /// Stops a transfer that was cut from waiting for its reader near its end: otherwise, its connection would
+  /// meanwhile receive bytes after the end.
   private func hurryAtEnd() {
     guard let end = limit.withLock({ $0 }), end - position <= ReadingOrder.remainderByteCount else { return }
     pipe.expand(to: Int(ReadingOrder.remainderByteCount))

@@ -1,7 +1,8 @@
 internal import ReelFFmpeg
 
-/// The bytes for a demuxer that continues in the middle of a stream: a header, zeros in place of the media that
-/// was demuxed before, the bytes that the previous demuxer had read and not used, then the rest of the stream.
+/// The bytes for a demuxer that continues in the middle of a stream: a header, zeros in place of the media
+/// that was demuxed before, the bytes that the previous demuxer had read but not used, then the rest of the
+/// stream.
 final class ResumedSource: ByteSource {
   let byteCount: Int64? = nil
   let isSeekable = false

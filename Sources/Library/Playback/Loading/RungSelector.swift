@@ -4,10 +4,10 @@ package import ReelManifest
 
 /// Chooses the rung to open, before any media is requested.
 package struct RungSelector: Sendable {
-  /// In bits per second.
+  /// The highest bit rate in bits per second.
   package var bandwidthCap: Int
   package var maximumHeight: Int?
-  /// Encrypted rungs whose keys it does not hold are excluded if there are others.
+  /// The key provider. Encrypted rungs whose keys it does not have are excluded if there are others.
   package var keyProvider: (any KeyProvider)?
 
   package init(bandwidthCap: Int, maximumHeight: Int?, keyProvider: (any KeyProvider)? = nil) {
@@ -16,7 +16,7 @@ package struct RungSelector: Sendable {
     self.keyProvider = keyProvider
   }
 
-  /// The highest decodable video rung at or below the cap, or else the lowest decodable one.
+  /// Returns the highest decodable video rung at or below the cap, or else the lowest decodable one.
   ///
   /// Throws `ReelError.unsupported` if no rung can be decoded. The error states the reason: codecs, encryption,
   /// or no video.
@@ -27,10 +27,10 @@ package struct RungSelector: Sendable {
     return best
   }
 
-  /// The decodable video rungs in order of preference: those at or under the cap from the highest bit rate down, then
-  /// the others from the lowest up. Equal rungs keep their manifest order.
+  /// Returns the decodable video rungs in order of preference: those at or under the cap by falling bit rate,
+  /// then the others by rising bit rate. Equal rungs keep their manifest order.
   ///
-  /// Throws as `videoRung(in:)` does.
+  /// Throws the same errors as `videoRung(in:)`.
   func candidates(in period: Period) throws(ReelError) -> [Rung] {
     let ladder = try ladder(in: period).enumerated().map {
       (place: $0, rung: $1, bits: $1.ladderBitsPerSecond)
@@ -42,7 +42,8 @@ package struct RungSelector: Sendable {
     return (affordable + others).map(\.rung)
   }
 
-  /// The decodable video rungs of the main content that are not too high, in the manifest's order; never empty.
+  /// Returns the decodable video rungs of the main content within the height limit, in the manifest's order;
+  /// never empty.
   ///
   /// Throws `ReelError.unsupported` if no rung can be decoded. The error states the reason: codecs, encryption,
   /// or no video; or it is the period's `videoFailure`, if that is the reason.
@@ -101,8 +102,8 @@ extension RungSelector {
 }
 
 extension [TrackGroup] {
-  /// The groups reduced to rungs that are in the clear or whose keys are held. If no such rung is `isUsable`, all
-  /// groups unchanged.
+  /// Returns the groups reduced to rungs that are in the clear or whose keys are available. If no such rung
+  /// is `isUsable`, all groups unchanged.
   func accessible(with keys: (any KeyProvider)?, isUsable: (Rung) -> Bool) -> [TrackGroup] {
     guard contains(where: { $0.rungs.contains { $0.protection != nil } }) else { return self }
     let accessible = compactMap { group -> TrackGroup? in
@@ -119,6 +120,6 @@ extension [TrackGroup] {
 }
 
 extension Rung {
-  /// The bit rate that the ladder is sorted by: the peak, or else the average, or else 0.
+  /// The bit rate by which the ladder is sorted: the peak, or else the average, or else 0.
   var ladderBitsPerSecond: Int { bitsPerSecond ?? averageBitsPerSecond ?? 0 }
 }

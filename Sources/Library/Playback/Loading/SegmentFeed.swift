@@ -15,17 +15,17 @@ final class SegmentFeed: ByteSource {
 
   private let transfer: PipeTask
   private let progress: FeedProgress
-  /// What is read belongs to it.
+  /// The scope that ends reading.
   private var scope: LoadScope
   private let recorder: StartupRecorder
-  /// Nil if another demuxer need not resume the stream.
+  /// Nil if no other demuxer has to resume the stream.
   private var fragments: FragmentMemory?
 
   /// - Parameters:
-  ///   - capacity: The number of unread bytes from which loading waits.
+  ///   - capacity: The number of unread bytes at which loading waits.
   ///   - endsAtFailures: Whether a segment that fails before its first byte ends the run, with `failure`, so that
   ///     everything before it is read. If false, `read` throws the error.
-  ///   - keyFrameAction: As in `SegmentLoader.load`.
+  ///   - keyFrameAction: The same as in `SegmentLoader.load`.
   init(
     _ loader: SegmentLoader, from first: Int, readsAhead: Bool, scope: LoadScope, recorder: StartupRecorder,
     capacity: Int = BytePipe.usualCapacity, endsAtFailures: Bool = false,
@@ -48,52 +48,52 @@ final class SegmentFeed: ByteSource {
     }
   }
 
-  /// The segment after the last loaded one of the run.
+  /// The index of the segment after the last loaded one of the run.
   var nextIndex: Int { progress.values.withLock { $0.nextIndex } }
 
-  /// True if the bytes of the first key frame were found, by the index of a fragment.
+  /// True if the index of a fragment has determined the bytes of the first key frame.
   var hasFoundKeyFrame: Bool { progress.values.withLock { $0.hasFoundKeyFrame } }
 
-  /// Why the segment after the last loaded one failed.
+  /// The error of the segment after the last loaded one.
   var failure: ReelError? { progress.values.withLock { $0.failure } }
 
-  /// The segment of the byte at `offset` of the stream; nil before the first one.
+  /// Returns the segment of the byte at `offset` of the stream; nil before the first one.
   func part(at offset: Int64) -> FeedProgress.Part? { progress.part(at: offset) }
 
-  /// True if damage to the segment at `index` was noted.
+  /// True if damage to the segment at `index` was recorded.
   func isDamaged(_ index: Int) -> Bool { progress.isDamaged(index) }
 
-  /// What was requested last: the initialization, or a segment; nil if nothing was.
+  /// The URL of the last request, for the initialization or a segment; nil before the first.
   var lastURL: URL? { progress.values.withLock { $0.parts.last?.url } }
 
-  /// The keys for the stream's samples.
+  /// Returns the keys for the stream's samples.
   func keys(_ store: KeyStore, protection: ContentProtection?, context: TrackContext) -> ContainerKeys {
     ContainerKeys(
       context: context, protection: protection, location: context.name, scope: scope, store: store
     ) { [progress] in progress.part(at: $0)?.encryption }
   }
 
-  /// True if reading met a failure of the task that loads the stream.
+  /// True if a read failed because the task that loads the stream failed.
   private(set) var hasFailed = false
 
-  /// Keeps what another demuxer needs to resume. Call it before the first read.
+  /// Enables another demuxer to resume the stream. Call it before the first read.
   func rememberFragments() { fragments = FragmentMemory() }
 
-  /// The state for another demuxer that resumes at the byte at `offset`. That byte was read before, and
-  /// `unread` are the bytes after it.
+  /// Returns the state for another demuxer that resumes at the byte at `offset`. That byte was read before,
+  /// and `unread` are the bytes after it.
   func resumed(at offset: Int64, unread: [UInt8]) -> SegmentResumption? {
     guard let (head, count) = fragments?.resumption(at: offset) else { return nil }
     return SegmentResumption(head: head, skippedByteCount: count, unread: unread, offset: offset)
   }
 
-  /// Reading ends with this scope too: that of the reader, if loading has begun for a longer time.
+  /// Ends reading with this scope too: that of the reader, if loading has a longer scope.
   func end(with scope: LoadScope) {
     guard scope !== self.scope else { return }
     self.scope = scope
     transfer.end(with: scope)
   }
 
-  /// The first bytes, without taking them.
+  /// Returns the first bytes, without taking them.
   func peek(_ count: Int) throws -> [UInt8] { try transfer.pipe.peek(count) }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
@@ -114,7 +114,7 @@ final class SegmentFeed: ByteSource {
   }
 }
 
-/// How another demuxer resumes a stream of segments.
+/// The state with which another demuxer resumes a stream of segments.
 struct SegmentResumption {
   let head: [UInt8]
   /// The number of bytes of media between the head and the offset, which were demuxed before.

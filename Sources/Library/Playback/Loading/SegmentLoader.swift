@@ -23,7 +23,7 @@ final class FeedProgress: Sendable {
     var damagedIndexes: Set<Int> = []
     /// The number of bytes written when the last segment was complete.
     var boundary: Int64 = 0
-    /// Everything up to the end of a segment's first key frame was written at once.
+    /// True if everything up to the end of a segment's first key frame was written at once.
     var hasFoundKeyFrame = false
   }
 
@@ -40,12 +40,12 @@ final class FeedProgress: Sendable {
     }
   }
 
-  /// The part that the byte at `offset` of the stream belongs to; nil before the first part.
+  /// Returns the part of the byte at `offset` of the stream; nil before the first part.
   func part(at offset: Int64) -> Part? {
     values.withLock { values in values.parts.last { $0.offset <= offset } ?? values.parts.first }
   }
 
-  /// True if damage to the segment at `index` was noted.
+  /// True if damage to the segment at `index` was recorded.
   func isDamaged(_ index: Int) -> Bool { values.withLock { $0.damagedIndexes.contains(index) } }
 
   func recordDamage(at index: Int) { values.withLock { _ = $0.damagedIndexes.insert(index) } }
@@ -77,21 +77,21 @@ struct SegmentLoader: Sendable {
   let keys: KeyStore
   let location: ServiceLocation
   let recorder: StartupRecorder
-  /// Where initialization segments are kept; nil keeps none.
+  /// The store of initialization segments; nil keeps none.
   var initializations: InitializationStore?
   /// The transfer that delivered the index of a file. It continues with the file's segments if loading begins
   /// there.
   var opening: FileTransfer?
-  /// Enables the checks of `SegmentSanitizer`, which keep a damaged segment from ruining others. Receives the
-  /// damage of a segment that is passed on nevertheless, with its URL, and the segment's time. Nil disables the checks.
+  /// Receives the damage of a segment that is passed on nevertheless, with its URL, and the segment's time.
+  /// Nil disables the checks of `SegmentSanitizer`, which keep a damaged segment from affecting others.
   var recordDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
-  /// Receives the error and the time of a segment of a live track that is passed over.
+  /// Receives the error and the time of a segment of a live track that is skipped.
   var recordMissed: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
   /// Receives a report on each transfer of a segment.
   var record: (@Sendable (SegmentTransfer) -> Void)?
 
-  /// What to do at the end of the key frame that a segment of fragmented MP4 begins with, if the fragment's index says where
-  /// that is.
+  /// The action at the end of the key frame at the start of a segment of fragmented MP4, if the fragment's
+  /// index states that position.
   enum KeyFrameAction: Sendable {
     case readOn
     /// Wait until the reader wants more.
@@ -100,18 +100,18 @@ struct SegmentLoader: Sendable {
     case end
   }
 
-  /// A reader that keeps up may be late by this much. A longer wait means that it holds the transfer back.
+  /// The maximum delay of a reader that keeps up. A longer wait means that it holds the transfer back.
   private static let holdBackLimit = Duration.milliseconds(20)
-  /// A longer key frame is passed on as it arrives.
+  /// The maximum size of a key frame that is collected. A larger one is passed on as it arrives.
   private static let keyFrameLimit: Int64 = 1 << 20
-  /// The limit for an initialization segment.
+  /// The maximum size of an initialization segment.
   private static let initializationByteLimit = 8 << 20
 
   /// Writes the run that begins with segment `first` into a pipe.
   ///
   /// - Parameters:
-  ///   - keyFrameAction: What to do after the key frame that a segment begins with. With `wait`, the transfer of H.264 ends
-  ///     too: of its frames none is shown before that one.
+  ///   - keyFrameAction: The action after the key frame at the start of a segment. With `wait`, the transfer
+  ///     of H.264 ends too: none of its frames is shown before that one.
   ///   - continues: Called before each segment after the first; false ends the run there.
   func load(
     from first: Int, readsAhead: Bool, into pipe: BytePipe, telling progress: FeedProgress,
@@ -178,7 +178,7 @@ struct SegmentLoader: Sendable {
 
   // MARK: - Private
 
-  /// The check for segments with this initialization, which may be empty; nil for none.
+  /// Returns the check for segments with this initialization, which may be empty; nil for none.
   private func watch(initialization bytes: [UInt8]) -> SegmentSanitizer? {
     guard recordDamage != nil else { return nil }
     if bytes.isEmpty { return .stream(StreamSanitizer()) }
@@ -194,17 +194,18 @@ struct SegmentLoader: Sendable {
     }
   }
 
-  /// The response to a segment's request, and when they were sent and received.
+  /// The response to a segment's request, and the times at which the request was sent and the response
+  /// received.
   private struct Answer {
     let body: FetchBody
     /// The transfer that the body is a part of; nil if it has its own.
     var transfer: FileTransfer?
     let requestCount: Int
-    /// Nil if not known.
+    /// Nil if unknown.
     let byteCount: Int64?
     /// The URL in the manifest.
     let url: URL
-    /// The whole body was encrypted.
+    /// True if the whole body was encrypted.
     var isDecrypted = false
     /// Nil for a part of a transfer that has already begun.
     var asked: Duration?
@@ -232,7 +233,8 @@ struct SegmentLoader: Sendable {
     var watch = watch
     var body = answer.body
     var findsKeyFrame = keyFrameAction != .readOn && !answer.isDecrypted
-    // The beginning of the segment, up to the end of the key frame: its reader wakes once.
+    // The beginning of the segment, up to the end of the key frame. It is written at once, so the reader
+    // wakes once.
     var (held, passedCount) = ([UInt8](), Int64(0))
     let now = recorder.clock.now
     var transfer = SegmentTransfer(
@@ -318,13 +320,13 @@ struct SegmentLoader: Sendable {
     recordDamage?(error, range(of: index))
   }
 
-  /// The time of a segment; nil if it is no longer known.
+  /// Returns the time of a segment; nil if it is no longer known.
   private func range(of index: Int) -> Range<MediaTime>? {
     guard case .segment(let segment) = supply.peek(at: index) else { return nil }
     return segment.start..<segment.start + max(.zero, segment.duration)
   }
 
-  /// The bytes of a segment from an offset on, by another request; nil if there are none.
+  /// Requests the bytes of a segment from an offset on; nil if there are none.
   private func rest(of index: Int, from offset: Int64) async throws -> FetchBody? {
     var segment = try again(index)
     let length = segment.byteRange?.length.map { $0 - offset }
@@ -337,7 +339,7 @@ struct SegmentLoader: Sendable {
     }
   }
 
-  /// A segment that is requested again.
+  /// Returns a segment that is requested again.
   private func again(_ index: Int) throws -> SegmentReference {
     guard case .segment(let segment) = supply.peek(at: index) else {
       throw ReelError(.network, "the segment left the live window before it was fetched")
@@ -345,7 +347,7 @@ struct SegmentLoader: Sendable {
     return segment
   }
 
-  /// The initialization before the segment, empty if there is none; nil if the segment is skipped.
+  /// Returns the initialization before the segment, empty if there is none; nil if the segment is skipped.
   private func initialization(of segment: SegmentReference, at index: Int) async throws -> [UInt8]? {
     guard let reference = segment.initialization else { return [] }
     if let kept = initializations?[reference] { return kept }
@@ -365,10 +367,10 @@ struct SegmentLoader: Sendable {
     }
   }
 
-  /// The answer to the segment's request, its body not yet read; nil for a segment of a live track that is passed
-  /// over.
+  /// Returns the answer to the segment's request, with its body not yet read; nil for a segment of a live
+  /// track that is skipped.
   ///
-  /// - Parameter transfer: One that may bring it without a request.
+  /// - Parameter transfer: A transfer that may deliver the segment without a request.
   private func open(
     _ segment: SegmentReference, at index: Int, of transfer: FileTransfer? = nil
   ) async throws -> Answer? {
@@ -396,7 +398,7 @@ struct SegmentLoader: Sendable {
     }
   }
 
-  /// The segment as a part of a transfer that is under way; nil if it is not.
+  /// Returns the segment as a part of a running transfer; nil if it is not.
   private func answer(to segment: SegmentReference, of transfer: FileTransfer) -> Answer? {
     guard segment.encryption == nil,
       segment.url == transfer.url || segment.alternateURLs.contains(transfer.url),
@@ -428,7 +430,7 @@ struct SegmentLoader: Sendable {
     }
   }
 
-  /// The response of the first location that has one, beginning with the last location that did.
+  /// Returns the response of the first location that has one, beginning with the last location that did.
   private func fetch(
     _ url: URL, _ alternates: [URL], range: ByteRange?, purpose: FetchPurpose
   ) async throws -> FetchResponse {
@@ -452,7 +454,7 @@ struct SegmentLoader: Sendable {
 
 /// The location to try first, of several with the same media. There is one value per track.
 final class ServiceLocation: Sendable {
-  /// True to try the next location at once after a failure; false if the caller decides that.
+  /// True to try the next location at once after a failure; false to leave that decision to the caller.
   let roams: Bool
   private let value = Locked(0)
 
@@ -482,7 +484,7 @@ extension SegmentReference {
 }
 
 extension FetchResponse {
-  /// Exactly the bytes of `range`, even if the server sent more.
+  /// Returns exactly the bytes of `range`, even if the server sent more.
   func ranged(_ range: ByteRange?) -> FetchBody {
     guard let range, bodyOffset != range.offset || bodyByteCount != range.length else { return body }
     let body = body

@@ -5,7 +5,7 @@ enum SegmentSanitizer {
   case fragments(FragmentSanitizer)
   case stream(StreamSanitizer)
 
-  /// As `FragmentSanitizer` has it; nil for other segments.
+  /// The property of `FragmentSanitizer`; nil for other segments.
   var keyFrameEnd: Int64? {
     switch self {
     case .fragments(let watch): watch.keyFrameEnd

@@ -1,16 +1,16 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// What is known of a segment without waiting for it.
+/// The state of a segment, without waiting for it.
 enum SegmentPeek {
   case segment(SegmentReference)
-  /// It is not available yet.
+  /// The segment is not available yet.
   case awaited
-  /// There is none, and none will follow.
+  /// There is no such segment, and none will follow.
   case ended
 }
 
-/// What to do after a segment could not be loaded.
+/// The action after a segment could not be loaded.
 enum SegmentFailureAction {
   case fail
   case tryAgain
@@ -19,7 +19,7 @@ enum SegmentFailureAction {
 
 /// The segments of one track, by stable index: all at once, or appearing one by one.
 protocol SegmentSupply: Sendable {
-  /// Where playback begins if no other position is requested.
+  /// The index at which playback begins if no other position is requested.
   var firstIndex: Int { get }
   /// The range from the oldest available segment to the newest known one.
   var knownIndexes: Range<Int> { get }
@@ -28,14 +28,15 @@ protocol SegmentSupply: Sendable {
 
   func peek(at index: Int) -> SegmentPeek
 
-  /// The segment at `index`, waited for if it has not appeared yet; nil after the last one. If it has left the
-  /// live window, the oldest available one takes its place.
+  /// Returns the segment at `index`, after waiting for it if it has not appeared yet; nil after the last one.
+  /// If it has left the live window, the oldest available one is returned instead.
   func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)?
 
-  /// The index of the segment at `time`, among the known ones.
+  /// Returns the index of the known segment at `time`.
   func index(at time: MediaTime) -> Int?
 
-  /// Decides what to do when the segment at `index`, or something that it needs, could not be loaded. May wait.
+  /// Returns the action after the segment at `index`, or something that it needs, could not be loaded. May
+  /// wait.
   func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction
 
   /// Reports that a segment was loaded.
@@ -48,7 +49,7 @@ protocol SegmentSupply: Sendable {
 /// A complete list of segments.
 struct ListedSegments: SegmentSupply {
   let list: SegmentList
-  /// Where playback starts: from the beginning or, if negative, from the end; nil for the first segment
+  /// The start of playback: from the beginning or, if negative, from the end; nil for the first segment
   /// (EXT-X-START, RFC 8216 §4.3.5.2).
   var startOffset: MediaTime?
 

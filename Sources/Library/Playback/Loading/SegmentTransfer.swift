@@ -3,18 +3,18 @@ internal import ReelCore
 /// The transfer of one segment's body, by the player's clock.
 struct SegmentTransfer: Sendable {
   let index: Int
-  /// When the request was sent, and when the head of the response arrived.
+  /// The times at which the request was sent, and the head of the response arrived.
   let began: Duration
   let answered: Duration
-  /// The number of requests until the response came, including redirects and retries.
+  /// The number of requests until the response arrived, including redirects and retries.
   let requestCount: Int
   private(set) var ended: Duration
   private(set) var byteCount: Int64 = 0
-  /// The bytes that had arrived when the reader first held the transfer back, and when that was.
+  /// The number of bytes that had arrived when the reader first held the transfer back, and the time of that.
   private(set) var freeByteCount: Int64 = 0
   private(set) var freeEnd: Duration
   var isHeldBack = false
-  /// The body is complete.
+  /// True if the body is complete.
   var isWhole = false
 
   init(index: Int, began: Duration, answered: Duration, requestCount: Int = 1) {
@@ -26,7 +26,7 @@ struct SegmentTransfer: Sendable {
     freeEnd = answered
   }
 
-  /// - Parameter now: When these bytes arrived.
+  /// - Parameter now: The time at which these bytes arrived.
   mutating func add(_ count: Int, at now: Duration) {
     byteCount += Int64(count)
     ended = now
@@ -35,7 +35,7 @@ struct SegmentTransfer: Sendable {
     freeEnd = ended
   }
 
-  /// The part that measures the network: everything until the reader held the transfer back.
+  /// Returns the part that measures the network: everything until the reader held the transfer back.
   func sample(at now: Duration) -> TransferSample {
     TransferSample(
       byteCount: freeByteCount, duration: freeEnd - began, latency: answered - began, endedAt: now)

@@ -12,8 +12,8 @@ struct ServerClock: WallClock {
 
   func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
 
-  /// A clock set by the first source that responds; `base` itself if none does, or if none is named (UTCTiming,
-  /// ISO/IEC 23009-1 §5.8.5.7).
+  /// Returns a clock set by the first source that responds; `base` itself if none does, or if none is named
+  /// (UTCTiming, ISO/IEC 23009-1 §5.8.5.7).
   ///
   /// - Parameter timer: The clock for the time limit of a source.
   ///
@@ -43,10 +43,10 @@ struct ServerClock: WallClock {
 
   private static let sourceLimit = 4
   private static let byteLimit = 4096
-  /// The time limit for a source. A slow clock is of no use and delays the first frame.
+  /// The time limit of a source. A slow clock is useless and delays the first frame.
   private static let timeLimit = Duration.seconds(3)
 
-  /// Nil if it takes too long.
+  /// Returns nil if it takes too long.
   private static func time(
     of source: ClockSource, _ fetcher: any Fetching, _ headers: [HeaderField], within limit: Duration,
     by timer: any MonotonicClock

@@ -3,15 +3,15 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// Opens a file whose segments an index lists.
+/// Opening of a file whose segments are listed in an index.
 extension SourceResolver {
-  /// The segments of a rung that is read from its beginning. Like `segments`, but a file is read in one transfer, which
-  /// continues with its segments. An index that is not at the beginning is requested at the same time. A file without
-  /// a readable index is one segment.
+  /// Returns the segments of a rung that is read from its beginning. Like `segments`, but a file is read in
+  /// one transfer, which continues with its segments. An index that is not at the beginning is requested at
+  /// the same time. A file without a readable index is one segment.
   ///
   /// - Parameters:
   ///   - initializations: Gets the file's initialization.
-  ///   - location: Where the file is asked for first; keeps where it was had.
+  ///   - location: The location to request the file from first; updated to the one that delivered it.
   func opening(
     of rung: Rung, variables: [String: String], initializations: InitializationStore,
     location: ServiceLocation
@@ -28,8 +28,8 @@ extension SourceResolver {
     }
   }
 
-  /// A fragmented MP4 file as a presentation of its fragments, if an index before the media (`sidx`) names them and they can
-  /// be read by themselves; otherwise the file.
+  /// Returns a fragmented MP4 file as a presentation of its fragments, if an index before the media (`sidx`)
+  /// lists them and they can be read by themselves; otherwise the file.
   func indexed(_ resource: MediaResource) async throws -> ResolvedSource {
     guard resource.format == .mp4, resource.layout == .indexFirst(isFragmented: true) else {
       return .resource(resource)
@@ -103,13 +103,13 @@ extension SourceResolver {
       indexFault: indexFault)
   }
 
-  /// The bytes of an index that is not at the beginning of its file; nil for others.
+  /// Returns the bytes of an index that is not at the beginning of its file; nil for others.
   private func distantIndex(of reference: SegmentIndexReference, at url: URL) async throws -> [UInt8]? {
     guard let range = reference.indexRange, !reference.hasIndexFirst else { return nil }
     return try await document(at: url, range: range).bytes
   }
 
-  /// Like `index`, but uses what the beginning of the file contains of it.
+  /// Like `index`, but uses the part of it that the beginning of the file contains.
   ///
   /// - Parameter known: The bytes of the index's range, if they have been fetched.
   private func index(
@@ -118,7 +118,7 @@ extension SourceResolver {
     var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
     if let known, let range = reader.missing { try reader.add(known, at: range.offset) }
     if reference.indexRange == nil {
-      // The end of the index is unknown, so wait only for as many bytes as reading it takes.
+      // The end of the index is unknown, so wait only for the bytes that are needed to read it.
       while let range = reader.missing, range.offset == 0, try await head.readOn() {
         var attempt = reader
         do throws(ReelError) {
@@ -146,7 +146,7 @@ private struct FileHead {
   private(set) var bytes: [UInt8] = []
   private let body: FetchBody
 
-  /// The limit of bytes read for an index.
+  /// The maximum number of bytes read for an index.
   static let byteLimit = 1 << 20
 
   /// - Parameter read: The first bytes, which have been taken from the body.

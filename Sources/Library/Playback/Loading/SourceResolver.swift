@@ -18,20 +18,20 @@ struct ResolvedPresentation: Sendable {
   var clock: any WallClock
 }
 
-/// The segments of one rung, and what its playlist or index states about them.
+/// The segments of one rung, and the properties that its playlist or index states.
 struct RungSegments: Sendable {
   var list: SegmentList
   /// The live state, if an HLS playlist is not complete.
   var live: LiveTiming?
-  /// Where an HLS playlist starts playback.
+  /// The position at which an HLS playlist starts playback.
   var startOffset: MediaTime?
   /// The transfer that continues with a file whose index was read from its beginning.
   var transfer: FileTransfer?
-  /// Why the file is read as one segment although the manifest names an index.
+  /// The reason why the file is read as one segment although the manifest names an index.
   var indexFault: ReelError?
   /// The URL of the rung's own playlist.
   var playlistURL: URL?
-  /// True if the rung's own playlist states that.
+  /// True if the rung's own playlist states EXT-X-INDEPENDENT-SEGMENTS.
   var hasIndependentSegments = false
 }
 
@@ -54,7 +54,7 @@ struct MediaResource: Sendable {
   var isRepeatable = true
 }
 
-/// Finds out what a source is: sends the first request, inspects the first bytes, and reads a manifest
+/// Determines the kind of a source: sends the first request, inspects the first bytes, and reads a manifest
 /// completely.
 struct SourceResolver: Sendable {
   let fetcher: any Fetching
@@ -85,14 +85,14 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// The segments of a rung. Fetches its media playlist or index if necessary.
+  /// Returns the segments of a rung. Fetches its media playlist or index if necessary.
   ///
-  /// If the MPD does not state the position of an index, it is searched at the beginning of the file. A file
+  /// If the MPD does not state the position of an index, the beginning of the file is searched for it. A file
   /// without one is one segment.
   ///
   /// - Parameters:
   ///   - variables: The variables of the multivariant playlist.
-  ///   - initializations: Gets the initialization of a file if its index takes it to be read.
+  ///   - initializations: Receives the initialization of a file if it was read together with the index.
   func segments(
     of rung: Rung, variables: [String: String], initializations: InitializationStore? = nil
   ) async throws -> RungSegments {
@@ -117,7 +117,7 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// The media playlist at `url`.
+  /// Returns the media playlist at `url`.
   func playlist(at url: URL, variables: [String: String]) async throws -> RungSegments {
     let (bytes, finalURL) = try await document(at: url)
     record?(LoadedManifest.Document(bytes: bytes, format: .hls, url: finalURL))
@@ -140,7 +140,7 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// A single-file Representation as one segment.
+  /// Returns a single-file Representation as one segment.
   func wholeFile(_ reference: SegmentIndexReference) -> SegmentReference {
     SegmentReference(
       number: 0, url: reference.url, start: reference.start, duration: reference.duration ?? .zero,
@@ -248,7 +248,8 @@ struct SourceResolver: Sendable {
       var layout = MP4Layout(prefix: bytes, format: format)
       let seen = bytes.count
       while format == .matroska, layout == .unknown, !hasEnded, bytes.count < Self.remoteLayoutByteCount {
-        // The tracks may follow a long element. They come first, or else the file can't be read forward.
+        // The tracks may come after a long element. If they are not near the beginning, the file can't be
+        // read forward.
         (bytes, hasEnded) = try await read(response, from: bytes, atLeast: bytes.count * 2)
         layout = MP4Layout(prefix: bytes, format: format)
       }
@@ -267,7 +268,8 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// The presentation of a manifest. A live one uses the server's time, if it says where to get that.
+  /// Returns the presentation of a manifest. A live one uses the server's time, if the manifest names a
+  /// source of it.
   ///
   /// - Parameter name: The name in errors.
   private func presentation(
@@ -297,7 +299,7 @@ struct SourceResolver: Sendable {
     return .presentation(ResolvedPresentation(presentation: presentation, url: url, clock: clock))
   }
 
-  /// The segments in the index of a file.
+  /// Returns the segments in the index of a file.
   private func index(
     _ reference: SegmentIndexReference, _ initializations: InitializationStore?
   ) async throws -> SegmentList {
@@ -316,7 +318,7 @@ struct SourceResolver: Sendable {
     return try reader.segments()
   }
 
-  /// The result of `body` for the first of `urls` that succeeds.
+  /// Returns the result of `body` for the first of `urls` that succeeds.
   func firstOf<Result: Sendable>(
     _ urls: [URL], _ body: (URL) async throws -> Result
   ) async throws -> Result {
@@ -386,7 +388,7 @@ struct SourceResolver: Sendable {
     return SourceSniffer.needsMore(bytes) ? try file.prefix(SourceSniffer.largestByteCount) : bytes
   }
 
-  /// The layout of a local file, of which more can be read than its first bytes.
+  /// Returns the layout of a local file, reading more than its first bytes if necessary.
   private static func layout(
     of file: FileByteSource, format: ContainerFormat, prefix bytes: [UInt8]
   ) throws -> MP4Layout {
@@ -401,7 +403,7 @@ struct SourceResolver: Sendable {
     return mayChange ? MP4Layout(prefix: try file.prefix(layoutByteCount), format: format) : layout
   }
 
-  /// How much of a local file is searched for what determines its layout.
+  /// The number of bytes of a local file to search for the elements that determine its layout.
   private static let layoutByteCount = 4 << 20
   /// The same for Matroska that arrives from a server or a pipe.
   private static let remoteLayoutByteCount = 1 << 20

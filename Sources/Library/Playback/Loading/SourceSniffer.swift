@@ -12,7 +12,7 @@ package enum SourceKind: Sendable, Hashable {
 
 /// Detects the format of a source from its first bytes. File names and media types are ignored.
 package enum SourceSniffer {
-  /// The number of bytes that are enough, unless the source is shorter.
+  /// The number of bytes that are enough to detect the format, unless the source is shorter.
   package static let byteCount = 4096
   /// The number of bytes to inspect if `needsMore` is true.
   package static let largestByteCount = TransportPacket.searchedByteCount
@@ -23,7 +23,7 @@ package enum SourceSniffer {
     if let text = textKind(bytes) { return text }
     if let media = mediaKind(bytes) { return .media(media) }
     if TransportPacket.run(in: bytes) != nil { return .media(.mpegTS) }
-    // More bytes would make the guess less certain: those of any data look like some stream.
+    // More bytes would make the guess less certain: any long data resembles some stream.
     switch ContainerProbe.guess(Array(bytes.prefix(byteCount))) {
     case .supported(let format): return .media(format)
     case .unsupported(let name): return .other("an unsupported container (\(name))")
@@ -32,8 +32,8 @@ package enum SourceSniffer {
     }
   }
 
-  /// True if no format was recognized in `bytes`, the first ones of a source, and MPEG-TS packets may follow bytes that are
-  /// none.
+  /// True if no format was recognised in `bytes`, the first ones of a source, but MPEG-TS packets may follow
+  /// after other bytes.
   package static func needsMore(_ bytes: [UInt8]) -> Bool {
     guard bytes.count < largestByteCount, !bytes.isEmpty, !isText(bytes), case .other = kind(of: bytes) else {
       return false
@@ -89,8 +89,8 @@ package enum SourceSniffer {
     return isTransportStream(bytes) ? .mpegTS : elementaryStream(bytes)
   }
 
-  /// Raw H.264 or HEVC (Annex B): parameter sets behind start codes, from the first byte on. libavformat's probe knows
-  /// them too, but gives up where two codecs seem as likely.
+  /// Detects raw H.264 or HEVC (Annex B): parameter sets after start codes, from the first byte on.
+  /// libavformat's probe detects them too, but gives up if two codecs seem equally likely.
   private static func elementaryStream(_ bytes: [UInt8]) -> ContainerFormat? {
     let zeros = bytes.prefix { $0 == 0 }.count
     // forbidden_zero_bit. Other MPEG streams have larger values after their start codes.

@@ -7,7 +7,7 @@ internal import SystemPackage
 /// Ownership: it closes its descriptor.
 final class SpoolFile: Sendable {
   let descriptor: FileDescriptor
-  /// The resource that is kept in the file, as a server names it; nil for a pipe.
+  /// The name of the resource that is stored in the file, from a server; nil for a pipe.
   private let resource: String?
   private let count = Locked<Int64>(0)
 
@@ -31,7 +31,7 @@ final class SpoolFile: Sendable {
 
   deinit { try? descriptor.close() }
 
-  /// Bytes that have been written.
+  /// The number of bytes that have been written.
   var byteCount: Int64 { count.withLock { $0 } }
 
   /// Throws `ReelError.cannotWriteOutput`; `server` for a resource.

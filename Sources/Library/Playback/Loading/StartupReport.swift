@@ -21,7 +21,7 @@ public struct StartupReport: Sendable, Hashable {
     case convert
   }
 
-  /// What a stage took.
+  /// The cost of a stage.
   public struct Entry: Sendable, Hashable {
     /// The time spent in the stage.
     public var duration: Duration = .zero
@@ -68,7 +68,7 @@ package final class StartupRecorder: Sendable {
     start = clock.now
   }
 
-  /// Measures by the clock of a share, which leaves out the wait for cores.
+  /// Uses the clock of a share, which leaves out the wait for cores.
   init(sharing share: CoreShare) {
     clock = share
     self.share = share

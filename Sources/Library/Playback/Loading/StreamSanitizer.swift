@@ -1,8 +1,8 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// Checks the beginning of a segment without boxes (MPEG-TS, packed audio), so that an error page in its place
-/// is noticed. A demuxer would skip it and find the next packet in the following segment.
+/// Checks the beginning of a segment without boxes (MPEG-TS, packed audio), to detect an error page in its
+/// place. A demuxer would skip it and find the next packet in the following segment.
 ///
 /// Nothing is passed on until it is clear that it is media. If no format is recognized, MPEG-TS packets are
 /// searched for further on, because the beginning may be damaged.

@@ -1,8 +1,8 @@
 internal import Foundation
 package import ReelCore
 
-/// Counts requests and the bytes of their responses, separately for the network and for local files, and keeps the last
-/// failure that may pass.
+/// Counts requests and the bytes of their responses, separately for the network and for local files, and
+/// keeps the last temporary failure.
 package final class TrafficCounter: Fetching {
   package struct Traffic: Sendable, Hashable {
     /// The number of requests, including retries and redirects. Opening a local file counts as one.
@@ -19,7 +19,7 @@ package final class TrafficCounter: Fetching {
   private struct Counts {
     var network = Traffic()
     var local = Traffic()
-    /// The last failed attempt, and the URL that was asked for; nil when that has been answered since.
+    /// The last failed attempt, and the requested URL; nil once that URL has been answered.
     var failure: (url: URL, error: ReelError)?
   }
 
@@ -27,11 +27,11 @@ package final class TrafficCounter: Fetching {
   private let collectsChunks: Bool
   private let counts = Locked(Counts())
 
-  /// What is asked for as a chunk of a body that may be given up in the middle.
+  /// The minimum chunk size for consumers that need whole frames and may abandon a body in the middle.
   private static let chunkByteCount = 8 << 10
 
-  /// - Parameter collectsChunks: The consumer needs whole frames: bytes are not delivered a few at a time as a slow network
-  ///   brings them.
+  /// - Parameter collectsChunks: True if the consumer needs whole frames: bytes are not delivered in the
+  ///   small pieces of a slow network.
   package init(_ base: any Fetching, collectsChunks: Bool = false) {
     self.base = base
     self.collectsChunks = collectsChunks
@@ -42,8 +42,8 @@ package final class TrafficCounter: Fetching {
   /// The traffic of local files so far.
   package var local: Traffic { counts.withLock { $0.local } }
 
-  /// The last temporary failure of a request or a body, unless its URL has been answered since: what the source is waiting
-  /// for if nothing else comes.
+  /// The last temporary failure of a request or a body, unless its URL has been answered since: the probable
+  /// reason why the source is waiting, if there is no other.
   package var lastFailure: ReelError? { counts.withLock { $0.failure?.error } }
 
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
@@ -70,7 +70,7 @@ package final class TrafficCounter: Fetching {
 
   // MARK: - Private
 
-  /// Notes whether a step of a request succeeds.
+  /// Records whether a step of a request succeeds.
   private func recording<Success: Sendable>(
     _ url: URL, _ body: @Sendable () async throws -> Success
   ) async throws -> Success {

@@ -1,6 +1,6 @@
 internal import ReelCore
 
-/// Limits how many transfers run at the same time. Those that wait begin in order, each as soon as another one ends.
+/// Limits the number of concurrent transfers. Waiting ones begin in order, each as soon as another one ends.
 final class TransferPermits: Sendable {
   private struct State {
     var freeCount: Int
@@ -11,7 +11,7 @@ final class TransferPermits: Sendable {
 
   init(_ count: Int) { state = Locked(State(freeCount: count)) }
 
-  /// Waits for a permit, and gives it back when `body` ends. A cancelled task waits too, for the others to end.
+  /// Waits for a permit, and returns it when `body` ends. A cancelled task also waits for the others to end.
   func run(_ body: () async throws -> Void) async throws {
     await acquire()
     defer { release() }

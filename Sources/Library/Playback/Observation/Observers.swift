@@ -78,11 +78,11 @@ package final class EventChannel<Event: Sendable>: Sendable {
   /// The number of events kept for an observer by default.
   package static var bufferLimit: Int { 1024 }
 
-  /// A stream for a new observer, with the events sent from now on. It ends with `finish()` or with the
-  /// channel. The observer is removed when its task is cancelled or its stream is released.
+  /// Returns a stream for a new observer, with the events sent from now on. It ends with `finish()` or with
+  /// the channel. The observer is removed when its task is cancelled or its stream is released.
   package var events: AsyncStream<Event> { events(after: nil) }
 
-  /// Like `events`, but begins with an event that only this observer gets; nil for none.
+  /// Like `events`, but begins with an event that only this observer receives; nil for none.
   package func events(after first: Event?) -> AsyncStream<Event> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Event.self, bufferingPolicy: .bufferingNewest(limit))
