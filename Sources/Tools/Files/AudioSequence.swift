@@ -2,9 +2,9 @@ internal import ReelCore
 internal import ReelPlayback
 internal import ReelFFmpeg
 
-/// Places buffers of audio one after the other by their output time, in the format of the first one.
+/// Places consecutive buffers of audio by their output time, in the format of the first one.
 struct AudioSequence {
-  /// Samples with the number of samples before them.
+  /// Samples, with the number of samples before them.
   struct Piece {
     let buffer: PCMBuffer
     let position: Int64
@@ -15,26 +15,28 @@ struct AudioSequence {
   /// The position after the last samples.
   private var end: Int64 = 0
   private var converter: PCMConverter?
-  /// The mean distance of buffers from where they were placed, in samples.
+  /// The mean distance of buffers from their positions, in samples.
   private var drift = 0.0
 
-  /// A buffer that is this far from its place is put there. Timestamps are often rounded to milliseconds.
+  /// The distance in seconds at which a buffer is moved to its position. Timestamps are often rounded to
+  /// milliseconds.
   private static let tolerance = 0.010
   /// The same for the mean distance of several buffers.
   private static let driftTolerance = 0.003
-  /// The mean is over about this many buffers.
+  /// The approximate number of buffers in the mean.
   private static let driftLength = 16.0
   private static let usualFormat = PCMFormat(sampleRate: 48000, channelCount: 2)
 
   /// Returns the format, which is 48 kHz stereo if there are no samples yet.
   mutating func begin() -> PCMFormat { begin(Self.usualFormat) }
 
-  /// The number of samples until `time`, rounded to the nearest.
+  /// Returns the number of samples until `time`, rounded to the nearest.
   func position(at time: MediaTime) -> Int64 { time.nearestFrame(at: Rational(sampleRate, 1)) }
 
-  /// Returns samples to write, which follow earlier ones, or leave a gap.
+  /// Returns samples to write, which continue earlier ones or leave a gap.
   ///
-  /// - Parameter time: The place of the first sample. Samples before zero, and those whose places are taken, are left out.
+  /// - Parameter time: The position of the first sample. Samples before zero, and samples at occupied
+  ///   positions, are left out.
   ///
   /// Throws `ReelError.unsupported` for samples that can't be converted.
   mutating func place(_ buffer: PCMBuffer, at time: MediaTime) throws(ReelError) -> [Piece] {
@@ -52,7 +54,7 @@ struct AudioSequence {
     return pieces
   }
 
-  /// Returns the samples that the converter holds back. Later samples get a new converter.
+  /// Returns the samples that the converter holds back. Later samples use a new converter.
   mutating func endConversion() throws(ReelError) -> [Piece] {
     guard let converter else { return [] }
     self.converter = nil
@@ -69,8 +71,8 @@ struct AudioSequence {
     return known
   }
 
-  /// Leaves a gap between the last samples and `time`. Returns the number of samples at `rate` to leave out, because others are
-  /// at their places.
+  /// Leaves a gap between the last samples and `time`. Returns the number of samples at `rate` to leave out,
+  /// because their positions are occupied.
   private mutating func align(
     to time: MediaTime, in rate: Int, _ pieces: inout [Piece]
   ) throws(ReelError) -> Int {

@@ -41,7 +41,7 @@ public final class ImageSequenceOutput: FrameOutput {
       startNumber: startNumber, existing: .replaced)
   }
 
-  /// - Parameter existing: What becomes of existing files with the same names.
+  /// - Parameter existing: The treatment of existing files with the same names.
   ///
   /// Throws like the other initializer, and `cannotCreateOutput` if the first file may not be written.
   package init(
@@ -101,7 +101,9 @@ package final class ImageFileWriter {
   /// Reused for frames of the same size.
   private var image = RGBImage.empty
 
-  /// `size` is the size of the images, nil for each frame's own; `gravity` is how a frame fits it.
+  /// - Parameters:
+  ///  - size: The size of the images; nil for each frame's own.
+  ///  - gravity: The way a frame fits into `size`.
   package init(format: StillFormat, size: PixelSize?, gravity: VideoGravity) {
     self.format = format
     self.size = size
@@ -149,7 +151,7 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
 }
 
 extension StillFormat {
-  /// The name of a series' file: `STEM-000001.png`.
+  /// Returns the name of a file of the series: `STEM-000001.png`.
   package func fileName(stem: String, number: Int) -> String {
     "\(stem)-\(String(format: "%06d", number)).\(fileExtension)"
   }

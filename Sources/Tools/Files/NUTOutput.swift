@@ -2,11 +2,12 @@ package import ReelCore
 package import ReelPlayback
 internal import ReelFFmpeg
 
-/// An output that writes frames, and the audio of the same player, as one NUT stream: raw video and 16-bit PCM with their times.
+/// An output that writes frames, and optionally the audio of the same player, as one NUT stream: raw video
+/// and 16-bit PCM with their times.
 ///
-/// Each frame is written once, as decoded and upright, at its ``TimedFrame/outputTime``. Later frames that differ from the first
-/// are converted as by ``Y4MOutput``. Audio is written at its ``TimedAudio/outputTime``, as by ``WAVOutput``, but what is missing
-/// stays a gap in its times.
+/// Each frame is written once, as decoded and upright, at its ``TimedFrame/outputTime``. Later frames that
+/// differ from the first are converted as by ``Y4MOutput``. Audio is written at its
+/// ``TimedAudio/outputTime``, as by ``WAVOutput``, but missing audio remains a gap in its times.
 ///
 /// A stream with audio begins when the format of the audio is known. If there is none after two seconds of frames, the audio is
 /// 48 kHz stereo.
@@ -16,7 +17,7 @@ package final class NUTOutput: FrameOutput {
   package let audio: (any AudioOutput)?
   private let stream: Locked<NUTStream>
 
-  /// Creates an output that writes to a file, as ``Y4MOutput/init(path:)`` does.
+  /// Creates an output that writes to a file, like ``Y4MOutput/init(path:)``.
   ///
   /// Throws `ReelError.cannotCreateOutput`.
   package convenience init(path: String, hasAudio: Bool) throws(ReelError) {
@@ -29,14 +30,14 @@ package final class NUTOutput: FrameOutput {
     audio = hasAudio ? NUTAudio(stream) : nil
   }
 
-  /// Creates an output that writes to the process's standard output, as ``Y4MOutput/standardOutput()`` does.
+  /// Creates an output that writes to the process's standard output, like ``Y4MOutput/standardOutput()``.
   package static func standardOutput(hasAudio: Bool) -> NUTOutput {
     NUTOutput(.standardOutput(), hasAudio: hasAudio)
   }
 
-  /// Writes a frame at its output time. Of two frames at one time, the first is written.
+  /// Writes a frame at its output time. Of two frames at the same time, the first is written.
   ///
-  /// Throws `ReelError`, and the same one in later calls, also those of ``audio``; the file is removed:
+  /// Throws `ReelError`, and the same one in later calls, also those of ``audio``; the file is then removed:
   /// - `cannotWriteOutput` if writing fails.
   /// - `unsupported` if the frame is not planar YUV, or can't be converted to match the first one.
   package func show(_ frame: borrowing TimedFrame) throws {
@@ -44,7 +45,8 @@ package final class NUTOutput: FrameOutput {
     try stream.withLock { stream throws(ReelError) in try stream.show(box) }
   }
 
-  /// Ends the frames. The file ends, and gets its name, when its audio has ended too; without any frame there is no file.
+  /// Ends the frames. The file ends, and gets its name, when its audio has ended too. Without any frame there
+  /// is no file.
   ///
   /// Throws `ReelError.cannotWriteOutput` or `cannotCreateOutput`.
   package func finish() throws {
@@ -73,9 +75,9 @@ private final class NUTAudio: AudioOutput {
 private struct NUTStream {
   enum Part { case frames, audio }
 
-  /// Nil once it has its name, and after a failure.
+  /// Nil after the file got its name, and after a failure.
   private var file: OutputFile?
-  /// Nil before the header.
+  /// Nil before the header was written.
   private var muxer: NUTMuxer?
   private let images = UniformImages()
   private var sequence = AudioSequence()
@@ -84,13 +86,13 @@ private struct NUTStream {
   private var pieces: [AudioSequence.Piece] = []
   /// The parts that have not ended.
   private var openParts: Set<Part>
-  /// False if there is no audio, as far as it is known.
+  /// False if there is no audio, as far as is known.
   private var hasAudio: Bool
   private var failure: ReelError?
 
-  /// How long frames wait for the format of the audio, in output time.
+  /// The time that frames wait for the format of the audio, in output time.
   private static let patience = MediaTime(value: 2, timescale: 1)
-  /// How many of them wait at most.
+  /// The maximum number of waiting frames.
   private static let frameLimit = 60
 
   init(_ file: OutputFile, hasAudio: Bool) {
@@ -124,7 +126,7 @@ private struct NUTStream {
     }
   }
 
-  /// The item's audio has ended. If there was none, the stream has no audio.
+  /// Records that the item's audio has ended. If there was none, the stream has no audio.
   mutating func soundEnded() {
     guard sequence.format == nil else { return }
     hasAudio = false
@@ -163,7 +165,7 @@ private struct NUTStream {
     }
   }
 
-  /// Writes the header, and what has come before it.
+  /// Writes the header, and everything that arrived before it.
   private mutating func begin() throws(ReelError) {
     guard let first = frames.first, let file else { return }
     _ = try images.image(of: first.frame)

@@ -16,10 +16,10 @@ internal import SystemPackage
 /// Confined to one thread at a time. If it is released before `commit(first:)`, the file is removed.
 package final class OutputFile {
   package let path: String
-  /// False if bytes that were written can't be changed later.
+  /// False if written bytes can't be changed later.
   package var canBePatched: Bool { partialPath != nil }
 
-  /// The name in errors.
+  /// The file's name in errors.
   private let location: String
   /// Nil if the target is written directly.
   private let partialPath: String?
@@ -29,7 +29,7 @@ package final class OutputFile {
 
   /// Opens a file. A named pipe or a device at `path` is written directly: a pipe waits for its reader.
   ///
-  /// - Parameter existing: What becomes of a file that has the name already. It is replaced by default.
+  /// - Parameter existing: The treatment of a file that has the name already. It is replaced by default.
   ///
   /// Throws `ReelError.cannotCreateOutput`.
   package init(path: String, existing: ExistingFiles = .replaced) throws(ReelError) {
@@ -134,8 +134,8 @@ package final class OutputFile {
     return fstat(STDOUT_FILENO, &status) == 0 && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
   }
 
-  /// The error for a file or folder that can't be made. A full or read-only disk concerns all outputs, so it is an error
-  /// of writing.
+  /// Returns the error for a file or folder that can't be created. A full or read-only disk affects all
+  /// outputs, so it is an error of writing.
   ///
   /// - Parameter code: The error number (`errno`).
   package static func creationFailure(
@@ -156,13 +156,13 @@ package final class OutputFile {
         unlink(partialPath)
         return
       }
-      // Not every file system has links.
+      // Not every file system supports links.
       if errno == EEXIST { throw ExistingFiles.refusal(at: path) }
     }
     if rename(partialPath, path) != 0 { throw Self.creationFailure(errno, at: path) }
   }
 
-  /// A file may be replaced. A pipe or device that another process has open may not.
+  /// True if another process may have the path open. A file may be replaced, a pipe or device may not.
   private static func isPipeOrDevice(_ path: String) -> Bool {
     var status = stat()
     guard stat(path, &status) == 0 else { return false }
@@ -174,7 +174,7 @@ package final class OutputFile {
   }
 }
 
-/// What becomes of existing files that have the names of a source's files.
+/// The treatment of existing files that have the names of a source's files.
 package struct ExistingFiles: Sendable {
   /// True if they are replaced. Otherwise they are errors.
   let areReplaced: Bool
@@ -205,7 +205,7 @@ package struct ExistingFiles: Sendable {
       advice: "use --overwrite to replace it, or -o to name another folder")
   }
 
-  /// True if both paths, after links, lead to one file.
+  /// True if both paths, after resolving links, refer to the same file.
   private static func areSame(_ path: String, _ other: String) -> Bool {
     var (status, otherStatus) = (stat(), stat())
     return stat(path, &status) == 0 && stat(other, &otherStatus) == 0 && status.st_dev == otherStatus.st_dev
@@ -213,23 +213,24 @@ package struct ExistingFiles: Sendable {
   }
 }
 
-/// A regular file that one process has for itself (`flock`), read at any place and written at its end.
+/// A regular file that one process uses exclusively (`flock`). It can be read anywhere, and written at its
+/// end.
 ///
 /// Confined to one thread at a time. Owns the descriptor, and closes it, which releases the lock.
 package final class LockedFile {
   /// Nil for a file without a name.
   package let path: String?
-  /// The size.
+  /// The size in bytes.
   package private(set) var byteCount: Int64
   private var descriptor: FileDescriptor
 
-  /// Opens a file, or makes it.
+  /// Opens a file, or creates it.
   ///
   /// - Parameters:
-  ///   - path: Nil makes a temporary file that has no name.
-  ///   - inUse: The reason and the advice of the error if another process has the file.
-  /// - Throws: `ReelError.cannotCreateOutput` if that fails, or another process has the file; `cannotWriteOutput` if the
-  ///   disk is full.
+  ///   - path: The path; nil for a temporary file without a name.
+  ///   - inUse: The reason and the advice of the error if another process uses the file.
+  /// - Throws: `ReelError.cannotCreateOutput` if that fails, or another process uses the file;
+  ///   `cannotWriteOutput` if the disk is full.
   package init(path: String?, inUse: (reason: String, advice: String)) throws(ReelError) {
     self.path = path
     if let path {
@@ -245,7 +246,7 @@ package final class LockedFile {
     try? descriptor.close()
   }
 
-  /// The bytes of a range, fewer at the end of the file. Throws `ReelError.cannotCreateOutput`.
+  /// Returns the bytes of a range, fewer at the end of the file. Throws `ReelError.cannotCreateOutput`.
   package func read(_ range: Range<Int64>) throws(ReelError) -> [UInt8] {
     var code: Int32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
@@ -269,7 +270,7 @@ package final class LockedFile {
   ///   - start: The position of the first line.
   ///   - limit: The longest line in bytes.
   /// - Returns: The end of the last complete line; nil if a line is longer than the limit.
-  /// - Throws: What `body` throws, and `ReelError.cannotCreateOutput`.
+  /// - Throws: The errors of `body`, and `ReelError.cannotCreateOutput`.
   package func forEachLine(
     from start: Int64 = 0, limit: Int, _ body: (ArraySlice<UInt8>, Range<Int64>) throws(ReelError) -> Void
   ) throws(ReelError) -> Int64? {
@@ -298,7 +299,7 @@ package final class LockedFile {
     }
   }
 
-  /// Writes at the end. If that fails, the file is as before. Throws `ReelError.cannotWriteOutput`.
+  /// Writes at the end. If that fails, the file is unchanged. Throws `ReelError.cannotWriteOutput`.
   package func append(_ bytes: [UInt8]) throws(ReelError) {
     do {
       try descriptor.writeAll(bytes)
@@ -318,10 +319,10 @@ package final class LockedFile {
     self.byteCount = byteCount
   }
 
-  /// Replaces the file by one that has these parts of it, in this order. The lock stays.
+  /// Replaces the file with one that consists of these parts of it, in this order. The lock is kept.
   ///
-  /// A process that is killed meanwhile leaves the old file, and so does an error. A file without a name can't be
-  /// replaced and stays as it is.
+  /// If the process is killed meanwhile, or an error occurs, the old file remains. A file without a name
+  /// can't be replaced and stays unchanged.
   ///
   /// - Throws: `ReelError.cannotCreateOutput` or `cannotWriteOutput`.
   package func replace(with parts: [Range<Int64>]) throws(ReelError) {
@@ -349,7 +350,7 @@ package final class LockedFile {
 
   // MARK: - Private
 
-  /// The number of bytes that are read at once.
+  /// The number of bytes that are read at a time.
   private static let pieceLength: Int64 = 1 << 18
   private static let flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC
 
@@ -374,7 +375,7 @@ package final class LockedFile {
   private static func open(
     _ path: String, inUse: (reason: String, advice: String)
   ) throws(ReelError) -> (descriptor: FileDescriptor, byteCount: Int64) {
-    // The process that had the file may have replaced it meanwhile.
+    // The process that used the file may have replaced it meanwhile.
     for _ in 0..<10 {
       let descriptor = openFile(path, flags | O_NONBLOCK)
       guard descriptor >= 0 else { throw OutputFile.creationFailure(errno, at: path, "can't be opened") }
@@ -383,7 +384,7 @@ package final class LockedFile {
         close(descriptor)
         throw ReelError(.cannotCreateOutput, "is not a regular file", at: path)
       }
-      // File systems without locks are used without one.
+      // On file systems without locks, the file is used without one.
       if lock(descriptor) == EWOULDBLOCK {
         close(descriptor)
         throw ReelError(.cannotCreateOutput, inUse.reason, at: path, advice: inUse.advice)
@@ -434,7 +435,7 @@ private func openFile(_ path: String, _ flags: Int32) -> Int32 { open(path, flag
 package enum PartialFiles {
   private static let paths = Locked<Set<String>>([])
 
-  /// Removes all of them. For a process that ends at once: outputs that are still writing are not informed.
+  /// Removes all of them. For a process that ends at once: outputs that are still writing are not notified.
   package static func removeAll() {
     for path in paths.withLock({ $0 }) { unlink(path) }
   }

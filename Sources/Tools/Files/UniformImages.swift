@@ -2,8 +2,8 @@ internal import ReelCore
 internal import ReelPlayback
 internal import ReelFFmpeg
 
-/// Turns frames into upright planar images of one format: that of the first frame. Frames that differ from it are converted and
-/// scaled, with bars if their shape differs.
+/// Turns frames into upright planar images of one format: that of the first frame. Other frames are converted
+/// and scaled, with bars if their aspect ratio differs.
 ///
 /// Confined to one thread at a time.
 final class UniformImages {

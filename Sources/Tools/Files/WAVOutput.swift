@@ -7,10 +7,11 @@ internal import ReelFFmpeg
 ///
 /// The file has a temporary name until ``finish()``, and is removed if writing fails. Beyond 4 GiB it becomes RF64.
 ///
-/// Audio is written at its ``TimedAudio/outputTime``, so that the file begins when the picture does, and is in step with that
-/// of a ``Y4MOutput`` of the same player: what is missing or muted is silence, and audio before the first frame is left out.
-/// If audio ends before the picture, silence follows. Distances of up to 10 ms, and 3 ms on average, are rounding of timestamps
-/// and are ignored. Buffers with another sample rate or other channels are converted to those of the first.
+/// Audio is written at its ``TimedAudio/outputTime``. Therefore, the file begins with the first frame, and is
+/// synchronous with that of a ``Y4MOutput`` of the same player: missing or muted audio becomes silence, and
+/// audio before the first frame is left out. If audio ends before the video, silence follows. Distances of up
+/// to 10 ms, and 3 ms on average, are treated as rounding of timestamps and ignored. Buffers with another
+/// sample rate or other channels are converted to those of the first.
 public final class WAVOutput: AudioOutput {
   /// The format of the samples.
   public enum SampleFormat: String, Sendable, Hashable, CaseIterable {
@@ -31,7 +32,7 @@ public final class WAVOutput: AudioOutput {
     /// Nil once the output was finished or has failed.
     var writer: WAVWriter?
     var failure: ReelError?
-    /// When playback has ended, in output time.
+    /// The end of playback, in output time.
     var end: MediaTime?
   }
 
@@ -67,7 +68,7 @@ public final class WAVOutput: AudioOutput {
     }
   }
 
-  /// Takes note of the end, up to which ``finish()`` adds silence.
+  /// Records the end, up to which ``finish()`` adds silence.
   public func ended(at outputTime: MediaTime) { state.withLock { $0.end = outputTime } }
 
   /// Writes the sizes into the header and gives the file its name. Without any samples the file is a valid, empty one.
@@ -101,8 +102,8 @@ struct WAVWriter {
     self.sampleFormat = sampleFormat
   }
 
-  /// - Parameter time: The place of the first sample, from the beginning of the file. Samples before the beginning, and those
-  ///   whose places are taken, are left out.
+  /// - Parameter time: The position of the first sample, from the beginning of the file. Samples before the
+  ///   beginning, and samples at occupied positions, are left out.
   ///
   /// Throws `ReelError.cannotWriteOutput`, and `unsupported` for samples that can't be converted.
   mutating func write(_ buffer: PCMBuffer, at time: MediaTime) throws(ReelError) {
@@ -132,7 +133,7 @@ struct WAVWriter {
     self.header = header
   }
 
-  /// Gaps before and between the pieces become silence.
+  /// Appends the pieces. Gaps before and between them become silence.
   private mutating func append(_ pieces: [AudioSequence.Piece]) throws(ReelError) {
     for piece in pieces {
       try appendSilence(piece.position - frameCount)

@@ -4,14 +4,16 @@ internal import ReelFFmpeg
 
 /// An output that writes frames as YUV4MPEG2: samples as decoded, turned upright.
 ///
-/// Size, pixel format, aspect ratio and frame rate are those of the first frame. Later frames that differ, such as
-/// those of another rung, are converted and scaled to match, with black bars if their shape differs. HDR is not tone mapped.
+/// Size, pixel format, aspect ratio and frame rate are those of the first frame. Later frames that differ,
+/// such as those of another rung, are converted and scaled to match, with black bars if their aspect ratio
+/// differs. HDR is not tone mapped.
 ///
-/// YUV4MPEG2 has no timestamps: the header's rate gives each frame its time. So a frame is written at the place that is
-/// nearest to its ``TimedFrame/outputTime``, and repeated until the next one: over holes, dropped frames and at variable
-/// rates. Of two frames at one place, the first is written. The file begins with the first frame, and is in step with that of a
-/// ``WAVOutput`` of the same player. If the first frame's duration shows that the stream's rate is only an average below
-/// 25, the header has a multiple of the frame's own rate instead.
+/// YUV4MPEG2 has no timestamps: the header's rate gives each frame its time. Therefore, a frame is written at
+/// the position nearest to its ``TimedFrame/outputTime``, and repeated until the next one: across gaps and
+/// dropped frames, and at variable rates. Of two frames at one position, the first is written. The file
+/// begins with the first frame, and is synchronous with that of a ``WAVOutput`` of the same player. If the
+/// first frame's duration shows that the stream's rate is only an average below 25, the header has a multiple
+/// of the frame's own rate instead.
 public final class Y4MOutput: FrameOutput {
   /// True.
   public let isExternal = true
@@ -20,7 +22,7 @@ public final class Y4MOutput: FrameOutput {
   private struct State {
     /// Nil once the output was finished or has failed.
     var sequence: Y4MSequence?
-    /// When playback has ended, in output time.
+    /// The end of playback, in output time.
     var end: MediaTime?
   }
 
@@ -45,7 +47,7 @@ public final class Y4MOutput: FrameOutput {
   /// signal ends the process.
   public static func standardOutput() -> Y4MOutput { Y4MOutput(.standardOutput()) }
 
-  /// Writes a frame at its place, after repetitions of the one before it.
+  /// Writes a frame at its position, after repetitions of the previous one.
   ///
   /// Throws `ReelError`:
   /// - `cannotWriteOutput` if writing fails. The file is removed.
@@ -67,10 +69,11 @@ public final class Y4MOutput: FrameOutput {
     }
   }
 
-  /// Takes note of the end, up to which ``finish()`` repeats the last frame.
+  /// Records the end, up to which ``finish()`` repeats the last frame.
   public func ended(at outputTime: MediaTime) { state.withLock { $0.end = outputTime } }
 
-  /// Ends the file and gives it its name. Does nothing in a second call, or after a frame could not be written.
+  /// Ends the file and gives it its name. Does nothing in a second call, or after a frame could not be
+  /// written.
   ///
   /// Throws `ReelError.cannotWriteOutput` or `cannotCreateOutput`.
   public func finish() throws {
@@ -81,10 +84,10 @@ public final class Y4MOutput: FrameOutput {
   }
 }
 
-/// Writes frames by their output time in a YUV4MPEG2 file, which has a constant rate and no timestamps: each at the place
-/// nearest to its time, and repeated up to the next one. `Y4MOutput` adds the lock.
+/// Writes frames by their output time in a YUV4MPEG2 file, which has a constant rate and no timestamps: each
+/// at the position nearest to its time, and repeated up to the next one. `Y4MOutput` adds the lock.
 struct Y4MSequence {
-  /// The frames of the file. It has one.
+  /// The frames of the file.
   private struct Track {
     let rate: Rational
     /// The output time of the first frame.
@@ -95,8 +98,8 @@ struct Y4MSequence {
     /// The end of the last frame.
     var end: MediaTime
 
-    /// The number of frames before the one at `time`. Times are often rounded to milliseconds, so the next place is taken if
-    /// it is the nearest but for that.
+    /// Returns the number of frames before the one at `time`. Times are often rounded to milliseconds, so the
+    /// next position is used if it would be the nearest without that rounding.
     func place(of time: MediaTime) -> Int64 {
       let (time, rounding) = (time - start, MediaTime(value: 1, timescale: 1000))
       let isNext =
@@ -108,13 +111,13 @@ struct Y4MSequence {
   private let writer: Y4MWriter
   private var track: Track?
 
-  /// Audio that is longer than the frames by up to this much is padding of its encoder. Longer audio is heard beside the last
-  /// frame.
+  /// Audio that is longer than the frames by up to this much is padding of its encoder. During longer audio,
+  /// the last frame is repeated.
   private static let paddingLimit = MediaTime(value: 1, timescale: 10)
 
   init(to file: OutputFile) { writer = Y4MWriter(to: file) }
 
-  /// Writes a frame after the repetitions of the one before it. Leaves it out if its place is taken.
+  /// Writes a frame after the repetitions of the previous one. Leaves it out if its position is occupied.
   ///
   /// Throws like `Y4MWriter.convert(_:rate:)` and `write(_:)`.
   mutating func write(_ frame: borrowing TimedFrame) throws(ReelError) {
@@ -177,16 +180,17 @@ package final class Y4MWriter {
     return image.size
   }
 
-  /// Like `write(_:)`, but converts a frame that differs from the first: scaled, with bars if its shape differs.
+  /// Like `write(_:)`, but converts a frame that differs from the first: scaled, with bars if its aspect
+  /// ratio differs.
   ///
-  /// - Parameter rate: The rate of the header; only the first one has an effect.
+  /// - Parameter rate: The rate of the header; only the first call's value has an effect.
   func convert(_ frame: borrowing TimedFrame, rate: Rational) throws(ReelError) -> PlanarImage {
     let image = try images.image(of: frame)
     if header == nil { try start(with: image, of: frame, rate: rate) }
     return image
   }
 
-  /// Writes an image that `convert` has made. Throws `ReelError.cannotWriteOutput`.
+  /// Writes an image that `convert` has returned. Throws `ReelError.cannotWriteOutput`.
   func write(_ image: PlanarImage) throws(ReelError) {
     try file.write(Array("FRAME\n".utf8))
     for plane in image.planes { try file.write(plane) }

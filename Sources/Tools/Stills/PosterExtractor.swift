@@ -6,9 +6,10 @@ package import ReelPlayback
 
 /// Finds the frame that represents a source, from few bytes.
 ///
-/// It looks at the first frame and at some key frames after it (`KeyFrameSpread`), each decoded by itself, and takes the
-/// best by `StillMeasures`. Segments, and key frames in the index of a file, are fetched by themselves. A source without
-/// either is read forward, up to the next key frames. So is one with few segments, if all of them begin with poor frames.
+/// It examines the first frame and some key frames after it (`KeyFrameSpread`), each decoded by itself, and
+/// selects the best by `StillMeasures`. Segments, and key frames in the index of a file, are fetched
+/// individually. A source without either is read forward, up to the next key frames. So is one with few
+/// segments, if all of them begin with poor frames.
 package struct PosterExtractor: Sendable {
   /// Fetches manifests and media.
   package var fetcher: any Fetching
@@ -22,10 +23,10 @@ package struct PosterExtractor: Sendable {
   /// - Parameters:
   ///   - fetcher: Fetches manifests and media.
   ///   - cores: Limits concurrent work among all that share it.
-  ///   - gate: Called around each use of a decoder.
+  ///   - gate: A gate to acquire for each use of a decoder.
   ///   - size: The size of the stills, for the choice of a rung; nil to go by the bit rate.
-  ///   - stillLimit: How long to wait for each candidate after the first frame; nil for no limit.
-  ///   - clock: Measures that.
+  ///   - stillLimit: The maximum time to wait for each candidate after the first frame; nil for no limit.
+  ///   - clock: Measures that time.
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration, size: SizeLimit?,
     stillLimit: Duration? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
@@ -47,17 +48,19 @@ package struct PosterExtractor: Sendable {
   /// Returns the poster of a source, and the result of `body` for it.
   ///
   /// - Parameters:
-  ///   - recordFirst: Called before further candidates are read. From there on, the limit of the extractor holds.
+  ///   - recordFirst: Called before further candidates are read. From then on, the time limit of the
+  ///     extractor applies.
   ///   - body: Called on a thread that may block.
   ///
-  /// Throws what `body` throws, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the source has no frame, `usage` if
-  /// the time is after its end, and `unsupported` for Dolby Vision of profile 5.
+  /// Throws the error of `body`, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the
+  /// source has no frame, `usage` if the time is after its end, and `unsupported` for Dolby Vision of profile
+  /// 5.
   package func poster<Result: Sendable>(
     _ choice: Poster.Choice, of source: MediaSource, recordFirst: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (Poster) throws -> Result
   ) async throws -> (poster: Poster, result: Result) {
     var configuration = configuration
-    // The frame at a time may need those before it.
+    // The frame at a time may need earlier ones.
     if case .at = choice {
     } else {
       configuration.reading = .keyFrames(endsTransfers: true, skipsRefused: false)
@@ -89,9 +92,9 @@ private struct PosterSearch {
   private let counter: TrafficCounter
   private let reader: FrameReader
   private let makeLimit: () -> ReadingLimit
-  /// What is read belongs to it.
+  /// The limit whose scope all reading uses.
   private var limit: ReadingLimit
-  /// The candidates that did not come in time.
+  /// The number of candidates that did not arrive in time.
   private var lateCount = 0
   private var candidates: [Poster.Candidate] = []
   private var best: (index: Int, frame: SharedFrame)?
@@ -150,7 +153,7 @@ private struct PosterSearch {
     best = (candidates.count - 1, shared)
   }
 
-  /// Looks at further key frames. What can't be read is left out.
+  /// Examines further key frames. Unreadable ones are left out.
   private mutating func addKeyFrames(_ count: Int) throws {
     let (spread, reader) = (KeyFrameSpread(count: count), reader)
     var number = 0
@@ -188,16 +191,16 @@ private struct PosterSearch {
     }
   }
 
-  /// Late candidates after which no others are tried.
+  /// The number of late candidates after which no others are tried.
   private static let lateLimit = 2
 
   private var hasGood: Bool { candidates.contains { $0.flaws.isEmpty } }
 
-  /// Looks at the key frame after a seek. Returns false if there is no point in looking on.
+  /// Examines the key frame after a seek. Returns false if further attempts are useless.
   ///
   /// - Parameters:
-  ///   - seek: Receives the scope to read in; nil to read on.
-  ///   - note: Receives the frame's time.
+  ///   - seek: Receives the scope to read in; nil to continue reading.
+  ///   - record: Receives the frame's time.
   private mutating func addKeyFrame(
     _ seek: ((LoadScope) throws -> Void)? = nil, record: (MediaTime) -> Void = { _ in }
   ) throws -> Bool {
@@ -207,12 +210,12 @@ private struct PosterSearch {
       try seek?(scope)
       guard let frame = try search.reader.keyFrame() else { return false }
       record(frame.time)
-      // A seek may lead back to a frame that is known.
+      // A seek may lead back to a known frame.
       if search.candidates.contains(where: { $0.time == frame.time }) { return true }
       try search.add(SharedFrame(frame))
       return true
     }
-      // A server that stays silent again and again is not waited for any more.
+      // If a server repeatedly does not answer, stop waiting for it.
       ?? (seek != nil && lateCount < Self.lateLimit)
   }
 
@@ -235,8 +238,8 @@ private struct PosterSearch {
     }
   }
 
-  /// The key frames that the index of a Matroska file names; nil for other sources, and without an index. None after a
-  /// fault.
+  /// Returns the key frames in the index of a Matroska file; nil for other sources, and without an index.
+  /// None after a fault.
   private mutating func indexedPlaces() throws -> [KeyFramePlace]? {
     guard opening.isMatroska else { return nil }
     var places: [KeyFramePlace]?
@@ -254,9 +257,9 @@ private struct PosterSearch {
   }
 }
 
-/// The frame of a source that represents it, and why it was chosen.
+/// The frame that represents a source, and the reasons for its choice.
 package struct Poster: Sendable {
-  /// Which frame to take.
+  /// The rule for choosing the frame.
   package enum Choice: Sendable, Hashable {
     /// The best of the first frame and this many key frames after it.
     case best(of: Int)
@@ -266,14 +269,14 @@ package struct Poster: Sendable {
     case at(MediaTime)
   }
 
-  /// A frame that was looked at.
+  /// A frame that was examined.
   package struct Candidate: Sendable {
-    /// On the timeline of the source.
+    /// The time on the timeline of the source.
     package let time: MediaTime
     /// The number of bytes of its packet, as far as known.
     package let byteCount: Int
     package let measures: StillMeasures
-    /// Why it is no good poster; empty if it is one.
+    /// The reasons why it is not a good poster; empty if it is one.
     package let flaws: [StillMeasures.Flaw]
 
     init(_ frame: borrowing TimedFrame, byteCount: Int) throws(ReelError) {
@@ -283,8 +286,8 @@ package struct Poster: Sendable {
       flaws = (frame.decoded.isDamaged ? [.damaged] : []) + measures.flaws
     }
 
-    /// True if `self` makes a better poster than `other`: any good one is better than any with flaws, then the higher
-    /// score is.
+    /// True if `self` makes a better poster than `other`: any good one is better than any with flaws, and
+    /// otherwise the score decides.
     func isBetter(than other: Candidate) -> Bool {
       flaws.isEmpty != other.flaws.isEmpty ? flaws.isEmpty : measures.score > other.measures.score
     }
@@ -292,24 +295,25 @@ package struct Poster: Sendable {
 
   /// The chosen frame.
   package let frame: SharedFrame
-  /// All frames that were looked at, in order of time; never empty.
+  /// All frames that were examined, in order of time; never empty.
   package let candidates: [Candidate]
   /// The index of the chosen one in `candidates`.
   package let chosenIndex: Int
-  /// What was read.
+  /// The amount of data that was read.
   package let traffic: Traffic
-  /// How long each stage up to the first frame took.
+  /// The duration of each stage up to the first frame.
   package let startup: StartupReport
   /// The id and the bit rate of the rung that was read; nil for a media file.
   package let rung: (id: String, bitsPerSecond: Int?)?
-  /// What was read; nil for a media file.
+  /// The kind of track that was read; nil for a media file.
   package let track: StillTrack?
-  /// The errors that were overcome: media that was left out or loaded from elsewhere, candidates that could not be read.
+  /// The errors despite which the search continued: media that was left out or loaded from elsewhere,
+  /// candidates that could not be read.
   package let faults: [ReelError]
 
   package var chosen: Candidate { candidates[chosenIndex] }
 
-  /// The bytes that a poster took.
+  /// The bytes that a poster required.
   package struct Traffic: Sendable, Hashable {
     /// The number of requests; opening a local file counts as one.
     package var requestCount = 0
@@ -352,12 +356,12 @@ package enum StillTrack: String, Sendable, Hashable {
 }
 
 extension Rung {
-  /// The kind of track that its key frames make.
+  /// The kind of track of its key frames.
   var stillTrack: StillTrack { holdsKeyFramesOnly ? .keyFrames : .video }
 }
 
 extension StreamInfo {
-  /// Throws `ReelError.unsupported` for colors that only metadata of each frame could convert.
+  /// Throws `ReelError.unsupported` for colors that can be converted only with the metadata of each frame.
   func checkColors() throws(ReelError) {
     guard dolbyVisionProfile != 5 else {
       throw ReelError(

@@ -5,7 +5,7 @@ internal import ReelPlayback
 ///
 /// Confined to the thread that reads.
 final class ReadingLimit {
-  /// What is read belongs to it.
+  /// The scope for reading.
   let scope: LoadScope
 
   private let parent: LoadScope
@@ -30,7 +30,7 @@ final class ReadingLimit {
   /// True if reading was ended.
   var isLate: Bool { late.withLock { $0 } }
 
-  /// Starts the time, until `end()`.
+  /// Starts the time limit, until `end()`.
   func begin() {
     guard let duration else { return }
     let (scope, late) = (scope, late)

@@ -10,20 +10,20 @@ package import ReelPlayback
 /// The time of the source is divided into slots of equal length. A tile shows the key frame nearest to the beginning of
 /// its slot. A slot whose key frame is already shown, or could not be read, has no tile.
 package struct Storyboard: Sendable {
-  /// How far apart the stills are.
+  /// The distance between the stills.
   package enum Spacing: Sendable, Hashable {
-    /// In seconds.
+    /// A distance in seconds.
     case every(Double)
-    /// So many stills, evenly over the duration.
+    /// This many stills, evenly over the duration.
     case count(Int)
   }
 
-  /// The most slots of a storyboard.
+  /// The maximum number of slots of a storyboard.
   package static let slotLimit = 10_000
-  /// The distance of stills in seconds is less than this.
+  /// The upper bound of the distance of stills, in seconds.
   package static let intervalLimit = 1e6
 
-  /// A still with its place.
+  /// A still with its position.
   package struct Tile: Sendable {
     /// The index of its slot, which begins at `slot * interval`.
     package let slot: Int
@@ -40,11 +40,11 @@ package struct Storyboard: Sendable {
     package let error: ReelError
   }
 
-  /// The length of a slot, in milliseconds. Larger than asked for if the key frames are further apart.
+  /// The length of a slot, in milliseconds. Larger than requested if the key frames are further apart.
   package let interval: Int
   /// The number of slots.
   package let slotCount: Int
-  /// In milliseconds.
+  /// The duration in milliseconds.
   package let duration: Int
   /// The time at which the storyboard starts: 0, or the beginning of a live window.
   package let start: MediaTime
@@ -53,14 +53,14 @@ package struct Storyboard: Sendable {
   /// `pq` or `hlg` if HDR was mapped to SDR.
   package let hdr: String?
   package let traffic: Poster.Traffic
-  /// The bytes before the key frames: manifests, indexes and initialization; of a media file, those that were read to
-  /// open it.
+  /// The number of bytes before the key frames: manifests, indexes and initialization; of a media file, those
+  /// that were read to open it.
   package let indexByteCount: Int64
   /// The id and the bit rate of the rung that was read; nil for a media file.
   package let rung: (id: String, bitsPerSecond: Int?)?
-  /// What was read; nil for a media file.
+  /// The kind of track that was read; nil for a media file.
   package let track: StillTrack?
-  /// The errors that were overcome.
+  /// The errors despite which extraction continued.
   package let faults: [ReelError]
   /// The error that ended the reading of a source without an index, if the number of missing stills is unknown.
   package let endFault: ReelError?
@@ -68,11 +68,12 @@ package struct Storyboard: Sendable {
   package let processorTime: Duration
 }
 
-/// Makes storyboards from few bytes.
+/// Creates storyboards from few bytes.
 ///
-/// Each tile is a key frame, decoded by itself. The key frames are those that segments begin with, those of a playlist of
-/// I-frames, or those in the index of an MP4 (also `sidx`) or Matroska file, and only their bytes are fetched, several at a time. Of
-/// sources without either, and of segments that are much longer than the interval, everything is read.
+/// Each tile is a key frame, decoded by itself. The key frames are those at the start of segments, those of a
+/// playlist of I-frames, or those in the index of an MP4 (also `sidx`) or Matroska file, and only their bytes
+/// are fetched, several at a time. Sources without either, and segments that are much longer than the
+/// interval, are read completely.
 package struct StoryboardExtractor: Sendable {
   /// Fetches manifests and media.
   package var fetcher: any Fetching
@@ -87,10 +88,10 @@ package struct StoryboardExtractor: Sendable {
   /// - Parameters:
   ///   - fetcher: Fetches manifests and media.
   ///   - size: The size of a tile.
-  ///   - stillLimit: How long to wait for the index, and for each key frame; nil for no limit.
-  ///   - clock: Measures that.
+  ///   - stillLimit: The maximum time to wait for the index, and for each key frame; nil for no limit.
+  ///   - clock: Measures that time.
   ///   - cores: Limits concurrent work among all that share it.
-  ///   - gate: Called around each use of a decoder.
+  ///   - gate: A gate to acquire for each use of a decoder.
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration, size: SizeLimit,
     stillLimit: Duration? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
@@ -112,14 +113,16 @@ package struct StoryboardExtractor: Sendable {
     self.logger = logger
   }
 
-  /// Returns the result of `body`, which gets the tiles of a source.
+  /// Returns the result of `body`, which receives the tiles of a source.
   ///
   /// - Parameters:
-  ///   - recordOpening: Called when the source has answered. From there on, the limit of the extractor holds.
+  ///   - recordOpening: Called when the source has answered. From then on, the time limit of the extractor
+  ///     applies.
   ///   - body: Called on a thread that may block.
   ///
-  /// Throws what `body` throws, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the source has no
-  /// frame, and `unsupported` for too many stills, for a stream without an end, and for Dolby Vision of profile 5.
+  /// Throws the error of `body`, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the
+  /// source has no frame, and `unsupported` for too many stills, for a stream without an end, and for Dolby
+  /// Vision of profile 5.
   package func storyboard<Result: Sendable>(
     _ spacing: Storyboard.Spacing, of source: MediaSource, recordOpening: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
@@ -163,7 +166,7 @@ package final class StoryboardTiles {
       case .missing(let found): missing.append(found)
       case .tile(let tile):
         keyFrameByteCount += Int64(tile.byteCount)
-        // After a segment that can't be read, the reader goes on with the next one.
+        // After an unreadable segment, the reader continues with the next one.
         if let lastTime, tile.time <= lastTime {
           missing.append(
             Storyboard.Missing(
@@ -183,7 +186,7 @@ package final class StoryboardTiles {
     return nil
   }
 
-  /// The storyboard, for after the last tile.
+  /// Returns the storyboard. Call it after the last tile.
   package func storyboard() throws -> Storyboard {
     try work.storyboard(
       missing: missing, lastSlot: lastSlot, lastTime: lastTime, keyFrameByteCount: keyFrameByteCount)
@@ -215,17 +218,18 @@ final class StoryboardWork: Sendable {
     /// The duration in milliseconds of a source that was read to its end; nil if it was read by its index.
     var readDuration: Int?
     var openedByteCount: Int64 = 0
-    /// The number of stills, one after the other, for which nothing came in time.
+    /// The number of consecutive stills for which nothing arrived in time.
     var silentCount = 0
     var readByteCount: Int64 = 0
     var processorTime = Duration.zero
   }
 
-  /// Transfers of segments at the same time: as many as browsers open connections to a host.
+  /// The number of concurrent transfers of segments: as many as browsers open connections to a host.
   private static let connectionCount = 6
-  /// Tiles that are finished before the consumer takes them.
+  /// The maximum number of finished tiles that the consumer has not taken.
   private static let tileLimit = 32
-  /// Key frames are rarely further apart than this, so longer segments have several.
+  /// The duration in milliseconds above which a segment has several key frames: they are rarely further
+  /// apart.
   private static let longSegment = 15_000.0
 
   init(
@@ -246,7 +250,7 @@ final class StoryboardWork: Sendable {
   var endFault: ReelError? { state.withLock { $0.endFault } }
   var isCancelled: Bool { opening.context.scope.isCancelled }
 
-  /// A limit for the reading of one still.
+  /// Returns a limit for the reading of one still.
   func makeLimit() -> ReadingLimit {
     ReadingLimit(stillLimit, in: opening.context.scope, clock: clock)
   }
@@ -257,7 +261,7 @@ final class StoryboardWork: Sendable {
     run { work in try work.readFirst() }
   }
 
-  /// Waits until no thread reads any more. Those that still do give up.
+  /// Waits until no thread reads any more. Threads that still do so give up.
   func end() {
     queue.fail(CancellationError())
     opening.context.scope.cancel()
@@ -274,7 +278,7 @@ final class StoryboardWork: Sendable {
     let index =
       traffic.manifestByteCount.map { $0 + (traffic.initializationByteCount ?? 0) } ?? state.openedByteCount
     let slots = max(plan.slotCount ?? 0, lastSlot + 1)
-    // The last still may stand for a slot that would begin with the end.
+    // The last still may be for a slot that would begin at the end.
     let isEndKnown = state.readDuration.map { $0 > (slots - 1) * plan.interval } ?? false
     return Storyboard(
       interval: plan.interval, slotCount: slots,
@@ -307,7 +311,7 @@ final class StoryboardWork: Sendable {
     let worker = StoryboardWorker(self)
     let reader = worker.reader
     defer { finish(reader) }
-    // The first segment has a still like any other: if it can't be read, the others come all the same.
+    // The first segment has a still like any other: if it is unreadable, the others are still delivered.
     let fault = try worker.open()
     let opened = reader.readByteCount
     let places = try worker.limited { try reader.allKeyFramePlaces() }
@@ -338,7 +342,7 @@ final class StoryboardWork: Sendable {
     if let cut = reader.cut { record(fault: cut) }
     queue.setCount(plan.jobs.count)
     reader.plan(plan.jobs.dropFirst().map(\.place))
-    // The first frame settles the size of all tiles, and the timeline.
+    // The first frame determines the size of all tiles, and the timeline.
     if let job = queue.take() {
       let isFirst = isAtStart(reader) && plan.jobs[job].place == places?.first
       if isFirst, let fault {
@@ -360,7 +364,8 @@ final class StoryboardWork: Sendable {
     try worker.read(plan, queue)
   }
 
-  /// True if the reader is at the first key frame of the source: it has not sought an index, and joined no live window.
+  /// True if the reader is at the first key frame of the source: it has not searched for an index, and joined
+  /// no live window.
   private func isAtStart(_ reader: FrameReader) -> Bool {
     !reader.isLive && !opening.isMatroska
   }
@@ -384,7 +389,8 @@ final class StoryboardWork: Sendable {
     return nil
   }
 
-  /// Long segments are read through, as if their key frames were not known. So is a long Matroska file whose index names only one.
+  /// Long segments are read completely, as if their key frames were not known. So is a long Matroska file
+  /// whose index has only one.
   private func makePlan(
     _ places: [KeyFramePlace]?, start: MediaTime, duration: Double?
   ) throws -> StoryboardPlan {
@@ -413,12 +419,12 @@ final class StoryboardWork: Sendable {
     let (bytes, faults) = (reader.readByteCount, reader.faults)
     state.withLock { state in
       state.readByteCount += bytes
-      // Each worker may have met the same fault, such as a playlist that is missing.
+      // Several workers may have had the same fault, such as a missing playlist.
       for fault in faults where !state.faults.contains(fault) { state.faults.append(fault) }
     }
   }
 
-  /// The size of all tiles: that of the first frame, fitted.
+  /// Returns the size of all tiles: that of the first frame, fitted.
   func tileSize(natural: PixelSize) -> PixelSize {
     let fitted = size.fitted(natural)
     return state.withLock { state in
@@ -432,20 +438,20 @@ final class StoryboardWork: Sendable {
     let natural = frame.geometry().output
     let size = tileSize(natural: natural)
     let height = Double(size.width) * Double(natural.height) / Double(max(1, natural.width))
-    // Frames of another shape get bars.
+    // Frames with another aspect ratio get bars.
     let geometry = frame.geometry(
       target: size, gravity: abs(height - Double(size.height)) <= 1 ? .resize : .resizeAspect)
     return try renderer.render(frame.decoded, geometry: geometry, orientation: frame.orientation)
   }
 
-  /// True if no still has come in time for so long that the others are not waited for.
+  /// True if no still has arrived in time for so long that the others are not waited for.
   var isGivenUp: Bool { state.withLock { $0.silentCount } > threadCount + 1 }
 
   func record(isSilent: Bool) {
     state.withLock { $0.silentCount = isSilent ? $0.silentCount + 1 : 0 }
   }
 
-  /// Notes the error that ended the reading of a source, if the number of missing stills is unknown.
+  /// Records the error that ended the reading of a source, if the number of missing stills is unknown.
   func record(end error: ReelError) { state.withLock { $0.endFault = error } }
 
   func record(fault: ReelError) { state.withLock { $0.faults.append(fault) } }

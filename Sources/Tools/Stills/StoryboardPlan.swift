@@ -9,28 +9,28 @@ struct StoryboardPlan: Sendable, Hashable {
     let place: KeyFramePlace
   }
 
-  /// A rest of the duration that is at most one in so many parts of a slot belongs to the slot before it.
+  /// The divisor of a slot for a remainder: one that is no longer than that belongs to the slot before it.
   private static let remainderShare = 10
-  /// In seconds. A longer one is as wrong.
+  /// The maximum plausible duration in seconds.
   private static let longestDuration = 1e12
 
-  /// In milliseconds.
+  /// The length of a slot in milliseconds.
   let interval: Int
-  /// In milliseconds; nil if unknown.
+  /// The duration in milliseconds; nil if unknown.
   let duration: Int?
-  /// Nil if the duration is unknown.
+  /// The number of slots; nil if the duration is unknown.
   let slotCount: Int?
-  /// A number of stills was asked for.
+  /// True if a number of stills was requested.
   let isCounted: Bool
-  /// In order, no key frame twice; empty if the places of key frames are not known.
+  /// The key frames in order, without repetition; empty if their positions are not known.
   private(set) var jobs: [Job] = []
 
   /// - Parameters:
-  ///   - places: In order of time; nil if they are not known.
+  ///   - places: The positions of key frames, in order of time; nil if they are not known.
   ///   - start: The time at which the first slot begins.
-  ///   - duration: In seconds, from `start`.
-  /// - Throws: `ReelError.unsupported` if there would be too many slots, or if a count is asked for and the duration is
-  ///   unknown.
+  ///   - duration: The duration in seconds, from `start`.
+  /// - Throws: `ReelError.unsupported` if there would be too many slots, or if a count is requested and the
+  ///   duration is unknown.
   init(
     _ spacing: Storyboard.Spacing, places: [KeyFramePlace]?, start: MediaTime, duration: Double?
   ) throws(ReelError) {
@@ -85,16 +85,17 @@ struct StoryboardPlan: Sendable, Hashable {
     }
   }
 
-  /// The slot of a key frame that is read in order, by its time from the start of the storyboard. The next key frame is
-  /// not known then, so each slot takes the first one that is not much before its beginning.
+  /// Returns the slot of a key frame that is read in order, by its time from the start of the storyboard. The
+  /// next key frame is not known at that time, so each slot takes the first one that is not much before its
+  /// beginning.
   func slot(at time: MediaTime) -> Int {
     max(0, Int((time.seconds * 1000 / Double(interval) + 1 / Double(Self.remainderShare)).rounded(.down)))
   }
 
   /// Like `slot(at:)`, but nil for a frame without a slot.
   ///
-  /// A frame just before the end belongs to the last slot, if that has no other. If the duration is stated too short, there
-  /// are further slots, unless a number of stills was asked for.
+  /// A frame just before the end belongs to the last slot, if that has no other. If the stated duration is
+  /// too short, there are further slots, unless a number of stills was requested.
   func slot(at time: MediaTime, after lastSlot: Int) -> Int? {
     let slot = slot(at: time)
     guard let slotCount, let duration, slot >= slotCount else {
@@ -104,33 +105,33 @@ struct StoryboardPlan: Sendable, Hashable {
     return isCounted || slot >= Storyboard.slotLimit ? nil : slot
   }
 
-  /// The first time, from the start of the storyboard, that belongs to a slot.
+  /// Returns the first time, from the start of the storyboard, that belongs to a slot.
   func firstTime(of slot: Int) -> MediaTime {
     MediaTime(seconds: (Double(slot) - 1 / Double(Self.remainderShare)) * Double(interval) / 1000)
   }
 }
 
-/// Finds the slots of a source read forward whose key frames were lost, by the key frames around them.
+/// Determines the slots of a source read forward whose key frames were lost, by the surrounding key frames.
 ///
-/// A slot without a key frame of its own is no loss: key frames may be further apart than the slots. So the longest
-/// distance between key frames where nothing was lost tells where others would have been.
+/// A slot without a key frame of its own is no loss: key frames may be further apart than the slots.
+/// Therefore, the longest distance between key frames without a loss shows where others would have been.
 struct StoryboardGaps: Sendable {
   private let plan: StoryboardPlan
-  /// In seconds; nil before the second key frame.
+  /// The distance in seconds; nil before the second key frame.
   private var longestDistance: Double?
   private var last: MediaTime?
-  /// A longer gap than this many times the longest distance has lost a key frame.
+  /// The multiple of the longest distance above which a gap has lost a key frame.
   private static let lossRatio = 1.5
 
   init(_ plan: StoryboardPlan) { self.plan = plan }
 
-  /// The slots between two others whose key frames were lost.
+  /// Returns the slots between two others whose key frames were lost.
   ///
   /// - Parameters:
-  ///   - times: The packets named key frames since the last call, from the start of the storyboard; at the end of the
-  ///     source, also that end.
-  ///   - hasFailed: Some of these packets could not be decoded.
-  ///   - hasDamage: The container was damaged meanwhile, so packets may be missing.
+  ///   - times: The times of packets marked as key frames since the last call, from the start of the
+  ///     storyboard; at the end of the source, also that end.
+  ///   - hasFailed: True if some of these packets could not be decoded.
+  ///   - hasDamage: True if the container was damaged meanwhile, so packets may be missing.
   mutating func slots(
     of times: [MediaTime], between lastSlot: Int, and slot: Int, hasFailed: Bool, hasDamage: Bool
   ) -> [Int] {
@@ -150,9 +151,10 @@ struct StoryboardGaps: Sendable {
     return lost.filter { $0 > lastSlot && $0 < slot }.sorted()
   }
 
-  /// The slots whose key frames are missing because the source ends too early; none if its duration is not known.
+  /// Returns the slots whose key frames are missing because the source ends too early; none if its duration
+  /// is unknown.
   ///
-  /// - Parameter end: The end of what was read, from the start of the storyboard.
+  /// - Parameter end: The end of the media that was read, from the start of the storyboard.
   func slots(after lastSlot: Int, behind end: MediaTime?) -> [Int] {
     guard let duration = plan.duration else { return [] }
     let lost = slots(from: last ?? .zero, to: Double(duration) / 1000, behind: end, after: lastSlot)
@@ -161,7 +163,8 @@ struct StoryboardGaps: Sendable {
 
   // MARK: - Private
 
-  /// The slots of the key frames that would be expected after one at `start`, before `end` in seconds.
+  /// Returns the slots of the key frames that would be expected after one at `start`, before `end` in
+  /// seconds.
   private func slots(
     from start: MediaTime, to end: Double, behind least: MediaTime? = nil, after lastSlot: Int
   ) -> Set<Int> {
@@ -178,15 +181,15 @@ struct StoryboardGaps: Sendable {
   }
 }
 
-/// Hands the key frames of a plan to several threads, and their tiles in order to one.
+/// Distributes the key frames of a plan to several threads, and returns their tiles in order to one.
 ///
 /// The readers may be ahead of the consumer by a limited number of tiles.
 final class StoryboardQueue: Sendable {
-  /// What became of a key frame.
+  /// The result of reading a key frame.
   enum Outcome: Sendable {
     case tile(Storyboard.Tile)
     case missing(Storyboard.Missing)
-    /// There is no key frame, and nothing is wrong.
+    /// There is no key frame, which is not an error.
     case nothing
   }
 
@@ -201,7 +204,7 @@ final class StoryboardQueue: Sendable {
   }
 
   private let state = Locked(State())
-  /// Counts the tiles that may still be begun.
+  /// Counts the tiles that may still be started.
   private let room: any BlockingSemaphore
   private let news: any BlockingSemaphore
 
@@ -220,7 +223,7 @@ final class StoryboardQueue: Sendable {
     news.signal()
   }
 
-  /// The next key frame to read; nil if there is none. Waits while the consumer is behind.
+  /// Returns the next key frame to read; nil if there is none. Waits while the consumer is behind.
   func take() -> Int? {
     room.wait()
     let job = state.withLock { state -> Int? in
@@ -228,7 +231,7 @@ final class StoryboardQueue: Sendable {
       state.taken += 1
       return state.taken - 1
     }
-    // Others that wait end, too.
+    // Other waiting threads end, too.
     if job == nil { room.signal() }
     return job
   }
@@ -253,7 +256,7 @@ final class StoryboardQueue: Sendable {
 
   // MARK: Consumer
 
-  /// The outcome of the next key frame in order; nil after the last one. Waits for it.
+  /// Returns the outcome of the next key frame in order; nil after the last one. Waits for it.
   func next() throws -> Outcome? {
     while true {
       let step = try state.withLock { state -> Outcome?? in
@@ -278,19 +281,19 @@ final class StoryboardQueue: Sendable {
   }
 }
 
-/// Which key frames to look at: evenly spread over those that begin in the first part of a source.
+/// Selects key frames to examine: evenly spread over those that begin in the first part of a source.
 struct KeyFrameSpread {
   /// The number of key frames.
   let count: Int
   /// The length of the first part.
   static let length = MediaTime(value: 30, timescale: 1)
 
-  /// True if no place after this one is needed.
+  /// True if no position after this one is needed.
   func isEnough(_ place: KeyFramePlace, number: Int) -> Bool {
     number >= count && place.time >= Self.length
   }
 
-  /// The places to look at. If no more than `count` begin within `length`, the first ones of all.
+  /// Returns the positions to examine. If no more than `count` begin within `length`, the first ones of all.
   func chosen(of places: [KeyFramePlace]) -> [KeyFramePlace] {
     let near = places.prefix { $0.time <= Self.length }
     guard near.count > count else { return Array(places.prefix(count)) }

@@ -3,18 +3,18 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 
-/// One thread that reads key frames and makes tiles of them.
+/// One thread that reads key frames and converts them to tiles.
 final class StoryboardWorker {
   let reader: FrameReader
-  /// Where the storyboard begins.
+  /// The start of the storyboard.
   var start = MediaTime.zero
   private let work: StoryboardWork
   private var limit: ReadingLimit
   /// The error that ended a scan.
   private var scanError: ReelError?
-  /// Key frames without progress in time, from which the source is given up.
+  /// The number of key frames without progress in time after which the source is given up.
   private static let standstillLimit = 3
-  /// A frame may be before its segment by this part of the time to it.
+  /// The fraction of the time to a segment by which its frame may come before it.
   private static let toleratedShare = 0.1
   private static let undecodable = "the key frame can't be decoded"
   private let renderer = StillRenderer()
@@ -69,7 +69,7 @@ final class StoryboardWorker {
         break
       }
       let time = frame.time - start
-      // What is read begins with the next slot, if packets have times.
+      // If packets have times, the reader continues with the next slot.
       if plan.slot(at: time) <= lastSlot { standstillCount += 1 }
       guard standstillCount < Self.standstillLimit else {
         throw ReelError(
@@ -96,7 +96,7 @@ final class StoryboardWorker {
     queue.setCount(count)
   }
 
-  /// - Parameter isFirst: The reader is before its first frame, which is wanted.
+  /// - Parameter isFirst: True if the reader is before its first frame, which is wanted.
   func outcome(of index: Int, in plan: StoryboardPlan, isFirst: Bool) throws -> StoryboardQueue.Outcome {
     let job = plan.jobs[index]
     let next = index + 1 < plan.jobs.count ? plan.jobs[index + 1].place : nil
@@ -105,21 +105,21 @@ final class StoryboardWorker {
         throw ReelError(.timedOut, "not tried, because nothing came for the stills before it")
       }
       if !isFirst { try seek(to: job.place) }
-      // Nothing is waited for after the last segment of a live window.
+      // Do not wait for anything after the last segment of a live window.
       if let end = next?.time ?? (reader.isLive ? job.place.segmentEnd : nil) { reader.end(before: end) }
       let outcome = try limited { try read(job, before: next, isFirst: isFirst) }
       if case .tile = outcome { work.record(isSilent: false) }
       return outcome
     } catch let error as ReelError where error.concernsOneStill || index > 0 && error.kind == .unsupported {
-      // Media that begins in the clear may be encrypted later, or go on in another codec.
+      // Media that begins in the clear may be encrypted later, or continue in another codec.
       if error.kind == .timedOut { work.record(isSilent: true) }
       return missing(job, error)
     }
   }
 
-  /// Runs `body`, which reads, and ends it when the time is up.
+  /// Runs `body`, which reads, and ends it when its time has expired.
   ///
-  /// Throws what `body` throws, or `ReelError.timedOut`.
+  /// Throws the error of `body`, or `ReelError.timedOut`.
   func limited<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
     limit.begin()
     defer { limit.end() }
@@ -134,15 +134,15 @@ final class StoryboardWorker {
 
   // MARK: - Private
 
-  /// From the start of the storyboard.
+  /// The key frame times from the start of the storyboard.
   private var keyTimes: [MediaTime] { reader.takeKeyTimes().map { $0 - start } }
 
-  /// Why key frames of a scan are missing.
+  /// Returns the reason why key frames of a scan are missing.
   private func lossError(since before: Losses) -> ReelError {
     fault(since: before) ?? ReelError(.badMedia, "no key frame")
   }
 
-  /// Puts the stills that are missing at the end of a scan, and notes why it ended.
+  /// Delivers the errors for the stills that are missing at the end of a scan, and records why it ended.
   private func putEnd(
     _ gaps: inout StoryboardGaps, after lastSlot: Int, since before: Losses, isDurationKnown: Bool,
     _ put: (StoryboardQueue.Outcome) -> Bool
@@ -179,15 +179,15 @@ final class StoryboardWorker {
         slot: job.slot, error: reader.segmentURL.map { error.located(at: $0.reelName) } ?? error))
   }
 
-  /// - Parameter next: The place of the next job, whose key frame is not to be taken.
+  /// - Parameter next: The position of the next job, whose key frame must not be taken.
   private func read(
     _ job: StoryboardPlan.Job, before next: KeyFramePlace?, isFirst: Bool
   ) throws -> StoryboardQueue.Outcome {
     let before: Losses = isFirst ? (0, 0, 0) : losses
-    // An index names each key frame; a segment may have several.
+    // An index lists each key frame; a segment may have several.
     guard let frame = try reader.keyFrame(isOnly: reader.track == nil) else {
       if let fault = fault(since: before) { return missing(job, fault) }
-      // A healthy segment need not have a key frame.
+      // A valid segment need not have a key frame.
       if reader.track != nil, reader.hasPackets, !reader.hasKeyPackets { return .nothing }
       let what =
         if reader.hasKeyPackets { Self.undecodable } else if reader.track == nil { "no key frame" } else {
@@ -196,7 +196,7 @@ final class StoryboardWorker {
       return missing(job, ReelError(.badMedia, what))
     }
     if let fault = fault(since: before) {
-      // The frame may be another still's.
+      // The frame may belong to another still.
       let end = next.map { next in
         next.time - MediaTime(seconds: (next.time - job.place.time).seconds * Self.toleratedShare)
       }
@@ -219,7 +219,7 @@ final class StoryboardWorker {
     return nil
   }
 
-  /// The next key frame of a scan; nil at its end. What was read before a fault counts.
+  /// Returns the next key frame of a scan; nil at its end. Frames read before a fault count.
   private func nextKeyFrame(isFirst: Bool) throws -> TimedFrame? {
     do {
       return try limited { try reader.keyFrame() }
@@ -248,12 +248,12 @@ final class StoryboardWorker {
 }
 
 extension KeyFramePlace {
-  /// The end of a segment, which is sought in its middle.
+  /// The end of a segment. A seek to a segment goes to its middle.
   fileprivate var segmentEnd: MediaTime { time + (seekTime - time) * 2 }
 }
 
 extension ReelError {
-  /// True if other stills of the source may come.
+  /// True if other stills of the source may still arrive.
   fileprivate var concernsOneStill: Bool {
     switch kind {
     case .cancelled, .internalFault, .unsupported: false

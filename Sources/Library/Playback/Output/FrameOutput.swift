@@ -12,7 +12,7 @@ public protocol FrameOutput: AnyObject, Sendable {
   /// frames late. If it throws, the player detaches the output and sends ``PlayerEvent/outputFailed(_:)``.
   func show(_ frame: borrowing TimedFrame) throws
 
-  /// Called before ``finish()`` with the end of the frames and the audio that were handed out, in
+  /// Called before ``finish()`` with the end of the frames and the audio passed to outputs, in
   /// ``TimedFrame/outputTime``. The last frame was on show until then.
   func ended(at outputTime: MediaTime)
 
@@ -32,7 +32,7 @@ public protocol AudioOutput: AnyObject, Sendable {
   /// If it throws, the player detaches the output and sends ``PlayerEvent/outputFailed(_:)``.
   func write(_ audio: TimedAudio) throws
 
-  /// Called before ``finish()`` with the end of the frames and the audio that were handed out, in
+  /// Called before ``finish()`` with the end of the frames and the audio passed to outputs, in
   /// ``TimedAudio/outputTime``.
   func ended(at outputTime: MediaTime)
 
@@ -116,10 +116,10 @@ public final class CallbackOutput: FrameOutput {
     self.onFinish = onFinish
   }
 
-  /// Calls the closure with the frame. Throws what the closure throws.
+  /// Calls the closure with the frame. Throws the closure's error.
   public func show(_ frame: borrowing TimedFrame) throws { try onFrame(frame) }
 
-  /// Calls `onFinish`, the first time only. Throws what it throws.
+  /// Calls `onFinish`, the first time only. Throws its error.
   public func finish() throws {
     let wasFinished = isFinished.withLock { value in
       defer { value = true }

@@ -1,20 +1,20 @@
 internal import Foundation
 internal import ReelCore
 
-/// Held while outputs are called. When `detach` has returned, a detached output is not called any more, and
-/// when an item has been replaced, no output gets a frame of it.
+/// A lock that is held while outputs are called. When `detach` has returned, a detached output is not called
+/// any more, and when an item has been replaced, no output gets a frame of it.
 ///
 /// The lock is recursive, so an output may use the player. Players may share one: then only one of them calls
-/// outputs at a time, and an output can move from one player to another without a frame of either in between. A
-/// player can be separated from the others.
+/// outputs at a time, and an output can move from one player to another without a frame of either in between.
+/// A player can be separated from the others.
 package final class OutputLock: Sendable {
   /// The mutex that players share.
   private final class Shared: @unchecked Sendable {
     // Sendable: only the holder of the mutex uses `depth`.
     private let mutex = NSRecursiveLock()
-    /// How often the holder has taken the mutex.
+    /// The number of times that the holder has taken the mutex.
     private(set) var depth = 0
-    /// The rank was recorded when the holder first took the mutex.
+    /// True if the rank was recorded when the holder first took the mutex.
     private var isRanked = false
 
     func take() {
@@ -35,7 +35,7 @@ package final class OutputLock: Sendable {
 
   private struct State {
     var lock = Shared()
-    /// The players separate when nobody holds the lock.
+    /// True if the players separate when nobody holds the lock.
     var isSeparating = false
   }
 
@@ -54,8 +54,7 @@ package final class OutputLock: Sendable {
 
   package func wait() { take().give() }
 
-  /// Stops sharing the lock. Calls of outputs under the shared lock end first, including the one that calls
-  /// this.
+  /// Stops sharing the lock. Calls of outputs under the shared lock end first, including one that calls this.
   package func separate() {
     let lock = take()
     defer { lock.give() }

@@ -1,6 +1,6 @@
 /// Decides when a player's clock runs: events in, actions out. A pure value.
 ///
-/// - Playback begins when the first frame is shown and the buffer is likely to keep up.
+/// - Playback begins when the first frame is on show and the buffer is likely to keep up.
 /// - It stalls when there is no frame and nothing to decode, and resumes when the buffer is likely to keep up
 ///   again, by the larger threshold.
 /// - A player that does not wait to minimize stalls begins with the first frame, and pauses instead of
@@ -10,7 +10,7 @@ struct PlaybackMachine: Sendable {
     case play
     case pause
     case itemReplaced(hasItem: Bool)
-    /// The first frame of the item, or of a seek, is shown.
+    /// The first frame of the item, or of a seek, was shown.
     case frameShown
     case seekBegan
     case buffer(isLikelyToKeepUp: Bool)

@@ -1,4 +1,4 @@
-/// How the time since the beginning of loading an item was spent, by the player's clock. Every moment belongs to
+/// The use of the time since the beginning of loading an item, by the player's clock. Every moment belongs to
 /// exactly one phase, so the phases add up to the elapsed time.
 ///
 /// A pure value that reads no clock: each event comes with its time.
@@ -7,11 +7,12 @@ public struct PlaybackTimes: Sendable, Hashable {
   public enum Phase: String, Sendable, Hashable, CaseIterable {
     /// From the beginning of loading until the first frame is shown, or until now if none was.
     case startup
-    /// The first frame is shown, and there is not enough media to play yet.
+    /// The first frame is on show, and there is not enough media to play yet.
     case buffering
     /// Frames are shown at the player's rate.
     case playing
-    /// The last frame stands still until the next one is due, because the media between them is missing or damaged.
+    /// The last frame stays on show until the next one is due, because the media between them is missing or
+    /// damaged.
     case frozen
     /// The loaded media has run out.
     case stalled
@@ -39,26 +40,26 @@ public struct PlaybackTimes: Sendable, Hashable {
     case firstFrame
     /// A frame was shown.
     case frame
-    /// The last frame has stood still for want of media until now.
+    /// The last frame stayed on show because of missing media until now.
     case freeze(since: Duration)
     case status(TimeControlStatus)
   }
 
   /// The current phase.
   public private(set) var phase = Phase.startup
-  /// The time from the beginning of loading to the second frame, which is the first one shown while playing that
-  /// follows another. Nil before it.
+  /// The time from the beginning of loading to the second frame, which is the first one shown while playing
+  /// that follows another. Nil before it.
   public private(set) var timeToSecondFrame: Duration?
 
   private let start: Duration
-  /// When the current phase began.
+  /// The time at which the current phase began.
   private var since: Duration
   /// The durations of the phases, in the order of `Phase.allCases`.
   private var finished = [Duration](repeating: .zero, count: Phase.allCases.count)
   private var status = TimeControlStatus.paused
   private var hasPlayed = false
 
-  /// - Parameter start: When loading began, by the same clock as all event times.
+  /// - Parameter start: The time at which loading began, by the same clock as all event times.
   init(start: Duration = .zero) {
     self.start = start
     since = start
@@ -78,7 +79,8 @@ public struct PlaybackTimes: Sendable, Hashable {
     return all > .zero ? waited / all : nil
   }
 
-  /// - Parameter time: When the event happened. A time before that of the previous phase change counts as that time.
+  /// - Parameter time: The time of the event. A time before the last phase change counts as the time of that
+  ///   change.
   mutating func record(_ event: Event, at time: Duration) {
     let time = max(time, since)
     switch event {
@@ -92,14 +94,14 @@ public struct PlaybackTimes: Sendable, Hashable {
       enter(.playing, at: time)
     case .status(let status):
       self.status = status
-      // A repeated status does not restart its phase. The next phase may be reported late, with a begin earlier
-      // than now.
+      // A repeated status does not restart its phase. The next phase may be reported late, with a start in
+      // the past.
       if phase != .startup, phase(of: status) != phase { enter(phase(of: status), at: time) }
     }
     if phase == .playing { hasPlayed = true }
   }
 
-  /// A copy that includes the current phase up to `time`.
+  /// Returns a copy that includes the current phase up to `time`.
   func closed(at time: Duration) -> PlaybackTimes {
     var copy = self
     copy.enter(phase, at: max(time, since))

@@ -12,7 +12,7 @@ public import ReelFFmpeg
 ///
 /// A player stops when it is released: see ``stop()``.
 public final class Player: Sendable {
-  /// What a player does at the end of an item.
+  /// The action of a player at the end of an item.
   public enum ActionAtItemEnd: Sendable, Hashable {
     /// Pauses. The last frame stays on show, and ``Player/play()`` starts again at the beginning.
     case pause
@@ -57,7 +57,7 @@ public final class Player: Sendable {
 
   /// - Parameters:
   ///   - gate: Grants permission before each call into a decoder.
-  ///   - decoders: Bounds the open video decoders. Nil for no limit.
+  ///   - decoders: Limits the open video decoders. Nil for no limit.
   ///   - account: Counts the memory that the player holds.
   package init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
@@ -146,7 +146,7 @@ public final class Player: Sendable {
     set { core.updateSettings { $0.isLinear = newValue } }
   }
 
-  /// What to do at the end of an item. `.pause` by default.
+  /// The action at the end of an item. `.pause` by default.
   public var actionAtItemEnd: ActionAtItemEnd {
     get { core.settings.actionAtItemEnd }
     set { core.updateSettings { $0.actionAtItemEnd = newValue } }
@@ -172,7 +172,7 @@ public final class Player: Sendable {
     set { core.updateSettings { $0.playsWhenReady = newValue } }
   }
 
-  /// How far to load the item before it is played. Nil, the default, loads for playback.
+  /// The extent to which the item is loaded before it is played. Nil, the default, loads for playback.
   ///
   /// A target set during playback limits further loading, and releases the frames decoded after the one on show. Set it
   /// to nil again before you call ``play()``.
@@ -198,7 +198,7 @@ public final class Player: Sendable {
 
   /// Detaches an output for frames, and finishes it. Does not finish an output that is not attached.
   ///
-  /// When the call returns, the output is no longer in use. Throws what its `finish()` throws.
+  /// When the call returns, the output is no longer in use. Throws the error of its `finish()`.
   public func detach(_ output: any FrameOutput) throws { try core.detach(output) }
 
   /// Attaches an output for audio. It receives the samples that are due from now on. Has no effect on an output that is
@@ -207,7 +207,7 @@ public final class Player: Sendable {
 
   /// Detaches an output for audio, and finishes it. Does not finish an output that is not attached.
   ///
-  /// When the call returns, the output is no longer in use. Throws what its `finish()` throws.
+  /// When the call returns, the output is no longer in use. Throws the error of its `finish()`.
   public func detach(_ output: any AudioOutput) throws { try core.detach(output) }
 
   /// Returns the frame on show, or nil if there is none. No pixels are copied, and the call does not wait.
@@ -216,7 +216,8 @@ public final class Player: Sendable {
   /// Whether a frame is on show.
   public var hasFrame: Bool { core.state.withLock { $0.onShow != nil } }
 
-  /// Keeps the frame on show, whatever is due, until `release()`, `pause()` or another item. Wakes no thread.
+  /// Keeps the frame on show, even if other frames are due, until `release()`, `pause()` or another item.
+  /// Wakes no thread.
   package func hold() { core.hold() }
 
   /// Continues playback after `hold()`.
@@ -228,8 +229,8 @@ public final class Player: Sendable {
   /// True if the item has ended, and `play()` would start it again at its beginning.
   package var canRewind: Bool { core.canRewind }
 
-  /// Puts an item that has ended back to its beginning, which is then loaded as far as ``preloadTarget`` says. Its last
-  /// frame stays on show until the first one is decoded.
+  /// Returns an item that has ended to its beginning, which is then loaded as far as ``preloadTarget``
+  /// requires. Its last frame stays on show until the first one is decoded.
   ///
   /// - Returns: False if nothing changes: the item has not ended, or can't be sought.
   package func rewind() -> Bool { core.rewind() }
@@ -237,8 +238,8 @@ public final class Player: Sendable {
   /// False while the frame on show is from before the last seek.
   package var hasCurrentFrame: Bool { core.state.withLock { $0.hasFrame } }
 
-  /// Unloads the item like `replaceCurrentItem(with: nil)`. The returned closure waits until nothing of the item is
-  /// running, whatever the player plays then.
+  /// Unloads the item like `replaceCurrentItem(with: nil)`. The returned closure waits until nothing of the
+  /// item is running, even if the player plays another one by then.
   package func takeItem() -> @Sendable () async -> Void { core.takeItem() }
 
   /// Calls outputs independently of the players with which this one shared a lock
@@ -260,7 +261,7 @@ public final class Player: Sendable {
   package var statisticsWithoutUnshown: PlayerStatistics { core.statisticsWithoutUnshown }
 }
 
-/// What a player has shown of its current item, and the memory that it holds for it.
+/// Statistics of the frames shown of the current item, and of the memory that the player holds for it.
 public struct PlayerStatistics: Sendable, Hashable {
   /// The number of frames shown.
   public var shownFrameCount = 0
@@ -274,16 +275,16 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var stallDuration: Duration = .zero
   /// The time from the beginning of loading to the first frame shown. Nil before it.
   public var startupTime: Duration?
-  /// How the time since the beginning of loading was spent.
+  /// The use of the time since the beginning of loading.
   public var times = PlaybackTimes()
-  /// How late frames were shown, a value per frame. The latest 8192 values are kept, not in order.
+  /// The lateness of the shown frames, a value per frame. The latest 8192 values are kept, not in order.
   public var lateness: [Duration] = []
-  /// How late the first frame of each iteration of a loop was shown.
+  /// The lateness of the first frame of each iteration of a loop.
   public var loopGaps: [Duration] = []
   package var ring: FrameRing.Statistics?
   /// The bytes that were received but not demuxed yet.
   public var inFlightByteCount = 0
-  /// The memory that the manifest takes, in bytes. 0 for a player outside of a pool, where it is not measured.
+  /// The memory of the manifest, in bytes. 0 for a player outside a pool, where it is not measured.
   public var manifestByteCount = 0
   /// The bytes of the frame on show.
   public var onShowByteCount = 0
@@ -293,11 +294,11 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var bufferByteCount = 0
   /// The part of ``bufferByteCount`` that comes after the frame on show.
   public var unshownByteCount = 0
-  /// The largest value that ``bufferByteCount`` has had.
+  /// The maximum of ``bufferByteCount`` so far.
   public var bufferHighWaterByteCount = 0
   /// The media that is loaded ahead of the frame on show.
   public var bufferedDuration: Duration = .zero
-  /// Whether the forward buffer has the item up to its end.
+  /// Whether the item is loaded to its end.
   package var isLoadedToEnd = false
   /// The throughput that adaptation assumes, in bits per second. Nil if it has none, or the bit rate is not adapted.
   public var estimatedBandwidth: Double?
@@ -307,7 +308,7 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var decodedFrameCount = 0
   /// The part of ``decodedFrameCount`` that was decoded again to continue after the decoder was closed.
   public var repeatedFrameCount = 0
-  /// The bytes that the open decoder's own frames are taken to need (`DecoderFacts.heldByteCount(outsideCount:)`).
+  /// An estimate of the bytes of the open decoder's own frames (`DecoderFacts.heldByteCount(outsideCount:)`).
   package var decoderByteCount = 0
 
   /// Creates statistics with zeros.

@@ -8,12 +8,12 @@ public struct PlayerConfiguration: Sendable {
   /// Whether rungs are chosen by the measured throughput. If false, the player chooses the highest rung at or under
   /// ``LoadingConfiguration/bandwidthCap``. False by default.
   public var adaptsBitRate = false
-  /// The throughput to assume before any is measured, in bits per second. If nil, adaptation starts with the highest
-  /// rung up to 3 Mbit/s.
+  /// The throughput to assume before the first measurement, in bits per second. If nil, adaptation starts
+  /// with the highest rung up to 3 Mbit/s.
   public var initialBandwidth: Double?
   /// The amounts of buffered media at which playback starts and resumes.
   public var thresholds = BufferingThresholds()
-  /// How often, and after which delays, a failed item is retried.
+  /// The number of retries of a failed item, and their delays.
   public var retryPolicy = ItemRetryPolicy()
   /// The number of frames to decode ahead. 8 by default.
   public var ringFrameCapacity = 8

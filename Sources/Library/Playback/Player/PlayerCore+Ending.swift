@@ -100,8 +100,8 @@ extension PlayerCore {
   /// playback.
   ///
   /// - Parameters:
-  ///   - seek: The seek that waited; nil for none.
-  ///   - time: The position that it reached, on the item's timeline.
+  ///   - seek: The waiting seek; nil for none.
+  ///   - time: The position of the frame, on the item's timeline.
   func frameShown(
     _ session: ItemSession, generation: Int, ending seek: PendingSeek?, at time: @autoclosure () -> MediaTime,
     _ now: Duration
@@ -138,7 +138,7 @@ extension PlayerCore {
 
   static let levelInterval = Duration.milliseconds(50)
   /// At a rate of `.infinity`, playback stalls after this long without media, which is as long as a frame may
-  /// stand at other rates (`FramePacer.maximumFreeze`).
+  /// stay on show at other rates (`FramePacer.maximumFreeze`).
   static let dryTolerance = Duration.milliseconds(250)
   /// Playback stalls if audio is late by more than this.
   static let audioTolerance = MediaTime(value: 1, timescale: 10)

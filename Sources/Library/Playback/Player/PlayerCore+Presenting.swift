@@ -3,9 +3,9 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The turns of the task loop that shows frames and hands out audio.
+/// The turns of the task loop that shows frames and passes audio to outputs.
 extension PlayerCore {
-  /// One turn: shows what is due.
+  /// Runs one turn: shows the frames that are due.
   func present() -> TaskLoop.Next {
     while true {
       guard let session = state.withLock({ $0.session }) else { return .idle }
@@ -27,7 +27,7 @@ extension PlayerCore {
       )
     }
     // After a replacement or a seek there is another turn. The ring's answer must be of this generation: the
-    // end of the previous one means nothing here.
+    // end of the previous one does not matter.
     guard isCurrent, session.generation == generation, let head = session.ring.head(generation: generation)
     else { return .idle }
     switch head {
@@ -150,7 +150,7 @@ extension PlayerCore {
     return frameShown(session, generation: generation, ending: seek, at: start - shift, now)
   }
 
-  /// Plays audio only, while the last frame stays visible.
+  /// Plays audio only, while the last frame stays on show.
   func playWithoutFrames(
     _ session: ItemSession, at time: MediaTime, generation: Int, now: Duration
   ) -> TaskLoop.Next {
@@ -161,7 +161,7 @@ extension PlayerCore {
     return audioWait(session, now: now)
   }
 
-  /// Extends the display of the last frame to `time` at least.
+  /// Extends the display of the last frame at least to `time`.
   private func extendLastFrame(to time: MediaTime, _ session: ItemSession, generation: Int) {
     state.withLock { state in
       guard state.isCurrent(session, generation), let end = state.lastEnd, end < time else { return }
@@ -172,7 +172,7 @@ extension PlayerCore {
   func showFirst(_ session: ItemSession, generation: Int) -> TaskLoop.Next {
     guard var frame = session.ring.take(generation: generation) else { return .again }
     session.recordFirstFrame()
-    // The frame is kept until the item is shown, and nobody is waiting for it now, so make it smaller.
+    // The frame is kept until the item is played, and nobody is waiting for it now, so reduce its memory.
     if state.withLock({ $0.restsAtFirst }), let small = frame.compacted(for: account) { frame = small }
     let now = clock.now
     let time = frame.time
@@ -206,7 +206,7 @@ extension PlayerCore {
     }
     let next = frameShown(
       session, generation: generation, ending: seek, at: state.withLock { $0.itemTime(at: now) }, now)
-    // The stages say nothing of a seek, as they never go back.
+    // The stages do not report a seek, because they never go back.
     if !isFirst { session.delegate.progress() }
     return next
   }
@@ -222,7 +222,7 @@ extension PlayerCore {
     if lacksAudio(session, at: timebase.time(at: now) - Self.audioTolerance) {
       return stall(session, generation: generation, since: now)
     }
-    // A first frame that comes after audio is shown, however late: files begin with it.
+    // A first frame that comes after audio is shown, even if it is late: files begin with it.
     switch FramePacer().decision(
       next: time, following: isFirst ? nil : following, timebase: timebase, now: now, lastShownAt: lastShownAt
     )
@@ -258,8 +258,8 @@ extension PlayerCore {
     return .at(max(due, now))
   }
 
-  /// Skips a gap in the timeline before the frame at `time`, once playback has come to it. Returns when it will, if that
-  /// is later.
+  /// Skips a gap in the timeline before the frame at `time`, once playback has reached it. Returns when it
+  /// will, if that is later.
   @discardableResult
   func skipGap(before time: MediaTime, of session: ItemSession, generation: Int, now: Duration) -> Duration? {
     enum Gap {
@@ -306,8 +306,8 @@ extension PlayerCore {
     emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
   }
 
-  /// The media between the frame on show and one at `time` of which nothing is shown; nil if nothing is known to be
-  /// lost. If no failure explains it, one is logged.
+  /// Returns the media between the frame on show and one at `time` of which nothing is shown; nil if no loss
+  /// is known. If no failure explains it, one is logged.
   private func loss(
     before frame: borrowing TimedFrame, at time: MediaTime, session: ItemSession, generation: Int
   ) -> MediaLoss? {
@@ -320,7 +320,7 @@ extension PlayerCore {
       return (end, state.hasJumped, state.droppedCount, isAfterGap)
     }
     let shift = span?.shift ?? .zero
-    // A frame may be longer or shorter than it says.
+    // A frame may be longer or shorter than it states.
     guard let before, (time - before.end) * 2 > length else { return nil }
     let range = before.end - shift..<time - shift
     let reason: MediaLoss.Reason
@@ -351,11 +351,11 @@ extension PlayerCore {
     /// The span of the previous frame.
     var last: StreamSpan?
     var gap: Duration?
-    /// The position that is now seen and heard.
+    /// The position of the media that is now seen and heard.
     var position: MediaTime
   }
 
-  /// Shows a frame to all outputs, unless it is of an earlier generation.
+  /// Shows a frame to all outputs, unless it is from an earlier generation.
   func display(
     _ taken: consuming TimedFrame, session: ItemSession, generation: Int, due: Duration?
   ) {
@@ -440,7 +440,8 @@ extension PlayerCore {
     if let gap = shown.gap { emit(.looped(gap: gap), of: item) }
   }
 
-  /// Shows a frame to outputs while it is still current: an output may use the player. With `outputLock` held.
+  /// Shows a frame to outputs while it is still current: an output may use the player. Call with `outputLock`
+  /// held.
   func show(_ frame: SharedFrame, to outputs: [any FrameOutput], while isWanted: (State) -> Bool) {
     for output in outputs {
       let isNext = state.withLock { state in isWanted(state) && state.outputs.contains { $0 === output } }
@@ -462,8 +463,8 @@ extension PlayerCore {
 
   // MARK: Sound
 
-  /// True if audio due at `time` is late: its loader's if it is a separate stream, or its decoder's if an output uses
-  /// it.
+  /// True if audio due at `time` is late: because of its loader if it is a separate stream, or because of its
+  /// decoder if an output uses it.
   func lacksAudio(_ session: ItemSession, at time: MediaTime) -> Bool {
     if session.lacksAudio(at: time) { return true }
     // A player that does not wait would pause, although the machine may only be busy.
@@ -471,7 +472,7 @@ extension PlayerCore {
     return waits && session.isAudioDecoderBehind(time)
   }
 
-  /// Hands out audio that is due by `time`; nil for all decoded audio.
+  /// Passes audio that is due by `time` to outputs; nil for all decoded audio.
   ///
   /// Audio follows the clock of the frames: it waits with them in a stall, and follows them at other rates
   /// without being stretched.
@@ -508,7 +509,7 @@ extension PlayerCore {
     }
   }
 
-  /// Tells outputs once that the audio has ended. Not for an item that loops, because more audio follows.
+  /// Notifies outputs once that the audio has ended. Not for an item that loops, because more audio follows.
   private func announceSoundEnd(of session: ItemSession, generation: Int) {
     let outputs = state.withLock { state -> [any AudioOutput] in
       guard state.isCurrent(session, generation), !state.hasAnnouncedSoundEnd,

@@ -82,7 +82,7 @@ extension PlayerCore {
     state.withLock { $0.startsOver ? $0.session : nil }?.streams.canSeek ?? false
   }
 
-  /// Puts an item that has ended back to its beginning, without playing it. Returns false if it can't.
+  /// Returns an item that has ended to its beginning, without playing it. Returns false if it can't.
   func rewind() -> Bool {
     begin(seekTo: .zero, tolerance: .zero, continuation: nil) { $0.startsOver }
   }

@@ -31,35 +31,36 @@ extension PlayerCore {
     /// The distance from the live edge that the user chose; nil for the manifest's.
     var liveTarget: Duration?
     var generation = 0
-    /// The first frame of the generation is on show.
+    /// True if the first frame of the generation is on show.
     var hasFrame = false
     var lastShownAt: Duration?
     var lastTime: MediaTime?
     var lastEnd: MediaTime?
     var lastSpan: StreamSpan?
     /// The end of the last frame, if the player then jumped by itself. Media between it and the next frame is
-    /// skipped.
+    /// reported as skipped.
     var skipsFrom: MediaTime?
-    /// The end of the last frame by its own duration, however long it stays on show. Kept when the player jumps by itself.
+    /// The end of the last frame by its own duration, even if it stays on show longer. Kept when the player
+    /// jumps by itself.
     var ownEnd: MediaTime?
-    /// The player has jumped since the last frame.
+    /// True if the player has jumped since the last frame.
     var hasJumped = false
     /// The number of frames dropped since the last frame.
     var droppedCount = 0
-    /// The last frame is damaged.
+    /// True if the last frame is damaged.
     var isDamaged = false
     /// The last iteration to show. Frames of later ones, which were read ahead, are dropped.
     var lastIteration = Int.max
     var onShow: SharedFrame?
     var hasEnded = false
     var hasAnnouncedEnd = false
-    /// True once outputs were announced that the audio has ended.
+    /// True once outputs were notified that the audio has ended.
     var hasAnnouncedSoundEnd = false
     var seek: PendingSeek?
     var stalledAt: Duration?
-    /// The duration of the last stall that has ended.
+    /// The duration of the last completed stall.
     var lastStall: Duration = .zero
-    /// When the ring ran empty, at a rate of `.infinity`.
+    /// The time at which the ring ran empty, at a rate of `.infinity`.
     var drySince: Duration?
     var outputs: [any FrameOutput] = []
     var audioOutputs: [SoundAttachment] = []
@@ -67,7 +68,7 @@ extension PlayerCore {
     var statistics = PlayerStatistics()
     var latenessIndex = 0
     var levelCheckedAt: Duration?
-    /// No frame is shown until the player is released or paused, or gets another item.
+    /// True if no frame is shown until the player is released or paused, or gets another item.
     var isHeld = false
     var isClosed = false
     var volume: Float = 1
@@ -76,16 +77,16 @@ extension PlayerCore {
 }
 
 extension PlayerCore.State {
-  /// The rate of the clock while playing; at `.infinity` it follows the frames.
+  /// The rate of the clock while playing. At `.infinity`, the clock follows the frames.
   var clockRate: Double { wantedRate == .infinity || isHeld ? 0 : wantedRate * liveFactor }
 
   /// True if an output receives audio.
   var isHeard: Bool { !isMuted && !audioOutputs.isEmpty }
 
-  /// The item has ended, and playing restarts it.
+  /// True if the item has ended, and playing restarts it.
   var startsOver: Bool { hasEnded && settings.actionAtItemEnd != .none }
 
-  /// The first frame is decoded in advance, and no frame after it.
+  /// True if the first frame is decoded in advance, and no frame after it.
   var restsAtFirst: Bool {
     settings.preloadTarget.map { !$0.isDecoderWarm } ?? false && outputs.isEmpty
   }
@@ -96,14 +97,14 @@ extension PlayerCore.State {
   func itemTime(at now: Duration) -> MediaTime {
     if wantedRate == .infinity, let lastTime { return lastTime - shift }
     let time = timebase.time(at: now)
-    // The clock does not run past the loaded media.
+    // The clock does not advance past the loaded media.
     return (lastEnd.map { min(time, max($0, lastTime ?? $0)) } ?? time) - shift
   }
 
   /// The position on the player's timeline for a requested time, limited to the item.
   func target(of time: MediaTime, duration: MediaTime?) -> MediaTime {
     var time = max(time, .zero)
-    // Frames may lie beyond the duration that the manifest states. Beyond the last frame, a seek shows that
+    // Frames may come after the duration that the manifest states. After the last frame, a seek shows that
     // one.
     if let duration, duration > .zero { time = min(time, duration + MediaTime(value: 1, timescale: 1)) }
     return time + shift
@@ -128,7 +129,7 @@ extension PlayerCore.State {
     return audioOutputs.count < count
   }
 
-  /// Begins a generation, of which nothing has been shown.
+  /// Begins a generation with nothing shown.
   mutating func begin(generation: Int, at time: MediaTime?) {
     self.generation = generation
     hasFrame = false
@@ -149,8 +150,8 @@ extension PlayerCore.State {
     outputTimeline.breakOff()
   }
 
-  /// - Parameter began: When the clock should have started. It does not start later than the end of the frame
-  ///   on show: the next frame is due then, and not late.
+  /// - Parameter began: The time at which the clock should have started. It does not start later than the end
+  ///   of the frame on show: the next frame is due then, and not late.
   mutating func follow(_ actions: [PlaybackMachine.Action], now: Duration, began: Duration? = nil) {
     for action in actions {
       switch action {
@@ -174,7 +175,7 @@ extension PlayerCore.State {
     return min(now, max(began, lastShownAt, now - left))
   }
 
-  /// Notes that the last frame stood still until now over media that is lost.
+  /// Records that the last frame stayed on show until now over media that is lost.
   mutating func recordFreeze(over loss: MediaLoss?, at now: Duration) {
     guard let loss, loss.reason != .dropped, wantedRate.isFinite, let ownEnd, !hasJumped,
       let due = timebase.clockTime(of: ownEnd)

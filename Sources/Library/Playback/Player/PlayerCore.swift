@@ -6,8 +6,8 @@ internal import ReelManifest
 
 /// The implementation of `Player`, which its task loops reference weakly.
 ///
-/// One task loop shows frames and hands out audio (`present`). Its state has one lock, which is never held
-/// while an output is called.
+/// One task loop shows frames and passes audio to outputs (`present`). Its state has one lock, which is never
+/// held while an output is called.
 final class PlayerCore: Sendable {
   struct Settings: Sendable {
     var waitsToMinimizeStalls = true
@@ -62,7 +62,8 @@ final class PlayerCore: Sendable {
 
   // MARK: Commands
 
-  /// - Parameter time: When playback was requested, by the clock. The frame on show counts as shown since then.
+  /// - Parameter time: The time at which playback was requested, by the clock. The frame on show counts as
+  ///   shown since then.
   func play(asOf time: Duration? = nil) {
     var isPlayed = false
     while !isPlayed, !restartIfEnded() {
@@ -82,7 +83,8 @@ final class PlayerCore: Sendable {
     }
   }
 
-  /// Keeps the frame on show, whatever is due, until the player is released or paused. Wakes no thread.
+  /// Keeps the frame on show, even if other frames are due, until the player is released or paused. Wakes no
+  /// thread.
   func hold() {
     let now = clock.now
     state.withLock { state in
@@ -217,7 +219,7 @@ final class PlayerCore: Sendable {
 
   func detach(_ output: any FrameOutput) throws {
     let (wasAttached, end) = state.withLock { ($0.remove(output), $0.outputTimeline.end) }
-    // Waits for a call of the output that is under way.
+    // Waits for a running call of the output.
     outputLock.wait()
     guard wasAttached else { return }
     output.ended(at: end)
@@ -256,7 +258,7 @@ final class PlayerCore: Sendable {
     return statistics
   }
 
-  /// The statistics without `unshownByteCount`, for which all packets are looked at.
+  /// The statistics without `unshownByteCount`, which requires visiting all packets.
   var statisticsWithoutUnshown: PlayerStatistics {
     let now = clock.now
     let (copy, session, onShow, hasOutput) = state.withLock { state in
@@ -298,7 +300,7 @@ final class PlayerCore: Sendable {
 
   /// Changes the machine and performs its actions.
   ///
-  /// - Parameter began: When the clock should have started, if an action starts it.
+  /// - Parameter began: The time at which the clock should have started, if an action starts it.
   func apply(asOf began: Duration? = nil, _ body: (inout sending State) -> [PlaybackMachine.Action]) {
     let now = clock.now
     let (actions, session, time, lastStall) = state.withLock { state in

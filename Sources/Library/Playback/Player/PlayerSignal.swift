@@ -4,7 +4,7 @@ package enum PlayerSignal: Sendable {
   case event(PlayerEvent, of: PlayerItem?)
   /// Loading has reached another stage.
   case progressed
-  /// The buffer is full, or holds all of the item.
+  /// The buffer is full, or contains the rest of the item.
   case filled
   /// The total number of frames that decoders have returned.
   case decoded(count: Int)

@@ -10,11 +10,11 @@ final class LandingReader {
   let base: any PacketReader
   private var scope: LoadScope
   private var landing: Landing?
-  /// Held back until the seek has landed, in reverse order.
+  /// The units held back until the seek has landed, in reverse order.
   private var ready: [(packet: MediaPacket, kind: MediaPacket.Kind)] = []
 
   private struct Landing {
-    /// On the player's timeline.
+    /// The position on the player's timeline.
     let target: MediaTime
     let loop: LoopIteration
     var step = 0
@@ -22,10 +22,10 @@ final class LandingReader {
     var units: [(packet: MediaPacket, kind: MediaPacket.Kind)] = []
   }
 
-  /// After this many steps back, reading starts at the beginning. A position may be any distance beyond the
-  /// end.
+  /// The number of steps back after which reading starts at the beginning. A position may be any distance
+  /// beyond the end.
   private static let stepLimit = 30
-  /// After this many packets, a stream is read without a key frame.
+  /// The number of packets after which a stream is read without a key frame.
   private static let unitLimit = 1000
 
   init(_ base: any PacketReader, scope: LoadScope) {
@@ -36,7 +36,7 @@ final class LandingReader {
   /// Seeks to `time` in an iteration. Reading ends with `scope`.
   ///
   /// - Parameters:
-  ///   - time: On the player's timeline; nil for the beginning of the item.
+  ///   - time: The position on the player's timeline; nil for the beginning of the item.
   ///   - needsKeyFrame: False if there may be no key frame before `time`.
   func seek(to time: MediaTime?, needsKeyFrame: Bool, loop: LoopIteration, scope: LoadScope) throws {
     self.scope = scope

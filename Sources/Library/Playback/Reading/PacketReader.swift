@@ -9,16 +9,16 @@ enum ReadUnit: Sendable {
   case end
 }
 
-/// Reads the packets of a source's streams in the order of the file, whatever the source is.
+/// Reads the packets of a source's streams in file order, for any kind of source.
 ///
 /// Confined to a thread that may block.
 protocol PacketReader: AnyObject {
-  /// What is known of the streams; empty before the first packet.
+  /// The known properties of the streams; empty before the first packet.
   var streams: ReaderStreams { get }
   /// The time spent waiting for media, and for playlists and indexes.
   var waits: ReaderWaits { get }
 
-  /// All streams of the open container, whether they are read or not.
+  /// All streams of the open container, including those that are not read.
   var containerStreams: [StreamInfo] { get }
   /// The number of bytes of the container up to the end of the last packet.
   var position: Int64 { get }
@@ -26,8 +26,8 @@ protocol PacketReader: AnyObject {
   /// The fault of the media that ended; nil for none.
   var endFault: ReelError? { get }
 
-  /// Why the media ends too early, as far as is known; nil if it does not. Unlike `endFault`, also for containers that
-  /// do not state where they end, and for MP4 before the end was read.
+  /// The reason why the media ends too early, as far as is known; nil if it does not. Unlike `endFault`, also
+  /// for containers that do not state where they end, and for MP4 before the end was read.
   var cut: ReelError? { get }
 
   /// Waits until the streams of the first packet are known. The packet itself may still be on its way. Throws
@@ -41,47 +41,49 @@ protocol PacketReader: AnyObject {
   /// `scope`.
   ///
   /// - Parameters:
-  ///   - time: On the item's own timeline; nil for its beginning.
+  ///   - time: The position on the item's own timeline; nil for its beginning.
   ///   - loop: The iteration to read.
   func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws
 
   /// True if a seek to `time` is cheaper than reading on from `position`. Both are on the item's own timeline.
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool
 
-  /// Where key frames after the first one are known to begin, in order: the segments of a complete list, or the key
-  /// frames in the index of a file. Nil if that is not known.
+  /// Returns the known positions of key frames after the first one, in order: the segments of a complete
+  /// list, or the key frames in the index of a file. Nil if they are not known.
   ///
-  /// - Parameter isEnough: Called with each place; true ends the list after it.
+  /// - Parameter isEnough: Called with each position; true ends the list after it.
   func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]?
 
-  /// Where all key frames are known to begin, in order, the first one included: the segments of all periods, those of a
-  /// live window, or the key frames in the index of a file. Nil if that is not known. For after `prepare()`.
+  /// Returns the known positions of all key frames, in order, including the first one: the segments of all
+  /// periods, those of a live window, or the key frames in the index of a file. Nil if they are not known.
+  /// Call it after `prepare()`.
   func allKeyFramePlaces() throws -> [KeyFramePlace]?
 
   /// Announces the only key frames that will be read, in this order, so that their bytes can be fetched ahead.
   func plan(_ places: [KeyFramePlace])
 
-  /// More packets may not be wanted from this position: if reading can continue there later, transfers end.
+  /// Records that more packets may not be needed from this position: if reading can continue there later,
+  /// transfers end.
   func recordEnough()
 
   /// Ends reading before the segments that begin at or after a time on the item's own timeline, until the next seek.
   func end(before time: MediaTime)
 
-  /// The segment that was asked for last; nil for a media file.
+  /// The URL of the segment requested last; nil for a media file.
   var segmentURL: URL? { get }
 
-  /// Releases what can be restored without fetching anything twice, because nothing is read for a while.
-  /// Returns true if something was released.
+  /// Releases everything that can be restored without fetching anything twice, because nothing is read for a
+  /// while. Returns true if something was released.
   ///
-  /// A resting player of fragmented MP4 at 720x1280 holds 0.3 MB less, a tenth of its memory, because its demuxer
-  /// is closed.
+  /// A resting player of fragmented MP4 at 720x1280 holds 0.3 MB less, a tenth of its memory, because its
+  /// demuxer is closed.
   func rest() -> Bool
 
   /// Drops muxed audio from here on, or stops dropping it.
   func setDropsAudio(_ drops: Bool)
 }
 
-/// What a reader knows of its streams.
+/// A reader's information about its streams.
 struct ReaderStreams: Sendable {
   var video: StreamInfo?
   var audio: StreamInfo?
@@ -97,9 +99,9 @@ struct ReaderStreams: Sendable {
 
 /// The time that a reader spent waiting.
 struct ReaderWaits: Sendable {
-  /// For media.
+  /// The wait for media.
   var media = Duration.zero
-  /// For playlists and indexes.
+  /// The wait for playlists and indexes.
   var manifests = Duration.zero
 }
 
@@ -136,7 +138,7 @@ extension PacketReader {
 
   /// Runs `body`, which reads.
   ///
-  /// - Parameter note: Receives how long `body` waited for media, and how long it did not wait at all.
+  /// - Parameter record: Receives how long `body` waited for media, and how long it did not wait.
   func timed<Result>(
     by clock: any MonotonicClock, _ body: () throws -> Result,
     record: (_ wait: Duration, _ busy: Duration) -> Void
@@ -152,14 +154,14 @@ extension PacketReader {
 }
 
 extension ResolvedSource {
-  /// Makes a reader for the packets of one of its tracks.
+  /// Creates a reader for the packets of one of its tracks.
   ///
   /// - Parameters:
   ///   - controller: Chooses the rung of each segment. A media file has no rungs.
   ///   - offsets: Shared by the readers of one item.
   ///   - isAlone: True if no other track is read at the same time.
   ///   - scope: Ends reading until `seek` sets another one.
-  ///   - shared: What another reader of the same presentation has read.
+  ///   - shared: The tracks that another reader of the same presentation has read.
   func packetReader(
     for role: ReaderRole, resolver: SourceResolver, context: TrackContext, controller: RungController,
     offsets: TimestampOffsets, isAlone: Bool = false, log: any ReadingLog, scope: LoadScope,

@@ -1,16 +1,16 @@
 import ReelManifest
 
-/// Segments whose key frames will be read, in order. Several of them are requested side by side.
+/// Segments whose key frames will be read, in order. Several of them are requested in parallel.
 struct PlannedSegments {
   let key: SegmentSpan.Key
   private let track: RungTrack
   /// The segments whose transfers have not begun, in reverse order.
   private var waiting: [Int]
-  /// In order. They belong to the loading as a whole until they are read.
+  /// The started transfers, in order. They belong to the whole loading until they are read.
   private var begun: [(index: Int, feed: SegmentFeed)] = []
 
-  /// The number of segments that are requested at the same time, or wait to be read: as many as browsers open connections
-  /// to a host.
+  /// The number of segments that are requested at the same time, or wait to be read: as many as browsers open
+  /// connections to a host.
   private static let concurrency = 6
 
   init(key: SegmentSpan.Key, track: RungTrack, indexes: [Int]) {
@@ -19,7 +19,7 @@ struct PlannedSegments {
     waiting = indexes.reversed()
   }
 
-  /// Begins as many transfers as there may be.
+  /// Begins as many transfers as allowed.
   ///
   /// - Parameter makeFeed: Begins the transfer of a segment; nil if it can't.
   mutating func begin(_ makeFeed: (SegmentSpan.Key, RungTrack, Int) -> SegmentFeed?) {

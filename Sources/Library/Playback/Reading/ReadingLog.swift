@@ -3,28 +3,29 @@ internal import ReelManifest
 
 /// Receives reports from readers. Called on any thread and in tasks; must not block.
 protocol ReadingLog: Sendable {
-  /// The next segments are of this rung.
+  /// Records that the next segments belong to this rung.
   func recordRung(_ rung: Rung)
   func recordTransfer(_ transfer: SegmentTransfer, rung: String)
-  /// This many more requests and bytes for a media file.
+  /// Records additional requests and bytes of a media file.
   func recordFile(requestCount: Int, byteCount: Int64)
-  /// Something could not be loaded.
+  /// Records that something could not be loaded.
   ///
-  /// - Parameter outcome: What is tried next. Nil if the error is thrown, and its receiver decides.
+  /// - Parameter outcome: The next attempt. Nil if the error is thrown, and its receiver decides.
   func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?)
-  /// A part of a media file or of a segment is damaged and was left out.
+  /// Records that a part of a media file or of a segment is damaged and was left out.
   ///
-  /// - Parameter range: What is affected, on the item's timeline; nil if it is not known.
+  /// - Parameter range: The affected part of the item's timeline; nil if it is not known.
   func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?)
-  /// The timestamps show that media is absent.
+  /// Records that media is missing according to the timestamps.
   func recordHole(_ error: ReelError, rung: String, _ loss: MediaLoss)
-  /// A segment is skipped. Its start is on the item's timeline.
+  /// Records that a segment is skipped. Its start is on the item's timeline.
   func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime)
-  /// The reader is waiting for the next segment of a live track that some periods lack, so the wait may be long.
+  /// Records that the reader waits for the next segment of a live track that some periods lack, so the wait
+  /// may be long.
   func recordAbsence(_ segments: LiveSegments)
-  /// The manifest marks a segment as missing.
+  /// Records that the manifest marks a segment as missing.
   func recordGap(start: MediaTime, duration: MediaTime)
-  /// A span of segments begins with one of this duration.
+  /// Records that a span of segments begins with one of this duration.
   func recordSegment(duration: MediaTime)
 }
 

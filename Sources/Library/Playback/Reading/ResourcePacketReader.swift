@@ -4,8 +4,8 @@ internal import ReelFFmpeg
 
 /// Reads the packets of one media file.
 ///
-/// A seekable file keeps its container open, and with it the index. Other files are read again from the
-/// beginning for a seek back, and read on for a seek forward.
+/// A seekable file keeps its container open, and with it the index. For a seek back, other files are read
+/// again from the beginning; for a seek forward, reading continues.
 final class ResourcePacketReader: PacketReader {
   private let resource: MediaResource
   private let context: TrackContext
@@ -23,17 +23,18 @@ final class ResourcePacketReader: PacketReader {
   private var loop = LoopIteration()
   private var dropsAudio = false
   private var hasRead = false
-  /// Only key frames that the index names are wanted.
+  /// True if only key frames in the index are wanted.
   private var closesIndex = false
-  /// Why fewer bytes than announced have arrived.
+  /// The reason why fewer bytes than announced have arrived.
   private let earlyEnd = Locked<ReelError?>(nil)
-  /// The body of the first response, or the kept part of it, has been used.
+  /// True if the body of the first response, or the kept part of it, has been used.
   private var isFirstAnswerUsed = false
 
-  /// Key frames are rarely further apart than a few seconds.
+  /// The distance from which a seek is worthwhile: key frames are rarely further apart than a few seconds.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
-  /// Two key frames are fetched with one request if the bytes between them are at most this part of the first one.
+  /// Two key frames are fetched with one request if the bytes between them are at most this fraction of the
+  /// first one.
   private static let mergedShare = 10
 
   private final class Open {
@@ -54,7 +55,7 @@ final class ResourcePacketReader: PacketReader {
       self.mapper = mapper
     }
 
-    /// The container was opened for seeking.
+    /// True if the container was opened for seeking.
     var isSeekable: Bool { container.isSeekable }
   }
 
@@ -181,7 +182,7 @@ final class ResourcePacketReader: PacketReader {
     else { return nil }
     var places: [KeyFramePlace] = []
     var frames: [(time: MediaTime, bytes: Range<Int64>)] = []
-    /// A seek is by presentation times, which are not in the index: halfway to the next key frame is safe.
+    /// A seek uses presentation times, which are not in the index: halfway to the next key frame is safe.
     func add(_ frame: (time: MediaTime, bytes: Range<Int64>), before next: MediaTime) -> Bool {
       places.append(
         KeyFramePlace(
@@ -220,7 +221,8 @@ final class ResourcePacketReader: PacketReader {
       let time = stream.time(ticks: frame.decodingTicks) + open.offset.value
       if let last = places.last {
         guard time > last.time else { return true }
-        // A seek is by presentation times, which are not in the index of MP4: halfway to the next key frame is safe.
+        // A seek uses presentation times, which are not in the index of MP4: halfway to the next key frame is
+        // safe.
         places[places.count - 1] = KeyFramePlace(
           time: last.time, seekTime: MediaTime(seconds: (last.time.seconds + time.seconds) / 2),
           bytes: last.bytes)
@@ -252,7 +254,7 @@ final class ResourcePacketReader: PacketReader {
   }
 
   func recordEnough() {
-    // What the index names is requested by itself.
+    // Key frames in the index are requested individually.
     guard context.configuration.reading.endsTransfers, let open, open.isSeekable, resource.format == .mp4,
       resource.layout != .indexFirst(isFragmented: true)
     else { return }
@@ -271,7 +273,7 @@ final class ResourcePacketReader: PacketReader {
 
   // MARK: - Private
 
-  /// The bytes of a key frame, as the index names them.
+  /// Returns the bytes of a key frame, according to the index.
   private func range(ofKeyFrameAtOrBefore ticks: Int64, in container: ContainerReader) -> Range<Int64>? {
     var found: Range<Int64>?
     container.forEachIndexedKeyFrame { frame in
@@ -281,13 +283,14 @@ final class ResourcePacketReader: PacketReader {
     return found.flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// Media that is cut off is not faulty if fewer bytes than announced have arrived.
+  /// Returns the fault, unless media is cut off because fewer bytes than announced have arrived.
   private func fault(_ error: ReelError) -> ReelError {
     let cause = error.kind == .badMedia ? earlyEnd.withLock { $0 } : nil
     return (cause ?? error).located(at: resource.name)
   }
 
-  /// If the timeline may begin at any timestamp, the first packet sets it, and a seek would skip that.
+  /// Places the timeline. If it may begin at any timestamp, the first packet sets it, and a seek would skip
+  /// that packet.
   private func placeTimeline(of open: Open) throws {
     while open.offset.knownValue == nil {
       switch try open.container.next() {
@@ -353,9 +356,9 @@ final class ResourcePacketReader: PacketReader {
     return made
   }
 
-  /// Opening an MP4 file with whole samples for seeking is free, and necessary if its index comes last. A
-  /// fragmented file would have all its fragments visited, and other files would be read at their end, so they
-  /// are opened that way only for a seek.
+  /// Opening an MP4 file with whole samples for seeking is free, and necessary if its index comes last. In a
+  /// fragmented file, all fragments would be visited, and other files would be read at their end, so they are
+  /// opened that way only for a seek.
   private var opensSeekable: Bool {
     guard canSeek, resource.format == .mp4 else { return canSeek && resource.layout == .indexLast }
     return resource.layout != .indexFirst(isFragmented: true)
@@ -392,7 +395,7 @@ final class ResourcePacketReader: PacketReader {
       source: source, container: container, offset: offset, keys: keys, mapper: mapper(container, offset))
   }
 
-  /// Lets a remote file have the transfers that the demuxer needs for the samples it reads.
+  /// Gives a remote file the reading order of the demuxer for its samples, which determines the transfers.
   private func arrangeTransfers(from source: any ByteSource, to container: ContainerReader) {
     guard let source = source as? ResourceByteSource, container.isSeekable, resource.format == .mp4,
       resource.layout != .indexFirst(isFragmented: true)
@@ -402,7 +405,7 @@ final class ResourcePacketReader: PacketReader {
       context.configuration.reading == .everything ? ReadingOrder { container.forEachSample($0) } : .forward
   }
 
-  /// Reports media that is absent before the last packet.
+  /// Reports media that is missing before the last packet.
   private func recordHole(_ open: Open) {
     guard let hole = open.mapper.takeHole() else { return }
     let kind = hole.kind == .video ? PlayerItem.Track.Kind.video : .audio
@@ -415,7 +418,7 @@ final class ResourcePacketReader: PacketReader {
       MediaLoss(kind: kind, reason: hole.followsDamage ? .damaged : .jumped, range: hole.range))
   }
 
-  /// Goes on with the container's streams as they are now.
+  /// Continues with the current streams of the container.
   private func begin(_ open: Open) {
     streams.video = open.container.video
     streams.audio = open.container.audio

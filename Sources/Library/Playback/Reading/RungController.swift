@@ -9,12 +9,12 @@ struct RungConditions: Sendable {
   var isRebuffering = false
   var now: Duration = .zero
   var bandwidthCap: Int?
-  /// Of the first segment alone.
+  /// The cap for the first segment alone.
   var startCap: Int?
   var maximumHeight: Int?
 }
 
-/// Chooses the rung of each segment of one track, by an adaptation, among those without a recent failure.
+/// Chooses the rung of each segment of one track with an adaptation, among those without a recent failure.
 final class RungController: Sendable {
   /// The location to request segments from first.
   let location: ServiceLocation
@@ -23,15 +23,16 @@ final class RungController: Sendable {
     var adaptation: any RungAdaptation
     var penalties = RungPenalties()
     var current: String?
-    /// Chosen for the next segment when the previous span was ended for it.
+    /// The id of the rung for the next segment, if the previous span was ended because of it.
     var pending: String?
     var triedLocations = 1
-    /// The first rung was chosen under a cap of its own: the next one is chosen as if it were the first.
+    /// True if the first rung was chosen under a cap of its own: the next one is chosen as if it were the
+    /// first.
     var hasStartedUnderCap = false
-    /// Rungs that have failed and were not chosen since.
+    /// The rungs that have failed and were not chosen since.
     var failed: Set<String> = []
     var lastSwitchCause: RungSwitchCause?
-    /// Why `pending` was chosen.
+    /// The reason why `pending` was chosen.
     var pendingCause: RungSwitchCause?
   }
 
@@ -48,8 +49,8 @@ final class RungController: Sendable {
     self.conditions = conditions
   }
 
-  /// Chooses the highest rung that the configuration allows, or else the lowest, whatever transfers measure. For stills
-  /// of a given size, chooses the cheapest one that is large enough.
+  /// Chooses the highest rung that the configuration allows, or else the lowest, regardless of transfer
+  /// measurements. For stills of a given size, chooses the cheapest one that is large enough.
   convenience init(
     _ configuration: LoadingConfiguration, clock: any MonotonicClock,
     location: ServiceLocation = ServiceLocation(roams: false)
@@ -65,7 +66,7 @@ final class RungController: Sendable {
     }
   }
 
-  /// The rung of the next segment; nil if all have failed.
+  /// Returns the rung of the next segment; nil if all have failed.
   func choose(among ladder: [Rung], segmentDuration: Duration?) -> Rung? {
     let conditions = conditions()
     return state.withLock { state in
@@ -84,7 +85,7 @@ final class RungController: Sendable {
     }
   }
 
-  /// False if the next segment should be of another rung than `rung`.
+  /// False if the next segment should come from a rung other than `rung`.
   func staysAt(_ rung: Rung, among ladder: [Rung], segmentDuration: Duration?) -> Bool {
     guard ladder.count > 1 else { return true }
     let conditions = conditions()
@@ -109,8 +110,8 @@ final class RungController: Sendable {
     }
   }
 
-  /// Goes to the next of `count` locations, where all rungs are tried again. Returns false if all locations
-  /// have been tried.
+  /// Switches to the next of `count` locations, where all rungs are tried again. Returns false if all
+  /// locations have been tried.
   func tryNextLocation(of count: Int) -> Bool {
     let continues = state.withLock { state in
       guard state.triedLocations < count else {
@@ -136,10 +137,10 @@ final class RungController: Sendable {
     state.withLock { $0.adaptation.recordTransfer(transfer.sample(at: now)) }
   }
 
-  /// Why the current rung was chosen; nil if it is the first one.
+  /// The reason why the current rung was chosen; nil if it is the first one.
   var lastSwitchCause: RungSwitchCause? { state.withLock { $0.lastSwitchCause } }
 
-  /// In bits per second.
+  /// The estimate in bits per second.
   var estimatedBandwidth: Double? { state.withLock { $0.adaptation.estimatedBandwidth } }
 }
 
@@ -150,7 +151,7 @@ extension RungController.State {
     failed.remove(rung.id)
   }
 
-  /// The rung to load next and, if it is another one, why.
+  /// Returns the rung to load next and, if it is another one, the reason.
   fileprivate mutating func decide(
     _ ladder: [Rung], _ conditions: RungConditions, _ segmentDuration: Duration?
   ) -> (rung: Rung?, cause: RungSwitchCause?) {
@@ -199,7 +200,7 @@ extension RungController.State {
 }
 
 extension Rung {
-  /// The same rung, with the playlist requested from another location first.
+  /// Returns the same rung, with the playlist requested from another location first.
   func beginning(at location: Int) -> Rung {
     guard case .playlist(let url) = media, !alternateURLs.isEmpty else { return self }
     let urls = [url] + alternateURLs

@@ -8,7 +8,7 @@ struct RungMatcher: Sendable {
   let role: ReaderRole
   let configuration: LoadingConfiguration
 
-  /// The rung with the same id, or else with the nearest bit rate.
+  /// Returns the rung with the same id, or else with the nearest bit rate.
   func rung(in period: Period) throws(ReelError) -> Rung {
     let ladder = try Self.ladder(of: period, role: role, configuration: configuration)
     if let same = ladder.first(where: { $0.id == rung.id }) { return same }
@@ -20,7 +20,7 @@ struct RungMatcher: Sendable {
     return near
   }
 
-  /// The playable rungs for a role; never empty.
+  /// Returns the playable rungs for a role; never empty.
   static func ladder(
     of period: Period, role: ReaderRole, configuration: LoadingConfiguration
   ) throws(ReelError) -> [Rung] {

@@ -2,7 +2,7 @@ internal import ReelCore
 internal import ReelFFmpeg
 package import ReelManifest
 
-/// Opens rungs of a presentation: finds their segments, and makes their loaders.
+/// Opens rungs of a presentation: determines their segments, and creates their loaders.
 struct RungOpener {
   let resolved: ResolvedPresentation
   let resolver: SourceResolver
@@ -14,12 +14,12 @@ struct RungOpener {
   let initializations: InitializationStore
   let log: any ReadingLog
 
-  /// The segments of a rung, from its playlist or index.
+  /// Returns the segments of a rung, from its playlist or index.
   ///
   /// - Parameters:
   ///   - fromStart: True if the rung is read from its beginning: the index of a file is then read in the transfer of its
   ///     media.
-  ///   - waits: The waits for the playlist or the index are added to it.
+  ///   - waits: Increased by the waits for the playlist or the index.
   /// - Throws: `ReelError` if they can't be loaded, if there are none, or if they can't be read.
   func open(
     _ rung: Rung, fromStart: Bool, scope: LoadScope, waits: inout ReaderWaits
@@ -85,12 +85,12 @@ struct RungOpener {
   ) -> RungTrack {
     let (log, id) = (log, rung.id)
     let kind: PlayerItem.Track.Kind = if case .main = role { .video } else { .audio }
-    // Of the fragment around an I-frame in a playlist, the rest is missing, which is no damage.
+    // The rest of the fragment around an I-frame in a playlist is missing, which is not damage.
     var recordDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
     if !rung.holdsKeyFramesOnly || resolved.presentation.format == .dash {
       recordDamage = { error, range in log.recordDamage(error, rung: id, in: range) }
     } else if resolved.presentation.iFrameRungs.isEmpty {
-      // Read as a whole, it needs the rest to be filled up.
+      // If it is read as a whole, the rest must be padded.
       recordDamage = { error, range in
         if error.kind != .badMedia { log.recordDamage(error, rung: id, in: range) }
       }

@@ -19,7 +19,7 @@ final class SegmentSpan {
   let track: RungTrack
   let firstIndex: Int
   let feed: SegmentFeed
-  /// Nil while it rests.
+  /// Nil while the span rests.
   private(set) var container: ContainerReader?
   var mapper: TimestampMapper
   var hasPackets = false
@@ -61,7 +61,7 @@ final class SegmentSpan {
     return container.sourceWait
   }
 
-  /// The container, opened again if the span rests. Throws what opening and reading throw.
+  /// Returns the container, opened again if the span rests. Throws the errors of opening and reading.
   func awakeContainer(dropsAudio: Bool, context: TrackContext) throws -> ContainerReader {
     if let container { return container }
     guard let resumption else {
@@ -78,7 +78,7 @@ final class SegmentSpan {
     while made.position < resumption.resumedOffset {
       if case .end = try made.next() { break }
     }
-    // Discard what the demuxer reported about the zeros.
+    // Discard the demuxer's reports about the zeros.
     _ = made.takeLastError()
     self.resumption = nil
     resumed = source

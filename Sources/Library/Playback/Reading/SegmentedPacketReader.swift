@@ -14,7 +14,7 @@ internal import ReelManifest
 /// after it follows a gap. The third skipped segment in a row is an error.
 final class SegmentedPacketReader: PacketReader {
   private let resolved: ResolvedPresentation
-  /// The periods that have the media it reads. It skips the others.
+  /// The periods that have the media to read. The reader skips the others.
   private let periods: [Period]
   private let opener: RungOpener
   private let context: TrackContext
@@ -33,17 +33,17 @@ final class SegmentedPacketReader: PacketReader {
   private var followsGap = false
   private var passedOverInARow = 0
   private var passedOverCount = 0
-  /// Why the first of these segments was skipped; nil once something was read.
+  /// The reason why the first of these segments was skipped; nil once something was read.
   private var passedOver: ReelError?
   private var hasRead = false
-  /// Segments that begin then, or later, are not read.
+  /// The time from which segments are not read.
   private var endTime: MediaTime?
   private(set) var segmentURL: URL?
   private var planned: PlannedSegments?
 
   private typealias TrackKey = SegmentSpan.Key
 
-  /// Where reading continues.
+  /// The position at which reading continues.
   private enum Place {
     /// The start of playback.
     case start
@@ -54,7 +54,7 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private static let passOverLimit = 3
-  /// Used while the segments are not known: they are rarely shorter.
+  /// The distance from which a seek is worthwhile while the segments are not known: they are rarely shorter.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
   init(
@@ -117,7 +117,7 @@ final class SegmentedPacketReader: PacketReader {
         if span.feed.hasFailed {
           failure = (error.located(at: context.name), span.feed.nextIndex)
         } else {
-          // A failure of the demuxer is at the bytes that it has read, not at those loaded ahead.
+          // A failure of the demuxer is in the bytes that it has read, not in those loaded ahead.
           let part = span.feed.part(at: span.position - 1)
           failure = (
             error.located(at: part?.url.reelName ?? context.name), part?.index ?? span.feed.nextIndex
@@ -149,7 +149,7 @@ final class SegmentedPacketReader: PacketReader {
 
   func end(before time: MediaTime) { endTime = time }
 
-  /// Requests the segments side by side, if their transfers end by themselves after the key frame.
+  /// Requests the segments in parallel, if their transfers end by themselves after the key frame.
   func plan(_ places: [KeyFramePlace]) {
     guard context.configuration.reading.endsTransfers, let span, span.feed.hasFoundKeyFrame,
       span.track.supply.live == nil
@@ -159,7 +159,7 @@ final class SegmentedPacketReader: PacketReader {
       indexes.append(index)
     }
     planned = PlannedSegments(key: span.key, track: span.track, indexes: indexes)
-    // What is left of its transfer would take a share of the network.
+    // The rest of its transfer would take a share of the network.
     finishedWaits.media += span.container?.sourceWait ?? .zero
     self.span = nil
     place = .segment(span.key, index: span.firstIndex + 1)
@@ -236,7 +236,8 @@ final class SegmentedPacketReader: PacketReader {
     return places
   }
 
-  /// What other readers of the same presentation need to read the same playlists and initializations.
+  /// The tracks with which other readers of the same presentation can avoid reading the same playlists and
+  /// initializations.
   var shared: SharedTracks {
     SharedTracks(
       tracks: tracks, opened: opened, initializations: opener.initializations,
@@ -270,7 +271,7 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// Reports media that is absent before the last packet, unless its segment is known to be damaged.
+  /// Reports media that is missing before the last packet, unless its segment is known to be damaged.
   private func recordHole(in span: SegmentSpan) {
     guard let hole = span.mapper.takeHole() else { return }
     let (kind, supply) = (hole.kind == .video ? PlayerItem.Track.Kind.video : .audio, span.track.supply)
@@ -287,7 +288,8 @@ final class SegmentedPacketReader: PacketReader {
       return log.recordHole(
         error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .missing, range: hole.range))
     }
-    // A frame may stay on show for long within a segment. If a segment lacks its end, the next frame is that of the next one.
+    // A frame may stay on show for long within a segment. If a segment lacks its end, the next frame is in
+    // the next one.
     guard !span.feed.isDamaged(cause.index),
       hole.followsDamage || endsSegment(hole.range.upperBound, of: supply)
     else { return }
@@ -297,7 +299,7 @@ final class SegmentedPacketReader: PacketReader {
       error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
   }
 
-  /// True if a segment ends at `time`, but for leading frames.
+  /// True if a segment ends at `time`, apart from leading frames.
   private func endsSegment(_ time: MediaTime, of supply: any SegmentSupply) -> Bool {
     let tolerance = MediaTime(value: 1, timescale: 5)
     guard let index = supply.index(at: time - tolerance), case .segment(let segment) = supply.peek(at: index)
@@ -307,7 +309,7 @@ final class SegmentedPacketReader: PacketReader {
     return segment.start + segment.duration <= time + tolerance
   }
 
-  /// Ends the span. The next one begins where it stopped.
+  /// Ends the span. The next one begins where this one stopped.
   private func closeSpan() {
     guard let span else { return }
     let next = span.feed.nextIndex
@@ -322,7 +324,7 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// Decides where to continue after a failure; throws it if nothing is left to try.
+  /// Decides where to continue after a failure; throws it if there is nothing left to try.
   private func recover(from error: ReelError, at index: Int, in span: SegmentSpan) throws {
     finishedWaits.media += span.container?.sourceWait ?? .zero
     self.span = nil
@@ -380,7 +382,7 @@ final class SegmentedPacketReader: PacketReader {
       let ladder = try RungMatcher.ladder(of: period, role: role, configuration: context.configuration)
       return ladder + keyFrameRungs(in: period, besides: ladder)
     } catch {
-      // What is only for trick mode can't be played, but has stills.
+      // Rungs that are only for trick mode can't be played, but have stills.
       let others = error.kind == .unsupported ? keyFrameRungs(in: period, besides: []) : []
       guard others.isEmpty else { return others }
       throw error.located(at: context.name)
@@ -399,7 +401,7 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// The transfer of a planned segment; nil if there is none, and the plan is given up.
+  /// Returns the transfer of a planned segment; nil if there is none, in which case the plan is abandoned.
   private func takePlanned(_ key: TrackKey, _ index: Int) -> SegmentFeed? {
     guard planned?.key == key, let feed = planned?.take(index) else {
       planned = nil
@@ -428,7 +430,7 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// The next span; nil at the end of the last period.
+  /// Opens the next span; nil at the end of the last period.
   private func openSpan() throws -> SegmentSpan? {
     while periodIndex < periodCount {
       if scope.isCancelled { throw CancellationError() }
@@ -476,7 +478,8 @@ final class SegmentedPacketReader: PacketReader {
     return nil
   }
 
-  /// The next segment that is not a gap, waited for if it has not appeared yet; nil after the last one.
+  /// Returns the next segment that is not a gap, after waiting for it if it has not appeared yet; nil after
+  /// the last one.
   private func segment(of track: RungTrack, key: TrackKey) throws -> (index: Int, segment: SegmentReference)?
   {
     var index = firstIndex(in: track, key: key)
@@ -523,7 +526,7 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// The index of the segment that begins at `time`, or contains it. Ends of segments are rounded.
+  /// Returns the index of the segment that begins at `time`, or contains it. Ends of segments are rounded.
   private func index(in supply: any SegmentSupply, at time: MediaTime) -> Int {
     guard let index = supply.index(at: time), case .segment(let segment) = supply.peek(at: index) else {
       return supply.knownIndexes.upperBound
@@ -532,7 +535,7 @@ final class SegmentedPacketReader: PacketReader {
     return end - time < MediaTime(seconds: segment.duration.seconds / 10) ? index + 1 : index
   }
 
-  /// The span that begins with `segment`; nil if a live track skipped it.
+  /// Creates the span that begins with `segment`; nil if a live track skipped it.
   private func makeSpan(
     _ key: TrackKey, _ track: RungTrack, from index: Int, _ segment: SegmentReference
   ) throws -> SegmentSpan? {
@@ -596,7 +599,7 @@ final class SegmentedPacketReader: PacketReader {
       mapper: TimestampMapper(container, placement))
   }
 
-  /// Enough bytes of a segment to detect its format. They stay in the feed.
+  /// Returns enough bytes of a segment to detect its format. They stay in the feed.
   private func firstBytes(of feed: SegmentFeed) throws -> [UInt8] {
     var count = SourceSniffer.byteCount / 4
     var head = try feed.peek(count)
@@ -632,7 +635,7 @@ package struct SharedTracks: Sendable {
 }
 
 extension Range<MediaTime> {
-  /// From when until when, for an error.
+  /// The start and end as text, for an error.
   var words: String {
     "from \(lowerBound.seconds.formatted(places: 3)) s to \(upperBound.seconds.formatted(places: 3)) s"
   }

@@ -1,18 +1,18 @@
 internal import ReelCore
 
-/// Finds the places where media is absent from the streams of a container, by the timestamps of their packets.
+/// Detects missing media in the streams of a container by the timestamps of their packets.
 ///
-/// A stream has a hole if a packet is decoded much later than the one before it has ended. Frames without a stated
-/// duration may stay on show for long, so the distance also has to be above the usual one.
+/// A stream has a hole if a packet is decoded much later than the end of the previous one. Frames without a
+/// stated duration may stay on show for long, so the distance must also exceed the usual one.
 ///
 /// A value of one container.
 struct TimestampHoles: Sendable {
-  /// How long a packet may be later than the end of the one before it.
+  /// The maximum time from the end of a packet to the next one.
   enum Limit: Sendable {
-    /// Segments that follow one another.
+    /// The limit for consecutive segments.
     case segments
-    /// A file, in which a frame may stay on show for some time. With B-frames, the duration of a packet does not tell for how
-    /// long.
+    /// The limit for a file, in which a frame may stay on show for some time. With B-frames, the duration of
+    /// a packet does not state how long.
     case file
 
     fileprivate var length: MediaTime {
@@ -24,11 +24,11 @@ struct TimestampHoles: Sendable {
     }
   }
 
-  /// Media that is absent from a stream.
+  /// Media that is missing from a stream.
   struct Hole: Sendable {
     var kind: MediaPacket.Kind
     var range: Range<MediaTime>
-    /// Damage was found just before.
+    /// True if damage was found just before.
     var followsDamage: Bool
   }
 
@@ -37,22 +37,22 @@ struct TimestampHoles: Sendable {
     var end: MediaTime
     var presentationEnd: MediaTime
     var longestStep = MediaTime.zero
-    /// The number of packets for which any hole counts.
+    /// The number of packets for which every hole counts.
     var suspectCount = 0
   }
 
-  /// Packets may be returned some time after damage was found.
+  /// The initial value of `suspectCount`, because packets may be returned some time after damage was found.
   private static let suspectCount = 32
 
   private var streams: [MediaPacket.Kind: Stream] = [:]
   private var hole: Hole?
 
-  /// Something is damaged: the next holes count, however short they are.
+  /// Records damage: the next holes count, however short they are.
   mutating func recordDamage() {
     for kind in streams.keys { streams[kind]?.suspectCount = Self.suspectCount }
   }
 
-  /// Notes the next packet of a stream, by the container's time.
+  /// Records the next packet of a stream, in the container's time.
   mutating func record(
     _ kind: MediaPacket.Kind, decodedAt place: MediaTime, presentedAt time: MediaTime, duration: MediaTime,
     limit: Limit
@@ -81,7 +81,7 @@ struct TimestampHoles: Sendable {
     streams[kind] = stream
   }
 
-  /// The last hole that was found, on the container's timeline. Returned once.
+  /// Returns the last hole that was found, on the container's timeline. Returns it once.
   mutating func take() -> Hole? {
     defer { hole = nil }
     return hole

@@ -10,7 +10,7 @@ struct TimestampMapper {
   private var frameDuration: MediaTime
   private var spans: (video: StreamSpan?, audio: StreamSpan?)?
   private var continuity: TimestampContinuity
-  /// In the container's time.
+  /// The ends of the last packets, in the container's time.
   private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
   /// The times of the first packets, by kind.
   private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
@@ -18,7 +18,7 @@ struct TimestampMapper {
 
   /// The position of a container on the timeline.
   struct Placement {
-    /// The offset of its timestamps, as far as known.
+    /// The offset of its timestamps, if known.
     var offset: TimestampOffset
     /// Its start according to the manifest; checked against the offset if it may be wrong (HLS).
     var start = MediaTime.zero
@@ -26,15 +26,16 @@ struct TimestampMapper {
     var rung: Rung?
     var loop = LoopIteration()
     var followsGap = false
-    /// Why the rung was chosen.
+    /// The reason why the rung was chosen.
     var switchCause: RungSwitchCause?
-    /// True for segments: gaps are stated in the manifest, so a jump of timestamps is damage.
+    /// True for segments: the manifest states gaps, so a jump of timestamps is damage.
     var isSegmented = false
   }
 
   private static let segmentedThreshold = MediaTime(value: 3, timescale: 1)
 
-  /// Timestamps further than this from their place in the playlist belong to another clock.
+  /// The distance of timestamps from their position in the playlist beyond which they belong to another
+  /// clock.
   private static let tolerance = MediaTime(value: 2, timescale: 1)
 
   init(_ container: ContainerReader, _ placement: Placement) {
@@ -99,10 +100,10 @@ struct TimestampMapper {
       byteCount: box.packet.byteCount, isFirst: isFirst)
   }
 
-  /// Something of the container is damaged, so that media may be absent from its streams.
+  /// Records that the container is damaged, so media may be missing from its streams.
   mutating func recordDamage() { holes.recordDamage() }
 
-  /// The media that is absent before the last packet, on the item's timeline; nil for none. Returned once.
+  /// Returns the missing media before the last packet, on the item's timeline; nil for none. Returns it once.
   mutating func takeHole() -> TimestampHoles.Hole? {
     guard var hole = holes.take(), let span = spans.flatMap({ hole.kind == .video ? $0.video : $0.audio })
     else { return nil }
@@ -133,7 +134,7 @@ struct TimestampMapper {
   /// The longest time, in seconds, that a frame waits for frames shown before it.
   private static let maximumReorder = 10.0
 
-  /// The spans of the streams, made when the first packet shows the offset of its timestamps.
+  /// The spans of the streams, created when the first packet determines the offset of its timestamps.
   private mutating func spans(at media: MediaTime?) -> (video: StreamSpan?, audio: StreamSpan?) {
     if let spans { return spans }
     var offset = placement.offset

@@ -19,8 +19,8 @@ final class TimestampOffsets: Sendable {
   /// A live item adds an offset at each jump, so old ones are dropped.
   private static let countLimit = 256
 
-  /// The offset of a segment's timestamps: one that the manifest states, or that of all segments with the same
-  /// discontinuity number (RFC 8216 §6.2.4: the timestamps of variants match).
+  /// Returns the offset of a segment's timestamps: the one that the manifest states, or that of all segments
+  /// with the same discontinuity number (RFC 8216 §6.2.4: the timestamps of variants match).
   func offset(for segment: SegmentReference, period: Int) -> TimestampOffset {
     if let offset = segment.timestampOffset { return TimestampOffset(offset: offset) }
     let key = Key(period: period, discontinuity: segment.discontinuity)
@@ -33,8 +33,8 @@ final class TimestampOffsets: Sendable {
     }
   }
 
-  /// A live playlist, shifted so that segments with the same number begin at the same time as in earlier
-  /// playlists.
+  /// Returns a live playlist, shifted so that segments with the same number begin at the same time as in
+  /// earlier playlists.
   func aligned(_ segments: LiveSegments) -> any SegmentSupply {
     let reference = state.withLock { state in
       defer { state.reference = state.reference ?? segments }

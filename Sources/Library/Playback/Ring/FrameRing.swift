@@ -2,16 +2,16 @@ internal import DequeModule
 package import ReelCore
 internal import ReelFFmpeg
 
-/// The decoded frames of one player, in presentation order. It has one producer (the decoder's thread) and one
-/// consumer (the presenter). Neither blocks: a side that can't continue returns, and is called back through its
-/// handler.
+/// The decoded frames of one player, in presentation order. It has one producer (the decoder's thread) and
+/// one consumer (the presenter). Neither blocks: a side that can't continue returns, and its handler is
+/// called later.
 ///
-/// A flush begins a new generation. Each side passes the generation that it works for, so that work begun
-/// before a flush has no effect after it.
+/// A flush begins a new generation. Each side passes its generation, so work begun before a flush has no
+/// effect after it.
 ///
-/// Ownership: the ring owns the frames in it; they are freed outside its lock.
+/// Ownership: the ring owns its frames, and frees them outside its lock.
 ///
-/// A callback instead of a semaphore means that a seek or the end of the item has no blocked thread to wake.
+/// With callbacks instead of semaphores, a seek or the end of the item has no blocked thread to wake.
 package final class FrameRing: Sendable {
   /// The result of offering a frame.
   package enum Offer: ~Copyable, Sendable {
@@ -38,10 +38,10 @@ package final class FrameRing: Sendable {
     package internal(set) var byteCount = 0
     package let frameCapacity: Int
     package let byteCapacity: Int
-    /// The maxima since the ring was made.
+    /// The maxima since the ring was created.
     package internal(set) var highWaterFrameCount = 0
     package internal(set) var highWaterByteCount = 0
-    /// The number of offers that were refused because the ring was full.
+    /// The number of offers that were rejected because the ring was full.
     package internal(set) var producerWaitCount = 0
     /// The number of times that the consumer found the ring empty, but not drained.
     package internal(set) var consumerWaitCount = 0
@@ -54,7 +54,7 @@ package final class FrameRing: Sendable {
     /// The time of the last frame taken in this generation.
     var takenTime: MediaTime?
     var statistics: Statistics
-    /// The size of the refused frame while the producer waits for room.
+    /// The size of the rejected frame while the producer waits for room.
     var refusedByteCount: Int?
     var consumerWaits = false
     var onRoom: (@Sendable () -> Void)?
@@ -63,8 +63,8 @@ package final class FrameRing: Sendable {
 
   private let state: Locked<State>
 
-  /// Makes a ring for at least one frame: a `frameCapacity` below 1 counts as 1, and an empty ring accepts a
-  /// frame larger than `byteCapacity`.
+  /// Creates a ring for at least one frame: a `frameCapacity` below 1 counts as 1, and an empty ring accepts
+  /// a frame larger than `byteCapacity`.
   package init(frameCapacity: Int, byteCapacity: Int) {
     state = Locked(
       State(statistics: Statistics(frameCapacity: max(1, frameCapacity), byteCapacity: byteCapacity)),
@@ -76,9 +76,9 @@ package final class FrameRing: Sendable {
 
   package var statistics: Statistics { state.withLock { $0.statistics } }
 
-  /// Sets both handlers, once, before either side begins. They are called outside the lock, on the thread that
-  /// made the change. `onRoom` is called when a ring that refused a frame has room for it, or was flushed;
-  /// `onFrame` when a ring that was found empty has a frame or is drained. The ring retains both.
+  /// Sets both handlers, once, before either side begins. They are called outside the lock, on the thread
+  /// that made the change. `onRoom` is called when a ring that rejected a frame has room for it, or was
+  /// flushed; `onFrame` when a ring that was found empty has a frame or is drained. The ring retains both.
   package func setHandlers(onRoom: @escaping @Sendable () -> Void, onFrame: @escaping @Sendable () -> Void) {
     state.withLock { state in
       state.onRoom = onRoom
@@ -123,7 +123,7 @@ package final class FrameRing: Sendable {
     handler?()
   }
 
-  /// Takes back `finish`: more frames follow. `onFrame` is called with the next one.
+  /// Cancels `finish`: more frames follow. `onFrame` is called with the next one.
   func resume(generation: Int) {
     state.withLock { state in
       guard generation == state.generation, state.isFinished else { return }
@@ -134,7 +134,7 @@ package final class FrameRing: Sendable {
 
   // MARK: Consumer
 
-  /// The next frame, without taking it.
+  /// Returns the next frame's times, without taking the frame.
   package func head() -> Head { state.withLock { $0.head } }
 
   /// Like `head()`; nil if the generation is another one.
@@ -184,8 +184,8 @@ package final class FrameRing: Sendable {
     handler?()
   }
 
-  /// The time of the last frame taken, whether it is on show yet or not; nil if none was taken, or if the
-  /// generation is another one.
+  /// Returns the time of the last frame taken, even if it is not on show yet; nil if none was taken, or if
+  /// the generation is another one.
   func takenTime(generation: Int) -> MediaTime? {
     state.withLock { $0.generation == generation ? $0.takenTime : nil }
   }
@@ -210,9 +210,9 @@ package final class FrameRing: Sendable {
 
   // MARK: Both
 
-  /// Releases all frames and begins a new generation, whose number is returned. High-water marks and counts are
-  /// kept. The consumer is not called back now, but with the first frame of the new generation if it found the
-  /// ring empty.
+  /// Releases all frames and begins a new generation. Returns its number. High-water marks and counts are
+  /// kept. The consumer is not called back now, but with the first frame of the new generation if it found
+  /// the ring empty.
   @discardableResult
   package func flush() -> Int {
     var frames = UniqueDeque<TimedFrame>()
@@ -231,7 +231,7 @@ package final class FrameRing: Sendable {
 }
 
 extension FrameRing.State {
-  /// The next frame. Records that the consumer waits if there is none.
+  /// The state of the next frame. Records that the consumer waits if there is none.
   fileprivate var head: FrameRing.Head {
     mutating get {
       guard !frames.isEmpty else {
@@ -254,14 +254,14 @@ extension FrameRing.State {
     consumerWaits = true
   }
 
-  /// The handler, if the producer waits and there is room for its frame.
+  /// Returns the handler, if the producer waits and there is room for its frame.
   mutating func takeRoomHandler() -> (@Sendable () -> Void)? {
     guard let refusedByteCount, hasRoom(for: refusedByteCount) else { return nil }
     self.refusedByteCount = nil
     return onRoom
   }
 
-  /// The handler, if the consumer waits.
+  /// Returns the handler, if the consumer waits.
   mutating func takeFrameHandler() -> (@Sendable () -> Void)? {
     guard consumerWaits else { return nil }
     consumerWaits = false

@@ -1,23 +1,24 @@
 internal import ReelCore
 
-/// Measures how long the server has failed to send a separate audio stream.
+/// Measures how long the server has failed to deliver a separate audio stream.
 ///
-/// On a busy machine everything is late: the handling of bytes that have arrived as well as the check of the clock.
-/// So time is counted in intervals with a check at the end of each, and a multiple of the check's delay is subtracted
-/// from the interval.
+/// On a busy machine everything is late: the handling of bytes that have arrived as well as the check of the
+/// clock. Therefore, time is counted in intervals with a check at the end of each, and a multiple of the
+/// check's delay is subtracted from the interval.
 ///
 /// A pure value.
 struct AudioAbsence: Sendable {
   /// The time counted so far.
   private(set) var length = Duration.zero
-  /// When audio last arrived or was requested.
+  /// The time at which audio last arrived or was requested.
   private(set) var since = Duration.zero
   private var intervalStart = Duration.zero
 
-  /// The factor for a check's delay: a check that is late by a tenth of its interval leaves nothing of it.
+  /// The factor for a check's delay: if a check is late by a tenth of its interval, the interval does not
+  /// count.
   private static let weight = 10
 
-  /// Audio has arrived, or is requested from now on.
+  /// Records that audio has arrived, or is requested from now on.
   mutating func end(at now: Duration) {
     length = .zero
     since = now
@@ -30,6 +31,7 @@ struct AudioAbsence: Sendable {
     intervalStart = now
   }
 
-  /// The time of the next check. It is always a whole interval away: of shorter ones, nothing might ever be left.
+  /// Returns the time of the next check. It is always a whole interval away: with shorter ones, nothing might
+  /// ever count.
   func nextLook(after now: Duration, patience: Duration) -> Duration { now + patience / 10 }
 }

@@ -15,7 +15,7 @@ final class AudioPipeline {
   private var bufferGeneration = -1
   /// The audio that was decoded last.
   private var last: AudioQueue.Chunk?
-  /// No audio of the span has been decoded yet.
+  /// True if no audio of the span has been decoded yet.
   private var isSpanNew = true
   private var isFinished = false
   /// A span that can't be decoded. Its packets are skipped.
@@ -93,11 +93,11 @@ final class AudioPipeline {
     guard pcm.frameCount > 0 else { return }
     var pcm = pcm
     let nextTime = last?.end
-    // The first frame may correct it meanwhile.
+    // The first frame may correct the offset meanwhile.
     let offset = span.offset.value
     var time = pcm.ticks.map { span.stream.time(ticks: $0) + offset + span.shift } ?? nextTime ?? span.shift
     if let nextTime, time < nextTime {
-      // Repeated, or from another rung: it has been played already.
+      // Repeated, or from another rung: it was played already.
       if time + pcm.duration <= nextTime { return }
       if isSpanNew {
         pcm = pcm.dropping(Int((nextTime - time).ticks(timescale: Int32(clamping: pcm.sampleRate))))

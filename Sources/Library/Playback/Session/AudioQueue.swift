@@ -2,18 +2,18 @@ internal import DequeModule
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// The decoded audio of one player, in order. It has one producer and one consumer; neither waits in it.
+/// The decoded audio of one player, in order. It has one producer and one consumer; neither waits.
 final class AudioQueue: Sendable {
   struct Chunk: Sendable {
     var buffer: PCMBuffer
-    /// Subtracted from `time` for the item's own time.
+    /// The time to subtract from `time` for the item's own time.
     let shift: MediaTime
     /// `time` without `offset`.
     var mediaTime: MediaTime
     /// The offset of the timestamps. The first frame may correct it after the audio was decoded.
     let offset: TimestampOffset
 
-    /// On the player's timeline.
+    /// The time on the player's timeline.
     var time: MediaTime { mediaTime + offset.value }
 
     var end: MediaTime { time + buffer.duration }
@@ -23,7 +23,7 @@ final class AudioQueue: Sendable {
     var chunks: Deque<Chunk> = []
     var generation = 0
     var isFinished = false
-    /// The end of the audio that was taken last.
+    /// The end of the audio taken last.
     var takenEnd: MediaTime?
     /// Audio before this time is dropped; a chunk that contains it is cut.
     var start: MediaTime?
@@ -76,14 +76,15 @@ final class AudioQueue: Sendable {
     }
   }
 
-  /// Takes back the end: more audio follows.
+  /// Cancels the end: more audio follows.
   func resume(generation: Int) {
     state.withLock { state in
       if generation == state.generation { state.isFinished = false }
     }
   }
 
-  /// Takes the audio due by `time`; nil for all of it. Empty if `generation` is another one; nil accepts any.
+  /// Takes the audio due by `time`; nil for all of it. Returns nothing if `generation` is another one; nil
+  /// accepts any.
   func take(until time: MediaTime?, generation: Int? = nil) -> [Chunk] {
     let (taken, onRoom) = state.withLock { state -> ([Chunk], (@Sendable () -> Void)?) in
       guard generation.map({ $0 == state.generation }) ?? true else { return ([], nil) }
@@ -101,14 +102,14 @@ final class AudioQueue: Sendable {
     return taken
   }
 
-  /// When the next audio is due; nil if there is none.
+  /// The time at which the next audio is due; nil if there is none.
   var nextTime: MediaTime? { state.withLock { $0.chunks.first?.time } }
 
   /// The end of the audio so far; nil before there is any.
   var end: MediaTime? { state.withLock { $0.chunks.last?.end ?? $0.takenEnd } }
 
   var isEmpty: Bool { state.withLock { $0.chunks.isEmpty } }
-  /// The last audio has been taken.
+  /// True if the last audio has been taken.
   var isDrained: Bool { state.withLock { $0.isFinished && $0.chunks.isEmpty } }
 
   /// Drops the audio of iterations after the one that begins at `shift`.

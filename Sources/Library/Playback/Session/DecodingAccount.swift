@@ -2,7 +2,7 @@ internal import ReelFFmpeg
 
 /// The work of one item's decoders.
 struct DecodingAccount: Sendable, Hashable {
-  /// Time spent in decoders.
+  /// The time spent in decoders.
   var duration = Duration.zero
   /// The part of it up to the first frame shown after the start or the last seek; nil before that frame.
   var firstFrameDuration: Duration?
@@ -10,6 +10,6 @@ struct DecodingAccount: Sendable, Hashable {
   var frameCount = 0
   /// The number of those frames that were decoded again because the decoder had been closed.
   var repeatedCount = 0
-  /// What the open decoder knows of its stream; nil without one.
+  /// The open decoder's information about its stream; nil without one.
   var facts: DecoderFacts?
 }

@@ -2,7 +2,7 @@ internal import ReelCore
 
 /// Detects a separate audio stream that does not arrive.
 extension ItemSession {
-  /// Starts to check, while audio is being loaded, whether playback waits for it in vain.
+  /// Starts to check, while audio is being loaded, whether playback waits for it without result.
   func watchAudio() {
     let (now, patience) = (environment.clock.now, environment.thresholds.audioPatience)
     let deadline = state.withLock { state -> Duration? in
@@ -18,7 +18,7 @@ extension ItemSession {
     state.withLock { state in
       guard !state.machine.isStopped else { return }
       state.audioWatch = environment.clock.schedule(at: deadline) { [weak self] in
-        // Runs on the same executor as the loading tasks, so it is delayed by whatever delays them.
+        // Runs on the same executor as the loading tasks, so it has the same delays.
         runtime.task { [weak self] in self?.lookAtAudio(due: deadline) }
       }
     }

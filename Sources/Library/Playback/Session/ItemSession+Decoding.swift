@@ -2,7 +2,7 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The task loops, and the turns of those that decode.
+/// The task loops, and the turns of the decoding ones.
 extension ItemSession {
   func makeTaskLoops() {
     let (runtime, clock, account) = (environment.runtime, environment.clock, environment.account)
@@ -83,7 +83,7 @@ extension ItemSession {
     }
   }
 
-  /// Decodes up to the target, then releases what can be restored.
+  /// Decodes up to the target, then releases everything that can be restored.
   private func preload(_ pipeline: VideoPipeline, _ order: VideoPipeline.Order, _ target: PreloadTarget)
     throws
   {
@@ -121,7 +121,7 @@ extension ItemSession {
       try pipeline.turn(bufferGeneration: bufferGeneration, generation: generation)
       refill()
     } catch {
-      // The item plays on without its audio.
+      // The item continues to play without its audio.
       recordFailure(
         error.located(at: item.source.name), rung: "",
         outcome: .lost(MediaLoss(kind: .audio, reason: .damaged, range: nil)))

@@ -22,7 +22,7 @@ struct SessionLog: ReadingLog {
   }
 
   func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
-    // If frames are absent or damaged, that is noted by itself.
+    // Missing or damaged frames are recorded separately.
     let loss = range.map { MediaLoss(kind: isVideo ? .video : .audio, reason: .damaged, range: $0) }
     session?.recordFailure(error, rung: rung, outcome: loss.map(ErrorLogEntry.Outcome.lost) ?? .tolerated)
   }
@@ -54,7 +54,7 @@ extension ItemSession {
     item.beginAccess(entry)
   }
 
-  /// Notes what can be chosen among, before any of it is opened.
+  /// Records the available rungs, before any of them is opened.
   func recordLadder(of presentation: Presentation) {
     let role = ReaderRole.main(wantsAudio: false)
     guard let period = presentation.periods(carrying: role).first,

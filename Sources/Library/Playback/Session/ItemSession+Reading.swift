@@ -41,7 +41,7 @@ extension ItemSession {
         take(unit, from: reader.base, reading)
       }
     } catch is CancellationError {
-      // After a seek or a stop, the next turn handles it. Otherwise something else ended a transfer.
+      // After a seek or a stop, the next turn handles it. Otherwise, a transfer ended for another reason.
       let (isOver, isSent) = state.withLock { state in
         (state.machine.isOver(reading.kind), state.machine.isSent(reading.kind))
       }
@@ -71,7 +71,8 @@ extension ItemSession {
     }
   }
 
-  /// The reader, made if necessary and moved to the position of the last seek; nil if there is nothing to read.
+  /// Returns the reader, created if necessary and moved to the position of the last seek; nil if there is
+  /// nothing to read.
   func adopt(_ reading: Reading) throws -> LandingReader? {
     let (source, context, resolver, scope, assignment) = state.withLock { state in
       (
@@ -103,7 +104,7 @@ extension ItemSession {
     return reader
   }
 
-  /// - Parameter time: On the player's timeline.
+  /// - Parameter time: The position on the player's timeline.
   func go(
     to time: MediaTime?, _ reader: LandingReader, _ reading: Reading, scope: LoadScope
   ) throws {
@@ -193,7 +194,7 @@ extension ItemSession {
     return conditions
   }
 
-  /// Ends reading if it went past the last iteration, whose later packets have been dropped.
+  /// Ends reading if it continued past the last iteration, whose later packets have been dropped.
   func endAfterLastIteration(_ reading: Reading) {
     guard let last = state.withLock({ $0.machine.iterations.returnFromCut(reading.kind) }) else { return }
     reading.iteration = last
@@ -204,9 +205,8 @@ extension ItemSession {
   }
 
   /// Returns true if reading starts the next iteration.
-  ///
-  /// This happens as soon as the end has been read, so that the first frame of the next iteration is decoded in
-  /// time.
+  /// This happens as soon as the end has been read, so that the first frame of the next iteration is decoded
+  /// in time.
   func goesRound(_ reading: Reading) -> Bool {
     let loop = state.withLock { state in
       state.machine.iterations.next(
@@ -229,7 +229,7 @@ extension ItemSession {
     switch unit {
     case .packet(let packet, let kind):
       recordStreams(reader, reading.kind)
-      // Packets that are read again on the way back to a failure are no progress.
+      // Packets that are read again on the way back to a failure are not progress.
       let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
       guard buffer.append(packet, kind, from: reading.kind, bufferGeneration: reading.bufferGeneration) else {
         return
@@ -252,7 +252,7 @@ extension ItemSession {
     }
   }
 
-  /// A kind of media may be absent for a long time. Without video, audio begins by itself.
+  /// Records that a kind of media may be missing for a long time. Without video, audio begins by itself.
   func recordAbsence(_ segments: LiveSegments, of kind: MediaPacket.Kind) {
     state.withLock { state in
       if kind == .video { state.live = segments } else { state.liveAudio = segments }
@@ -293,7 +293,7 @@ extension ItemSession {
 }
 
 extension ReaderStreams {
-  /// The tracks that a reader delivers to the player.
+  /// Returns the tracks that a reader delivers to the player.
   func tracks(of kind: MediaPacket.Kind) -> [PlayerItem.Track] {
     var tracks: [PlayerItem.Track] = []
     if kind == .video, let video {

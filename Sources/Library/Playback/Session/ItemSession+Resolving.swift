@@ -3,7 +3,7 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// Resolving the source, and what to do if that fails.
+/// Resolving the source, and the reaction to a failure of it.
 extension ItemSession {
   func beginResolving(after pause: Duration) {
     let resolving = environment.runtime.task { [weak self] in

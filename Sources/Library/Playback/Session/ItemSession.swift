@@ -5,8 +5,8 @@ internal import ReelManifest
 /// Loads and decodes one item for one player, from its source to the frame ring and the audio queue.
 ///
 /// The work is done in turns of task loops: one reads video and muxed audio, one reads separate audio, one
-/// decodes frames, one decodes audio. A turn never waits for another; each loop is woken by what it needs. Only
-/// reading waits, for bytes, and a seek or the end of the session interrupts it.
+/// decodes frames, one decodes audio. A turn never waits for another; each loop is woken when its input is
+/// ready. Only reading waits, for bytes, and a seek or the end of the session interrupts it.
 ///
 /// ```
 ///  reader ---> ForwardBuffer ---> VideoPipeline ---> FrameRing ---> (the player's clock)
@@ -14,7 +14,7 @@ internal import ReelManifest
 ///                  +------------> AudioPipeline ---> AudioQueue --->
 /// ```
 ///
-/// `stop()` ends everything; what is running ends by itself soon after.
+/// `stop()` ends everything; running work ends by itself soon after.
 final class ItemSession: Sendable {
   let item: PlayerItem
   let buffer: ForwardBuffer
@@ -32,14 +32,14 @@ final class ItemSession: Sendable {
 
   /// The handlers of the owner. Called on any thread, never with a lock held.
   struct Delegate: Sendable {
-    /// Something changed that the presenter must see: a frame, room, an end, a failure.
+    /// Called after a change that concerns the presenter: a frame, room, an end, a failure.
     var wake: @Sendable () -> Void
     var event: @Sendable (PlayerEvent) -> Void
-    /// Loading has advanced.
+    /// Called when loading has advanced.
     var progress: @Sendable () -> Void
-    /// The buffer is full, or holds all of the item.
+    /// Called when the buffer is full, or contains the rest of the item.
     var filled: @Sendable () -> Void
-    /// The total number of frames that decoders have returned.
+    /// Called with the total number of frames that decoders have returned.
     var decoded: @Sendable (Int) -> Void
   }
 
@@ -69,7 +69,7 @@ final class ItemSession: Sendable {
     var stoppedResolving: Task<Void, Never>?
     /// The audio group of the rung (HLS).
     var audioGroup: String?
-    /// How long the separate audio stream has not arrived, and the next check of that.
+    /// The time for which the separate audio stream has been missing, and the next check of that.
     var audioAbsence = AudioAbsence()
     var audioWatch: (any ScheduledCall)?
     /// True during a turn of the audio decoder. The packet that it has taken is then in no queue.
@@ -89,7 +89,7 @@ final class ItemSession: Sendable {
     var readerWait: Duration = .zero
     var readerBusy: Duration = .zero
     var decoding = DecodingAccount()
-    /// The limits that the buffer is filled to; nil while it is not full.
+    /// The limits up to which the buffer was filled; nil while it is not full.
     var filledLimits: ForwardBuffer.Limits?
 
     /// Passes an event to the machine. Returns the consequences, to be performed once the lock is released.
@@ -186,13 +186,13 @@ final class ItemSession: Sendable {
     for taskLoop in stopped { await taskLoop.waitUntilStopped() }
   }
 
-  // MARK: What follows from decisions
+  // MARK: Consequences of decisions
 
   func handle(_ event: LoadingMachine.Event) {
     perform(state.withLock { state in state.decide(event) })
   }
 
-  /// - Returns: When the current loader continues from where it is.
+  /// - Returns: The time at which the current loader continues from its position.
   @discardableResult
   func perform(_ consequences: Consequences) -> TaskLoop.Next {
     var next = TaskLoop.Next.idle
@@ -220,10 +220,10 @@ final class ItemSession: Sendable {
     return next
   }
 
-  // MARK: What the player asks
+  // MARK: Queries of the player
 
   var failure: ReelError? { state.withLock { $0.machine.dueFailure } }
-  /// Why there was no frame at all.
+  /// The reason why there was no frame at all.
   var fruitlessFailure: ReelError? { state.withLock { $0.machine.emptyFailure } }
   /// The failure, even if it is not due yet.
   var pendingFailure: ReelError? { state.withLock { $0.machine.failure } }
@@ -232,15 +232,15 @@ final class ItemSession: Sendable {
   var hasSeparateAudio: Bool { state.withLock { $0.machine.hasSeparateAudio ?? false } }
   var generation: Int { state.withLock { $0.machine.order.generation } }
   var bandwidth: Double? { state.withLock { $0.controller }?.estimatedBandwidth }
-  /// The memory that loading holds outside of the buffer.
+  /// The memory that loading holds outside the buffer.
   var memory: LoadingMemory { scope.memory }
   var decoding: DecodingAccount { state.withLock { $0.decoding } }
 
-  /// Called when the rest of the buffer has been shown: the item fails.
+  /// Makes the item fail. Called when the rest of the buffer has been shown.
   func makeFailureDue() { handle(.failureIsDue) }
 
-  /// Shorter than any frame. Printed times are rounded down to it, so a frame less than this after a requested
-  /// time is the one that was meant.
+  /// A time shorter than any frame. Printed times are rounded down to it, so a frame less than this after a
+  /// requested time is the intended one.
   static let instant = MediaTime(value: 1, timescale: 1_000_000)
 
   /// Seeks to `time`, but not beyond the current iteration. Everything after the seek has the returned
@@ -255,14 +255,14 @@ final class ItemSession: Sendable {
       let time = state.machine.iterations.place(of: time, iteration: iteration, instant: Self.instant)
       var order = state.machine.order
       order.generation = ring.flush()
-      // After a temporary failure, loading starts over, even for a position that is buffered.
+      // After a temporary failure, loading starts over, even for a buffered position.
       if state.machine.startsOver { _ = buffer.reset(position: nil) }
       let place = buffer.seek(to: time)
       order.bufferGeneration = place.bufferGeneration
       order.target = time
       order.tolerance = tolerance
       audio.flush(generation: order.generation, start: time)
-      // A buffer that is full again is reported again.
+      // A buffer that fills up again is reported again.
       state.filledLimits = nil
       return (order.generation, time, state.decide(.sought(order, reload: place.reload)))
     }
@@ -282,8 +282,8 @@ final class ItemSession: Sendable {
     }
   }
 
-  /// Sets how far to load; nil for playing. If the target is below the current stage, releases what can be
-  /// restored: frames after the one on show, and the decoder.
+  /// Sets how far to load; nil for playing. If the target is below the current stage, releases everything
+  /// that can be restored: frames after the one on show, and the decoder.
   func setTarget(_ target: PreloadTarget?) { handle(.targetChanged(target)) }
 
   /// - Parameter iteration: The current iteration. If the item no longer loops, it is the last one.
@@ -331,8 +331,8 @@ final class ItemSession: Sendable {
     state.withLock { $0.videoAbsences.contains { $0.contains(time) } }
   }
 
-  /// Where playback begins: at the first frame, or at the requested position if there is no video at that time. All
-  /// times are on the player's timeline.
+  /// Returns the position at which playback begins: the first frame, or the requested position if there is no
+  /// video at that time. All times are on the player's timeline.
   ///
   /// - Parameter sought: The position of a seek; nil if there was none.
   func beginning(sought: MediaTime?, firstFrame: MediaTime, shift: MediaTime) -> MediaTime {
@@ -371,12 +371,12 @@ final class ItemSession: Sendable {
     state.withLock { $0.machine.hasSeparateAudio == false } && isAudioLoaderBehind(time)
   }
 
-  /// Audio before `time` is ready, or will be without more loading.
+  /// True if audio before `time` is ready, or will be without more loading.
   func hasAudio(before time: MediaTime) -> Bool {
     audio.nextTime.map { $0 < time } ?? isAudioDecoderBehind(time)
   }
 
-  /// Some audio has not been handed out yet.
+  /// True if some audio has not been passed to outputs yet.
   var hasAudioLeft: Bool {
     state.withLock { $0.machine.wantsAudio } && !audio.isDrained
   }
@@ -402,7 +402,7 @@ final class ItemSession: Sendable {
     return (level, keepsUp)
   }
 
-  /// Reports once that the buffer is full, and again if it is full by other limits.
+  /// Reports once that the buffer is full, and again if it is full with other limits.
   private func recordFilled(_ isFull: Bool) {
     let limits = isFull ? Self.limits(of: item, environment, target) : nil
     let isNews = state.withLock { state in
@@ -421,8 +421,8 @@ final class ItemSession: Sendable {
     delegate.progress()
   }
 
-  /// The first frame, or the first since a seek, is about to be shown. Its decoding time was recorded before the ring
-  /// had it.
+  /// Records that the first frame, or the first since a seek, is about to be shown. Its decoding time was
+  /// recorded before the ring received it.
   func recordFirstFrame() {
     let report = state.withLock { state -> StartupReport? in
       let isFirst = !state.machine.hasFirstFrame
@@ -438,23 +438,23 @@ final class ItemSession: Sendable {
     if let report { item.setStartup(report) }
   }
 
-  /// The distances of `time` from the live edge and of the oldest segment from the edge, and the manifest's
-  /// delay; nil if the item is not live.
+  /// Returns the distances of `time` from the live edge and of the oldest segment from the edge, and the
+  /// manifest's delay; nil if the item is not live.
   func liveDistances(from time: MediaTime) -> LiveDistances? {
     guard let live = state.withLock({ $0.live }), let distance = live.distance else { return nil }
     let edge = live.edge
     let window = live.window
     let latency = Duration.seconds((edge - time).seconds)
-    // While video is absent, its window does not show what is still available.
+    // While video is missing, its window does not show which media is still available.
     let length = live.isAbsent(at: time) ? MediaTime.zero : window.end - window.start
     return LiveDistances(
       latency: latency, target: .seconds(distance.seconds), oldest: .seconds(length.seconds),
       segmentDuration: window[window.endIndex - 1].map { .seconds($0.duration.seconds) }, edge: edge)
   }
 
-  /// The position for a jump of a live item to `time`: the start of the segment at `time`, or of the last known
-  /// one if the edge, which moves with the clock, is further ahead. Inside the segment of `position`, it is
-  /// `time` itself, if that is in the window. Nil if nothing is later than `position`.
+  /// Returns the position for a jump of a live item to `time`: the start of the segment at `time`, or of the
+  /// last known one if the edge, which moves with the clock, is further ahead. Inside the segment of
+  /// `position`, it is `time` itself, if that is in the window. Nil if nothing is later than `position`.
   func livePlace(near time: MediaTime, after position: MediaTime) -> MediaTime? {
     guard let window = state.withLock({ $0.live })?.window,
       let index = window.index(at: min(time, window.end - Self.instant)), let segment = window[index]
@@ -486,7 +486,7 @@ extension ItemSession {
   func preferencesHaveChanged(wantsMore: Bool) {
     buffer.setLimits(Self.limits(of: item, environment, state.withLock { $0.machine.target }))
     guard wantsMore else { return refill() }
-    // Up to the new bound, however much is there.
+    // Fill the buffer up to the new bound, regardless of its level.
     buffer.fill()
     taskLoops.wake(.reader)
     taskLoops.wake(.audioReader)

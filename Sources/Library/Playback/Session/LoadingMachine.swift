@@ -2,9 +2,9 @@ internal import ReelCore
 
 /// Decides how one item is loaded: events in, actions out. A pure value.
 ///
-/// - Loading begins as soon as there is a target, or playback. Temporary failures are retried as often as the
-///   policy says. Others are final at once, except that an item with packets has reached its servers before, so a failure to
-///   reach them again may pass.
+/// - Loading begins as soon as there is a target, or playback. Temporary failures are retried according to
+///   the policy. Others are final at once, except that an item with packets has reached its servers before,
+///   so a failure to reach them again may be temporary.
 /// - The video loader comes first. Separate audio is loaded after the first video packet, and left out if it
 ///   fails.
 /// - A seek moves the loaders. Errors from the previous position are ignored.
@@ -14,7 +14,7 @@ struct LoadingMachine: Sendable {
 
   enum Event: Sendable {
     case began
-    /// How far to load; nil for playing.
+    /// The target of loading has changed; nil for playing.
     case targetChanged(PreloadTarget?)
     /// The source has been resolved.
     case resolved
@@ -27,13 +27,13 @@ struct LoadingMachine: Sendable {
     case audioWanted(Bool, bufferGeneration: Int, place: MediaTime?)
     /// A packet was read.
     ///
-    /// - isNews: True if it is after all packets loaded so far.
+    /// - isNews: True if it comes after all packets loaded so far.
     case packetRead(Loader, isNews: Bool)
     /// A loader has reached the end of the item.
     case ended(Loader, bufferGeneration: Int, fault: ReelError?)
     /// A loader failed at `place`.
     case failed(Loader, ReelError, bufferGeneration: Int, place: MediaTime?)
-    /// Separate audio has not arrived for too long.
+    /// Separate audio has been missing for too long.
     case audioMissed(ReelError, bufferGeneration: Int)
     case decodingFailed(ReelError)
     /// A span ended without any frame.
@@ -88,25 +88,25 @@ struct LoadingMachine: Sendable {
   private(set) var hasSeparateAudio: Bool?
   private(set) var hasVideoPacket = false
   private(set) var hasFirstFrame = false
-  /// No frame has been shown since the last seek.
+  /// True if no frame has been shown since the last seek.
   private var awaitsFrame = true
   private(set) var isStopped = false
-  /// Why loading has ended.
+  /// The error that ended loading.
   private(set) var failure: ReelError?
-  /// Why nothing was shown, if there is no other failure.
+  /// The reason why nothing was shown, if there is no other failure.
   private(set) var fruitlessFailure: ReelError?
   var iterations: LoopIterations
 
   private var hasBegun = false
   private var isResolved = false
-  /// The loaded media has been shown, so the failure can be reported.
+  /// True if the loaded media has been shown, so the failure can be reported.
   private var isFailureDue = false
   private var retry: ItemRetryPolicy
-  /// The seeks that loaders make before they read on.
+  /// The seeks that loaders make before they continue to read.
   private var pendingSeeks: [Loader: Seek] = [:]
   private var tracks: [Loader: [PlayerItem.Track]] = [:]
   private var areAllAnnounced = false
-  /// Loaders that have read to the end. They announce no more tracks.
+  /// The loaders that have read to the end. They announce no more tracks.
   private var hasReadEnd: Set<Loader> = []
   private var hasReportedTracks = false
 
@@ -121,7 +121,7 @@ struct LoadingMachine: Sendable {
     order.prefersThroughput = prefersThroughput
   }
 
-  /// Loading begins at `time`, to which the buffer has already been moved.
+  /// Begins loading at `time`, to which the buffer has already been moved.
   mutating func start(at time: MediaTime, bufferGeneration: Int) {
     order.bufferGeneration = bufferGeneration
     order.target = time
@@ -187,11 +187,11 @@ struct LoadingMachine: Sendable {
     }
   }
 
-  // MARK: What is asked
+  // MARK: Queries
 
   /// The failure, if it can be reported now.
   var dueFailure: ReelError? { isFailureDue || !hasVideoPacket ? failure : nil }
-  /// Why there was no frame at all.
+  /// The reason why there was no frame at all.
   var emptyFailure: ReelError? { failure ?? fruitlessFailure }
   /// True after a temporary failure: a seek then discards the loaded media.
   var startsOver: Bool { failure?.isTemporary == true }
@@ -238,7 +238,7 @@ struct LoadingMachine: Sendable {
 
   /// The tracks of all loaders, if those of one have changed.
   ///
-  /// - Parameter areAll: No further track can appear after the first packet.
+  /// - Parameter areAll: True if no further track can appear after the first packet.
   mutating func record(
     _ tracks: [PlayerItem.Track], of loader: Loader, areAll: Bool
   ) -> (changed: [PlayerItem.Track]?, actions: [Action]) {
@@ -250,7 +250,7 @@ struct LoadingMachine: Sendable {
 
   // MARK: - Private
 
-  /// The item plays on without audio.
+  /// The outcome of a failure after which the item plays without audio.
   private static let audioLoss = ErrorLogEntry.Outcome.lost(
     MediaLoss(kind: .audio, reason: .missing, range: nil))
   private static let wakeAll = ItemSession.LoopKind.allCases.map(Action.wake)
@@ -318,7 +318,7 @@ struct LoadingMachine: Sendable {
       return [.log(error, Self.audioLoss)] + giveUpAudio(bufferGeneration: bufferGeneration)
     }
     failure = error
-    // The loaded media is shown first.
+    // Show the loaded media first.
     return [
       .log(error, .failed),
       .endBuffer([.video, .audio], from: .video, bufferGeneration: bufferGeneration, isBroken: true),
@@ -337,7 +337,7 @@ struct LoadingMachine: Sendable {
       ]
   }
 
-  /// The pause before the next attempt and the report of it; nil if there is none.
+  /// Returns the pause before the next attempt and the report of it; nil if there is none.
   private mutating func tryAgain(after error: ReelError) -> (delay: Duration, actions: [Action])? {
     guard !isStopped, let delay = retry.next(after: error) else { return nil }
     return (

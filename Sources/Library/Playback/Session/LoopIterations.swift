@@ -9,7 +9,7 @@ struct LoopIterations: Sendable {
     let iteration: Int
     /// Its start on the player's timeline.
     let shift: MediaTime
-    /// Iterations begun from now on have this generation or a later one.
+    /// The minimum generation of iterations begun from now on.
     let generation: Int
     /// The loaders that have read the last iteration completely.
     let ended: Set<MediaPacket.Kind>
@@ -22,26 +22,26 @@ struct LoopIterations: Sendable {
   private var generation = 0
   /// The iteration that each loader is in.
   private var current: [MediaPacket.Kind: LoopIteration] = [:]
-  /// The iteration to whose end loaders return that were in later ones when looping stopped.
+  /// The iteration to whose end loaders return if they were in later ones when looping stopped.
   private var cut: (iteration: Int, generation: Int)?
 
   init(loops: Bool) { self.loops = loops }
 
-  /// The position of a seek to `time`: not beyond the current iteration. Printed times are rounded down to an
-  /// instant, so a frame that begins within one is the one that was meant.
+  /// Returns the position of a seek to `time`: not beyond the current iteration. Printed times are rounded
+  /// down to an instant, so a frame that begins within one is the intended one.
   func place(of time: MediaTime, iteration: Int, instant: MediaTime) -> MediaTime {
     var place = time > shifts[min(iteration, shifts.count - 1)] ? time + instant : time
     if iteration + 1 < shifts.count { place = min(place, shifts[iteration + 1] - instant) }
     return place
   }
 
-  /// Notes that a loader moves to `time` on the player's timeline; nil for the beginning.
+  /// Records that a loader moves to `time` on the player's timeline; nil for the beginning.
   mutating func begin(at time: MediaTime?, of loader: MediaPacket.Kind) -> LoopIteration {
     begin(time.flatMap { time in shifts.lastIndex { $0 <= time } } ?? 0, of: loader)
   }
 
-  /// The next iteration of a loader that has read one to its end; nil if there is none, or if its start is not
-  /// known yet.
+  /// Returns the next iteration of a loader that has read one to its end; nil if there is none, or if its
+  /// start is not known yet.
   ///
   /// - Parameters:
   ///   - videoEnd: The end of the loaded video.
@@ -76,7 +76,7 @@ struct LoopIterations: Sendable {
     return Cut(iteration: iteration, shift: shifts[iteration], generation: generation, ended: Set(ended))
   }
 
-  /// The last iteration, for a loader that was beyond it. Returned once.
+  /// Returns the last iteration, for a loader that was beyond it. Returns it once.
   mutating func returnFromCut(_ loader: MediaPacket.Kind) -> Int? {
     guard let cut, let loop = current[loader], loop.generation < cut.generation,
       loop.iteration > cut.iteration

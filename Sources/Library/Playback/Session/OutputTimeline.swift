@@ -1,19 +1,20 @@
 package import ReelCore
 internal import ReelFFmpeg
 
-/// Maps the times of frames and audio to output time: the running time of outputs, which begins at 0 with the first frame
-/// and continues over loops, seeks, jumps and items. A pure value.
+/// Maps the times of frames and audio to output time: the running time of outputs, which begins at 0 with the
+/// first frame and continues over loops, seeks, jumps and items. A pure value.
 ///
-/// A hole in the media is a hole in output time, for frames and audio alike. A seek or a jump leaves none: the first frame
-/// or audio after it follows what came before. There, and where a loop begins again, output time goes on at a whole number
-/// of frames, so that the frames of a file with a constant rate stay at their places.
+/// A hole in the media is a hole in output time, for frames and audio alike. A seek or a jump leaves none:
+/// the first frame or audio after it follows the previous one. There, and where a loop begins again, output
+/// time continues at a whole number of frames, so that the frames of a file with a constant rate keep their
+/// positions.
 package struct OutputTimeline: Sendable {
   /// The longest hole. The rest of a longer one is left out.
   package static let longestHole = MediaTime(value: 60, timescale: 1)
-  /// Rounded timestamps may make an iteration longer than its frames by this much.
+  /// The time by which rounded timestamps may make an iteration longer than its frames.
   private static let roundingError = MediaTime(value: 2, timescale: 1000)
 
-  /// One time through the item: the start of its times, and what is added to them.
+  /// One pass through the item: the start of its times, and the offset added to them.
   private struct Iteration {
     var shift: MediaTime
     var offset: MediaTime
@@ -27,14 +28,14 @@ package struct OutputTimeline: Sendable {
   package private(set) var end = MediaTime.zero
   /// Nil after a seek or a jump.
   private var current: Iteration?
-  /// Its last frame may be shown after the audio of the current one has begun.
+  /// The previous iteration, whose last frame may be shown after the audio of the current one has begun.
   private var previous: Iteration?
   /// The rate of the first frame.
   private var rate: Rational?
 
   package init() {}
 
-  /// Notes a seek, a jump or another item: the next time continues where the last one ended.
+  /// Records a seek, a jump or another item: the next time continues where the last one ended.
   package mutating func breakOff() {
     current = nil
     previous = nil
@@ -50,8 +51,8 @@ package struct OutputTimeline: Sendable {
   /// Returns the output time of a frame.
   ///
   /// - Parameters:
-  ///   - time: By the timeline of the player.
-  ///   - shift: Where the frame's iteration begins on that timeline.
+  ///   - time: The time on the player's timeline.
+  ///   - shift: The start of the frame's iteration on that timeline.
   package mutating func place(_ frame: borrowing TimedFrame, at time: MediaTime, shift: MediaTime)
     -> MediaTime
   {

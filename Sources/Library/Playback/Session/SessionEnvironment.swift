@@ -2,7 +2,7 @@ internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// What a player provides for loading its items.
+/// The environment that a player provides for loading its items.
 struct SessionEnvironment: Sendable {
   var fetcher: any Fetching
   var loading: LoadingConfiguration
@@ -11,7 +11,7 @@ struct SessionEnvironment: Sendable {
   /// The runtime of its tasks and threads.
   var runtime: any PlayerRuntime
   var gate: (any DecodingGate)?
-  /// Bounds the open video decoders; nil for no limit.
+  /// Limits the open video decoders; nil for no limit.
   var decoderLimit: (any DecoderLimit)?
   /// Opens the video decoders.
   var decoders: any DecoderMaking
@@ -20,8 +20,8 @@ struct SessionEnvironment: Sendable {
   var retryPolicy: ItemRetryPolicy
   var ringFrameCapacity: Int
   var ringByteCapacity: Int
-  /// Chooses rungs by measured transfers; otherwise the highest at or below the cap.
+  /// True to choose rungs by measured transfers; false for the highest at or below the cap.
   var isAdaptive: Bool
-  /// In bits per second; nil if nothing is known in advance.
+  /// The initial bandwidth in bits per second; nil if nothing is known in advance.
   var initialBandwidth: Double?
 }

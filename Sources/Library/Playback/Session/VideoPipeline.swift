@@ -14,7 +14,7 @@ final class VideoPipeline {
     var name: String
     var logger: Logger
     var gate: (any DecodingGate)?
-    /// The pipeline's claim to an open decoder; nil if their number is not bounded.
+    /// The pipeline's claim to an open decoder; nil if their number is not limited.
     var claim: (any DecoderClaim)?
     /// The clock that measures decoding.
     var clock: any MonotonicClock = SystemMonotonicClock()
@@ -34,13 +34,13 @@ final class VideoPipeline {
     case ended
   }
 
-  /// What to decode from a position.
+  /// The instructions for decoding from a position.
   struct Order: Sendable {
     var bufferGeneration = 0
     var generation = 0
     /// The first frame to show is the one on show at this time; nil for the very first.
     var target: MediaTime?
-    /// A frame earlier by this much is accepted.
+    /// The time by which the first frame may be earlier.
     var tolerance = MediaTime.zero
     /// The number of frames to decode ahead; nil for as many as fit the ring.
     var limit: Int?
@@ -63,9 +63,9 @@ final class VideoPipeline {
   private var candidate: TimedFrame?
   /// The iteration of the target; nil before the first frame.
   private var targetIteration: Int?
-  /// Refused by the ring.
+  /// The frame that the ring rejected.
   private var refused: TimedFrame?
-  /// The frame after the refused one.
+  /// The frame after the rejected one.
   private var refusedNext: TimedFrame?
   private var offeredCount = 0
   private var isOpening = true
@@ -102,7 +102,7 @@ final class VideoPipeline {
     options.claim?.giveBack()
   }
 
-  /// As many frames as the order wants have been offered.
+  /// True if as many frames as the order requests have been offered.
   var hasReachedLimit: Bool { order.limit.map { offeredCount >= $0 } ?? false }
 
   /// The totals so far.
@@ -112,7 +112,7 @@ final class VideoPipeline {
       repeatedCount: frames.repeatedCount, facts: facts)
   }
 
-  /// What the open decoder knows of its stream; nil without one.
+  /// The open decoder's information about its stream; nil without one.
   var facts: DecoderFacts? { frames.decoder?.facts }
 
   /// Decodes as much as possible. Throws `ReelError` or `CancellationError`.
@@ -147,8 +147,8 @@ final class VideoPipeline {
         options.recordDecoding(account)
       case .needsPacket:
         // Frames that the decoder holds for reordering are not drained at a stall: it would have to decode
-        // their group again from the key frame each time. So a stream with reordering stalls some frames before
-        // the end of the loaded packets.
+        // their group again from the key frame each time. Therefore, a stream with reordering stalls some
+        // frames before the end of the loaded packets.
         return .idle
       case .stale:
         return .idle
@@ -168,11 +168,11 @@ final class VideoPipeline {
     return true
   }
 
-  /// Closes the decoder, whatever it is doing, so that another one can be opened. Frames that were decoded stay. Does
-  /// nothing if the number of decoders is not bounded.
+  /// Closes the decoder, whatever it is doing, so that another one can be opened. Decoded frames stay. Does
+  /// nothing if the number of decoders is not limited.
   ///
-  /// Decoding goes on at the same frame later, from its key frame. A stream without timestamps goes on at its last key
-  /// frame: the frames since then are shown a second time.
+  /// Decoding continues later at the same frame, from its key frame. A stream without timestamps continues at
+  /// its last key frame: the frames since then are shown a second time.
   func giveUpDecoder() {
     guard let claim = options.claim else { return }
     defer { claim.giveBack() }
@@ -181,7 +181,7 @@ final class VideoPipeline {
     if frames.lastTime != nil {
       buffer.rewindToLastKey(bufferGeneration: order.bufferGeneration)
     } else {
-      // No frame was given: as at the beginning of the order.
+      // No frame was returned: go back to the beginning of the order.
       buffer.rewindToStart(soughtTime: order.target, bufferGeneration: order.bufferGeneration)
       frames.beginAgain()
       isOpening = !order.prefersThroughput
@@ -204,7 +204,7 @@ final class VideoPipeline {
 
   // MARK: - Private
 
-  /// Gives the claim back if no decoder is open and none is waited for.
+  /// Gives up the claim if no decoder is open or waited for.
   private func settleClaim() {
     guard let claim = options.claim else { return }
     if frames.decoder != nil {
@@ -301,7 +301,7 @@ final class VideoPipeline {
     }
   }
 
-  /// Offers the refused frames again. Returns false if the ring is still full.
+  /// Offers the rejected frames again. Returns false if the ring is still full.
   private func handOver() throws -> Bool {
     while let frame = refused.take() ?? refusedNext.take() {
       if let span = frame.span, span.loop.iteration > order.lastIteration { continue }

@@ -1,14 +1,15 @@
 internal import ReelCore
 
-/// Decides what to do with the next frame.
+/// Decides whether to show, delay or drop the next frame.
 ///
-/// A frame is shown when it is due. If its successor is due as well, it is late and dropped, unless nothing has
-/// been shown for `maximumFreeze`: then it is shown late, so that a decoder that can't keep up gives a slow
-/// film instead of a still. The first frame after a start or a seek is shown at once, whatever its time.
+/// A frame is shown when it is due. If its successor is due as well, it is late and dropped, unless nothing
+/// has been shown for `maximumFreeze`: then it is shown late, so that a decoder that can't keep up produces
+/// slow video instead of a still. The first frame after a start or a seek is shown at once, whatever its
+/// time.
 struct FramePacer: Sendable {
   enum Decision: Equatable, Sendable {
     case show
-    /// Late: count it as dropped.
+    /// The frame is late: count it as dropped.
     case drop
     case wait(until: Duration)
   }
@@ -21,8 +22,9 @@ struct FramePacer: Sendable {
   /// - Parameters:
   ///   - next: The time of the frame.
   ///   - following: The time of the frame after it; nil if there is none yet.
-  ///   - timebase: By the same clock as `now`.
-  ///   - lastShownAt: When a frame was last shown, by the clock; nil for none since the start or seek.
+  ///   - timebase: The timebase, by the same clock as `now`.
+  ///   - lastShownAt: The time at which a frame was last shown, by the clock; nil for none since the start or
+  ///     seek.
   func decision(
     next: MediaTime, following: MediaTime?, timebase: Timebase, now: Duration, lastShownAt: Duration?
   ) -> Decision {
@@ -35,7 +37,8 @@ struct FramePacer: Sendable {
 
   // MARK: - Private
 
-  /// In clock time rather than media time, so that a wait ends exactly when the frame is due.
+  /// Returns the due time in clock time rather than media time, so that a wait ends exactly when the frame is
+  /// due.
   private func dueTime(of time: MediaTime, timebase: Timebase, now: Duration) -> Duration {
     timebase.clockTime(of: time) ?? (time <= timebase.time(at: now) ? now : Self.never)
   }

@@ -1,22 +1,22 @@
-/// Keeps a live presentation at its target latency by playing faster for a while, or by a jump.
+/// Keeps a live presentation at its target latency by playing faster for a while, or by jumping.
 ///
-/// The latency is how far the position is behind the live edge. The excess is what it is above the target. With S for
-/// the duration of a segment:
+/// The latency is the distance of the position from the live edge. The excess is the latency minus the
+/// target. S is the duration of a segment:
 ///
-/// - The presentation jumps to the target where the excess is more than 3 × S, 3 s at least and 10 s at most, or where
-///   the position has left the window.
-/// - Otherwise it is faster from an excess of 1 s or half of S, whichever is more, but no more than half of what
-///   makes it jump, until the excess is 0.25 s: 1.05 times as fast at the end and up to 1.1 times from
-///   an excess of 5 s on, in steps of 0.01.
+/// - The presentation jumps to the target if the excess is more than 3 × S, but at least 3 s and at most 10
+///   s, or if the position has left the window.
+/// - Otherwise it plays faster from an excess of 1 s or half of S, whichever is more, but no more than half
+///   of the excess that causes a jump, until the excess is 0.25 s: at 1.05 times the speed at the end and up
+///   to 1.1 times from an excess of 5 s on, in steps of 0.01.
 ///
-/// All that is only for playback at rate 1. At another the listener has chosen the speed; only a position that has left
-/// the window makes it jump then. Nothing happens at rate 0: where a pause has taken the position out of the window, it
-/// jumps when the presentation goes on. A presentation that stands still for want of media is not made
-/// faster, but may jump.
+/// All this applies only to playback at rate 1. At another rate, which the user has chosen, it jumps only if
+/// the position has left the window. Nothing happens at rate 0: if the position leaves the window during a
+/// pause, the presentation jumps when playback resumes. A stalled presentation is not made faster, but may
+/// jump.
 ///
-/// A caller whose user has gone back in the window passes that latency as the target.
+/// If the user has gone back in the window, the caller passes that latency as the target.
 package struct LiveCatchUp: Sendable, Hashable {
-  /// What to do now.
+  /// The action to take.
   package enum Action: Sendable, Hashable {
     /// The user's rate.
     case normal
@@ -31,7 +31,7 @@ package struct LiveCatchUp: Sendable, Hashable {
 
   package init() {}
 
-  /// Returns what to do now.
+  /// Returns the action to take.
   ///
   /// - Parameters:
   ///   - oldestLatency: The latency of the oldest media in the window; nil if no media leaves it.
@@ -74,7 +74,7 @@ package struct LiveCatchUp: Sendable, Hashable {
   private static let endExcess = Duration.milliseconds(250)
   private static let fullExcess = Duration.seconds(5)
 
-  /// The target, but not too near the window's start.
+  /// Returns the target, but not too near the window's start.
   private static func goal(target: Duration, oldestLatency: Duration?, segment: Duration) -> Duration {
     guard let oldestLatency else { return target }
     let margin = min(max(segment, .seconds(1)), oldestLatency / 2)

@@ -1,16 +1,16 @@
 package import ReelCore
 
-/// Adds up the media time for which frames were shown, and lists the media between them that was not.
+/// Adds up the media time for which frames were shown, and lists the media between them that was not shown.
 ///
-/// A frame counts until the next one, less the media lost between them. At a loop and at the end it counts for its own
-/// duration. So what was played and what was skipped add up to the time from the first frame to the end of the last.
-/// A pure value.
+/// A frame counts until the next one, minus the media lost between them. At a loop and at the end, it counts
+/// for its own duration. Therefore, the played and the skipped time add up to the time from the first frame
+/// to the end of the last. A pure value.
 package struct ShownMedia: Sendable, Hashable {
   /// The media time that was shown.
   package private(set) var played = MediaTime.zero
   /// The media time between frames that was not shown, by reason.
   package private(set) var skipped: [MediaLoss.Reason: MediaTime] = [:]
-  /// The media between frames that was not shown, in order: of each reason, the first `lossLimit`.
+  /// The media between frames that was not shown, in order: the first `lossLimit` losses of each reason.
   package private(set) var losses: [MediaLoss] = []
   /// The number of losses that are not in `losses`.
   package private(set) var omittedLossCount = 0
@@ -23,7 +23,8 @@ package struct ShownMedia: Sendable, Hashable {
 
   /// The media time shown before the last frame.
   private var playedBefore = MediaTime.zero
-  /// The media time before the last frame that has passed, whether shown or lost, but for what the player left out.
+  /// The media time before the last frame that has passed, whether shown or lost, without the parts that the
+  /// player left out.
   private var passedBefore = MediaTime.zero
   private var lastLength = MediaTime.zero
   private var lossCounts: [MediaLoss.Reason: Int] = [:]
@@ -36,7 +37,8 @@ package struct ShownMedia: Sendable, Hashable {
   /// All media time between frames that was not shown.
   package var allSkipped: MediaTime { skipped.values.reduce(.zero, +) }
 
-  /// The media time that has passed before a next frame at `time`, but for what the player left out.
+  /// Returns the media time that has passed before a next frame at `time`, without the parts that the player
+  /// left out.
   ///
   /// - Parameter leftOut: The frame's `TimedFrame.skipped`.
   package func passed(before time: MediaTime, leftOut: MediaTime) -> MediaTime {
@@ -87,7 +89,7 @@ package struct ShownMedia: Sendable, Hashable {
 
   /// Ends the count when this much media time has passed. A frame that stays on show counts up to then.
   ///
-  /// - Parameter isLost: The media after the last frame's own duration is lost.
+  /// - Parameter isLost: True if the media after the last frame's own duration is lost.
   package mutating func end(whenPassed limit: MediaTime, isLost: Bool) {
     let rest = max(.zero, limit - passedBefore)
     played = playedBefore + (isLost ? min(lastLength, rest) : rest)

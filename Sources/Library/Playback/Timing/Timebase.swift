@@ -1,11 +1,11 @@
 package import ReelCore
 
-/// Maps the time of a clock to media time at a rate, as CMTimebase does.
+/// Maps the time of a clock to media time at a rate, like CMTimebase.
 ///
 /// Both ways are exact to the nanosecond and rounded up, so that at `clockTime(of: time)` the media time is `time` or
 /// at most a few nanoseconds past it, never before.
 package struct Timebase: Sendable, Hashable {
-  /// Seconds of media per second of the clock; 0 when stopped.
+  /// The rate in seconds of media per second of the clock; 0 when stopped.
   package private(set) var rate: Double
 
   private var anchorTime: MediaTime
@@ -14,7 +14,7 @@ package struct Timebase: Sendable, Hashable {
   /// - Parameters:
   ///   - time: The media time at `now`.
   ///   - rate: Negative values and NaN count as 0.
-  ///   - now: By the clock that all calls use.
+  ///   - now: The time of the clock that all calls use.
   package init(time: MediaTime = .zero, rate: Double = 0, at now: Duration = .zero) {
     self.rate = Self.valid(rate)
     anchorTime = time
@@ -31,7 +31,7 @@ package struct Timebase: Sendable, Hashable {
     return MediaTime(value: 0, timescale: 1) - negated
   }
 
-  /// When the clock shows the media time; nil at rate 0.
+  /// Returns when the clock reaches the media time; nil at rate 0.
   package func clockTime(of time: MediaTime) -> Duration? {
     guard rate > 0 else { return nil }
     // Negate only after rounding down.

@@ -1,22 +1,23 @@
 package import ReelCore
 
 /// Joins the timestamps of a container whose format allows them to be discontinuous (MPEG-TS, ISO/IEC 13818-1
-/// §2.4.3.5), so that they go on over a jump.
+/// §2.4.3.5), so that they continue across a jump.
 ///
-/// A packet's place is its decoding timestamp, its presentation timestamp where it has none. A stream jumps where its
-/// place is more than `forwardThreshold` after the end of its last packet, or more than `backwardThreshold` before the
-/// start of it. All times from there on are shifted, so that they go on where the last packet of that stream ended, and
-/// behind what was to be presented last.
+/// A packet's position is its decoding timestamp, or its presentation timestamp if it has none. A stream
+/// jumps if its position is more than `forwardThreshold` after the end of its last packet, or more than
+/// `backwardThreshold` before the start of it. All later times are shifted, so that they continue at the end
+/// of the last packet of that stream, and after the last presentation time.
 ///
-/// The streams share the shifts, and so stay in step. The first that jumps sets the new one. Each of the others keeps
-/// its own until it jumps itself, as packets of before the jump may still be interleaved: it then takes that of the
-/// shifts set meanwhile that brings it nearest to its last packet, rather than one of its own. What is forward of a
-/// stream's last packet but near to another stream's is a gap of that stream, such as a pause in the sound, and no
-/// jump.
+/// The streams share the shifts, and so stay synchronous. The first stream that jumps sets the new one. Each
+/// of the others keeps its own until it jumps itself, because packets from before the jump may still be
+/// interleaved. It then uses the shift set meanwhile that brings it nearest to its last packet, instead of
+/// one of its own. A packet that is far after its stream's last packet but near to another stream's is a gap
+/// of that stream, such as a pause in the audio, and not a jump.
 ///
-/// A fall or rise by 2^33 ticks of 90 kHz (a wrap of MPEG-TS's 33 bits) is undone exactly and is not counted.
+/// A fall or rise by 2^33 ticks of 90 kHz (a wrap of MPEG-TS's 33 bits) is undone exactly and not counted.
 ///
-/// A value of one container and one span: after a seek a new one is begun. Packets come in the container's order.
+/// A value for one container and one span: after a seek, a new one begins. Packets arrive in the container's
+/// order.
 package struct TimestampContinuity: Sendable {
   /// The longest gap that does not count as a jump.
   package let forwardThreshold: MediaTime
@@ -41,9 +42,9 @@ package struct TimestampContinuity: Sendable {
   ///
   /// - Parameters:
   ///   - stream: The index of the stream in its container.
-  ///   - dts: In `timeBase`; nil if the packet has none.
-  ///   - pts: In `timeBase`; nil if the packet has none.
-  ///   - duration: In `timeBase`; 0 if unknown: the distance of the last two packets is used.
+  ///   - dts: The decoding timestamp in `timeBase`; nil if the packet has none.
+  ///   - pts: The presentation timestamp in `timeBase`; nil if the packet has none.
+  ///   - duration: The duration in `timeBase`; 0 if unknown: the distance of the last two packets is used.
   ///   - timeBase: Seconds per tick.
   package mutating func shift(
     stream: Int, dts: Int64?, pts: Int64?, duration: Int64, timeBase: Rational
@@ -59,7 +60,7 @@ package struct TimestampContinuity: Sendable {
     }
     let place = time(ticks)
     let pts = pts.map { time(Self.unwrapped(pts: $0, nextTo: ticks, timeBase: timeBase)) } ?? place
-    // A time further ahead is damaged.
+    // A time further ahead is invalid.
     let presentation = min(max(pts, place), place + Self.reorder)
     var state: Stream
     if let known = streams[stream] {
@@ -79,8 +80,8 @@ package struct TimestampContinuity: Sendable {
     return state.shift
   }
 
-  /// Replaces the streams by others. The first packet of a new stream jumps if it steps back further than audio
-  /// may overlap; a frame jumps if it steps back at all.
+  /// Replaces the streams. The first packet of a new stream jumps if it steps back further than audio may
+  /// overlap; a frame jumps if it steps back at all.
   ///
   /// - Parameter frames: The index of the stream with frames.
   package mutating func beginStreams(frames: Int?) {
@@ -131,12 +132,13 @@ package struct TimestampContinuity: Sendable {
     /// The start and end of the last packet in the container's time.
     var start: MediaTime
     var end: MediaTime
-    /// When all packets so far have been presented.
+    /// The time at which all packets so far have been presented.
     var presentationEnd: MediaTime
     var step: MediaTime?
-    /// Set when other streams have begun: how far the next packet may begin before the end of the last.
+    /// Set when other streams have begun: the maximum time by which the next packet may begin before the end
+    /// of the last.
     var overlap: MediaTime?
-    /// The next packet's shift differs from the last one's.
+    /// True if the next packet's shift differs from the last one's.
     var hasJumped = false
 
     init(epoch: Int, shift: MediaTime, at place: MediaTime) {
@@ -172,20 +174,20 @@ package struct TimestampContinuity: Sendable {
     }
   }
 
-  /// The length of a packet if nothing is known of it.
+  /// The length of a packet if it is unknown.
   private static let defaultStep = MediaTime(value: 1, timescale: 25)
   private static let overlap = MediaTime(value: 1, timescale: 10)
-  /// How long a frame waits for frames shown before it.
+  /// The maximum time that a frame waits for frames shown before it.
   private static let reorder = MediaTime(value: 1, timescale: 1)
   private static let wrap = MediaTime(value: 1 << 33, timescale: 90_000)
   /// The largest distance between two interleaved streams of a container.
   private static let interleaving = MediaTime(value: 5, timescale: 1)
-  /// The number of shifts that a stream may be behind and still find its own.
+  /// The maximum number of shifts that a stream may be behind and still find its own.
   private static let maximumEpochCount = 16
 
   private var newest: Epoch { epochs[epochs.count - 1] }
 
-  /// The epoch that `place` belongs to; nil for that of the stream's last packet.
+  /// Returns the epoch that `place` belongs to; nil for that of the stream's last packet.
   private mutating func epoch(
     of place: MediaTime, presentedAt presentation: MediaTime, in state: Stream, stream: Int
   ) -> Epoch? {
@@ -214,7 +216,7 @@ package struct TimestampContinuity: Sendable {
     return append(shift: state.shift + max(state.end - place, state.presentationEnd - presentation))
   }
 
-  /// The epoch nearest to a stream's first packet; of equals, the later one.
+  /// Returns the epoch nearest to a stream's first packet; of equals, the later one.
   private func nearestEpoch(to place: MediaTime) -> Epoch {
     var best = newest
     var least = best.distance(to: place)

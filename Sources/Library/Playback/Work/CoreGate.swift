@@ -4,17 +4,17 @@ internal import Foundation
 internal import ReelCore
 import ReelFFmpeg
 
-/// Has one permit per processor, so that however many sources are open, no more of them compute at a time.
+/// Has one permit per processor, which limits how many of the open sources compute at a time.
 package final class CoreGate: DecodingGate {
   fileprivate struct State {
-    /// Below 0 where more are in use than there are, since one was left to a server.
+    /// The number of free permits; negative if more are in use than exist, after one was left to a server.
     var freeCount: Int
-    /// True if one is to be left to a server that is found to be on this machine.
+    /// True if one permit is to be left to a server that turns out to be on this machine.
     var leavesOne: Bool
     /// Called in order, each with a permit: first those of sources that have begun.
     var begun: Deque<@Sendable () -> Void> = []
     var others: Deque<@Sendable () -> Void> = []
-    /// How long work has waited for bytes and threads lately, on average.
+    /// The recent average time that work waited for bytes and threads.
     var averageWait = Duration.zero
   }
 
@@ -22,8 +22,8 @@ package final class CoreGate: DecodingGate {
 
   /// - Parameters:
   ///   - permits: Nil for one per processor.
-  ///   - leavesCoreToServer: True if a server on this machine is left one of several processors. Otherwise the times of a
-  ///     source depend on how many others its server has to answer. It costs throughput.
+  ///   - leavesCoreToServer: True to leave one of several processors to a server on this machine. Otherwise,
+  ///     the times of a source depend on how many others its server has to answer. It costs throughput.
   package init(permits: Int? = nil, leavesCoreToServer: Bool = false) {
     let count = max(1, permits ?? ProcessInfo.processInfo.activeProcessorCount)
     state = Locked(State(freeCount: count, leavesOne: leavesCoreToServer && count > 1))
@@ -45,7 +45,7 @@ package final class CoreGate: DecodingGate {
     next?()
   }
 
-  /// Takes a permit away, once, because sources come from a server on this machine.
+  /// Removes a permit, once, because sources come from a server on this machine.
   func leaveCoreToServer() {
     state.withLock { state in
       guard state.leavesOne else { return }
@@ -69,18 +69,18 @@ package final class CoreGate: DecodingGate {
   /// Whether work waits for a permit.
   var isContended: Bool { state.withLock { !$0.begun.isEmpty || !$0.others.isEmpty } }
 
-  /// How long a permit is kept in a wait before it is released: not at all if waits are long.
+  /// The time that a permit is kept in a wait before it is released: zero if waits are long.
   var keepingTime: Duration { state.withLock { $0.averageWait < Self.shortWait ? Self.longestKept : .zero } }
 
-  /// Notes how long a wait took.
+  /// Records the duration of a wait.
   func record(wait: Duration) {
     state.withLock { $0.averageWait += (min(wait, Self.longestNoted) - $0.averageWait) / 16 }
   }
 
-  /// Longer waits of loopback and local networks are rare, and shorter ones of others.
+  /// Longer waits are rare on loopback and local networks, and shorter ones on others.
   private static let shortWait = Duration.milliseconds(3)
   static let longestKept = Duration.milliseconds(5)
-  /// So that one long wait does not count for many.
+  /// The maximum recorded duration, so that one long wait does not dominate the average.
   private static let longestNoted = Duration.milliseconds(50)
 
   // MARK: - Private

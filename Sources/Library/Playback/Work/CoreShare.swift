@@ -4,34 +4,36 @@ import ReelFFmpeg
 
 /// The work of one source, among others that share the cores of a `CoreGate`.
 ///
-/// Work begins when there is a core for it. A core is kept in short waits (`CoreGate.keepingTime`), so that a source whose
-/// bytes are near is opened without a break, and given back in longer ones. As a clock it stands still while work waits for a
-/// core and none runs, so times that it measures don't depend on how many other sources there are.
+/// Work begins when there is a core for it. The core is kept in short waits (`CoreGate.keepingTime`), so that
+/// a source whose bytes arrive soon is opened without interruption, and released in longer ones. As a clock,
+/// it stops while work waits for a core and none runs, so the times that it measures don't depend on the
+/// number of other sources.
 final class CoreShare: PlayerRuntime, MonotonicClock {
   /// A core that is kept for further work while no thread uses it.
   fileprivate struct Spare {
     let number: Int
     var since: Duration
-    /// Gives it back.
+    /// The call that releases it.
     var call: (any ScheduledCall)?
   }
 
   fileprivate struct State {
-    /// The cores that the source has, and those that its work waits for.
+    /// The number of cores that the source has, and of those that its work waits for.
     var ownedCount = 0
     var awaitedCount = 0
     var spare: Spare?
     var spareCount = 0
     var hasEnded = false
     var queued = Duration.zero
-    /// Since when work waits and the source has no core.
+    /// The time since which work waits and the source has no core.
     var queuedSince: Duration?
-    /// When a core was last received.
+    /// The time at which a core was last received.
     var received: Duration?
-    /// The thread that works, and how long it had waited for cores of the system when it began; nil if that is not measured.
+    /// The working thread, and the time that it had waited for cores of the system when it began; nil if that
+    /// is not measured.
     var thread: (id: UInt, delay: Duration)?
     var isMeasured = true
-    /// The latest time that the clock has told to other threads.
+    /// The latest time that the clock has returned to other threads.
     var told = Duration.zero
   }
 
@@ -40,7 +42,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
   private let system = SystemMonotonicClock()
   private let state = Locked(State(), rank: .clock)
 
-  /// How long work keeps a core that others wait for.
+  /// The time that work keeps a core that others wait for.
   private static let slice = Duration.milliseconds(50)
 
   private let made: Duration
@@ -50,7 +52,8 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     made = system.now
   }
 
-  /// How long the source has taken since it was made, without the wait for cores, and how long that was.
+  /// The time that the source has taken since it was created, without the wait for cores, and the duration of
+  /// that wait.
   var times: (own: Duration, queued: Duration) {
     state.withLock { state in
       let now = system.now
@@ -67,8 +70,8 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     }
   }
 
-  /// Waits for a core, for work of tasks that begins now. Not if it would be given back in the wait for a server: all
-  /// sources would then begin at the same time.
+  /// Waits for a core, for work of tasks that begins now. Does not wait if the core would be released in the
+  /// wait for a server: all sources would then begin at the same time.
   ///
   /// - Parameter fetches: Whether the source comes from a server.
   func begin(fetches: Bool) async {
@@ -82,7 +85,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     keep(for: kept)
   }
 
-  /// Gives back what is kept for further work, because there is none.
+  /// Releases the core that is kept for further work, because there is none.
   func end() {
     let spare = state.withLock { state in
       state.hasEnded = true
@@ -99,7 +102,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     state.withLock { state in
       let now = system.now
       let own = now - state.queued(at: now)
-      // Other threads don't know yet how long this one has waited.
+      // Other threads don't know how long this one has waited.
       if state.thread?.id == ThreadDelay.thread { return own }
       state.told = max(state.told, own)
       return state.told
@@ -163,10 +166,10 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
 
   // MARK: - Private
 
-  /// Waits at a semaphore, without the core of this thread if that takes long.
+  /// Waits at a semaphore, and releases the core of this thread if that takes long.
   fileprivate func wait(at semaphore: DispatchSemaphore) {
     if semaphore.wait(timeout: .now()) == .success { return }
-    // Other work of the source may be what is waited for.
+    // Other work of the source may be the one that is waited for.
     let isAlone = state.withLock { $0.ownedCount == 1 && $0.awaitedCount == 0 }
     let (began, kept) = (system.now, isAlone ? cores.keepingTime : .zero)
     if kept > .zero, semaphore.wait(timeout: .now() + .nanoseconds(Int(kept / .nanoseconds(1)))) == .success {
@@ -184,7 +187,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     receive()
   }
 
-  /// Notes that work waits for a core. Returns whether the source has had one before.
+  /// Records that work waits for a core. Returns whether the source has had one before.
   @discardableResult
   private func join() -> Bool {
     state.withLock { state in
@@ -214,10 +217,10 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     cores.release()
   }
 
-  /// Keeps the core that work has ended on for further work, for a time.
+  /// Keeps the core of ended work for further work, for a time.
   private func keep(for time: Duration) {
     let number = state.withLock { state -> Int? in
-      // The next work may wait for a core already: it has asked for one before this one was kept.
+      // The next work may already wait for a core: it has requested one before this one was kept.
       guard time > .zero, state.spare == nil, state.awaitedCount == 0, !state.hasEnded else { return nil }
       state.spareCount += 1
       state.spare = Spare(number: state.spareCount, since: system.now)
@@ -248,19 +251,19 @@ extension CoreShare.State {
     queued + delay + (queuedSince.map { now - $0 } ?? .zero)
   }
 
-  /// How long this thread has waited for cores of the system since it began to work.
+  /// The time that this thread has waited for cores of the system since it began to work.
   private var delay: Duration {
     guard let thread, thread.id == ThreadDelay.thread, let now = ThreadDelay.now else { return .zero }
     return max(.zero, now - thread.delay)
   }
 
-  /// Adds that to the time in the queue, because this thread ends its work.
+  /// Adds that time to the time in the queue, because this thread ends its work.
   fileprivate mutating func settle() {
     queued += delay
     if thread?.id == ThreadDelay.thread { thread = nil }
   }
 
-  /// Brings the time in the queue up to date after a change.
+  /// Updates the time in the queue after a change.
   fileprivate mutating func update(at now: Duration) {
     queued += queuedSince.map { now - $0 } ?? .zero
     queuedSince = ownedCount == 0 && awaitedCount > 0 ? now : nil
@@ -279,7 +282,7 @@ extension CoreShare: DecodingGate {
   func release() {}
 }
 
-/// A semaphore at which a thread keeps its core for a short time only.
+/// A semaphore at which a thread keeps its core only for a short time.
 private final class CoreSemaphore: BlockingSemaphore {
   private let semaphore = DispatchSemaphore(value: 0)
   private let share: CoreShare

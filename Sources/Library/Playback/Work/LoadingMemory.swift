@@ -9,10 +9,10 @@ package final class LoadingMemory: Sendable {
 
   init(account: MemoryAccount?) { self.account = account }
 
-  /// Bytes that have arrived and were not taken by a demuxer yet.
+  /// The number of bytes that have arrived and have not been taken by a demuxer yet.
   var inFlightByteCount: Int { inFlight.load(ordering: .relaxed) }
 
-  /// The memory that manifests occupy; 0 if the allocator can't tell.
+  /// The memory that manifests occupy; 0 if the allocator does not report it.
   var manifestByteCount: Int { manifest.load(ordering: .relaxed) }
 
   func addInFlight(_ byteCount: Int) { inFlight.add(byteCount, ordering: .relaxed) }

@@ -1,8 +1,8 @@
 internal import ReelCore
 
-/// Bounds the wait for something that is useful, but not needed.
+/// Limits the wait for something that is useful, but not needed.
 enum Patience {
-  /// How long to wait for one more playlist when everything that is needed is known.
+  /// The maximum wait for one more playlist when everything needed is known.
   static let limit = Duration.seconds(5)
 
   private enum Event<Result: Sendable>: Sendable {
@@ -10,10 +10,10 @@ enum Patience {
     case timeUp
   }
 
-  /// Runs jobs in order, several side by side, and returns the results of those that finished.
+  /// Runs jobs in order, several in parallel, and returns the results of those that finished.
   ///
-  /// The jobs from `neededCount` on are not needed: when all others have finished, and for as long as `limit` none of these
-  /// has, the rest is cancelled.
+  /// The jobs from `neededCount` on are optional: once all others have finished, and no optional one has
+  /// finished for `limit`, the rest is cancelled.
   static func gather<Result: Sendable>(
     count: Int, neededCount: Int, concurrency: Int, clock: any MonotonicClock,
     job: @escaping @Sendable (Int) async throws -> Result
@@ -22,7 +22,7 @@ enum Patience {
       defer { group.cancelAll() }
       var results: [Int: Result] = [:]
       var (next, finishedNeededCount) = (0, 0)
-      // The number of results when the time began to run.
+      // The number of results when the time limit started.
       var timedCount: Int?
       while results.count < count {
         while next < count, next - results.count < concurrency {

@@ -1,6 +1,6 @@
-/// How soon work begins if all cores are busy.
+/// The urgency of work if all cores are busy.
 package enum WorkUrgency: Sendable {
-  /// When its turn comes; the caller continues first. For loading and decoding.
+  /// In turn; the caller continues first. For loading and decoding.
   case patient
   /// At once, taking a core from others. For short work that is due at a certain time.
   case prompt
@@ -8,10 +8,10 @@ package enum WorkUrgency: Sendable {
 
 /// Runs the work of players: blocking bodies, tasks, and the waits between them.
 ///
-/// Players start all work through it, so that the same code runs on the system's threads (`SystemRuntime`) and,
-/// one thing at a time, by a simulated clock.
+/// Players start all work through it, so that the same code runs on the system's threads (`SystemRuntime`)
+/// and, one job at a time, by a simulated clock.
 package protocol PlayerRuntime: AnyObject, Sendable {
-  /// Starts `body`, which may block, outside of Swift's cooperative threads, without waiting for it.
+  /// Starts `body`, which may block, outside Swift's cooperative threads, without waiting for it.
   func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void)
 
   /// Starts a task. Use it instead of `Task`, which would not inherit the runtime of its creator.
@@ -26,11 +26,11 @@ package protocol PlayerRuntime: AnyObject, Sendable {
   /// Makes a semaphore for bodies passed to `run`.
   func makeSemaphore() -> any BlockingSemaphore
 
-  /// Notes that a task continues that has waited for a body to end.
+  /// Records that a task continues after waiting for a body to end.
   func recordResumption()
 
-  /// How late timed work may begin, because threads take some time to wake. A thread that is woken may also take the core of
-  /// the thread that wakes it.
+  /// The maximum delay of timed work, because threads take some time to wake. A thread that is woken may also
+  /// take the core of the thread that wakes it.
   var wakeLatency: Duration { get }
 }
 

@@ -11,7 +11,7 @@ package final class TaskLoop: Sendable {
     case idle
     /// Another turn soon.
     case again
-    /// A turn at that time of the clock, or at an earlier `wake()`.
+    /// A turn at this time of the clock, or at an earlier `wake()`.
     case at(Duration)
   }
 
@@ -24,7 +24,7 @@ package final class TaskLoop: Sendable {
 
   fileprivate struct State {
     var phase = Phase.idle
-    /// Woken during a turn.
+    /// True if `wake()` was called during a turn.
     var isWoken = false
     var isStopped = false
     /// Nil once the last turn has ended.
@@ -46,7 +46,7 @@ package final class TaskLoop: Sendable {
   ///   - urgency: How soon a turn begins.
   ///   - runtime: Runs the turns.
   ///   - account: Counts the allocations of turns.
-  ///   - turn: May block. It may call `wake()` and `stop()`.
+  ///   - turn: The work of a turn. May block. It may call `wake()` and `stop()`.
   package init(
     named name: String, _ urgency: WorkUrgency = .patient, runtime: any PlayerRuntime = SystemRuntime.shared,
     clock: any MonotonicClock, account: MemoryAccount? = nil, turn: @escaping @Sendable () -> Next

@@ -16,12 +16,13 @@ package enum ProcessTime {
   package static var now: Duration { time(of: CLOCK_PROCESS_CPUTIME_ID) }
 }
 
-/// How long threads wait for cores that others use.
+/// The time that threads wait for cores used by others.
 enum ThreadDelay {
   /// A number for the calling thread.
   static var thread: UInt { UInt(bitPattern: pthread_self().hashValue) }
 
-  /// How long the calling thread has been ready to run, but had no core, since it began. Nil if the system does not say.
+  /// The time that the calling thread has been ready to run, but had no core, since it began. Nil if the
+  /// system does not report it.
   static var now: Duration? {
     #if os(Linux)
       let descriptor = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)

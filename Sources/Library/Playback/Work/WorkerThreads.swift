@@ -1,11 +1,11 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// Threads for blocking work, reused for a while. There are at most as many as there is work at a time, and
-/// none after a second without work.
+/// Threads for blocking work, reused for a while. There are never more than concurrent jobs, and none after a
+/// second without work.
 ///
-/// This is not a dispatch queue, whose pool of threads is bounded: work that blocks on other work would exhaust
-/// it.
+/// This is not a dispatch queue, whose pool of threads is limited: work that blocks on other work would
+/// exhaust it.
 package final class WorkerThreads: Sendable {
   package static let shared = WorkerThreads()
   /// For work that is due at a certain time.
@@ -27,7 +27,7 @@ package final class WorkerThreads: Sendable {
   private let yieldsAtWakes: Bool
 
   /// - Parameters:
-  ///   - idleTime: How long a thread waits for more work before it ends.
+  ///   - idleTime: The time that a thread waits for more work before it ends.
   ///   - yieldsAtWakes: Whether a thread that gives work to another continues first if there is no core for
   ///     both.
   package init(idleTime: Duration = .seconds(1), yieldsAtWakes: Bool = true) {
@@ -38,7 +38,7 @@ package final class WorkerThreads: Sendable {
   /// The number of threads, busy or idle.
   package var count: Int { state.withLock { $0.count } }
 
-  /// Runs `body` at once on an idle or new thread, which is called `name` meanwhile.
+  /// Runs `body` at once on an idle or new thread, which has the name `name` meanwhile.
   package func run(named name: String = "work", _ body: @escaping @Sendable () -> Void) {
     let name = "reel.\(name)"
     let job = Job(name: name, body: body)
@@ -56,7 +56,7 @@ package final class WorkerThreads: Sendable {
 
   // MARK: - Private
 
-  /// FFmpeg's decoders need a few hundred kilobytes.
+  /// The stack size. FFmpeg's decoders need a few hundred kilobytes.
   private static let stackSize = 2 << 20
 
   /// A thread; `job` is its next work.
@@ -71,7 +71,7 @@ package final class WorkerThreads: Sendable {
     if count == 0 { Allocator.trimFrames() }
   }
 
-  /// Waits for a job and runs it. Returns false if none came. The job is released before this returns.
+  /// Waits for a job and runs it. Returns false if none arrived. The job is released before this returns.
   private func runNext(of worker: Worker, name: inout String) -> Bool {
     guard let job = nextJob(of: worker) else { return false }
     if job.name != name {
