@@ -4,12 +4,13 @@ public import ReelPool
 
 /// The limits and decoding costs of a device, for the limits of a pool and for simulations.
 ///
-/// The built-in devices are rough. Their decoding rates follow from what the Android Compatibility Definition Document
-/// (section 2.2.7.1, Media Performance Class) requires of phones: `mid` decodes six videos of 720p at 30 frames per
-/// second at once (Android 12: 166 million pixels per second), `high` six of 1080p (Android 13: 373 million). `low`
-/// has half the rate of `mid`, and only two decoders, as phones without a performance class may. The class of Android
-/// 13 opens a decoder within 40 ms. The other opening times, the constant of 1 ms per frame, the higher costs of AV1,
-/// and the limits of memory and transfers are estimates.
+/// The built-in devices are rough. Their decoding rates are derived from the requirements of the Android
+/// Compatibility Definition Document (section 2.2.7.1, Media Performance Class) for phones: `mid` decodes six
+/// videos of 720p at 30 frames per second at once (Android 12: 166 million pixels per second), `high` six of
+/// 1080p (Android 13: 373 million). `low` has half the rate of `mid`, and only two decoders, as phones
+/// without a performance class may. The class of Android 13 opens a decoder within 40 ms. The other opening
+/// times, the constant of 1 ms per frame, the higher costs of AV1, and the limits of memory and transfers are
+/// estimates.
 ///
 /// | | `low` | `mid` | `high` |
 /// |---|---|---|---|
@@ -18,7 +19,7 @@ public import ReelPool
 /// | opening a decoder | 80 ms | 60 ms | 40 ms |
 /// | a pixel of H.264, HEVC, VP9 and others | 12 ns | 12 ns | 10.7 ns |
 /// | a pixel of AV1 | 36 ns | 24 ns | 10.7 ns |
-/// | a frame besides | 1 ms | 1 ms | 1 ms |
+/// | constant part of a frame | 1 ms | 1 ms | 1 ms |
 /// | memory of a pool | 96 MB | 192 MB | 384 MB |
 /// | transfers at once | 4 | 6 | 8 |
 public struct DeviceModel: Sendable, Hashable {
@@ -66,7 +67,7 @@ public struct DeviceModel: Sendable, Hashable {
   /// The built-in devices: `low`, `mid` and `high`.
   public static let builtIn = [low, mid, high]
 
-  /// The built-in device of this name.
+  /// Returns the built-in device with this name.
   ///
   /// - Throws: `ReelError` of kind `usage` for another name.
   package init(argument: String) throws(ReelError) {
@@ -88,7 +89,8 @@ public struct DeviceModel: Sendable, Hashable {
 }
 
 extension PoolConfiguration {
-  /// Takes over the limits of a device: open decoders, cores, memory and transfers. Costs apply only in a simulation.
+  /// Applies the limits of a device: open decoders, cores, memory and transfers. Costs apply only in a
+  /// simulation.
   public mutating func apply(limitsOf device: DeviceModel) {
     maximumOpenDecoders = device.decoderLimit
     decodingPermits = device.coreCount

@@ -8,7 +8,7 @@ public struct Feed: Sendable, Hashable, Identifiable {
   public let name: String
   /// The entries in the feed's order.
   public private(set) var items: [FeedItem]
-  /// How many items each source has had, including removed ones, so that no identity is used twice.
+  /// The number of items that each source has had, including removed ones, so that no identity is used twice.
   private var occurrences: [String: Int] = [:]
 
   /// An empty feed.
@@ -64,7 +64,7 @@ public struct Feed: Sendable, Hashable, Identifiable {
   public func index(of id: FeedItem.ID) -> Int? { items.firstIndex { $0.id == id } }
 }
 
-/// One entry of a feed: the source of its media, and what an app shows beside it.
+/// One entry of a feed: the source of its media, and the information that an app shows with it.
 public struct FeedItem: Sendable, Hashable, Identifiable {
   /// An item's identity: its feed, its source, and which entry of that source it is.
   ///
@@ -105,7 +105,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   public var headers: [HeaderField]
   /// The duration of the media, if the feed states it.
   public var duration: Duration?
-  /// How many viewers are still watching after each second, if the feed states it.
+  /// The share of viewers still watching after each second, if the feed states it.
   public var retention: RetentionCurve?
 
   /// An item with the given identity and descriptions.
@@ -135,7 +135,7 @@ extension FeedItem.ID: CustomStringConvertible {
   public var description: String { occurrence == 1 ? source : "\(source) (\(occurrence))" }
 }
 
-/// How many viewers are still watching an item after each second.
+/// The share of viewers still watching an item after each second.
 ///
 /// The first share is that of second 0, the next one that of second 1, and so on; between two seconds the curve is a
 /// straight line. No share is larger than the one before. A curve may continue past the end of the item, for viewers
@@ -147,10 +147,10 @@ public struct RetentionCurve: Sendable, Hashable {
   /// The share of viewers still watching at each second, from 0 to 1. Never empty.
   public let shares: [Double]
 
-  /// A curve from its shares.
+  /// Creates a curve from its shares.
   ///
-  /// - Throws: `ReelError` of kind `usage` for an empty array, more than `entryLimit` shares, a share outside 0...1, and
-  ///   a share that is larger than the one before. The reason names the share by its index.
+  /// - Throws: `ReelError` of kind `usage` for an empty array, more than `entryLimit` shares, a share outside
+  ///   0...1, and a share that is larger than the previous one. The reason names the share by its index.
   public init(_ shares: [Double]) throws(ReelError) {
     if let fault = Self.fault(in: shares) {
       throw ReelError(.usage, fault.index.map { "share \($0) \(fault.reason)" } ?? fault.reason)
@@ -173,10 +173,11 @@ public struct RetentionCurve: Sendable, Hashable {
 
   // MARK: - Internal
 
-  /// A curve of shares in which `fault(in:)` finds nothing.
+  /// Creates a curve of shares for which `fault(in:)` returns nil.
   init(checked shares: [Double]) { self.shares = shares }
 
-  /// The first reason why `shares` are no curve, and the index of the faulty share if it is one; nil for a curve.
+  /// Returns the first reason why `shares` are not a curve, and the index of the faulty share if it is one;
+  /// nil for a curve.
   static func fault(in shares: [Double]) -> (index: Int?, reason: String)? {
     if shares.isEmpty { return (nil, "should have at least one share") }
     if shares.count > entryLimit { return (nil, "has more than the limit of \(entryLimit) shares") }
@@ -189,9 +190,9 @@ public struct RetentionCurve: Sendable, Hashable {
     return nil
   }
 
-  /// The first time at which the curve is at or below `share`, in seconds; nil if it stays above.
+  /// Returns the first time at which the curve is at or below `share`, in seconds; nil if it stays above.
   ///
-  /// The inverse of `share(at:)`. It is computed by operations that IEEE 754 rounds in one way only.
+  /// The inverse of `share(at:)`. It uses only operations whose rounding IEEE 754 defines exactly.
   package func seconds(fallingTo share: Double) -> Double? {
     guard let last = shares.last, last <= share else { return nil }
     // The first index whose share is not above the wanted one.

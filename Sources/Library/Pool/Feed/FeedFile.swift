@@ -34,18 +34,19 @@ public struct FeedFile: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - bytes: The content of the feed file.
-  ///   - location: Where the bytes come from. Relative entries are resolved against it; those of standard input are
-  ///     relative to the current folder.
-  ///   - limits: The largest feed to accept.
-  /// - Throws: `ReelError` of kind `badManifest` or `unsupported` if the bytes are no feed, an entry can't be read, or
-  ///   a limit is exceeded. The error names the line, or in JSON the path of the value (`feeds.following[3].url`).
+  ///   - location: The origin of the bytes. Relative entries are resolved against it; those of standard input
+  ///     are relative to the current folder.
+  ///   - limits: The limits for the feed.
+  /// - Throws: `ReelError` of kind `badManifest` or `unsupported` if the bytes are not a feed, an entry can't
+  ///   be read, or a limit is exceeded. The error names the line, or in JSON the path of the value
+  ///   (`feeds.following[3].url`).
   public init(
     bytes: [UInt8], at location: MediaSource, limits: FeedLimits = FeedLimits()
   ) throws(ReelError) {
     do throws(ReelError) {
       feeds = try Self.feeds(in: bytes, at: location, limits: limits)
     } catch {
-      // The reason names the entry, the location the file.
+      // The reason names the entry, and the location names the file.
       var located = error
       if let entry = error.location { located.reason = "\(entry): \(error.reason)" }
       located.location = location.name
@@ -64,7 +65,7 @@ public struct FeedFile: Sendable, Hashable {
   /// The feed with this name; `nil` if there is none.
   public subscript(name: String) -> Feed? { feeds.first { $0.name == name } }
 
-  /// The feed with this name; for nil the first that has items.
+  /// Returns the feed with this name; for nil, the first one that has items.
   ///
   /// - Throws: `ReelError` of kind `usage` if there is none, or it has no items.
   package func feed(named name: String?) throws(ReelError) -> Feed {
@@ -97,12 +98,12 @@ public struct FeedFile: Sendable, Hashable {
   }
 }
 
-/// Reads a list of URLs and paths, with the titles of an `.m3u` list where it has any.
+/// Reads a list of URLs and paths, with the titles of an `.m3u` list if it has any.
 struct FeedListReader {
   let reference: FeedReference
   let itemLimit: Int
 
-  /// Throws `ReelError` with the line of what can't be read.
+  /// Throws `ReelError` with the line of an unreadable entry.
   func feed(in bytes: ArraySlice<UInt8>) throws(ReelError) -> Feed {
     var feed = Feed(name: FeedFile.defaultName)
     var title: String?
@@ -135,11 +136,11 @@ struct FeedListReader {
 
   // MARK: - Private
 
-  /// The title of `#EXTINF:123,Title` or `#EXTINF:-1 key="a, b",Title`; nil where there is none.
+  /// Returns the title of `#EXTINF:123,Title` or `#EXTINF:-1 key="a, b",Title`; nil if there is none.
   private static func title(_ line: String) -> String? {
     guard line.hasPrefix("#EXTINF:") else { return nil }
     var isQuoted = false
-    // Players write attributes between the duration and the comma, and commas in their quotes.
+    // Playlist writers put attributes between the duration and the comma, with commas inside quotes.
     let comma = line.firstIndex { character in
       if character == "\"" { isQuoted.toggle() }
       return character == "," && !isQuoted
@@ -150,16 +151,16 @@ struct FeedListReader {
   }
 }
 
-/// Reads what the entries of a feed say: a URL, or something relative to the feed.
+/// Resolves the entries of a feed: a URL, or a reference relative to the feed.
 ///
-/// - What has a scheme is a URL: `http`, `https` or `file`.
-/// - In a feed that came from an `http` or `https` URL everything else is a relative reference, resolved against that
-///   URL (RFC 3986 §5) as a browser does it. It can't lead to a local file.
-/// - In a local feed everything else is a path, as a shell reads it: relative to the folder of the feed, absolute with a
-///   leading `/`, in the user's home with a leading `~/`. No character is escaped: `#`, `?` and `%20` are parts of a
-///   name. `..` is left to the system, which knows links.
+/// - An entry with a scheme is a URL: `http`, `https` or `file`.
+/// - In a feed from an `http` or `https` URL, any other entry is a relative reference, resolved against that
+///   URL (RFC 3986 §5) as in a browser. It can't refer to a local file.
+/// - In a local feed, any other entry is a path, as in a shell: relative to the folder of the feed, absolute
+///   with a leading `/`, in the user's home with a leading `~/`. No character is escaped: `#`, `?` and `%20`
+///   are parts of a name. `..` is left to the system, which resolves links.
 package struct FeedReference: Sendable {
-  /// Where the feed is, if it is remote.
+  /// The URL of the feed, if it is remote.
   private let remote: URL?
   /// The folder that paths are relative to; it ends with a slash.
   private let folder: String
@@ -182,16 +183,16 @@ package struct FeedReference: Sendable {
     }
   }
 
-  /// The user's folder, as a shell has it.
+  /// The user's home folder, as in a shell.
   static var userFolder: String { ProcessInfo.processInfo.environment["HOME"] ?? NSHomeDirectory() }
 
-  /// The source that `text` means.
+  /// Returns the source that `text` refers to.
   ///
-  /// Throws `ReelError` for what is empty, too long, no URL, of a scheme that is not supported, or a way from a remote
-  /// feed to a local file.
+  /// Throws `ReelError` for a text that is empty, too long, not a URL, of an unsupported scheme, or a
+  /// reference from a remote feed to a local file.
   package func source(_ text: String) throws(ReelError) -> MediaSource { .url(try url(text)) }
 
-  /// The URL that `text` means. Throws as `source(_:)`.
+  /// Returns the URL that `text` refers to. Throws the same errors as `source(_:)`.
   func url(_ text: String) throws(ReelError) -> URL {
     guard !text.isEmpty else { throw ReelError(.badManifest, "the URL is empty") }
     guard text.utf8.count <= limit else {
@@ -221,7 +222,7 @@ package struct FeedReference: Sendable {
     do throws(ReelError) {
       source = try MediaSource(argument: text)
     } catch {
-      // It is the feed that is wrong, not how the program was called.
+      // The error is in the feed, not in the arguments of the program.
       var inFeed = error
       if error.kind == .usage { inFeed.kind = .badManifest }
       throw inFeed
@@ -241,7 +242,8 @@ package struct FeedReference: Sendable {
     return folder + text
   }
 
-  /// True for `name://`, and for `file:` and `data:` without slashes. One letter is a drive, not a scheme.
+  /// True for `name://`, and for `file:` and `data:` without slashes. A single letter is a drive, not a
+  /// scheme.
   private static func hasScheme(_ text: String) -> Bool {
     guard let colon = text.firstIndex(of: ":") else { return false }
     let scheme = text[..<colon]
@@ -252,11 +254,11 @@ package struct FeedReference: Sendable {
   }
 }
 
-/// The bytes of a feed file as text that was looked over: UTF-8 without a byte order mark.
+/// The bytes of a feed file as validated text: UTF-8 without a byte order mark.
 struct FeedText {
   let bytes: ArraySlice<UInt8>
 
-  /// Throws `ReelError.badManifest` for what is no text, no UTF-8, or too large.
+  /// Throws `ReelError.badManifest` for bytes that are not text, not UTF-8, or too large.
   init(bytes: [UInt8], limit: Int) throws(ReelError) {
     guard bytes.count <= limit else {
       throw ReelError(.badManifest, "larger than the limit of \(limit) bytes")
@@ -268,23 +270,23 @@ struct FeedText {
     }
   }
 
-  /// True where the text begins as an object, an array or a text of JSON does.
+  /// True if the text begins like an object, an array or a string of JSON.
   var isJSON: Bool {
     let first = bytes.first { !$0.isBlank }
     return [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first)
   }
 }
 
-/// The largest feed file that ``FeedFile`` accepts.
+/// The limits for a feed file that ``FeedFile`` accepts.
 public struct FeedLimits: Sendable, Hashable {
-  /// Bytes of the file. Defaults to 16 MiB.
+  /// The bytes of the file. Defaults to 16 MiB.
   public var byteCount: Int
-  /// Items of all feeds in the file together. Defaults to 100,000.
+  /// The items of all feeds in the file together. Defaults to 100,000.
   public var itemCount: Int
-  /// Bytes of one URL or path. Defaults to 65,536.
+  /// The bytes of one URL or path. Defaults to 65,536.
   public var referenceByteCount: Int
 
-  /// The default limits, unless others are given.
+  /// Creates limits.
   public init(byteCount: Int = 16 << 20, itemCount: Int = 100_000, referenceByteCount: Int = 65_536) {
     self.byteCount = byteCount
     self.itemCount = itemCount

@@ -1,13 +1,13 @@
 internal import ReelCore
 
-/// Reads feeds that are written as JSON.
+/// Reads feeds in JSON.
 struct FeedJSONReader {
   let reference: FeedReference
   let itemLimit: Int
 
-  /// The feeds in the order of the text, the one without a name first.
+  /// Returns the feeds in the order of the text, the one without a name first.
   ///
-  /// Throws `ReelError` with the line and the path of what can't be read.
+  /// Throws `ReelError` with the line and the path of an unreadable value.
   func feeds(in bytes: ArraySlice<UInt8>) throws(ReelError) -> [Feed] {
     let root = try Self.root(in: bytes)
     var rest = itemLimit
@@ -43,7 +43,7 @@ struct FeedJSONReader {
       return try JSONText.node(in: bytes)
     } catch {
       var advised = error
-      // `[a].mp4` fails there.
+      // The list entry `[a].mp4` fails at this position.
       if error.place == .line(1, column: 2), let first = bytes.first {
         advised.advice = "in a list write ./ before a path that begins with \(Unicode.Scalar(first))"
       }
@@ -74,7 +74,7 @@ struct FeedJSONReader {
     return feeds
   }
 
-  /// A feed: an array of items, or an object with one.
+  /// Reads a feed: an array of items, or an object with one.
   private func feed(
     _ node: JSONNode, name: String, path: String, rest: inout Int
   ) throws(ReelError) -> Feed {
@@ -139,7 +139,7 @@ struct FeedJSONReader {
     }
   }
 
-  /// An object of texts, or an array of texts `Name: value`.
+  /// Reads an object of texts, or an array of texts `Name: value`.
   private static func headers(_ node: JSONNode, _ path: String) throws(ReelError) -> [HeaderField] {
     var fields: [HeaderField] = []
     switch node.value {
@@ -163,7 +163,7 @@ struct FeedJSONReader {
     return fields
   }
 
-  /// A field whose name is a token, and whose value has no control characters (RFC 9110 §5.1, §5.5).
+  /// Reads a field whose name is a token, and whose value has no control characters (RFC 9110 §5.1, §5.5).
   private static func field(
     _ name: String, _ value: String, at node: JSONNode, _ path: String
   ) throws(ReelError) -> HeaderField {
@@ -204,7 +204,7 @@ struct FeedJSONReader {
     return number
   }
 
-  /// Seconds, to the microsecond.
+  /// Reads seconds, to the microsecond.
   private static func duration(_ node: JSONNode, _ path: String) throws(ReelError) -> Duration {
     let seconds = try number(node, path)
     guard seconds >= 1e-6, seconds <= durationLimit else {
@@ -236,7 +236,7 @@ struct FeedJSONReader {
     ReelError(.badManifest, path.isEmpty ? reason : "\(path): \(reason)", place: .line(node.line))
   }
 
-  /// What `body` gives; an error of it with the place of `node`.
+  /// Returns the result of `body`, or throws its error with the place of `node`.
   private static func placed<Value>(
     _ node: JSONNode, _ path: String, _ body: () throws(ReelError) -> Value
   ) throws(ReelError) -> Value {

@@ -1,37 +1,38 @@
 package import ReelPlayback
 
-/// Decides how far preloads are loaded within a memory limit: a pure value, asked for each preload in the order of rank.
+/// Decides how far preloads are loaded within a memory limit. A pure value, called for each preload in order
+/// of rank.
 ///
-/// A preload goes to the furthest stage up to its wanted one whose expected memory fits what the current item, pinned
-/// players and preloads of better rank leave. A stage that no item has reached yet has no expected memory, so it does not
-/// fit. What a preload already holds is kept as long as that fits.
+/// A preload gets the furthest stage up to the requested one whose expected memory fits the memory left by
+/// the current item, pinned players and preloads of better rank. A stage that no item has reached yet has no
+/// expected memory, so it does not fit. The memory that a preload already holds is kept as long as that fits.
 struct MemoryAdmission: Sendable {
-  /// A preload that is asked for.
+  /// A preload to be decided on.
   struct Request: Sendable {
     var wanted: PreloadTarget
-    /// How far it may be loaded by now; nil for one that has not begun.
+    /// The target granted so far; nil for a preload that has not begun.
     var granted: PreloadTarget?
     var heldByteCount = 0
   }
 
-  /// How far a preload may be loaded.
+  /// The decision on a preload.
   struct Answer: Sendable, Equatable {
     var target: PreloadTarget
-    /// True if that is less than what is wanted.
+    /// True if that is less than requested.
     var isLimited: Bool
   }
 
   private let limit: Int
   private let costs: StageCosts
   private let warmDecoderByteCount: Int
-  /// Taken by what has been admitted.
+  /// The memory of everything that was admitted.
   private var committedByteCount: Int
-  /// What has been admitted is expected to hold so many bytes more than it does now.
+  /// The number of bytes that the admitted items are expected to hold in addition to their current memory.
   private(set) var growth: Int
 
   /// - Parameters:
-  ///   - heldByteCount: The memory of the current item and of pinned players now.
-  ///   - expectedByteCount: The memory that they are expected to take.
+  ///   - heldByteCount: The current memory of the current item and of pinned players.
+  ///   - expectedByteCount: The memory that they are expected to hold.
   ///   - decodingByteCount: The memory of an open decoder, if `costs` has none.
   init(
     limit: Int, costs: StageCosts, heldByteCount: Int, expectedByteCount: Int, decodingByteCount: Int
@@ -50,20 +51,20 @@ struct MemoryAdmission: Sendable {
       let expected = self.expected(of: target).map { max($0, request.heldByteCount) }
       let isGranted = request.granted.map { target.isNoFurther(than: $0) } ?? false
       guard let byteCount = isGranted ? request.heldByteCount : expected, byteCount <= rest else { continue }
-      // What was granted before may still grow.
+      // A target that was granted before may still grow.
       let planned = max(byteCount, isGranted ? min(expected ?? 0, rest) : 0)
       committedByteCount = committedByteCount.addingClamped(planned)
       growth = growth.addingClamped(planned - request.heldByteCount)
       return Answer(target: target, isLimited: target != request.wanted)
     }
-    // What it holds already is too much: it is for the pool to end it, or one of worse rank.
+    // Its current memory is already too much: the pool must end it, or one of worse rank.
     committedByteCount = committedByteCount.addingClamped(request.heldByteCount)
     return Answer(target: request.granted ?? .none, isLimited: true)
   }
 
   // MARK: - Private
 
-  /// The targets to try, the furthest first.
+  /// Returns the targets to try, the furthest first.
   private static func ladder(_ wanted: PreloadTarget) -> [PreloadTarget] {
     var targets = [wanted]
     if wanted.isDecoderWarm {
@@ -84,7 +85,7 @@ struct MemoryAdmission: Sendable {
 }
 
 extension PreloadTarget {
-  /// True if nothing more has to be loaded for this target than for the other.
+  /// True if this target requires no more loading than the other.
   fileprivate func isNoFurther(than other: PreloadTarget) -> Bool {
     guard stage <= other.stage, !isDecoderWarm || other.isDecoderWarm else { return false }
     guard stage == .buffered else { return true }
@@ -100,10 +101,10 @@ package struct PoolAccountant: Sendable {
     package var statistics: PlayerStatistics
   }
 
-  /// The total number of frames that an item's decoders have returned.
+  /// Called with the total number of frames that an item's decoders have returned.
   package var decoded: @Sendable (FeedItem.ID, Int) -> Void
   package var departed: @Sendable (FeedItem.ID, Departure) -> Void
-  /// An item that has ended and was left loads its start anew; its figures until then.
+  /// Called when an item that has ended and was left reloads its start, with its figures until then.
   package var rewound: @Sendable (FeedItem.ID, Departure) -> Void
 
   package init(

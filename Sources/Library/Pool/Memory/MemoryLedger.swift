@@ -4,7 +4,7 @@ package import ReelPlayback
 /// The memory that each player of a pool holds, in bytes, by kind. Each figure comes from the object that owns the
 /// memory.
 public struct MemoryLedger: Sendable, Hashable {
-  /// What memory is used for.
+  /// The use of memory.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The model parsed from the manifest.
     case manifest
@@ -19,8 +19,8 @@ public struct MemoryLedger: Sendable, Hashable {
     /// Everything else allocated for the player: codec and demuxer contexts, the structures around packets, Swift
     /// objects.
     case internals
-    /// What the allocator takes from the system for the player beyond the allocations: gaps between them, and its own
-    /// tables.
+    /// The memory that the allocator takes from the system for the player beyond the allocations: gaps
+    /// between them, and its own tables.
     case allocator
     /// The frame on show of a player with an output.
     case output
@@ -57,7 +57,7 @@ public struct MemoryLedger: Sendable, Hashable {
       self[.allocator] = max(0, heap.resident - heap.used)
     }
 
-    /// What players count themselves.
+    /// Creates an account from the figures that players count themselves.
     private init(media statistics: PlayerStatistics) {
       let frames = (statistics.ring?.byteCount ?? 0) + statistics.onShowByteCount
       let shown = statistics.hasOutput ? statistics.onShowByteCount : 0
@@ -96,8 +96,9 @@ public struct MemoryLedger: Sendable, Hashable {
 
   /// One entry per player: the slots in order, then the pinned players.
   public var entries: [Entry]
-  /// What the allocator takes from the system for everything that no player owns alone: connections, tasks, and all
-  /// other allocations of the program. Bytes in flight are not included. `nil` without `ReelArenas`.
+  /// The memory that the allocator takes from the system for everything that no single player owns:
+  /// connections, tasks, and all other allocations of the program. Bytes in flight are not included. `nil`
+  /// without `ReelArenas`.
   public var sharedByteCount: Int?
 
   /// A ledger with these entries.
@@ -106,7 +107,7 @@ public struct MemoryLedger: Sendable, Hashable {
     self.sharedByteCount = sharedByteCount
   }
 
-  /// - Parameter shared: What is allocated outside all accounts.
+  /// - Parameter shared: The allocations outside all accounts.
   package init(entries: [Entry], shared: MemoryAccount.Figures.Heap?) {
     self.init(
       entries: entries,

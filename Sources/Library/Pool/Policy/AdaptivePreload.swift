@@ -1,18 +1,21 @@
 internal import Foundation
 public import ReelPlayback
 
-/// Loads just enough of the next items that the second frame after a swipe is on time, for the fewest bytes.
+/// Loads just enough of the next items for the second frame after a swipe to be on time, with the fewest
+/// bytes.
 ///
 /// From the measured throughput and its deviation, the viewer's swipes so far and the state of each item, the policy
 /// chooses how far the current item loads ahead, which neighbours load, how far, in which order and from which rung.
 /// `Docs/AdaptivePreload.md` derives the rules. In short:
 ///
-/// - **Risk.** The rate of the link follows a heavy-tailed distribution around the measured one. An item whose bit rate
-///   is above the rate loses media for as long as bad moments last, 5 s on average. Both give the probability that an item
-///   with so much media ahead runs dry.
-/// - **Rung.** The highest one that the link stays above nine times of ten, beside the start of the next item.
-/// - **Depth.** A second of media is loaded ahead if the stall that it may prevent outweighs the chance that nobody
-///   watches it. One second of stalling counts as much as 30 s of media that are loaded for nothing.
+/// - **Risk.** The rate of the link follows a heavy-tailed distribution around the measured one. An item
+///   whose bit rate is above the rate loses media as long as a bad moment lasts, 5 s on average. Both give
+///   the probability that an item with a given amount of media ahead runs dry.
+/// - **Rung.** The highest one that the link sustains nine times out of ten, in addition to the start of the
+///   next item.
+/// - **Depth.** A second of media is loaded ahead if the stall that it may prevent outweighs the probability
+///   that nobody watches it. One second of stalling counts as much as 30 s of media that are loaded for
+///   nothing.
 /// - **Order.** The current item comes first until it can play for as long as loading the start of the next item takes.
 ///   Then come the start of the next item, the depth of the current one, and the neighbours by rank.
 /// - **Neighbours.** The next item; then the previous item or the one after the next, whichever is more likely to save a
@@ -35,13 +38,14 @@ public struct AdaptivePreload: PreloadPolicy, Hashable {
 
   // MARK: - Private
 
-  /// The media with which playback starts.
+  /// The amount of media with which playback starts.
   fileprivate static let start = BufferingThresholds().start
-  /// The least depth of the current item, 2 s. Loading goes on below three quarters of it, with as much media left as
-  /// playback resumes with after a stall.
+  /// The minimum depth of the current item, 2 s. Loading continues below three quarters of it, with as much
+  /// media left as playback needs to resume after a stall.
   fileprivate static let leastDepth = BufferingThresholds().resume / BufferingThresholds().refillShare
 
-  /// Before anything was measured: the current item without bounds, then the start of each neighbour.
+  /// The first plan, before any measurement: the current item without bounds, then the start of each
+  /// neighbour.
   private static func firstPlan(in situation: PoolSituation) -> PreloadPlan {
     let neighbours = situation.neighbourDistances(isBackSecond: true)
     return PreloadPlan(
@@ -51,7 +55,7 @@ public struct AdaptivePreload: PreloadPolicy, Hashable {
   }
 }
 
-/// What the policy expects of the link, the viewer and the items.
+/// The expectations of the policy about the link, the viewer and the items.
 private struct Outlook {
   /// The seconds of media loaded for nothing that weigh as much as a second of stalling.
   private static let stallWeight = 30.0
@@ -59,17 +63,17 @@ private struct Outlook {
   private static let maximumDepth = 30.0
   /// The step in which depths are tried, in seconds.
   private static let depthStep = 0.25
-  /// The longest time for which a plan holds while something is still to be loaded.
+  /// The maximum validity of a plan while something is still to be loaded.
   private static let reviewInterval = Duration.milliseconds(250)
-  /// A reader that pauses within a segment takes in so much more of it, in bits: what the window of a connection lets
-  /// through.
+  /// The amount of data, in bits, that arrives after a reader pauses within a segment: the receive window of
+  /// a connection.
   private static let receiveWindow = Double(256 << 10) * 8
 
   let situation: PoolSituation
   let link: LinkForecast
-  /// The mean time for which items are watched, in seconds.
+  /// The time for which items are watched on average, in seconds.
   let watch: Double
-  /// How much longer the current item is watched on average, in seconds.
+  /// The mean remaining watch time of the current item, in seconds.
   let rest: Double
   /// The probability that the next swipe keeps the direction.
   let forwardShare: Double
@@ -95,7 +99,7 @@ private struct Outlook {
     var bounds = LoadingBounds(forwardBufferDuration: depth(of: current, at: peak), peakBitRate: peak)
     let next = neighbours.first.flatMap { holds($0, start) ? nil : $0 }
     if let next, let depth = bounds.forwardBufferDuration {
-      // Enough to play on while the next item's start is loaded.
+      // Enough media to keep playing while the next item's start is loaded.
       let needed = startDuration(of: next, at: peak) + link.roundTrip * 2
       bounds.forwardBufferDuration = max(min(depth, needed), start)
     }
@@ -113,8 +117,8 @@ private struct Outlook {
     return plan
   }
 
-  /// True if the next swipe is more likely to go back than to go on and be followed by another before the start of the
-  /// item after the next one would have been loaded.
+  /// True if a swipe back is more likely than a swipe forward that is followed by another one before the
+  /// start of the item after the next one would have been loaded.
   private var isBackLikelier: Bool {
     let further = 2 * situation.direction
     guard situation.hasItem(at: further) else { return true }
@@ -126,23 +130,24 @@ private struct Outlook {
 
   // MARK: Rates and depths
 
-  /// The highest bit rate that the link stays above nine times of ten, less what the start of the next item takes.
+  /// The highest bit rate that the link sustains nine times out of ten, minus the rate for the start of the
+  /// next item.
   private var peakBitRate: Int {
     let share = watch > 0 ? watch / (watch + AdaptivePreload.start.inSeconds) : 0
     return max(Int(clamping: link.safeRate * share), 1)
   }
 
-  /// The highest bit rate of which the media with which playback starts comes within 100 ms, about the wait that a viewer
-  /// begins to notice.
+  /// The highest bit rate at which the media with which playback starts arrives within 100 ms, about the wait
+  /// that a viewer begins to notice.
   private var awaitedPeakBitRate: Int {
     max(Int(clamping: link.likelyRate * (Duration.milliseconds(100) / AdaptivePreload.start)), 1)
   }
 
-  /// The media that an item should have ahead.
+  /// Returns the media that an item should have ahead.
   private func depth(of item: PoolSituation.Item, at peakBitRate: Int) -> Duration {
     let forecast = WatchForecast(item, situation.history)
     let bitRate = bitRate(of: item, peakBitRate)
-    // That the viewer comes to the item, and that a bad moment lasts until then.
+    // The probabilities that the viewer reaches the item, and that a bad moment lasts until then.
     var (reached, lasts, watched) = (1.0, 1.0, situation.watchedDuration.inSeconds)
     var least = AdaptivePreload.leastDepth
     if item.distance != 0 {
@@ -151,7 +156,7 @@ private struct Outlook {
       reached = pow(isForward ? forwardShare : 1 - forwardShare, count)
       lasts = link.persistence(for: rest) * pow(link.persistence(for: watch), count - 1)
       watched = 0
-      // As much again as playback starts with, until more comes.
+      // As much again as playback starts with, until more arrives.
       least = AdaptivePreload.start * 2
     }
     var depth = 0.0
@@ -162,11 +167,12 @@ private struct Outlook {
       guard isWatched * isLate * Self.stallWeight > 1 - isWatched else { break }
       depth = next
     }
-    // To ask for more takes a connection and a request.
+    // Requesting more takes a connection and a request.
     return max(.seconds(depth), least) + link.roundTrip * 2
   }
 
-  /// The time that loading the start of an item takes, with what its segment takes of the link afterwards.
+  /// Returns the time to load the start of an item, including the link time that its segment needs
+  /// afterwards.
   private func startDuration(of item: PoolSituation.Item, at peakBitRate: Int) -> Duration {
     // Manifest, playlist or initialization segment, and segment.
     let requests = item.stage >= .manifest ? 1 : 3
@@ -177,7 +183,8 @@ private struct Outlook {
     return link.roundTrip * requests + .seconds((max(known, rate * start) + further) / link.likelyRate)
   }
 
-  /// The expected bit rate of an item in bits per second: of the rung that is loaded, or as measured.
+  /// Returns the expected bit rate of an item in bits per second: that of the loaded rung, or the measured
+  /// one.
   private func bitRate(of item: PoolSituation.Item, _ peakBitRate: Int) -> Double {
     let allowed = item.rungs.filter { $0.bitRate <= peakBitRate }
     if let rung = allowed.last ?? item.rungs.first, rung.bitRate > 0 { return Double(rung.bitRate) }
@@ -198,8 +205,8 @@ private struct Outlook {
 }
 
 extension PoolSituation {
-  /// The distances of the items that may get a slot: the next one, then the previous one or the one after the next, then
-  /// others ahead.
+  /// Returns the distances of the items that may get a slot: the next one, then the previous one or the one
+  /// after the next, then others ahead.
   fileprivate func neighbourDistances(isBackSecond: Bool) -> [Int] {
     let room = slotCount - 1
     guard room > 0 else { return [] }
@@ -249,7 +256,7 @@ public struct StageCosts: Sendable, Hashable {
   /// True if nothing has been recorded yet.
   public var isEmpty: Bool { averages.isEmpty }
 
-  /// Adds the cost of an item that has reached `stage`. The cost includes the stages before it.
+  /// Adds the cost of an item that has reached `stage`. The cost includes the earlier stages.
   public mutating func record(_ cost: StageCost, of stage: PreloadStage) {
     guard stage != .none else { return }
     guard var average = averages[stage] else {
@@ -276,7 +283,7 @@ public struct StageCosts: Sendable, Hashable {
       byteCount: Self.average(warmDecoder.byteCount, byteCount, count: count), sampleCount: count)
   }
 
-  /// The expected memory of an item that has reached `target`, in bytes.
+  /// Returns the expected memory of an item that has reached `target`, in bytes.
   ///
   /// A stage that has not been measured counts as the next later one that has. Media beyond the first frame counts in
   /// proportion to its duration, up to the target's byte limit.
@@ -347,20 +354,21 @@ public struct StageCost: Sendable, Hashable {
 /// The logarithm of the rate follows Student's t-distribution with two degrees of freedom around the measured one. Its
 /// scale is the measured deviation and, for changes that were not seen yet, a drift.
 struct LinkForecast: Sendable {
-  /// The drift: the typical change of the logarithm of the rate from one 5 s to the next on recorded links.
+  /// The drift: the typical change of the logarithm of the rate over 5 s on recorded links.
   private static let drift = 0.3
-  /// How long a rate lasts on average, in seconds: the time in which a sample of the meter loses half of its weight.
+  /// The mean duration of a rate, in seconds: the time in which a sample of the meter loses half of its
+  /// weight.
   private static let meanDuration = ThroughputMeter.halfLife.inSeconds
 
   let roundTrip: Duration
-  /// The rate that the link stays above four times of five, in bits per second.
+  /// The rate that the link sustains four times out of five, in bits per second.
   let likelyRate: Double
-  /// The rate that the link stays above nine times of ten, in bits per second.
+  /// The rate that the link sustains nine times out of ten, in bits per second.
   let safeRate: Double
   /// Rates, each with its probability, in rising order.
   private let rates: [(rate: Double, share: Double)]
 
-  /// - Parameter throughput: With a mean above 0.
+  /// - Parameter throughput: An estimate with a mean above 0.
   init(_ throughput: ThroughputEstimate) {
     let mean = throughput.mean
     roundTrip = throughput.roundTripTime ?? .zero
@@ -373,17 +381,17 @@ struct LinkForecast: Sendable {
     }
     likelyRate = rate(at: 0.2)
     safeRate = rate(at: 0.1)
-    // Finer towards low rates, which matter.
+    // The steps are finer towards low rates, which matter most.
     let lower = (0...24).reversed().map { 0.5 * pow(0.75, Double($0)) }
     let upper = (1...8).map { 0.5 + 0.0625 * Double($0) }
     let bounds = [0] + lower + upper
     rates = zip(bounds, bounds.dropFirst()).map { (rate(at: ($0 + $1) / 2), $1 - $0) }
   }
 
-  /// The probability that an item runs dry.
+  /// Returns the probability that an item runs dry.
   ///
-  /// At a rate C below the item's bit rate r, it loses 1 - C/r seconds of media each second. Bad moments last
-  /// exponentially distributed times.
+  /// At a rate C below the item's bit rate r, it loses 1 - C/r seconds of media each second. The durations of
+  /// bad moments are exponentially distributed.
   ///
   /// - Parameter buffered: The media ahead, in seconds.
   func risk(bitRate: Double, buffered: Double) -> Double {
@@ -395,7 +403,7 @@ struct LinkForecast: Sendable {
     return sum
   }
 
-  /// The probability that a bad moment lasts until the viewer swipes, which happens at a constant rate after `seconds` on
-  /// average.
+  /// Returns the probability that a bad moment lasts until the viewer swipes, which happens at a constant
+  /// rate after `seconds` on average.
   func persistence(for seconds: Double) -> Double { Self.meanDuration / (Self.meanDuration + seconds) }
 }

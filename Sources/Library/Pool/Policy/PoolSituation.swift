@@ -1,8 +1,8 @@
 public import ReelPlayback
 
-/// What a preload policy can base a plan on: the state of a pool at one moment.
+/// The basis of a preload policy's plan: the state of a pool at one moment.
 ///
-/// All durations are media time, except where a property says otherwise.
+/// All durations are media time, unless a property says otherwise.
 public struct PoolSituation: Sendable, Hashable {
   /// An item of the feed, and how far it is loaded.
   public struct Item: Sendable, Hashable {
@@ -10,7 +10,7 @@ public struct PoolSituation: Sendable, Hashable {
     public var index: Int
     /// The distance from the current item, in items: negative for items before it, 0 for the current one.
     public var distance: Int
-    /// What the feed says of the item; `nil` only in situations made by hand.
+    /// The feed's entry for the item; `nil` only in situations created by hand.
     public var feedItem: FeedItem?
     /// The duration, as the feed states it, or else the media; `nil` if neither is known.
     public var duration: Duration?
@@ -20,13 +20,13 @@ public struct PoolSituation: Sendable, Hashable {
     /// The stage that loading has reached; `.none` for an item without a slot.
     ///
     /// An item that ended and was left starts over: it is at the stage `.initialization` and the position 0, with
-    /// nothing buffered. A plan that wants its first frame has it rewound.
+    /// nothing buffered. If a plan requests its first frame, it is rewound.
     public var stage = PreloadStage.none
-    /// The position of the frame on show: 0 for an item that was not played.
+    /// The position of the frame on show; 0 for an item that was not played.
     public var position = Duration.zero
     /// The compressed media that is loaded ahead of ``position``.
     public var bufferedDuration = Duration.zero
-    /// The bytes that were fetched for the item since it got its slot, or since it began anew.
+    /// The bytes that were fetched for the item since it got its slot, or since it was rewound.
     public var fetchedByteCount: Int64 = 0
     /// The rungs to choose among, in rising order of bit rate. Empty before the manifest was read, and for a media file.
     public var rungs: [ItemRung] = []
@@ -48,7 +48,7 @@ public struct PoolSituation: Sendable, Hashable {
 
   /// The direction of travel: 1 towards higher indices, -1 towards lower ones.
   ///
-  /// It is the direction of the last swipe, or at an end of the feed the only one possible.
+  /// It is the direction of the last swipe, or at an end of the feed the only possible one.
   public var direction: Int
   /// The index of the current item.
   public var currentIndex: Int
@@ -58,7 +58,7 @@ public struct PoolSituation: Sendable, Hashable {
   public var slotCount: Int
   /// How long the current item has been played, in wall-clock time; 0 until its swipe has settled.
   public var watchedDuration = Duration.zero
-  /// How long the viewer watched the items before the current one.
+  /// The viewer's watch times of the items before the current one.
   public var history = ViewingHistory()
   /// The current item and the items near it: as many on each side as there are other slots, in the feed's order.
   public var items: [Item] = []
@@ -76,14 +76,14 @@ public struct PoolSituation: Sendable, Hashable {
   /// The memory that all players together may hold, in bytes; `nil` for no limit.
   public var memoryLimit: Int?
 
-  /// A situation in which nothing is loaded and nothing is known, for instance to test a policy with.
+  /// Creates a situation in which nothing is loaded or known, for instance to test a policy with.
   ///
-  /// A current index outside the feed counts as the nearest one inside. At an end of the feed, the direction is turned
-  /// around.
+  /// A current index outside the feed counts as the nearest one inside. At an end of the feed, the direction
+  /// is reversed.
   public init(direction: Int = 1, slotCount: Int, itemCount: Int, currentIndex: Int) {
     let current = min(max(currentIndex, 0), max(itemCount - 1, 0))
     var forward = direction < 0 ? -1 : 1
-    // At an end of the feed there is one way to go.
+    // At an end of the feed there is only one direction.
     if !(0..<max(itemCount, 0)).contains(current + forward) { forward = -forward }
     self.direction = forward
     self.slotCount = max(slotCount, 1)
@@ -91,10 +91,10 @@ public struct PoolSituation: Sendable, Hashable {
     self.currentIndex = current
   }
 
-  /// The item at a distance from the current one; `nil` for one that is not among ``items``.
+  /// The item at a distance from the current one; `nil` if it is not among ``items``.
   public subscript(distance distance: Int) -> Item? { items.first { $0.distance == distance } }
 
-  /// The current item; one of which nothing is known if it is not among ``items``.
+  /// The current item; an item without information if it is not among ``items``.
   public var current: Item { item(at: 0) }
 
   /// The current item, and the items ahead in the direction of travel for which there are slots, the nearest first.
@@ -108,14 +108,15 @@ public struct PoolSituation: Sendable, Hashable {
   /// True if the feed has an item at a distance from the current one.
   func hasItem(at distance: Int) -> Bool { (0..<itemCount).contains(currentIndex + distance) }
 
-  /// The item at a distance from the current one; one of which nothing is known if it is not among ``items``.
+  /// Returns the item at a distance from the current one; an item without information if it is not among
+  /// ``items``.
   func item(at distance: Int) -> Item {
     self[distance: distance] ?? Item(index: currentIndex + distance, distance: distance)
   }
 }
 
 extension PoolSituation.Item {
-  /// An item without a slot, with what the feed says of it.
+  /// Creates an item without a slot, with the feed's information about it.
   init(_ feedItem: FeedItem, index: Int, distance: Int) {
     self.init(index: index, distance: distance)
     self.feedItem = feedItem
@@ -124,16 +125,16 @@ extension PoolSituation.Item {
   }
 }
 
-/// Which items of a feed have a slot, how far each is loaded, and in which order: a pure value.
+/// The items of a feed that have a slot, how far each is loaded, and in which order: a pure value.
 ///
 /// The window is one stretch of the feed around the current item, inside the feed, of no more items than there are
 /// slots; so no two of its indices are the same modulo the slots. It follows from a `PreloadPlan`.
 package struct PoolWindow: Sendable, Hashable {
   /// An item with a slot.
   package struct Entry: Sendable, Hashable {
-    /// In the feed.
+    /// The index in the feed.
     package let index: Int
-    /// From the current item; negative for those before it.
+    /// The distance from the current item; negative for items before it.
     package let distance: Int
     package let target: PreloadTarget
 
@@ -144,12 +145,12 @@ package struct PoolWindow: Sendable, Hashable {
     }
   }
 
-  /// By rank: the current item, then the preloads, the one that is loaded first before the others. Empty for an empty
-  /// feed.
+  /// The entries by rank: the current item, then the preloads in the order in which they are loaded. Empty
+  /// for an empty feed.
   package let entries: [Entry]
   package let slotCount: Int
 
-  /// The window of a plan: it grows as ``PreloadPlan`` says.
+  /// The window of a plan. It grows as described in ``PreloadPlan``.
   package init(_ plan: PreloadPlan, in situation: PoolSituation) {
     slotCount = situation.slotCount
     guard situation.itemCount > 0 else {
@@ -161,7 +162,7 @@ package struct PoolWindow: Sendable, Hashable {
       $0.target.stage != .none && $0.distance != 0 && abs($0.distance) < situation.slotCount
         && situation.hasItem(at: $0.distance)
     }
-    // The places of the neighbours in the plan that are loaded: those between `low` and `high`.
+    // The positions of the neighbours in the plan that are loaded: those between `low` and `high`.
     var (low, high) = (0, 0)
     while high - low + 1 < slotCount,
       let next = left.firstIndex(where: { $0.distance == low - 1 || $0.distance == high + 1 })
@@ -179,12 +180,12 @@ package struct PoolWindow: Sendable, Hashable {
   /// The window of a policy's plan in a situation in which no item has loaded anything.
   ///
   /// - Parameters:
-  ///   - itemCount: Of the feed.
-  ///   - slotCount: Of the pool; less than 1 counts as 1.
-  ///   - currentIndex: One outside of the feed counts as the nearest that is inside.
-  ///   - direction: Where the last swipe went; negative for lower indices.
-  ///   - costs: What the stages have cost so far.
-  ///   - currentByteCount: The memory that the current item takes, where it is known; else it counts by `costs`.
+  ///   - itemCount: The number of items in the feed.
+  ///   - slotCount: The number of slots in the pool; less than 1 counts as 1.
+  ///   - currentIndex: An index outside the feed counts as the nearest one inside.
+  ///   - direction: The direction of the last swipe; negative for lower indices.
+  ///   - costs: The measured costs of the stages.
+  ///   - currentByteCount: The memory of the current item, if known; otherwise it is taken from `costs`.
   ///   - bandwidth: The network's mean rate in bits per second.
   package init(
     itemCount: Int, slotCount: Int, currentIndex: Int, direction: Int = 1, policy: some PreloadPolicy,
@@ -204,12 +205,12 @@ package struct PoolWindow: Sendable, Hashable {
     return low..<high + 1
   }
 
-  /// The slot of an item's index.
+  /// Returns the slot of an item's index.
   package func slot(of index: Int) -> Int { index % slotCount }
 
   // MARK: - Private
 
-  /// The current item's memory by what was measured, with an open decoder where one was.
+  /// Returns the current item's memory according to measurements, with an open decoder if one was measured.
   private static func currentByteCount(by costs: StageCosts) -> Int {
     var cold = PreloadTarget.current
     cold.isDecoderWarm = false
@@ -217,11 +218,11 @@ package struct PoolWindow: Sendable, Hashable {
   }
 }
 
-/// How a viewer has gone through a feed: the latest swipes.
+/// The latest swipes of a viewer in a feed.
 public struct ViewingHistory: Sendable, Hashable {
   /// One swipe away from an item.
   public struct Swipe: Sendable, Hashable {
-    /// How long the item had been played, in wall-clock time; 0 if its own swipe had not settled.
+    /// The time for which the item had been played, in wall-clock time; 0 if its own swipe had not settled.
     public var watchedDuration: Duration
     /// True for a swipe towards higher indices.
     public var isForward: Bool
@@ -242,13 +243,13 @@ public struct ViewingHistory: Sendable, Hashable {
   /// A history without swipes.
   public init() {}
 
-  /// Adds a swipe. The oldest one goes if there are more than ``limit``.
+  /// Adds a swipe. Removes the oldest one if there are more than ``limit``.
   public mutating func record(_ swipe: Swipe) {
     if swipes.count >= Self.limit { swipes.removeFirst() }
     swipes.append(swipe)
   }
 
-  /// The mean time for which items were watched, with `prior` counted as one more.
+  /// Returns the mean time for which items were watched, with `prior` counted as one more.
   public func meanWatchedDuration(prior: Duration) -> Duration {
     swipes.reduce(prior) { $0 + $1.watchedDuration } / (swipes.count + 1)
   }

@@ -9,39 +9,41 @@ public import ReelPlayback
 /// A policy is a value without state: it gives equal answers for equal arguments. The description of a built-in policy is
 /// its form on the command line of `reel feed --preload`, such as `ahead:2`.
 public protocol PreloadPolicy: Sendable, CustomStringConvertible {
-  /// How far to load one neighbour.
+  /// Returns how far to load one neighbour.
   ///
-  /// The default implementation of ``plan(in:)`` asks for each neighbour in the order of rank: the nearest first, and at
-  /// equal distance first the one in the direction of travel. After the answer `none` it does not ask for items further
-  /// away on that side, so the loaded items are contiguous.
+  /// The default implementation of ``plan(in:)`` calls it for each neighbour in the order of rank: the
+  /// nearest first, and at equal distance first the one in the direction of travel. After the answer `none`,
+  /// it is not called for items further away on that side, so the loaded items are contiguous.
   ///
   /// - Parameters:
   ///   - distance: The neighbour's distance from the current item, in items: negative for items before it, never 0.
   ///   - context: The neighbour's rank, and the measured costs and bandwidth.
   func target(at distance: Int, in context: PreloadContext) -> PreloadTarget
 
-  /// What to load, and in which order.
+  /// Returns what to load, and in which order.
   ///
-  /// The pool asks after each swipe and each change of the feed, when an item has reached another stage or has loaded
-  /// what the plan wants of it, and after ``PreloadPlan/reviewInterval``. The call must not block.
+  /// The pool calls it after each swipe and each change of the feed, when an item has reached another stage
+  /// or its target, and after ``PreloadPlan/reviewInterval``. The call must not block.
   func plan(in situation: PoolSituation) -> PreloadPlan
 }
 
 /// What a pool loads, and in which order, as a ``PreloadPolicy`` decides.
 ///
-/// The current item has priority over all neighbours. Neighbours get the network only while the current item does not
-/// want more: after its first frame, ``current`` decides how much that is. To load the first seconds of a neighbour
-/// before the current item's later ones, bound the current item's forward buffer.
+/// The current item has priority over all neighbours. Neighbours get the network only while the current item
+/// needs no more: after its first frame, ``current`` limits how much that is. To load the first seconds of a
+/// neighbour before the current item's later ones, limit the current item's forward buffer.
 ///
-/// A pool loads a contiguous stretch of the feed around the current item, of no more items than it has slots. The stretch
-/// grows from the current item: of the plan's neighbours that adjoin it, the one with the highest priority gets the next
-/// slot, until no slot is free or no neighbour adjoins. All others are left out, and so is what can't be loaded: the
-/// current item as its own neighbour, items outside the feed, a second entry for an item, the stage `.none`.
+/// A pool loads a contiguous stretch of the feed around the current item, of no more items than it has slots.
+/// The stretch grows from the current item: of the plan's neighbours that adjoin it, the one with the highest
+/// priority gets the next slot, until no slot is free or no neighbour adjoins. All others are left out, and
+/// so are invalid entries: the current item as its own neighbour, items outside the feed, a second entry for
+/// an item, the stage `.none`.
 ///
-/// A changed plan changes what is loaded from then on, and nothing is fetched again for it, with one exception. A target
-/// below `.firstFrame` for an item that has its first frame gives the item's memory back, so the item begins anew. To
-/// keep what is loaded, ask for the stage that is reached (``PoolSituation/Item/stage``). An item that the plan does not
-/// name, or that is left out, loses its slot and all that was loaded.
+/// A changed plan affects loading from then on, and nothing is fetched again because of it, with one
+/// exception. A target below `.firstFrame` for an item that has its first frame releases the item's memory,
+/// so the item starts over. To keep the loaded media, request the reached stage
+/// (``PoolSituation/Item/stage``). An item that the plan does not contain, or that is left out, loses its
+/// slot and all loaded media.
 public struct PreloadPlan: Sendable, Hashable {
   /// A neighbour to load.
   public struct Neighbour: Sendable, Hashable {
@@ -61,10 +63,10 @@ public struct PreloadPlan: Sendable, Hashable {
   public var neighbours: [Neighbour]
   /// Limits on what the current item loads while it is played; by default, none.
   public var current: LoadingBounds
-  /// The time after which the pool asks again if nothing changes; `nil` if only changes matter. Less than
-  /// ``PreloadPlan/minimumReviewInterval`` counts as that.
+  /// The time after which the pool requests another plan if nothing changes; `nil` if only changes matter.
+  /// Less than ``PreloadPlan/minimumReviewInterval`` counts as that.
   public var reviewInterval: Duration?
-  /// False if the plan does not change when items have loaded what it wants of them.
+  /// False if the plan does not change when items have reached their targets.
   package var followsProgress = true
 
   /// The shortest time between two plans if the feed and the current item stay the same: 50 ms.
@@ -81,11 +83,11 @@ public struct PreloadPlan: Sendable, Hashable {
 }
 
 extension PreloadPolicy {
-  /// Loads the neighbours for which ``target(at:in:)`` asks.
+  /// Loads the neighbours that ``target(at:in:)`` requests.
   ///
-  /// It asks for each neighbour in the order of rank: the nearest first, and at equal distance first the one in the
-  /// direction of travel. After the answer `none` it does not ask for items further away on that side. The current item
-  /// has no bounds but its preferences.
+  /// It calls that method for each neighbour in the order of rank: the nearest first, and at equal distance
+  /// first the one in the direction of travel. After the answer `none`, it does not call it for items further
+  /// away on that side. The current item has no bounds except its preferences.
   public func plan(in situation: PoolSituation) -> PreloadPlan {
     var plan = PreloadPlan()
     plan.followsProgress = false
@@ -115,15 +117,15 @@ extension PreloadPolicy {
     return plan
   }
 
-  /// Loads nothing. A policy that decides in ``plan(in:)`` needs no other answer.
+  /// Returns `.none`. A policy that decides in ``plan(in:)`` needs no other answer.
   public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { .none }
 }
 
-/// What a preload policy can base its decision about one neighbour on.
+/// The basis of a preload policy's decision about one neighbour.
 public struct PreloadContext: Sendable, Hashable {
   /// The direction of travel: 1 towards higher indices, -1 towards lower ones.
   ///
-  /// It is the direction of the last swipe, or at an end of the feed the only one possible.
+  /// It is the direction of the last swipe, or at an end of the feed the only possible one.
   public var direction: Int
   /// The number of slots in the pool, including the current item's.
   public var slotCount: Int
@@ -133,8 +135,8 @@ public struct PreloadContext: Sendable, Hashable {
   public var currentIndex: Int
   /// The neighbour's place among the preloads; 0 is loaded first.
   public var rank: Int
-  /// The memory that the current item and the preloads with lower rank numbers take when they have reached their
-  /// targets, in bytes. Unknown parts count as 0.
+  /// The memory that the current item and the preloads with lower rank numbers hold when they have reached
+  /// their targets, in bytes. Unknown parts count as 0.
   public var plannedByteCount: Int
   /// The measured costs of the stages so far.
   public var costs: StageCosts
@@ -172,7 +174,7 @@ public struct NoPreload: PreloadPolicy, Hashable {
 
 /// Preloads the previous and the next item: the first frame and 3 s of media each.
 public struct AdjacentPreload: PreloadPolicy, Hashable {
-  /// True keeps the decoder of the next item in the direction of travel open. Defaults to false.
+  /// True to keep the decoder of the next item in the direction of travel open. Defaults to false.
   ///
   /// At 720x1280 an open decoder takes about 10 MB. It shortens the time to the second frame by about 25 ms, which is
   /// gained anyway if the end of the drag is reported (``SwipePhase/dragEnded``).
@@ -193,9 +195,10 @@ public struct AdjacentPreload: PreloadPolicy, Hashable {
 
 /// Preloads as many neighbours, and each as far, as a memory budget allows.
 ///
-/// Neighbours are served by rank. Each gets the furthest stage whose measured memory fits what the current item and the
-/// neighbours of lower rank number leave of the budget. The next item in the direction of travel keeps its decoder open
-/// if that fits too. Until something has been measured, only one neighbour is loaded, up to its first frame.
+/// Neighbours are served by rank. Each gets the furthest stage whose measured memory fits the part of the
+/// budget left by the current item and the neighbours of lower rank number. The next item in the direction of
+/// travel keeps its decoder open if that fits too. Until something has been measured, only one neighbour is
+/// loaded, up to its first frame.
 public struct BudgetPreload: PreloadPolicy, Hashable {
   /// The budget for the whole pool, in bytes, not negative.
   public let byteCount: Int
@@ -223,7 +226,7 @@ public struct BudgetPreload: PreloadPolicy, Hashable {
 
   // MARK: - Private
 
-  /// The targets to try for a neighbour, the furthest first.
+  /// Returns the targets to try for a neighbour, the furthest first.
   private static func ladder(isNext: Bool) -> [PreloadTarget] {
     let stages: [PreloadStage] = [.buffered, .firstFrame, .initialization, .manifest]
     let cold = stages.map { PreloadTarget(stage: $0) }

@@ -9,9 +9,9 @@ package struct WatchModel: Sendable {
   /// this assumption.
   static let priorMean = Duration.seconds(10)
 
-  /// By seconds; nil for an exponential curve.
+  /// The shares by seconds; nil for an exponential curve.
   private let curve: [Double]?
-  /// Of the exponential curve.
+  /// The mean of the exponential curve.
   private let mean: Double
   private let duration: Double?
 
@@ -22,7 +22,7 @@ package struct WatchModel: Sendable {
       curve = nil
       return
     }
-    // Of those who have begun; what rises is taken as constant.
+    // Among those who have begun; a rise is treated as constant.
     var least = 1.0
     curve = retention.map { share in
       least = min(least, share.isFinite ? max(share / first, 0) : least)
@@ -30,7 +30,8 @@ package struct WatchModel: Sendable {
     }
   }
 
-  /// The share that watches for longer than `seconds`, from 1 down to 0. Between two seconds of the curve it is linear.
+  /// Returns the share that watches for longer than `seconds`, from 1 down to 0. Between two seconds, the
+  /// curve is linear.
   func survival(_ seconds: Double) -> Double {
     guard seconds > 0 else { return 1 }
     if let duration, seconds >= duration { return 0 }
@@ -62,13 +63,14 @@ extension Duration {
   package var inSeconds: Double { self / .seconds(1) }
 }
 
-/// For how long the viewer watches an item: the viewer's last swipes, and the item's retention as one more.
+/// A forecast of how long the viewer watches an item: from the viewer's last swipes, and the item's retention
+/// as one more.
 struct WatchForecast: Sendable {
   private static let step = 0.5
   private static let horizon = 60.0
 
   private let model: WatchModel
-  /// How long the viewer watched other items, in seconds.
+  /// The viewer's watch times of other items, in seconds.
   private let watched: [Double]
 
   init(_ item: PoolSituation.Item, _ history: ViewingHistory) {
@@ -76,13 +78,13 @@ struct WatchForecast: Sendable {
     watched = history.swipes.map(\.watchedDuration.inSeconds)
   }
 
-  /// The probability that a viewer who has watched for `begun` seconds goes on for `seconds`.
+  /// Returns the probability that a viewer who has watched for `begun` seconds continues for `seconds`.
   func probability(of seconds: Double, after begun: Double) -> Double {
     let all = weight(beyond: begun)
     return all > 0 ? weight(beyond: begun + seconds) / all : 0
   }
 
-  /// The mean time for which such a viewer goes on, in seconds.
+  /// Returns the mean time for which such a viewer continues, in seconds.
   func meanRest(after begun: Double) -> Double {
     stride(from: Self.step / 2, to: Self.horizon, by: Self.step).reduce(0) {
       $0 + probability(of: $1, after: begun) * Self.step

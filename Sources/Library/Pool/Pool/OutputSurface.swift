@@ -3,12 +3,12 @@ public import ReelPlayback
 
 /// The output of the current item's frames. It moves from player to player.
 ///
-/// A player that has shown nothing yet delivers nothing. Any other first delivers the frame on show, and then
-/// the following ones, each exactly once.
+/// A player that has shown nothing yet delivers nothing. Any other player first delivers the frame on show,
+/// and then the following ones, each exactly once.
 ///
-/// The players of the window share one lock, which is held while the output is called and while it moves. So it
-/// is called by one thread at a time, and never with a frame of an item that it has left. The lock is
-/// recursive: an output may swipe while it is shown a frame.
+/// The players of the window share one lock, which is held while the output is called and while it moves.
+/// Therefore, it is called by one thread at a time, and never with a frame of an item that it has left. The
+/// lock is recursive: an output may swipe while it is shown a frame.
 final class OutputSurface: Sendable {
   /// A player and the item that it is expected to play.
   typealias Target = (player: PooledPlayer, id: FeedItem.ID)
@@ -29,7 +29,7 @@ final class OutputSurface: Sendable {
     }
   }
 
-  /// Attached to a player in place of the output.
+  /// The output that is attached to a player in place of the real one.
   private final class Attachment: FrameOutput {
     let isExternal: Bool
     let player: PooledPlayer
@@ -61,7 +61,7 @@ final class OutputSurface: Sendable {
   private let lock: OutputLock
   private let emit: @Sendable (PoolEvent) -> Void
 
-  /// - Parameter lock: Shared by the pool's players (`PlayerConfiguration.outputLock`).
+  /// - Parameter lock: The lock shared by the pool's players (`PlayerConfiguration.outputLock`).
   init(lock: OutputLock, emit: @escaping @Sendable (PoolEvent) -> Void) {
     self.lock = lock
     self.emit = emit
@@ -148,7 +148,7 @@ final class OutputSurface: Sendable {
   /// Leaves the player that the output is attached to.
   private func detach() {
     guard let attachment = state.withLock({ $0.attachment.take() }) else { return }
-    // An error could only come from `Attachment.finish`, which throws none.
+    // An error could only come from `Attachment.finish`, which does not throw.
     try? attachment.player.player.detach(attachment)
     emit(.surfaceDetached(attachment.id))
   }
@@ -183,7 +183,7 @@ final class OutputSurface: Sendable {
   }
 }
 
-/// The result of a swipe: the item's frame if it is ready, and how long the viewer waits.
+/// The result of a swipe: the item's frame if it is ready, and the viewer's wait.
 ///
 /// On a **hit** the item's first frame is decoded. On a **miss** it is not yet, and ``firstFrame()`` waits for it. If
 /// the item can't be played, ``error`` says why.
@@ -192,7 +192,7 @@ public struct Handover: Sendable {
   public let frame: VideoFrame?
   /// The stage that the item's loading had reached at the swipe.
   public let stage: PreloadStage
-  /// How long the viewer waits for the frame.
+  /// The viewer's wait for the frame.
   ///
   /// On a hit, this is the time from the call until the frame was available and on the surface. On a miss, it is the
   /// time so far; the handover that ``firstFrame()`` returns has the total.

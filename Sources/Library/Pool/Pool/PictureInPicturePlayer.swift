@@ -1,7 +1,7 @@
 internal import ReelCore
 public import ReelPlayback
 
-/// A player that was taken out of a pool's window, and plays on by itself as picture in picture.
+/// A player that was taken out of a pool's window, and continues to play independently as picture in picture.
 ///
 /// It ends when you call ``stop()``, when you release it, or when its pool is closed. Its memory is then freed, and the
 /// pool loads the item again if the window includes it.
@@ -77,7 +77,7 @@ public enum PictureInPictureState: String, Sendable, Hashable {
   case none
   /// The player has left the window; its output is about to be attached.
   case willStart
-  /// The output is attached, and the player plays on.
+  /// The output is attached, and the player continues to play.
   case didStart
   /// The player is about to stop. If the output can't be attached, this follows `willStart`.
   case willStop

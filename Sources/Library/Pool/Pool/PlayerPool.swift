@@ -26,8 +26,8 @@ public final class PlayerPool: PlayerPooling {
   /// Each read makes a new stream, of the events from then on, in order. A reader that falls 1,024 events behind loses
   /// the oldest.
   public var events: AsyncStream<PoolEvent> { core.events.events }
-  /// The readiness of each slot, in the order of the slots. Updated when an item reaches a stage and after each event
-  /// of a player; ``slotReadiness`` has the figures of this moment.
+  /// The readiness of each slot, in the order of the slots. Updated when an item reaches a stage and after
+  /// each event of a player; ``slotReadiness`` has the current figures.
   public let readiness: ObservedProperty<[SlotReadiness]>
 
   let core: PoolCore
@@ -111,8 +111,8 @@ public final class PlayerPool: PlayerPooling {
   ///   if the pool is closed; `CancellationError` if the task was cancelled.
   public func ready(_ index: Int) async throws { try await core.ready(index) }
 
-  /// Replaces the items of the pool, and the index of the current item among them. A current item that is unchanged
-  /// plays on.
+  /// Replaces the items of the pool, and the index of the current item among them. An unchanged current item
+  /// continues to play.
   ///
   /// - Parameters:
   ///   - snapshot: The items of the feed.
@@ -137,15 +137,15 @@ public final class PlayerPool: PlayerPooling {
 
   /// The frames of the current item, across swipes: first the frame on show, then each frame when it is due.
   ///
-  /// Each access makes an independent reader. A slow reader gets only the newest frame, and delays nobody. The sequence
-  /// ends when the pool is closed. A task that reads it keeps the pool alive, so close the pool or cancel the task.
-  /// Posters are not included.
+  /// Each access creates an independent reader. A slow reader gets only the newest frame, and delays no
+  /// other. The sequence ends when the pool is closed. A task that reads it keeps the pool alive, so close
+  /// the pool or cancel the task. Posters are not included.
   public var frames: AsyncStream<VideoFrame> { core.frameStream }
 
   /// Sets the surface: the output that follows the current item.
   ///
-  /// On a hit, the surface gets the item's frame within the call of `show`, then each frame when it is due. The
-  /// previous output is finished. An output that is set after ``close()`` is finished at once.
+  /// On a hit, the surface gets the item's frame within the call of `show`, then each frame when it is due.
+  /// The previous output is finished. An output that is set after ``close()`` is finished at once.
   ///
   /// - Parameter output: The new surface, or `nil` for none.
   /// - Throws: The error that finishing an output throws.
@@ -166,10 +166,10 @@ public final class PlayerPool: PlayerPooling {
   /// The current item's player; `nil` if it does not have one yet.
   public var currentPlayer: Player? { core.state.withLock { $0.target }?.player.player }
 
-  /// The readiness of each slot at this moment, in the order of the slots.
+  /// The current readiness of each slot, in the order of the slots.
   public var slotReadiness: [SlotReadiness] { core.slotReadiness }
 
-  /// The memory that each player holds at this moment, by kind, and its total.
+  /// The memory that each player currently holds, by kind, and its total.
   public var memory: MemoryLedger { core.ledger }
 
   /// Ends preloads, the least important first, until all players together hold at most `byteCount` bytes.
@@ -183,8 +183,8 @@ public final class PlayerPool: PlayerPooling {
 
   // MARK: Pinning
 
-  /// Takes the current item's player out of the window. It plays on to an output of its own, and its slot gets another
-  /// player.
+  /// Takes the current item's player out of the window. It continues to play to an output of its own, and its
+  /// slot gets another player.
   ///
   /// The pool does not load the item a second time while it is pinned: a swipe to it shows nothing on the surface.
   ///
@@ -213,7 +213,7 @@ public final class PlayerPool: PlayerPooling {
     core.state.withLock { $0.player(of: id) }?.load?.item.startup
   }
 
-  /// The rungs that were opened for an item, in order; empty where it has no slot.
+  /// Returns the rungs that were opened for an item, in order; empty if it has no slot.
   package func accessLog(of id: FeedItem.ID) -> [AccessLogEntry] {
     core.state.withLock { $0.player(of: id) }?.load?.item.accessLog ?? []
   }
@@ -238,8 +238,8 @@ public protocol PlayerPooling: AnyObject, Sendable {
   @discardableResult
   func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) throws(ReelError) -> Handover
 
-  /// Replaces the items of the pool, and the index of the current item among them. A current item that is unchanged
-  /// plays on.
+  /// Replaces the items of the pool, and the index of the current item among them. An unchanged current item
+  /// continues to play.
   ///
   /// - Parameters:
   ///   - snapshot: The items of the feed.
@@ -287,7 +287,7 @@ public final class VideoFrame: Sendable {
   /// The frame with its time, colour, orientation and geometry. The pixels are in `timed.decoded`.
   public let timed: TimedFrame
 
-  /// Takes over a frame of an item.
+  /// Takes ownership of a frame of an item.
   public init(_ frame: consuming TimedFrame, item: FeedItem.ID) {
     self.item = item
     self.timed = frame
@@ -305,7 +305,7 @@ extension VideoFrame: CustomStringConvertible {
   public var description: String { "\(size.width)x\(size.height) at \(time)" }
 }
 
-/// The items of one feed at one moment, as a ``PlayerPooling`` pool gets them.
+/// The items of one feed at one moment, for a ``PlayerPooling`` pool.
 public struct FeedSnapshot: Sendable, Hashable {
   /// The feed's name.
   public var feed: String
@@ -318,6 +318,6 @@ public struct FeedSnapshot: Sendable, Hashable {
     self.items = items
   }
 
-  /// The items that `feed` has now.
+  /// Creates a snapshot of the current items of `feed`.
   public init(_ feed: Feed) { self.init(feed: feed.name, items: feed.items) }
 }

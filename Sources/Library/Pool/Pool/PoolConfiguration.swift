@@ -8,31 +8,32 @@ public struct PoolConfiguration: Sendable {
   public var policy: any PreloadPolicy = AdaptivePreload()
   /// The rung of an item's first segment, if the policy does not choose it. Defaults to `adapted`.
   public var firstRung = FirstRung.adapted
-  /// True if a player assumes the pool's measured throughput (``PoolSituation/throughput``) until it has measured its
-  /// own. Defaults to false.
+  /// True if a player assumes the pool's measured throughput (``PoolSituation/throughput``) until it has
+  /// measured its own. Defaults to false.
   ///
   /// It takes effect only if players adapt the bit rate (`PlayerConfiguration.adaptsBitRate`).
   public var sharesThroughput = false
   /// The settings of each player. By default, a player of a pool decodes up to 4 frames ahead
   /// (`PlayerConfiguration.ringFrameCapacity`).
   public var player: PlayerConfiguration
-  /// What a player does at the end of its item. Defaults to `pause`.
+  /// The action of a player at the end of its item. Defaults to `pause`.
   public var actionAtItemEnd = Player.ActionAtItemEnd.pause
   /// The number of decoders that may run at once; `nil` for one per core. The current item's decoder has priority.
   public var decodingPermits: Int?
   /// The number of video decoders that may be open at once; `nil` for no limit. Less than 1 counts as 1.
   ///
-  /// The current item always gets a decoder. If all others are taken, the preload with the highest rank number closes
-  /// its own as soon as its call into the decoder returns; its frame stays on show. A preload that needs a decoder for
-  /// its first frame waits for a free one by rank, but takes one that another preload keeps open only to start sooner.
-  /// Each item that plays as picture in picture has one besides. Decoders of audio and of posters are not counted.
+  /// The current item always gets a decoder. If all others are taken, the preload with the highest rank
+  /// number closes its own as soon as its call into the decoder returns; its frame stays on show. A preload
+  /// that needs a decoder for its first frame waits for a free one by rank, but takes one that another
+  /// preload keeps open only to start sooner. Each item that plays as picture in picture has an additional
+  /// one. Decoders of audio and of posters are not counted.
   public var maximumOpenDecoders: Int?
   /// The bytes that the players may hold; `nil` for no limit.
   ///
-  /// A preload begins, or goes on to its next stage, only if the bytes held and the expected cost of the stage
-  /// (``StageCosts``) fit. The limit is checked when an item reaches a stage and at each event of a player. If it is
-  /// exceeded, preloads are ended as with ``PlayerPool/trim(to:)``. The current item and pinned players are never
-  /// ended, even if they hold more.
+  /// A preload begins, or advances to its next stage, only if the bytes held and the expected cost of the
+  /// stage (``StageCosts``) fit. The limit is checked when an item reaches a stage and at each event of a
+  /// player. If it is exceeded, preloads are ended as with ``PlayerPool/trim(to:)``. The current item and
+  /// pinned players are never ended, even if they hold more.
   public var memoryLimit: Int?
   /// The number of transfers that run at once; `nil` for no limit. Less than 1 counts as 1.
   ///
@@ -61,19 +62,19 @@ public struct PoolConfiguration: Sendable {
 
 /// The rung of an item's first segment in a pool.
 ///
-/// A lower rung has a smaller first frame, which comes earlier on a slow link. From the second segment on, the rung is
-/// chosen as if this choice had not been made.
+/// A lower rung has a smaller first frame, which arrives earlier on a slow link. From the second segment on,
+/// the rung is chosen as if this choice had not been made.
 public enum FirstRung: String, Sendable, Hashable, CaseIterable {
   /// The rung that the player would choose for any segment.
   case adapted
   /// The lowest rung.
   case low
-  /// A rung that the measured throughput carries in time.
+  /// A rung that the measured throughput delivers in time.
   ///
-  /// For an item that the viewer waits for, that is the highest rung of which 0.5 s of media, with which playback starts
-  /// (`BufferingThresholds.start`), come within 100 ms. For a preload it is the highest rung that comes as fast as it
-  /// plays. Both go by the throughput that is exceeded five times of six. As long as nothing was measured, an item that
-  /// the viewer waits for starts with the lowest rung.
+  /// For an item that the viewer waits for, that is the highest rung of which 0.5 s of media, with which
+  /// playback starts (`BufferingThresholds.start`), arrive within 100 ms. For a preload it is the highest
+  /// rung that arrives as fast as it plays. Both use the throughput that is exceeded five times out of six.
+  /// As long as nothing was measured, an item that the viewer waits for starts with the lowest rung.
   case auto
 
   /// The time after a swipe within which a viewer does not notice a wait.
@@ -96,7 +97,7 @@ public enum FirstRung: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// A time that a viewer waits. It prints as `0.055 ms` or `1.204 s`.
+/// The time that a viewer waits. It prints as `0.055 ms` or `1.204 s`.
 public struct WaitTime: Sendable, Hashable {
   /// The wait, or the part of it so far.
   public let value: Duration

@@ -2,12 +2,12 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 
-/// What a policy plans with, and when it is asked.
+/// The input of the policy, and the times at which it is called.
 extension PoolCore {
-  /// A plan for a turn of the pool, after which another one is due when it says.
+  /// Returns a plan for a turn of the pool, and schedules the next one as the plan requests.
   func nextPlan() -> Plan? {
     let now = configuration.player.clock.now
-    // Before it is made: a change that comes meanwhile is not lost.
+    // Before the plan is made, so that a change in the meantime is not lost.
     state.withLock { state in
       state.plannedAt = now
       state.reviewAt = nil
@@ -35,12 +35,12 @@ extension PoolCore {
     if isWanted { wakeReview() }
   }
 
-  /// One turn of the task loop that asks for plans when they are due.
+  /// Runs one turn of the task loop that requests plans when they are due.
   func review() -> TaskLoop.Next {
     let now = configuration.player.clock.now
     let due = state.withLock { state -> Duration? in
       guard !state.isClosed, let time = state.reviewAt else { return nil }
-      // Plans that change what they depend on must not follow each other without a pause.
+      // Plans that change their own input must not follow each other without a pause.
       let due = max(time, (state.plannedAt ?? .zero) + PreloadPlan.minimumReviewInterval)
       if due <= now { state.reviewAt = nil }
       return due
@@ -51,7 +51,7 @@ extension PoolCore {
     return .idle
   }
 
-  /// What the policy is asked with.
+  /// Returns the input of the policy.
   func situation(_ state: State, index: Int) -> PoolSituation {
     var situation = PoolSituation(
       direction: state.direction, slotCount: configuration.slotCount, itemCount: state.snapshot.items.count,
@@ -79,7 +79,7 @@ extension PoolCore {
 }
 
 extension PoolCore.State {
-  /// How long the current item has been played since its swipe settled.
+  /// Returns how long the current item has been played since its swipe settled.
   func watchedDuration(at now: Duration) -> Duration {
     phase == .settled && index != nil ? max(now - watchedSince, .zero) : .zero
   }
@@ -100,12 +100,12 @@ extension PoolSituation.Item {
     isLoadedToEnd = statistics.isLoadedToEnd || isCovered(item.duration.value.map { .seconds($0.seconds) })
     if case .failed = item.status.value { hasFailed = true }
     guard distance != 0, player.player.canRewind else { return }
-    // It begins anew, and only if it is wanted.
+    // It starts over, and only if it is wanted.
     (stage, position, bufferedDuration, fetchedByteCount) = (.initialization, .zero, .zero, 0)
     isLoadedToEnd = false
   }
 
-  /// True if the media up to `end` is loaded. A buffer that is full does not read on to find that nothing follows.
+  /// True if the media up to `end` is loaded. A full buffer does not read on to detect the end.
   private func isCovered(_ end: Duration?) -> Bool {
     // The last frame of a track may end a little before the item.
     end.map { bufferedDuration > .zero && position + bufferedDuration >= $0 - .milliseconds(50) } ?? false
@@ -137,8 +137,8 @@ extension PooledPlayer.Order {
 
 /// The progress of the slots, and their memory.
 extension PoolCore {
-  /// One turn of the task loop that reports the stages reached since its last turn, publishes the readiness of
-  /// the slots, and wakes callers that wait for a change.
+  /// Runs one turn of the task loop that reports the stages reached since its last turn, publishes the
+  /// readiness of the slots, and wakes callers that wait for a change.
   func recordProgress() {
     let players = state.withLock { $0.isClosed ? [] : $0.slots }
     for (slot, player) in players.enumerated() {
@@ -193,8 +193,8 @@ extension PoolCore {
 
   // MARK: - Private
 
-  /// The allocator is asked once for all accounts, because each question takes longer the more accounts there
-  /// are.
+  /// Returns the accounts with a single call of the allocator, because each call takes longer with more
+  /// accounts.
   private func accounts(of players: [PooledPlayer]) -> [MemoryLedger.Account] {
     var figures = MemoryAccount.figures(of: players.compactMap(\.account)).makeIterator()
     return players.map {
@@ -203,7 +203,7 @@ extension PoolCore {
     }
   }
 
-  /// Records the memory of the current item's decoder and ring. A policy that limits memory has to leave room
+  /// Records the memory of the current item's decoder and ring. A policy that limits memory must leave room
   /// for them.
   private func recordDecoding() {
     guard let player = state.withLock({ $0.target })?.player else { return }
@@ -282,7 +282,7 @@ extension PoolCore {
     }
   }
 
-  /// The frame on show in a player; nil before the first.
+  /// Returns the frame on show in a player; nil before the first.
   func frame(of target: OutputSurface.Target) -> VideoFrame? {
     guard let frame = target.player.player.currentFrame() else { return nil }
     return VideoFrame(frame, item: target.id)
@@ -293,7 +293,7 @@ extension PoolCore {
   /// Calls `look` now and after each change, until it returns a value.
   @discardableResult
   private func wait<Value>(_ look: () throws -> Value?) async throws -> Value {
-    // Observe before the first look, so that no change is missed.
+    // Observe before the first call, so that no change is missed.
     let changes = changes.events
     if let value = try look() { return value }
     for await _ in changes {
@@ -303,7 +303,7 @@ extension PoolCore {
     throw Self.closed
   }
 
-  /// The player with a frame of the item; nil while there is none. Throws the item's failure.
+  /// Returns the player with a frame of the item; nil while there is none. Throws the item's failure.
   private func player(showing id: FeedItem.ID) throws(ReelError) -> PooledPlayer? {
     let (isClosed, player, failure) = state.withLock { state -> (Bool, PooledPlayer?, ReelError?) in
       let player = state.player(of: id)
@@ -344,9 +344,9 @@ extension PoolCore {
   }
 }
 
-/// Keeping to the memory limit.
+/// Enforcing the memory limit.
 extension PoolCore {
-  /// Lowers the targets of preloads to what the memory limit allows. Without a limit, nothing changes.
+  /// Lowers the targets of preloads according to the memory limit. Without a limit, nothing changes.
   ///
   /// - Returns: The entries, and the bytes by which the pool's memory is expected to grow with them.
   func withinMemory(_ entries: [Plan.Entry], _ state: State) -> (entries: [Plan.Entry], growth: Int) {
@@ -365,7 +365,7 @@ extension PoolCore {
       guard let wanted = entry.order.target, entry.item.id != current else { return entry }
       let player = state.player(of: entry.item.id)
       let load = player?.load
-      // What an item that has ended loads anew is not granted yet.
+      // The media that a rewound item loads again is not granted yet.
       let isAnew = player?.player.canRewind == true
       let begun = isAnew ? PreloadTarget(stage: .initialization) : load?.order.target ?? .current
       let answer = admission.admit(
@@ -380,15 +380,16 @@ extension PoolCore {
     return (limited, admission.growth)
   }
 
-  /// Ends preloads until what is planned fits the memory limit. To be called when the slots have the planned items and
+  /// Ends preloads until the plan fits the memory limit. Call it when the slots have the planned items and
   /// ranks.
   func makeRoom(for growth: Int) {
     guard let limit = configuration.memoryLimit, hasPreload else { return }
     _ = trim(to: limit - min(growth, limit), sparesWaiting: true)
   }
 
-  /// Plans again if the pool holds more than its memory limit, or if preloads wait for memory and a noticeable part of
-  /// it, a 64th of the limit, has become free. (When costs change, the pool plans again anyway.)
+  /// Plans again if the pool holds more than its memory limit, or if preloads wait for memory and a
+  /// significant part of it, a 64th of the limit, has become free. (When costs change, the pool plans again
+  /// anyway.)
   func checkMemory() {
     guard let limit = configuration.memoryLimit else { return }
     let held = heldByteCount
@@ -405,7 +406,7 @@ extension PoolCore {
 
   // MARK: - Private
 
-  /// An item beside the current one is loaded, and may be ended.
+  /// True if an item besides the current one is loaded, and may be ended.
   private var hasPreload: Bool {
     state.withLock { state in
       let current = state.currentItem?.id

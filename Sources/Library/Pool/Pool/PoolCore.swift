@@ -6,12 +6,12 @@ internal import ReelPlayback
 
 /// The implementation of `PlayerPool`, which its task loops reference weakly.
 ///
-/// A swipe (`show`) records the wanted state and returns the frame that is ready. The slots change in the turns
-/// of one task loop (`reconcile`). A turn brings them to the state that the latest swipe wants, and starts over
+/// A swipe (`show`) records the wanted state and returns the frame that is ready. The slots change in the
+/// turns of one task loop (`reconcile`). A turn brings them to the state of the latest swipe, and starts over
 /// if another swipe comes meanwhile.
 ///
-/// A swipe is a call, not a message to an actor: it returns the frame within the call. With an actor the frame
-/// would come a hop later, and fifty swipes would be fifty messages to process.
+/// A swipe is a call, not a message to an actor: it returns the frame within the call. With an actor the
+/// frame would come a hop later, and fifty swipes would be fifty messages to process.
 final class PoolCore: Sendable {
   struct State: Sendable {
     var snapshot = FeedSnapshot(feed: "", items: [])
@@ -21,16 +21,16 @@ final class PoolCore: Sendable {
     var direction = 1
     var phase = SwipePhase.settled
     var isPlaying = true
-    /// When playback of the current item was requested, by the clock.
+    /// The time at which playback of the current item was requested, by the clock.
     var settledAt = Duration.zero
-    /// When the current item became that, or its swipe settled, by the clock.
+    /// The time at which the current item became current, or its swipe settled, by the clock.
     var watchedSince = Duration.zero
     var history = ViewingHistory()
-    /// When the last turn that planned began, by the clock.
+    /// The time at which the last planning turn began, by the clock.
     var plannedAt: Duration?
-    /// When another plan is wanted, though no command came; nil for not at all.
+    /// The time of the next plan even without a command; nil for none.
     var reviewAt: Duration?
-    /// The plan depends on how much items have loaded.
+    /// True if the plan depends on how much items have loaded.
     var followsProgress = false
     /// The generation of the wanted state. A turn that finds a later one starts over.
     var generation = 0
@@ -41,12 +41,13 @@ final class PoolCore: Sendable {
     /// The number of the window's entries that are kept after a call of `trim`; nil for all.
     var keptCount: Int?
     var costs = StageCosts()
-    /// The most memory that decoding of a current item has taken beyond its preload.
+    /// The maximum memory that decoding of a current item has taken beyond its preload.
     var decodingByteCount = 0
-    /// What the pool was seen to hold, for its memory limit: the most since it was seen to hold much less.
+    /// The memory that the pool holds, for its memory limit: the maximum since it last held much less.
     var heldByteCount = 0
     var isClosed = false
-    /// The current item has been shown since the last turn. If it had failed, it is retried or reported again.
+    /// True if the current item has been shown since the last turn. If it had failed, it is retried or
+    /// reported again.
     var isShownAnew = false
     var onFailure: (@Sendable (FeedItem.ID, ReelError) -> Void)?
 
@@ -63,7 +64,7 @@ final class PoolCore: Sendable {
   struct PinnedEntry: Sendable {
     let id: FeedItem.ID
     let player: PooledPlayer
-    /// Ends picture in picture, if it still exists.
+    /// A closure that ends picture in picture, if it still exists.
     let stop: @Sendable () -> Void
   }
 
@@ -75,7 +76,7 @@ final class PoolCore: Sendable {
     let progress: TaskLoop
     /// Decodes posters.
     let poster: TaskLoop
-    /// Has a plan made anew when it is time.
+    /// Makes a new plan when it is time.
     let review: TaskLoop
 
     var all: [TaskLoop] { [reconcile, progress, poster, review] }
@@ -94,7 +95,7 @@ final class PoolCore: Sendable {
   let readiness: ObservedProperty<[SlotReadiness]>
   /// The frames on show, for `frameStream`.
   let frames = EventChannel<VideoFrame>(bufferLimit: 1)
-  /// Receives an event when something may have changed that a caller waits for.
+  /// Receives an event after each change that a caller may wait for.
   let changes = EventChannel<Void>(bufferLimit: 1)
   /// Called at once, on any thread, in the order of events.
   let observer = Locked(Callback<PoolEvent>())
@@ -166,7 +167,7 @@ final class PoolCore: Sendable {
     let clock = configuration.player.clock
     let began = clock.now
     let item = try item(index, of: snapshot)
-    // The frame on show has already used a little of its time, so that the next one is not late because a
+    // The frame on show counts as shown since slightly earlier, so that the next one is not late because a
     // thread takes time to wake.
     let settled = began - configuration.player.runtime.wakeLatency
     let player = state.withLock { state in
@@ -300,7 +301,7 @@ final class PoolCore: Sendable {
     return player.end()
   }
 
-  /// An item that has ended and was left is back at its start, which loads again.
+  /// Called when an item that has ended and was left is back at its start, which loads again.
   func recordRewind(of item: FeedItem, _ player: PooledPlayer) {
     if let accountant = accountant.withLock({ $0 }), let load = player.load {
       accountant.rewound(
@@ -312,9 +313,9 @@ final class PoolCore: Sendable {
     wakeProgress()
   }
 
-  /// Continues the current item where it was held. The surface has moved before, so that it misses no frame.
-  /// With the state locked, so that of two simultaneous swipes neither releases a player that the other has
-  /// held.
+  /// Continues the current item from its held frame. The surface has moved before, so that it misses no
+  /// frame. With the state locked, so that of two simultaneous swipes neither releases a player that the
+  /// other has held.
   private func releaseCurrent() { state.withLock { $0.target?.player.player.release() } }
 
   /// Moves the surface, and the output for readers, to the current item's player.
@@ -323,7 +324,7 @@ final class PoolCore: Sendable {
     frameSurface.follow { state.withLock { $0.target } }
   }
 
-  /// The handler for signals of the player of an item.
+  /// Returns the handler for signals of the player of an item.
   func observer(of id: FeedItem.ID) -> @Sendable (PlayerItem, PlayerSignal) -> Void {
     { [weak self] item, signal in
       guard let self else { return }
@@ -340,7 +341,7 @@ final class PoolCore: Sendable {
           state.withLock { $0.onFailure }?(id, error)
         }
       case .progressed:
-        // Recorded before waiting callers look.
+        // Recorded before waiting callers check.
         let player = state.withLock { $0.player(of: id) }
         player?.recordFirstFrame(of: item)
         if player?.recordRewind(of: item) == true { recordChange() }
@@ -423,7 +424,7 @@ extension PoolCore {
     let entries: [Entry]
     /// The bytes by which the pool's memory is expected to grow; 0 without a memory limit.
     var growth = 0
-    /// When to plan anew if nothing changes; nil for not at all.
+    /// The time until the next plan if nothing changes; nil for none.
     var reviewInterval: Duration?
     var followsProgress = false
   }
@@ -443,7 +444,7 @@ extension PoolCore {
     var pinned: [PooledPlayer] = []
   }
 
-  /// One turn: ends when the slots are in the state that the latest swipe wants.
+  /// Runs one turn, which ends when the slots are in the state of the latest swipe.
   func reconcile() {
     while let plan = nextPlan() {
       // The surface must not be on a player that is about to end.
@@ -481,7 +482,7 @@ extension PoolCore {
 
   /// The current plan; nil if the pool is closed.
   func makePlan() -> Plan? {
-    // A copy, so that the policy is asked without the lock.
+    // Copied, so that the policy is called without the lock.
     let state = state.withLock { $0 }
     guard !state.isClosed else { return nil }
     guard let index = state.index else {
@@ -517,8 +518,9 @@ extension PoolCore {
 
   private func isCurrent(_ plan: Plan) -> Bool { state.withLock { $0.generation == plan.generation } }
 
-  /// Assigns a player to each entry. A player that has the item moves to the slot of its index. All in one
-  /// step, so that a swipe finds either the old state or the new one. Returns nil if another plan is wanted.
+  /// Assigns a player to each entry. A player that has the item moves to the slot of its index. All changes
+  /// are one step, so that a swipe finds either the old state or the new one. Returns nil if another plan is
+  /// needed.
   private func assign(_ plan: Plan) -> Assignment? {
     state.withLock { state in
       guard state.generation == plan.generation else { return nil }
@@ -574,8 +576,8 @@ extension PoolCore {
 
 /// The frames of the current item, for readers.
 extension PoolCore {
-  /// A stream for a new reader: the frame on show, then each frame when it is due. A slow reader gets only the
-  /// newest.
+  /// A stream for a new reader: the frame on show, then each frame when it is due. A slow reader gets only
+  /// the newest.
   var frameStream: AsyncStream<VideoFrame> {
     // Under one lock, so that no frame comes in between.
     outputLock.withLock {

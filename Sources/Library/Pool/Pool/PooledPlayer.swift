@@ -4,8 +4,8 @@ internal import ReelCore
 internal import ReelFFmpeg
 public import ReelPlayback
 
-/// A player of the pool, with its access to network, cores and memory. It goes from item to item, and from slot
-/// to slot when items change their places.
+/// A player of the pool, with its access to network, cores and memory. It moves from item to item, and from
+/// slot to slot when items change their indices.
 final class PooledPlayer: Sendable {
   /// The item that the player has been given.
   struct Load: Sendable {
@@ -18,9 +18,10 @@ final class PooledPlayer: Sendable {
     var isPlaying = false
     /// The stage that was reported last.
     var reported = PreloadStage.none
-    /// When the first frame was ready, by the clock; nil until then.
+    /// The time at which the first frame was ready, by the clock; nil until then.
     var firstFrameAt: Duration?
-    /// How far a rewound item is loaded again; nil for one that was not rewound, or is buffered again.
+    /// The stage to which a rewound item is loaded again; nil for one that was not rewound, or is buffered
+    /// again.
     var rewoundStage: PreloadStage?
     /// The bytes that had been fetched when the item was rewound; 0 for one that was not.
     var byteCountBeforeRewind: Int64 = 0
@@ -29,21 +30,21 @@ final class PooledPlayer: Sendable {
     var stage: PreloadStage { rewoundStage ?? item.preloadStage.value }
   }
 
-  /// What the player should do with the item.
+  /// Instructions to the player for the item.
   struct Order: Sendable {
     /// The index in the feed.
     var index: Int
-    /// 0 for the current item.
+    /// The rank; 0 for the current item.
     var rank: Int
-    /// Nil to play the item.
+    /// The target; nil to play the item.
     var target: PreloadTarget?
     /// Limits on loading while it is played.
     var bounds = LoadingBounds()
     /// False to pause.
     var plays: Bool
-    /// When playback was requested, by the clock.
+    /// The time at which playback was requested, by the clock.
     var since: Duration
-    /// The pool's memory does not allow all that the policy wants.
+    /// True if the pool's memory does not allow everything that the policy requests.
     var lacksMemory = false
   }
 
@@ -52,7 +53,7 @@ final class PooledPlayer: Sendable {
   private let resources: PoolResources
   private let sharesThroughput: Bool
   private let gate: SlotGate
-  /// Nil if the open decoders are not bounded.
+  /// Nil if the number of open decoders is not limited.
   private let decoders: PlayerDecoders?
   private let network: PriorityFetcher.Slot
   private let clock: any MonotonicClock
@@ -76,13 +77,13 @@ final class PooledPlayer: Sendable {
 
   var load: Load? { state.withLock { $0 } }
   var id: FeedItem.ID? { load?.feedItem.id }
-  /// A frame of the item is on show.
+  /// True if a frame of the item is on show.
   var hasFrame: Bool { player.hasFrame }
-  /// The same, and it is not the last frame of an item that is being rewound.
+  /// The same, but false for the last frame of an item that is being rewound.
   var isReady: Bool { player.hasFrame && load?.rewoundStage != .initialization }
-  /// True while it waits for slots with a higher rank.
+  /// True while it waits for slots of better rank.
   var isHeldBack: Bool { network.isHeldBack }
-  /// Waits for another player to close its decoder.
+  /// True while it waits for another player to close its decoder.
   var isWaitingForDecoder: Bool { decoders?.isWaiting ?? false }
   var fetched: PriorityFetcher.Statistics {
     let (now, before) = (network.statistics, load?.fetchedBefore)
@@ -146,8 +147,8 @@ final class PooledPlayer: Sendable {
     if change.plays, order.plays { player.play(asOf: order.since) }
   }
 
-  /// Puts an item that has ended and was left back to its start, if its order wants the first frame. The start is loaded
-  /// and decoded again like a preload.
+  /// Returns an item that has ended and was left to its start, if its order requests the first frame. The
+  /// start is loaded and decoded again like a preload.
   ///
   /// - Returns: True if the item was rewound.
   func rewindIfLeft() -> Bool {
@@ -175,14 +176,14 @@ final class PooledPlayer: Sendable {
     }
   }
 
-  /// Plays the item of picture in picture, whatever the current item is.
+  /// Plays the item of picture in picture, regardless of the current item.
   func directPinned() {
     guard let index = load?.order.index else { return }
     if let decoders, !decoders.isPinned { decoders.isPinned = true }
     direct(Order(index: index, rank: 0, target: nil, plays: true, since: clock.now))
   }
 
-  /// Makes the player count as empty. What it holds is about to be released.
+  /// Makes the player count as empty. Its memory is about to be released.
   func forget() { state.withLock { $0 = nil } }
 
   /// Cancels everything, and returns the memory to the system once nothing of the item is running.
@@ -212,7 +213,7 @@ final class PooledPlayer: Sendable {
     }
   }
 
-  /// The stages that have been reached but not reported yet.
+  /// Returns the stages that have been reached but not reported yet.
   func takeProgress() -> (load: Load, stages: [PreloadStage])? {
     state.withLock { load in
       guard var next = load else { return nil }
@@ -242,17 +243,17 @@ final class PooledPlayer: Sendable {
   }
 }
 
-/// Shared by the players of a pool.
+/// The resources that the players of a pool share.
 struct PoolResources: Sendable {
   let gate: PriorityGate
-  /// Nil for as many open decoders as are wanted.
+  /// The permits of open decoders; nil for no limit.
   let decoders: DecoderPermits?
   let network: PriorityFetcher
   let logger: Logger
 }
 
 extension PooledPlayer.Order {
-  /// The order with the load's rung of the first segment, once that segment has been opened.
+  /// Returns the order with the load's rung of the first segment, once that segment has been opened.
   fileprivate func keepingStart(of load: PooledPlayer.Load) -> PooledPlayer.Order {
     guard load.item.preloadStage.value >= .initialization else { return self }
     let start = load.order.target.map { $0.startPeakBitRate } ?? load.order.bounds.startPeakBitRate
@@ -287,7 +288,7 @@ public struct SlotReadiness: Sendable, Hashable {
     case rank
     /// It waits for another slot to close its decoder (``PoolConfiguration/maximumOpenDecoders``).
     case decoder
-    /// The rest of what the policy wants does not fit the memory limit (``PoolConfiguration/memoryLimit``).
+    /// The rest of the policy's request does not fit the memory limit (``PoolConfiguration/memoryLimit``).
     case memory
     /// The item failed temporarily, and is being retried.
     case retry
@@ -303,7 +304,7 @@ public struct SlotReadiness: Sendable, Hashable {
   public var index: Int?
   /// The priority: 0 for the current item, then the preloads in their order.
   public var rank: Int?
-  /// How far the item is to be loaded; `nil` if it plays, and loads without a target.
+  /// The target of the item's loading; `nil` if it plays, and loads without a target.
   public var target: PreloadTarget?
   /// The stage that loading has reached. It falls back when an item that has ended and was left is rewound.
   public var stage = PreloadStage.none

@@ -20,7 +20,7 @@ final class PosterStore: Sendable {
   private let onArrival: @Sendable () -> Void
   private let state = Locked(State())
 
-  /// A poster is a small image.
+  /// The maximum size of a poster, which is a small image.
   private static let byteLimit = 8 << 20
 
   /// - Parameter onArrival: Called after each poster that has been fetched.

@@ -3,16 +3,16 @@ package import ReelPlayback
 
 /// Permits to have a video decoder open, for all players of a pool.
 ///
-/// - A free permit goes to the waiting claim of the best rank, and of equal ranks to the one that came first.
-/// - If none is free, a permit that is worth less is revoked: first that of a decoder that rests (it is open only so
-///   that playback can start sooner), then that of the worst rank below the waiting one's. Its holder closes the decoder
-///   when its call into the decoder returns, and the permit goes to the waiting claim.
+/// - A free permit goes to the waiting claim with the best rank, and among equal ranks to the earliest one.
+/// - If none is free, a permit of lower priority is revoked: first that of a resting decoder (it is open only
+///   so that playback can start sooner), then that of the worst rank below the waiting one's. Its holder
+///   closes the decoder when its call into the decoder returns, and the permit goes to the waiting claim.
 /// - A permit of rank 0 is never revoked.
 /// - A pinned player has a permit of its own beyond the limit.
 package final class DecoderPermits: Sendable {
   fileprivate enum Phase: Sendable, Equatable {
     case idle
-    /// Since the request of this number.
+    /// Waiting since the request with this number.
     case waiting(Int)
     case open
   }
@@ -34,9 +34,9 @@ package final class DecoderPermits: Sendable {
 
   fileprivate struct State: Sendable {
     let limit: Int
-    /// By number.
+    /// The players by number.
     var players: [Player] = []
-    /// By number.
+    /// The claims by number.
     var claims: [Claim] = []
     var nextNumber = 0
     var highWaterCount = 0
@@ -47,14 +47,14 @@ package final class DecoderPermits: Sendable {
   /// - Parameter limit: The number of permits; less than 1 counts as 1.
   package init(limit: Int) { state = Locked(State(limit: max(limit, 1))) }
 
-  /// The permits that are taken.
+  /// The number of permits that are taken.
   package var openCount: Int { state.withLock { $0.openCount } }
-  /// The most permits that were taken at once.
+  /// The maximum number of permits taken at once.
   package var highWaterCount: Int { state.withLock { $0.highWaterCount } }
-  /// The claims that wait for a permit.
+  /// The number of claims that wait for a permit.
   package var waiterCount: Int { state.withLock { $0.waiters.count } }
 
-  /// The claims of one player.
+  /// Creates the claims of one player.
   ///
   /// - Parameter rank: 0 is the best.
   package func makePlayer(rank: Int) -> PlayerDecoders {
@@ -138,7 +138,7 @@ package final class DecoderPermits: Sendable {
     }
   }
 
-  /// Changes the state, and tells those who may open a decoder now, or have to close theirs.
+  /// Changes the state, and notifies claims that may open a decoder now, or have to close theirs.
   private func settle(_ body: (inout State) -> Void) {
     let wakes = state.withLock { state in
       body(&state)
@@ -148,7 +148,7 @@ package final class DecoderPermits: Sendable {
   }
 }
 
-/// The way of one player to `DecoderPermits`: its rank may be changed at any time.
+/// The access of one player to `DecoderPermits`. Its rank may be changed at any time.
 package final class PlayerDecoders: DecoderLimit {
   private let permits: DecoderPermits
   private let number: Int
@@ -160,13 +160,13 @@ package final class PlayerDecoders: DecoderLimit {
 
   deinit { permits.removePlayer(number) }
 
-  /// 0 is the best.
+  /// The rank; 0 is the best.
   package var rank: Int {
     get { permits.rank(of: number) }
     set { permits.setRank(newValue, of: number) }
   }
 
-  /// True for a player that has left the window to play on.
+  /// True for a player that has left the window and continues to play.
   package var isPinned: Bool {
     get { permits.isPinned(number) }
     set { permits.setPinned(newValue, number) }
@@ -182,7 +182,7 @@ package final class PlayerDecoders: DecoderLimit {
   private final class Claim: DecoderClaim {
     private let permits: DecoderPermits
     private let number: Int
-    /// Keeps the rank known.
+    /// Keeps the player and its rank alive.
     private let player: PlayerDecoders
 
     init(_ permits: DecoderPermits, number: Int, player: PlayerDecoders) {
@@ -218,7 +218,7 @@ extension DecoderPermits.State {
 
   fileprivate func index(of claim: Int) -> Int? { claims.firstIndex { $0.number == claim } }
 
-  /// A player that is gone has the worst.
+  /// Returns the rank of a player; that of a removed player is the worst.
   fileprivate func rank(of player: Int) -> Int { players.first { $0.number == player }?.rank ?? .max }
 
   fileprivate func isPinned(_ player: Int) -> Bool {
@@ -227,7 +227,7 @@ extension DecoderPermits.State {
 
   fileprivate var openCount: Int { claims.count { $0.phase == .open } }
 
-  /// Indices of the claims that wait, the most important first.
+  /// The indices of the waiting claims, the most important first.
   fileprivate var waiters: [Int] {
     claims.indices.compactMap { index in
       claims[index].arrival.map { (index, rank(of: claims[index].player), $0) }
@@ -235,14 +235,14 @@ extension DecoderPermits.State {
     .sorted { ($0.1, $0.2) < ($1.1, $1.2) }.map(\.0)
   }
 
-  /// Grants and revokes, and gives those who are to be told.
+  /// Grants and revokes permits, and returns the closures that notify claims.
   ///
-  /// Revocations are decided anew each time: one that serves nobody any more is taken back.
+  /// Revocations are decided again each time: one that no longer serves a waiting claim is cancelled.
   fileprivate mutating func settle(except caller: Int? = nil) -> [@Sendable () -> Void] {
     let wereRevoked = claims.map(\.isRevoked)
     for index in claims.indices { claims[index].isRevoked = false }
     var told: [Int] = []
-    // Who opens a decoder first of the waiting ones.
+    // The waiting claims that open a decoder first.
     var free = limit + players.count { $0.isPinned } - openCount
     for waiter in waiters {
       if free > 0 {
@@ -260,7 +260,7 @@ extension DecoderPermits.State {
     return told.filter { claims[$0].number != caller }.map { claims[$0].wake }
   }
 
-  /// The open claim that is worth least, if it is worth less than one of `rank`.
+  /// Returns the open claim of the lowest priority, if it is lower than that of `rank`.
   private func victim(for rank: Int) -> Int? {
     var worst: (index: Int, isResting: Bool, rank: Int)?
     for (index, claim) in claims.enumerated() where claim.phase == .open && !claim.isRevoked {

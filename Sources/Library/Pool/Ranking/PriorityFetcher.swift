@@ -3,35 +3,37 @@ package import ReelCore
 
 /// The item of a feed that a pool makes a request for.
 ///
-/// A fetcher behind the pool's own reads it while `fetch(_:)` begins.
+/// A fetcher behind the pool's own reads this value while `fetch(_:)` begins.
 package enum RequestOwner {
   /// `nil` outside a pool, and for posters.
   @TaskLocal package static var item: FeedItem.ID?
 }
 
-/// One network for several slots, of which the better ranked go first: a slot's requests begin, and its next bytes are
-/// asked for, only while no slot of better rank waits for bytes.
+/// A network shared by several slots, in which better ranks go first: a slot's requests begin, and its next
+/// bytes are requested, only while no slot of better rank waits for bytes.
 ///
-/// - Who has waited for `patience` without a byte holds up nobody, until something comes.
-/// - Who has just been given something counts as waiting for another moment (`grace`): the next piece, or the next
-///   request that follows from it, is about to be asked for.
-/// - Slots of the same rank do not hold up each other.
-/// - With a limit of transfers (`maximumTransfers`), a slot waits as well while others have so many requests and pieces
-///   under way. Rank 0 does not, and a slot does not wait for itself: it may need two transfers at once to go on.
+/// - A slot that received nothing for `patience` no longer blocks others, until something arrives.
+/// - A slot that has just received something counts as waiting for a short time (`grace`): it is about to
+///   request the next piece, or to send the request that follows from it.
+/// - Slots of the same rank do not block each other.
+/// - With a limit of transfers (`maximumTransfers`), a slot also waits while others have that many running
+///   requests and pieces. Rank 0 does not, and a slot does not wait for itself: it may need two transfers at
+///   once to continue.
 ///
-/// A transfer that is under way is held back by not being read: what its receiver takes in without that still comes.
+/// A running transfer is held back by not being read: bytes that its receiver buffers without that still
+/// arrive.
 package final class PriorityFetcher: Sendable {
-  /// What a slot has had of the network.
+  /// A slot's use of the network.
   package struct Statistics: Sendable, Hashable {
     package var requestCount = 0
     package var byteCount: Int64 = 0
-    /// Requests and pieces that had to wait for others.
+    /// The number of requests and pieces that had to wait for others.
     package var heldCount = 0
 
     package init() {}
   }
 
-  /// A request, or the asking for a piece of a body, that may begin.
+  /// A request for a resource, or for a piece of a body, that may begin.
   fileprivate struct Operation {
     let number: Int
     let slot: Int
@@ -47,20 +49,20 @@ package final class PriorityFetcher: Sendable {
   fileprivate struct SlotState {
     let number: Int
     var rank: Int
-    /// When it was given something last, or began to load.
+    /// The time at which the slot last received something, or began to load.
     var servedAt: Duration?
     var statistics = Statistics()
   }
 
   fileprivate struct State {
-    /// By number, in order.
+    /// The slots by number, in order.
     var slots: [SlotState] = []
     var operations: [Operation] = []
-    /// In the order in which they came.
+    /// The waiters in order of arrival.
     var waiters: [Waiter] = []
-    /// Those whose task was cancelled before they waited.
+    /// The operations whose task was cancelled before they waited.
     var nextNumber = 0
-    /// Set to when the waiters are looked at again.
+    /// Set to the time at which the waiters are checked again.
     var alarm = Alarm()
     var meter = ThroughputMeter()
   }
@@ -73,9 +75,10 @@ package final class PriorityFetcher: Sendable {
   private let state = Locked(State())
 
   /// - Parameters:
-  ///   - base: How requests really go.
-  ///   - clock: What waiting is measured by.
-  ///   - maximumTransfers: Requests and pieces that may be under way at once, at least 1; nil for no limit.
+  ///   - base: Sends the requests.
+  ///   - clock: Measures waits.
+  ///   - maximumTransfers: The maximum number of concurrent requests and pieces, at least 1; nil for no
+  ///     limit.
   package init(
     _ base: any Fetching, clock: any MonotonicClock, patience: Duration = .seconds(1),
     grace: Duration = .milliseconds(20), maximumTransfers: Int? = nil
@@ -87,7 +90,7 @@ package final class PriorityFetcher: Sendable {
     self.grace = grace
   }
 
-  /// The way of one slot to the network.
+  /// The access of one slot to the network.
   package final class Slot: Fetching {
     private let network: PriorityFetcher
     private let number: Int
@@ -100,7 +103,7 @@ package final class PriorityFetcher: Sendable {
 
     deinit { network.remove(number) }
 
-    /// 0 is the best. A change counts at once, also for who waits.
+    /// The rank; 0 is the best. A change takes effect at once, also for waiting operations.
     package var rank: Int {
       get { network.rank(of: number) }
       set { network.setRank(newValue, of: number) }
@@ -108,13 +111,14 @@ package final class PriorityFetcher: Sendable {
 
     package var statistics: Statistics { network.statistics(of: number) }
 
-    /// The item that requests are made for from now on, which ``RequestOwner`` names to the fetcher behind.
+    /// Sets the item for which requests are made from now on, which ``RequestOwner`` names to the fetcher
+    /// behind.
     package func setOwner(_ item: FeedItem.ID?) { owner.withLock { $0 = item } }
 
-    /// A request is about to come: until then the slot counts as just given something.
+    /// Announces a request: until it comes, the slot counts as having just received something.
     package func expectRequest() { network.expectRequest(of: number) }
 
-    /// Something of the slot's waits for slots of better rank.
+    /// True if an operation of the slot waits for slots of better rank.
     package var isHeldBack: Bool { network.isHeldBack(number) }
 
     package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
@@ -129,7 +133,7 @@ package final class PriorityFetcher: Sendable {
       }
       let further = response.requestCount - 1
       if further > 0 { network.count(of: number) { $0.requestCount += further } }
-      // The body holds the slot: its account is kept as long as something may come.
+      // The body retains the slot: its account is kept as long as more may arrive.
       let receiver = Locked(ThroughputMeter.Receiver())
       return response.wrappingBody { [self] body in
         let chunk = try await network.inTurn(of: number) {
@@ -156,12 +160,12 @@ package final class PriorityFetcher: Sendable {
   /// The throughput of all slots together; nil until enough was measured.
   package var throughput: ThroughputEstimate? { state.withLock { $0.meter.estimate } }
 
-  /// Requests and pieces that wait for others.
+  /// The number of requests and pieces that wait for others.
   package var waiterCount: Int { state.withLock { $0.waiters.count } }
 
   // MARK: - Private
 
-  /// Runs `body` when the slot may have something.
+  /// Runs `body` when it is the slot's turn.
   private func inTurn<Success: Sendable>(
     of slot: Int, _ body: @Sendable () async throws -> Success
   ) async throws -> Success {
@@ -171,7 +175,7 @@ package final class PriorityFetcher: Sendable {
     return try await body()
   }
 
-  /// Receives the next piece of a body, and measures the rate at which it comes.
+  /// Receives the next piece of a body, and measures its rate.
   private func metering(
     _ receiver: Locked<ThroughputMeter.Receiver>, _ receive: () async throws -> FetchBody.Element?
   ) async throws -> FetchBody.Element? {
@@ -186,7 +190,7 @@ package final class PriorityFetcher: Sendable {
     }
   }
 
-  /// A transfer is received from by one task at a time, so its own state may be read and written apart.
+  /// Only one task at a time receives from a transfer, so its state may be read and written separately.
   private func update(
     _ receiver: Locked<ThroughputMeter.Receiver>,
     _ body: @Sendable (inout ThroughputMeter, inout ThroughputMeter.Receiver, Duration) -> Void
@@ -201,17 +205,17 @@ package final class PriorityFetcher: Sendable {
     receiver.withLock { $0 = copy }
   }
 
-  /// A request that was repeated or redirected tells nothing of a single round trip.
+  /// A request that was repeated or redirected does not measure a single round trip.
   private func recordRoundTrips(_ metrics: RequestMetrics) {
     guard metrics.requestCount == 1, let isReused = metrics.reusedConnection,
       let duration = metrics.timeToFirstByte
     else { return }
-    // One for the connection, and with https one for its keys.
+    // One for the connection, and with https one for the key exchange.
     let handshakes = metrics.url.scheme?.lowercased() == "https" ? 2 : 1
     state.withLock { $0.meter.addRoundTrips(isReused ? 1 : 1 + handshakes, in: duration) }
   }
 
-  /// Returns when the operation may begin; it has begun then.
+  /// Returns when the operation may begin; it counts as begun then.
   private func wait(_ number: Int, of slot: Int) async throws {
     try Task.checkCancellation()
     let now = clock.now
@@ -225,7 +229,7 @@ package final class PriorityFetcher: Sendable {
       try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
         let now = clock.now
         let outcome = state.withLock { state -> Result<Void, any Error>? in
-          // Cancelled before it could wait: nobody would end the wait.
+          // Cancelled before it could wait, so nothing would end the wait.
           if Task.isCancelled { return .failure(CancellationError()) }
           if mayBegin(slot, at: now, in: state) {
             state.operations.append(Operation(number: number, slot: slot, began: now))
@@ -263,7 +267,7 @@ package final class PriorityFetcher: Sendable {
     lookAgain()
   }
 
-  /// Lets begin what may, in the order of rank and then of arrival.
+  /// Starts the operations that may begin, in order of rank and then of arrival.
   private func lookAgain() {
     let now = clock.now
     while true {
@@ -284,10 +288,10 @@ package final class PriorityFetcher: Sendable {
     lookAgainLater(from: now)
   }
 
-  /// Has the waiters looked at again when the patience or the grace with another ends.
+  /// Has the waiters checked again when the patience or the grace with another slot ends.
   ///
-  /// - Parameter now: When it was found that they may not begin: what has ended since counts as to come. For the same
-  ///   reason an earlier call is left as it is; what it finds, it finds for all.
+  /// - Parameter now: The time at which it was found that they may not begin: deadlines since then count as
+  ///   still to come. For the same reason an earlier call is kept; its check serves all waiters.
   private func lookAgainLater(from now: Duration) {
     let change = state.withLock { state -> Alarm.Change? in
       guard !state.waiters.isEmpty else { return state.alarm.setUnlessEarlier(at: nil) }
@@ -345,14 +349,14 @@ extension PriorityFetcher.State {
     return nextNumber
   }
 
-  /// A slot that is gone has the worst.
+  /// Returns the rank of a slot; that of a removed slot is the worst.
   fileprivate func rank(of slot: Int) -> Int { slots.first { $0.number == slot }?.rank ?? .max }
 
   fileprivate mutating func count(of slot: Int, _ body: (inout PriorityFetcher.Statistics) -> Void) {
     if let index = slots.firstIndex(where: { $0.number == slot }) { body(&slots[index].statistics) }
   }
 
-  /// The requests and pieces that other slots have under way.
+  /// Returns the number of running requests and pieces of other slots.
   fileprivate func operationCount(without slot: Int) -> Int { operations.count { $0.slot != slot } }
 
   /// False while a slot of better rank waits for bytes.
@@ -362,7 +366,7 @@ extension PriorityFetcher.State {
     return !isHeld && !slots.contains { $0.rank < rank && $0.servedAt.map { now < $0 + grace } ?? false }
   }
 
-  /// When an operation or a slot that holds others up does so no longer.
+  /// Returns when an operation or a slot that blocks others stops doing so.
   fileprivate func nextChange(after now: Duration, patience: Duration, grace: Duration) -> Duration? {
     let patient = operations.lazy.map { $0.began + patience }
     let graced = slots.lazy.compactMap { $0.servedAt.map { $0 + grace } }

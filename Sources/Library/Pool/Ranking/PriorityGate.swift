@@ -4,10 +4,11 @@ internal import ReelFFmpeg
 package import ReelPlayback
 internal import Synchronization
 
-/// Permits to decode, as many as there are cores, given to who has the best rank, and of these to who came first.
+/// Permits to decode, one per core, granted to the waiter of the best rank, and among equal ranks to the
+/// earliest.
 ///
-/// Decoders reach it through a `SlotGate` each. A rank that changes counts at once, also for who waits already. A
-/// permit that was given is not taken back: it is held for one call into a decoder.
+/// Each decoder has its own `SlotGate` to it. A changed rank takes effect at once, also for waiters. A
+/// granted permit is not revoked: it is held for one call into a decoder.
 package final class PriorityGate: Sendable {
   private struct Waiter {
     let gate: SlotGate
@@ -16,7 +17,7 @@ package final class PriorityGate: Sendable {
 
   private struct State {
     var freeCount: Int
-    /// In the order in which they came.
+    /// The waiters in order of arrival.
     var waiters: [Waiter] = []
   }
 
@@ -25,7 +26,7 @@ package final class PriorityGate: Sendable {
   private let state: Locked<State>
 
   /// - Parameters:
-  ///   - permits: At least 1; nil for one a processor.
+  ///   - permits: The number of permits, at least 1; nil for one per processor.
   ///   - runtime: The runtime of the threads that wait.
   package init(permits: Int? = nil, runtime: any PlayerRuntime = SystemRuntime.shared) {
     permitCount = max(permits ?? ProcessInfo.processInfo.activeProcessorCount, 1)
@@ -33,7 +34,7 @@ package final class PriorityGate: Sendable {
     state = Locked(State(freeCount: permitCount))
   }
 
-  /// Those who wait for a permit.
+  /// The number of waiters for a permit.
   package var waiterCount: Int { state.withLock { $0.waiters.count } }
 
   // MARK: - Internal
@@ -62,14 +63,14 @@ package final class PriorityGate: Sendable {
         state.freeCount += 1
         return nil
       }
-      // The permit goes from hand to hand: nobody comes in between.
+      // The permit is passed on directly, so no other waiter gets it in between.
       return state.waiters.remove(at: best.index).signal
     }
     next?.signal()
   }
 }
 
-/// The way of one slot's decoders to a `PriorityGate`: its rank may be changed at any time.
+/// The access of one slot's decoders to a `PriorityGate`. Its rank may be changed at any time.
 package final class SlotGate: DecodingGate {
   private let gate: PriorityGate
   private let value: Atomic<Int>
@@ -80,7 +81,7 @@ package final class SlotGate: DecodingGate {
     value = Atomic(rank)
   }
 
-  /// 0 is the best.
+  /// The rank; 0 is the best.
   package var rank: Int {
     get { value.load(ordering: .relaxed) }
     set { value.store(newValue, ordering: .relaxed) }

@@ -19,11 +19,12 @@ public struct ThroughputEstimate: Sendable, Hashable {
     self.roundTripTime = roundTripTime
   }
 
-  /// The rate at so many standard deviations from the middle of a log-normal distribution with this mean and standard
-  /// deviation, in bits per second.
+  /// Returns the rate at this number of standard deviations from the middle of a log-normal distribution with
+  /// this mean and standard deviation, in bits per second.
   ///
-  /// A log-normal distribution fits throughput better than a normal one: rates are positive, and most lie below the
-  /// mean. The rate stays above five of six (84 %) at -1, and above 19 of 20 at -1.645.
+  /// A log-normal distribution fits throughput better than a normal one: rates are positive, and most lie
+  /// below the mean. The rate stays above the result for -1 five times out of six (84 %), and for -1.645 19
+  /// times out of 20.
   public func rate(atDeviations deviations: Double) -> Double {
     guard mean > 0, standardDeviation > 0 else { return mean }
     let variation = standardDeviation / mean
@@ -32,17 +33,18 @@ public struct ThroughputEstimate: Sendable, Hashable {
   }
 }
 
-/// Measures a `ThroughputEstimate`. A value without a clock: `now` never falls.
+/// Measures a `ThroughputEstimate`. A value without a clock: `now` never decreases.
 ///
-/// - Time counts while at least one transfer is being received from, and only then. Two transfers at once share it.
-/// - Bytes that came while nobody read them tell nothing of the rate: a `Receiver` that was left alone for longer than
-///   `patience` counts again when it has had to wait for bytes.
+/// - Time counts only while at least one transfer is being received. Concurrent transfers share it.
+/// - Bytes that arrived while nobody read them do not measure the rate: a `Receiver` that was not read for
+///   longer than `patience` counts again when it has had to wait for bytes.
 /// - Each window of at least `window` of that time and `minimumByteCount` bytes is a sample, weighted by its time.
 ///   Mean and deviation follow the latest samples: a sample's weight halves with each `halfLife` of counted time after
 ///   it.
-/// - The round-trip time is a moving average with the weight 1/8, as the smoothed round-trip time of RFC 6298 §2.
+/// - The round-trip time is a moving average with the weight 1/8, like the smoothed round-trip time of RFC
+///   6298 §2.
 package struct ThroughputMeter: Sendable, Hashable {
-  /// What is known of one transfer's receiving.
+  /// The receiving state of one transfer.
   package struct Receiver: Sendable, Hashable {
     fileprivate var endedAt: Duration?
     fileprivate var isCounted = true
@@ -54,9 +56,9 @@ package struct ThroughputMeter: Sendable, Hashable {
   package static let window = Duration.milliseconds(250)
   package static let minimumByteCount: Int64 = 16_000
   package static let halfLife = Duration.seconds(5)
-  /// A reader that takes bytes as they come may be so much behind.
+  /// The maximum delay of a reader that takes bytes as they arrive.
   static let patience = Duration.milliseconds(20)
-  /// Bytes that are there already come sooner.
+  /// The time within which bytes that have already arrived are returned.
   private static let instant = Duration.milliseconds(1)
   private static let roundTripWeight = 0.125
 
@@ -64,7 +66,7 @@ package struct ThroughputMeter: Sendable, Hashable {
   private var since = Duration.zero
   private var pendingByteCount: Int64 = 0
   private var pendingSeconds = 0.0
-  /// Of the samples, each with its weight.
+  /// The weight of the samples.
   private var weight = 0.0
   private var sum = 0.0
   private var squareSum = 0.0
@@ -86,7 +88,7 @@ package struct ThroughputMeter: Sendable, Hashable {
       mean: mean, standardDeviation: variance.squareRoot(), roundTripTime: roundTripTime)
   }
 
-  /// The next bytes of a transfer are waited for.
+  /// Records that the next bytes of a transfer are waited for.
   package mutating func begin(_ receiver: inout Receiver, at now: Duration) {
     if let endedAt = receiver.endedAt {
       let pause = now - endedAt
@@ -103,7 +105,7 @@ package struct ThroughputMeter: Sendable, Hashable {
     receivingCount += 1
   }
 
-  /// They have come, or nothing comes any more.
+  /// Records that they have arrived, or that nothing more arrives.
   package mutating func end(_ receiver: inout Receiver, byteCount: Int, at now: Duration) {
     receiver.endedAt = now
     guard receiver.isCounted else {
@@ -116,7 +118,7 @@ package struct ThroughputMeter: Sendable, Hashable {
     closeSample()
   }
 
-  /// An answer began so long after its request, which needed so many round trips.
+  /// Records an answer that began this long after its request, which needed `count` round trips.
   package mutating func addRoundTrips(_ count: Int, in duration: Duration) {
     guard count > 0, duration > .zero else { return }
     let seconds = duration / .seconds(1) / Double(count)

@@ -1,11 +1,12 @@
 internal import ReelCore
 public import ReelPlayback
 
-/// Navigates one or several feeds on one pool: it knows the current item of each feed, and where a swipe leads.
+/// Navigates one or several feeds on one pool: it keeps the current item of each feed, and determines the
+/// targets of swipes.
 ///
 /// Each feed keeps its position, and returns to it when it is selected again.
 ///
-/// A call that leads to no item, such as `next()` at the end of a feed, has no effect and returns `nil`.
+/// A call without a target item, such as `next()` at the end of a feed, has no effect and returns `nil`.
 ///
 /// You can call all methods from any thread, also from an output of the pool while it is shown a frame.
 public final class PlayerService: Sendable {
@@ -64,7 +65,7 @@ public final class PlayerService: Sendable {
   ///   - pool: The pool to play on. The service sets its failure handler.
   ///   - feeds: The feeds, with different names. The first one is selected. If there are none, the service has one
   ///     empty feed named `items`.
-  ///   - failureRule: What to do when the current item can't be played.
+  ///   - failureRule: The reaction to a current item that can't be played.
   public init(pool: any PlayerPooling, feeds: [Feed], failureRule: FailureRule = .show) {
     let feeds = feeds.isEmpty ? [Feed(name: "items")] : feeds
     self.pool = pool
@@ -74,7 +75,8 @@ public final class PlayerService: Sendable {
     pool.setFailureHandler { [weak self] id, _ in self?.skip(id) }
   }
 
-  // The pool's failure handler is left in place without effect: it may belong to another service by now.
+  // The pool's failure handler is left in place without effect, because it may belong to another service by
+  // now.
   deinit {
     nowPlaying.finish()
     selectedFeed.finish()
@@ -211,8 +213,8 @@ public final class PlayerService: Sendable {
   }
 
   /// Calls the pool, without a lock: the pool may call an output, which may swipe or wait for another thread
-  /// that does. So calls of several threads may reach the pool in another order than their changes. A thread
-  /// that finds a later change repeats that one.
+  /// that does. Therefore, calls from several threads may reach the pool in another order than their changes.
+  /// A thread that finds a later change repeats that one.
   private func tell(_ order: Order, isShown: Bool) -> Handover? {
     let handover = call(order, isShown: isShown)
     var told = order
@@ -263,7 +265,7 @@ public struct NowPlaying: Sendable, Hashable {
   }
 }
 
-/// What a ``PlayerService`` does when the current item can't be played.
+/// The reaction of a ``PlayerService`` to a current item that can't be played.
 public enum FailureRule: String, Sendable, Hashable {
   /// The item stays current.
   case show

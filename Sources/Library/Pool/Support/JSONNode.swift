@@ -9,12 +9,12 @@ struct JSONNode: Sendable {
     case number(String)
     case string(String)
     case array([JSONNode])
-    /// In the order of the text, without duplicate keys.
+    /// The members in the order of the text, without duplicate keys.
     case object([(key: String, value: JSONNode)])
   }
 
   let value: Value
-  /// Counted from 1.
+  /// The line, counted from 1.
   let line: Int
 
   /// The kind of value, in words.
@@ -43,15 +43,15 @@ struct JSONNode: Sendable {
 package struct JSONField: Sendable {
   private let node: JSONNode
   package let path: String
-  /// Stands for the path of the whole text: `a configuration`.
+  /// The name of the whole text in place of a path: `a configuration`.
   private let subject: String
-  /// Of the errors of values.
+  /// The kind of the errors of values.
   private let errorKind: ReelError.Kind
 
   /// Reads a JSON text in UTF-8.
   ///
   /// - Parameters:
-  ///   - subject: What the text describes, for errors: `a configuration`.
+  ///   - subject: The subject of the text, for errors: `a configuration`.
   ///   - kind: The kind of the errors of values.
   /// - Throws: `ReelError` of kind `badManifest` with the line if the text is not JSON, not UTF-8, has a key twice or is
   ///   nested too deeply.
@@ -87,7 +87,7 @@ package struct JSONField: Sendable {
     return false
   }
 
-  /// Throws for a value that is no object, and for a member that is not one of `names`.
+  /// Throws for a value that is not an object, and for a member that is not one of `names`.
   package func allow(_ names: [String]) throws(ReelError) {
     guard case .object(let members) = node.value else {
       throw failure("must be an object, not \(node.kind)")
@@ -98,7 +98,7 @@ package struct JSONField: Sendable {
     }
   }
 
-  /// A member; nil if there is none, or if it is null.
+  /// Returns a member; nil if there is none, or if it is null.
   package func optional(_ key: String) -> JSONField? { node[key].map { child($0, member(key)) } }
 
   package func required(_ key: String) throws(ReelError) -> JSONField {
@@ -106,7 +106,7 @@ package struct JSONField: Sendable {
     return field
   }
 
-  /// The elements of an array with at least one.
+  /// Returns the elements of an array with at least one.
   package func elements() throws(ReelError) -> [JSONField] {
     guard case .array(let elements) = node.value else {
       throw failure("must be an array, not \(node.kind)")
@@ -115,7 +115,7 @@ package struct JSONField: Sendable {
     return elements.enumerated().map { child($1, "\(path)[\($0)]") }
   }
 
-  /// A text that is not blank.
+  /// Returns a text that is not blank.
   package func text(upTo limit: Int = 100) throws(ReelError) -> String {
     guard case .string(let text) = node.value else { throw failure("must be a string, not \(node.kind)") }
     guard !text.trimmed.isEmpty, text.count <= limit else {
@@ -142,14 +142,14 @@ package struct JSONField: Sendable {
     return value
   }
 
-  /// An error of this value.
+  /// Returns an error at this value.
   package func failure(_ reason: String, advice: String? = nil) -> ReelError {
     ReelError(
       errorKind, path.isEmpty ? "\(subject) \(reason)" : "\(path): \(reason)", place: .line(node.line),
       advice: advice)
   }
 
-  /// An error of what the value names or says, such as a file's, as an error of this value.
+  /// Returns an error of something that the value refers to, such as a file, as an error at this value.
   package func failure(_ cause: ReelError) -> ReelError {
     var bare = cause
     bare.advice = nil

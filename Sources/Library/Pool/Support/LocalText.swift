@@ -13,8 +13,8 @@ package import ReelCore
 package enum LocalText {
   /// Returns all bytes of a file.
   ///
-  /// - Parameter isRegular: Refuses pipes and devices, which may never end. A path that the user did not write needs it;
-  ///   arguments of a command may be pipes, such as `<(…)` of a shell.
+  /// - Parameter isRegular: True to refuse pipes and devices, which may never end. Use it for a path that the
+  ///   user did not write; arguments of a command may be pipes, such as `<(…)` of a shell.
   /// - Throws: `ReelError.noSuchFile` if it can't be read, and `badManifest` if it has more bytes than `limit`.
   package static func bytes(path: String, limit: Int, isRegular: Bool = false) throws(ReelError) -> [UInt8] {
     var isDirectory: ObjCBool = false
@@ -46,9 +46,9 @@ package enum LocalText {
     }
   }
 
-  /// The bytes of a text in UTF-8, without a byte order mark.
+  /// Returns the bytes of a text in UTF-8, without a byte order mark.
   ///
-  /// Throws `ReelError.badManifest` if it is no text, or not UTF-8.
+  /// Throws `ReelError.badManifest` if it is not text, or not UTF-8.
   package static func validated(_ bytes: [UInt8]) throws(ReelError) -> ArraySlice<UInt8> {
     if bytes.starts(with: [0xff, 0xfe]) || bytes.starts(with: [0xfe, 0xff]) {
       throw ReelError(.badManifest, "UTF-16", advice: "save it as UTF-8")
@@ -63,7 +63,7 @@ package enum LocalText {
 
   // MARK: - Private
 
-  /// The first line that is not UTF-8. Line ends are ASCII, so lines can be looked at one by one.
+  /// Returns the first line that is not UTF-8. Line ends are ASCII, so each line can be checked separately.
   private static func lineOfBadByte(in bytes: ArraySlice<UInt8>) -> Int {
     for line in TextLines(bytes) where String(validating: line.bytes, as: UTF8.self) == nil {
       return line.number
@@ -71,7 +71,7 @@ package enum LocalText {
     return 1
   }
 
-  /// The next bytes (none at the end) and 0, or the error number.
+  /// Returns the next bytes (none at the end) and 0, or the error number.
   private static func piece(of descriptor: Int32) -> (bytes: [UInt8], code: Int32) {
     var code: Int32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
@@ -96,7 +96,7 @@ package struct TextLines: Sequence, IteratorProtocol {
     rest = bytes
   }
 
-  /// The next line, trimmed of white space.
+  /// Returns the next line, without white space at its ends.
   package mutating func next() -> (number: Int, bytes: ArraySlice<UInt8>)? {
     guard !rest.isEmpty else { return nil }
     number += 1

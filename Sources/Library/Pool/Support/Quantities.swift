@@ -14,7 +14,7 @@ package enum Quantity {
 }
 
 extension StringProtocol {
-  /// Without leading and trailing white space.
+  /// The text without leading and trailing white space.
   package var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 }
 
@@ -33,7 +33,7 @@ public struct ByteSize: Sendable, Hashable {
 
   /// Parses a size such as `64MB`.
   ///
-  /// - Throws: `ReelError` of kind `usage` if `text` is no size, or a size above 1 PB.
+  /// - Throws: `ReelError` of kind `usage` if `text` is not a size, or a size above 1 PB.
   public init(parsing text: String) throws(ReelError) {
     guard let (value, unit) = Quantity.split(text),
       let size = Self.size(of: unit.lowercased())
@@ -45,7 +45,7 @@ public struct ByteSize: Sendable, Hashable {
     byteCount = Int(clamping: bytes)
   }
 
-  /// Units and their bytes, the smallest first.
+  /// The units and their bytes, the smallest first.
   static let units: [(name: String, size: Double)] = [
     ("B", 1), ("kB", 1e3), ("KiB", 1024), ("MB", 1e6), ("MiB", 1_048_576), ("GB", 1e9),
     ("GiB", 1_073_741_824),
@@ -67,7 +67,7 @@ public struct ByteSize: Sendable, Hashable {
 }
 
 extension ByteSize: CustomStringConvertible {
-  /// With one decimal in the largest decimal unit, `3.5 MB`; whole bytes below 1 kB.
+  /// The size with one decimal in the largest decimal unit, `3.5 MB`; whole bytes below 1 kB.
   public var description: String {
     for (unit, size) in [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)] where Double(byteCount) >= size * 0.99995 {
       return "\((Double(byteCount) / size).formatted(places: 1)) \(unit)"
@@ -80,7 +80,7 @@ extension ByteSize: CustomStringConvertible {
 package enum DurationText {
   /// Parses a duration in a form of `TimeText`. Nil for any other text, a negative number, and more than a day.
   ///
-  /// - Parameter needsUnit: Refuses a number without a unit, which else counts seconds.
+  /// - Parameter needsUnit: True to refuse a number without a unit, which otherwise counts seconds.
   package static func parse(_ text: some StringProtocol, needsUnit: Bool = false) -> Duration? {
     guard let seconds = TimeText.seconds(text, needsUnit: needsUnit), seconds >= 0, seconds <= 86_400 else {
       return nil

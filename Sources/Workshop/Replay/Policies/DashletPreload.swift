@@ -4,38 +4,39 @@ public import ReelPool
 /// Orders preloads by the rebuffering that is expected without them.
 ///
 /// After Li, Xie, Netravali and Jamieson, [Dashlet: Taming Swipe Uncertainty for Robust Short Video
-/// Streaming](https://www.usenix.org/conference/nsdi23/presentation/li-zhuqi), NSDI 2023. Constants that the paper leaves
-/// open are those of the authors' [code](https://github.com/PrincetonUniversity/Dashlet).
+/// Streaming](https://www.usenix.org/conference/nsdi23/presentation/li-zhuqi), NSDI 2023. Constants that the
+/// paper does not state are those of the authors' [code](https://github.com/PrincetonUniversity/Dashlet).
 ///
-/// 1. **Play start.** The time at which an item begins to be played is the sum of the watch times of those before it, so
-///    its distribution is the convolution of theirs. A chunk inside the item starts later by its offset, with the
-///    probability that a viewer gets so far (``PoolSituation/Item/retention``).
+/// 1. **Play start.** The time at which playback of an item begins is the sum of the watch times of the items
+///    before it, so its distribution is the convolution of theirs. A chunk inside the item starts later by
+///    its offset, with the probability that a viewer gets that far (``PoolSituation/Item/retention``).
 /// 2. **Expected rebuffering.** A chunk that arrives at the time T delays playback by T - t if it is played at t < T. Only
 ///    chunks for which the expected delay is above 1.6 ms at the end of the horizon of 25 s are candidates.
-/// 3. **Order.** Greedily, the next chunk is the one with the largest expected delay if it came only after two equal
-///    shares of the horizon, but not before 10 s; chunks of one item stay in their order.
-/// 4. **Bit rate.** The candidates share what the link carries within the horizon. A chunk whose expected delay within 5 s
-///    is above the threshold gets two thirds of that, as it must come soon. The rung is the highest below.
+/// 3. **Order.** Greedily, the next chunk is the one with the largest expected delay if it arrived only after
+///    two equal shares of the horizon, but not before 10 s; chunks of one item stay in their order.
+/// 4. **Bit rate.** The candidates share the capacity of the link within the horizon. A chunk whose expected
+///    delay within 5 s is above the threshold gets two thirds of that, because it must arrive soon. The rung
+///    is the highest below.
 ///
 /// In Reel:
 /// - A chunk is a segment, or 1 s of media before its duration is known and for media files.
-/// - Loading is by items in order of rank, the current one first. The current item's buffer is bounded by its chunks
-///   before the first neighbour's, and a neighbour's target by its chunks before the first of the next neighbour. The
-///   pool asks again when one of them is loaded, and each 500 ms.
-/// - A neighbour that is loaded as far as it is wanted keeps its slot.
-/// - If the feed states no retention, viewers leave at a constant rate: the mean of this viewer's watch times, with one of
-///   10 s before the first.
+/// - Loading is by items in order of rank, the current one first. The current item's buffer is limited to its
+///   chunks before the first neighbour's, and a neighbour's target to its chunks before the first of the next
+///   neighbour. The pool requests a new plan when one of them is loaded, and every 500 ms.
+/// - A neighbour that has reached its target keeps its slot.
+/// - If the feed states no retention, viewers leave at a constant rate: the mean of this viewer's watch
+///   times, with one of 10 s before the first.
 ///
-/// Left out: swipes back, for which the paper has no model either, so the item behind has no slot; the sizes of single
-/// chunks, for which the bit rate of the rung stands; the search over all combinations of bit rates, for which the
-/// authors' code has rule 4 too.
+/// Left out: swipes back, for which the paper has no model either, so the item behind has no slot; the sizes
+/// of single chunks, which are replaced by the bit rate of the rung; the search over all combinations of bit
+/// rates, for which the authors' code has rule 4 too.
 public struct DashletPreload: PreloadPolicy, Hashable {
   private static let horizon = 25.0
   private static let dangerZone = 5.0
   private static let leastLookahead = 10.0
   /// The reward of the lowest bit rate over the penalty of a second of rebuffering, in the authors' code.
   private static let threshold = 1143.0 / 700_000
-  /// Below this no chunk is worth a place in the order.
+  /// The expected delay below which a chunk gets no place in the order.
   private static let negligible = 0.000_01
   /// The step of the distributions, in seconds.
   private static let step = 0.5
@@ -79,19 +80,19 @@ public struct DashletPreload: PreloadPolicy, Hashable {
 
   // MARK: - Private
 
-  /// An item, and when it begins to be played.
+  /// An item, and the time at which its playback begins.
   private struct Video {
     let media: ChunkedItem
     let model: WatchModel
     /// The probabilities that it begins in each step of the horizon.
     let start: [Double]
-    /// For how long it has been watched, in seconds.
+    /// The time for which it has been watched, in seconds.
     let watched: Double
 
-    /// The probability that a chunk is played once the item is.
+    /// Returns the probability that a chunk is played once the item is.
     func probability(of chunk: Int) -> Double { model.survival(media.offset(of: chunk), after: watched) }
 
-    /// The expected delay of playback if a chunk arrives at `time`, in seconds.
+    /// Returns the expected delay of playback if a chunk arrives at `time`, in seconds.
     func delay(of chunk: Int, at time: Double) -> Double {
       let rest = time - media.offset(of: chunk)
       guard rest > 0 else { return 0 }
@@ -125,7 +126,7 @@ public struct DashletPreload: PreloadPolicy, Hashable {
     return videos
   }
 
-  /// The chunks in order, each by the place of its item in `videos`.
+  /// Returns the chunks in order, each as the index of its item in `videos`.
   private static func order(_ videos: [Video], ends: [Int], count: Int) -> [Int] {
     guard count > 0 else { return [] }
     let time = max(2 * horizon / Double(count) + 1, leastLookahead)
@@ -143,8 +144,8 @@ public struct DashletPreload: PreloadPolicy, Hashable {
     return order
   }
 
-  /// The neighbours by their first chunk in the order, each with the number of chunks to load; then those that are
-  /// loaded already.
+  /// Returns the neighbours by their first chunk in the order, each with the number of chunks to load; then
+  /// those that are loaded already.
   private static func neighbours(of order: [Int], _ videos: [Video]) -> [(index: Int, chunkCount: Int)] {
     var found: [(index: Int, chunkCount: Int)] = []
     for index in order where index > 0 {
@@ -161,7 +162,7 @@ public struct DashletPreload: PreloadPolicy, Hashable {
     return found
   }
 
-  /// Nil where the link is not known.
+  /// Nil if the throughput is not known.
   private static func peakBitRate(of video: Video, _ candidateCount: Int, _ throughput: Double?) -> Int? {
     guard let throughput else { return nil }
     var rate = throughput

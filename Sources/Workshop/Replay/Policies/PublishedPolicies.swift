@@ -1,11 +1,12 @@
 public import ReelPlayback
 public import ReelPool
 
-/// Preloads a number of items in the direction of travel, and none behind: the first frame and 3 s of media each.
+/// Preloads a number of items in the direction of travel, and none behind: the first frame and 3 s of media
+/// each.
 public struct AheadPreload: PreloadPolicy, Hashable {
   /// The number of items to preload, not negative.
   public let count: Int
-  /// True keeps the decoder of the next item in the direction of travel open. Defaults to false.
+  /// True to keep the decoder of the next item in the direction of travel open. Defaults to false.
   ///
   /// At 720x1280 an open decoder takes about 10 MB. It shortens the time to the second frame by about 25 ms, which is
   /// gained anyway if the end of the drag is reported (``SwipePhase/dragEnded``).
@@ -32,9 +33,9 @@ public struct AheadPreload: PreloadPolicy, Hashable {
 
 /// Preloads the previous and the next item up to a number of bytes of media each, whatever their duration.
 public struct BytesPreload: PreloadPolicy, Hashable {
-  /// The bytes of compressed media that `count` counts in: 800,000.
+  /// The number of bytes of compressed media in one unit of `count`: 800,000.
   public static let unit = 800_000
-  /// The longest duration to hold of media that is too small to reach the byte limit: 60 s.
+  /// The maximum duration of media that is too small to reach the byte limit: 60 s.
   public static let maximumDuration = Duration.seconds(60)
 
   /// The limit of each neighbour in units of 800 kB, not negative. With 0 nothing is preloaded.
@@ -57,10 +58,11 @@ public struct BytesPreload: PreloadPolicy, Hashable {
   public var description: String { "bytes:\(count)" }
 }
 
-/// Preloads by distance, as the examples of `DefaultPreloadManager` in AndroidX Media3 do.
+/// Preloads by distance, like the examples of `DefaultPreloadManager` in AndroidX Media3.
 ///
-/// A `TargetPreloadStatusControl` answers for each item by its distance from the current one, and the preload manager
-/// loads the items one after the other, the nearest first. There are three examples, of Media3 1.11:
+/// A `TargetPreloadStatusControl` returns a target for each item by its distance from the current one, and
+/// the preload manager loads the items one after the other, the nearest first. There are three examples, from
+/// Media3 1.11:
 ///
 /// | distance | ``Example/demo`` | ``Example/compose`` | ``Example/guide`` |
 /// |---|---|---|---|
@@ -72,13 +74,14 @@ public struct BytesPreload: PreloadPolicy, Hashable {
 /// The demos are `demos/shortform` and the short-form screen of the Compose demo in
 /// [the repository](https://github.com/androidx/media). The guide is [Create a preload manager](https://developer.android.com/media/media3/exoplayer/preloading-media/preloadmanager/create).
 ///
-/// Media3's stages are Reel's as follows:
+/// Media3's stages correspond to Reel's as follows:
 /// - *Loaded for a duration* is `.buffered` with this duration. Reel also decodes the first frame, which Media3 does not.
 /// - *Tracks selected* is `.initialization`: the container's header has been read.
 /// - *Source prepared* is `.manifest`.
 ///
 /// Left out:
-/// - What the demos put on disk, 5 s of each item further away. Reel's pool keeps media in memory only.
+/// - The media that the demos put on disk, 5 s of each item further away. Reel's pool keeps media in memory
+///   only.
 /// - The demo's `LoadControl`, which lets the current item load 20 s ahead. In Reel, the item's preference applies.
 /// - Loading for playback and preloading at the same time: in Reel, the current item goes first.
 /// - At equal distance Media3 states no order. Reel loads the item in the direction of travel first.
