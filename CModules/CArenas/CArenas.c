@@ -7,16 +7,17 @@
 #include "../CJemalloc/CJemalloc.h"
 #include "CMemory.h"
 
-// jemalloc's settings, unless MALLOC_CONF or the program overrides them. Without thread caches, freed memory leaves its
-// account at once, on whatever thread. There are few arenas beside those of accounts. Free pages return to the system
-// within a second of the arena's use, and leave the process at once. No huge pages: a player is smaller than two. Small
-// objects of one size share one page, not up to seven: an account has few of each.
+// jemalloc's settings, unless MALLOC_CONF or the program overrides them. Without thread caches, freed memory
+// leaves its account at once, on any thread. There are few arenas apart from those of accounts. Free pages
+// return to the system within a second of the arena's use, and leave the process at once. No huge pages: a
+// player is smaller than two. Small objects of one size share one page, not up to seven: an account has few
+// of each.
 const char *malloc_conf = "tcache:false,narenas:4,dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:0,thp:never,"
                           "slab_sizes:1-4096:1";
 
 enum { mib_capacity = 5 };
 
-// The names of figures, looked up once. One place in them has an arena's number.
+// The names of figures, looked up once. One position in them is the number of an arena.
 typedef struct figure {
     size_t mib[mib_capacity];
     size_t length;
@@ -39,7 +40,7 @@ static bool look_up(figure *figure, const char *name)
     return mallctlnametomib(name, figure->mib, &figure->length) == 0;
 }
 
-/// jemalloc may be loaded without being the process's malloc: a preloaded one comes first.
+/// jemalloc may be loaded without being the process's malloc, because a preloaded one takes precedence.
 static bool is_malloc(void)
 {
     enum { probe = 1 << 20 };
@@ -116,7 +117,7 @@ static void purge(unsigned arena)
 
 static void purge_all(void) { purge(MALLCTL_ARENAS_ALL); }
 
-/// A returned arena, of several the one with the least memory left; otherwise a new one.
+/// Takes a returned arena, among several the one with the least memory left; otherwise a new one.
 static bool take(unsigned *arena)
 {
     pthread_mutex_lock(&arenas.lock);
@@ -178,7 +179,7 @@ static bool set_cache(bool enabled)
     return before;
 }
 
-/// Without the thread's cache, which would give it memory of the account that it worked for before.
+/// Without the thread's cache, which would give it memory of the previous account.
 static reel_thread_heap enter(unsigned arena)
 {
     bool had_cache = set_cache(false);

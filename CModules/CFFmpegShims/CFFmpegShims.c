@@ -20,14 +20,14 @@ static int installed_level;
 
 static void log_callback(void *context, int level, const char *format, va_list arguments)
 {
-    // One line at debug level tells of lost frames, and nothing else does.
+    // Only one line at debug level reports lost frames.
     if ((level & 0xff) > installed_level && strncmp(format, "Frame num gap", 13))
         return;
 
     uintptr_t token = 0;
     int64_t frame = -1;
-    // Contexts are told apart by the name of their class: demuxers log through their AVFormatContext, decoders (and
-    // the copies of their context that frame threads use) through their AVCodecContext.
+    // Contexts are identified by the name of their class: demuxers log through their AVFormatContext,
+    // decoders (and the copies of their context that frame threads use) through their AVCodecContext.
     const AVClass *class = context ? *(const AVClass **)context : NULL;
     // Helpers (libavutil's checks of frame sizes) log through a class of their own that names its parent.
     for (int depth = 0; class && class->parent_log_context_offset && depth < 4; depth++) {
@@ -49,7 +49,7 @@ static void log_callback(void *context, int level, const char *format, va_list a
     }
 
     char text[1024];
-    // Own formatting, not av_log_format_line: no class prefix and no state kept between lines.
+    // Formats by itself instead of av_log_format_line: no class prefix and no state kept between lines.
     int length = vsnprintf(text, sizeof text, format, arguments);
     if (length <= 0)
         return;

@@ -1,5 +1,5 @@
-// The frames of decoders. Those of an account are mappings of their own: freed memory is the system's again, whatever
-// malloc keeps.
+// The frames of decoders. Those of an account are mappings of their own, so freed memory returns to the
+// system, regardless of malloc.
 #include "CFFmpegShims.h"
 
 #include <limits.h>
@@ -13,15 +13,15 @@
 
 #include "CMemory.h"
 
-// The largest of libavcodec's values for STRIDE_ALIGN, and the padding of its own frames after each plane, because some
-// code reads over the end.
+// The largest of libavcodec's values for STRIDE_ALIGN, and the padding of its own frames after each plane,
+// because some code reads past the end.
 enum { plane_align = 64, plane_padding = 16 + 64 - 1 };
 
 // The number of frames kept for reuse. A decoder whose frames return one by one needs one or two. Frames that return
 // together, after a seek or at the end, are not kept.
 enum { spare_capacity = 3 };
 
-// A pool of frames of one size. Held by its decoder, and by each of its frames in use.
+// A pool of frames of one size. It is held by its decoder, and by each of its frames in use.
 typedef struct pool {
     pthread_mutex_t lock;
     reel_account *account;
@@ -85,7 +85,8 @@ static void frame_free(void *opaque, uint8_t *data)
     pool_release(pool);
 }
 
-/// A frame, which takes over the caller's reference to the pool. Without memory, NULL, and the reference is released.
+/// Returns a frame, which takes over the caller's reference to the pool. Without memory, returns NULL and
+/// releases the reference.
 static AVBufferRef *pool_get(pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
@@ -114,7 +115,8 @@ static void pool_close(pool *pool)
     pool_release(pool);
 }
 
-/// Planes as libavcodec's own frames have them (update_frame_pool in libavcodec/get_buffer.c), one behind the other.
+/// Arranges planes like libavcodec's own frames (update_frame_pool in libavcodec/get_buffer.c), one after the
+/// other.
 static int lay_out(AVCodecContext *context, const AVFrame *frame, pool *pool)
 {
     int width = frame->width, height = frame->height;
@@ -150,7 +152,7 @@ static int lay_out(AVCodecContext *context, const AVFrame *frame, pool *pool)
     return pool->planes ? 0 : AVERROR(EINVAL);
 }
 
-/// The pool for frames like `frame`.
+/// Returns the pool for frames like `frame`.
 static int pool_for(reel_codec *codec, AVCodecContext *context, const AVFrame *frame, pool **result)
 {
     pool *old = codec->pool;
@@ -209,7 +211,7 @@ static int get_buffer(AVCodecContext *context, AVFrame *frame, int flags)
     pthread_mutex_unlock(&codec->lock);
     if (code < 0)
         return code;
-    // Outside of the lock: other threads need not wait until new memory is zeroed.
+    // Outside the lock, so that other threads need not wait until new memory is zeroed.
     AVBufferRef *buffer = pool_get(pool);
     if (!buffer)
         return AVERROR(ENOMEM);
@@ -262,7 +264,7 @@ uintptr_t reel_codec_token(const AVCodecContext *context)
     return codec ? codec->token : 0;
 }
 
-// A copy that only its frames own.
+// A copy that is owned only by its frames.
 typedef struct copy {
     reel_account *account;
     size_t size;
@@ -277,7 +279,7 @@ static void copy_free(void *opaque, uint8_t *data)
     free(copy);
 }
 
-/// NULL if there is no memory.
+/// Returns NULL if there is no memory.
 static AVBufferRef *copy_buffer(size_t size, reel_account *account)
 {
     copy *made = calloc(1, sizeof *made);
@@ -309,7 +311,7 @@ AVFrame *reel_frame_compact(const AVFrame *frame, reel_account *account)
         offsets[i] = (size + plane_align - 1) / plane_align * plane_align;
         size = offsets[i] + sizes[i];
     }
-    // Some code reads over the end of a row.
+    // Some code reads past the end of a row.
     size += plane_padding;
     for (int i = 0; i < AV_NUM_DATA_POINTERS && frame->buf[i]; i++)
         held += frame->buf[i]->size;

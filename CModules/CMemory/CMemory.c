@@ -15,7 +15,7 @@ struct reel_account {
     atomic_size_t mapped;
     atomic_size_t stored;
     unsigned arena;
-    // Whose arena it is; NULL if it has none.
+    // The owner of the arena; NULL if the account has none.
     const reel_arenas *arenas;
     // Video and audio are read in parallel.
     pthread_mutex_t store_lock;
@@ -168,7 +168,8 @@ static void *map(size_t size)
 
 static void unmap(void *memory, size_t size) { munmap(memory, whole_pages(size)); }
 
-// Whether frames without an account come from malloc. Decided once, because each is freed as it was made.
+// True if frames without an account come from malloc. Decided once, because each must be freed as it was
+// allocated.
 static bool frames_are_allocated;
 static pthread_once_t frames_once = PTHREAD_ONCE_INIT;
 

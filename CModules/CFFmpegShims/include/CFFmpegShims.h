@@ -22,16 +22,17 @@ static inline int reel_averror_io(void) { return AVERROR(EIO); }
 // AV_NOPTS_VALUE is a cast of an unsigned literal.
 static inline int64_t reel_nopts(void) { return AV_NOPTS_VALUE; }
 
-/// Receives one formatted log line. `token` is the number given to reel_format_set_token or reel_codec_prepare, or
-/// 0 where the line belongs to neither; `frame` is the tag of the packet that was being decoded, or -1. `text` is
-/// valid during the call only. May be called on any thread.
+/// Receives one formatted log line. `token` is the number given to reel_format_set_token or
+/// reel_codec_prepare, or 0 if the line belongs to neither; `frame` is the tag of the packet that was being
+/// decoded, or -1. `text` is valid only during the call. May be called on any thread.
 typedef void (*reel_log_sink)(uintptr_t token, int64_t frame, int level, const char *text);
 
-/// Sends every line at `level` or more severe to `sink`. The callback of libavutil takes a va_list, which Swift can't
-/// receive. Called once in a process.
+/// Sends every line at `level` or more severe to `sink`. The callback of libavutil takes a va_list, which
+/// Swift can't receive. Call it once in a process.
 void reel_log_install(reel_log_sink sink, int level);
 
-/// Ties the log lines of a context to a number of the caller's, which it carries in its `opaque`.
+/// Associates the log lines of a context with a number of the caller, which the context carries in its
+/// `opaque`.
 static inline void reel_format_set_token(AVFormatContext *context, uintptr_t token) { context->opaque = (void *)token; }
 
 /// The data of a decoder: the number for its log lines, and the memory of its frames. Contexts carry it in their
@@ -45,23 +46,23 @@ reel_codec *reel_codec_prepare(AVCodecContext *context, uintptr_t token);
 /// Replaces the codec configuration of a decoder that is not open yet. Returns false if memory runs out.
 bool reel_codec_set_extradata(AVCodecContext *context, const uint8_t *data, int size);
 
-/// Call it once the context has been freed. Frames that are still held stay as they are.
+/// Call it once the context has been freed. Frames that are still held remain valid.
 void reel_codec_release(reel_codec *codec);
 
-/// A copy of a frame without the padding that decoders need between and after its rows, in its own mapping, counted on
-/// `account` (which may be NULL). NULL if there is no memory, if the copy would be no smaller, or if the frame is not
-/// stored plane by plane.
+/// Returns a copy of a frame without the padding that decoders need between and after its rows, in its own
+/// mapping, counted on `account` (which may be NULL). Returns NULL if there is no memory, if the copy would
+/// be no smaller, or if the frame is not stored plane by plane.
 AVFrame *reel_frame_compact(const AVFrame *frame, reel_account *account);
 
 /// The number of a decoder's log lines.
 uintptr_t reel_codec_token(const AVCodecContext *context);
 
-/// Makes every attempt of a demuxer to open another URL fail with EACCES: `io_open` is a function pointer whose type
-/// the importer can't spell.
+/// Makes every attempt of a demuxer to open another URL fail with EACCES: the importer can't express the type
+/// of the function pointer `io_open`.
 void reel_format_refuse_io_open(AVFormatContext *context);
 
-/// Numbers the next packet, to identify its frame and the log lines on the way. `reordered_opaque` did this up to
-/// FFmpeg 6; from 7 on the packet's `opaque` does, with AV_CODEC_FLAG_COPY_OPAQUE.
+/// Numbers the next packet, to identify its frame and its log lines. `reordered_opaque` did this up to FFmpeg
+/// 6; from 7 on, the packet's `opaque` does, with AV_CODEC_FLAG_COPY_OPAQUE.
 void reel_codec_enable_frame_tags(AVCodecContext *context);
 void reel_codec_tag_packet(AVCodecContext *context, AVPacket *packet, int64_t tag);
 int64_t reel_frame_tag(const AVFrame *frame);
@@ -72,7 +73,7 @@ bool reel_frame_is_key(const AVFrame *frame);
 /// Duration in the stream's time base, or 0. `pkt_duration` became `duration` in FFmpeg 6.
 int64_t reel_frame_duration(const AVFrame *frame);
 
-/// Gives a frame other times, in the stream's time base. `pkt_duration` became `duration` in FFmpeg 6.
+/// Sets the times of a frame, in the stream's time base. `pkt_duration` became `duration` in FFmpeg 6.
 void reel_frame_set_times(AVFrame *frame, int64_t pts, int64_t dts, int64_t duration);
 
 /// True for a frame of two fields. `interlaced_frame` became a flag in FFmpeg 6.1.
@@ -88,26 +89,27 @@ int reel_stream_dolby_vision_profile(const AVStream *stream);
 /// CTA-861.3), or else of the mastering display (SMPTE ST 2086); 0 if the frame states neither.
 double reel_frame_peak_luminance(const AVFrame *frame);
 
-/// Converts all rows of a frame into the pixels of another one. The number of rows, or a negative code. The arrays of
-/// planes are tuples in Swift.
+/// Converts all rows of a frame into the pixels of another one. Returns the number of rows, or a negative
+/// code. The arrays of planes are tuples in Swift.
 int reel_scale(struct SwsContext *context, const AVFrame *source, AVFrame *target);
 
-/// Bounds the arenas of glibc's allocator, which FFmpeg's memory comes from; nothing on other systems. mallopt is not
-/// in Swift's Glibc module.
+/// Limits the arenas of glibc's allocator, which allocates FFmpeg's memory; does nothing on other systems.
+/// mallopt is not in Swift's Glibc module.
 void reel_limit_allocator_arenas(int count);
 
-/// True where a packet's samples are encrypted (ISO/IEC 23001-7).
+/// True if a packet's samples are encrypted (ISO/IEC 23001-7).
 bool reel_packet_is_encrypted(const AVPacket *packet);
 
-/// Copies a packet's bytes, of which there must be no other reference, to the account of the calling thread, if it has
-/// one. There they are stored without gaps. If that fails, the packet stays as it is.
+/// Copies a packet's bytes, which must have no other reference, to the account of the calling thread, if it
+/// has one. They are stored there without gaps. If that fails, the packet stays unchanged.
 void reel_packet_store(AVPacket *packet);
 
-/// Converts the samples of a decoded frame into `output`, which has room for `capacity` samples of every channel. The
-/// number of samples a channel, or a negative code. The types of swr_convert's arguments changed in FFmpeg 7.
+/// Converts the samples of a decoded frame into `output`, which has room for `capacity` samples of every
+/// channel. Returns the number of samples per channel, or a negative code. The types of swr_convert's
+/// arguments changed in FFmpeg 7.
 int reel_resample_frame(SwrContext *context, uint8_t *output, int capacity, const AVFrame *frame);
 
-/// As reel_resample_frame, from interleaved samples; `input` NULL gives what was held back.
+/// Like reel_resample_frame, from interleaved samples; `input` NULL returns the samples held back.
 int reel_resample_interleaved(SwrContext *context, uint8_t *output, int capacity, const uint8_t *input, int count);
 
 /// The channels of a native layout, as AV_CH_ bits; 0 for another or unknown order of channels. The mask is a member of
