@@ -105,7 +105,7 @@ public final class Gateway: Sendable {
 
   // MARK: - Private
 
-  /// Silences the server's own log: the gateway throws, returns or logs all that matters itself.
+  /// Silences the server's own log: the gateway itself throws, returns or logs everything important.
   private static func silent(_ logger: Logger) -> Logger {
     var logger = logger
     logger.logLevel = .critical
@@ -146,7 +146,7 @@ final class ClientConnection: ChannelInboundHandler, RemovableChannelHandler, Se
 
   private struct State {
     var isClosed = false
-    /// The client sends nothing more.
+    /// True if the client sends nothing more.
     var isHalfClosed = false
     /// Cancels the work for the current request.
     var cancel: (@Sendable () -> Void)?
@@ -154,7 +154,7 @@ final class ClientConnection: ChannelInboundHandler, RemovableChannelHandler, Se
     var count = 0
   }
 
-  /// How long a client that has closed its side waits for an origin.
+  /// The maximum time that a client that has closed its side waits for an origin.
   private static let patience = Duration.seconds(3)
 
   private let state = Locked(State())
@@ -221,7 +221,7 @@ final class ClientConnection: ChannelInboundHandler, RemovableChannelHandler, Se
   }
 }
 
-/// Decides which request is the last of a connection, and says so in the request and in its response.
+/// Determines the last request of a connection, and marks it and its response as such.
 ///
 /// The server itself only recognizes the exact field `Connection: close`. But the field is a list of options in any
 /// letter case (RFC 9110 §7.6.1), and a connection with HTTP/1.0 closes after each response (RFC 9112 §9.3), whose body

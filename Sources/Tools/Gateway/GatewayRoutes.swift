@@ -13,7 +13,7 @@ struct GatewayRoutes: Sendable {
   let fetcher: any Fetching
   let logger: Logger
   let playlists: PlaylistCache
-  /// Which of several locations of the same media answered last.
+  /// The index, among several locations of the same media, of the one that answered last.
   let location = Locked(0)
 
   private static let playlistName = "index.m3u8"
@@ -61,7 +61,7 @@ struct GatewayRoutes: Sendable {
     return response
   }
 
-  /// What is served at a path; nil for nothing.
+  /// Returns the resource served at a path; nil for none.
   private func content(for request: Request, _ connection: ClientConnection) async throws -> Response? {
     let path = request.uri.path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
     switch path.count {
@@ -80,7 +80,7 @@ struct GatewayRoutes: Sendable {
     playlist(hls.multivariantPlaylist { "media/\($0.name)/\(Self.playlistName)" })
   }
 
-  /// A playlist does not change while it is served; but another gateway may come after it at the same port.
+  /// A playlist does not change while it is served, but another gateway may follow at the same port.
   private func playlist(_ text: String) -> Response { playlist(ByteBuffer(string: text)) }
 
   private func playlist(_ text: ByteBuffer) -> Response {
@@ -123,7 +123,7 @@ struct GatewayRoutes: Sendable {
 }
 
 extension Response {
-  /// An answer of one line, for people.
+  /// Returns an answer of one line of text.
   static func text(_ status: HTTPResponse.Status, _ text: String) -> Response {
     Response(
       status: status,

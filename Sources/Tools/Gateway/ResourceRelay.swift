@@ -92,7 +92,7 @@ struct ResourceRelay: Sendable {
     return Opened(response: response, first: try await response.body.next())
   }
 
-  /// Nil if it is unknown.
+  /// Nil if unknown.
   private func size(of url: URL, connection: ClientConnection) async throws -> Int64? {
     do {
       return try await connection.whileOpen {

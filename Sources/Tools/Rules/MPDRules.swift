@@ -4,12 +4,12 @@ import ReelManifest
 
 /// Finds violations of ISO/IEC 23009-1 in an MPD, whether it can be played or not.
 ///
-/// It is a separate pass over the text, because the reader of the model ignores what players ignore.
+/// It is a separate pass over the text, because the model's reader tolerates the same errors as players.
 struct MPDRules {
   var xml: XMLReader
   /// The prefix of the root element: elements with another one are not the standard's.
   var ownPrefix = ""
-  /// The namespace that the root element binds: those that bind another one are not the standard's.
+  /// The namespace that the root element binds: elements that bind another one do not belong to the standard.
   var ownNamespace = MPDRules.namespace
 
   /// The violations in `bytes`, in order, each with line and column or the path of the element, and with the
@@ -26,14 +26,14 @@ struct MPDRules {
     return rules.xml.warnings.warnings.map { $0.located(at: url.manifestLocation) }
   }
 
-  // MARK: - For what it is made of
+  // MARK: - For its extensions
 
-  /// A violation at the start tag that was read last.
+  /// Reports a violation at the start tag that was read last.
   mutating func report(_ reason: String, _ clause: String) {
     xml.warn("\(reason) (ISO/IEC 23009-1 \(clause))")
   }
 
-  /// A violation of an element that has been read to its end.
+  /// Reports a violation of an element that has been read to its end.
   mutating func report(_ reason: String, _ clause: String, path: String) {
     xml.warnings.add("\(reason) (ISO/IEC 23009-1 \(clause))", place: .element(path))
   }
@@ -125,7 +125,7 @@ struct MPDRules {
 // MARK: - Values
 
 extension MPDRules {
-  /// An attribute that has to be an `xs:duration`.
+  /// Checks an attribute that must be an `xs:duration`.
   mutating func duration(_ name: StaticString, _ clause: String) {
     guard let text = xml.string(name) else { return }
     if XMLDuration(text)?.isWellFormed != true {
@@ -133,7 +133,7 @@ extension MPDRules {
     }
   }
 
-  /// An attribute that has to be an `xs:dateTime`.
+  /// Checks an attribute that must be an `xs:dateTime`.
   mutating func date(_ name: StaticString) {
     guard let text = xml.string(name) else { return }
     if !text.contains("T") || WallTime(iso8601: text) == nil {
@@ -141,7 +141,7 @@ extension MPDRules {
     }
   }
 
-  /// Attributes that have to be whole numbers from 0 on.
+  /// Checks attributes that must be whole numbers, at least 0.
   mutating func naturals(_ names: [StaticString], _ clause: String) {
     for name in names {
       guard let text = xml.string(name) else { continue }
@@ -163,7 +163,7 @@ extension MPDRules {
     report("@\(name) '\(text.excerpt)' is not \(what)", clause)
   }
 
-  /// Attributes that have to be byte ranges.
+  /// Checks attributes that must be byte ranges.
   mutating func ranges(_ names: [StaticString], _ clause: String) {
     for name in names {
       do throws(ReelError) {
@@ -174,7 +174,7 @@ extension MPDRules {
     }
   }
 
-  /// A descriptor, which is consumed (§5.8.2).
+  /// Checks and consumes a descriptor (§5.8.2).
   mutating func descriptor(_ name: String) throws(ReelError) {
     let isReference = name == "ContentProtection" && xml.string("ref") != nil
     if (xml.string("schemeIdUri") ?? "").isEmpty, !isReference {
@@ -183,7 +183,7 @@ extension MPDRules {
     try xml.skip()
   }
 
-  /// The next child that belongs to the standard's namespace, after a check of its position among its siblings.
+  /// Returns the next child in the standard's namespace, after a check of its position among its siblings.
   mutating func nextChild(of parent: String, _ order: inout ElementOrder) throws(ReelError) -> String? {
     while let child = try xml.nextChild() {
       guard isOwn else {
@@ -221,7 +221,7 @@ extension MPDRules {
     var path: String
     var hasBaseURL = false
     var hasMimeType = false
-    /// An ancestor's or its own segment information.
+    /// The element's own or inherited segment information.
     var segments: Set<String> = []
     /// True if an ancestor states a @media.
     var hasMedia = false
@@ -417,7 +417,7 @@ extension MPDRules {
 }
 
 extension MPDRules {
-  /// A SegmentBase, SegmentList or SegmentTemplate, which is consumed (§5.3.9).
+  /// Checks and consumes a SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
   mutating func segments(_ kind: String, _ inherited: inout Inherited) throws(ReelError) {
     if inherited.segments.contains(where: { $0 != kind }) {
       report(
@@ -477,7 +477,7 @@ extension MPDRules {
 
   // MARK: - Private
 
-  /// The templates of a SegmentTemplate; true if one contains the time of a segment.
+  /// Checks the templates of a SegmentTemplate; true if one contains the time of a segment.
   private mutating func templates(_ inherited: inout Inherited) -> Bool {
     var usesTime = false
     for name: StaticString in ["media", "index", "initialization", "bitstreamSwitching"] {
@@ -547,7 +547,7 @@ struct ElementOrder {
   /// The children of one element, in order.
   struct Sequence: Sendable {
     fileprivate let ranks: [String: Int]
-    /// Those of later editions or without a place that matters.
+    /// Children of later editions, or in any position.
     fileprivate let others: Set<String>
 
     init(_ names: [String], others: Set<String> = []) {
@@ -599,7 +599,7 @@ struct ElementOrder {
     case inOrder
     /// The schema has no such child.
     case unknown
-    /// Should have preceded this earlier child.
+    /// The child should have preceded this earlier one.
     case after(String)
   }
 

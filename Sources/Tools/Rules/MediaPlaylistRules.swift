@@ -2,7 +2,8 @@ import Foundation
 import ReelCore
 import ReelManifest
 
-/// The rules of a media playlist: its segments and what applies to all of them (RFC 8216 §4.3.2, §4.3.3).
+/// The rules of a media playlist: its segments and the tags that apply to all of them (RFC 8216 §4.3.2,
+/// §4.3.3).
 struct MediaPlaylistRules {
   private var lowLatency = LowLatencyRules()
   private var dates = DateRangeRules()
@@ -14,7 +15,7 @@ struct MediaPlaylistRules {
 
   private var hasSegments = false
   private var hasDiscontinuity = false
-  /// The segment before was a range of this resource.
+  /// The resource of which the previous segment was a range.
   private var lastRange: String?
   private var endList: Int?
   private var hasMap = false
@@ -22,7 +23,7 @@ struct MediaPlaylistRules {
   private var hasSkip = false
 
   private var targetDuration: Int64?
-  /// Segments that may be too long: those of which each is longer than all before it, until the target is known.
+  /// The segments that may be too long: each is longer than all previous ones, until the target is known.
   private var longest: (seconds: Int64, text: String, line: Int)?
   private var hasTargetDuration = false
 
@@ -60,7 +61,7 @@ struct MediaPlaylistRules {
     lowLatency.read(tag, log: &log)
   }
 
-  /// A line that is a URI.
+  /// Checks a line that is a URI.
   mutating func addReference(_ text: String, line: Int, log: inout RuleLog) {
     if duration == nil { log.add("a URI without an EXTINF before it", .rfc("4.3.2.1"), line: line) }
     if endList != nil {
@@ -157,7 +158,8 @@ struct MediaPlaylistRules {
   }
 }
 
-/// The rules of parts, and of what the server offers (draft-pantos-hls-rfc8216bis §4.4.3.7, §4.4.3.8, §4.4.4.9).
+/// The rules of parts, and of the features that the server offers (draft-pantos-hls-rfc8216bis §4.4.3.7,
+/// §4.4.3.8, §4.4.4.9).
 struct LowLatencyRules {
   private var partTarget: MediaTime?
   private var partInformation: Int?
@@ -165,7 +167,7 @@ struct LowLatencyRules {
   private var control: PlaylistRules.Tag?
   /// The longest part before the target is known.
   private var longest: (duration: MediaTime, line: Int)?
-  /// The part before was a range of this resource.
+  /// The resource of which the previous part was a range.
   private var lastRange: String?
 
   mutating func read(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
@@ -183,7 +185,7 @@ struct LowLatencyRules {
     }
   }
 
-  /// The parts that come are those of another segment.
+  /// Ends the segment: the following parts belong to another one.
   mutating func endSegment() { lastRange = nil }
 
   func finish(_ log: inout RuleLog, targetDuration: Int64?) {

@@ -1,7 +1,8 @@
 import ReelCore
 import ReelManifest
 
-/// The rules of a multivariant playlist: variants, renditions and the groups that tie them (RFC 8216 §4.3.4).
+/// The rules of a multivariant playlist: variants, renditions and the groups that connect them (RFC 8216
+/// §4.3.4).
 struct MultivariantPlaylistRules {
   private struct Group: Hashable {
     var type: String
@@ -35,7 +36,7 @@ struct MultivariantPlaylistRules {
     }
   }
 
-  /// A line that is a URI.
+  /// Checks a line that is a URI.
   mutating func addReference(line: Int, log: inout RuleLog) {
     if pending == nil { log.add("a URI without an EXT-X-STREAM-INF before it", .rfc("4.3.4.2"), line: line) }
     pending = nil

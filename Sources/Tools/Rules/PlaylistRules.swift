@@ -14,14 +14,14 @@ struct PlaylistRules {
   private var variables = VariableRules()
   private var media = MediaPlaylistRules()
   private var multivariant = MultivariantPlaylistRules()
-  /// The tags that may be there once, and are.
+  /// The tags that may occur once, and have occurred.
   private var once: Set<String> = []
   private var hasLines = false
-  /// Tags that are remembered, and how many of them are.
+  /// The maximum number of tags that are recorded.
   private let tagLimit: Int
   private var tagCount = 0
 
-  /// The violations in the playlist at `url`, in the order of lines, at most `limits.warnings`.
+  /// Returns the violations in the playlist at `url`, in the order of lines, at most `limits.warnings`.
   static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [ReelError] {
     var log = RuleLog(limit: limits.warnings)
     do throws(ReelError) {
@@ -156,7 +156,7 @@ struct PlaylistRules {
     )
   }
 
-  /// The tags of which something is kept, to compare them with others.
+  /// The tags that are recorded to compare them with others.
   private static let remembered: Set<String> = [
     "EXT-X-DATERANGE", "EXT-X-DEFINE", "EXT-X-MEDIA", "EXT-X-STREAM-INF", "EXT-X-I-FRAME-STREAM-INF",
     "EXT-X-SESSION-DATA", "EXT-X-SESSION-KEY",
@@ -209,7 +209,7 @@ struct PlaylistRules {
 extension PlaylistRules {
   /// A tag that is allowed in the playlist.
   struct Tag {
-    /// Without `#`.
+    /// The name without `#`.
     var name: String
     /// The text after the colon.
     var value: String
@@ -229,7 +229,7 @@ extension ReelError.Place {
   }
 }
 
-/// Which EXT-X-VERSION a playlist needs (RFC 8216 §7, draft-pantos-hls-rfc8216bis §8).
+/// Determines the EXT-X-VERSION that a playlist needs (RFC 8216 §7, draft-pantos-hls-rfc8216bis §8).
 struct VersionRules {
   private struct Need {
     var version: Int
@@ -238,7 +238,7 @@ struct VersionRules {
   }
 
   private var stated: Int?
-  /// The first place of each thing that needs a version.
+  /// The first use of each feature that needs a version.
   private var needs: [Need] = []
   private var seen: Set<String> = []
   private var firstMap: Int?
@@ -293,7 +293,7 @@ struct VersionRules {
 
   // MARK: - Private
 
-  /// Attributes can have any name: no more kinds of needs than these are kept.
+  /// The maximum number of kinds of needs, because attributes can have any name.
   private static let limit = 64
 
   private mutating func need(_ version: Int, _ what: String, _ line: Int) {
@@ -302,7 +302,7 @@ struct VersionRules {
   }
 }
 
-/// The rules of EXT-X-DEFINE and of what it defines (draft-pantos-hls-rfc8216bis §4.3, §4.4.2.3).
+/// The rules of EXT-X-DEFINE and its variables (draft-pantos-hls-rfc8216bis §4.3, §4.4.2.3).
 struct VariableRules {
   private struct Use {
     var name: String
@@ -310,11 +310,11 @@ struct VariableRules {
   }
 
   private var defined: [String: Int] = [:]
-  /// The first use of each name, no more than so many.
+  /// The maximum number of names whose first use is recorded.
   private static let limit = 10_000
   private var uses: [Use] = []
   private var used: Set<String> = []
-  /// Without EXT-X-DEFINE, braces and dollar signs mean nothing.
+  /// False without EXT-X-DEFINE, in which case braces and dollar signs have no meaning.
   private var hasDefinitions: Bool { !defined.isEmpty }
 
   mutating func read(_ tag: PlaylistRules.Tag, kind: PlaylistKind, log: inout RuleLog) {
@@ -346,7 +346,7 @@ struct VariableRules {
     }
   }
 
-  /// Notes the variables that a text of a line names.
+  /// Records the variables that the text of a line refers to.
   mutating func use(in text: String, line: Int) {
     for part in text.split(separator: "{$", omittingEmptySubsequences: false).dropFirst() {
       guard let close = part.firstIndex(of: "}") else { continue }
@@ -363,7 +363,7 @@ struct VariableRules {
     }
   }
 
-  /// The names that a media playlist imports, with empty values.
+  /// Returns the names that a media playlist imports, with empty values.
   static func imports(in bytes: [UInt8]) -> [String: String] {
     var lines = PlaylistLines(bytes)
     var imports: [String: String] = [:]

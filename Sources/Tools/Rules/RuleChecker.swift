@@ -11,10 +11,11 @@ package struct RuleChecker: Sendable {
 
   package init(limits: ManifestLimits = ManifestLimits()) { self.limits = limits }
 
-  /// The violations, in order, at most `limits.warnings`; empty for a valid manifest. Each has its line or element and
-  /// names the clause.
+  /// Returns the violations, in order, at most `limits.warnings`; empty for a valid manifest. Each has its
+  /// line or element and names the clause.
   ///
-  /// Many violations do not keep `ManifestReader` from reading the manifest; all that do are in the list.
+  /// Despite many violations, `ManifestReader` can still read the manifest. All violations that prevent
+  /// reading are in the list.
   package func violations(in bytes: [UInt8], format: ManifestFormat, url: URL) -> [ReelError] {
     let violations =
       switch format {

@@ -16,8 +16,7 @@ enum RuleSource: Sendable, Hashable {
   }
 }
 
-/// The violations of a playlist: as many as the limit allows, those of the first lines, in whatever order they
-/// are found.
+/// The violations of a playlist: up to the limit, those of the first lines, in whatever order they are found.
 struct RuleLog: Sendable {
   private struct Finding: Sendable {
     var line: Int
@@ -42,7 +41,7 @@ struct RuleLog: Sendable {
     add("\(reason()) (\(source.text))", line: line)
   }
 
-  /// Adds what is wrong with a line; 0 for the whole playlist.
+  /// Adds a fault of a line; 0 for the whole playlist.
   mutating func add(_ reason: String, line: Int) {
     guard line <= lastLine, limit > 0 else { return }
     findings.append(Finding(line: line, order: count, reason: reason))
@@ -50,7 +49,7 @@ struct RuleLog: Sendable {
     if findings.count >= 2 * limit + 64 { shorten() }
   }
 
-  /// In the order of lines.
+  /// Returns the violations in the order of lines.
   mutating func violations() -> [ReelError] {
     shorten()
     return findings.map { finding in

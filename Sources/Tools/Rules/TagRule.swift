@@ -1,7 +1,7 @@
 import ReelCore
 import ReelManifest
 
-/// How a tag is written, and where it is allowed (RFC 8216 §4.3).
+/// The syntax of a tag, and the playlists in which it is allowed (RFC 8216 §4.3).
 struct TagRule: Sendable {
   /// Where a tag is allowed.
   enum Scope: Sendable {
@@ -24,7 +24,7 @@ struct TagRule: Sendable {
   let isOnce: Bool
   let source: RuleSource
 
-  /// By the name without `#`.
+  /// The rules by tag name without `#`.
   static let catalog: [String: TagRule] = common.merging(segments) { $1 }.merging(media) { $1 }.merging(
     lowLatency
   ) { $1 }
@@ -186,7 +186,7 @@ struct TagRule: Sendable {
   ]
 }
 
-/// How the value of an attribute has to be written (RFC 8216 §4.2).
+/// The syntax of the value of an attribute (RFC 8216 §4.2).
 struct AttributeRule: Sendable {
   /// The types of values.
   enum Syntax: Sendable {
@@ -242,12 +242,12 @@ struct AttributeRule: Sendable {
     }
   }
 
-  /// True for a decimal integer of 64 bits.
+  /// True for a 64-bit decimal integer.
   static func isInteger(_ text: String) -> Bool {
     !text.isEmpty && text.utf8.allSatisfy(\.isDigit) && UInt64(text) != nil
   }
 
-  /// True for digits, and a point and digits after them.
+  /// True for digits, optionally followed by a point and digits.
   static func isFloat(_ text: String) -> Bool {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     return (1...2).contains(parts.count) && parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(\.isDigit) }
@@ -266,7 +266,7 @@ struct AttributeRule: Sendable {
     }
   }
 
-  /// Small letters are let pass, though the set of RFC 8216 §4.2 has only capital ones.
+  /// Lower-case letters are accepted, although RFC 8216 §4.2 allows only upper-case ones.
   private static func isHexadecimal(_ text: String) -> Bool {
     guard text.hasPrefix("0x") || text.hasPrefix("0X") else { return false }
     let digits = text.utf8.dropFirst(2)
@@ -274,12 +274,12 @@ struct AttributeRule: Sendable {
   }
 }
 
-/// An attribute list read by the letter (RFC 8216 §4.2), unlike `AttributeList`, which reads what it can.
+/// An attribute list read strictly (RFC 8216 §4.2), unlike `AttributeList`, which reads as much as possible.
 struct AttributeSyntax: Sendable {
   /// One attribute as it is written.
   struct Item: Sendable {
     var name: String
-    /// Without quotes.
+    /// The value without quotes.
     var value: String
     var isQuoted: Bool
   }
@@ -288,10 +288,10 @@ struct AttributeSyntax: Sendable {
   /// The faults of the list, in clauses.
   private(set) var faults: [String] = []
 
-  /// More attributes than this are not looked at.
+  /// The maximum number of attributes that are examined.
   private static let limit = 256
 
-  /// The list of a tag that has none.
+  /// The list of a tag without attributes.
   static let none = AttributeSyntax()
 
   private init() {}

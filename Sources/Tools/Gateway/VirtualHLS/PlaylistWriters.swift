@@ -119,8 +119,8 @@ struct MultivariantPlaylistWriter {
     }
   }
 
-  /// Media characteristics (RFC 8216 §4.3.4.1) for the roles of DASH (ISO/IEC 23009-1 §5.8.5.5); those of HLS stand
-  /// for themselves.
+  /// Returns the media characteristics (RFC 8216 §4.3.4.1) for the roles of DASH (ISO/IEC 23009-1 §5.8.5.5);
+  /// those of HLS stay as they are.
   private static func characteristics(_ track: VirtualHLS.Track) -> [String] {
     var result: [String] = []
     for role in track.roles {
@@ -168,17 +168,17 @@ struct MediaPlaylistWriter {
 
   // MARK: - Private
 
-  /// The lines so far, and what holds at their end.
+  /// The lines so far, and the state at their end.
   private struct State {
     let track: VirtualHLS.Track
     let reference: (VirtualHLS.Resource) -> String
     var text = ""
-    /// RFC 8216 §7: 3 for fractions of seconds. 7 is what players expect with fragmented MP4.
+    /// RFC 8216 §7: 3 for fractions of seconds. Players expect 7 with fragmented MP4.
     var version = 3
     private var discontinuity: Int?
     private var initialization: InitializationReference?
     private var encryption: SegmentEncryption?
-    /// The file that the segment before is a part of.
+    /// The file that contains the previous segment.
     private var file: (url: URL, uri: String)?
 
     init(track: VirtualHLS.Track, reference: @escaping (VirtualHLS.Resource) -> String) {
@@ -199,7 +199,7 @@ struct MediaPlaylistWriter {
       }
     }
 
-    /// Segments that are not there, in the lengths of another track.
+    /// Writes placeholders for missing segments, with the durations of another track.
     mutating func writeFiller(_ part: VirtualHLS.Part, isFirst: Bool) {
       if !isFirst { text += "#EXT-X-DISCONTINUITY\n" }
       require(version: 8)
@@ -257,7 +257,7 @@ struct MediaPlaylistWriter {
       initialization = map
     }
 
-    /// The URI of the file that a segment is a part of: the previous one if it is the same file.
+    /// Returns the URI of the file that contains a segment: the previous one if it is the same file.
     private mutating func fileURI(of segment: SegmentReference, at index: Int) -> String {
       if let file, file.url == segment.url { return file.uri }
       let uri = reference(track.media(of: segment, at: index))
@@ -299,7 +299,7 @@ struct MediaPlaylistWriter {
 
     private mutating func require(version: Int) { self.version = max(self.version, version) }
 
-    /// Seconds with as many digits as necessary, at most 9.
+    /// Formats seconds with as many digits as necessary, at most 9.
     private static func seconds(_ nanoseconds: Int64) -> String {
       let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
       guard rest != 0 else { return "\(whole)" }
@@ -311,27 +311,28 @@ struct MediaPlaylistWriter {
   }
 }
 
-/// Writes an attribute list (RFC 8216 §4.2). Whatever a manifest says stays inside of its value.
+/// Writes an attribute list (RFC 8216 §4.2). Text from a manifest can't break out of its value.
 struct AttributeListWriter {
   private(set) var text: String
 
-  /// `tag` with its colon, `#EXT-X-MEDIA:`.
+  /// - Parameter tag: The tag with its colon, such as `#EXT-X-MEDIA:`.
   init(tag: StaticString) {
     text = "\(tag)"
   }
 
-  /// A number, a resolution or an enumerated string of ours.
+  /// Adds a number, a resolution or an enumerated string defined by Reel.
   mutating func add(_ name: StaticString, _ value: String) {
     if text.utf8.last != UInt8(ascii: ":") { text += "," }
     text += "\(name)=\(value)"
   }
 
-  /// A quoted string, which can hold neither quotes nor line breaks.
+  /// Adds a quoted string, which can't contain quotes or line breaks.
   mutating func add(_ name: StaticString, quoted value: String) {
     add(name, "\"\(Self.plain(value))\"")
   }
 
-  /// `value` with apostrophes for its quotes, and what steers or breaks a line written out.
+  /// Returns `value` with its quotes replaced by apostrophes, and its control characters and line breaks
+  /// escaped.
   static func plain(_ value: String) -> String {
     var result = ""
     for scalar in value.printable.unicodeScalars {
@@ -349,11 +350,11 @@ enum SegmentContainer: Sendable, Hashable {
   case packedAudio(String)
   case webVTT
   case webM
-  /// Text of another kind, as TTML.
+  /// Text of another kind, such as TTML.
   case otherText
 
-  /// By what the manifest says, by whether there is an initialization, by the extension of the first segment's URL,
-  /// by what the format has mostly.
+  /// Determines the container from the media type, the presence of an initialization, the extension of the
+  /// first segment's URL, or the most common container of the format.
   init(mimeType: String?, first segment: SegmentReference, format: ManifestFormat) {
     let pathExtension = segment.url.pathExtension.lowercased()
     let mimeType = mimeType?.split(separator: ";").first.map { String($0).trimmed.lowercased() }
@@ -366,10 +367,10 @@ enum SegmentContainer: Sendable, Hashable {
     }
   }
 
-  /// Of a segment that is a resource of its own.
+  /// The extension of a segment that is a resource of its own.
   var segmentExtension: String { self == .mp4 ? "m4s" : fileExtension }
 
-  /// Of an initialization, or of a file with all segments.
+  /// The extension of an initialization, or of a file with all segments.
   var fileExtension: String {
     switch self {
     case .mp4: "mp4"

@@ -109,10 +109,10 @@ extension VirtualHLS {
       case text
     }
 
-    /// Its place in `VirtualHLS.tracks`.
+    /// The index in `VirtualHLS.tracks`.
     package let index: Int
     package let kind: Kind
-    /// The kind and a number from 0 on, `video-0`: letters of a path.
+    /// The kind and a number, counted from 0, such as `video-0`. It can be part of a path.
     package let name: String
     /// The properties of the rungs, the best of all periods.
     package let size: PixelSize?
@@ -129,7 +129,7 @@ extension VirtualHLS {
     let hasIndependentSegments: Bool
     let parts: [Part]
 
-    /// Those that only stand for what is missing included.
+    /// The number of segments, including placeholders.
     package var segmentCount: Int { parts.last.map { $0.firstIndex + $0.list.count } ?? 0 }
 
     /// The longest segment in whole seconds, as EXTINF values are rounded for EXT-X-TARGETDURATION (RFC 8216
@@ -158,7 +158,7 @@ extension VirtualHLS {
   /// The part of a track in one period.
   struct Part: Sendable {
     var list: SegmentList
-    /// True if the segments are another track's, and stand for what this one lacks.
+    /// True if the segments are those of another track, as placeholders for missing ones.
     var isFiller: Bool
     /// The index in the track of the first segment.
     var firstIndex: Int
@@ -198,15 +198,15 @@ extension MediaTime {
 }
 
 extension VirtualHLS {
-  /// The target of a URI in a media playlist: always a whole resource. If only some bytes of it are meant, the
-  /// playlist says so (EXT-X-BYTERANGE, the BYTERANGE of EXT-X-MAP).
+  /// The target of a URI in a media playlist: always a whole resource. If only some of its bytes are meant,
+  /// the playlist says so (EXT-X-BYTERANGE, the BYTERANGE of EXT-X-MAP).
   package struct Resource: Sendable, Hashable {
     package enum Kind: String, Sendable {
       /// Named by EXT-X-MAP.
       case initialization = "init"
       /// A segment that is a resource of its own.
       case segment = ""
-      /// A file that segments are parts of.
+      /// A file that contains segments.
       case file
       /// The key of segments (EXT-X-KEY).
       case key
@@ -219,10 +219,10 @@ extension VirtualHLS {
 
     package let kind: Kind
     package let url: URL
-    /// The same bytes elsewhere, by falling preference.
+    /// Other URLs of the same bytes, in order of preference.
     package let alternateURLs: [URL]
-    /// A name that is unique in the track, fit for a path and with the extension that players look at: `12.m4s`,
-    /// `init-0.mp4`, `file-0.mp4`.
+    /// A name that is unique in the track, valid in a path and with the extension that players expect:
+    /// `12.m4s`, `init-0.mp4`, `file-0.mp4`.
     package let name: String
     /// The media type (RFC 9110 §8.3.1).
     package let mediaType: String
@@ -230,7 +230,7 @@ extension VirtualHLS {
 }
 
 extension VirtualHLS.Track {
-  /// The resource of this name, as the media playlist writes it; nil if there is none.
+  /// Returns the resource with this name, as the media playlist writes it; nil if there is none.
   package func resource(named name: some StringProtocol) -> VirtualHLS.Resource? {
     if let filler, filler.name == String(name) { return filler }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
@@ -256,7 +256,7 @@ extension VirtualHLS.Track {
 
   // MARK: - For the playlist
 
-  /// The resource that holds a segment.
+  /// Returns the resource that contains a segment.
   func media(of segment: SegmentReference, at index: Int) -> VirtualHLS.Resource {
     let isPart = segment.byteRange != nil
     return VirtualHLS.Resource(
@@ -272,7 +272,7 @@ extension VirtualHLS.Track {
       name: "init-\(index).\(container.fileExtension)", mediaType: container.mediaType(for: kind))
   }
 
-  /// Nil if a key is named that is no resource, as `skd:` does.
+  /// Nil if the key's URL is not a resource, such as `skd:`.
   func key(
     _ encryption: SegmentEncryption, _ kind: VirtualHLS.Resource.Kind, at index: Int
   ) -> VirtualHLS.Resource? {

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelManifest
 
-/// Decides what of a presentation becomes a track, and what goes with what.
+/// Decides which parts of a presentation become tracks, and which tracks are combined.
 struct VirtualHLSPlanner {
   /// The result.
   struct Plan {
@@ -11,7 +11,8 @@ struct VirtualHLSPlanner {
     var audioGroups: [VirtualHLS.AudioGroup] = []
   }
 
-  /// The methods of EXT-X-KEY (RFC 8216 §4.3.2.4, draft-pantos-hls-rfc8216bis §4.4.4.4). A DRM's name is none.
+  /// The methods of EXT-X-KEY (RFC 8216 §4.3.2.4, draft-pantos-hls-rfc8216bis §4.4.4.4). The name of a DRM is
+  /// not one of them.
   static let keyMethods: Set = ["AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR"]
   /// The limits of EXT-X-STREAM-INF tags, video tracks, audio groups, and languages of one group or of
   /// subtitles, each.
@@ -85,7 +86,7 @@ struct VirtualHLSPlanner {
     return result
   }
 
-  /// Why a rung is left out.
+  /// The reason why a rung is left out.
   private struct Refusal: Error {
     var reason: String
   }
@@ -240,8 +241,8 @@ extension VirtualHLS.Track {
       parts: parts)
   }
 
-  /// One of each four-character code, of the rung with the highest rate: a player can't be asked for two codecs of
-  /// one kind at a time.
+  /// Returns one of each four-character code, from the rung with the highest rate: a player can't be asked
+  /// for two codecs of one kind at a time.
   static func codecs(_ rungs: [Rung]) -> [String] {
     var result: [String] = []
     for rung in rungs.sorted(by: { $0.bitsPerSecond ?? 0 > $1.bitsPerSecond ?? 0 }) {
@@ -262,7 +263,7 @@ extension VirtualHLS.Variant {
     kind == .video ? 1_000_000 : 128_000
   }
 
-  /// `main` together with any one of `audio`.
+  /// Combines `main` with any one of `audio`.
   fileprivate init(
     main: VirtualHLS.Track, audio: [VirtualHLS.Track], audioGroup: Int?, format: ManifestFormat
   ) {
@@ -298,7 +299,8 @@ extension VirtualHLS.Variant {
 }
 
 extension String {
-  /// True for letters, digits and hyphens, as RFC 5646 §2.1 has them: players refuse whole playlists for others.
+  /// True for letters, digits and hyphens, as in RFC 5646 §2.1: with other characters, players refuse the
+  /// whole playlist.
   fileprivate var isLanguageTag: Bool {
     !isEmpty && utf8.allSatisfy { $0.isDigit || $0 == UInt8(ascii: "-") || (0x41...0x5a).contains($0 & 0xdf) }
   }
@@ -320,7 +322,7 @@ struct VirtualHLSPairing {
     var group: Int?
   }
 
-  /// Renditions of which a player takes one.
+  /// Renditions from which a player selects one.
   struct Group: Hashable {
     var members: [Int]
     var defaultMember: Int
@@ -332,11 +334,11 @@ struct VirtualHLSPairing {
   private(set) var groups: [Group] = []
   private(set) var hasLeftOut = false
 
-  /// In rising order.
+  /// The used video tracks, in ascending order.
   var usedVideo: [Int] {
     pairs.compactMap { if case .video(let index) = $0.main { index } else { nil } }.uniqued().sorted()
   }
-  /// In rising order.
+  /// The used audio tracks, in ascending order.
   var usedAudio: [Int] { groups.flatMap(\.members).uniqued().sorted() }
 
   init(video: [VirtualHLSRow], audio: [VirtualHLSRow], format: ManifestFormat) {
@@ -386,7 +388,7 @@ struct VirtualHLSPairing {
     for index in pairs.indices { pairs[index].group = pairs[index].group.flatMap { places[$0] } }
   }
 
-  /// HLS: the groups as they were.
+  /// Returns the groups of HLS unchanged.
   private static func groupsByID(_ audio: [VirtualHLSCandidate]) -> [Group] {
     var (ids, members): ([String], [String: [Int]]) = ([], [:])
     for (index, candidate) in audio.enumerated() {
@@ -463,7 +465,7 @@ struct VirtualHLSCandidate: Sendable {
 
   /// The properties that are the same in every quality.
   struct Content: Sendable, Hashable {
-    /// In small letters, empty if it is not known.
+    /// The language in lower case, empty if unknown.
     var language: String
     var roles: [String]
     var label: String?
@@ -486,12 +488,13 @@ struct VirtualHLSCandidate: Sendable {
   /// True if audio is muxed with the video.
   var isMuxed: Bool { rung.codecs.contains { CodecFamily($0) == .audio } && rung.audioGroup == nil }
 
-  /// `avc1` of `avc1.64001f`, in small letters.
+  /// Returns the `avc1` of `avc1.64001f`, in lower case.
   static func fourCharacterCode(_ codec: String) -> String {
     codec.split(separator: ".").first?.lowercased() ?? ""
   }
 
-  /// How unlike another one this is as its continuation in another period: the lower the better, item by item.
+  /// Returns how much this one differs from another one as its continuation in another period: the lower the
+  /// better, item by item.
   func distance(to other: VirtualHLSCandidate) -> [Double] {
     let isSameContent = content.language == other.content.language
     let hasSameID = rung.id == other.rung.id && isSameContent
@@ -519,7 +522,7 @@ struct VirtualHLSCandidate: Sendable {
 
 /// A rung through all periods.
 struct VirtualHLSRow: Sendable {
-  /// The track in the period that sets the pattern: its language, its rank.
+  /// The track in the period that sets the pattern, with its language and rank.
   var anchor: VirtualHLSCandidate
   /// The rung in each period; nil if there is none of its kind.
   var items: [VirtualHLSCandidate?]
