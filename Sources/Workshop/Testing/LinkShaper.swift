@@ -19,7 +19,7 @@ final class LinkShaper {
   private var timer: Scheduled<Void>?
   private var isRunning = false
 
-  /// A recorded link is at its start now.
+  /// A recorded link starts now.
   init(_ link: LinkSpec, loop: any EventLoop) {
     bottleneck = LinkBottleneck(link, zero: NIODeadline.now().uptime)
     self.loop = loop
@@ -47,8 +47,8 @@ final class LinkShaper {
   // MARK: - Private
 
   private func run() {
-    // A delivery can end a response and begin the next one, which calls this again. The running loop finds its
-    // flow.
+    // A delivery can end a response and begin the next one, which calls this again. The running loop then
+    // includes its flow.
     guard !isRunning else { return }
     isRunning = true
     defer { isRunning = false }
@@ -86,11 +86,11 @@ final class Flow {
   private let total: Int64
   /// The position of the next byte in head and body.
   private var position: Int64 = 0
-  /// Since when there are bytes to send.
+  /// The time since which there are bytes to send.
   private(set) var readyAt: NIODeadline
   /// False while the client reads more slowly than the link would allow.
   private var isWritable = true
-  /// Sends bytes; with true after the last.
+  /// Sends bytes; `isLast` is true after the last.
   private let deliver: (_ bytes: ByteBuffer, _ headByteCount: Int, _ isLast: Bool) -> Void
 
   init(
@@ -114,7 +114,7 @@ final class Flow {
     isWritable = writable
   }
 
-  /// The next bytes, at most `limit`.
+  /// Returns the next bytes, at most `limit`.
   func take(_ limit: Int) -> Parcel {
     let count = Int(min(Int64(limit), total - position))
     var buffer = ByteBufferAllocator().buffer(capacity: count)
@@ -129,7 +129,7 @@ final class Flow {
       let start = position + Int64(buffer.readableBytes) - Int64(head.count)
       answer.body(bodyCount, at: start, into: &buffer)
     }
-    // A file that became shorter can't be sent completely. The rest is left out, as the client notices.
+    // A file that became shorter can't be sent completely. The rest is left out, which the client detects.
     position = buffer.readableBytes < count ? total : position + Int64(count)
     return Parcel(flow: self, buffer: buffer, headByteCount: headByteCount, isLast: hasEnded)
   }

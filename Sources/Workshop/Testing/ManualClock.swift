@@ -1,8 +1,8 @@
 internal import Dispatch
 public import ReelCore
 
-/// A wall clock that only moves when told to, so that an hour of a live stream takes a test no longer than its
-/// requests.
+/// A wall clock that only moves when told to, so that an hour of a live stream takes a test no longer than
+/// its requests.
 package final class ManualClock: WallClock {
   private let time: Locked<WallTime>
 
@@ -65,7 +65,7 @@ public final class ManualMonotonicClock: MonotonicClock {
     return Call(clock: self, key: key)
   }
 
-  /// Advances the clock by `length`, as `advance(to:)`.
+  /// Advances the clock by `length`, like `advance(to:)`.
   public func advance(by length: Duration) { advance(to: now + length) }
 
   /// Advances the clock to `target` and makes the calls that become due, including those scheduled meanwhile.
@@ -122,13 +122,13 @@ public final class ManualMonotonicClock: MonotonicClock {
   }
 }
 
-/// A wall clock that runs faster or slower than this machine's, starting when it is made.
+/// A wall clock that runs faster or slower than this machine's, starting when it is created.
 package struct ScaledClock: WallClock {
   private let start: WallTime
   private let speed: Double
   private let origin = ContinuousClock.now
 
-  /// Makes a clock that shows `start` now and runs `speed` times as fast as real time.
+  /// Creates a clock that shows `start` now and runs `speed` times as fast as real time.
   package init(start: WallTime = .now, speed: Double) {
     self.start = start
     self.speed = speed

@@ -7,8 +7,8 @@ import ReelSimulation
 
 /// One connection of an origin: receives requests and sends their responses in order.
 ///
-/// Responses are written as plain bytes, not through an HTTP encoder, so that every byte can be counted, paced,
-/// and wrong.
+/// Responses are written as plain bytes, not through an HTTP encoder, so that every byte can be counted,
+/// paced and falsified.
 final class OriginConnection: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = ByteBuffer
@@ -17,7 +17,7 @@ final class OriginConnection: ChannelInboundHandler {
     var answer: Answer
     /// The index in the log.
     var record: Int
-    /// When its first byte may enter the link.
+    /// The time at which its first byte may enter the link.
     var startAt: NIODeadline
   }
 
@@ -27,7 +27,7 @@ final class OriginConnection: ChannelInboundHandler {
   private let state: OriginState
   private let shaper: LinkShaper?
   private let logger: Logger
-  /// When the connection's handshake over the modelled link would end.
+  /// The time at which the connection's handshake over the modelled link would end.
   private let establishedAt: NIODeadline
   private let number: Int
   private var head: HTTPRequestHead?
@@ -57,7 +57,7 @@ final class OriginConnection: ChannelInboundHandler {
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     flow?.setWritable(context.channel.isWritable, at: .now())
     if context.channel.isWritable {
-      if let shaper { shaper.wake() } else { taskLoop(context: context) }
+      if let shaper { shaper.wake() } else { pump(context: context) }
     }
     context.fireChannelWritabilityChanged()
   }
@@ -98,8 +98,8 @@ final class OriginConnection: ChannelInboundHandler {
       "request",
       metadata: ["connection": "\(number)", "target": "\(head.uri)", "status": "\(answer.status.code)"])
     guard !answer.isSilent else { return }
-    // On loopback, connections and requests take no time. So the response is delayed by the link's handshake
-    // and by its round trip.
+    // On loopback, connections and requests take no time. Therefore, the response is delayed by the link's
+    // handshake and by its round trip.
     let receivedAt = max(NIODeadline.now(), establishedAt)
     let startAt = receivedAt + Self.roundTrip(state) + TimeAmount(answer.delay)
     pending.append(Pending(answer: answer, record: record, startAt: startAt))
@@ -125,11 +125,11 @@ final class OriginConnection: ChannelInboundHandler {
     }
     self.flow = flow
     flow.setWritable(context.channel.isWritable, at: .now())
-    if let shaper { shaper.add(flow) } else { taskLoop(context: context) }
+    if let shaper { shaper.add(flow) } else { pump(context: context) }
   }
 
-  /// Sends as much as the client takes, if no link limits it.
-  private func taskLoop(context: ChannelHandlerContext) {
+  /// Sends as many bytes as the client accepts, if no link limits it.
+  private func pump(context: ChannelHandlerContext) {
     while let flow, flow.isReady {
       flow.take(Self.chunkByteCount).deliver()
       if self.flow === flow { flow.setWritable(context.channel.isWritable, at: .now()) }
@@ -182,7 +182,7 @@ extension TimeAmount {
   }
 }
 
-/// The state of an origin that is visible outside of its event loop.
+/// The state of an origin that is visible outside its event loop.
 final class OriginState: Sendable {
   private struct Waiter {
     var condition: @Sendable (Origin.Snapshot) -> Bool
@@ -192,7 +192,7 @@ final class OriginState: Sendable {
   private struct State {
     var snapshot = Origin.Snapshot()
     var routes: [String: Origin.Response]
-    /// How often each route was set.
+    /// The number of times that each route was set.
     var routeVersions: [String: Int] = [:]
     var faults: [FaultRule]
     var waiters: [UInt64: Waiter] = [:]
@@ -267,7 +267,7 @@ final class OriginState: Sendable {
     }
   }
 
-  /// The resource at a decoded path.
+  /// Returns the resource at a decoded path.
   func resource(at path: String) -> Resource? {
     let (route, version) = state.withLock { ($0.routes[path], $0.routeVersions[path] ?? 0) }
     if let route {

@@ -90,14 +90,14 @@ final class Resource: Sendable {
     }
   }
 
-  /// The whole resource.
+  /// Returns the whole resource.
   func readAll() -> [UInt8] {
     var buffer = ByteBuffer()
     read(Int(byteCount), at: 0, into: &buffer)
     return Array(buffer.readableBytesView)
   }
 
-  /// The path without symbolic links; nil if there is no such file.
+  /// Returns the path without symbolic links; nil if there is no such file.
   private static func realPath(_ path: String) -> String? {
     guard let real = realpath(path, nil) else { return nil }
     defer { free(real) }
