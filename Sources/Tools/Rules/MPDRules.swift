@@ -7,7 +7,7 @@ import ReelManifest
 /// It is a separate pass over the text, because the model's reader tolerates the same errors as players.
 struct MPDRules {
   var xml: XMLReader
-  /// The prefix of the root element: elements with another one are not the standard's.
+  /// The prefix of the root element: elements with another one do not belong to the standard.
   var ownPrefix = ""
   /// The namespace that the root element binds: elements that bind another one do not belong to the standard.
   var ownNamespace = MPDRules.namespace
