@@ -2,23 +2,24 @@ internal import Foundation
 package import ReelCore
 internal import ReelPool
 
-/// A link as a user names it: `10Mbit/50ms`, a profile, a file with a recording, or a folder of such files; options may
-/// follow, as in `recordings/train,scale=4,tcp`.
+/// A link as a user specifies it: `10Mbit/50ms`, a profile, a file with a recording, or a folder of such
+/// files. Options may follow, as in `recordings/train,scale=4,tcp`.
 ///
-/// What is a link or a profile is one; `./lte` names a file. A folder stands for all its files, also those in folders
-/// within, sorted by path. Left out are hidden files, and those that tell about recordings: names that begin with `README`,
-/// `LICENSE`, `COPYING` or `NOTICE`, and names that end with `.md`. A file name may contain commas.
+/// A text that is a link or a profile is not a file name; `./lte` is a file. A folder stands for all its
+/// files, including those in subfolders, sorted by path. Hidden files and descriptions of recordings are left
+/// out: names that begin with `README`, `LICENSE`, `COPYING` or `NOTICE`, and names that end with `.md`. A
+/// file name may contain commas.
 package struct LinkArgument: Sendable, Hashable {
   /// One of the links that an argument stands for.
   package struct Link: Sendable, Hashable {
     /// A short name for tables: the text, the name of the file, or its path within the folder.
     package let name: String
-    /// The argument that gives this link alone.
+    /// The argument for this link alone.
     package let text: String
     package var spec: LinkSpec
   }
 
-  /// The most recordings of a folder.
+  /// The maximum number of recordings in a folder.
   package static let fileLimit = 10_000
 
   private enum Base: Sendable, Hashable {
@@ -32,13 +33,15 @@ package struct LinkArgument: Sendable, Hashable {
   private let base: Base
   private let path: String
   private let options: LinkOptions
-  /// The options as they are written, with their comma; empty for none.
+  /// The options as written, with their comma; empty for none.
   package let suffix: String
 
-  /// Parses an argument. Looks whether there is a file, but reads none.
+  /// Parses an argument. Checks whether a file exists, but reads none.
   ///
-  /// - Parameter resolve: Makes the path of a file that the argument names, for instance one relative to another folder.
-  /// - Throws: `ReelError` of kind `usage` if it is neither a link nor a file or folder, or an option is wrong.
+  /// - Parameter resolve: Returns the path of a file in the argument, for instance relative to another
+  ///   folder.
+  /// - Throws: `ReelError` of kind `usage` if it is neither a link nor a file or folder, or an option is
+  ///   invalid.
   package init(
     parsing text: String, resolve: (String) -> String = { $0 }
   ) throws(ReelError) {
@@ -64,7 +67,7 @@ package struct LinkArgument: Sendable, Hashable {
     throw failure ?? ReelError(.usage, "\"\(text)\" is not a link")
   }
 
-  /// True for a link that no file describes.
+  /// True for a link that is not read from a file.
   package var isConstant: Bool {
     if case .link = base { return true }
     return false
@@ -78,7 +81,7 @@ package struct LinkArgument: Sendable, Hashable {
 
   /// Reads the recordings.
   ///
-  /// - Parameter seed: What starts and jitter are drawn from. A recording gets the same start in a folder and alone.
+  /// - Parameter seed: The seed of starts and jitter. A recording gets the same start in a folder and alone.
   /// - Returns: The links in order; more than one only for a folder.
   /// - Throws: `ReelError` of kind `noSuchFile` or `badManifest`, with file and line; also for a folder without recordings.
   package func links(seed: UInt64) throws(ReelError) -> [Link] {
@@ -89,9 +92,9 @@ package struct LinkArgument: Sendable, Hashable {
     }
   }
 
-  /// Reads the recordings, and draws nothing: `LinkSpec.seeded(with:)` does.
+  /// Reads the recordings without random draws, which `LinkSpec.seeded(with:)` makes.
   ///
-  /// - Throws: As `links(seed:)`.
+  /// - Throws: The same errors as `links(seed:)`.
   package func links() throws(ReelError) -> [Link] {
     switch base {
     case .link(let spec):
@@ -117,7 +120,7 @@ package struct LinkArgument: Sendable, Hashable {
     } catch {
       var isDirectory: ObjCBool = false
       guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-        // What begins with a digit was meant as a rate.
+        // A text that begins with a digit was meant as a rate.
         guard let first = text.first, !first.isNumber else { throw error }
         let names = LinkSpec.profiles.map(\.name).joined(separator: ", ")
         throw ReelError(
@@ -139,7 +142,7 @@ package struct LinkArgument: Sendable, Hashable {
     }
   }
 
-  /// The paths of the recordings within a folder, sorted by their bytes.
+  /// Returns the paths of the recordings within a folder, sorted by their bytes.
   private static func files(in folder: String) throws(ReelError) -> [String] {
     guard let all = FileManager.default.enumerator(atPath: folder) else {
       throw ReelError(.noSuchFile, "the folder can't be read", at: folder)
@@ -172,7 +175,7 @@ package struct LinkArgument: Sendable, Hashable {
 }
 
 extension LinkSpec {
-  /// The link with its start drawn, if that is wanted, and its jitter drawn from `seed`.
+  /// Returns the link with its start drawn, if requested, and its jitter drawn from `seed`.
   package func seeded(with seed: UInt64) -> LinkSpec {
     var link = self
     link.seed = seed
@@ -186,21 +189,21 @@ extension LinkSpec {
 }
 
 extension LinkRecording {
-  /// The largest number of bytes of a file: 16 MiB.
+  /// The maximum size of a file: 16 MiB.
   package static let byteLimit = 16 << 20
 
-  /// Reads the text of a recording, in one of two forms. The first line tells which.
+  /// Reads the text of a recording, in one of two forms, which the first line determines.
   ///
-  /// - **Samples:** seconds and Mbit/s in each line. Time counts from the first sample. A rate holds until the next
-  ///   sample, and the last one as long as the one before it (a single one: 1 s).
-  /// - **Delivery opportunities** (Mahimahi): a time in whole milliseconds in each line, at which 1500 bytes can cross
-  ///   the link. A time that is there several times carries as many. They cross evenly in the millisecond that ends at
-  ///   that time. The recording starts over at its last time.
+  /// - **Samples:** seconds and Mbit/s in each line. Time counts from the first sample. A rate applies until
+  ///   the next sample, and the last one for as long as the previous one (a single one: 1 s).
+  /// - **Delivery opportunities** (Mahimahi): a time in whole milliseconds in each line, at which 1500 bytes
+  ///   can cross the link. A repeated time carries that many packets. They cross evenly in the millisecond
+  ///   that ends at that time. The recording starts over at its last time.
   ///
   /// Blank lines and lines that begin with `#` are ignored.
   ///
-  /// - Throws: `ReelError` of kind `badManifest` with the number of the line that can't be read; or if there are no lines,
-  ///   all rates are 0, or there are more steps than the limit.
+  /// - Throws: `ReelError` of kind `badManifest` with the number of the unreadable line; or if there are no
+  ///   lines, all rates are 0, or there are more steps than the limit.
   package init(text bytes: [UInt8], name: String) throws(ReelError) {
     // A byte order mark is not part of the first line.
     let lines = Lines(TextLines(bytes.dropFirst(bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0)))
@@ -225,12 +228,12 @@ extension LinkRecording {
   // MARK: - Private
 
   private static let lineLimit = 200
-  /// The characters of a wrong line that an error quotes.
+  /// The maximum number of characters of an invalid line that an error quotes.
   private static let printedLimit = 40
-  /// Bits of a delivery opportunity by the seconds of its millisecond.
+  /// The bit rate of a delivery opportunity within its millisecond.
   private static let opportunityRate: Int64 = 12_000_000
 
-  /// The lines that say something, in words.
+  /// The lines with content, as words.
   private struct Lines: Sequence, IteratorProtocol {
     private var lines: TextLines
 
@@ -239,7 +242,7 @@ extension LinkRecording {
     mutating func next() -> (number: Int, words: [Substring])? {
       while let (number, line) = lines.next() {
         if line.isEmpty || line.first == 0x23 { continue }
-        // A line that has more words is wrong whatever they are.
+        // A line with more words is invalid in any case.
         let words = line.prefix(LinkRecording.lineLimit).split(maxSplits: 2, whereSeparator: \.isBlank)
         return (number, words.map { Substring(decoding: $0, as: UTF8.self) })
       }
@@ -318,9 +321,9 @@ extension LinkRecording {
     return try LinkRecording(steps, period: .milliseconds(last.time))
   }
 
-  /// A number that is not negative.
+  /// Parses a number that is not negative.
   private static func value(_ word: Substring, _ what: String, _ line: Int) throws(ReelError) -> Double {
-    // What Swift reads beside decimal numbers are `nan`, `inf` and hexadecimal ones.
+    // Besides decimal numbers, Swift also parses `nan`, `inf` and hexadecimal numbers.
     let isDecimal = word.utf8.allSatisfy { byte in
       (0x30...0x39).contains(byte) || [0x2e, 0x2d, 0x2b, 0x65, 0x45].contains(byte)
     }

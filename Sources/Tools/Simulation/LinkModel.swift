@@ -1,57 +1,59 @@
 internal import ReelCore
 
-/// The arithmetic of a modelled link: when connections stand, and when bytes are across. A pure value: it knows no
-/// clock, and moves no bytes.
+/// The arithmetic of a modelled link: the times at which connections are open and bytes have crossed it. A
+/// pure value: it has no clock, and moves no bytes.
 ///
-/// - A new connection costs one round trip before the first request on it can leave, `https` two (TCP, and TLS 1.3). An
-///   answer's first byte can come one round trip after its request.
+/// - A new connection costs one round trip before its first request can leave, `https` two (TCP, and TLS
+///   1.3). An answer's first byte can arrive one round trip after its request.
 /// - Connections carry one request at a time (HTTP/1.1) and are kept for `idleLimit`.
-/// - The bytes of all transfers cross one bottleneck, parcel by parcel, by turns between the transfers that have any and
-///   whose reader has room for more. Nothing is lost. The rate is constant, or that of a recording.
+/// - The bytes of all transfers cross one bottleneck, parcel by parcel, in turns among the transfers that
+///   have bytes and whose reader has room for more. Nothing is lost. The rate is constant, or that of a
+///   recording.
 ///
 /// Options of the link (`LinkOptions`) add to this:
-/// - `jitter`: each round trip is longer by a time between 0 and the jitter, evenly distributed, and drawn for each
-///   connection by itself.
+/// - `jitter`: each round trip is longer by a time between 0 and the jitter, uniformly distributed, and drawn
+///   for each connection separately.
 /// - `tcp`: each connection has a congestion window (`LinkWindow`), and a parcel has headers of 52 bytes.
-/// - `tls`: the second round trip of an `https` connection brings `certificateByteCount` bytes across the link. Requests
-///   leave when all of them are across. Sessions are not resumed.
-/// - `dns`: the first connection to a host name begins one round trip later. The name is known from then on.
+/// - `tls`: the second round trip of an `https` connection transfers `certificateByteCount` bytes across the
+///   link. Requests leave when all of them have crossed it. Sessions are not resumed.
+/// - `dns`: the first connection to a host name begins one round trip later. From then on, the name is known.
 ///
-/// All times are computed from the times before them: being called late moves nothing.
+/// All times are computed from earlier times: a late call changes nothing.
 package struct LinkModel: Sendable {
-  /// One parcel that has come across.
+  /// One parcel that has crossed the link.
   package struct Delivery: Sendable, Hashable {
     package let transfer: Int
     package let byteCount: Int
     package let time: Duration
-    /// All bytes of the transfer are across.
+    /// True if all bytes of the transfer have crossed the link.
     package let isLast: Bool
   }
 
-  /// How a request gets its connection.
+  /// The use of a connection for a request.
   package struct Departure: Sendable, Hashable {
     package let connection: Int
-    /// When the request leaves. Where the connection is being opened over the link, not before this.
+    /// The time at which the request leaves; the earliest possible one if the connection is still being
+    /// opened over the link.
     package let time: Duration
-    /// True where the connection stood already.
+    /// True if the connection was already open.
     package let isReused: Bool
-    /// From when the request leaves to when the first byte of the answer can come.
+    /// The time from the departure of the request to the earliest arrival of the first byte of the answer.
     package let roundTrip: Duration
-    /// When the connection stands is known only when its certificates are across: see `settled(_:)`.
+    /// True if the connection is open only once its certificates have crossed the link: see `settled(_:)`.
     package let isPending: Bool
   }
 
   private struct Connection {
     let number: Int
     let host: String
-    /// When it stands, or could at the soonest.
+    /// The time at which it is open, or could be at the earliest.
     var readyAt: Duration
-    /// Its certificates are not across.
+    /// True if its certificates have not crossed the link yet.
     var isPending: Bool
-    /// When it was free last; nil while it is used.
+    /// The time since which it is free; nil while it is used.
     var freeSince: Duration?
     var window = LinkWindow()
-    /// What its jitter is drawn from.
+    /// The generator of its jitter.
     var random: SplitMix64
 
     func stands(at time: Duration) -> Bool { !isPending && readyAt <= time }
@@ -59,19 +61,19 @@ package struct LinkModel: Sendable {
 
   private struct Transfer {
     let number: Int
-    /// When its first byte can be put on the link.
+    /// The time at which its first byte can be put on the link.
     let readyAt: Duration
-    /// The connection that it is on; nil where that does not matter.
+    /// The connection that it uses; nil if that does not matter.
     let connection: Int?
-    /// It brings the certificates of its connection.
+    /// True if it transfers the certificates of its connection.
     let isHandshake: Bool
-    /// Bytes that wait to be put on the link.
+    /// The number of bytes that wait to be put on the link.
     var waitingCount = 0
-    /// Bytes that are across and have not been read.
+    /// The number of bytes that have crossed the link and have not been read.
     var unreadCount = 0
-    /// Since when the two let it send.
+    /// The time since which both allow it to send.
     var sendableSince: Duration
-    /// No more bytes will wait.
+    /// True if no more bytes will wait.
     var isComplete = false
 
     init(number: Int, readyAt: Duration, connection: Int?, isHandshake: Bool = false) {
@@ -90,11 +92,12 @@ package struct LinkModel: Sendable {
   }
 
   package let link: LinkSpec
-  /// A free connection is closed after so long. 60 s.
+  /// The time after which a free connection is closed. 60 s.
   package static let idleLimit = Duration.seconds(60)
-  /// What a server sends with `tls` before the first answer: two certificates and the rest of its flight of TLS 1.3.
+  /// The bytes that a server sends with `tls` before the first answer: two certificates and the rest of its
+  /// flight of TLS 1.3.
   package static let certificateByteCount = 4000
-  /// What a receiver takes in that nobody reads.
+  /// The number of bytes that a receiver buffers without a reader.
   package let windowByteCount: Int
 
   private var connections: [Connection] = []
@@ -102,36 +105,37 @@ package struct LinkModel: Sendable {
   private var nextNumber = 0
   private var bottleneck: LinkBottleneck
   private var crossing: Crossing?
-  /// When each host name that was looked up is known.
+  /// The time at which each looked-up host name is known.
   private var lookups: [String: Duration] = [:]
-  /// Connections whose certificates have come across, until they are taken.
+  /// The connections whose certificates have crossed the link, until they are taken.
   private var opened: [Int] = []
 
   /// - Parameters:
-  ///   - windowByteCount: what a receiver takes in that nobody reads.
-  ///   - zero: when a recorded link is at its start.
+  ///   - windowByteCount: The number of bytes that a receiver buffers without a reader.
+  ///   - zero: The time at which a recorded link starts.
   package init(_ link: LinkSpec, windowByteCount: Int = 256 << 10, zero: Duration = .zero) {
     self.link = link
     bottleneck = LinkBottleneck(link, zero: zero)
     self.windowByteCount = max(windowByteCount, 1)
   }
 
-  /// How long so many bytes take on the link alone.
+  /// Returns how long `count` bytes take if nothing else is on the link.
   package func duration(ofByteCount count: Int) -> Duration {
     bottleneck.duration(ofByteCount: count)
   }
 
   // MARK: Connections
 
-  /// Connections that stand, or are being opened.
+  /// The number of connections that are open or being opened.
   package var connectionCount: Int { connections.count }
 
-  /// Takes a connection for a request: the free one that was used last, else one that is being opened, else a new one.
+  /// Takes a connection for a request: the free one that was used last, or else one that is being opened, or
+  /// else a new one.
   ///
   /// - Parameters:
-  ///   - host: what connections are kept by.
-  ///   - handshakes: round trips that a new one costs.
-  ///   - name: the host name to look up; nil for an address.
+  ///   - host: The key of connections.
+  ///   - handshakes: The number of round trips that a new one costs.
+  ///   - name: The host name to look up; nil for an address.
   package mutating func depart(
     to host: String, handshakes: Int, name: String? = nil, at now: Duration
   ) -> Departure {
@@ -145,7 +149,7 @@ package struct LinkModel: Sendable {
       roundTrip: roundTrip(ofConnectionAt: index), isPending: connections[index].isPending)
   }
 
-  /// The departure again, once its connection stands; nil before.
+  /// Returns the departure with its final times, once its connection is open; nil before.
   package func settled(_ departure: Departure) -> Departure? {
     guard let connection = connections.first(where: { $0.number == departure.connection }),
       !connection.isPending
@@ -155,7 +159,7 @@ package struct LinkModel: Sendable {
       roundTrip: departure.roundTrip, isPending: false)
   }
 
-  /// Another request on the connection of an earlier one, at `time`.
+  /// Returns the departure of another request on the connection of an earlier one, at `time`.
   package mutating func again(_ departure: Departure, at time: Duration) -> Departure {
     let index = connections.firstIndex { $0.number == departure.connection }
     return Departure(
@@ -171,13 +175,14 @@ package struct LinkModel: Sendable {
     connections[index].freeSince = connections[index].readyAt
   }
 
-  /// The connections that stand since the last call because their certificates have come across.
+  /// Returns the connections that have opened since the last call because their certificates have crossed the
+  /// link.
   package mutating func takeOpened() -> [Int] {
     defer { opened = [] }
     return opened
   }
 
-  /// The answer has come: the connection can be used again.
+  /// Frees a connection whose answer has arrived, so that it can be used again.
   package mutating func free(_ connection: Int, at now: Duration) {
     guard let index = connections.firstIndex(where: { $0.number == connection }) else { return }
     connections[index].freeSince = now
@@ -192,35 +197,35 @@ package struct LinkModel: Sendable {
 
   // MARK: Transfers
 
-  /// Begins a transfer, none of whose bytes are there yet.
+  /// Begins a transfer without bytes.
   ///
   /// - Parameters:
-  ///   - readyAt: when its first byte can be put on the link.
-  ///   - connection: the connection that it is on.
+  ///   - readyAt: The time at which its first byte can be put on the link.
+  ///   - connection: The connection that it uses.
   package mutating func begin(readyAt: Duration, on connection: Int? = nil) -> Int {
     nextNumber += 1
     transfers.append(Transfer(number: nextNumber, readyAt: readyAt, connection: connection))
     return nextNumber
   }
 
-  /// So many more bytes of a transfer wait to be sent.
+  /// Adds bytes of a transfer that wait to be sent.
   package mutating func put(_ count: Int, of transfer: Int, at now: Duration) {
     change(transfer, at: now) { $0.waitingCount += count }
   }
 
-  /// No more bytes of a transfer will wait. True where all are across.
+  /// Records that no more bytes of a transfer will wait. True if all have crossed the link.
   package mutating func complete(_ transfer: Int) -> Bool {
     guard let index = transfers.firstIndex(where: { $0.number == transfer }) else { return true }
     transfers[index].isComplete = true
     return transfers[index].waitingCount == 0 && crossing?.transfer != transfer
   }
 
-  /// So many bytes of a transfer have been read.
+  /// Records that bytes of a transfer have been read.
   package mutating func read(_ count: Int, of transfer: Int, at now: Duration) {
     change(transfer, at: now) { $0.unreadCount -= count }
   }
 
-  /// Takes a transfer off the link, with all that it still had to send.
+  /// Removes a transfer from the link, with all its unsent bytes.
   package mutating func remove(_ transfer: Int) {
     guard let index = transfers.firstIndex(where: { $0.number == transfer }) else { return }
     transfers.remove(at: index)
@@ -228,12 +233,12 @@ package struct LinkModel: Sendable {
     if crossing?.transfer == transfer { crossing = nil }
   }
 
-  /// Bytes of a transfer that wait to be sent.
+  /// Returns the number of bytes of a transfer that wait to be sent.
   package func waitingCount(of transfer: Int) -> Int {
     transfers.first { $0.number == transfer }?.waitingCount ?? 0
   }
 
-  /// The next parcel that is across by `now`; nil for none. To be called until there is none.
+  /// Returns the next parcel that has crossed the link by `now`; nil for none. Call it until there is none.
   package mutating func nextDelivery(by now: Duration) -> Delivery? {
     while true {
       putOnLink(by: now)
@@ -251,7 +256,8 @@ package struct LinkModel: Sendable {
     }
   }
 
-  /// When there may be a delivery, as things stand; nil where none is to come. After `nextDelivery` has given none.
+  /// The time of the next possible delivery in the current state; nil if there is none. Valid after
+  /// `nextDelivery` has returned nil.
   package var nextTime: Duration? { crossing?.arrival ?? nextStart }
 
   // MARK: - Private
@@ -281,7 +287,7 @@ package struct LinkModel: Sendable {
     transfer.connection.flatMap { number in connections.firstIndex { $0.number == number } }
   }
 
-  /// When the next parcel can be put on the link.
+  /// The time at which the next parcel can be put on the link.
   private var nextStart: Duration? {
     transfers.lazy.filter { canSend($0) }.map { start(of: $0) }.min()
   }
@@ -315,13 +321,13 @@ package struct LinkModel: Sendable {
     }
   }
 
-  /// Since when a transfer of a connection could send if link and window let it; nil for none.
+  /// Returns since when a transfer of a connection could send if link and window allowed it; nil for none.
   private func waitingSince(on connection: Int) -> Duration? {
     transfers.lazy.filter { $0.connection == connection && canSend($0) }
       .map { max($0.readyAt, $0.sendableSince) }.min()
   }
 
-  /// The round-trip time with its jitter, as drawn for the next round trip of a connection.
+  /// Returns the round-trip time with its jitter, as drawn for the next round trip of a connection.
   private mutating func roundTrip(ofConnectionAt index: Int) -> Duration {
     guard link.jitter > .zero else { return link.roundTripTime }
     return link.roundTripTime + Self.draw(link.jitter, &connections[index].random)
@@ -332,7 +338,7 @@ package struct LinkModel: Sendable {
     return .nanoseconds(Int64(random.next().multipliedFullWidth(by: nanoseconds + 1).high))
   }
 
-  /// The certificates of a connection are across.
+  /// Records that the certificates of a connection have crossed the link.
   private mutating func finishHandshake(at index: Int, time: Duration) {
     let transfer = transfers[index]
     remove(transfer.number)
@@ -343,7 +349,7 @@ package struct LinkModel: Sendable {
     opened.append(connections[place].number)
   }
 
-  /// A connection that nobody uses: one that stands goes before one that is being opened, the one used last first.
+  /// Returns an unused connection: an open one before one that is being opened, the one used last first.
   private func bestFree(to host: String, at now: Duration) -> Int? {
     var best: Int?
     for (index, connection) in connections.enumerated() {
@@ -361,7 +367,7 @@ package struct LinkModel: Sendable {
     return best
   }
 
-  /// Opens a connection that is used; gives its place.
+  /// Opens a connection for use; returns its index.
   private mutating func open(to host: String, handshakes: Int, name: String?, at now: Duration) -> Int {
     nextNumber += 1
     let number = nextNumber

@@ -1,19 +1,19 @@
 internal import DequeModule
 internal import ReelCore
 
-/// A link model on a clock: hands parcels to their transfers when they are across.
+/// A link model on a clock: delivers parcels to their transfers when they have crossed the link.
 final class LinkScheduler: Sendable {
   fileprivate struct State {
     var model: LinkModel
-    /// By number, in the order in which they began.
+    /// The transfers with their numbers, in the order in which they began.
     var transfers: [(number: Int, transfer: LinkedTransfer)] = []
-    /// Set to when more may be across.
+    /// Set to the time at which more parcels may have crossed the link.
     var alarm = Alarm()
-    /// Somebody hands out what is across: one at a time, so that a transfer's parcels come in order.
+    /// True while a thread delivers parcels: one at a time, so that a transfer's parcels stay in order.
     var isAdvancing = false
-    /// There may be more since.
+    /// True if more parcels may have crossed the link since.
     var mustAdvance = false
-    /// Requests that wait until their connection stands, by its number.
+    /// The requests that wait until their connection is open, by its number.
     var waiting: [Int: Waiting] = [:]
   }
 
@@ -26,7 +26,7 @@ final class LinkScheduler: Sendable {
   private let tick: Duration
   private let state: Locked<State>
 
-  /// - Parameter tick: parcels that come within so long are handed out together.
+  /// - Parameter tick: Parcels that arrive within this time are delivered together.
   init(_ model: LinkModel, clock: any MonotonicClock, tick: Duration) {
     self.clock = clock
     self.tick = tick
@@ -39,7 +39,8 @@ final class LinkScheduler: Sendable {
     state.withLock { body(&$0.model) }
   }
 
-  /// The departure, once its connection stands: returns when the request leaves or before. Throws `CancellationError`.
+  /// Returns the departure once its connection is open, at or before the time at which the request leaves.
+  /// Throws `CancellationError`.
   func settled(_ departure: LinkModel.Departure) async throws -> LinkModel.Departure {
     guard departure.isPending else { return departure }
     advance()
@@ -47,7 +48,7 @@ final class LinkScheduler: Sendable {
       try await withCheckedThrowingContinuation { continuation in
         let outcome = state.withLock { state -> Result<LinkModel.Departure, any Error>? in
           if let settled = state.model.settled(departure) { return .success(settled) }
-          // Who is cancelled later finds the continuation.
+          // A later cancellation finds the continuation.
           if Task.isCancelled { return .failure(CancellationError()) }
           state.waiting[departure.connection] = Waiting(departure: departure, continuation: continuation)
           return nil
@@ -60,7 +61,7 @@ final class LinkScheduler: Sendable {
     }
   }
 
-  /// Begins a transfer on a connection; gives its number.
+  /// Begins a transfer on a connection; returns its number.
   func begin(_ transfer: LinkedTransfer, readyAt: Duration, on connection: Int) -> Int {
     state.withLock { state in
       let number = state.model.begin(readyAt: readyAt, on: connection)
@@ -69,13 +70,13 @@ final class LinkScheduler: Sendable {
     }
   }
 
-  /// So many more bytes of a transfer can be sent.
+  /// Adds bytes of a transfer that can be sent.
   func put(_ count: Int, of number: Int) {
     state.withLock { $0.model.put(count, of: number, at: clock.now) }
     advance()
   }
 
-  /// No more bytes of a transfer will come. True where all are across.
+  /// Records that no more bytes of a transfer will come. True if all have crossed the link.
   func complete(_ number: Int) -> Bool { state.withLock { $0.model.complete(number) } }
 
   func read(_ count: Int, of number: Int) {
@@ -85,7 +86,7 @@ final class LinkScheduler: Sendable {
 
   func waitingCount(of number: Int) -> Int { state.withLock { $0.model.waitingCount(of: number) } }
 
-  /// Takes a transfer off the link; its connection is kept where it is at its end.
+  /// Removes a transfer from the link; its connection is kept if the transfer is complete.
   func remove(_ number: Int, connection: Int, keeps: Bool) {
     let removed = state.withLock { state -> LinkedTransfer? in
       guard let index = state.transfers.firstIndex(where: { $0.number == number }) else { return nil }
@@ -97,7 +98,7 @@ final class LinkScheduler: Sendable {
     advance()
   }
 
-  /// Hands out what is across by now, and comes again when more is.
+  /// Delivers the parcels that have crossed the link by now, and schedules the next delivery.
   func advance() {
     let begins = state.withLock { state in
       state.mustAdvance = true
@@ -115,7 +116,7 @@ final class LinkScheduler: Sendable {
 
   // MARK: - Private
 
-  /// False where nothing has changed since the last turn: others may advance then.
+  /// False if nothing has changed since the last turn: another thread may advance then.
   private func takesTurn() -> Bool {
     state.withLock { state in
       guard state.mustAdvance else {
@@ -129,14 +130,14 @@ final class LinkScheduler: Sendable {
 
   private func reschedule(at now: Duration) {
     let change = state.withLock { state in
-      // A call that comes too soon does no harm.
+      // A call that comes too early does no harm.
       state.alarm.setUnlessEarlier(at: state.model.nextTime.map { max($0, now + tick) })
     }
     guard let change else { return }
     state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.timerFired($0) }
   }
 
-  /// Lets the requests go on whose connections have come to stand.
+  /// Resumes the requests whose connections have opened.
   private func resumeOpened() {
     let resumed = state.withLock { state in
       state.model.takeOpened().compactMap { number in
@@ -165,11 +166,12 @@ final class LinkScheduler: Sendable {
   }
 }
 
-/// The congestion window of a connection, as its sender has it. A pure value, in segments of `LinkBottleneck`'s parcel.
+/// The congestion window of a connection at its sender. A pure value, in segments of `LinkBottleneck`'s
+/// parcel.
 ///
 /// - **Initial window.** 10 segments (RFC 6928).
-/// - **Slow start.** The window grows by a segment for each one that is acknowledged (RFC 5681 §3.1), one round trip
-///   after it came across.
+/// - **Slow start.** The window grows by a segment for each acknowledged one (RFC 5681 §3.1), one round trip
+///   after it crossed the link.
 /// - **The end of slow start.** When the first eight segments of a round trip had to wait for the link, the window has
 ///   filled the path: their smallest round-trip time exceeds the smallest ever seen by an eighth of it, at least 4 ms
 ///   and at most 16 ms (the detection of delay by HyStart, RFC 9406 §4.2).
@@ -179,14 +181,14 @@ final class LinkScheduler: Sendable {
 ///   up to three quarters of the old window: RFC 5681 §4.1 as Linux does it with `tcp_slow_start_after_idle`.
 /// - The window does not grow while the connection has too little to send to use it (RFC 7661).
 ///
-/// Limits: the queue before the link is endless, so nothing is lost and the window never shrinks under load.
-/// Acknowledgements are neither delayed nor lost, and the receiver's window is that of `LinkModel` alone. Where a
-/// recorded rate rises after slow start, the window follows by a segment in a round trip, as Reno does; CUBIC and BBR are
-/// sooner there. BBR does not restart after a pause.
+/// Limits: the queue before the link is unlimited, so nothing is lost and the window never shrinks under
+/// load. Acknowledgements are neither delayed nor lost, and the receiver's window is that of `LinkModel`
+/// alone. If a recorded rate rises after slow start, the window follows by a segment per round trip, as in
+/// Reno; CUBIC and BBR are faster. BBR does not restart after a pause.
 package struct LinkWindow: Sendable {
   /// RFC 6928.
   package static let initialSegmentCount = 10
-  /// What the headers of IP and TCP (with timestamps) add to a segment: 1500 bytes with `LinkBottleneck`'s parcel.
+  /// The bytes of IP and TCP headers (with timestamps) per segment: 1500 bytes with `LinkBottleneck`'s parcel.
   package static let headerByteCount = 52
   /// Linux's `TCP_RTO_MIN`.
   package static let leastVariance = Duration.milliseconds(200)
@@ -198,7 +200,7 @@ package struct LinkWindow: Sendable {
     let roundTripTime: Duration
   }
 
-  /// So many segments in all could be sent from a time on.
+  /// The total number of segments that could be sent from a time on.
   private struct Release {
     let total: Int
     let time: Duration
@@ -206,25 +208,26 @@ package struct LinkWindow: Sendable {
 
   /// The window.
   package private(set) var segmentCount = Self.initialSegmentCount
-  /// Segments that are sent and not acknowledged.
+  /// The number of segments that are sent and not acknowledged.
   package var outstandingCount: Int { acknowledgements.count }
-  /// Those of the outstanding segments; their times never decrease.
+  /// The acknowledgements of the outstanding segments; their times never decrease.
   private var acknowledgements: Deque<Acknowledgement> = []
-  /// In order. The first one holds for the segment that is sent next, if it is among its total.
+  /// The releases in order. The first one applies to the segment that is sent next, if it is within its
+  /// total.
   private var releases: Deque<Release> = [Release(total: Self.initialSegmentCount, time: .zero)]
-  /// Slow start ends at this window.
+  /// The window at which slow start ends.
   private var threshold = Int.max
   private var lastSent: Duration?
-  /// Segments that were acknowledged since the window last grew, in congestion avoidance.
+  /// The number of segments that were acknowledged since the window last grew, in congestion avoidance.
   private var acknowledgedCount = 0
   private var sentTotal = 0
   private var acknowledgedTotal = 0
-  /// Segments that were sent when this round trip began.
+  /// The number of segments that were sent when this round trip began.
   private var roundBegin = 0
-  /// The smallest round-trip time of the first segments of this round trip, and of how many.
+  /// The smallest round-trip time of the first segments of this round trip, and their number.
   private var roundLeast = Duration.zero
   private var roundCount = 0
-  /// The most segments that were outstanding in this round trip and in the one before.
+  /// The maximum number of outstanding segments in this round trip and in the previous one.
   private var peaks = (current: 0, previous: 0)
   private var least: Duration?
   private var smoothed: Duration?
@@ -235,12 +238,12 @@ package struct LinkWindow: Sendable {
   /// True in slow start.
   package var isInSlowStart: Bool { segmentCount < threshold }
 
-  /// When the next segment can be sent: nil for at once.
+  /// The time at which the next segment can be sent; nil for at once.
   package var opensAt: Duration? { outstandingCount < segmentCount ? nil : acknowledgements.first?.time }
 
-  /// Takes in the acknowledgements that have come by `time`.
+  /// Processes the acknowledgements that have arrived by `time`.
   ///
-  /// - Parameter waitingSince: Since when bytes have waited to be sent; nil for none.
+  /// - Parameter waitingSince: The time since which bytes have waited to be sent; nil for none.
   package mutating func acknowledge(by time: Duration, waitingSince: Duration?) {
     while let first = acknowledgements.first, first.time <= time {
       acknowledgements.removeFirst()
@@ -251,7 +254,8 @@ package struct LinkWindow: Sendable {
         peaks = (outstandingCount, peaks.current)
       }
       measure(first.roundTripTime)
-      // The sender has more than the window lets out, or has used at least half of it: all of it, behind slow start.
+      // The sender has more than the window allows, or has used at least half of it: all of it, after slow
+      // start.
       let hasMore = waitingSince.map { $0 <= first.time } ?? false
       let peak = max(peaks.current, peaks.previous)
       if isInSlowStart {
@@ -267,11 +271,12 @@ package struct LinkWindow: Sendable {
     }
   }
 
-  /// A segment goes onto the link at `time`.
+  /// Records a segment that is put on the link at `time`.
   ///
   /// - Parameters:
-  ///   - waitingSince: Since when it has waited to be sent.
-  ///   - acknowledgedAt: When its acknowledgement comes, but not before that of the segment ahead of it.
+  ///   - waitingSince: The time since which it has waited to be sent.
+  ///   - acknowledgedAt: The time at which its acknowledgement arrives, but not before that of the previous
+  ///     segment.
   package mutating func send(at time: Duration, waitingSince: Duration, acknowledgedAt: Duration) {
     if let lastSent, acknowledgements.isEmpty { restart(after: time - lastSent, at: time) }
     lastSent = time
@@ -318,7 +323,7 @@ package struct LinkWindow: Sendable {
   }
 }
 
-/// Bytes in the order in which they came, cut anew where they are taken.
+/// Bytes in order of arrival, divided anew when they are taken.
 struct ByteQueue: Sendable {
   private var chunks: Deque<ArraySlice<UInt8>> = []
   private(set) var count = 0
@@ -329,7 +334,7 @@ struct ByteQueue: Sendable {
     count += bytes.count
   }
 
-  /// The first bytes, `limit` at most.
+  /// Returns the first bytes, at most `limit`.
   mutating func take(_ limit: Int) -> [UInt8] {
     var taken: [UInt8] = []
     taken.reserveCapacity(min(limit, count))

@@ -1,17 +1,17 @@
 internal import Foundation
 package import ReelCore
 
-/// One answer on a modelled link: real bytes go in, and come out when they are across.
+/// One answer on a modelled link: real bytes go in, and come out when they have crossed the link.
 final class LinkedTransfer: Sendable {
   fileprivate struct State {
-    /// In the order in which they are sent: those that are across first.
+    /// The bytes in sending order: those that have crossed the link come first.
     var bytes = ByteQueue()
-    /// Those that are across.
+    /// The number of bytes that have crossed the link.
     var arrivedCount = 0
-    /// No more bytes come in.
+    /// True if no more bytes come in.
     var isComplete = false
     var failure: (any Error)?
-    /// All bytes are across, or none will be any more.
+    /// True if all bytes have crossed the link, or no more will.
     var isOver = false
     var isCancelled = false
     var firstByteAt: Duration?
@@ -32,9 +32,9 @@ final class LinkedTransfer: Sendable {
   private let report: (@Sendable (RequestMetrics) -> Void)?
   private let state: Locked<State>
 
-  /// More bytes are asked for when fewer wait to be sent.
+  /// The number of waiting bytes below which more are requested.
   private static let lowWaterByteCount = 32 << 10
-  /// Bytes that are given at a time at most.
+  /// The maximum number of bytes returned at a time.
   fileprivate static let chunkByteCount = 64 << 10
 
   init(
@@ -53,7 +53,8 @@ final class LinkedTransfer: Sendable {
 
   // MARK: Bytes in
 
-  /// - Parameter onNeed: called when more bytes can be sent: puts some, or finishes. Nil for who waits for that.
+  /// - Parameter onNeed: Called when more bytes can be sent: adds some, or finishes. Nil for a caller that
+  ///   waits instead.
   func begin(onNeed: (@Sendable (LinkedTransfer) -> Void)?) {
     state.withLock { $0.onNeed = onNeed }
     supplyIfNeeded()
@@ -76,7 +77,7 @@ final class LinkedTransfer: Sendable {
     if let number { scheduler.put(bytes.count, of: number) }
   }
 
-  /// No more bytes come in, where `error` is there for that reason.
+  /// Ends the transfer; `error` says why, if it failed.
   func finish(_ error: (any Error)?) {
     let number = state.withLock { state -> Int? in
       guard !state.isComplete, !state.isCancelled else { return nil }
@@ -85,12 +86,12 @@ final class LinkedTransfer: Sendable {
       state.onNeed = nil
       return state.number
     }
-    // What has no bytes ends with its head: not before that comes.
+    // A transfer without bytes ends with its head, not before that arrives.
     guard let number, scheduler.complete(number) else { return }
     endWhenReady()
   }
 
-  /// Returns when more bytes can be sent. Throws `CancellationError` where none will be any more.
+  /// Returns when more bytes can be sent. Throws `CancellationError` if no more will be.
   func waitForNeed() async throws {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -111,7 +112,7 @@ final class LinkedTransfer: Sendable {
 
   // MARK: The link
 
-  /// A parcel is across.
+  /// Receives a parcel that has crossed the link.
   func receive(_ delivery: LinkModel.Delivery) {
     let (reader, chunk) = state.withLock { state -> (CheckedContinuation<[UInt8]?, any Error>?, [UInt8]) in
       state.arrivedCount += delivery.byteCount
@@ -132,7 +133,7 @@ final class LinkedTransfer: Sendable {
 
   // MARK: Bytes out
 
-  /// The next bytes; nil at the end.
+  /// Returns the next bytes; nil at the end.
   func next() async throws -> [UInt8]? {
     if Task.isCancelled { cancel() }
     return try await withTaskCancellationHandler {
@@ -155,7 +156,7 @@ final class LinkedTransfer: Sendable {
     }
   }
 
-  /// Nobody wants the rest: the connection is closed, unless all of it is across.
+  /// Abandons the rest: the connection is closed, unless all bytes have crossed the link.
   func cancel() {
     let (reader, supplierWait, supplier, wasOver) = state.withLock { state in
       let wasOver = state.isOver
@@ -179,7 +180,7 @@ final class LinkedTransfer: Sendable {
 
   private var number: Int { state.withLock { $0.number } }
 
-  /// Asks for more where little is left to be sent.
+  /// Requests more bytes if few wait to be sent.
   private func supplyIfNeeded() {
     while true {
       let (onNeed, waiter) = state.withLock {
@@ -204,14 +205,14 @@ final class LinkedTransfer: Sendable {
     scheduler.clock.schedule(at: time) { self.end(at: time) }
   }
 
-  /// All bytes are across.
+  /// Records that all bytes have crossed the link.
   private func end(at time: Duration) {
     let (isNews, reader, failure) = state.withLock {
       state -> (Bool, CheckedContinuation<[UInt8]?, any Error>?, (any Error)?) in
       guard !state.isOver else { return (false, nil, nil) }
       state.isOver = true
       state.supplier = nil
-      // Where bytes are left, they are read first.
+      // Remaining bytes are read first.
       return (true, state.arrivedCount == 0 ? state.reader.take() : nil, state.failure)
     }
     guard isNews else { return }
@@ -233,7 +234,7 @@ final class LinkedTransfer: Sendable {
 }
 
 extension LinkedTransfer.State {
-  /// What is across and has not been read.
+  /// Takes the bytes that have crossed the link and have not been read.
   fileprivate mutating func take() -> [UInt8] {
     let chunk = bytes.take(min(arrivedCount, LinkedTransfer.chunkByteCount))
     arrivedCount -= chunk.count
@@ -241,10 +242,11 @@ extension LinkedTransfer.State {
   }
 }
 
-/// The contents of local files that simulations read, kept in memory: a walk visits an item several times, and each piece
-/// that is read outside of the simulation costs several changes of threads.
+/// The contents of local files that simulations read, kept in memory: a walk visits an item several times,
+/// and each piece that is read outside the simulation costs several thread switches.
 ///
-/// May be shared by simulations that run side by side. A file that changes meanwhile is seen as it was, or as it is.
+/// May be shared by concurrent simulations. If a file changes meanwhile, simulations read its old or its new
+/// content.
 package final class FileAnswers: Sendable {
   fileprivate struct File {
     let size: Int64
@@ -259,23 +261,24 @@ package final class FileAnswers: Sendable {
     var useCount = 0
   }
 
-  /// The body of an answer, piece by piece.
+  /// The body of an answer, read piece by piece.
   package struct Body: Sendable {
     fileprivate let url: URL
     fileprivate var offset: Int64
     fileprivate let end: Int64
 
-    /// Nothing is left.
+    /// True if nothing is left.
     package var isAtEnd: Bool { offset >= end }
 
-    /// What is to be fetched where `FileAnswers.take` has nothing.
+    /// The request to send if `FileAnswers.take` returns nil.
     package var missing: FetchRequest {
       let start = offset / pieceByteCount * pieceByteCount
       return FetchRequest(
         url: url, range: ByteRange(offset: start, length: pieceByteCount), purpose: .resource)
     }
 
-    /// Goes on behind the part of these bytes, which `missing` has asked for, that belongs to the body; gives that part.
+    /// Advances past the part of these bytes, requested with `missing`, that belongs to the body; returns
+    /// that part.
     mutating func take(_ bytes: [UInt8]) throws(ReelError) -> [UInt8] {
       let start = Int(offset % pieceByteCount)
       let count = min(bytes.count - start, Int(end - offset))
@@ -295,13 +298,13 @@ package final class FileAnswers: Sendable {
   private let byteLimit: Int
   private let state = Locked(State())
 
-  /// - Parameter byteLimit: The bytes that are kept; files that were used longest ago go first.
+  /// - Parameter byteLimit: The maximum number of bytes; the least recently used files are removed first.
   package init(byteLimit: Int = FileAnswers.defaultByteLimit) { self.byteLimit = byteLimit }
 
-  /// The bytes that are kept.
+  /// The number of bytes that are kept.
   package var byteCount: Int { state.withLock { $0.byteCount } }
 
-  /// The answer of a file that was read before; nil for what has to be fetched.
+  /// Returns the answer of a file that was read before; nil if it must be fetched.
   package func answer(to request: FetchRequest) -> (head: FetchResponse, body: Body)? {
     guard request.url.isFileURL, request.method == .get else { return nil }
     let size = state.withLock { state -> Int64? in
@@ -318,7 +321,7 @@ package final class FileAnswers: Sendable {
     return (head, Body(url: request.url, offset: offset, end: offset + length))
   }
 
-  /// Notes a real answer; nil where it is not of a file whose size is known.
+  /// Records a real answer; nil if it is not that of a file with a known size.
   package func record(_ response: FetchResponse, to request: FetchRequest) -> Body? {
     guard request.url.isFileURL, request.method == .get, response.url == request.url,
       let size = response.resourceByteCount, let length = response.bodyByteCount
@@ -331,14 +334,14 @@ package final class FileAnswers: Sendable {
     return Body(url: request.url, offset: response.bodyOffset, end: response.bodyOffset + length)
   }
 
-  /// The next bytes of a body, which goes on behind them; nil where they are not there.
+  /// Returns the next bytes of a body, and advances past them; nil if they are not in memory.
   package func take(_ body: inout Body) -> [UInt8]? {
     let index = body.offset / pieceByteCount
     guard let piece = state.withLock({ $0.files[body.url]?.pieces[index] }) else { return nil }
     return try? body.take(piece)
   }
 
-  /// Keeps what `Body.missing` has asked for.
+  /// Stores the bytes requested with `Body.missing`.
   package func keep(_ bytes: [UInt8], for request: FetchRequest) {
     guard let offset = request.range?.offset, !bytes.isEmpty else { return }
     let dropped = state.withLock { state -> [File] in
@@ -348,7 +351,7 @@ package final class FileAnswers: Sendable {
       state.byteCount += bytes.count
       guard state.byteCount > byteLimit else { return [] }
       var dropped: [File] = []
-      // The order of uses has no ties, so that of the dictionary does not matter.
+      // The order of uses is unambiguous, so the order of the dictionary does not matter.
       for (url, file) in state.files.sorted(by: { $0.value.lastUse < $1.value.lastUse })
       where url != request.url {
         guard state.byteCount > byteLimit else { break }
@@ -362,5 +365,5 @@ package final class FileAnswers: Sendable {
   }
 }
 
-/// Files are read in parts of 128 KiB.
+/// The size of the parts in which files are read: 128 KiB.
 private let pieceByteCount: Int64 = 128 << 10

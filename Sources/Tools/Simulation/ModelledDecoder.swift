@@ -5,22 +5,22 @@ package import ReelFFmpeg
 internal import ReelPlayback
 internal import ReelPool
 
-/// Opens the decoders of a simulation. Opening one and decoding a frame take the time that they take on the modelled
-/// device.
+/// Opens the decoders of a simulation. Opening one and decoding a frame take the time that they would take on
+/// the modelled device.
 ///
-/// Of H.264, HEVC, AV1, Motion JPEG and ProRes, two frames are decoded after each start: when the decoder is opened or
-/// flushed, and at a key frame with other parameter sets. All others are times: references to the pixels of the last
-/// decoded frame. A packet goes in, and once more of them wait than the reorder depth, the earliest comes out, as in
-/// libavcodec. Damage in such frames is not noticed.
+/// For H.264, HEVC, AV1, Motion JPEG and ProRes, two frames are decoded after each start: when the decoder is
+/// opened or flushed, and at a key frame with other parameter sets. All other frames are only times, with
+/// references to the pixels of the last decoded frame. A packet goes in, and once more packets wait than the
+/// reorder depth, the earliest comes out, as in libavcodec. Damage in such frames is not detected.
 ///
-/// All frames are decoded of other codecs, of interlaced H.264, where a packet may be half a frame, of streams without
-/// timestamps, and after an error.
+/// All frames are decoded for other codecs, for interlaced H.264, where a packet may be half a frame, for
+/// streams without timestamps, and after an error.
 package struct ModelledDecoders: DecoderMaking {
   let cost: DecodeCost
   let starts: DecodedStarts
   private let simulation: SimulatedRuntime
 
-  /// - Parameter starts: Where decoded frames are kept, for this and other simulations.
+  /// - Parameter starts: The store of decoded frames, for this and other simulations.
   package init(
     cost: DecodeCost = DecodeCost(), starts: DecodedStarts = DecodedStarts(), in simulation: SimulatedRuntime
   ) {
@@ -36,7 +36,7 @@ package struct ModelledDecoders: DecoderMaking {
     return try ModelledDecoder(stream, threads: threads, name: name, logger: logger, model: self)
   }
 
-  /// Holds the calling body up for a time of the simulation.
+  /// Blocks the calling body for a time of the simulation.
   func spend(_ duration: Duration) {
     guard duration > .zero else { return }
     let signal = simulation.makeSemaphore()
@@ -45,7 +45,7 @@ package struct ModelledDecoders: DecoderMaking {
   }
 }
 
-/// A decoder that `ModelledDecoders` makes.
+/// A decoder created by `ModelledDecoders`.
 private final class ModelledDecoder: FrameDecoding {
   private enum Step {
     case packet(SharedPacket)
@@ -54,7 +54,7 @@ private final class ModelledDecoder: FrameDecoding {
 
   private struct Output {
     let pixels: SharedPixels
-    /// States the times; nil for a frame with its own.
+    /// The packet with the frame's times; nil for a frame with its own.
     let packet: SharedPacket?
     let isDecoded: Bool
   }
@@ -68,27 +68,27 @@ private final class ModelledDecoder: FrameDecoding {
 
   /// libavcodec's decoder; nil if it was not needed since the start.
   private var real: Decoder?
-  /// The steps since the start that it has not taken, because their outcome was known.
+  /// The steps since the start that it has not performed, because their outcome was known.
   private var undone: [Step] = []
-  /// Of all steps since the start.
+  /// The hash of all steps since the start.
   private var content = Hasher()
-  /// All frames are decoded.
+  /// True if all frames are decoded.
   private var decodesAll: Bool
-  /// Frames are times.
+  /// True while frames are only times.
   private var isModelling = false
-  /// The decoded frames that were received since the start.
+  /// The number of decoded frames that were received since the start.
   private var decodedCount = 0
   /// The packets whose frames have not come out.
   private var waiting: [SharedPacket] = []
   private var outputs: Deque<Output> = []
-  /// Of the last decoded frame.
+  /// The pixels of the last decoded frame.
   private var pixels: SharedPixels?
-  /// Of the last frame that came out.
+  /// The time of the last frame that came out.
   private var lastTicks = Int64.min
   private var parameterSets: [UInt8] = []
   private var isFinished = false
 
-  /// The frames that are decoded after a start.
+  /// The number of frames that are decoded after a start.
   private static let decodedCount = 2
 
   init(
@@ -109,7 +109,7 @@ private final class ModelledDecoder: FrameDecoding {
     if !decodesAll, let known = model.starts.outcome(of: key) {
       facts = known.facts
     } else {
-      // A stream that can't be decoded fails now.
+      // A stream that can't be decoded fails here.
       let made = try Decoder(stream: stream, threads: threads, name: name, logger: logger)
       real = made
       facts = made.facts
@@ -140,7 +140,7 @@ private final class ModelledDecoder: FrameDecoding {
     if isModelling {
       putOutAll()
     } else {
-      // Draining fails for nothing that has not failed before.
+      // Draining can fail only for a reason that has been reported before.
       try? decode(.finish)
     }
   }
@@ -183,7 +183,7 @@ private final class ModelledDecoder: FrameDecoding {
       isModelling = true
       real = nil
       undone = []
-      // Earlier packets have given no frame, and won't.
+      // Earlier packets have not produced a frame, and won't.
       let lastTicks = lastTicks
       waiting.removeAll { $0.packet.presentationTicks ?? .max < lastTicks }
     }
@@ -214,7 +214,7 @@ private final class ModelledDecoder: FrameDecoding {
 
   // MARK: Frames that are decoded
 
-  /// Takes a step with the real decoder, unless its outcome is known.
+  /// Performs a step with the real decoder, unless its outcome is known.
   private func decode(_ step: Step) throws(ReelError) {
     undone.append(step)
     var key: Int?
@@ -240,7 +240,7 @@ private final class ModelledDecoder: FrameDecoding {
     let steps = undone
     undone = []
     var frames: [SharedPixels] = []
-    // What the earlier ones give has been put out.
+    // The output of the earlier ones has already been returned.
     for step in steps { frames = try perform(step, with: real) }
     facts = real.facts
     if real.hasReportedError || real.rejectedPacketCount > 0 { decodesAll = true }
@@ -262,7 +262,8 @@ private final class ModelledDecoder: FrameDecoding {
     }
   }
 
-  /// The packet that waits and is the frame's; nil where there is none, or where a packet may be half a frame.
+  /// Returns the index of the frame's waiting packet; nil if there is none, or if a packet may be half a
+  /// frame.
   private func place(of frame: borrowing Frame) -> Int? {
     guard !(stream.videoCodec == .h264 && frame.isInterlaced), let ticks = frame.presentationTicks else {
       return nil
@@ -287,15 +288,15 @@ private final class ModelledDecoder: FrameDecoding {
   }
 }
 
-/// The frames that were decoded after starts, for simulations that decode nothing twice (`ModelledDecoders`).
+/// The frames that were decoded after starts, so that simulations decode nothing twice (`ModelledDecoders`).
 ///
-/// The key of an entry is a hash of the codec parameters and of all packets that went into the decoder since its start, so
-/// it does not matter where the packets came from. May be shared by simulations that run side by side: it changes what
-/// they cost, not what they do.
+/// The key of an entry is a hash of the codec parameters and of all packets that the decoder has received
+/// since its start, so the origin of the packets does not matter. May be shared by concurrent simulations: it
+/// changes only their cost.
 package final class DecodedStarts: Sendable {
-  /// What a step of a decoder has led to.
+  /// The result of a decoder's step.
   struct Outcome: Sendable {
-    /// The frames that came out, each with the place of its packet among those that wait.
+    /// The frames that came out, each with the index of its packet among the waiting ones.
     var frames: [(place: Int, pixels: SharedPixels)]
     var facts: DecoderFacts
   }
@@ -308,18 +309,19 @@ package final class DecodedStarts: Sendable {
   private let byteLimit: Int
   private let state = Locked(State())
 
-  /// - Parameter byteLimit: The bytes of the frames that are kept. Beyond it all are dropped. 512 MiB by default.
+  /// - Parameter byteLimit: The maximum number of bytes of frames. Beyond it, all are dropped. 512 MiB by
+  ///   default.
   package init(byteLimit: Int = 512 << 20) { self.byteLimit = byteLimit }
 
-  /// The bytes of the frames that are kept.
+  /// The number of bytes of the frames that are kept.
   package var byteCount: Int { state.withLock { $0.byteCount } }
 
   func outcome(of key: Int) -> Outcome? { state.withLock { $0.outcomes[key] } }
 
   func insert(_ outcome: Outcome, of key: Int) {
-    // An entry without frames counts a little, so that there is a bound to those too.
+    // An entry without frames counts a little, so that their number is limited too.
     let byteCount = outcome.frames.reduce(512) { $0 + $1.pixels.frame.byteCount }
-    // What is dropped is freed after the lock.
+    // Free dropped frames after releasing the lock.
     let dropped = state.withLock { state in
       var dropped = State()
       if state.byteCount + byteCount > byteLimit { swap(&state, &dropped) }
@@ -330,7 +332,7 @@ package final class DecodedStarts: Sendable {
   }
 }
 
-/// A frame that can stand in an array.
+/// A frame that can be stored in an array.
 final class SharedPixels: Sendable {
   let frame: Frame
 

@@ -17,12 +17,12 @@ public import ReelPool
 ///  signal (waits) ----+                                          and now = its time
 /// ```
 ///
-/// Each body has a thread. A body that waits runs the others' steps on its thread until its own turn comes, so few steps need
-/// a switch of threads.
+/// Each body has a thread. A body that waits runs the others' steps on its thread until its own turn comes,
+/// so few steps need a switch of threads.
 ///
-/// Nothing outside may act on the simulation while it runs. ``ThrottledFetcher`` brings in real bytes, for which the
-/// simulation stands still. While it does not run, you can use it from any thread. Only one caller may run it at a
-/// time.
+/// Nothing outside may act on the simulation while it runs. ``ThrottledFetcher`` delivers real bytes, for
+/// which the simulation pauses. While it does not run, you can use it from any thread. Only one caller may
+/// run it at a time.
 ///
 /// Blocking work that has not ended keeps its stack. Stop all players and call ``runToRest()`` before you release the
 /// simulation.
@@ -39,15 +39,15 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     /// The running body; nil while a task or a call runs.
     var running: BlockingJob?
     var bodyCount = 0
-    /// The current run; nil while the simulation stands still.
+    /// The current run; nil while the simulation is paused.
     var run: Run?
-    /// The work that the simulation stands still for.
+    /// The work for which the simulation is paused.
     var outside: Task<Void, Never>?
     var isCancelled = false
     var stepCount = 0
   }
 
-  /// How long the simulation runs.
+  /// The limits of a run.
   private struct Run: Sendable {
     /// The simulated time of the last step; nil for no limit.
     let limit: Duration?
@@ -130,12 +130,12 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   /// The number of threads, including idle ones that are about to end.
   package var threadCount: Int { threads.count }
 
-  /// The number of steps run so far: tasks, bodies and scheduled calls that ran or went on.
+  /// The number of steps run so far: tasks, bodies and scheduled calls that started or continued.
   public var stepCount: Int { state.withLock { $0.stepCount } }
 
   // MARK: MonotonicClock
 
-  /// The simulated time since the simulation was made.
+  /// The simulated time since the simulation was created.
   public var now: Duration { state.withLock { $0.now } }
 
   /// Schedules a call of `handler` in the simulation. A deadline in the past counts as now.
@@ -171,10 +171,10 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
 
   package func makeSemaphore() -> any BlockingSemaphore { SimulatedSemaphore(simulation: self) }
 
-  /// Runs `body` in real time, while the simulation stands still.
+  /// Runs `body` in real time, while the simulation is paused.
   ///
-  /// To be called within the simulation. Objects that `body` holds may be released later, on another thread, so it must
-  /// hold nothing of the simulation.
+  /// Call it within the simulation. Objects that `body` holds may be released later, on another thread, so it
+  /// must hold nothing of the simulation.
   ///
   /// - Parameter limit: The real time after which `body` is cancelled, and no longer waited for.
   /// - Throws: The error of `body`; `ReelError` of kind `timedOut` at the limit.
@@ -219,8 +219,8 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     return body
   }
 
-  /// Runs the rest of the simulation on this thread until `body`, which runs on it, is taken from the queue of ready work
-  /// again.
+  /// Runs the rest of the simulation on this thread until `body`, which runs on it, is taken from the queue
+  /// of ready work again.
   func park(_ body: BlockingJob) {
     state.withLock { $0.running = nil }
     let held = LockOrder.exchange(.none)
@@ -232,8 +232,8 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
 
   // MARK: - Private
 
-  /// Runs the simulation until `isOver`, or until nothing is left to run by `limit`. The calling task may be on one of the few
-  /// cooperative threads, so this happens on threads of the simulation.
+  /// Runs the simulation until `isOver`, or until nothing is left to run by `limit`. The calling task may be
+  /// on one of the few cooperative threads, so this happens on threads of the simulation.
   ///
   /// - Returns: The last result of `isOver`.
   @discardableResult
@@ -249,7 +249,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     }
   }
 
-  /// Has a thread run `body`, and then the simulation.
+  /// Lets a thread run `body`, and then the simulation.
   private func beginThread(for body: BlockingJob?) {
     threads.run(named: body?.name ?? "simulation") {
       Allocator.cachingForThread {
@@ -262,7 +262,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     }
   }
 
-  /// Runs a body until it has ended. What it holds is released first: it may do more as it ends.
+  /// Runs a body until it has ended. Its captures are released first, because that may cause more work.
   private func begin(_ body: BlockingJob) {
     body.takeWork()?()
     state.withLock { state in
@@ -271,10 +271,11 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     }
   }
 
-  /// Runs steps on this thread, which alone does so, until the run is over or another body goes on.
+  /// Runs steps on this thread, the only one to do so, until the run is over or another body continues.
   ///
-  /// - Parameter waiting: The body that waits on this thread; nil for none. Returns when it goes on.
-  /// - Returns: A new body, to be run on this thread; nil if another thread runs the simulation now, or none.
+  /// - Parameter waiting: The body that waits on this thread; nil for none. Returns when it continues.
+  /// - Returns: A new body, to be run on this thread; nil if another thread runs the simulation now, or none
+  ///   does.
   @discardableResult
   private func step(for waiting: BlockingJob?) -> BlockingJob? {
     while let next = nextStep() {
@@ -302,7 +303,8 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     case call(@Sendable () -> Void)
   }
 
-  /// The next step. Ends the run if it is over, or if nothing is due by its limit, and then returns nil.
+  /// Returns the next step. Ends the run if it is over, or if nothing is due by its limit, and then returns
+  /// nil.
   private func nextStep() -> Step? {
     guard let run = state.withLock({ $0.run }) else { return nil }
     let isOver = run.isOver()
@@ -398,12 +400,12 @@ final class SimulatedSemaphore: BlockingSemaphore {
   }
 }
 
-/// The time of day in a simulation: its own clock, from a fixed day on.
+/// The time of day in a simulation: its own clock, starting at a fixed day.
 package struct SimulatedWallClock: WallClock {
   private let simulation: SimulatedRuntime
   private let beginning: WallTime
 
-  /// - Parameter beginning: the time of day when the simulation's clock shows zero.
+  /// - Parameter beginning: The time of day when the simulation's clock shows zero.
   package init(_ simulation: SimulatedRuntime, beginning: WallTime = Self.defaultBeginning) {
     self.simulation = simulation
     self.beginning = beginning
@@ -426,7 +428,7 @@ final class BlockingJob: @unchecked Sendable {
   // Sendable: `work` is used by the one thread that runs the simulation.
   let name: String
   private var work: (@Sendable () -> Void)?
-  /// Given to the thread that it waits on.
+  /// Passed to the thread that it waits on.
   let baton = Baton()
 
   init(name: String, _ body: @escaping @Sendable () -> Void) {
@@ -440,7 +442,7 @@ final class BlockingJob: @unchecked Sendable {
   func takeWork() -> (@Sendable () -> Void)? { work.take() }
 }
 
-/// Lets one thread that waits for it go on.
+/// Lets one waiting thread continue.
 final class Baton: Sendable {
   private let isThere = Monitor(false)
 
@@ -449,7 +451,7 @@ final class Baton: Sendable {
     isThere.signal()
   }
 
-  /// Returns when the baton has been given, and takes it.
+  /// Returns when the baton has been passed, and takes it.
   func take() {
     isThere.wait { isThere -> Monitor<Bool>.Step<Void> in
       guard isThere else { return .wait(until: nil) }
@@ -460,15 +462,15 @@ final class Baton: Sendable {
 }
 
 extension PoolConfiguration {
-  /// Puts a pool made with this configuration into a simulation.
+  /// Puts a pool with this configuration into a simulation.
   ///
-  /// Its players use the simulation's clock, and decode on `decodingPermits` modelled cores. Of each start, of an item or
-  /// after a seek, they decode two frames. All other frames come when they would come, but have the pixels of the last
-  /// decoded one, and damage is not noticed in them.
+  /// Its players use the simulation's clock, and decode on `decodingPermits` modelled cores. After each
+  /// start, of an item or after a seek, they decode two frames. All other frames come at their modelled
+  /// times, but have the pixels of the last decoded one, and damage is not detected in them.
   ///
-  /// ``PlayerPool/memory`` is computed from the sizes of packets and frames, which are the same in every run: it leaves out
-  /// the figures of the allocator, and a decoder holds the frame that it decodes, and those that it holds back for their
-  /// order or its references, whichever are more.
+  /// ``PlayerPool/memory`` is computed from the sizes of packets and frames, which are the same in every run.
+  /// It leaves out the figures of the allocator. A decoder holds the frame that it decodes, and either the
+  /// frames held back for their order or its references, whichever are more.
   ///
   /// - Parameters:
   ///   - simulation: The simulation, in which the pool must be used.
@@ -483,8 +485,8 @@ extension PoolConfiguration {
     keepsAccounts = false
   }
 
-  /// Puts a pool made with this configuration into a simulation of a device: with its limits, its cores, and its costs
-  /// of decoding.
+  /// Puts a pool with this configuration into a simulation of a device: with its limits, its cores, and its
+  /// costs of decoding.
   ///
   /// - Parameters:
   ///   - simulation: The simulation, in which the pool must be used.

@@ -4,17 +4,18 @@ internal import ReelPlayback
 
 /// Fetches through another fetcher, and delivers the bytes no sooner than a modelled link would.
 ///
-/// The link applies to `http`, `https` and `file` URLs, but not to `data` URLs. A new connection takes one round trip,
-/// with `https` two; the first byte of an answer takes another one; and all transfers share the rate of the link. A
-/// redirect costs a further round trip. Like the real transport, the fetcher opens a connection ahead beside each
-/// request for a source or manifest. Slow start, certificates and name look-ups are modelled if the link says so (`tcp`,
-/// `tls` and `dns`); loss is not. With `dns`, addresses cost no look-up, and all local files count as one host name.
+/// The link applies to `http`, `https` and `file` URLs, but not to `data` URLs. A new connection takes one
+/// round trip, with `https` two; the first byte of an answer takes another one; and all transfers share the
+/// rate of the link. A redirect costs a further round trip. Like the real transport, the fetcher opens an
+/// additional connection ahead for each request for a source or manifest. Slow start, certificates and name
+/// look-ups are modelled if the link states them (`tcp`, `tls` and `dns`); loss is not. With `dns`, addresses
+/// cost no look-up, and all local files count as one host name.
 ///
 /// **In real time**, an answer that takes longer than it would over the link is delivered when it arrives.
 ///
-/// **In a simulation**, the simulation stands still while the real bytes are fetched, so their real timing has no
+/// **In a simulation**, the simulation pauses while the real bytes are fetched, so their real timing has no
 /// effect:
-/// - A request that fails has failed one round trip after it was sent, however often the real fetcher retried it.
+/// - A failing request fails one round trip after it was sent, however often the real fetcher retried it.
 /// - With a limit, an answer or the next 64 KiB that do not arrive in time are an error of kind `timedOut`. Later
 ///   requests for the same URL fail with the same error, after that time.
 /// - The number of bytes before a failure is repeatable if the server closed the connection, but not if it reset it.
@@ -28,7 +29,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   private let simulation: SimulatedRuntime?
   private let scheduler: LinkScheduler
   private let limit: Duration?
-  /// Nil where files are read each time.
+  /// Nil if files are read each time.
   private let files: FileAnswers?
   /// The errors of the URLs that were not answered within the limit.
   private let overdue = Locked<[URL: ReelError]>([:])
@@ -50,7 +51,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   /// - Parameters:
   ///   - base: The fetcher that gets the real bytes.
   ///   - link: The rate and the round-trip time of the link.
-  ///   - simulation: The simulation, which stands still while real bytes are fetched.
+  ///   - simulation: The simulation, which pauses while real bytes are fetched.
   ///   - limit: The longest real time to wait for an answer, or for the next 64 KiB of a body; `nil` for no limit.
   public convenience init(
     _ base: any Fetching, link: LinkSpec, in simulation: SimulatedRuntime, limit: Duration? = nil
@@ -58,7 +59,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     self.init(base, link: link, clock: simulation, simulation: simulation, limit: limit)
   }
 
-  /// A fetcher over a link in a simulation, which has local files read once.
+  /// A fetcher over a link in a simulation, which reads local files only once.
   package convenience init(
     _ base: any Fetching, link: LinkSpec, in simulation: SimulatedRuntime, limit: Duration?,
     files: FileAnswers?
@@ -97,7 +98,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     let began = clock.now
     var departure = scheduler.withModel { model in
       let departure = model.depart(to: host, at: began)
-      // Beside it: the request itself has taken a connection.
+      // An additional connection, because the request itself has taken one.
       if request.purpose == .source || request.purpose == .manifest {
         model.openAhead(to: host, at: began)
       }
@@ -108,7 +109,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
       byteCount: 0, reusedConnection: departure.isReused, redirectCount: 0, requestCount: 1)
     var real = request
-    // The metrics of the real request are not the link's, and come at times that are not the simulation's.
+    // The metrics of the real request are not those of the link, and have real instead of simulated times.
     real.report = nil
     if simulation != nil { real.withholdRealEvents() }
     let (answer, file): (FetchResponse, FileAnswers.Body?)
@@ -165,7 +166,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
 
   /// In real time, parcels that arrive within this time are delivered together.
   private static let tick = Duration.microseconds(500)
-  /// In a simulation, the bytes of the real body that are fetched at a time.
+  /// In a simulation, the number of bytes of the real body that are fetched at a time.
   private static let pieceByteCount = 64 << 10
 
   private func fetchForReal(_ request: FetchRequest) async throws -> FetchResponse {
@@ -176,7 +177,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
   }
 
-  /// A file that was read before, or a real answer.
+  /// Returns a file that was read before, or a real answer.
   private func fetchFileOrForReal(
     _ request: FetchRequest
   ) async throws -> (FetchResponse, FileAnswers.Body?) {
@@ -196,8 +197,8 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
   }
 
-  /// Blocks: the simulation stands still. Static, as a transfer that calls it must not hold the fetcher, whose
-  /// scheduler holds it.
+  /// Blocks, and so pauses the simulation. Static, because a transfer that calls it must not retain the
+  /// fetcher, whose scheduler retains the transfer.
   private static func standStill<Success: Sendable>(
     _ simulation: SimulatedRuntime, for url: URL, within limit: Duration?,
     _ overdue: Locked<[URL: ReelError]>,
@@ -219,7 +220,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     var ending: Result<Void, any Error>?
   }
 
-  /// The next bytes of a real body: at least `pieceByteCount`, or the rest.
+  /// Returns the next bytes of a real body: at least `pieceByteCount`, or the rest.
   private static func piece(of body: FetchBody) async -> Piece {
     var piece = Piece()
     do {
@@ -236,7 +237,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     return piece
   }
 
-  /// The next bytes of a file: from memory, or read for it.
+  /// Returns the next bytes of a file: from memory, or newly read.
   private static func piece(
     of body: Locked<FileAnswers.Body>, files: FileAnswers, from base: any Fetching,
     standStill: (@escaping @Sendable () async throws -> [UInt8]) throws -> [UInt8]
@@ -270,9 +271,9 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
   }
 
-  /// A departure whose connection stands; closes the connection of one that is cancelled before.
+  /// Returns a departure whose connection is open; closes the connection if the task is cancelled before.
   private func settled(_ departure: LinkModel.Departure) async throws -> LinkModel.Departure {
-    // Another connection may be opened beside this one.
+    // Another connection may be opened besides this one.
     scheduler.advance()
     do { return try await scheduler.settled(departure) } catch {
       end(departure, keeps: false)
@@ -280,7 +281,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
   }
 
-  /// A redirect: the second request leaves when the answer to the first has come.
+  /// Follows a redirect: the second request leaves when the answer to the first has arrived.
   private func follow(
     _ departure: LinkModel.Departure, from host: LinkHost, to other: LinkHost
   ) async throws -> LinkModel.Departure {
@@ -342,10 +343,10 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
 /// The origin that a connection leads to.
 private struct LinkHost: Equatable {
   let name: String
-  /// Round trips before the first request can leave.
+  /// The number of round trips before the first request can leave.
   let handshakes: Int
   let isRemote: Bool
-  /// What is looked up; nil for an address.
+  /// The host name to look up; nil for an address.
   let lookup: String?
 
   /// Nil for a URL that the link does not apply to.
@@ -372,7 +373,7 @@ private struct LinkHost: Equatable {
     lookup = host.flatMap { Self.isAddress($0) ? nil : $0.lowercased() }
   }
 
-  /// True for an address of IPv4 or IPv6.
+  /// True for an IPv4 or IPv6 address.
   private static func isAddress(_ host: String) -> Bool {
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
     return host.contains(":") || parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
@@ -380,7 +381,7 @@ private struct LinkHost: Equatable {
 }
 
 extension FetchRequest {
-  /// In a simulation, bytes arrive and attempts fail in no simulated time, so nobody is told while they do.
+  /// In a simulation, real bytes arrive and attempts fail in no simulated time, so their events are withheld.
   fileprivate mutating func withholdRealEvents() {
     recordHeld = nil
     recordFailedAttempt = nil

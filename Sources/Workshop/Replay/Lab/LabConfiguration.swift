@@ -2,7 +2,7 @@ internal import Foundation
 package import ReelCore
 package import ReelPool
 
-/// What a lab runs: feeds, links, viewers, devices, pool sizes, policies and seeds, each with each.
+/// The runs of a lab: all combinations of feeds, links, viewers, devices, pool sizes, policies and seeds.
 ///
 /// ```json
 /// {
@@ -21,7 +21,7 @@ package import ReelPool
 /// |---|---|---|
 /// | `feeds` | feed files, as `reel feed` takes them; `feed` chooses one of several feeds in a file | required |
 /// | `links` | links, as `LinkArgument` takes them; a folder stands for all its recordings | `3g`, `lte`, `wifi` |
-/// | `tcp`, `tls`, `dns` | `false` models these of connections only on links that say so | `true` |
+/// | `tcp`, `tls`, `dns` | `false` to model these features only on links that state them | `true` |
 /// | `viewers` | `ViewerSpec`'s texts, or objects with `dwell`, `flicks`, `back`, `bursts` and `name` | `exp:5s` |
 /// | `devices` | built-in devices | `mid` |
 /// | `pools` | numbers of players | 3 |
@@ -42,18 +42,18 @@ package struct LabConfiguration: Sendable {
 
   package struct FeedEntry: Sendable, Hashable {
     package var file: String
-    /// Which of several feeds; nil for the first that has items.
+    /// The name of one of several feeds; nil for the first that has items.
     package var feed: String?
     package var name: String?
   }
 
   package struct ViewerEntry: Sendable, Hashable {
-    /// As `ViewerSpec` reads it.
+    /// The text for `ViewerSpec`.
     package var text: String
     package var name: String?
   }
 
-  /// Where a configuration comes from.
+  /// The origin of a configuration.
   package enum Origin: Sendable {
     case file(String)
     /// From the command line: the fields are named as options.
@@ -79,9 +79,9 @@ package struct LabConfiguration: Sendable {
 
   /// The largest file of a configuration: 1 MiB.
   package static let byteLimit = 1 << 20
-  /// The largest number of runs: 1,000,000.
+  /// The maximum number of runs: 1,000,000.
   package static let runLimit = 1_000_000
-  /// The largest number of swipes of a walk: 100,000.
+  /// The maximum number of swipes of a walk: 100,000.
   package static let swipeLimit = 100_000
 
   /// The policies of a configuration that names none: all that need no argument.
@@ -99,7 +99,7 @@ package struct LabConfiguration: Sendable {
 
   /// Reads a configuration from JSON.
   ///
-  /// - Throws: `LabFailures` with all that is wrong in the text itself. Files that it names are not looked at.
+  /// - Throws: `LabFailures` with all errors in the text itself. The files that it names are not checked.
   package init(json bytes: [UInt8], from origin: Origin) throws(LabFailures) {
     let reader: LabConfigurationReader
     do throws(ReelError) {
@@ -139,7 +139,7 @@ package struct LabConfiguration: Sendable {
 
   /// Reads a local file.
   ///
-  /// - Throws: As `init(json:from:)`, and if the file can't be read or is too large.
+  /// - Throws: The same errors as `init(json:from:)`, and an error if the file can't be read or is too large.
   package init(path: String) throws(LabFailures) {
     let bytes: [UInt8]
     do throws(ReelError) {
@@ -164,7 +164,7 @@ package struct LabConfiguration: Sendable {
   }
 }
 
-/// All that is wrong with a configuration, in its order.
+/// All errors of a configuration, in its order.
 package struct LabFailures: Error, Sendable, Hashable {
   /// Never empty.
   package let errors: [ReelError]
@@ -172,7 +172,8 @@ package struct LabFailures: Error, Sendable, Hashable {
   init(_ errors: [ReelError]) { self.errors = errors }
 }
 
-/// Reads the fields of a lab's configuration. What is wrong goes into a list, and the other fields are read all the same.
+/// Reads the fields of a lab's configuration. Errors are collected, and the other fields are read all the
+/// same.
 struct LabConfigurationReader {
   static let fields = [
     "feeds", "links", "tcp", "tls", "dns", "viewers", "devices", "pools", "policies", "seeds", "swipes",
@@ -180,11 +181,11 @@ struct LabConfigurationReader {
   ]
 
   private let root: JSONField
-  /// What is wrong with the fields as a whole.
+  /// The errors of the fields as a whole.
   let failures: [ReelError]
 
   /// - Parameter isFile: False for options: a wrong value is then an error of kind `usage`.
-  /// - Throws: `ReelError` if the text is no JSON object.
+  /// - Throws: `ReelError` if the text is not a JSON object.
   init(_ bytes: [UInt8], isFile: Bool) throws(ReelError) {
     root = try JSONField(json: bytes, of: "a configuration", failing: isFile ? .badManifest : .usage)
     guard root.isObject else { throw root.failure("must be an object, not \(root.kind)") }
@@ -193,7 +194,7 @@ struct LabConfigurationReader {
     self.failures = failures
   }
 
-  /// A field's value; nil if the field is missing or wrong.
+  /// Returns a field's value; nil if the field is missing or invalid.
   func value<Value>(
     _ name: String, _ failures: inout [ReelError], _ read: (JSONField) throws(ReelError) -> Value
   ) -> Value? {
@@ -204,7 +205,7 @@ struct LabConfigurationReader {
     }
   }
 
-  /// An array's values, those that are right; nil if there is no such field.
+  /// Returns the valid values of an array; nil if there is no such field.
   private func values<Value>(
     _ name: String, _ failures: inout [ReelError], _ read: (JSONField) throws(ReelError) -> Value
   ) -> [LabConfiguration.Entry<Value>]? {
@@ -290,7 +291,7 @@ struct LabConfigurationReader {
   /// The longest text that names a file or a link.
   private static let textLimit = 4096
 
-  /// The values without their places. One that appears twice is wrong.
+  /// Returns the values without their places. A repeated value is an error.
   private func unique<Value, Key: Hashable>(
     _ entries: [LabConfiguration.Entry<Value>]?, by key: (Value) -> Key, _ failures: inout [ReelError]
   ) -> [Value]? {
@@ -302,7 +303,7 @@ struct LabConfigurationReader {
     return entries.map(\.value)
   }
 
-  /// Notes an error; nil then.
+  /// Records an error, and returns nil.
   @discardableResult
   private static func attempt<Value>(
     _ failures: inout [ReelError], _ body: () throws(ReelError) -> Value
@@ -313,7 +314,7 @@ struct LabConfigurationReader {
     }
   }
 
-  /// What `body` gives; an error of it that has no place gets that of `field`.
+  /// Returns the result of `body`. An error of it without a place gets that of `field`.
   private static func placed<Value>(
     _ field: JSONField, _ body: () throws(ReelError) -> Value
   ) throws(ReelError) -> Value {
@@ -330,7 +331,7 @@ extension LabConfiguration.Origin {
     return nil
   }
 
-  /// The path that a text means: relative to the configuration's folder.
+  /// Returns the path that a text refers to: relative to the configuration's folder.
   package func resolved(_ text: String) -> String {
     if text.hasPrefix("/") { return text }
     if text.hasPrefix("~/") { return NSHomeDirectory() + text.dropFirst() }
@@ -338,12 +339,13 @@ extension LabConfiguration.Origin {
     return path[...slash] + text
   }
 
-  /// An error of a field with the path of the configuration; or with the name of the option in place of the field's.
+  /// Returns an error of a field with the path of the configuration, or with the name of the option instead
+  /// of the field's.
   func located(_ error: ReelError) -> ReelError {
     var error = error
     switch self {
     case .file(let path):
-      // The file is wrong, not how the program was called.
+      // The error is in the file, not in the arguments of the program.
       if error.kind == .usage { error.kind = .badManifest }
       return error.located(at: path)
     case .options:

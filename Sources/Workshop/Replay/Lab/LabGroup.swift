@@ -13,7 +13,7 @@ package struct LabPool: Sendable, Hashable {
 
 /// The walks of a lab that have some dimensions in common, by pool.
 package struct LabGroup: Sendable {
-  /// What the walks have in common; `nil` for any.
+  /// The common dimensions of the walks; `nil` for any.
   package struct Key: Sendable, Hashable {
     package var feed: String?
     package var linkGroup: String?
@@ -22,7 +22,7 @@ package struct LabGroup: Sendable {
     package var slotCount: Int?
   }
 
-  /// How many dimensions the walks have in common.
+  /// The number of dimensions that the walks have in common.
   package enum Extent: Sendable, Hashable {
     /// None: all walks.
     case all
@@ -37,7 +37,7 @@ package struct LabGroup: Sendable {
     /// The number of walks that have the figure.
     package let count: Int
     package let mean: Double
-    /// By nearest rank, as ``LatencySummary`` has it.
+    /// The median by nearest rank, as in ``LatencySummary``.
     package let median: Double
     /// The 95th percentile, by nearest rank.
     package let p95: Double
@@ -68,19 +68,20 @@ package struct LabGroup: Sendable {
     package func mean(_ figure: WalkFigure) -> Double? { figures[figure.name]?.mean }
   }
 
-  /// How a pool compares with the one that has the best mean of a figure.
+  /// The result of comparing a pool with the one that has the best mean of a figure.
   package enum Standing: Sendable, Hashable {
     case best
-    /// The interval of the difference from the best holds 0, or there are too few pairs for one.
+    /// The interval of the difference from the best contains 0, or there are too few pairs for one.
     case indistinguishable
     case worse
   }
 
   package let key: Key
   package let extent: Extent
-  /// By number of slots, then by policy.
+  /// The rows, by number of slots, then by policy.
   package private(set) var rows: [Row]
-  /// For each pool whose policy is not the baseline, the difference from the baseline with as many slots.
+  /// For each pool whose policy is not the baseline, the difference from the baseline with the same number of
+  /// slots.
   package let differences: [LabDifference]
   /// For each policy in pools of several sizes, the differences from the smallest.
   package let sizeDifferences: [LabDifference]
@@ -120,7 +121,7 @@ package struct LabGroup: Sendable {
     markFront()
   }
 
-  /// The difference of any two pools; `nil` if the group lacks one.
+  /// Returns the difference of any two pools; `nil` if the group lacks one.
   package func difference(
     of pool: LabPool, minus other: LabPool, figures: [WalkFigure] = LabSamples.figures
   ) -> LabDifference? {
@@ -133,7 +134,8 @@ package struct LabGroup: Sendable {
     samples[pool]?.values(of: figure) ?? []
   }
 
-  /// For each of ``rows``, how its mean of a figure compares with the best; `nil` if it lacks the figure.
+  /// Returns, for each of ``rows``, how its mean of a figure compares with the best; `nil` if it lacks the
+  /// figure.
   ///
   /// The intervals are not corrected for the number of comparisons.
   ///
@@ -187,9 +189,9 @@ package struct LabDifference: Sendable, Hashable {
     package var excludesZero: Bool { interval?.excludesZero ?? false }
   }
 
-  /// The pool whose figures these are…
+  /// The pool that the figures belong to…
   package let pool: LabPool
-  /// …less those of this one.
+  /// …minus those of this one.
   package let baseline: LabPool
   /// The number of pairs.
   package let pairCount: Int
@@ -212,7 +214,7 @@ package struct LabDifference: Sendable, Hashable {
       }.filter { !$0.isNaN }
       if !differences.isEmpty { columns.append((figure.name, differences)) }
     }
-    // Figures that all pairs have share their draws.
+    // Figures available for all pairs share their draws.
     let whole = columns.filter { $0.differences.count == matches.count }
     var rows: [Double] = []
     rows.reserveCapacity(whole.count * matches.count)
@@ -235,12 +237,13 @@ package struct LabDifference: Sendable, Hashable {
 
 /// The bootstrap's 95 % interval of the mean of paired differences.
 ///
-/// The unit of resampling is the pair: two walks that differ only in what is compared. Of n differences, n are drawn with
-/// replacement, ``resampleCount`` times; the interval holds the middle 95 % of the means. Its ends are the k-th lowest and
-/// the k-th highest mean, with k = (``resampleCount`` + 1) × 2.5 %.
+/// The unit of resampling is the pair: two walks that differ only in the compared property. Of n differences,
+/// n are drawn with replacement, ``resampleCount`` times; the interval contains the middle 95 % of the means.
+/// Its ends are the k-th lowest and the k-th highest mean, with k = (``resampleCount`` + 1) × 2.5 %.
 ///
-/// Pairs count as independent. Walks over one recording with several seeds are less so, so an interval for links that
-/// are not in the lab would be wider. With few pairs, percentile intervals are somewhat too narrow.
+/// Pairs count as independent. Walks over one recording with several seeds are less independent, so an
+/// interval for links that are not in the lab would be wider. With few pairs, percentile intervals are
+/// somewhat too narrow.
 ///
 /// The draws come from a fixed seed, and sums are in the order of the draws, so the same differences give the same
 /// interval on every machine.
@@ -268,7 +271,7 @@ package enum PairedBootstrap {
   private static let rank = 50
   private static let seed: UInt64 = 0x5EED
 
-  /// The mean. It equals the differences if these are all equal, and is 0 for none.
+  /// Returns the mean. It equals the differences if these are all equal, and is 0 for none.
   package static func mean(of differences: [Double]) -> Double {
     guard let first = differences.first else { return 0 }
     return first + differences.reduce(0) { $0 + ($1 - first) } / Double(differences.count)
@@ -315,9 +318,9 @@ package enum PairedBootstrap {
   }
 }
 
-/// The members of a set that no other member surpasses.
+/// The members of a set that no other member dominates.
 package enum ParetoFront {
-  /// For each member, true if no other one is at least as good everywhere and better somewhere.
+  /// Returns, for each member, true if no other one is at least as good everywhere and better somewhere.
   ///
   /// - Parameter costs: For each member, its costs; lower is better.
   package static func members(_ costs: [[Double]]) -> [Bool] {

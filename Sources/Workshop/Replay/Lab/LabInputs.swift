@@ -4,21 +4,21 @@ package import ReelPlayback
 package import ReelPool
 package import ReelSimulation
 
-/// What a lab's configuration names, read and checked: feeds, recordings, viewers, devices.
+/// The inputs that a lab's configuration names, read and checked: feeds, recordings, viewers, devices.
 package struct LabInputs: Sendable {
   package struct FeedInput: Sendable {
     package let name: String
     package let feed: Feed
-    /// Of the bytes of the feed file.
+    /// The hash of the bytes of the feed file.
     let contentHash: UInt64
   }
 
   package struct LinkInput: Sendable {
     package var name: String
     package var group: String
-    /// The argument that gives this link.
+    /// The argument for this link.
     package let text: String
-    /// Nothing is drawn yet.
+    /// The link before any random draw.
     package let spec: LinkSpec
   }
 
@@ -32,13 +32,13 @@ package struct LabInputs: Sendable {
   package let links: [LinkInput]
   package let viewers: [ViewerInput]
   package let devices: [DeviceModel]
-  /// The time by its own clock of a walk through each feed as each viewer, with the first seed.
+  /// The mean duration, by its own clock, of a walk through each feed by each viewer, with the first seed.
   package let meanWalkDuration: Duration
 
-  /// Reads all that `configuration` names.
+  /// Reads all inputs that `configuration` names.
   ///
-  /// - Parameter readFeed: Gets the bytes of a feed file, and where they come from, by its path or URL.
-  /// - Throws: `LabFailures` with all that is wrong, or with the number of runs if that is above the limit;
+  /// - Parameter readFeed: Returns the bytes of a feed file, and their source, for its path or URL.
+  /// - Throws: `LabFailures` with all errors, or with the number of runs if that is above the limit;
   ///   `CancellationError`.
   package init(
     _ configuration: LabConfiguration,
@@ -83,7 +83,7 @@ package struct LabInputs: Sendable {
       configuration.policies.count, configuration.seeds.count,
     ])
     let isWithinLimit = count.map { $0 <= LabConfiguration.runLimit } ?? false
-    // Plans are made only for as many walks as a lab may have.
+    // Plans are made only for the allowed number of walks.
     meanWalkDuration =
       isWithinLimit ? Self.meanDuration(configuration, feeds, viewers, &failures) : .zero
     guard failures.isEmpty else { throw LabFailures(failures.map(configuration.origin.located)) }
@@ -96,7 +96,7 @@ package struct LabInputs: Sendable {
     }
   }
 
-  /// All runs, in their order.
+  /// All runs, in order.
   package var runs: LabRuns {
     LabRuns(
       feeds: feeds.map(\.name), links: links.map { LabRuns.Link(name: $0.name, group: $0.group) },
@@ -106,7 +106,7 @@ package struct LabInputs: Sendable {
 
   // MARK: - Private
 
-  /// Nil if it is beyond counting.
+  /// Returns nil on overflow.
   private static func product(_ counts: [Int]) -> Int? {
     counts.reduce(1) { product, count in
       product.flatMap { product in
@@ -156,7 +156,7 @@ package struct LabInputs: Sendable {
     return ViewerInput(name: entry.name ?? (isTrace ? entry.text : spec.description), spec: spec)
   }
 
-  /// The values; notes those whose name is there before.
+  /// Returns the values; records those whose name is repeated.
   private static func distinct<Value>(
     _ entries: [LabConfiguration.Entry<Value>], by name: (Value) -> String, _ failures: inout [ReelError]
   ) -> [Value] {
@@ -168,7 +168,7 @@ package struct LabInputs: Sendable {
     return entries.map(\.value)
   }
 
-  /// Checks that each viewer can walk each feed.
+  /// Checks that each viewer can walk through each feed.
   private static func meanDuration(
     _ configuration: LabConfiguration, _ feeds: [LabConfiguration.Entry<FeedInput>],
     _ viewers: [LabConfiguration.Entry<ViewerInput>], _ failures: inout [ReelError]
@@ -192,13 +192,13 @@ package struct LabInputs: Sendable {
   }
 }
 
-/// Collects the links of a lab, and names them.
+/// Collects the links of a lab, and assigns names to them.
 struct LabLinks {
   private struct Item {
     var link: LabInputs.LinkInput
-    /// The argument of this link as the configuration would write it.
+    /// The argument of this link as in a configuration.
     let longName: String
-    /// The folder of the recording as the configuration would write it, with the options; nil without one.
+    /// The folder of the recording as in a configuration, with the options; nil without one.
     let folder: String?
     let field: JSONField
   }
@@ -234,8 +234,8 @@ struct LabLinks {
     }
   }
 
-  /// The links under names that differ: that of the recording, or its whole argument where several have one name. Groups
-  /// of different folders or options also get different names.
+  /// Returns the links with distinct names: that of the recording, or its whole argument if several have the
+  /// same name. Groups of different folders or options also get different names.
   func named(_ failures: inout [ReelError]) -> [LabInputs.LinkInput] {
     var (countsByName, foldersByGroup): ([String: Int], [String: Set<String?>]) = ([:], [:])
     for item in items {

@@ -31,7 +31,7 @@ struct LabSamples: Sendable {
   private(set) var pairs: [Int] = []
   /// The number of walks that failed.
   private(set) var failedCount = 0
-  /// For each walk, all figures in the order of `figures`; one that the walk lacks is not a number.
+  /// For each walk, all figures in the order of `figures`; NaN for a missing one.
   private var values: [Double] = []
 
   mutating func append(_ result: LabResult, pair: Int) {
@@ -66,6 +66,6 @@ struct LabSamples: Sendable {
     return matches
   }
 
-  /// The value at a place; not a number if the walk lacks it.
+  /// Returns the value at a position; NaN if the walk lacks it.
   func value(at place: Int, column: Int) -> Double { values[place * Self.figures.count + column] }
 }

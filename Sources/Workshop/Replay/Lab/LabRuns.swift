@@ -1,12 +1,13 @@
-/// Which walk of a lab: one of each of the lab's dimensions.
+/// The identity of a walk of a lab: one value of each of the lab's dimensions.
 ///
-/// The names are those of the configuration. Runs that differ only in `slotCount` and `policy` are paired: the viewer
-/// swipes alike, and the link is the same.
+/// The names are those of the configuration. Runs that differ only in `slotCount` and `policy` are paired:
+/// the viewer's swipes and the link are the same.
 package struct LabRun: Sendable, Hashable, Codable {
   package var feed: String
   /// The name of the recording or the link's text.
   package var link: String
-  /// What the results of several links are summed up under: the folder of a recording, or the link itself.
+  /// The name under which the results of several links are combined: the folder of a recording, or the link
+  /// itself.
   package var linkGroup: String
   package var viewer: String
   package var device: String
@@ -37,9 +38,10 @@ extension LabRun {
   }
 }
 
-/// The runs of a lab, made when they are asked for: each of its dimensions with each.
+/// The runs of a lab, created on access: all combinations of its dimensions.
 ///
-/// Runs that differ only in pool size and policy follow each other, so an interrupted lab has compared what it has run.
+/// Runs that differ only in pool size and policy are consecutive, so an interrupted lab has complete
+/// comparisons of its finished runs.
 package struct LabRuns: Sendable {
   package struct Link: Sendable, Hashable {
     package let name: String
@@ -51,7 +53,7 @@ package struct LabRuns: Sendable {
     }
   }
 
-  /// The places of a run's values in the lists of the lab.
+  /// The positions of a run's values in the lists of the lab.
   package struct Places: Sendable, Hashable {
     package var feed = 0
     package var link = 0
@@ -84,10 +86,10 @@ package struct LabRuns: Sendable {
     self.seeds = seeds
   }
 
-  /// Where the values of the run at `index` are in their lists.
+  /// Returns the positions of the values of the run at `index` in their lists.
   package func places(at index: Int) -> Places {
     var (places, rest) = (Places(), index)
-    // The last one changes from run to run.
+    // The last dimension changes from run to run.
     let dimensions: [(WritableKeyPath<Places, Int>, Int)] = [
       (\.policy, policies.count), (\.slotCount, slotCounts.count), (\.seed, seeds.count),
       (\.device, devices.count), (\.viewer, viewers.count), (\.link, links.count), (\.feed, feeds.count),

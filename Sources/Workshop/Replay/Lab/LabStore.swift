@@ -7,11 +7,12 @@ internal import ReelSimulation
 
 /// The results file of a lab: JSON Lines, a header and then a line for each run that has ended.
 ///
-/// A line is written as soon as its run has ended, so what has ended survives the process. The next start continues
-/// there: a line that was cut is dropped, and runs that failed are repeated. When all runs are done, `finish()` puts the
-/// lines in the order of the runs; the same lab then gives the same bytes, however often it was interrupted.
+/// A line is written as soon as its run has ended, so finished runs survive the process. The next start
+/// continues from there: an incomplete line is dropped, and failed runs are repeated. When all runs are done,
+/// `finish()` puts the lines in the order of the runs; the same lab then gives the same bytes, however often
+/// it was interrupted.
 ///
-/// Two stores of one file exclude each other (`flock`). Confined to one thread at a time.
+/// Two stores of the same file exclude each other (`flock`). Confined to one thread at a time.
 package final class LabStore {
   /// The first line.
   package struct Header: Sendable, Hashable, Codable {
@@ -32,7 +33,7 @@ package final class LabStore {
 
   private let file: LockedFile
   private let header: Header
-  /// The place of each run's line; of several the last one's.
+  /// The position of each run's line; the last one's if there are several.
   private var lines: [Line?]
 
   private struct Line {
@@ -40,13 +41,13 @@ package final class LabStore {
     var hasFailed: Bool
   }
 
-  /// Opens the file, or makes it.
+  /// Opens the file, or creates it.
   ///
   /// - Parameters:
-  ///   - path: The file; nil for one that nobody else sees.
-  ///   - restarts: True drops the results of a lab that the file has.
-  /// - Throws: `ReelError` of kind `cannotCreateOutput` if the file is in use, has the results of another lab, or is no
-  ///   results file; or if it can't be opened, read or written.
+  ///   - path: The file; nil for a private one.
+  ///   - restarts: True to drop existing results of a lab in the file.
+  /// - Throws: `ReelError` of kind `cannotCreateOutput` if the file is in use, has the results of another
+  ///   lab, or is not a results file; or if it can't be opened, read or written.
   package init(path: String?, header: Header, restarts: Bool = false) throws(ReelError) {
     self.header = header
     lines = Array(repeating: nil, count: header.runs)
@@ -64,7 +65,7 @@ package final class LabStore {
     }
   }
 
-  /// The number of runs that have ended, those that failed included.
+  /// The number of runs that have ended, including failed ones.
   package var endedCount: Int { lines.count { $0 != nil } }
 
   /// The number of runs that have failed.
@@ -75,9 +76,9 @@ package final class LabStore {
 
   /// Writes the result of the run at `index`.
   ///
-  /// - Throws: `ReelError.cannotWriteOutput`. The file is then as it was before.
+  /// - Throws: `ReelError.cannotWriteOutput`. The file is then unchanged.
   package func append(_ result: LabResult, at index: Int) throws(ReelError) {
-    // The number stands first, where it can be read without decoding the rest.
+    // The number comes first, where it can be read without decoding the rest.
     let text = try JSONLine.string(result).dropFirst()
     let start = file.byteCount
     let head = "{\"number\":\(index)," + (result.error == nil ? "" : "\"failed\":true,")
@@ -87,7 +88,7 @@ package final class LabStore {
 
   /// The results so far, in the order of the runs.
   ///
-  /// - Parameter runs: The lab's runs, whose texts the results share.
+  /// - Parameter runs: The lab's runs. The results share their strings.
   package func results(_ runs: LabRuns) throws(ReelError) -> [LabResult] {
     var results: [LabResult] = []
     results.reserveCapacity(endedCount)
@@ -103,9 +104,9 @@ package final class LabStore {
     return results
   }
 
-  /// Puts the lines in the order of the runs. The file is replaced at once.
+  /// Puts the lines in the order of the runs. The file is replaced atomically.
   ///
-  /// - Throws: `ReelError` if the new file can't be created or written. The old one is then there.
+  /// - Throws: `ReelError` if the new file can't be created or written. The old one then remains.
   package func finish() throws(ReelError) {
     guard file.path != nil, !isOrdered else { return }
     try file.replace(with: [0..<headerEnd] + lines.compactMap { $0?.range })
@@ -138,7 +139,7 @@ package final class LabStore {
     return end == file.byteCount
   }
 
-  /// False if the file is to begin anew.
+  /// Returns false if the file must begin anew.
   private func readHeader(restarts: Bool) throws(ReelError) -> Bool {
     guard file.byteCount > 0 else { return false }
     let first = try file.read(0..<min(file.byteCount, Int64(Self.lineLimit)))
@@ -174,7 +175,7 @@ package final class LabStore {
     if end < file.byteCount { try file.truncate(to: end) }
   }
 
-  /// The number of a line's run, and whether it failed; nil for what `append` does not write.
+  /// Returns the number of a line's run, and whether it failed; nil for lines that `append` does not write.
   private static func line(_ bytes: ArraySlice<UInt8>) -> (index: Int, hasFailed: Bool)? {
     let prefix = Array("{\"number\":".utf8)
     guard bytes.starts(with: prefix), bytes.last == UInt8(ascii: "}") else { return nil }
@@ -184,7 +185,7 @@ package final class LabStore {
     return (index, rest.dropFirst(digits.count).starts(with: Array(",\"failed\":true,".utf8)))
   }
 
-  /// The longest line, in bytes.
+  /// The maximum length of a line, in bytes.
   private static let lineLimit = 1 << 20
 
   private var foreign: ReelError {
@@ -205,10 +206,11 @@ package final class LabStore {
 }
 
 extension LabInputs {
-  /// A number of all that determines the results: the same on every machine, and for the same files in another folder.
+  /// A hash of everything that determines the results: the same on every machine, and for the same files in
+  /// another folder.
   ///
-  /// It covers the contents of feed files, recordings and traces, and the sizes of the local files that the
-  /// feeds name; but not the contents of media.
+  /// It covers the contents of feed files, recordings and traces, and the sizes of the local files in the
+  /// feeds, but not the contents of media.
   package var fingerprint: String {
     var hash = FNV1a()
     hash.combine("lab 1")

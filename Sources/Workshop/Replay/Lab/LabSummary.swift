@@ -1,7 +1,7 @@
-/// The results of a lab: figures by group and pool, and how pools differ.
+/// The results of a lab: figures by group and pool, and the differences between pools.
 ///
-/// A group over walks of several pool sizes has a row for each size and policy. The order of the results determines the
-/// order of names, and nothing else.
+/// A group over walks of several pool sizes has a row for each size and policy. The order of the results
+/// determines only the order of names.
 ///
 /// There is no single score. The Pareto front of each group weighs up its costs.
 package struct LabSummary: Sendable {
@@ -18,7 +18,7 @@ package struct LabSummary: Sendable {
   }
 
   package let dimensions: Dimensions
-  /// The policy that others are compared with; `nil` for none.
+  /// The policy with which others are compared; `nil` for none.
   package let baseline: String?
   /// The number of results; those of a repeated walk count once.
   package let runCount: Int
@@ -27,9 +27,9 @@ package struct LabSummary: Sendable {
   package let groups: [LabGroup]
 
   /// - Parameters:
-  ///   - results: Of repeated walks, the first counts.
-  ///   - baseline: The policy that others are compared with, as ``LabRun/policy`` has it. Without one, or with one that
-  ///     no result has, no differences from a baseline are computed.
+  ///   - results: If a walk is repeated, its first result counts.
+  ///   - baseline: The policy with which others are compared, as in ``LabRun/policy``. Without one, or with
+  ///     one that no result has, no differences from a baseline are computed.
   package init(_ results: [LabResult], baseline: String?) {
     var known: Set<LabRun> = []
     let results = results.filter { known.insert($0.run).inserted }
@@ -47,7 +47,7 @@ package struct LabSummary: Sendable {
 
   // MARK: - Private
 
-  /// What two paired walks have in common.
+  /// The properties that two paired walks have in common.
   private struct Pair: Hashable {
     let feed: String
     let linkGroup: String
@@ -116,7 +116,7 @@ package struct LabSummary: Sendable {
     }
   }
 
-  /// The keys of all groups that there can be, in their order.
+  /// Returns the keys of all possible groups, in order.
   private static func keys(_ dimensions: Dimensions) -> [(LabGroup.Key, LabGroup.Extent)] {
     var keys: [(LabGroup.Key, LabGroup.Extent)] = [(LabGroup.Key(), .all)]
     func add<Value>(_ values: [Value], _ field: WritableKeyPath<LabGroup.Key, Value?>) {

@@ -7,9 +7,9 @@ public import ReelSimulation
 
 /// Swipes through a feed on a pool as a viewer would, and reports how long the viewer waited.
 ///
-/// A swipe has two moments: the end of the drag, when the surface goes to the next item's player, and the settle
-/// ``WalkPlan/settleTime`` later, when the item plays. Waits are measured from the settle. In a burst, swipes follow each other
-/// before they settle, and only the last one does.
+/// A swipe has two moments: the end of the drag, when the surface moves to the next item's player, and the
+/// settle ``WalkPlan/settleTime`` later, when the item plays. Waits are measured from the settle. In a burst,
+/// swipes follow each other before they settle, and only the last one does.
 ///
 /// An item that was loaded and left before its first frame may be dead or slow. After the walk, it is opened again without
 /// the viewer, which costs the walk neither time nor bytes. If that fails, the item has failed
@@ -40,8 +40,8 @@ public final class FeedReplay: Sendable {
   ///   - fetcher: Fetches manifests and media, for instance over a modelled link (``ThrottledFetcher``).
   ///   - trace: Gets every event of the walk.
   ///   - frames: Called with the first frame shown of each item, once per item.
-  ///   - patience: How long an item that the viewer left before its first frame is waited for after the walk, to tell
-  ///     whether it failed or was slow. In a simulation, it is waited for up to 10 simulated minutes.
+  ///   - patience: The time to wait, after the walk, for an item that the viewer left before its first frame,
+  ///     to determine whether it failed or was slow. In a simulation, up to 10 simulated minutes.
   ///   - logger: Gets the messages of the pool and its players.
   public init(
     _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
@@ -78,7 +78,7 @@ public final class FeedReplay: Sendable {
 
   // MARK: - Private
 
-  /// Longer than a recorded link is ever without a connection.
+  /// The wait in a simulation, longer than any recorded link is without a connection.
   private static let simulatedPatience = Duration.seconds(600)
 
   private func walk(patience: Duration) async throws -> WalkReport {
@@ -158,16 +158,16 @@ public final class FeedReplay: Sendable {
   }
 }
 
-/// Runs jobs side by side, a few at a time.
+/// Runs jobs in parallel, a limited number at a time.
 package enum SideBySide {
   /// Runs a job for each input.
   ///
   /// - Parameters:
-  ///   - count: The jobs that run at a time; nil for one a processor.
-  ///   - next: Makes the next input; nil if there are no more. It is called when a job can begin.
+  ///   - count: The number of concurrent jobs; nil for one per processor.
+  ///   - next: Returns the next input; nil if there are no more. It is called when a job can begin.
   ///   - job: The job.
-  ///   - ended: Called for each job that has ended, in the order in which they end. One call at a time. If it throws, all
-  ///     jobs are cancelled.
+  ///   - ended: Called for each job that has ended, in the order in which they end, one call at a time. If it
+  ///     throws, all jobs are cancelled.
   /// - Throws: The errors of `next` and `ended`; `CancellationError` if the task is cancelled: `ended` is then called for
   ///   the jobs that ended before.
   package static func run<Input: Sendable, Output: Sendable>(
@@ -199,13 +199,13 @@ package enum SideBySide {
   }
 }
 
-/// Opens items that a walk has left before their first frame, as if the viewer had waited.
+/// Opens items that the viewer of a walk left before their first frame, as if the viewer had waited.
 ///
 /// Each item gets a player of its own, which loads it up to the first frame with the usual retries. An item that fails is
 /// dead; one that shows a frame was only slow. One that does neither within the limit is slow as long as its media
 /// arrives without errors, and dead otherwise.
 struct FirstFrameCheck: Sendable {
-  /// The items that are opened at a time.
+  /// The number of items opened at a time.
   static let concurrency = 4
 
   private let fetcher: any Fetching
@@ -213,7 +213,7 @@ struct FirstFrameCheck: Sendable {
   private let limit: Duration
   private let logger: Logger
 
-  /// - Parameter limit: The longest time for an item, by the clock of the configuration.
+  /// - Parameter limit: The maximum time for an item, by the clock of the configuration.
   init(fetcher: any Fetching, configuration: PlayerConfiguration, limit: Duration, logger: Logger) {
     self.fetcher = fetcher
     self.configuration = configuration
@@ -221,7 +221,7 @@ struct FirstFrameCheck: Sendable {
     self.logger = logger
   }
 
-  /// The items that fail, in the order of the feed.
+  /// Returns the items that fail, in the order of the feed.
   ///
   /// - Parameter indices: The indices of the items to open.
   /// - Throws: `CancellationError` if the task is cancelled.
@@ -241,7 +241,7 @@ struct FirstFrameCheck: Sendable {
 
   // MARK: - Private
 
-  /// The error of an item that is dead; nil for one that is not, or if the task was cancelled.
+  /// Returns the error of an item that is dead; nil for any other, or if the task was cancelled.
   private func error(of item: FeedItem) async -> ReelError? {
     let traffic = OpeningTraffic(fetcher)
     let player = Player(fetcher: traffic, configuration: configuration, logger: logger)
@@ -273,7 +273,7 @@ struct FirstFrameCheck: Sendable {
       try await configuration.clock.sleep(for: limit / 2)
       let byteCount = traffic.mediaByteCount
       try await configuration.clock.sleep(for: limit / 2)
-      // It is being retried.
+      // The item is being retried.
       if item.remainingRetries.value < configuration.retryPolicy.attempts, let entry = item.errorLog.last {
         return entry.error
       }

@@ -6,7 +6,8 @@ package import ReelSimulation
 
 /// A walk through a feed in a simulation of its own.
 package struct SimulatedWalk: Sendable {
-  /// What simulations share to read and decode nothing twice. It changes what they cost, not what they do.
+  /// Caches that simulations share to avoid reading and decoding anything twice. They change only the cost of
+  /// simulations.
   package struct Memory: Sendable {
     package let starts = DecodedStarts()
     package var files: FileAnswers? = FileAnswers()
@@ -16,17 +17,17 @@ package struct SimulatedWalk: Sendable {
 
   package var feed: Feed
   package var plan: WalkPlan
-  /// For the report. `isVirtual` and `decodeCost` are set by the walk.
+  /// The settings for the report. The walk sets `isVirtual` and `decodeCost`.
   package var settings: WalkSettings
   package var label: String
-  /// Of the pool; the walk puts it into its simulation.
+  /// The configuration of the pool; the walk puts it into its simulation.
   package var configuration: PoolConfiguration
   package var decodeCost: DecodeCost
-  /// Nil for one that costs nothing.
+  /// The link; nil for transfers without delay.
   package var link: LinkSpec?
-  /// Gets the real bytes.
+  /// Fetches the real bytes.
   package var fetcher: any Fetching
-  /// The longest real time to wait for an answer, or for the next part of one.
+  /// The maximum real time to wait for an answer, or for its next part.
   package var limit: Duration?
   package var memory: Memory
   package var trace: WalkTrace?
@@ -53,7 +54,7 @@ package struct SimulatedWalk: Sendable {
     self.logger = logger
   }
 
-  /// Walks. Throws as `FeedReplay.run(in:)` does.
+  /// Performs the walk. Throws the same errors as `FeedReplay.run(in:)`.
   package func run() async throws -> WalkReport {
     let simulation = SimulatedRuntime()
     var configuration = configuration
@@ -62,7 +63,7 @@ package struct SimulatedWalk: Sendable {
     var settings = settings
     settings.isVirtual = true
     if settings.device == nil { settings.decodeCost = decodeCost.frame }
-    // Without a link, bytes cost nothing but must come one after the other all the same.
+    // Without a link, bytes cost nothing but must still arrive one after the other.
     let network = ThrottledFetcher(
       fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: simulation, limit: limit,
       files: memory.files)
@@ -77,13 +78,14 @@ package struct SimulatedWalk: Sendable {
     }
   }
 
-  /// Walks side by side, each walk as if it were alone: with the same real answers, it gives the same report.
+  /// Performs walks in parallel, each as if it were alone: with the same real answers, it gives the same
+  /// report.
   ///
   /// - Parameters:
   ///   - walks: The walks. They begin in this order.
-  ///   - count: The walks that run at a time; nil for one a processor.
-  ///   - progress: Called with the place of each walk that has ended, and its report, in the order in which they end. One
-  ///     call at a time.
+  ///   - count: The number of concurrent walks; nil for one per processor.
+  ///   - progress: Called with the index of each walk that has ended, and its report, in the order in which
+  ///     they end, one call at a time.
   /// - Returns: The reports, in the order of the walks.
   /// - Throws: The first error of a walk; the others are cancelled. `CancellationError` if the task is cancelled.
   package static func run(

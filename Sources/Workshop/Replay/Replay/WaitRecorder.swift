@@ -2,7 +2,7 @@ internal import ReelCore
 internal import ReelPlayback
 internal import ReelPool
 
-/// Divides the wait for a first frame into the parts that it was spent on.
+/// Divides the wait for a first frame into parts by cause.
 ///
 /// It follows the requests of all items, and keeps those of the awaited item until its first frame is decoded.
 final class WaitRecorder: Sendable {
@@ -48,7 +48,7 @@ final class WaitRecorder: Sendable {
     }
   }
 
-  /// The wait for an item begins.
+  /// Begins the wait for an item.
   ///
   /// - Parameter time: The time of the settle since the walk began.
   func settle(on item: FeedItem.ID, at time: Duration) {
@@ -60,8 +60,8 @@ final class WaitRecorder: Sendable {
     }
   }
 
-  /// The parts of a wait of the item that was settled on last, in the order in which they began. To the microsecond, they
-  /// add up to `wait`.
+  /// Returns the parts of a wait for the item that was settled on last, in the order in which they began. To
+  /// the microsecond, they add up to `wait`.
   ///
   /// At each moment the item waits for its earliest open request: first those for the source, then manifests, keys,
   /// initialization segments and segments. `segment answer` is the time until the answer begins, `segment transfer` the
@@ -125,7 +125,7 @@ final class WaitRecorder: Sendable {
 }
 
 extension FetchPurpose {
-  /// What has to come first.
+  /// The priority of waiting for the request; lower ones come first.
   fileprivate var order: Int {
     switch self {
     case .source: 0

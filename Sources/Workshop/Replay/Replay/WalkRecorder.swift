@@ -3,19 +3,19 @@ internal import ReelFFmpeg
 internal import ReelPlayback
 internal import ReelPool
 
-/// Makes a report of what a pool says while a feed is walked.
+/// Creates a report from the events of a pool during a walk through a feed.
 final class WalkRecorder: FrameOutput {
   fileprivate struct State {
     var began = Duration.zero
     var swipes: [SwipeRecord] = []
-    /// The swipe that is looked at; nil between leaving an item and settling on the next.
+    /// The current swipe; nil between leaving an item and settling on the next.
     var current: SwipeRecord?
     var currentID: FeedItem.ID?
-    /// When the current swipe settled.
+    /// The time at which the current swipe settled.
     var settledAt = Duration.zero
     var fetchedAtSettling: Int64 = 0
     var stalledAt: Duration?
-    /// The item that has the surface, and its frames there since the swipe to it began.
+    /// The item on the surface, and the number of its frames there since the swipe to it began.
     var surfaceID: FeedItem.ID?
     var firstShownAt: Duration?
     var secondShownAt: Duration?
@@ -24,9 +24,9 @@ final class WalkRecorder: FrameOutput {
     /// The time of the last frame on the item's timeline.
     var lastTime: MediaTime?
     var swipeID: FeedItem.ID?
-    /// Items that were on the surface since they were loaded or rewound.
+    /// The items that were on the surface since they were loaded or rewound.
     var shownIDs: Set<FeedItem.ID> = []
-    /// What rewound items had fetched and shown until then.
+    /// The bytes fetched and the frames shown of rewound items until then.
     var rewound: [FeedItem.ID: (byteCount: Int64, frameCount: Int)] = [:]
     var fetchedByteCount: Int64 = 0
     var unshownByteCount: Int64 = 0
@@ -35,7 +35,7 @@ final class WalkRecorder: FrameOutput {
     var slotHighWater: [Int] = []
     var poolHighWater = 0
     var failed: [WalkReport.FailedItem] = []
-    /// Items that were loaded without a first frame the last time.
+    /// The items that were last loaded without a first frame.
     var unopened: Set<FeedItem.ID> = []
     var drawn: Set<FeedItem.ID> = []
   }
@@ -76,7 +76,7 @@ final class WalkRecorder: FrameOutput {
 
   // MARK: The walk
 
-  /// The drag has ended, which leads to an item.
+  /// Records the end of a drag that leads to an item.
   func drags(to index: Int, kind: SwipeKind, isPassing: Bool) {
     leave()
     let now = clock.now
@@ -94,7 +94,7 @@ final class WalkRecorder: FrameOutput {
     }
   }
 
-  /// The swipe settles on an item now.
+  /// Records that the swipe settles on an item now.
   func settles(_ index: Int, kind: SwipeKind) {
     let now = clock.now
     let id = feed.items[index].id
@@ -108,7 +108,7 @@ final class WalkRecorder: FrameOutput {
       state.current = SwipeRecord(
         number: state.swipes.count, time: now - state.began, kind: kind, itemIndex: index,
         itemID: id.description, stage: stage)
-      // It has failed before the swipe.
+      // The item has failed before the swipe.
       if case .failed(let error)? = readiness?.status { state.current?.error = error.description }
       state.current?.loadedByteCount = fetched
       state.currentID = id
@@ -119,7 +119,7 @@ final class WalkRecorder: FrameOutput {
     sampleMemory()
   }
 
-  /// The item is left.
+  /// Records that the item is left.
   func leave() {
     guard let id = state.withLock({ $0.current == nil ? nil : $0.currentID }) else { return }
     let now = clock.now
@@ -156,7 +156,7 @@ final class WalkRecorder: FrameOutput {
     sampleMemory()
   }
 
-  /// Notes what the slots hold.
+  /// Records the memory of the slots.
   func sampleMemory() {
     let entries = pool.memory.entries.filter { $0.slot != nil }
     let bytes = entries.map(\.account.byteCount)
@@ -189,7 +189,7 @@ final class WalkRecorder: FrameOutput {
     return report
   }
 
-  /// The indices of the items that were loaded without a first frame the last time, and did not fail.
+  /// The indices of the items that were last loaded without a first frame, and did not fail.
   var unopenedIndices: [Int] {
     state.withLock { state in
       let failed = Set(state.failed.map(\.index))
@@ -200,7 +200,7 @@ final class WalkRecorder: FrameOutput {
   // MARK: FrameOutput
 
   func show(_ frame: borrowing TimedFrame) throws {
-    // An item's poster is no frame of its video.
+    // An item's poster is not a frame of its video.
     guard frame.stream.videoCodec != nil else { return }
     let now = clock.now
     let (rung, time, length) = (frame.rung, frame.time, frame.displayTime.duration)
@@ -209,7 +209,7 @@ final class WalkRecorder: FrameOutput {
       state.frameCount += 1
       if state.frameCount == 1 { state.firstShownAt = now }
       if state.frameCount == 2 { state.secondShownAt = now }
-      // The frame that the item had stopped at, before it starts over.
+      // The frame at which the item had stopped, before it starts over.
       if state.frameCount == 2, let last = state.lastTime, time < last { state.rungs = [] }
       state.lastTime = time
       state.recordRung(rung?.id, bitRate: rung?.bitRate, for: length)
@@ -298,7 +298,7 @@ final class WalkRecorder: FrameOutput {
     trace.record(.departed, id, at: clock.now, count: Int(departure.fetchedByteCount))
   }
 
-  /// What is fetched from now on is a preload's.
+  /// From now on, fetched bytes belong to a preload.
   private func recordRewind(_ departure: PoolAccountant.Departure, of id: FeedItem.ID) {
     state.withLock { state in
       // An item that is rewound twice was shown in between.
@@ -329,7 +329,7 @@ extension WalkRecorder.State {
 }
 
 extension MediaTime {
-  /// To the nanosecond.
+  /// The duration, to the nanosecond.
   fileprivate var duration: Duration { .nanoseconds(Int64((seconds * 1e9).rounded())) }
 }
 

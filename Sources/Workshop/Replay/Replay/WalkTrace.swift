@@ -9,7 +9,7 @@ package import ReelPool
 /// began). Depending on the event, it also has `item` (the identity), `slot`, `detail`, `count`, `seconds` (the frame's
 /// time on the item's timeline), `request` (its number, from 1), `url`, `purpose` and `bytes`.
 public final class WalkTrace: Sendable {
-  /// Gets each event, on any thread; must not block.
+  /// Receives each event, on any thread; must not block.
   package typealias Consumer = @Sendable (WalkEvent) -> Void
 
   private struct Line: Encodable {
@@ -52,12 +52,12 @@ public final class WalkTrace: Sendable {
     }
   }
 
-  /// A trace with one more consumer.
+  /// Returns a trace with one more consumer.
   func appending(_ consumer: @escaping Consumer) -> WalkTrace { WalkTrace(consumers: consumers + [consumer]) }
 
   func begin(at now: Duration) { began.withLock { $0 = now } }
 
-  /// The time since the walk began.
+  /// Returns the time since the walk began.
   func time(of now: Duration) -> Duration { now - began.withLock { $0 } }
 
   func record(
@@ -87,7 +87,7 @@ public final class WalkTrace: Sendable {
     put(event)
   }
 
-  /// A number that distinguishes the events of a request from those of others to the same URL.
+  /// Returns a number that distinguishes the events of a request from those of others to the same URL.
   func makeRequestNumber() -> Int {
     requestCount.withLock { count in
       count += 1
@@ -127,12 +127,13 @@ package struct WalkEvent: Sendable {
     case chunk
     /// The memory of each slot. Not part of the JSON Lines.
     case memory
-    /// The walk has ended, and `count` items are opened again to tell whether they failed. Not part of the JSON Lines.
+    /// The walk has ended, and `count` items are opened again to determine whether they failed. Not part of
+    /// the JSON Lines.
     case check
   }
 
   package let kind: Kind
-  /// Since the walk began.
+  /// The time since the walk began.
   package let time: Duration
   package var item: FeedItem.ID?
   package var slot: Int?
@@ -146,7 +147,7 @@ package struct WalkEvent: Sendable {
   package var url: String?
   package var purpose: FetchPurpose?
   package var byteCount: Int64?
-  /// Of a `memory` event: the bytes that each slot holds.
+  /// For a `memory` event: the bytes that each slot holds.
   package var slotByteCounts: [Int] = []
 
   package init(_ kind: Kind, at time: Duration) {
@@ -155,7 +156,7 @@ package struct WalkEvent: Sendable {
   }
 }
 
-/// Notes each request, its answer, and what came of its body.
+/// Records each request, its answer, and the result of its body.
 struct TracedFetcher: Fetching, ConnectionOpening {
   private let base: any Fetching
   private let trace: WalkTrace
@@ -184,7 +185,7 @@ struct TracedFetcher: Fetching, ConnectionOpening {
       throw error
     }
     record(.response, nil, nil)
-    // How much of the body came is told once: at its end, or when it is let go.
+    // The number of received bytes is reported once: at the end of the body, or when it is released.
     let byteCount = Locked<Int64>(0)
     let onEnd = { @Sendable (result: Result<Void, any Error>) in
       var detail: String?

@@ -2,9 +2,10 @@ package import ReelCore
 package import ReelPlayback
 package import ReelPool
 
-/// What the slots of a pool did during a walk, for drawing it. All times are since the walk began.
+/// The activity of the slots of a pool during a walk, for a chart. All times are measured since the walk
+/// began.
 package struct WalkTimeline: Sendable {
-  /// How much a timeline keeps. What comes later is counted in ``omittedCount``.
+  /// The limits of a timeline. Anything beyond them is counted in ``omittedCount``.
   package struct Limits: Sendable, Hashable {
     package var stayCount: Int
     package var requestCount: Int
@@ -50,7 +51,7 @@ package struct WalkTimeline: Sendable {
     package let purpose: FetchPurpose
     package let url: String
     package let from: Duration
-    /// When the head of the answer was there.
+    /// The time at which the head of the answer arrived.
     package var answeredAt: Duration?
     package var to: Duration
     package var byteCount: Int64 = 0
@@ -66,11 +67,11 @@ package struct WalkTimeline: Sendable {
 
   /// The figures of each slot within a span of time.
   package struct Bin: Sendable, Hashable {
-    /// The most memory within the span, by slot; of a span without a sample, that of the last sample before.
+    /// The maximum memory within the span, by slot; without a sample, the value of the last one before.
     package var memory: [Int] = []
-    /// The bytes that were read, by slot.
+    /// The number of bytes that were read, by slot.
     package var byteCounts: [Int] = []
-    /// The frames that were decoded, by slot.
+    /// The number of frames that were decoded, by slot.
     package var frameCounts: [Int] = []
 
     package init() {}
@@ -92,8 +93,8 @@ package struct WalkTimeline: Sendable {
 
 /// Collects a ``WalkTimeline`` from the events of a walk.
 ///
-/// Bins begin with 50 ms. When there are more than the limit, pairs of neighbours are merged, and bins cover twice as
-/// much.
+/// Bins initially cover 50 ms. When there are more than the limit, neighbours are merged in pairs, and bins
+/// cover twice as much.
 package final class TimelineRecorder: Sendable {
   fileprivate struct State {
     var timeline = WalkTimeline()
@@ -116,7 +117,7 @@ package final class TimelineRecorder: Sendable {
     self.limits = limits
   }
 
-  /// An event of the walk.
+  /// Records an event of the walk.
   package func record(_ event: WalkEvent) {
     let index = event.item.flatMap { indices[$0] }
     state.withLock { state in
@@ -147,7 +148,7 @@ package final class TimelineRecorder: Sendable {
     }
   }
 
-  /// The timeline up to the last event; what is open ends with it.
+  /// The timeline up to the last event, at which open entries end.
   package var timeline: WalkTimeline {
     state.withLock { state in
       var timeline = state.timeline
@@ -230,7 +231,7 @@ package final class TimelineRecorder: Sendable {
     state.timeline.bins[bin][keyPath: key][slot] += count
   }
 
-  /// The index of the bin for a time, which is made if needed.
+  /// Returns the index of the bin for a time, which is created if needed.
   private func bin(at time: Duration, _ state: inout State) -> Int {
     let microseconds = max(0, time.wholeMicroseconds)
     while microseconds / state.timeline.binWidth.wholeMicroseconds >= Int64(limits.binCount) {
@@ -243,10 +244,10 @@ package final class TimelineRecorder: Sendable {
 }
 
 extension TimelineRecorder.State {
-  /// The index of the open stay of an item.
+  /// Returns the index of the open stay of an item.
   fileprivate func stay(of item: FeedItem.ID?) -> Int? { item.flatMap { slots[$0] }.flatMap { stays[$0] } }
 
-  /// The item in a slot leaves it.
+  /// Records that the item in a slot leaves it.
   fileprivate mutating func leave(_ slot: Int?, _ item: FeedItem.ID?, at time: Duration) {
     if let item { slots[item] = nil }
     guard let slot, let stay = stays.removeValue(forKey: slot) else { return }

@@ -13,7 +13,7 @@ public enum DwellSpec: Sendable, Hashable {
   /// Times drawn for each item from the item's own curve (``ReelPool/FeedItem/retention``). A viewer who is left at the
   /// end of the curve watches to the item's ``ReelPool/FeedItem/duration``.
   case retention
-  /// Recorded times, which also say where the swipes lead.
+  /// Recorded times, which also determine the targets of the swipes.
   case trace(DwellTrace)
 
   /// The forms that `init(parsing:)` accepts, each with its meaning, in the order of the help text.
@@ -88,11 +88,12 @@ extension DwellSpec: CustomStringConvertible {
   }
 }
 
-/// Recorded dwell times: how long a viewer looked at each item, and where the swipe then led.
+/// Recorded dwell times: how long a viewer looked at each item, and the targets of the swipes.
 ///
-/// The text has one line per look: the seconds, then optionally the target of the swipe, which is an index of the feed
-/// from 0, or `+n` or `-n` items from the current one. Without a target, the swipe goes on in the direction of travel,
-/// which turns round at the ends of the feed. Blank lines and lines that begin with `#` are ignored.
+/// The text has one line per look: the seconds, then optionally the target of the swipe, which is an index of
+/// the feed from 0, or `+n` or `-n` items from the current one. Without a target, the swipe continues in the
+/// direction of travel, which reverses at the ends of the feed. Blank lines and lines that begin with `#` are
+/// ignored.
 public struct DwellTrace: Sendable, Hashable {
   /// The target of a swipe.
   package enum Move: Sendable, Hashable {
@@ -173,12 +174,12 @@ public struct DwellTrace: Sendable, Hashable {
   }
 }
 
-/// A viewer of a walk: how long they look at each item, and how they swipe.
+/// A viewer of a walk: the dwell times and the kinds of swipes.
 public struct ViewerSpec: Sendable, Hashable {
   /// The time that the viewer looks at each item.
   public let dwell: DwellSpec
-  /// How often the viewer flicks on, goes back and swipes in bursts. A trace determines its swipes itself: the shares
-  /// are then the usual ones, and have no effect.
+  /// The shares of flicks, swipes back and bursts. A trace determines its swipes itself: the shares are then
+  /// the usual ones, and have no effect.
   public let shares: SwipeShares
 
   /// A viewer.

@@ -65,10 +65,10 @@ public struct Figure<Run: Sendable>: Sendable {
     ) { run, _ in value(run) }
   }
 
-  /// The figure of a run.
+  /// Returns the figure of a run.
   ///
   /// - Parameters:
-  ///   - run: What the figure is of.
+  ///   - run: The run.
   ///   - kind: The kind of figure; `nil` for the first of `kinds`.
   /// - Returns: `nil` if the run lacks the figure, or if the figure is not available as this kind.
   public func value(in run: Run, as kind: WalkValue.Kind? = nil) -> WalkValue? {
@@ -154,7 +154,7 @@ public struct FigureAssertion<Run: Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - figures: The figures that a run may have.
-  ///   - advice: Where the figures are listed.
+  ///   - advice: The place where the figures are listed.
   /// - Throws: `ReelError` of kind `usage`, with the accepted metrics, units or forms as advice.
   package init(parsing text: String, among figures: [Figure<Run>], advice: String) throws(ReelError) {
     let trimmed = text.trimmed
@@ -256,7 +256,7 @@ public struct AssertionOutcome: Sendable, Hashable {
   public let isMet: Bool
   /// The run's figure, of the same kind as the limit; `nil` if the run lacks it.
   public let value: WalkValue?
-  /// Why the run lacks the figure; `nil` if it does not.
+  /// The reason why the run lacks the figure; `nil` if it does not.
   public let reason: String?
   /// The text of the figure or the reason.
   package let finding: String

@@ -76,7 +76,9 @@ public struct LatencyTable: Sendable, Hashable {
   public let misses: LatencySummary?
   package let slowest: Slowest?
 
-  /// `measured` returns the measured time of a swipe; `counted` its wait as statistics count it, or nil if they do not.
+  /// - Parameters:
+  ///  - measured: Returns the measured time of a swipe.
+  ///  - counted: Returns the wait of a swipe for statistics, or nil if it does not count.
   init(
     _ swipes: [SwipeRecord], measured: (SwipeRecord) -> Duration?, counted: (SwipeRecord) -> Duration?
   ) {
@@ -102,7 +104,7 @@ extension LatencyTable.Slowest: Encodable {
   }
 }
 
-/// How long a part of an item's way to its first frame took.
+/// The duration of a part of an item's loading up to its first frame.
 package struct StageTime: Sendable, Hashable {
   /// The part's name: `manifest`, `segment`, `decode`.
   package let stage: String

@@ -4,12 +4,13 @@ internal import ReelPool
 
 /// The record of one swipe: how far its item was loaded, and how long the viewer waited for its frames.
 public struct SwipeRecord: Sendable, Hashable {
-  /// The number of the swipe, from 1; 0 for the item that the walk begins with.
+  /// The number of the swipe, from 1; 0 for the item with which the walk begins.
   public var number: Int
   /// The time of the settle since the walk began. For a swipe passed by in a burst, the time of the end of the drag.
   public var time: Duration
   package var kind: SwipeKind
-  /// True if the next swipe of a burst followed before this one settled: nobody waited for this item.
+  /// True if the next swipe of a burst followed before this one settled, so that the viewer did not wait for
+  /// this item.
   public var isPassing = false
   /// The item's index in the feed.
   public var itemIndex: Int
@@ -27,8 +28,8 @@ public struct SwipeRecord: Sendable, Hashable {
   public var timeToSecondFrame: Duration?
   /// True if the item played to its end with only one frame.
   public var isStill = false
-  /// What the wait for the first frame was spent on, as `manifest answer 142 ms, segment transfer 201 ms, decode 12 ms`;
-  /// the ``error`` if the item failed and no frame was shown; `nil` if nobody waited.
+  /// The parts of the wait for the first frame, such as `manifest answer 142 ms, segment transfer 201 ms,
+  /// decode 12 ms`; the ``error`` if the item failed and no frame was shown; `nil` if there was no wait.
   public var cause: String?
   /// The number of stalls while the item was watched.
   public var stallCount = 0
@@ -36,9 +37,9 @@ public struct SwipeRecord: Sendable, Hashable {
   public var stallDuration: Duration = .zero
   /// The duration of the longest stall.
   public var longestStall: Duration = .zero
-  /// The parts of the wait for the first frame, from the settle on: for each part, its name and its duration. To the
-  /// microsecond they add up to ``timeToFirstFrame``, or to ``watched`` if there was no frame. Empty if nobody waited, or
-  /// if the item failed and no frame was shown.
+  /// The parts of the wait for the first frame, from the settle on: for each part, its name and its duration.
+  /// To the microsecond they add up to ``timeToFirstFrame``, or to ``watched`` if there was no frame. Empty
+  /// if there was no wait, or if the item failed and no frame was shown.
   package var waitParts: [StageTime] = []
   /// The bytes that had been fetched for the item when the swipe settled.
   public var loadedByteCount: Int64 = 0
@@ -76,7 +77,7 @@ public struct SwipeRecord: Sendable, Hashable {
     kind != .start && !isPassing && (error == nil || timeToFirstFrame != nil)
   }
 
-  /// The item has failed: that is why a viewer who waited saw no frame.
+  /// Records that the item has failed, which is why a waiting viewer saw no frame.
   mutating func recordFailure(_ error: String) {
     guard !isPassing, timeToFirstFrame == nil else { return }
     self.error = self.error ?? error
@@ -91,11 +92,11 @@ public struct SwipeRecord: Sendable, Hashable {
     return words.isEmpty ? nil : words.joined(separator: ", ")
   }
 
-  /// The number of times that another rung than before was on show.
+  /// The number of times that a different rung than before was on show.
   public var rungSwitchCount: Int { max(0, rungs.count - 1) }
 
-  /// The wait for the first frame as statistics count it. A wait that was given up counts with its duration so far,
-  /// which is a lower bound. Nil if the swipe does not count.
+  /// The wait for the first frame for statistics. An abandoned wait counts with its duration so far, which is
+  /// a lower bound. Nil if the swipe does not count.
   var countedFirstFrame: Duration? { isCounted ? timeToFirstFrame ?? watched : nil }
 
   /// The same for the second frame. Also nil for an item with one frame, and for one that failed before its second
@@ -119,7 +120,7 @@ extension SwipeRecord: Encodable {
   }
 }
 
-/// How often a viewer flicks on at once, goes back, or swipes several times in a row: shares of the steps of a walk.
+/// The frequency of flicks, swipes back, and bursts of swipes: shares of the steps of a walk.
 public struct SwipeShares: Sendable, Hashable {
   /// The share of steps that leave the item after a fraction of a second (``WalkPlan/flickDwells``) instead of its
   /// dwell time. Defaults to 0.
@@ -145,7 +146,7 @@ public struct SwipeShares: Sendable, Hashable {
     self.bursts = Self.rounded(bursts)
   }
 
-  /// The share that `text` means: a number from 0 to 100 with `%`.
+  /// Returns the share that `text` states: a number from 0 to 100 with `%`.
   ///
   /// - Throws: `ReelError` of kind `usage`, which names the share.
   public static func share(parsing text: String, of name: String) throws(ReelError) -> Double {

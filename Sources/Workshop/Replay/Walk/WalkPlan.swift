@@ -4,8 +4,8 @@ internal import ReelSimulation
 
 /// The swipes and dwell times of a walk through a feed, complete before the walk begins.
 ///
-/// The plan depends only on its parameters: equal parameters give the same plan on every machine, whatever the pool
-/// does.
+/// The plan depends only on its parameters: equal parameters give the same plan on every machine, regardless
+/// of the pool.
 ///
 /// The walk begins at item 0. Each step goes to the next item in the direction of travel, which turns round at the ends
 /// of the feed. A share of the steps (``SwipeShares/bursts``, 5 % unless stated) are bursts of 3 to 8 quick swipes, 80 ms
@@ -13,15 +13,16 @@ internal import ReelSimulation
 /// one item. A share of the steps (``SwipeShares/flicks``, none unless stated) are flicks: the item is left after a time
 /// that is uniformly distributed over ``flickDwells``, instead of its dwell time. The look at the last item is no step.
 ///
-/// Directions, dwell times and flicks come from three separate random sequences. So walks with the same seed visit the
-/// same items whatever the dwell times and the share of flicks are; and with other flicks, the steps that are flicks in
-/// neither walk have the same dwell times.
+/// Directions, dwell times and flicks come from three separate random sequences. Therefore, walks with the
+/// same seed visit the same items regardless of the dwell times and the share of flicks; and with other
+/// flicks, the steps that are flicks in neither walk have the same dwell times.
 ///
-/// A trace also determines where the swipes lead. It starts over if it is shorter than the walk. A move that leads out
-/// of the feed is an error; only lines without a target turn round at the ends. A move to the current item prolongs the
-/// look at it.
+/// A trace also determines the targets of the swipes. It starts over if it is shorter than the walk. A target
+/// outside the feed is an error; only lines without a target reverse the direction at the ends. A move to the
+/// current item prolongs the look at it.
 public struct WalkPlan: Sendable, Hashable {
-  /// The time from the end of a drag, when the surface goes to the next item's player, to the settle: 250 ms.
+  /// The time from the end of a drag, when the surface moves to the next item's player, to the settle: 250
+  /// ms.
   public static let settleTime = Duration.milliseconds(250)
   /// The time between the swipes of a burst: 80 ms.
   public static let burstInterval = Duration.milliseconds(80)
@@ -41,19 +42,19 @@ public struct WalkPlan: Sendable, Hashable {
   /// The dwell time of the last item.
   public let closingDwell: Duration
 
-  /// The index of the item that the walk begins with: 0.
+  /// The index of the item with which the walk begins: 0.
   public var start: Int { 0 }
 
   /// The number of swipes, including those within bursts.
   public var swipeCount: Int { steps.reduce(0) { $0 + $1.path.count } }
 
-  /// The sum of all dwell times and of the intervals within bursts. The time that swipes take to settle is not
-  /// included.
+  /// The sum of all dwell times and of the intervals within bursts, without the time that swipes take to
+  /// settle.
   public var duration: Duration {
     steps.reduce(closingDwell) { $0 + $1.dwell + Self.burstInterval * ($1.path.count - 1) }
   }
 
-  /// Makes a plan for a feed with a number of items, of which nothing else is known.
+  /// Makes a plan for a feed of which only the number of items is known.
   ///
   /// - Parameters:
   ///   - itemCount: The number of items in the feed.
@@ -138,7 +139,7 @@ public struct WalkPlan: Sendable, Hashable {
     let count: Int
   }
 
-  /// A curve, and how long a viewer watches who is left at its end.
+  /// A curve, and the watch time of a viewer who is left at its end.
   private struct Curve {
     let retention: RetentionCurve
     let end: Duration
@@ -166,7 +167,7 @@ public struct WalkPlan: Sendable, Hashable {
     return 20
   }
 
-  /// The dwell time of an item. Whole microseconds, as they are printed.
+  /// Returns the dwell time of an item in whole microseconds, as it is printed.
   private static func next(
     _ dwell: DwellSpec, of index: Int, _ random: inout SplitMix64, _ curve: (Int) throws(ReelError) -> Curve
   ) throws(ReelError) -> Duration {
@@ -188,7 +189,7 @@ public struct WalkPlan: Sendable, Hashable {
   /// The longest dwell time of a Weibull distribution.
   private static let dwellLimit = Duration.seconds(86_400)
 
-  /// How long an item is looked at that is left by a flick; nil for another step.
+  /// Returns the dwell time of an item that is left by a flick; nil for another step.
   private static func nextFlick(_ share: Double, _ random: inout SplitMix64) -> Duration? {
     // Each step takes the same number of random values, whether it uses them or not.
     let isFlick = SwipeShares.holds(share, for: random.next())
@@ -278,19 +279,19 @@ public struct WalkPlan: Sendable, Hashable {
   }
 }
 
-/// One deed of a person who walks a feed: looks at the current item for a while, then goes to another.
+/// One step of a walk: a look at the current item, then swipes to another one.
 package struct WalkStep: Sendable, Hashable {
-  /// How long the item before is looked at, from when it became the current one.
+  /// The time for which the previous item is looked at, since it became the current one.
   package let dwell: Duration
   /// `next`, `previous`, `jump` or `burst`.
   package let kind: SwipeKind
-  /// The items that the swipes lead to, one each: `WalkPlan.burstInterval` lies between two of them. Never empty; the
-  /// first differs from the current item.
+  /// The target of each swipe, `WalkPlan.burstInterval` apart. Never empty; the first differs from the
+  /// current item.
   package let path: [Int]
-  /// Where the last swipe goes: 1 towards higher indices, -1 towards lower ones.
+  /// The direction of the last swipe: 1 towards higher indices, -1 towards lower ones.
   package let direction: Int
 
-  /// The item that is looked at then.
+  /// The item that is looked at afterwards.
   package var target: Int { path[path.count - 1] }
 
   /// One swipe from an item to another.
@@ -301,7 +302,7 @@ package struct WalkStep: Sendable, Hashable {
     direction = target < from ? -1 : 1
   }
 
-  /// So many quick swipes in one direction, at least one.
+  /// A number of quick swipes in one direction, at least one.
   init(dwell: Duration, burstOf count: Int, from: Int, direction: Int) {
     self.dwell = dwell
     kind = .burst
@@ -310,15 +311,15 @@ package struct WalkStep: Sendable, Hashable {
   }
 }
 
-/// How an item became the current one.
+/// The way in which an item became the current one.
 package enum SwipeKind: String, Sendable, Hashable, CaseIterable, Codable {
   /// The walk began with it.
   case start
   /// A swipe to the next item.
   case next
-  /// A swipe to the item before.
+  /// A swipe to the previous item.
   case previous
-  /// Straight to an item that is no neighbour.
+  /// A swipe directly to an item that is not a neighbour.
   case jump
   /// One of several quick swipes in a row.
   case burst

@@ -38,8 +38,8 @@ public struct WalkReport: Sendable, Hashable {
   public var duration: Duration = .zero
   /// The bytes fetched for all items, including items that were never shown.
   public var fetchedByteCount: Int64 = 0
-  /// The part of `fetchedByteCount` that was never shown: all bytes of items that were never on the surface, and of the
-  /// others the bytes left when they were evicted.
+  /// The part of `fetchedByteCount` that was never shown: all bytes of items that were never on the surface,
+  /// and of the others the bytes left when they were evicted.
   public var unshownByteCount: Int64 = 0
   /// The frames decoded for all items.
   public var decodedFrameCount = 0
@@ -62,7 +62,7 @@ public struct WalkReport: Sendable, Hashable {
     self.settings = settings
   }
 
-  /// Adds items that failed. Their error is that of each swipe to them that saw no frame, and its cause.
+  /// Adds items that failed. Each swipe to them that saw no frame gets the error, also as its cause.
   mutating func recordFailures(_ items: [FailedItem]) {
     failedItems = (failedItems + items).sorted { $0.index < $1.index }
     for item in items {
@@ -152,6 +152,6 @@ extension WalkSettings: Encodable {
 }
 
 extension PreloadStage {
-  /// As reports write it.
+  /// The name in reports.
   package var reportName: String { self == .firstFrame ? "first_frame" : String(describing: self) }
 }

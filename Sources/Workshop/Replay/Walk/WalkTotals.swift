@@ -27,7 +27,7 @@ public struct WalkTotals: Sendable, Hashable {
   public let stallDuration: Duration
   /// The duration of the longest stall.
   public let longestStall: Duration
-  /// The time for which items were looked at, from their first frames until they were left, with the stalls.
+  /// The time for which items were looked at, from their first frames until they were left, including stalls.
   public let watchedDuration: Duration
   /// The mean of the stated bit rates of the shown frames, weighted by their media time, in bits per second; `nil` if no
   /// frame of a rung with a stated bit rate was shown.
