@@ -81,15 +81,15 @@ enum Main {
         try command.run()
       }
     } catch {
-      // ArgumentParser wraps nothing: HelpText does.
+      // ArgumentParser does not wrap anything, because HelpText does.
       let message = Reel.fullMessage(for: error, columns: 1_000_000)
       guard Reel.exitCode(for: error) == .validationFailure else {
-        // Completions, for instance, are printed as they are.
+        // Other messages, such as completions, are printed unchanged.
         guard message.hasPrefix(HelpText.start) else { Reel.exit(withError: error) }
         try? Console.print(HelpText.fitted(message, to: HelpText.columns))
         return
       }
-      // The errors of sources are printed already.
+      // The errors of sources have already been printed.
       guard !message.isEmpty else { Reel.exit(withError: error) }
       Terminal.use(ColorMode(asking: arguments))
       Console.printError(

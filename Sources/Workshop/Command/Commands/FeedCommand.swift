@@ -9,7 +9,7 @@ import ReelPool
 import ReelReplay
 import ReelSimulation
 
-/// `reel feed`: walks a feed over a pool of players.
+/// `reel feed`: simulates a walk through a feed on a pool of players.
 struct FeedCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "feed",
@@ -220,7 +220,7 @@ struct FeedCommand: AsyncParsableCommand {
 
   // MARK: - Values
 
-  /// What `--first-rung` takes.
+  /// The values of `--first-rung`.
   enum StartRung: String, ExpressibleByArgument, CaseIterable {
     case low
     case auto
@@ -228,7 +228,7 @@ struct FeedCommand: AsyncParsableCommand {
     var firstRung: FirstRung { self == .low ? .low : .auto }
   }
 
-  /// A pool to walk with.
+  /// A pool for a walk.
   struct Pool {
     let size: Int
     let policy: any PreloadPolicy
@@ -294,7 +294,7 @@ struct FeedCommand: AsyncParsableCommand {
     return DecodeCost(frame: .microseconds(Int64((seconds * 1e6).rounded())))
   }
 
-  /// What decoding a frame may take, in seconds.
+  /// The maximum cost of decoding a frame, in seconds.
   private static let decodeCostLimit = 10.0
 
   private static let feedFormats = [

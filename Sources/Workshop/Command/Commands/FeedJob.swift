@@ -18,9 +18,11 @@ struct FeedJob: Sendable {
     self.logger = logger
   }
 
-  /// Walks with each pool over each link, prints the reports, and says whether all assertions hold for all of them.
+  /// Walks with each pool over each link, and prints the reports. Returns whether all assertions are met for
+  /// all of them.
   ///
-  /// What becomes of the files beside the report is told when the report is printed: the first error is thrown.
+  /// Errors of the files besides the report are reported after the report has been printed: the first one is
+  /// thrown.
   func run() async throws -> Bool {
     let outputs = try FeedOutputs(command)
     let progress = FeedProgress()
@@ -29,7 +31,7 @@ struct FeedJob: Sendable {
     }
     let reports = result.walks.map(\.report)
     if let failure = result.failure {
-      // What was measured until Ctrl-C.
+      // The measurements until Ctrl-C.
       if failure is CancellationError, !reports.isEmpty {
         Console.report(write(result.walks, result.feed, warnings(result.walks), to: outputs))
         try printReports(reports)
@@ -46,7 +48,7 @@ struct FeedJob: Sendable {
 
   // MARK: - Private
 
-  /// The walks that were performed, some perhaps in part, and why they ended early.
+  /// The walks that were performed, some perhaps in part, and the error that ended them early.
   private struct Outcome: Sendable {
     var feed: Feed
     var walks: [Walk] = []
@@ -57,7 +59,7 @@ struct FeedJob: Sendable {
     // Broken recordings are reported before anything is fetched.
     var links: [LinkArgument.Link?] = [nil]
     if let argument = try command.linkArgument() { links = try argument.links(seed: command.seed) }
-    // A modelled clock stands still for real pauses.
+    // A simulated clock stops during real pauses.
     let fetcher = try command.options.transport(logger: logger, limitsWaits: true, pauses: !command.virtual)
     progress.prepare("reading the feed")
     let (bytes, location) = try await FeedReading(command.options, fetcher, readsStandardInput: true).read(
@@ -118,9 +120,9 @@ struct FeedJob: Sendable {
     return outcome
   }
 
-  /// Walks one after the other, in real time.
+  /// Performs walks one after the other, in real time.
   ///
-  /// - Parameter note: Called with the place and the report of each walk, also of one that was interrupted.
+  /// - Parameter record: Called with the index and the report of each walk, also of one that was interrupted.
   private func perform(
     _ walks: [Walk], fetcher: any Fetching, record: (Int, WalkReport) -> Void
   ) async throws {
@@ -141,9 +143,9 @@ struct FeedJob: Sendable {
     }
   }
 
-  /// Walks side by side, each in a simulation of its own.
+  /// Performs walks in parallel, each in a simulation of its own.
   ///
-  /// - Parameter note: As for `perform`; called on any thread.
+  /// - Parameter record: The same as for `perform`; called on any thread.
   private func simulate(
     _ walks: [Walk], cost: DecodeCost, fetcher: any Fetching,
     record: @escaping @Sendable (Int, WalkReport) -> Void
@@ -162,7 +164,7 @@ struct FeedJob: Sendable {
     _ = try await SimulatedWalk.run(simulated) { place, report in record(place, report) }
   }
 
-  /// A walk with one pool over one link, and what collects its events.
+  /// A walk with one pool over one link, and the recorders of its events.
   private struct Walk: Sendable {
     let feed: Feed
     let plan: WalkPlan
@@ -179,7 +181,7 @@ struct FeedJob: Sendable {
     var report: WalkReport
 
     /// - Parameters:
-    ///   - place: Among the walks.
+    ///   - place: The index of the walk.
     ///   - isSingle: False if there are other walks: a page of several has no timelines.
     init(
       _ feed: Feed, _ plan: WalkPlan, _ settings: WalkSettings, label: String, link: LinkSpec?,
@@ -236,10 +238,10 @@ struct FeedJob: Sendable {
     return warnings.prefix(Self.warningLimit) + ["and \(omitted) more such warnings of other recordings"]
   }
 
-  /// Of many recordings, so many are warned of one by one.
+  /// The maximum number of recordings with a warning of their own.
   private static let warningLimit = 10
 
-  /// Writes the files beside the reports; gives the errors of those that failed.
+  /// Writes the files besides the reports; returns the errors of those that failed.
   private func write(
     _ walks: [Walk], _ feed: Feed, _ warnings: [String], to outputs: FeedOutputs
   ) -> [ReelError] {
@@ -298,8 +300,8 @@ struct FeedJob: Sendable {
     }
   }
 
-  /// Prints; false if an assertion is not met. Those that hold go to standard output, the others, after them, to
-  /// standard error.
+  /// Prints the reports; returns false if an assertion is not met. The outcomes of assertions that are met go
+  /// to standard output, the others, after them, to standard error.
   private func finish(_ reports: [WalkReport], _ warnings: [String]) throws(ReelError) -> Bool {
     try printReports(reports)
     if !command.options.quiet { for warning in warnings { Console.warn("\(warning)") } }
@@ -318,11 +320,11 @@ struct FeedJob: Sendable {
   }
 }
 
-/// The files that `reel feed` writes beside its report.
+/// The files that `reel feed` writes besides its report.
 ///
-/// They are begun before the walk: what can't be made is known then.
+/// They are opened before the walk, so that errors are found early.
 struct FeedOutputs: Sendable {
-  /// JSON Lines.
+  /// The trace in JSON Lines.
   let trace: TraceFile?
   /// The trace in Chrome's format.
   let chromeTrace: ResultFile?
@@ -349,7 +351,7 @@ struct FeedOutputs: Sendable {
   }
 }
 
-/// A file that is written at once, at the end of a run. It is begun before.
+/// A file that is written in one piece at the end of a run, but opened before.
 final class ResultFile: Sendable {
   private struct State: ~Copyable {
     let file: OutputFile
@@ -380,7 +382,7 @@ final class ResultFile: Sendable {
   static func open(_ path: String) throws(ReelError) -> sending OutputFile {
     var isDirectory: ObjCBool = false
     let isThere = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-    // It would be noticed when the file takes its name, at the end.
+    // Otherwise, the error would occur only at the end, when the file gets its name.
     guard !path.hasSuffix("/"), !(isThere && isDirectory.boolValue) else {
       throw ReelError(.cannotCreateOutput, "is a directory", at: path, advice: "name a file in it")
     }

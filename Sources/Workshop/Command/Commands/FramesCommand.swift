@@ -153,7 +153,7 @@ struct FramesCommand: AsyncParsableCommand {
     return configuration
   }
 
-  /// Where frames go.
+  /// The place and format of the frames.
   var place: StillOutput {
     get throws { try StillOutput(files.place, format: files.format, default: .ppm) }
   }
@@ -185,7 +185,7 @@ final class FramesJob: Sendable {
   private struct State {
     let writer: FrameWriter
     var written: [FramesRecord.Frame] = []
-    /// How long the conversion of the first frame took.
+    /// The duration of the first frame's conversion.
     var firstConversion = Duration.zero
   }
 

@@ -155,7 +155,7 @@ struct LabCommand: AsyncParsableCommand {
 
   @OptionGroup var options: SourceOptions
 
-  /// The time that Ctrl-C leaves to sum up the results so far.
+  /// The time after Ctrl-C for summing up the results so far.
   private static let grace = DispatchTimeInterval.seconds(30)
 
   func validate() throws {
@@ -208,7 +208,7 @@ struct LabCommand: AsyncParsableCommand {
     return stem + ".results.jsonl"
   }
 
-  /// The configuration that the file or the options state. Links, feeds and so on are not looked at.
+  /// The configuration from the file or the options. Links, feeds and so on are not checked.
   func labConfiguration() throws -> LabConfiguration {
     var configuration: LabConfiguration
     if let config {
@@ -248,7 +248,7 @@ struct LabCommand: AsyncParsableCommand {
     text.split(separator: ",", omittingEmptySubsequences: false).map(\.trimmed)
   }
 
-  /// A number, or the text that is none, which the configuration refuses.
+  /// Returns a number, or text that is not one, which the configuration refuses.
   private static func number(_ text: String) -> Any { UInt64(text).map { $0 as Any } ?? text }
 }
 
@@ -262,7 +262,7 @@ struct LabJob {
     self.logger = logger
   }
 
-  /// Runs the walks that are not done yet, and prints the summary of all. False if a walk failed.
+  /// Runs the walks that are not done yet, and prints the summary of all. Returns false if a walk failed.
   func run() async throws -> Bool {
     let fetcher = try command.options.transport(logger: logger, limitsWaits: true, pauses: false)
     let progress = LabProgress()
@@ -291,7 +291,7 @@ struct LabJob {
       }
       try store.finish()
     } catch {
-      // What was measured until Ctrl-C.
+      // The measurements until Ctrl-C.
       guard error is CancellationError, store.endedCount > 0 else { throw error }
       failure = error
     }
@@ -337,7 +337,7 @@ struct LabJob {
     }
   }
 
-  /// The policy to compare with, as results name it.
+  /// Returns the policy to compare with, as named in results.
   private func baseline(_ configuration: LabConfiguration) throws(ReelError) -> String? {
     let names = configuration.policies.map(\.description)
     guard let text = command.baseline else { return names.first }
@@ -368,7 +368,7 @@ struct LabJob {
       "\(failed.count) of \(count.counted("run")) failed; run the same command again to repeat them")
   }
 
-  /// What `--dry-run` prints.
+  /// Returns the output of `--dry-run`.
   private func estimate(_ inputs: LabInputs, _ runs: LabRuns) -> String {
     let jobs = command.jobs ?? ProcessInfo.processInfo.activeProcessorCount
     let walked = inputs.meanWalkDuration * runs.count
@@ -386,11 +386,11 @@ struct LabJob {
       + "\(LabProgress.time(seconds)) on \(jobs.counted("core"))"
   }
 
-  /// Seconds of modelled time that a core walks in a second, roughly.
+  /// The approximate number of seconds of modelled time that a core simulates per second.
   private static let speed = 300.0
 }
 
-/// Makes and performs the walks of a lab. They share what they read and decode.
+/// Creates and performs the walks of a lab. They share read and decoded data.
 struct LabWalks: Sendable {
   private let inputs: LabInputs
   private let loading: LoadingConfiguration
@@ -401,7 +401,7 @@ struct LabWalks: Sendable {
 
   /// - Parameters:
   ///   - loading: Headers and keys; the configuration states the rungs.
-  ///   - limit: The longest real time to wait for an answer.
+  ///   - limit: The maximum real time to wait for an answer.
   init(
     _ inputs: LabInputs, loading: LoadingConfiguration, fetcher: any Fetching, limit: Duration,
     logger: Logger
@@ -418,8 +418,8 @@ struct LabWalks: Sendable {
 
   /// Performs the walk of a run.
   ///
-  /// - Parameter places: Those of the run.
-  /// - Throws: As `SimulatedWalk.run()`.
+  /// - Parameter places: The places of the run's values.
+  /// - Throws: The same errors as `SimulatedWalk.run()`.
   func result(of run: LabRun, at places: LabRuns.Places) async throws -> LabResult {
     LabResult(run: run, report: try await walk(run, places).run())
   }

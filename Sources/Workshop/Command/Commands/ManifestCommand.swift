@@ -179,7 +179,7 @@ struct ManifestCommand: AsyncParsableCommand {
         try await followed(fetcher)
       }
     } catch let error as ReelError where error.kind == .timedOut && error.advice != nil {
-      // Reaching the user's time limit is no failure if something was followed before.
+      // The user's time limit is not a failure if updates were received before.
       guard hasBegun.withLock({ $0 }) else {
         var late = error
         late.reason = "nothing to follow: \(error.reason)"

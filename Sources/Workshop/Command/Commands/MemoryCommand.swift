@@ -175,13 +175,13 @@ struct MemoryCommand: AsyncParsableCommand {
   }
 }
 
-/// What players do when `reel memory` measures them.
+/// The activity of players while `reel memory` measures them.
 enum MeasuredStage: Hashable, Sendable {
-  /// They rest, loaded so far.
+  /// The players rest, loaded up to this stage.
   case loaded(PreloadStage)
   case playing
 
-  /// How far players are loaded before they are measured, or play.
+  /// The stage to which players are loaded before they are measured, or play.
   var preload: PreloadStage {
     if case .loaded(let stage) = self { stage } else { .buffered }
   }

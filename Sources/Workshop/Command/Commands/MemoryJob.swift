@@ -18,11 +18,11 @@ final class MemoryJob: Sendable {
     /// The number of players to measure.
     var count: Int
     var target: PreloadTarget
-    /// Players are measured while they play, not at rest.
+    /// True to measure players while they play, not at rest.
     var plays = false
-    /// How long players play to be measured.
+    /// The time for which players play to be measured.
     var playTime = Duration.seconds(2)
-    /// In bytes.
+    /// The memory budget in bytes.
     var budget: Int
     var hold: Duration
     /// The time limit for each source.
@@ -60,7 +60,7 @@ final class MemoryJob: Sendable {
   private static let warmUpLimit = 8
   /// The number of players of each kind for the decoder trial.
   private static let sampleLimit = 5
-  /// The number of players that play to see what that takes.
+  /// The number of players that play to measure their memory.
   private static let playingLimit = 3
 
   init(
@@ -74,10 +74,10 @@ final class MemoryJob: Sendable {
     self.logger = logger
   }
 
-  /// What the job does now, for the line on a terminal.
+  /// The current activity of the job, for the line on a terminal.
   var progress: String { step.withLock { $0 } }
 
-  /// Throws `ReelError.cancelled` if it was interrupted.
+  /// Throws `ReelError.cancelled` if the job was interrupted.
   func run() async throws -> Outcome {
     await warmUp()
     showStep("measuring the process without players")
@@ -116,7 +116,7 @@ final class MemoryJob: Sendable {
 
   /// Keeps the measured players, so that the process can be inspected from outside (`--hold`).
   ///
-  /// Throws `ReelError.cancelled` if it was interrupted.
+  /// Throws `ReelError.cancelled` if the job was interrupted.
   func hold() async throws {
     let players = players.withLock { $0 }
     guard options.hold > .zero, !players.isEmpty else { return }
@@ -128,7 +128,7 @@ final class MemoryJob: Sendable {
     Console.remark("held \(count), with \(rest.cpuMs.formatted(places: 1)) ms of processor time")
   }
 
-  /// Stops what is still running.
+  /// Stops everything that is still running.
   func close() { for player in players.withLock({ $0 }) { player.stop() } }
 
   // MARK: - Private
@@ -144,8 +144,8 @@ final class MemoryJob: Sendable {
       fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
   }
 
-  /// Loads some sources once, so that the first reading includes what all players share: libraries, threads,
-  /// connections, the allocator's first pages.
+  /// Loads some sources once, so that the first reading includes everything that all players share:
+  /// libraries, threads, connections, the allocator's first pages.
   private func warmUp() async {
     let numbers = 0..<min(sources.count, options.count, Self.warmUpLimit)
     let players = numbers.compactMap { try? makePlayer($0) }
@@ -221,8 +221,8 @@ final class MemoryJob: Sendable {
     return (reading, try await watch(for: Self.watchDuration))
   }
 
-  /// Plays all players for a time, and reads the figures at the moment of most memory. Free memory is not returned to
-  /// the system: players that play use it again. Closes players that fail.
+  /// Plays all players for a time, and reads the figures at the moment of most memory. Free memory is not
+  /// returned to the system, because playing players reuse it. Closes players that fail.
   private func playAndRead() async throws -> (
     MemoryReading, MemoryRest, [(player: MemoryPlayer, account: MemoryLedger.Account)]
   ) {
@@ -246,7 +246,7 @@ final class MemoryJob: Sendable {
       try await sleep(Self.playLookInterval)
       guard let memory = ProcessMemory.current, memory.anonymousByteCount > peak.reading.anonymousBytes
       else { continue }
-      // What no player owns is known only after free memory was returned.
+      // The memory that no player owns is known only after free memory was returned.
       peak = Peak(
         reading: MemoryReading(memory, sharedBytes: nil), accounts: players.map { ($0, $0.ledger) })
     }
@@ -255,7 +255,7 @@ final class MemoryJob: Sendable {
     )
   }
 
-  /// Measures what players need while they play, with new ones, or records why that is unknown.
+  /// Measures the memory of new players while they play, or records why it is unknown.
   private func tryPlaying(_ players: [MemoryPlayer], _ summary: inout MemorySummaryRecord) async throws {
     guard !players.isEmpty, !options.plays else { return }
     if let obstacle {
@@ -284,7 +284,7 @@ final class MemoryJob: Sendable {
       budgetPlayers: max(0, (options.budget - summary.before.anonymousBytes) / max(1, each)))
   }
 
-  /// Why nothing can be tried with decoders, which plays the players and closes them; nil if it can.
+  /// The reason why the decoder trial, which plays and closes players, is impossible; nil if it is possible.
   private var obstacle: String? {
     if options.target.stage < .firstFrame {
       return "not measured: at stage \(options.target.stage.reportName) there is no decoder"
@@ -304,8 +304,8 @@ final class MemoryJob: Sendable {
     }
   }
 
-  /// The figures of the process after free memory was returned to the system, first that of the players, then
-  /// the rest.
+  /// Returns the figures of the process after free memory was returned to the system, first that of the
+  /// players, then the rest.
   private func taken(from players: [MemoryPlayer]) -> ProcessMemory? {
     for player in players { player.account?.purge() }
     MemoryAccount.purgeProcess()
@@ -319,7 +319,7 @@ final class MemoryJob: Sendable {
     return MemoryRest(duration: clock.now - began, processorTime: ProcessTime.now - before)
   }
 
-  /// Why the decoder trial is impossible; nil if it is possible.
+  /// Returns why the decoder trial is impossible; nil if it is possible.
   private func decoderObstacle(_ players: [MemoryPlayer]) -> String? {
     if options.plays { return "not measured: playing players have open decoders" }
     if players.count < 2, options.target.stage >= .firstFrame {
@@ -371,7 +371,7 @@ final class MemoryJob: Sendable {
       coldSecondFrameMs: (isWarm ? second : first).milliseconds)
   }
 
-  /// Why there was no second frame; nil if there was one.
+  /// Returns why there was no second frame; nil if there was one.
   private func absence(of second: MemoryPlayer.SecondFrame, from player: MemoryPlayer) -> String? {
     let name = (try? MediaSource(argument: player.argument))?.name ?? player.argument
     switch second {
@@ -500,8 +500,9 @@ enum MemoryText {
     return table.lines
   }
 
-  /// What belongs to no single player. The allocator's figure is a maximum, as it includes pages that were never
-  /// written and so take no memory (`stats.arenas.<i>.resident` of jemalloc(3)). The growth leaves no room for the rest.
+  /// Returns the text on memory that belongs to no single player. The allocator's figure is a maximum,
+  /// because it includes pages that were never written and so take no memory (`stats.arenas.<i>.resident` of
+  /// jemalloc(3)). The text limits it to the growth beyond the players' sums.
   private static func shared(_ byteCount: Int, _ summary: MemorySummaryRecord) -> String {
     let room = max(0, summary.growthBytes - summary.ledgerBytes)
     let isBound = byteCount > room
@@ -521,7 +522,7 @@ enum MemoryText {
     whole > 0 ? String(format: "%.1f %%", 100 * Double(part) / Double(whole)) : "-"
   }
 
-  /// The end of a long name, which is more telling than its beginning.
+  /// Returns the end of a long name, which is more informative than its beginning.
   private static func short(_ name: String) -> String {
     name.count > sourceWidth ? "…" + name.suffix(sourceWidth - 1) : name
   }

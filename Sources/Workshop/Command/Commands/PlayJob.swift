@@ -10,9 +10,9 @@ import ReelReplay
 /// Plays one source of `reel play`, from its first request to its summary.
 final class PlayJob: Sendable {
   struct Options: Sendable {
-    /// `.infinity` for as fast as possible.
+    /// The playback rate; `.infinity` for as fast as possible.
     var rate = 1.0
-    /// Media time; nil for no limit.
+    /// The media time to play; nil for no limit.
     var duration: MediaTime?
     var start: MediaTime?
     var loops = false
@@ -20,16 +20,16 @@ final class PlayJob: Sendable {
     var volume: Float = 1
     var isLinear = false
     var bufferDuration = Duration.seconds(3)
-    /// `-` for standard output.
+    /// The path of the NUT file; `-` for standard output.
     var nut: String?
-    /// `-` for standard output.
+    /// The path of the YUV4MPEG2 file; `-` for standard output.
     var y4m: String?
     var wav: String?
-    /// Writes each frame to its own file.
+    /// The series of image files, one per frame.
     var series: Series?
     var computesMD5 = false
     var assertions: [PlaybackAssertion] = []
-    /// The source as messages name it, if there are several.
+    /// The name of the source in messages, if there are several.
     var label: String?
     /// The time limit for the first frame.
     var timeout = Duration.seconds(30)
@@ -64,7 +64,7 @@ final class PlayJob: Sendable {
     self.logger = logger
   }
 
-  /// How a source was played.
+  /// The result of playing a source.
   struct Verdict {
     let summary: PlayRecordSummary
     /// The failure of the source, an output or the summary; `cancelled` if playback was interrupted.
@@ -123,10 +123,11 @@ final class PlayJob: Sendable {
     var failure: ReelError?
   }
 
-  /// The number of signals kept while a line can't be written. Beyond it the oldest are lost, never the end.
+  /// The number of signals kept while a line can't be written. Beyond it the oldest are dropped, never the
+  /// end.
   private static let signalLimit = 4096
   private static let progressInterval = Duration.milliseconds(200)
-  /// Media time in seconds.
+  /// The media time in seconds by which a frame may exceed the limit.
   private static let limitGrace = 0.02
 
   private var elapsed: Duration { ContinuousClock.now - start }
@@ -258,7 +259,7 @@ final class PlayJob: Sendable {
     let position = session.player.currentTime
     switch signal {
     case .status(.paused):
-      // Occurs before the beginning, and at an end or a failure, which are reported separately.
+      // Reported before the beginning, and at an end or a failure, which have messages of their own.
       return nil
     case .status(let status):
       try report.add(PlayRecord(status, position: position, after: elapsed))
@@ -330,7 +331,7 @@ final class PlayJob: Sendable {
     summary.position = account.media.lastTime?.seconds.rounded(places: 6)
     summary.set(losses)
     summary.liveLatencyMs = latency?.milliseconds
-    // The player may have handed out one frame more than was wanted.
+    // The player may have passed one frame too many to the outputs.
     summary.setFramesShown(account.shownCount)
     summary.frames.damaged = account.damagedCount
     summary.setTraffic(network: traffic.network, local: traffic.local, of: session.item)

@@ -113,14 +113,14 @@ struct PosterCommand: AsyncParsableCommand {
     }
   }
 
-  /// Where posters go.
+  /// The place and format of the posters.
   var place: StillOutput {
     get throws { try StillOutput(files.place, format: files.format, default: .jpeg) }
   }
 
   // MARK: - Private
 
-  /// The number of faults that are named in warnings.
+  /// The maximum number of faults in warnings.
   private static let printedFaultCount = 5
 
   private var choice: Poster.Choice {

@@ -3,7 +3,7 @@ import ReelCore
 import ReelFiles
 import ReelPlayback
 
-/// `reel report`: sums up results files.
+/// `reel report`: summarizes results files.
 struct ReportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "report",

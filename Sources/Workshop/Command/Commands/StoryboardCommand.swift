@@ -172,6 +172,6 @@ struct StoryboardCommand: AsyncParsableCommand {
     return Batch.Outcome(record, error: record.loss)
   }
 
-  /// The number of faults, and of missing key frames, that are named in warnings.
+  /// The maximum number of faults, and of missing key frames, in warnings.
   private static let printedMissingCount = 5
 }

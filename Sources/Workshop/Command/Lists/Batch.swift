@@ -61,7 +61,7 @@ final class Batch: Sendable {
 
   /// No more sources than this wait for their hosts; the list is read no further until some are begun.
   static let waitingLimit = 10_000
-  /// Nor do these need more bytes than this.
+  /// The maximum memory of these in bytes.
   static let waitingByteLimit = 64 << 20
 
   enum Event: Sendable {
@@ -84,7 +84,7 @@ final class Batch: Sendable {
     var isMarked: Bool
     var attempt = 1
 
-    /// What it holds in memory, roughly.
+    /// The approximate memory of the entry in bytes.
     var byteCount: Int {
       fields.reduce(text.utf8.count + 200) { $0 + $1.key.utf8.count + $1.value.count + 64 }
     }
@@ -136,7 +136,7 @@ final class Batch: Sendable {
     if status != 0 { throw ExitCode(status) }
   }
 
-  /// The host of a source in lower case; empty for a file.
+  /// Returns the host of a source in lower case; empty for a file.
   static func host(of source: MediaSource) -> String {
     guard case .url(let url) = source, !url.isFileURL else { return "" }
     return url.host?.lowercased() ?? ""
@@ -222,7 +222,7 @@ final class Batch: Sendable {
     return "other processes used \(Int(share * 100)) % of the processors: start-up times may be too long"
   }
 
-  /// Percentiles of fewer sources than this tell little anyway.
+  /// The number of sources below which percentiles are unreliable anyway.
   private static let percentileCount = 100
 
   private func finishList() -> Int32 {
@@ -250,7 +250,7 @@ final class Batch: Sendable {
   }
 }
 
-/// The events of a run, one after the other.
+/// The processing of a run's events, one after the other.
 private struct BatchLoop {
   let configuration: Batch.Configuration
   let progress: BatchProgress
@@ -330,7 +330,7 @@ private struct BatchLoop {
             listFailure = ReelError(.badManifest, "the list has no sources", at: configuration.inputName)
           }
         case .finished(let running, let outcome):
-          // Its task ends right after the event.
+          // The task of the event ends right after it.
           await group.next()
           try finish(running, outcome)
         case .held(let host, let delay): limiter.hold(host, for: delay, at: now)
@@ -346,7 +346,7 @@ private struct BatchLoop {
     }
   }
 
-  /// Whether no more of the list is read for now.
+  /// True if reading the list pauses for now.
   private var isFull: Bool {
     limiter.waitingCount >= Batch.waitingLimit || waitingByteCount >= Batch.waitingByteLimit
   }
@@ -355,7 +355,7 @@ private struct BatchLoop {
     runningCount == 0 && (isOutputClosed || hasListEnded && limiter.waitingCount == 0)
   }
 
-  /// Begins as many sources as can be, and reads on in the list where that is of use.
+  /// Begins as many sources as possible, and reads more of the list if that helps.
   private mutating func begin(
     _ work: @escaping @Sendable (Batch.Job) async -> Batch.Outcome, _ group: inout TaskGroup<Void>
   ) throws(ReelError) {
@@ -386,7 +386,7 @@ private struct BatchLoop {
     }
   }
 
-  /// Sends an event at a time, unless one is sent before.
+  /// Sends an event at a time, unless an earlier one is scheduled.
   private mutating func wake(at time: Duration) {
     if let wakesAt, wakesAt <= time { return }
     wakesAt = time
@@ -427,14 +427,14 @@ private struct BatchLoop {
     }
     // A source that was cut off has no result: the next run tries it.
     if outcome.error?.kind == .cancelled, Task.isCancelled { return }
-    // The disk is full, or standard output is closed: the same would happen to all others.
+    // The disk is full, or standard output is closed: all other sources would fail in the same way.
     if let error = outcome.error, error.kind == .cannotWriteOutput {
       var error = error
       error.advice = error.advice ?? "use --resume to continue the run"
       throw error
     }
     let isTemporary = outcome.error?.isTemporary ?? false
-    // A source that a redirect leads to another host, or whose segments are there, waits for that host too.
+    // If a redirect leads to another host, or the segments are on one, the source waits for that host too.
     if isTemporary, !listed.host.isEmpty, let location = outcome.error?.location,
       let host = URL(string: location)?.host?.lowercased(), host != listed.host,
       let time = limiter.heldUntil(host, at: now)
@@ -443,7 +443,7 @@ private struct BatchLoop {
     }
     limiter.finished(running.ticket, isTemporary ? .failedTemporarily : .answered, at: now)
     if isTemporary, listed.attempt == 1, limiter.isHeld(listed.host, at: now) {
-      // The server has said when to come back.
+      // The server has stated when to retry.
       listed.attempt = 2
       add(listed)
       return

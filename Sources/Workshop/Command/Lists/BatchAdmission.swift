@@ -10,11 +10,11 @@ struct BatchAdmission {
     case source(Batch.Listed)
     /// An entry that is not a source.
     case failure(Batch.Listed, ReelError)
-    /// Belongs to another shard.
+    /// The entry belongs to another shard.
     case elsewhere
-    /// Named before in the same list.
+    /// The entry repeats an earlier one of the list.
     case repeated
-    /// Done by an earlier run.
+    /// The entry was completed by an earlier run.
     case finished(hasFailed: Bool)
   }
 
@@ -27,13 +27,13 @@ struct BatchAdmission {
   private let reference: FeedReference?
   /// The entries so far.
   private(set) var count = 0
-  /// The sources that have been met in the list.
+  /// The sources found in the list so far.
   private var seen: Set<SourceHash> = []
-  /// The names that sources have got; only for templates that could give two sources the same.
+  /// The names assigned to sources; only for templates that could give the same name to two sources.
   private var names: Set<SourceHash> = []
 
   /// - Parameters:
-  ///   - finished: What earlier runs have done.
+  ///   - finished: The sources completed by earlier runs.
   ///   - fansOut: Whether files go into folders by the hash of their source.
   init(_ configuration: Batch.Configuration, finished: ResultsFile.Finished, fansOut: Bool) {
     self.configuration = configuration
@@ -50,7 +50,7 @@ struct BatchAdmission {
     }
   }
 
-  /// What is done with the next entry of the list.
+  /// Returns the decision on the next entry of the list.
   mutating func admit(_ entry: SourceListParser.Entry) -> Verdict {
     count += 1
     switch entry.content {
@@ -96,7 +96,8 @@ struct BatchAdmission {
     var listed = listed(text, SourceHash(text), line: line, host: Batch.host(of: source), fields: fields)
     let isElsewhere = !isInShard(listed)
     if !configuration.template.isUnique, !seen.contains(listed.hash) {
-      // Names are given in the order of the list, to sources of other shards too, so that each run gives the same.
+      // Names are assigned in the order of the list, including sources of other shards, so that each run
+      // gives the same ones.
       listed.isMarked = !names.insert(name(of: source, listed)).inserted
       if isElsewhere { seen.insert(listed.hash) }
     }
@@ -123,13 +124,13 @@ struct BatchAdmission {
     return nil
   }
 
-  /// The error of an entry with its place in the list.
+  /// Returns the error of an entry with its place in the list.
   private func located(_ error: ReelError, line: Int) -> ReelError {
     var error = error
-    // It is the list that is wrong, not a manifest of a stream.
+    // The error is in the list, not in the manifest of a stream.
     if error.kind == .badManifest { error.kind = .usage }
     guard line > 0 else { return error }
-    // The reason names the entry, the location the list.
+    // The reason names the entry, and the location names the list.
     if let entry = error.location { error.reason = "\(entry): \(error.reason)" }
     error.location = listName
     error.place = .line(line)
@@ -140,7 +141,8 @@ struct BatchAdmission {
     configuration.inputName ?? "arguments"
   }
 
-  /// The source that an entry means: relative to the list, or to the working folder for one of the arguments.
+  /// Returns the source that an entry refers to: relative to the list, or to the working folder for an
+  /// argument.
   private func source(_ text: String) throws(ReelError) -> MediaSource {
     guard let reference else { return try MediaSource(argument: text) }
     return try reference.source(text)
@@ -152,15 +154,15 @@ struct BatchAdmission {
       host: listed.host.isEmpty ? "local" : listed.host, format: configuration.style.format)
   }
 
-  /// Stands for a name that differs from others by more than letter case or Unicode normalization, because some file
-  /// systems treat such names as the same.
+  /// Returns a hash that is equal for names that differ only in letter case or Unicode normalization, because
+  /// some file systems treat such names as the same.
   private func name(of source: MediaSource, _ listed: Batch.Listed) -> SourceHash {
     let stem = configuration.template.stem(values(of: source, listed), time: 0, isMarked: false)
     return SourceHash(stem.decomposedStringWithCanonicalMapping.lowercased())
   }
 }
 
-/// Decides which source is begun next, so that each host gets no more than it should.
+/// Decides which source is begun next, within the limits of each host.
 ///
 /// A pure value: time is passed in, measured from the start of the run. Sources of local files have the empty host, to
 /// which no limit applies.
@@ -170,10 +172,10 @@ struct HostLimiter<Item: Sendable>: Sendable {
     var perHost: Int?
     /// The minimum time between the starts of two sources of a host; nil for no limit.
     var interval: Duration?
-    /// After so many temporary failures in a row, the sources of a host are postponed; after as many again, they are
-    /// not tried any more.
+    /// After this many consecutive temporary failures, the sources of a host are postponed; after as many
+    /// again, they are not tried any more.
     var failureLimit = 3
-    /// A host that asks for a longer pause than this is not tried any more.
+    /// The longest requested pause. A host that asks for more is not tried any more.
     var longestHold = Duration.seconds(600)
   }
 
@@ -189,17 +191,17 @@ struct HostLimiter<Item: Sendable>: Sendable {
   }
 
   enum Outcome: Sendable {
-    /// The host answered, whether the source was sound or not.
+    /// The host answered, whether or not the source was valid.
     case answered
     case failedTemporarily
   }
 
-  /// Names a source that was begun.
+  /// Identifies a source that was begun.
   struct Ticket: Sendable {
     let host: String
-    /// How long the source could have begun, had its host's limits not held it.
+    /// The delay of the source's start because of its host's limits.
     let held: Duration
-    /// Failures of sources begun before their host was postponed say nothing new.
+    /// The epoch of its host. Failures of sources begun before the host was postponed are ignored.
     fileprivate let epoch: Int
   }
 
@@ -207,7 +209,7 @@ struct HostLimiter<Item: Sendable>: Sendable {
     var waiting: Deque<Item> = []
     var running = 0
     var notBefore = Duration.zero
-    /// Since when its limits hold its next source; nil if they don't.
+    /// The time since which its limits delay its next source; nil if they don't.
     var heldSince: Duration?
     var failures = 0
     var epoch = 0
@@ -227,10 +229,10 @@ struct HostLimiter<Item: Sendable>: Sendable {
   private var normal: Deque<String> = []
   private var postponed: Deque<String> = []
   private var givenUp: Deque<String> = []
-  /// With more hosts than this, those without any state are forgotten.
+  /// The number of hosts beyond which hosts without any state are removed.
   private var hostLimit = 1024
 
-  /// The number of sources that wait.
+  /// The number of waiting sources.
   private(set) var waitingCount = 0
 
   init(limits: Limits) { self.limits = limits }
@@ -242,10 +244,10 @@ struct HostLimiter<Item: Sendable>: Sendable {
     if wasEmpty { enqueue(host) }
   }
 
-  /// The next step, for when a source could begin.
+  /// Returns the next step. Call it when a source could begin.
   ///
-  /// - Parameter isDrained: True if no other sources can be added before some are begun, so that the postponed ones have
-  ///   their turn.
+  /// - Parameter isDrained: True if no other sources can be added before some are begun, so that it is the
+  ///   turn of the postponed ones.
   mutating func next(at now: Duration, isDrained: Bool) -> Step {
     if hosts.count > hostLimit { forgetHosts(at: now) }
     if let host = givenUp.first, let item = take(from: host, \.givenUp) { return .giveUp(item, host: host) }
@@ -255,16 +257,17 @@ struct HostLimiter<Item: Sendable>: Sendable {
     return earliest.map { .wait(until: $0) } ?? .none
   }
 
-  /// Begins no source of a host for this time; gives the host up if that is too long.
+  /// Begins no source of a host for this time; gives up the host if that is too long.
   mutating func hold(_ host: String, for delay: Duration, at now: Duration) {
     hosts[host, default: Host()].notBefore = max(hosts[host]?.notBefore ?? .zero, now + delay)
     if delay > limits.longestHold { setState(.givenUp, of: host) }
   }
 
-  /// Whether a host may be tried again in this run, but not yet.
+  /// True if a host may be tried again in this run, but not yet.
   func isHeld(_ host: String, at now: Duration) -> Bool { heldUntil(host, at: now) != nil }
 
-  /// The time before which no source of a host is begun, if it is tried again in this run; nil for none.
+  /// Returns the time before which no source of a host is begun, if it is tried again in this run; nil for
+  /// none.
   func heldUntil(_ host: String, at now: Duration) -> Duration? {
     guard let entry = hosts[host], entry.notBefore > now, entry.state != .givenUp else { return nil }
     return entry.notBefore

@@ -3,14 +3,14 @@ import ReelCore
 /// The counts of a run over a list, from any thread.
 final class BatchProgress: Sendable {
   struct Counts: Sendable {
-    /// Of this run.
+    /// The number of sources written in this run.
     var written = 0
     var failedPermanently = 0
     var failedTemporarily = 0
-    /// Done by an earlier run.
+    /// The number of sources written by an earlier run.
     var skippedWritten = 0
     var skippedFailed = 0
-    /// Named before in the same list.
+    /// The number of entries that repeat an earlier one of the list.
     var repeated = 0
     /// Failures by cause.
     var causes: [String: Cause] = [:]
@@ -27,7 +27,7 @@ final class BatchProgress: Sendable {
 
   private struct State {
     var counts = Counts()
-    /// Sources of the list that belong to other shards.
+    /// The number of sources of the list that belong to other shards.
     var elsewhere = 0
     var total: Int?
     var begunCount = 0
@@ -39,7 +39,7 @@ final class BatchProgress: Sendable {
   var counts: Counts { state.withLock { $0.counts } }
   var begunCount: Int { state.withLock { $0.begunCount } }
 
-  /// Sets how many sources the list has, if that is known.
+  /// Sets the number of sources in the list, if known.
   func setTotal(_ total: Int?) { state.withLock { $0.total = total } }
 
   func begin(_ index: Int, _ source: String) {
@@ -86,7 +86,8 @@ final class BatchProgress: Sendable {
     let seen = counts.done + state.elsewhere
     var text = "\(counts.done) done"
     if let total = state.total {
-      // With shards, only the part of the list that was gone through tells how many sources are this shard's.
+      // With shards, the number of this shard's sources is extrapolated from the part of the list read so
+      // far.
       let own = state.elsewhere == 0 ? total : seen == 0 ? 0 : counts.done * total / seen
       text = "\(counts.done) of \(state.elsewhere == 0 ? "" : "about ")\(own) done"
     }
@@ -131,7 +132,7 @@ extension BatchProgress.Counts {
     return lines
   }
 
-  /// The exit code of a run that was not interrupted: a retry that may help comes first.
+  /// The exit code of a run that was not interrupted. A possible successful retry takes precedence.
   var exitCode: Int32 {
     if failedTemporarily > 0 { return ExitStatus.mayPass }
     return failedPermanently + skippedFailed > 0 ? ExitStatus.failedSource : 0
@@ -139,6 +140,6 @@ extension BatchProgress.Counts {
 }
 
 extension ReelError {
-  /// The cause in a summary: the kind, and the HTTP status if there is one.
+  /// The name of the cause in a summary: the kind, and the HTTP status if there is one.
   var cause: String { status.map { "\(kind.rawValue) \($0)" } ?? kind.rawValue }
 }

@@ -21,7 +21,7 @@ struct NameTemplate: Sendable, Equatable {
     case format
   }
 
-  /// What the fields of one source stand for.
+  /// The values of the fields for one source.
   struct Values: Sendable {
     var index: Int
     var stem: String
@@ -30,8 +30,8 @@ struct NameTemplate: Sendable, Equatable {
     var format: String
   }
 
-  /// The longest component of a path in bytes, without number and extension. With those and the parts of a temporary
-  /// name, it stays within the 255 bytes that file systems allow.
+  /// The maximum length of a component of a path in bytes, without number and extension. With those and the
+  /// parts of a temporary name, it stays within the 255 bytes that file systems allow.
   static let componentLimit = 200
 
   private enum Part: Sendable, Equatable {
@@ -39,12 +39,12 @@ struct NameTemplate: Sendable, Equatable {
     case field(Field)
   }
 
-  /// Without a final `{format}`.
+  /// The parts without a final `{format}`.
   private var parts: [Part]
-  /// What comes before the extension.
+  /// The text before the extension.
   private let extensionMark: String
 
-  /// True if no two sources of a list can have the same name, whatever their URLs are.
+  /// True if no two sources of a list can have the same name, regardless of their URLs.
   var isUnique: Bool { parts.contains(.field(.hash)) || parts.contains(.field(.index)) }
   /// True if each frame has a name of its own.
   var hasTime: Bool { parts.contains(.field(.time)) }
@@ -67,11 +67,11 @@ struct NameTemplate: Sendable, Equatable {
     try check()
   }
 
-  /// The path of a file, relative to the output folder.
+  /// Returns the path of a file, relative to the output folder.
   ///
   /// - Parameters:
   ///   - time: The time of the frame, for `{time}`.
-  ///   - isMarked: Adds the hash, because another source has the same name without it.
+  ///   - isMarked: True to add the hash, because another source has the same name without it.
   ///   - number: The number of the frame among those of the source, or nil for a name without a number.
   func path(_ values: Values, time: Double, isMarked: Bool, number: Int?) -> String {
     var name = stem(values, time: time, isMarked: isMarked)
@@ -82,7 +82,7 @@ struct NameTemplate: Sendable, Equatable {
     return name + extensionMark + values.format
   }
 
-  /// The path without number and extension.
+  /// Returns the path without number and extension.
   func stem(_ values: Values, time: Double, isMarked: Bool) -> String {
     var text = ""
     for part in parts {
@@ -170,7 +170,7 @@ struct NameTemplate: Sendable, Equatable {
 
   private static func failure(_ reason: String) -> ReelError { ReelError(.usage, reason) }
 
-  /// The value of a field without characters that some file system rejects or that separate folders.
+  /// Returns the value of a field without characters that some file system rejects or that separate folders.
   private static func cleaned(_ value: String) -> String {
     var text = ""
     for scalar in value.unicodeScalars {
@@ -182,13 +182,13 @@ struct NameTemplate: Sendable, Equatable {
     return text
   }
 
-  /// A name that every file system takes: no hidden or reserved one, and not too long.
+  /// Returns a name that every file system accepts: not hidden or reserved, and not too long.
   private static func component(_ text: String, hash: String) -> String {
     var name = text
     while let last = name.last, last == "." || last == " " { name.removeLast() }
     if name.hasPrefix(".") { name = "_" + name.dropFirst() }
     if name.isEmpty { name = "_" }
-    // Names of devices under Windows, with any extension.
+    // Reserved device names of Windows, with any extension.
     let base = name.prefix { $0 != "." }.uppercased()
     let isNumbered = base.count == 4 && (base.hasPrefix("COM") || base.hasPrefix("LPT"))
     if ["CON", "PRN", "AUX", "NUL"].contains(base) || isNumbered && base.last?.isNumber == true {
@@ -212,10 +212,10 @@ struct BatchNames: Sendable {
   let isMarked: Bool
   /// The output folder.
   let output: String
-  /// Whether two folders, from the first four digits of the hash, are put in front of the name.
+  /// True to prefix the name with two folders from the first four digits of the hash.
   let fansOut: Bool
 
-  /// Whether each frame has a name by its time.
+  /// True if the time makes each frame's name unique.
   var hasTime: Bool { template.hasTime }
 
   /// The folder of the source's files.
@@ -246,11 +246,11 @@ struct BatchNames: Sendable {
   }
 }
 
-/// Removes the incomplete files that a killed run has left.
+/// Removes incomplete files of a killed run.
 ///
-/// Only those of a source that is worked on again are removed, because other processes may be writing others.
+/// Only those of a source that is processed again are removed, because other processes may be writing others.
 final class LeftoverFiles: Sendable {
-  /// The temporary files of each folder that has been looked at.
+  /// The temporary files of each folder that has been read.
   private let folders = Locked<[String: [String]]>([:])
 
   func remove(_ names: BatchNames) {
@@ -287,10 +287,10 @@ final class LeftoverFiles: Sendable {
 }
 
 extension FrameNames {
-  /// The names that a list gives.
+  /// Creates names from those of a list.
   ///
-  /// - Parameter hasSeveral: Whether the source may have several files: they are numbered, unless their times are in
-  ///   their names.
+  /// - Parameter hasSeveral: True if the source may have several files: they are numbered, unless their times
+  ///   are in their names.
   init(_ names: BatchNames, hasSeveral: Bool) {
     let isNumbered = hasSeveral && !names.hasTime
     let first = names.hasTime ? nil : names.fileName(time: 0, number: isNumbered ? 1 : nil)

@@ -3,8 +3,8 @@ import ReelCore
 import ReelFiles
 import ReelPlayback
 
-/// The results of a run as JSON Lines. Each line is written in one piece when its source is done, so a process that is
-/// killed loses at most the line that it was writing. The file is locked while it is open.
+/// The results of a run as JSON Lines. Each line is written in one piece when its source is done, so a killed
+/// process loses at most the line that it was writing. The file is locked while it is open.
 final class ResultsFile: Sendable {
   /// The sources of earlier runs that are not tried again.
   struct Finished: Sendable {
@@ -12,19 +12,19 @@ final class ResultsFile: Sendable {
     var failed: Set<SourceHash> = []
   }
 
-  /// The longest line in bytes; a file with a longer one is not a results file.
+  /// The maximum length of a line in bytes; a file with a longer one is not a results file.
   static let lineLimit = 1 << 28
 
   private let file: Locked<LockedFile>
 
   /// Locks a file, and reads its results.
   ///
-  /// A cut last line is removed, and so are blank lines and those of sources that failed temporarily, which are tried again:
-  /// each source has one line.
+  /// An incomplete last line is removed, and so are blank lines and those of sources that failed temporarily,
+  /// which are tried again: each source has one line.
   ///
   /// - Parameters:
   ///   - resumes: True to continue an existing file; otherwise one with content is refused.
-  ///   - overwrites: True to replace what an existing file has.
+  ///   - overwrites: True to replace the content of an existing file.
   ///
   /// Throws `ReelError.cannotCreateOutput` if the file can't be opened, belongs to a running process, or has other
   /// content than results; `cannotWriteOutput` if the disk is full.
@@ -111,7 +111,7 @@ final class ResultsFile: Sendable {
     return finished
   }
 
-  /// The error with advice, if it is one of writing.
+  /// Returns the error, with advice if it is an error of writing.
   private static func advised(_ error: ReelError) -> ReelError {
     guard error.kind == .cannotWriteOutput else { return error }
     var error = error
@@ -120,26 +120,26 @@ final class ResultsFile: Sendable {
   }
 }
 
-/// A line of a results file, as far as a later run or a report needs it.
+/// The data of a results file's line that a later run or a report needs.
 struct ResultLine: Sendable, Equatable {
   enum Status: String, Sendable {
     case written
     case failed
   }
 
-  /// The source as its list has it; nil for a line of the list that held none.
+  /// The source as in its list; nil for a line of the list without one.
   let url: String?
   let status: Status
-  /// Of a failure: whether it may succeed on a retry.
+  /// True for a failure that may succeed on a retry.
   let isTemporary: Bool
 
-  /// Nil for what is no complete result line.
+  /// Nil for a line that is not a complete result.
   init?(_ bytes: ArraySlice<UInt8>) {
     guard let members = Self.members(of: bytes) else { return nil }
     self.init(members)
   }
 
-  /// The members of a line's object. A byte order mark before it is ignored.
+  /// Returns the members of a line's object. A byte order mark before it is ignored.
   static func members(of bytes: ArraySlice<UInt8>) -> [RawJSON.Member]? {
     RawJSON.members(of: bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes)
   }
@@ -151,14 +151,15 @@ struct ResultLine: Sendable, Equatable {
     bytes.allSatisfy { $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }
   }
 
-  /// Whether a cut line may be one that was being written: some file systems leave zeros after a loss of power.
+  /// True if an incomplete line may be one that was being written: some file systems leave zeros after a loss
+  /// of power.
   static func canBegin(with bytes: [UInt8]) -> Bool {
     bytes.allSatisfy { $0 == 0 } || isBlank(bytes[...])
       || beginnings.contains { $0.starts(with: bytes) || bytes.starts(with: $0) }
   }
 
   private static let beginnings = [Array(#"{"url":"#.utf8), Array(#"{"status":"#.utf8)]
-  /// The bytes by which `canBegin(with:)` tells.
+  /// The number of bytes that `canBegin(with:)` needs.
   static let longestBeginning = 10
 
   init?(_ members: [RawJSON.Member]) {
@@ -188,7 +189,7 @@ struct ResultLine: Sendable, Equatable {
   /// - Parameters:
   ///   - body: The command's own fields.
   ///   - fields: Copied fields of the list.
-  ///   - hiddenFields: Those whose names the line has itself.
+  ///   - hiddenFields: The fields whose names the line uses itself.
   static func text(
     url: String?, index: Int, line: Int, host: String, finishedAt: WallTime, seconds: Double, attempts: Int,
     error: ReelError?, body: [RawJSON.Member], fields: [SourceListParser.Field],
@@ -247,7 +248,7 @@ enum RawJSON {
     let value: ArraySlice<UInt8>
   }
 
-  /// The members of the object that `bytes` holds; nil if there is none, or if it is cut.
+  /// Returns the members of the object in `bytes`; nil if there is none, or if it is incomplete.
   ///
   /// Only the structure is checked: strings, brackets, commas and colons. Values may be malformed otherwise.
   static func members(of bytes: ArraySlice<UInt8>) -> [Member]? {
@@ -268,7 +269,7 @@ enum RawJSON {
     }
   }
 
-  /// The text of a JSON string; nil for another value.
+  /// Returns the text of a JSON string; nil for another value.
   static func string(_ value: ArraySlice<UInt8>) -> String? {
     guard value.count >= 2, value.first == UInt8(ascii: "\""), value.last == UInt8(ascii: "\"") else {
       return nil
@@ -279,7 +280,7 @@ enum RawJSON {
     return try? JSONDecoder().decode(String.self, from: Data(value))
   }
 
-  /// `text` as a JSON string.
+  /// Returns `text` as a JSON string.
   static func quoted(_ text: String) -> String {
     var json = JSONText()
     json.object { $0.field("", text) }
@@ -287,7 +288,7 @@ enum RawJSON {
     return String(decoding: json.bytes.dropFirst(4).dropLast(), as: UTF8.self)
   }
 
-  /// Whether `bytes` are valid JSON.
+  /// True if `bytes` are valid JSON.
   static func isValid(_ bytes: ArraySlice<UInt8>) -> Bool {
     (try? JSONSerialization.jsonObject(with: Data(bytes))) != nil
   }
@@ -320,7 +321,7 @@ enum RawJSON {
     /// Skips a value; nil if it is empty or does not end.
     mutating func value() -> ArraySlice<UInt8>? {
       let start = index
-      // The closing brackets that are still to come.
+      // The closing brackets that are still expected.
       var closing: [UInt8] = []
       while index < bytes.endIndex {
         let byte = bytes[index]

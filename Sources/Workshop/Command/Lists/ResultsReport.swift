@@ -3,14 +3,14 @@ import ReelCore
 import ReelPool
 import ReelReplay
 
-/// What results files say together. Of several lines of one source, the last counts.
+/// The summary of results files. If a source has several lines, the last one counts.
 struct ResultsReport: Sendable {
-  /// Failures with one cause.
+  /// Failures with the same cause.
   struct Cause: Encodable, Sendable {
     /// The kind of the error, and the HTTP status if there is one.
     let cause: String
     let count: Int
-    /// Of these, the ones that may succeed on a retry.
+    /// The number of these that may succeed on a retry.
     let temporary: Int
     /// The message of one of them.
     let example: String
@@ -25,35 +25,35 @@ struct ResultsReport: Sendable {
     let startup: LatencySummary?
   }
 
-  /// The hosts in the JSON form; those with the most failures.
+  /// The maximum number of hosts in the JSON form: those with the most failures.
   static let hostLimit = 1000
 
   /// The streams that a page shows; nil if there is no page.
   private(set) var worst: WorstStreams?
   private(set) var lineCount = 0
-  /// Lines that are no results, such as a cut last one, or that are too long.
+  /// The number of lines that are not results, such as an incomplete last one, or that are too long.
   private(set) var unreadableCount = 0
   private var sources: [SourceHash: Source] = [:]
-  /// Texts that many sources share, by their number in `Source`.
+  /// Texts shared by many sources, by their number in `Source`.
   private var texts: [String] = []
   private var numbers: [String: Int32] = [:]
   private var examples: [Int32: String] = [:]
 
-  /// The last line of a source, with numbers in place of texts to hold little memory for each.
+  /// The last line of a source, with numbers instead of texts to save memory.
   private struct Source: Sendable {
     var isWritten: Bool
     var isTemporary: Bool
-    /// Whether something is wrong with its still.
+    /// True if something is wrong with its still.
     var isPoor = false
     var cause: Int32
     var host: Int32
-    /// In milliseconds; NaN if it is not known.
+    /// The start-up time in milliseconds; NaN if unknown.
     var startup: Float
-    /// The same.
+    /// The waiting time in milliseconds; NaN if unknown.
     var queued = Float.nan
   }
 
-  /// - Parameter keepsWorst: Keeps the streams that a page shows.
+  /// - Parameter keepsWorst: True to keep the streams that a page shows.
   init(keepsWorst: Bool = false) { worst = keepsWorst ? WorstStreams() : nil }
 
   /// Adds a line, without its newline.
@@ -87,7 +87,7 @@ struct ResultsReport: Sendable {
       default: source.isPoor = source.isPoor || source.isWritten && WorstStreams.isFlaw(member)
       }
     }
-    // A line of a list without a URL stands for itself.
+    // A line of a list without a URL is identified by its number.
     let key = result.url.map { SourceHash($0) } ?? SourceHash("line \(lineCount)\u{0}")
     sources[key] = source
     worst?.add(
@@ -97,11 +97,12 @@ struct ResultsReport: Sendable {
 
   var sourceCount: Int { sources.count }
   var writtenCount: Int { sources.values.count { $0.isWritten } }
-  /// Written sources with a poor still: no candidate was good, frames are damaged, or segments were missed.
+  /// The number of written sources with a poor still: no candidate was good, frames are damaged, or segments
+  /// were missed.
   var poorCount: Int { sources.values.count { $0.isPoor } }
   var temporaryCount: Int { sources.values.count { !$0.isWritten && $0.isTemporary } }
   var permanentCount: Int { sources.values.count { !$0.isWritten && !$0.isTemporary } }
-  /// Lines that a later line of the same source has replaced.
+  /// The number of lines that a later line of the same source has replaced.
   var supersededCount: Int { lineCount - unreadableCount - sourceCount }
 
   /// The start-up times of written sources.
@@ -110,7 +111,7 @@ struct ResultsReport: Sendable {
       sources.values.lazy.filter { $0.isWritten && !$0.startup.isNaN }.map { Self.duration($0.startup) })
   }
 
-  /// How long written sources waited for their turn; nil if none did.
+  /// The waiting times of written sources; nil if none waited.
   var queued: LatencySummary? {
     let times = sources.values.lazy.filter { $0.isWritten && !$0.queued.isNaN }.map {
       Self.duration($0.queued)
@@ -263,12 +264,12 @@ extension ResultsReport {
     let sources: Int
     let written: Int
     let failed: Int
-    /// Of the failures, those that may succeed on a retry.
+    /// The number of failures that may succeed on a retry.
     let temporary: Int
     let supersededLines: Int
     let unreadableLines: Int
     let startup: LatencySummary?
-    /// How long sources waited for their turn.
+    /// The waiting times of sources.
     let queued: LatencySummary?
     let causes: [Cause]
     let hosts: [Host]
@@ -277,36 +278,36 @@ extension ResultsReport {
 
 /// The written sources of results files that took longest to start, and those with poor stills.
 ///
-/// Holds a limited number of each, however many lines there are.
+/// It keeps a limited number of each, however many lines there are.
 struct WorstStreams: Sendable {
   struct Stream: Sendable {
     let hash: SourceHash
     let url: String
-    /// In milliseconds; 0 if it is not known.
+    /// The start-up time in milliseconds; 0 if unknown.
     let startup: Double
-    /// What is wrong with the still, in words; nil if nothing is.
+    /// The description of the still's flaw; nil for none.
     let flaw: String?
     /// The path of the first still in the results.
     let path: String?
     /// The folder of the results file.
     let folder: String
-    /// The higher, the worse the still is.
+    /// The badness of the still; higher is worse.
     fileprivate let poorness: Double
   }
 
-  /// Some more than a page shows, since later lines may replace some.
+  /// The maximum number of streams: more than a page shows, because later lines may replace some.
   static let limit = 64
 
-  /// The longest first.
+  /// The slowest sources, the longest first.
   private(set) var slowest: [Stream] = []
-  /// The worst first.
+  /// The sources with poor stills, the worst first.
   private(set) var poorest: [Stream] = []
 
   /// Adds the line of a source, which replaces an earlier one.
   ///
   /// - Parameters:
-  ///   - startup: In milliseconds; 0 if it is not known.
-  ///   - isPoor: Whether something is wrong with the still.
+  ///   - startup: The start-up time in milliseconds; 0 if unknown.
+  ///   - isPoor: True if something is wrong with the still.
   ///   - folder: The folder of the results file.
   mutating func add(
     _ hash: SourceHash, _ result: ResultLine, _ members: [RawJSON.Member], startup: Double, isPoor: Bool,
@@ -325,7 +326,7 @@ struct WorstStreams: Sendable {
     if isPoor { Self.insert(stream, into: &poorest) { $0.poorness > $1.poorness } }
   }
 
-  /// Whether a field of a result says that something is wrong with the still.
+  /// True if a field of a result indicates a flaw of the still.
   static func isFlaw(_ member: RawJSON.Member) -> Bool {
     switch member.key {
     case "good": member.value.elementsEqual("false".utf8)
@@ -375,7 +376,7 @@ struct WorstStreams: Sendable {
     let path: String
   }
 
-  /// The path of the poster, or of the first frame.
+  /// Returns the path of the poster, or of the first frame.
   private static func path(_ members: [RawJSON.Member]) -> String? {
     let decoder = JSONDecoder()
     if let file = value("file", members) { return try? decoder.decode(Frame.self, from: Data(file)).path }
@@ -386,7 +387,7 @@ struct WorstStreams: Sendable {
     let score: Double
   }
 
-  /// The score of the chosen candidate, from 0 to 1.
+  /// Returns the score of the chosen candidate, from 0 to 1.
   private static func score(_ members: [RawJSON.Member]) -> Double? {
     guard let index = number(value("chosen", members)).flatMap({ Int(exactly: $0) }),
       let list = value("candidates", members),

@@ -159,7 +159,7 @@ struct ListOptions: ParsableArguments {
     return output == "." ? name : (output as NSString).appendingPathComponent(name)
   }
 
-  /// The time between two sources of a host.
+  /// Returns the time between two sources of a host.
   func interval() throws -> Duration? {
     guard let rateLimit else { return nil }
     let parts = rateLimit.split(separator: "/", omittingEmptySubsequences: false)
@@ -215,13 +215,13 @@ struct NameOptions: ParsableArguments {
 /// One of several parts of a list. Which part a source belongs to depends only on its URL, or on its host.
 struct Shard: Sendable, Equatable {
   enum Key: String, Sendable, CaseIterable {
-    /// Each URL is assigned by itself.
+    /// Each URL is assigned individually.
     case url
     /// All sources of a host belong to the same shard.
     case host
   }
 
-  /// From 0 to `count` - 1.
+  /// The index, from 0 to `count` - 1.
   let index: Int
   let count: Int
   let key: Key
@@ -253,9 +253,11 @@ struct Shard: Sendable, Equatable {
     self.key = key
   }
 
-  /// Whether a source belongs to this shard: the first 8 bytes of the hash, big-endian, modulo `count`.
+  /// Returns whether a source belongs to this shard: the first 8 bytes of the hash, big-endian, modulo
+  /// `count`.
   ///
-  /// - Parameter host: Of the URL, in lower case; empty for a file, which is always assigned by its URL.
+  /// - Parameter host: The host of the URL, in lower case; empty for a file, which is always assigned by its
+  ///   URL.
   func contains(_ hash: SourceHash, host: String) -> Bool {
     let value = key == .host && !host.isEmpty ? SourceHash(host).high : hash.high
     return value % UInt64(count) == UInt64(index)
@@ -279,7 +281,7 @@ struct Shard: Sendable, Equatable {
     return (index, " (\(name))")
   }
 
-  /// A number that is written with digits alone.
+  /// Returns a number that is written with digits only.
   private static func number(_ text: Substring) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text),
       number <= 1_000_000_000

@@ -16,19 +16,19 @@ import ReelPool
 /// Each line is a URL or a path, or a JSON object with `url` and any other fields. Blank lines and lines that begin with
 /// `#` are ignored. The text is UTF-8, with or without a byte order mark; lines end with LF, CRLF or CR.
 struct SourceListParser {
-  /// The longest line in bytes.
+  /// The maximum length of a line in bytes.
   static let lineLimit = 1 << 18
 
-  /// What a line holds.
+  /// The content of a line.
   enum Content: Sendable {
     /// - Parameter fields: The other members of a JSON object.
     case source(String, fields: [Field])
-    /// A line that is no source.
+    /// A line that is not a source.
     case failure(ReelError)
   }
 
   struct Entry: Sendable {
-    /// Counted from 1.
+    /// The number of the line, counted from 1.
     let line: Int
     let content: Content
   }
@@ -47,8 +47,8 @@ struct SourceListParser {
 
   /// Parses the next bytes, and appends the lines that end in them to `entries`.
   ///
-  /// A line that is no source is an entry with an error of kind `usage`. Throws `ReelError.badManifest` if the text is no
-  /// list at all.
+  /// A line that is not a source is an entry with an error of kind `usage`. Throws `ReelError.badManifest` if
+  /// the text is not a list at all.
   mutating func add(_ bytes: ArraySlice<UInt8>, to entries: inout [Entry]) throws(ReelError) {
     var rest = bytes
     while let end = rest.firstIndex(where: { $0 == 0x0a || $0 == 0x0d }) {
@@ -134,7 +134,7 @@ struct SourceListParser {
     entries.append(Entry(line: number, content: .source(url, fields: fields)))
   }
 
-  /// Throws for the first line of what is something else.
+  /// Throws for the first line of a file that is not a list.
   private func checkBeginning(_ text: ArraySlice<UInt8>) throws(ReelError) {
     if text.first == UInt8(ascii: "<") {
       throw ReelError(
@@ -150,7 +150,7 @@ struct SourceListParser {
   }
 }
 
-/// Counts the sources of a list, without looking at them more closely.
+/// Counts the sources of a list without parsing them completely.
 struct SourceListCounter {
   private(set) var count = 0
   private var isAtLineStart = true
@@ -173,7 +173,7 @@ struct SourceListCounter {
 final class SourceListReader {
   /// The name in messages.
   let name: String
-  /// Whether entries are relative to the list; those of the arguments are relative to the working folder.
+  /// The location to which entries are relative: the list, or the working folder for arguments.
   let location: MediaSource
 
   private let descriptor: Int32
@@ -209,7 +209,7 @@ final class SourceListReader {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// How many sources the list has, from the current position; nil for a pipe.
+  /// Returns the number of sources from the current position; nil for a pipe.
   func count() throws(ReelError) -> Int? {
     guard descriptor >= 0 else { return arguments.count }
     var status = stat()
@@ -224,7 +224,7 @@ final class SourceListReader {
     }
   }
 
-  /// Some more entries, maybe none; nil at the end. Throws `ReelError` with the list as its location.
+  /// Returns some more entries, maybe none; nil at the end. Throws `ReelError` with the list as its location.
   func next() throws(ReelError) -> [SourceListParser.Entry]? {
     guard descriptor >= 0 else {
       guard !arguments.isEmpty else { return nil }
@@ -278,7 +278,7 @@ final class LineReader {
   /// A line without its newline.
   enum Line: Equatable {
     case bytes([UInt8])
-    /// A line with more bytes than the limit, which are not kept.
+    /// A line with more bytes than the limit, which are dropped.
     case overlong
   }
 
@@ -291,7 +291,7 @@ final class LineReader {
 
   /// - Parameters:
   ///   - path: `-` for standard input.
-  ///   - limit: The longest line in bytes.
+  ///   - limit: The maximum length of a line in bytes.
   ///
   /// Throws `ReelError.noSuchFile`.
   init(path: String, limit: Int) throws(ReelError) {
@@ -303,7 +303,7 @@ final class LineReader {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// The next line; nil at the end. Throws `ReelError.noSuchFile`.
+  /// Returns the next line; nil at the end. Throws `ReelError.noSuchFile`.
   func next() throws(ReelError) -> Line? {
     var searched = start
     var isOverlong = false
@@ -356,7 +356,7 @@ final class LineReader {
 /// Reads a list on a thread of its own, because reading may block.
 final class ListFeeder: Sendable {
   private let queue = DispatchQueue(label: "reel.list")
-  /// Used on the queue only.
+  /// Used only on the queue.
   private let reader: Locked<SourceListReader>
 
   init(_ reader: sending SourceListReader) { self.reader = Locked(reader, rank: .transfer) }
@@ -376,10 +376,10 @@ final class ListFeeder: Sendable {
   }
 }
 
-/// The first 128 bits of the SHA-256 hash (FIPS 180-4) of a source's URL as the list has it.
+/// The first 128 bits of the SHA-256 hash (FIPS 180-4) of a source's URL as in the list.
 ///
-/// It identifies the source in results files, makes its name and its folder, and chooses its shard. It is the same on
-/// every machine, and what `printf %s URL | sha256sum` prints begins with it.
+/// It identifies the source in results files, and determines its name, its folder and its shard. It is the
+/// same on every machine: the beginning of the output of `printf %s URL | sha256sum`.
 struct SourceHash: Hashable, Sendable {
   /// The first 8 bytes, big-endian.
   let high: UInt64

@@ -30,7 +30,7 @@ extension WalkTotals {
 }
 
 extension [WalkReport] {
-  /// A line for each item that failed, with the walks in which it did if it did not in all of them.
+  /// A line for each item that failed, with the walks in which it failed unless it failed in all of them.
   var failureLines: [String] {
     var labels: [String: [String]] = [:]
     var lines: [String] = []

@@ -27,7 +27,7 @@ final class FrameWriter {
 
   private let options: Options
   private var names: FrameNames
-  /// For formats with one file per frame.
+  /// The writer for formats with one file per frame.
   private let files: ImageFileWriter?
   private var index = 0
   private var y4m: Y4MWriter?
@@ -47,7 +47,7 @@ final class FrameWriter {
     try options.existing.check(filePath(name))
   }
 
-  /// Converts and writes a frame; `converted` is how long the conversion took.
+  /// Converts and writes a frame; `converted` is the duration of the conversion.
   func write(_ frame: borrowing TimedFrame) throws -> (written: FramesRecord.Frame, converted: Duration) {
     index += 1
     let start = ContinuousClock.now
@@ -89,7 +89,7 @@ final class FrameWriter {
 
   private func openFile(_ path: String) throws(ReelError) -> OutputFile {
     if options.toStandardOutput { return .standardOutput() }
-    // Lists have folders of their own. One without a file is not made.
+    // Lists have folders of their own. A folder without files is not created.
     if index == 1 { try OutputFolder.make(options.directory) }
     return try OutputFile(path: path, existing: options.existing)
   }
@@ -106,7 +106,7 @@ final class FramePipeline: Sendable {
   private let failure = Locked<(any Error)?>(nil)
   private let process: @Sendable (borrowing TimedFrame) throws -> Void
 
-  /// `process` is called with each frame in order.
+  /// - Parameter process: Called with each frame in order.
   init(process: @escaping @Sendable (borrowing TimedFrame) throws -> Void) { self.process = process }
 
   /// Passes a clone of the frame. Throws the error of an earlier one.
@@ -137,10 +137,10 @@ final class FramePipeline: Sendable {
 struct FrameNames: Sendable {
   /// The name of the first file; nil if it is known only with the frame.
   let first: String?
-  /// By the number of the frame, counted from 1, and its time in seconds. `isTaken` tells that the name without a number
-  /// is that of an earlier frame.
+  /// Returns a name for the number of the frame, counted from 1, and its time in seconds. `isTaken` is true
+  /// if an earlier frame has the name without a number.
   private let name: @Sendable (_ number: Int, _ time: Double, _ isTaken: Bool) -> String
-  /// The names so far, if times make them.
+  /// The names so far, if they are made from times.
   private var taken: Set<String> = []
   private let usesTime: Bool
 
@@ -163,9 +163,9 @@ struct FrameNames: Sendable {
 
   /// - Parameters:
   ///   - first: The name of the first file; nil if it is known only with the frame.
-  ///   - usesTime: Whether times make the names.
-  ///   - name: The name of a frame's file, by its number, its time in seconds, and whether the name without a number is
-  ///     that of an earlier frame.
+  ///   - usesTime: Whether names are made from times.
+  ///   - name: Returns the name of a frame's file, from its number, its time in seconds, and whether an
+  ///     earlier frame has the name without a number.
   init(
     first: String?, usesTime: Bool,
     name: @escaping @Sendable (_ number: Int, _ time: Double, _ isTaken: Bool) -> String
@@ -175,7 +175,7 @@ struct FrameNames: Sendable {
     self.name = name
   }
 
-  /// The name of the next frame's file.
+  /// Returns the name of the next frame's file.
   mutating func next(number: Int, time: MediaTime) -> String {
     let plain = name(number, time.seconds, false)
     guard usesTime else { return plain }
@@ -185,8 +185,8 @@ struct FrameNames: Sendable {
 
 /// Names for the files of several sources, made distinct if two are equal.
 enum OutputNames {
-  /// One stem for each source, in order. Stems differ by more than letter case or Unicode normalization, because some
-  /// file systems treat such names as the same.
+  /// Returns one stem for each source, in order. Stems differ by more than letter case or Unicode
+  /// normalization, because some file systems treat such names as the same.
   static func stems(of sources: [MediaSource]) -> [String] {
     var used: Set<String> = []
     return sources.map { source in
@@ -201,8 +201,8 @@ enum OutputNames {
     }
   }
 
-  /// The longest stem in bytes. With a number, an extension and the parts of a temporary name, it stays within the
-  /// 255 bytes that file systems allow.
+  /// The maximum length of a stem in bytes. With a number, an extension and the parts of a temporary name, it
+  /// stays within the 255 bytes that file systems allow.
   private static let longestStem = 200
 
   /// Replaces characters that some file systems reject.
@@ -218,7 +218,7 @@ enum OutputNames {
 }
 
 extension ExistingFiles {
-  /// - Parameter source: A local file is never replaced by what is made of it.
+  /// - Parameter source: A local file, which is never replaced by output made from it.
   init(areReplaced: Bool, of source: MediaSource) {
     var path: String?
     if case .url(let url) = source, url.isFileURL { path = url.path }
@@ -226,9 +226,9 @@ extension ExistingFiles {
   }
 }
 
-/// Makes folders for output files.
+/// Creates folders for output files.
 enum OutputFolder {
-  /// Makes a folder and those above it, unless it exists.
+  /// Creates a folder and those above it, unless it exists.
   ///
   /// Throws `ReelError.cannotCreateOutput`; `cannotWriteOutput` if the disk is full.
   static func make(_ folder: String) throws(ReelError) {

@@ -14,14 +14,14 @@ struct FramesRecord: SourceRecord {
     let height: Int
     let keyFrame: Bool
     let damaged: Bool
-    /// HDR whose samples were written as they are.
+    /// True for HDR whose samples were written unchanged.
     let hdrNotToneMapped: Bool
-    /// HDR that was mapped to SDR.
+    /// True for HDR that was mapped to SDR.
     let toneMapped: Bool
     let md5: String?
 
     /// - Parameters:
-    ///   - path: The file with the frame.
+    ///   - path: The path of the frame's file.
     ///   - size: The size of the frame in it.
     ///   - keepsSamples: False if HDR was mapped to SDR.
     init(_ frame: borrowing TimedFrame, path: String, size: PixelSize, md5: String?, keepsSamples: Bool) {
@@ -42,13 +42,13 @@ struct FramesRecord: SourceRecord {
 
   let source: String
   let frames: [Frame]
-  /// Frames that missed a reference or were concealed.
+  /// The number of frames that missed a reference or were concealed.
   let damaged: Int
-  /// Live: segments that could not be loaded, or had left the live window.
+  /// Live: the number of segments that could not be loaded, or had left the live window.
   let missedSegments: Int?
   /// The bit rate of the rung that was opened, as the manifest states it.
   let rungBandwidth: Int?
-  /// Bytes of the container up to the end of the first frame.
+  /// The number of bytes of the container up to the end of the first frame.
   let firstFrameBytes: Int64?
   var startup: StartupRecord?
   let error: ErrorRecord?
@@ -85,7 +85,7 @@ struct StartupRecord: Encodable {
   }
 
   let totalMs: Double
-  /// Not part of any other time.
+  /// The waiting time, which is not part of any other time.
   var queuedMs: Double
   let resolve: Stage
   let manifest: Stage

@@ -24,7 +24,7 @@ struct HLSOutput {
     } catch {
       throw ReelError(.cannotCreateOutput, "the folder can't be created", at: folder)
     }
-    // The multivariant playlist is written last, when the playlists that it names exist.
+    // The multivariant playlist is written last, when the playlists that it refers to exist.
     for (name, text) in playlists.reversed() {
       let file = try OutputFile(path: directory.appendingPathComponent(name).path)
       try file.write(Array(text.utf8))

@@ -117,7 +117,7 @@ struct ErrorRecord: Encodable {
   }
 }
 
-/// The file that `--trace` writes: under a temporary name until it is whole.
+/// The file that `--trace` writes, under a temporary name until it is complete.
 final class TraceFile: Sendable {
   private struct State: ~Copyable {
     let file: OutputFile
@@ -129,7 +129,7 @@ final class TraceFile: Sendable {
 
   private static let bufferByteCount = 64 << 10
 
-  /// Nobody else may use `file`.
+  /// - Parameter file: Must not be used by others.
   init(_ file: sending OutputFile) { state = Locked(State(file: file), rank: .writer) }
 
   func write(_ line: String) {
@@ -141,7 +141,7 @@ final class TraceFile: Sendable {
     }
   }
 
-  /// Throws `ReelError.cannotWriteOutput` for what could not be written.
+  /// Throws `ReelError.cannotWriteOutput` if some of it could not be written.
   func commit() throws(ReelError) {
     let failure = state.withLock { state -> ReelError? in
       Self.flush(&state)

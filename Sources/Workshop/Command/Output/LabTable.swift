@@ -7,11 +7,11 @@ import ReelReplay
 struct LabTable {
   private let summary: LabSummary
 
-  /// Up to this many groups are printed in full; of more, one line each.
+  /// The maximum number of groups that are printed in full; if there are more, each has one line.
   private static let groupLimit = 4
   private static let nameLimit = 19
   private static let width = 100
-  /// The groups that have a line.
+  /// The maximum number of groups with a line.
   private static let lineLimit = 200
 
   init(_ summary: LabSummary) {
@@ -77,7 +77,7 @@ struct LabTable {
     return table
   }
 
-  /// Has as many of the figures as fit.
+  /// Returns a table with as many of the figures as fit.
   private func differences(_ differences: [LabDifference], name: (LabDifference) -> String) -> [String] {
     var columns = WalkFigures.all(in: .front).filter { figure in
       differences.contains { $0.figures[figure.name] != nil }
@@ -98,7 +98,7 @@ struct LabTable {
     }
   }
 
-  /// A line for each group: the pool with the lowest p95, and how it differs from the baseline.
+  /// Returns a line for each group: the pool with the lowest p95, and its difference from the baseline.
   private func lines(_ groups: [LabGroup]) -> String {
     var table = TextTable([.left, .right, .left], indentation: 2)
     let (hasBaseline, delay) = (summary.baseline != nil, WalkFigures["second_frame.p95"])
@@ -164,7 +164,7 @@ extension WalkFigure {
   /// A value with its unit: `93.2 ms`, `3.5 MB`, `97.5 %`.
   func text(_ value: Double) -> String { withUnit(plain(value)) }
 
-  /// A value with its unit and as many decimals as tell it from values that are `step` apart.
+  /// Returns a value with its unit and enough decimals to distinguish it from values that differ by `step`.
   func text(_ value: Double, step: Double) -> String {
     let digits = step > 0 ? Int((-log10(step / costKind.scale)).rounded(.up)) : 0
     return withUnit((value / costKind.scale).formatted(places: min(max(digits, 0), 6)))
@@ -175,7 +175,7 @@ extension WalkFigure {
 
   /// Values in the unit of tables, with as many decimals as suit the largest.
   ///
-  /// - Parameter moreDecimals: How many more there are.
+  /// - Parameter moreDecimals: The number of additional decimals.
   func plain(_ values: [Double], moreDecimals: Int = 0) -> [String] {
     let scaled = values.map { $0 / costKind.scale }
     let most = scaled.map(\.magnitude).max() ?? 0
@@ -192,7 +192,7 @@ extension WalkFigure {
     guard let interval = difference.interval else { return plain(difference.mean) }
     let values = [difference.mean, interval.lower, interval.upper]
     var texts = plain(values)
-    // An interval that excludes 0 does not look as if it ended there.
+    // An interval that excludes 0 must not print as if it ended there.
     for more in 1...3 where interval.excludesZero && texts.contains("0") {
       texts = plain(values, moreDecimals: more)
     }
@@ -201,18 +201,18 @@ extension WalkFigure {
 }
 
 extension LabSummary {
-  /// The name of a pool: its policy, after the number of slots if the lab has several.
+  /// Returns the name of a pool: its policy, after the number of slots if the lab has several.
   func name(of pool: LabPool) -> String {
     let policy = Redaction.clean(pool.policy).printable
     return dimensions.slotCounts.count > 1 ? "\(pool.slotCount) \(policy)" : policy
   }
 
-  /// The name of the difference of two pools: `5 adaptive - 3 adaptive`.
+  /// Returns the name of the difference of two pools: `5 adaptive - 3 adaptive`.
   func name(of difference: LabDifference, minus: String) -> String {
     "\(name(of: difference.pool)) \(minus) \(name(of: difference.baseline))"
   }
 
-  /// The name of a group: those values that not all walks of the lab have.
+  /// Returns the name of a group: the values that not all walks of the lab share.
   ///
   /// - Parameter slots: False to leave out the number of slots.
   func name(of key: LabGroup.Key, slots: Bool = true) -> String {
@@ -230,7 +230,7 @@ extension LabSummary {
     return parts.isEmpty ? "all walks" : parts.joined(separator: ", ")
   }
 
-  /// What was run: `168 walks: 1 feed, 16 links in 4 groups, ...`.
+  /// The extent of the lab: `168 walks: 1 feed, 16 links in 4 groups, ...`.
   var extent: String {
     let slots = dimensions.slotCounts.map(String.init).joined(separator: " and ")
     let links = dimensions.links.count.counted("link")
@@ -247,25 +247,25 @@ extension LabSummary {
   }
 }
 
-/// How far `reel lab` is, for the line on a terminal.
+/// The progress of `reel lab`, for the line on a terminal.
 final class LabProgress: Sendable {
   private struct State {
     var total = 0
     var done = 0
     var failed = 0
-    /// The runs that have ended since `began`.
+    /// The number of runs that have ended since `began`.
     var ended = 0
     var began = ContinuousClock.now
   }
 
   private let state = Locked(State())
 
-  /// - Parameter done: The runs that were done before.
+  /// - Parameter done: The number of runs that were done before.
   func begin(total: Int, done: Int) {
     state.withLock { $0 = State(total: total, done: done) }
   }
 
-  /// A run has ended.
+  /// Records that a run has ended.
   func record(hasFailed: Bool) {
     state.withLock { state in
       state.ended += 1
@@ -287,7 +287,7 @@ final class LabProgress: Sendable {
     return text
   }
 
-  /// A time for a person: `40 s`, `12 min`, `3.5 h`.
+  /// Returns a time in words: `40 s`, `12 min`, `3.5 h`.
   static func time(_ seconds: Double) -> String {
     switch seconds {
     case ..<100: "\(max(1, seconds).formatted(places: 0)) s"

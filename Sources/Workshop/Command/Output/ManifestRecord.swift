@@ -59,7 +59,7 @@ struct ManifestRecord: SourceRecord {
     let segments: PrintedSegments.Placeholder?
   }
 
-  /// How the images of a rung are divided.
+  /// The division of a rung's images.
   struct Tiles: Encodable {
     let columns: Int?
     let rows: Int?
@@ -165,7 +165,8 @@ struct ManifestRecord: SourceRecord {
       })
   }
 
-  /// The number of segments printed per rung, and per live rung. A manifest of a few lines may name a million.
+  /// The number of segments printed per rung, and per live rung. A manifest of a few lines may describe a
+  /// million.
   private static let segmentLimit = 100_000
   private static let liveSegmentLimit = SegmentRecord.liveLimit
 
@@ -236,14 +237,14 @@ struct SegmentRecord {
     encryption = segment.encryption.map(EncryptionRecord.init)
   }
 
-  /// About the length of its text.
+  /// The approximate length of its text.
   var byteCount: Int {
     100 + url.utf8.count + (encryption?.keyUrl?.utf8.count ?? 0)
       + alternateURLs.reduce(0) { $0 + $1.utf8.count }
   }
 
-  /// Writes the record as `JSONLine` would: keys in snake_case and alphabetical order, without keys that have no
-  /// value.
+  /// Writes the record in the form of `JSONLine`: keys in snake_case and alphabetical order, without keys
+  /// that have no value.
   func write(to text: inout JSONText) {
     text.object { text in
       if !alternateURLs.isEmpty { text.field("alternate_urls", alternateURLs) }
@@ -265,7 +266,7 @@ struct SegmentRecord {
   }
 }
 
-/// How a segment is encrypted, as JSON.
+/// The encryption of a segment, as JSON.
 struct EncryptionRecord: Encodable {
   let method: String
   let keyUrl: String?
@@ -292,8 +293,8 @@ struct EncryptionRecord: Encodable {
   }
 }
 
-/// The segments of a rung to print as JSON. Each one is made only when it is written, so memory does not grow with
-/// their number.
+/// The segments of a rung to print as JSON. Each one is created only when it is written, so memory does not
+/// grow with their number.
 struct PrintedSegments {
   /// The empty value of a record's field `segments`, which is replaced by the segments when the record is printed.
   typealias Placeholder = [Int]
@@ -326,9 +327,9 @@ struct PrintedSegments {
     total = list.count
   }
 
-  /// Prints `record` with the lists of segments in its `segments` fields. If some of a list are left out, a field
-  /// `segments_omitted` after it gives their number. Left out are the last segments, or the oldest ones of a live
-  /// rung.
+  /// Prints `record` with the lists of segments in its `segments` fields. If some of a list are left out, a
+  /// field `segments_omitted` after it states their number. The last segments are left out, or the oldest
+  /// ones of a live rung.
   static func print(_ record: some Encodable, with lists: [PrintedSegments]) throws(ReelError) {
     // Quotes inside strings are escaped, so this text occurs only as a placeholder.
     let placeholder = "\"segments\":[]"
@@ -349,7 +350,7 @@ struct PrintedSegments {
 
   // MARK: - Private
 
-  /// The largest text of the segments of all rungs.
+  /// The maximum size of the text of all rungs' segments.
   private static let byteBudget = 32 << 20
   private static let pieceSize = 64 << 10
 

@@ -10,18 +10,18 @@ import ReelReplay
 final class MemoryPlayer: Sendable {
   /// The result of waiting for a second frame.
   enum SecondFrame: Sendable {
-    /// This long after the call.
+    /// It was shown this long after the call.
     case shown(after: Duration)
-    /// The item ended before.
+    /// The item ended before it.
     case onlyOne
     case failed(ReelError)
-    /// It did not come in time.
+    /// It did not arrive in time.
     case late
   }
 
-  /// From 0.
+  /// The number of the player, from 0.
   let number: Int
-  /// The argument of the command line.
+  /// The argument from the command line.
   let argument: String
   let account: MemoryAccount?
   private let player: Player
@@ -48,7 +48,7 @@ final class MemoryPlayer: Sendable {
   var rung: String? { item.rung.value }
   var stageTimes: [PreloadStage: Duration] { item.stageTimes }
 
-  /// Why the item can't be loaded.
+  /// The reason why the item can't be loaded.
   var failure: ReelError? {
     if case .failed(let error) = item.status.value { error } else { nil }
   }
@@ -69,7 +69,7 @@ final class MemoryPlayer: Sendable {
 
   func setTarget(_ target: PreloadTarget) { player.preloadTarget = target }
 
-  /// Plays over and over at its own pace, for an output that keeps nothing.
+  /// Plays repeatedly at its own pace, for an output that keeps nothing.
   func play() {
     try? player.attach(CallbackOutput { _ in })
     player.actionAtItemEnd = .loop
@@ -128,12 +128,12 @@ struct MemoryPlayerRecord: Encodable, Sendable {
   }
 
   let type = "player"
-  /// From 1.
+  /// The number of the player, from 1.
   let player: Int
   let source: String
   var rung: String?
   var stage: String?
-  /// When each stage was reached, from the start of loading.
+  /// The time at which each stage was reached, from the start of loading.
   var stageMs: [String: Double]?
   var memory: MemoryKindsRecord?
   var error: ErrorRecord?
@@ -162,7 +162,7 @@ struct MemoryKindsRecord: Encodable, Sendable {
   var packetsBytes: Int
   var framesBytes: Int
   var decoderBytes: Int
-  /// Nil if the allocator can't tell players apart.
+  /// Nil if the allocator can't distinguish players.
   var internalsBytes: Int?
   var allocatorBytes: Int?
   var outputBytes: Int
@@ -183,15 +183,16 @@ struct MemoryKindsRecord: Encodable, Sendable {
 
 /// The memory of the process at one time.
 struct MemoryReading: Encodable, Sendable {
-  /// Memory without a file. Growth is measured by it.
+  /// The memory without a file, by which growth is measured.
   var anonymousBytes = 0
   /// All memory that is private to the process.
   var privateBytes = 0
   var residentBytes = 0
   var threads = 0
   var descriptors = 0
-  /// What the allocator takes for memory that belongs to no single player; nil if the allocator can't tell. An upper
-  /// bound, as pages that were never written count (`stats.arenas.<i>.resident` of jemalloc(3)).
+  /// The memory that the allocator takes for allocations that belong to no single player; nil if it does not
+  /// report it. An upper bound, because pages that were never written count (`stats.arenas.<i>.resident` of
+  /// jemalloc(3)).
   var sharedBytes: Int?
 
   /// Zeros if the system has no figures.
@@ -221,7 +222,7 @@ struct MemoryRest: Encodable, Sendable {
 
 /// The last JSON record of `reel memory`.
 struct MemorySummaryRecord: Encodable, Sendable {
-  /// How many players fit into a budget.
+  /// The number of players that fit into a budget.
   struct Budget: Encodable, Sendable {
     let bytes: Int
     /// The memory of the process without players.
@@ -236,32 +237,32 @@ struct MemorySummaryRecord: Encodable, Sendable {
     let players: Int
     /// The growth of the process's memory per player.
     let costBytes: Int
-    /// From play to the second frame, the median of the players.
+    /// The time from play to the second frame, the median of the players.
     let warmSecondFrameMs: Double
     let coldSecondFrameMs: Double
   }
 
-  /// Players that play.
+  /// The figures of playing players.
   struct Playing: Encodable, Sendable {
-    /// The number that played at once.
+    /// The number of players that played at once.
     let players: Int
-    /// How long they played.
+    /// The time for which they played.
     let ms: Double
     /// The highest growth of the process's memory in that time, per player.
     let perPlayerBytes: Int
-    /// How many fit into the budget while they play.
+    /// The number of players that fit into the budget while they play.
     let budgetPlayers: Int
   }
 
   let type = "summary"
   let stage: String
-  /// Decoders were kept open.
+  /// True if decoders were kept open.
   let warm: Bool
   let players: Int
   let failed: Int
   /// The mean over the players, for each kind.
   var mean: MemoryKindsRecord?
-  /// The smallest sum of a player.
+  /// The smallest sum of any player.
   var minBytes: Int?
   var maxBytes: Int?
   var standardDeviationBytes: Int?
@@ -271,7 +272,8 @@ struct MemorySummaryRecord: Encodable, Sendable {
   var growthPerPlayerBytes: Int?
   /// The sum over all players.
   let ledgerBytes: Int
-  /// The growth of memory that belongs to no single player, an upper bound; nil if the allocator can't tell.
+  /// The growth of memory that belongs to no single player, an upper bound; nil if the allocator does not
+  /// report it.
   var sharedBytes: Int?
   /// The growth that neither the players' sums nor the shared part explain.
   let unexplainedBytes: Int
@@ -279,11 +281,11 @@ struct MemorySummaryRecord: Encodable, Sendable {
   var rest: MemoryRest
   var budget: Budget?
   var warmDecoder: WarmDecoder?
-  /// Why the effect of an open decoder is unknown.
+  /// The reason why the effect of an open decoder is unknown.
   var warmDecoderAbsence: String?
-  /// Nil for players that were measured while they played, and where `playingAbsence` says why.
+  /// Nil for players that were measured while they played, and if `playingAbsence` states the reason.
   var playing: Playing?
-  /// Why the memory of players that play is unknown.
+  /// The reason why the memory of playing players is unknown.
   var playingAbsence: String?
 
   init(
@@ -330,7 +332,7 @@ struct MemorySummaryRecord: Encodable, Sendable {
     return mean
   }
 
-  /// The standard deviation of a complete population, not of a sample.
+  /// Returns the standard deviation of a complete population, not of a sample.
   private static func deviation(of values: [Int]) -> Int {
     let mean = Double(values.reduce(0, +)) / Double(values.count)
     let squares = values.reduce(0) { $0 + (Double($1) - mean) * (Double($1) - mean) }

@@ -33,16 +33,16 @@ struct PlayRecord: Encodable {
   let event: String
   /// The position on show.
   var position: Double
-  /// Since work on the source began.
+  /// The time since work on the source began.
   var timeMs: Double
   var status: String?
-  /// Why playback waits.
+  /// The reason why playback waits.
   var reason: String?
-  /// How long it took, or will take.
+  /// The time that it took, or will take.
   var afterMs: Double?
   var fromRung: String?
   var toRung: String?
-  /// Why another rung was chosen.
+  /// The reason why another rung was chosen.
   var cause: String?
   var attempt: Int?
   var of: Int?
@@ -81,7 +81,7 @@ struct PlayRecord: Encodable {
     }
   }
 
-  /// The item is ready to play.
+  /// Creates the record of an item that is ready to play.
   init(ready item: PlayerItem, position: MediaTime, after: Duration) {
     self.init("ready", position: position, after: after)
     duration = item.duration.value?.seconds.rounded(places: 6)
@@ -90,7 +90,7 @@ struct PlayRecord: Encodable {
     tracks = item.tracks.value.map(Track.init)
   }
 
-  /// `position` is used for events without a time of their own.
+  /// - Parameter position: The time of events without a time of their own.
   init(_ event: PlayerEvent, position: MediaTime, after: Duration) {
     switch event {
     case .firstFrame(let time, let wait):
@@ -170,8 +170,8 @@ struct PlayRecordFrame: Encodable {
   let damaged: Bool
   let md5: String
 
-  /// `after` is the time since work on the source began. Throws `ReelError.internalFault` if memory has run
-  /// out.
+  /// - Parameter after: The time since work on the source began. Throws `ReelError.internalFault` if memory
+  ///   runs out.
   init(_ frame: borrowing TimedFrame, after: Duration) throws(ReelError) {
     pts = frame.decoded.presentationTicks
     ptsTime = frame.ptsTime
@@ -196,15 +196,15 @@ struct PlayRecordSummary: SourceRecord {
     case failed
   }
 
-  /// What was loaded and shown of one rung.
+  /// The data loaded and the frames shown of one rung.
   struct Rung: Encodable {
     /// Nil for a media file.
     let rung: String?
     let width: Int?
     let height: Int?
-    /// In bits per second, as the manifest states it.
+    /// The bit rate in bits per second, as the manifest states it.
     let indicatedBitRate: Int?
-    /// In bits per second, as measured by its transfers.
+    /// The bit rate in bits per second, as measured by its transfers.
     let observedBitRate: Double?
     let bytes: Int64
     let requests: Int
@@ -212,7 +212,7 @@ struct PlayRecordSummary: SourceRecord {
     let framesDropped: Int
     let stalls: Int
 
-    /// - Parameter entries: Those of one rung, in order.
+    /// - Parameter entries: The entries of one rung, in order.
     init(_ entries: [AccessLogEntry]) {
       var entry = entries.last ?? AccessLogEntry()
       for other in entries.dropLast() {
@@ -236,7 +236,8 @@ struct PlayRecordSummary: SourceRecord {
       stalls = entry.stallCount
     }
 
-    /// One for each rung of which anything was loaded or shown, in the order of their first use.
+    /// Returns one record for each rung of which anything was loaded or shown, in the order of their first
+    /// use.
     static func all(_ log: [AccessLogEntry]) -> [Rung] {
       var order: [String?] = []
       for entry in log where !order.contains(entry.rung) { order.append(entry.rung) }
@@ -286,7 +287,7 @@ struct PlayRecordSummary: SourceRecord {
     let startupMs: Double
     let bufferingMs: Double
     let playingMs: Double
-    /// The time in which the last frame stood still over media that was lost.
+    /// The time in which the last frame stayed on show over lost media.
     let frozenMs: Double
     let stalledMs: Double
     let seekingMs: Double
@@ -307,9 +308,9 @@ struct PlayRecordSummary: SourceRecord {
   let event = "summary"
   let source: String
   let ended: Ending
-  /// Where playback ended, on the item's timeline.
+  /// The position at which playback ended, on the item's timeline.
   var position: Double?
-  /// Media time that was shown.
+  /// The media time that was shown.
   var played: Double
   /// The media time that was not shown: between frames, and before the first and after the last one.
   var skipped: Double
@@ -354,9 +355,9 @@ struct PlayRecordSummary: SourceRecord {
   var memoryBytes: Int?
   /// The number of failed requests and segments, mended or not.
   var failures: Int
-  /// The first and the last of them: at most 200.
+  /// The first and the last failures: at most 200.
   var failureList: [Failure]
-  /// The latest of them.
+  /// The latest failure.
   var lastFailure: ErrorRecord?
   /// The first media, of video or audio, that was missed, damaged or skipped: `--strict` fails with it.
   var loss: ErrorRecord?
@@ -410,8 +411,8 @@ struct PlayRecordSummary: SourceRecord {
     lastFailure = errors.last.map { ErrorRecord($0.error) }
   }
 
-  /// Sets the bytes and requests: those that were fetched, and those of a local manifest or media file, which is read
-  /// directly.
+  /// Sets the bytes and requests: those that were fetched, and those of a local manifest or media file, which
+  /// is read directly.
   mutating func setTraffic(
     network: TrafficCounter.Traffic, local fetched: TrafficCounter.Traffic, of item: PlayerItem
   ) {
@@ -436,7 +437,8 @@ struct PlayRecordSummary: SourceRecord {
     )
   }
 
-  /// Sets the number of shown frames. Frames that rungs count beyond it were handed out last, and not shown.
+  /// Sets the number of shown frames. Excess frames in the counts of rungs were passed on last, and not
+  /// shown.
   mutating func setFramesShown(_ count: Int) {
     frames.shown = count
     var excess = max(0, rungs.map(\.framesShown).reduce(0, +) - count)
@@ -478,14 +480,15 @@ extension PlayRecordSummary {
 
   /// A failure of a request, a segment or a part of the media.
   struct Failure: Encodable {
-    /// The position on show then; nil before anything was loaded.
+    /// The position on show at that time; nil before anything was loaded.
     let position: Double?
     let rung: String?
-    /// What followed: `retried`, `other_rung`, `other_location`, `tolerated`, `missing`, `damaged`, `jumped` or `failed`.
+    /// The consequence: `retried`, `other_rung`, `other_location`, `tolerated`, `missing`, `damaged`,
+    /// `jumped` or `failed`.
     let outcome: String
     /// The kind of media that is lost.
     let kind: String?
-    /// The media that is affected.
+    /// The affected media.
     let from: Double?
     let to: Double?
     let error: ErrorRecord
@@ -509,10 +512,10 @@ extension PlayRecordSummary {
     }
   }
 
-  /// The number of failures that are listed: the first and the last half of it.
+  /// The number of failures that are listed: half of it from the beginning, half from the end.
   static let failureLimit = 200
 
-  /// The first and the last failures.
+  /// Returns the first and the last failures.
   static func listed(_ entries: [ErrorLogEntry]) -> [Failure] {
     guard entries.count > failureLimit else { return entries.map(Failure.init) }
     return (entries.prefix(failureLimit / 2) + entries.suffix(failureLimit / 2)).map(Failure.init)
@@ -543,13 +546,13 @@ struct PlayLosses {
   private let damagedCount: Int
   private let source: String
 
-  /// Media that is absent for less than this at the beginning and the end is due to rounded times.
+  /// The maximum duration of missing media at the beginning and the end that is due to rounded times.
   private static let tolerance = MediaTime(value: 1, timescale: 20)
 
   /// - Parameters:
   ///   - failures: The log of the item.
-  ///   - start: Where playback was to begin; nil for the beginning.
-  ///   - isComplete: The source was played to its end.
+  ///   - start: The position at which playback was to begin; nil for the beginning.
+  ///   - isComplete: True if the source was played to its end.
   init(
     _ account: PlayFrames.Account, failures: [ErrorLogEntry], start: MediaTime?, isComplete: Bool,
     source: String
@@ -559,7 +562,7 @@ struct PlayLosses {
     self.source = source
     let lastEnd = account.media.end
     self.failures = failures.filter { entry in
-      // What was loaded ahead was not to be played.
+      // Media that was loaded ahead was not to be played.
       guard !isComplete, let lastEnd, let from = entry.loss?.range?.lowerBound else { return true }
       return from < lastEnd
     }
@@ -587,8 +590,8 @@ struct PlayLosses {
     }.sorted { $0.range.lowerBound < $1.range.lowerBound }
   }
 
-  /// The first media that was missed, damaged or skipped, of video or audio, as an error. Frames that were dropped because
-  /// they were late do not count.
+  /// The first missed, damaged or skipped media, of video or audio, as an error. Frames that were dropped
+  /// because they were late do not count.
   var first: ReelError? {
     let logged = failures.compactMap { entry in
       entry.loss.map { (time: $0.range?.lowerBound ?? entry.time ?? .zero, error: entry.error) }

@@ -3,16 +3,16 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelReplay
 
-/// Collects what a page of `reel play` shows: samples, events, and the summary of a source.
+/// Collects the data for a page of `reel play`: samples, events, and the summary of a source.
 ///
-/// Samples begin 200 ms apart. When there are more than the limit, every second one is dropped, and the distance
-/// doubles.
+/// Samples are initially 200 ms apart. When there are more than the limit, every second one is dropped, and
+/// the distance doubles.
 final class PlayRecorder: Sendable {
   /// A moment of playback.
   struct Sample: Sendable, Hashable {
-    /// Since the source was begun, in seconds.
+    /// The time since work on the source began, in seconds.
     let time: Double
-    /// Media ahead of the frame on show, in seconds.
+    /// The media ahead of the frame on show, in seconds.
     let buffered: Double
     /// The estimate of adaptation, in bits per second.
     let bandwidth: Double?
@@ -20,14 +20,14 @@ final class PlayRecorder: Sendable {
     let rungBitRate: Int?
   }
 
-  /// What was collected.
+  /// The collected data.
   struct Recording: Sendable {
     var samples: [Sample] = []
-    /// The first and the last events; those between are counted.
+    /// The first events. Those between the first and the last ones are only counted.
     var first: [PlayRecord] = []
     var last: [PlayRecord] = []
     var omittedCount = 0
-    /// How late frames were shown, in milliseconds.
+    /// The lateness of shown frames, in milliseconds.
     var lateness: [Double] = []
     var summary: PlayRecordSummary?
 
@@ -35,7 +35,7 @@ final class PlayRecorder: Sendable {
   }
 
   static let sampleLimit = 1_200
-  /// At each end.
+  /// The maximum number of events at each end.
   static let eventLimit = 400
 
   private struct State {
@@ -61,7 +61,7 @@ final class PlayRecorder: Sendable {
     }
   }
 
-  /// A tick of 200 ms.
+  /// Records a sample, every 200 ms.
   func record(_ sample: Sample) {
     state.withLock { state in
       defer { state.tick += 1 }
@@ -87,7 +87,8 @@ final class PlayRecorder: Sendable {
 final class PlayReport: Sendable {
   enum Form: Sendable, Hashable {
     case json
-    /// `toStandardError`: the summary too, because standard output has the frames.
+    /// - Parameter toStandardError: True to print the summary there too, because standard output has the
+    ///   frames.
     case text(toStandardError: Bool)
     case nothing
   }
@@ -107,7 +108,7 @@ final class PlayReport: Sendable {
   /// True if `showProgress(_:)` shows anything, or samples are collected.
   var wantsTicks: Bool { progress != nil || recorder != nil }
 
-  /// Throws `ReelError.cannotWriteOutput`.
+  /// Prints a record. Throws `ReelError.cannotWriteOutput`.
   func add(_ record: PlayRecord) throws(ReelError) {
     recorder?.record(record)
     switch form {
@@ -118,7 +119,7 @@ final class PlayReport: Sendable {
     }
   }
 
-  /// Prints nothing unless the output is JSON. Throws `ReelError.cannotWriteOutput`.
+  /// Prints a frame, only in JSON. Throws `ReelError.cannotWriteOutput`.
   func add(_ frame: PlayRecordFrame) throws(ReelError) {
     if form == .json { try Console.print(JSONLine.string(frame)) }
   }
@@ -137,8 +138,8 @@ final class PlayReport: Sendable {
     }
   }
 
-  /// Prints the outcomes of assertions: those that hold after the summary, the others on standard error. JSON has them in
-  /// the summary.
+  /// Prints the outcomes of assertions: those that are met after the summary, the others on standard error.
+  /// JSON has them in the summary.
   ///
   /// - Parameter label: The source, if there are several. Throws `ReelError.cannotWriteOutput`.
   func add(_ outcomes: [AssertionOutcome], of label: String?) throws(ReelError) {
@@ -164,19 +165,19 @@ final class PlayReport: Sendable {
   }
 }
 
-/// The frames that `reel play` shows, on their way to its outputs. It counts them, reports their md5s, and ends
+/// Passes the frames that `reel play` shows to its outputs. It counts them, reports their MD5s, and ends
 /// playback after `--duration`.
 ///
-/// An error of its outputs is kept in `failure`, because a stopped player does not report errors from ending
+/// It keeps an error of its outputs in `failure`, because a stopped player does not report errors from ending
 /// its outputs.
 final class PlayFrames: FrameOutput {
-  /// Reports and limits beside the outputs.
+  /// Reports and limits besides the outputs.
   struct Options: Sendable {
     /// Media time to play; nil for no limit.
     var duration: MediaTime?
     /// Called with each frame's record; nil for no records.
     var report: (@Sendable (PlayRecordFrame) throws -> Void)?
-    /// When work on the source began.
+    /// The time at which work on the source began.
     var start: ContinuousClock.Instant
   }
 
@@ -184,9 +185,9 @@ final class PlayFrames: FrameOutput {
   struct Account: Sendable {
     var shownCount = 0
     var damagedCount = 0
-    /// The media time shown, and what lies between.
+    /// The media time shown, and the media that was not shown.
     var media = ShownMedia()
-    /// The whole duration has been played.
+    /// True if the whole duration has been played.
     var hasReachedLimit = false
     var failure: ReelError?
   }
@@ -212,8 +213,8 @@ final class PlayFrames: FrameOutput {
 
   var account: Account { state.withLock { $0.account } }
 
-  /// Sets the handler for the end of the duration. It is called on the thread that shows frames, with the first
-  /// frame that is no longer wanted, or on another if the time is up before that.
+  /// Sets the handler for the end of the duration. It is called on the thread that shows frames, with the
+  /// first frame that is no longer wanted, or on another thread if the time expires before that.
   func setOnLimit(_ body: (@Sendable () -> Void)?) {
     var callback = Callback<Void>()
     if let body { callback.call = { _ in body() } }
@@ -221,8 +222,8 @@ final class PlayFrames: FrameOutput {
     onLimit.withLock { $0 = made }
   }
 
-  /// The media time left to play when `position` of the item is on show; nil without a limit, and before the
-  /// first frame.
+  /// Returns the media time left to play when `position` of the item is on show; nil without a limit, and
+  /// before the first frame.
   func timeLeft(at position: MediaTime) -> MediaTime? {
     state.withLock { state in
       guard let limit = options.duration, state.account.media.lastTime != nil else { return nil }
@@ -230,7 +231,7 @@ final class PlayFrames: FrameOutput {
     }
   }
 
-  /// Ends playback because the duration has been played, although no further frame has come.
+  /// Ends playback because the duration has been played, although no further frame has arrived.
   func reachLimit() {
     let isNew = state.withLock { state in
       guard !state.isFinished, !state.account.hasReachedLimit, let limit = options.duration else {
@@ -279,7 +280,7 @@ final class PlayFrames: FrameOutput {
     for output in outputs { output.ended(at: end) }
   }
 
-  /// The end of the wanted frames in output time, if playback ended at `outputTime`.
+  /// Returns the end of the wanted frames in output time, if playback ended at `outputTime`.
   func wantedEnd(_ outputTime: MediaTime) -> MediaTime {
     state.withLock { state in
       guard state.account.hasReachedLimit, let limit = options.duration, let last = state.last else {
@@ -310,7 +311,7 @@ final class PlayFrames: FrameOutput {
     case ignored
   }
 
-  /// Whether the frame is among the wanted ones.
+  /// Returns whether the frame is among the wanted ones.
   private func place(of frame: borrowing TimedFrame) -> Place {
     let (time, length, leftOut, loss) = (frame.time, frame.displayTime, frame.skipped, frame.loss)
     let outputTime = frame.outputTime
@@ -335,7 +336,8 @@ final class PlayFrames: FrameOutput {
   }
 }
 
-/// The audio that `reel play` writes: an output that keeps its failure, and leaves no file if nothing was played.
+/// The audio that `reel play` writes: an output that keeps its failure, and leaves no file if nothing was
+/// played.
 final class PlaySound: AudioOutput {
   private struct State {
     /// Nil once it has been finished or has failed.
@@ -345,7 +347,7 @@ final class PlaySound: AudioOutput {
   }
 
   private let state: Locked<State>
-  /// The frames that the audio belongs to.
+  /// The frames that belong to the audio.
   private let frames: PlayFrames
 
   init(_ output: any AudioOutput, of frames: PlayFrames) {
@@ -376,7 +378,7 @@ final class PlaySound: AudioOutput {
   }
 
   func finish() throws {
-    // A file without samples: the item has frames, but no audio.
+    // The item has frames but no audio: keep a file without samples.
     let keepsEmpty = frames.account.shownCount > 0
     try state.withLock { state in
       defer { state.output = nil }

@@ -6,14 +6,14 @@ import ReelPool
 
 /// The reports of `reel play` as text.
 enum PlayText {
-  /// The line for an event: the position and what happened; nil if another line reports it.
+  /// Returns the line for an event: the position and a description; nil if another line reports it.
   static func line(for record: PlayRecord, usesColor: Bool) -> String? {
     guard let (text, color) = words(for: record) else { return nil }
     let shown = usesColor ? color.map { "\u{1b}[\($0)m\(text)\u{1b}[0m" } ?? text : text
     return "\(seconds(record.position)) s  \(shown)"
   }
 
-  /// The words of a moment, without its position.
+  /// Returns the words for an event, without its position.
   static func words(of record: PlayRecord) -> String {
     if let words = words(for: record)?.text {
       return record.event == "failed" || record.event == "output_failed"
@@ -22,7 +22,7 @@ enum PlayText {
     return words(record.reason ?? record.event)
   }
 
-  /// The status line during playback.
+  /// Returns the status line during playback.
   static func progress(item: PlayerItem, position: MediaTime, statistics: PlayerStatistics) -> String {
     var parts = [seconds(position.seconds)]
     if let duration = item.duration.value { parts[0] += "/\(seconds(duration.seconds))" }
@@ -40,7 +40,7 @@ enum PlayText {
     return parts.joined(separator: "  ")
   }
 
-  /// The lines of the summary.
+  /// Returns the lines of the summary.
   static func summary(_ record: PlayRecordSummary) -> String {
     var lines = ["\(record.source.printable): \(ending(record))"]
     func add(_ name: String, _ text: String) {
@@ -93,7 +93,7 @@ enum PlayText {
     static let bad = 31
   }
 
-  /// The text for an event and its SGR colour (ECMA-48).
+  /// Returns the text for an event and its SGR colour (ECMA-48).
   private static func words(for record: PlayRecord) -> (text: String, color: Int?)? {
     let after = record.afterMs.map(milliseconds) ?? ""
     let why = record.error?.message ?? ""
@@ -131,7 +131,7 @@ enum PlayText {
 
   private static func words(_ key: String) -> String { key.replacing("_", with: " ") }
 
-  /// Why another rung was chosen, from the name of a `RungSwitchCause`.
+  /// Returns why another rung was chosen, from the name of a `RungSwitchCause`.
   private static func words(ofCause name: String) -> String {
     switch name {
     case "failure": "the rung before failed"
@@ -150,7 +150,7 @@ enum PlayText {
     "from \(seconds(range.lowerBound.seconds)) s to \(seconds(range.upperBound.seconds)) s"
   }
 
-  /// What followed from a failure.
+  /// Returns the consequence of a failure.
   static func outcome(of failure: PlayRecordSummary.Failure) -> String {
     switch failure.outcome {
     case "other_rung": "another rung was read"
@@ -166,7 +166,7 @@ enum PlayText {
     "\(failure.error.message) (\(outcome(of: failure)))"
   }
 
-  /// The lines for skipped media. Frames that were dropped are told of in one.
+  /// Returns the lines for skipped media. Dropped frames are combined in one line.
   private static func skipped(_ record: PlayRecordSummary) -> [String] {
     let parts = record.skippedParts.filter { $0.reason != MediaLoss.Reason.dropped.rawValue }
     var lines = parts.prefix(listLimit).map { part in
@@ -211,7 +211,7 @@ enum PlayText {
     return "\(milliseconds(total)): \(parts.joined(separator: ", "))"
   }
 
-  /// The parts of the wall-clock time other than 0.
+  /// Returns the non-zero parts of the wall-clock time.
   private static func wall(_ wall: PlayRecordSummary.Wall) -> String {
     [
       ("preparing", wall.preparingMs), ("start-up", wall.startupMs), ("buffering", wall.bufferingMs),
@@ -243,7 +243,7 @@ enum PlayText {
 
   private static func seconds(_ value: Double) -> String { String(format: "%.3f", value) }
 
-  /// A duration in milliseconds, or in seconds from 1 s on.
+  /// Returns a duration in milliseconds, or in seconds from 1 s on.
   private static func milliseconds(_ value: Double) -> String {
     value < 1e3 ? "\(value.formatted(places: 1)) ms" : "\((value / 1e3).formatted(places: 3)) s"
   }

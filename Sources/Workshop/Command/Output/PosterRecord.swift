@@ -15,14 +15,14 @@ struct PosterRecord: SourceRecord {
     let height: Int
     /// Nil for Y4M.
     let bytes: Int?
-    /// Nil for formats that lose nothing.
+    /// Nil for lossless formats.
     let quality: Int?
   }
 
   struct Candidate: Encodable {
     let time: Double
     let score: Double
-    /// Why it is no good poster.
+    /// The reasons why it is not a good poster.
     let flaws: [String]
     let mean: Double
     let deviation: Double
@@ -31,7 +31,7 @@ struct PosterRecord: SourceRecord {
     let uniformShare: Double
     let entropy: Double
     let sharpness: Double
-    /// Of the frame's packet.
+    /// The size of the frame's packet.
     let bytes: Int
 
     init(_ candidate: Poster.Candidate) {
@@ -52,7 +52,7 @@ struct PosterRecord: SourceRecord {
 
   struct Read: Encodable {
     let requests: Int
-    /// All body bytes.
+    /// The number of all body bytes.
     let bytes: Int64
     let keyFrameBytes: Int64
     let manifestBytes: Int64?
@@ -69,11 +69,11 @@ struct PosterRecord: SourceRecord {
 
   let source: String
   var file: File?
-  /// On the timeline of the source.
+  /// The time on the timeline of the source.
   var time: Double?
   var pts: Int64?
   var ptsTime: Double?
-  /// Why this frame was chosen, in words.
+  /// The reason why this frame was chosen, in words.
   var why: String?
   /// False if every candidate has flaws.
   var good: Bool?
@@ -127,7 +127,7 @@ struct PosterRecord: SourceRecord {
   }
 }
 
-/// A poster in words.
+/// The text form of a poster.
 enum PosterText {
   /// `best of 7, 2 rejected: black 1, faded 1`.
   static func why(_ poster: Poster, _ choice: Poster.Choice) -> String {
@@ -164,16 +164,16 @@ enum PosterText {
   }
 }
 
-/// Makes the file of a poster.
+/// Writes the file of a poster.
 struct PosterWriter: Sendable {
-  /// Where the file of one source goes.
+  /// The place of the file of one source.
   struct Target: Sendable {
     /// The folder, or `-` for standard output.
     var directory: String
     var names: FrameNames
     var existing: ExistingFiles
 
-    /// The path of a file of this name; `-` for standard output.
+    /// Returns the path of a file with this name; `-` for standard output.
     func path(_ name: String) -> String {
       switch directory {
       case "-": "-"
@@ -228,7 +228,7 @@ struct PosterWriter: Sendable {
 
   private func open(_ path: String, _ target: Target) throws(ReelError) -> OutputFile {
     if path == "-" { return .standardOutput() }
-    // Lists have folders of their own. One without a file is not made.
+    // Lists have folders of their own. A folder without files is not created.
     try OutputFolder.make(target.directory)
     return try OutputFile(path: path, existing: target.existing)
   }

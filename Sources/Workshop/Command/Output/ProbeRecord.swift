@@ -41,10 +41,10 @@ struct ProbeRecord: SourceRecord {
     let bandwidth: Int?
     let codecs: String?
     let mimeType: String?
-    /// Of a tile.
+    /// The width of a tile.
     let width: Int?
     let height: Int?
-    /// Of an image.
+    /// The number of columns of an image.
     let columns: Int?
     let rows: Int?
     let unplayable: String?
@@ -108,7 +108,7 @@ struct ProbeRecord: SourceRecord {
     let duration: Double?
     /// The kinds of tracks in the period.
     let media: [String]
-    /// Why the period's video was left out.
+    /// The reason why the period's video was left out.
     let videoError: String?
   }
 
@@ -218,7 +218,8 @@ struct ProbeRecord: SourceRecord {
     }
   }
 
-  /// The layout of the images of a multivariant playlist is not known, because their playlists are not read.
+  /// Returns the rungs with images. In a multivariant playlist, their layout is unknown, because their playlists
+  /// are not read.
   private static func images(of presentation: Presentation) -> [Images]? {
     let images = presentation.periods.enumerated().flatMap { index, period in
       period.trackGroups.filter { $0.kind == .image }.flatMap { group in
@@ -260,7 +261,7 @@ struct ProbeRecord: SourceRecord {
 }
 
 extension SourceDescription.FirstFrame {
-  /// In the usual notation: `3.1`.
+  /// The level in the usual notation: `3.1`.
   var levelText: String? {
     guard let level else { return nil }
     switch codec {
@@ -270,7 +271,8 @@ extension SourceDescription.FirstFrame {
     }
   }
 
-  /// The first group of pictures: `closed`, `open`, or `none` if the stream can't be entered cleanly.
+  /// The type of the first group of pictures: `closed`, `open`, or `none` if the stream does not start
+  /// cleanly.
   var gopText: String? {
     switch entry {
     case .idr: "closed"

@@ -3,7 +3,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 
-/// What `-o` and `--format` say together: where frames go, and as what.
+/// The combined meaning of `-o` and `--format`: the place and the format of frames.
 struct StillOutput {
   /// The folder, or `-` for standard output.
   let directory: String
@@ -11,7 +11,8 @@ struct StillOutput {
   let fileName: String?
   let format: StillFileFormat
 
-  /// A name with the ending of an image is that of a file, unless there is such a folder.
+  /// - Parameter output: A name with the extension of an image is that of a file, unless there is such a
+  ///   folder.
   ///
   /// Throws `ValidationError` if `format` is not the one of that ending.
   init(_ output: String, format: StillFileFormat?, default: StillFileFormat) throws {
@@ -30,7 +31,8 @@ struct StillOutput {
     (directory, fileName, self.format) = (folder.isEmpty ? "." : folder, name, ending)
   }
 
-  /// Throws `ValidationError` if one file is named for more than one source, or more frames than it holds.
+  /// Throws `ValidationError` if a single file is named for more than one source, or for more frames than it
+  /// can contain.
   func validate(isList: Bool, sourceCount: Int, hasSeveralFrames: Bool) throws {
     guard let fileName else { return }
     if isList || sourceCount > 1 {
@@ -41,7 +43,7 @@ struct StillOutput {
     }
   }
 
-  /// Reports an encoder that FFmpeg lacks, before any source is opened.
+  /// Reports a missing encoder of FFmpeg, before any source is opened.
   ///
   /// Throws the `ExitCode` of that error.
   func checkEncoder() throws {
@@ -71,7 +73,7 @@ enum StillFileFormat: String, ExpressibleByArgument, CaseIterable {
 
   init?(argument: String) { self.init(rawValue: argument == "jpg" ? "jpeg" : argument) }
 
-  /// The format that the ending of a file's name stands for; nil if that is none of an image.
+  /// The format for the extension of a file's name; nil if it is not that of an image.
   init?(fileName: String) {
     guard let dot = fileName.lastIndex(of: "."), dot != fileName.startIndex else { return nil }
     self.init(argument: fileName[fileName.index(after: dot)...].lowercased())

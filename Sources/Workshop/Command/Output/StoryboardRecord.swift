@@ -19,11 +19,11 @@ struct StoryboardRecord: SourceRecord {
 
   /// A key frame.
   struct Frame: Encodable, Sendable {
-    /// Its slot begins at `slot * interval`.
+    /// The index of its slot, which begins at `slot * interval`.
     let slot: Int
-    /// Of the frame itself, in seconds from `start`.
+    /// The time of the frame itself, in seconds from `start`.
     let time: Double
-    /// Of its packet.
+    /// The size of its packet.
     let bytes: Int
 
     init(_ tile: Storyboard.Tile) {
@@ -40,7 +40,7 @@ struct StoryboardRecord: SourceRecord {
 
   struct Read: Encodable {
     let requests: Int
-    /// All body bytes.
+    /// The number of all body bytes.
     let bytes: Int64
     let keyFrameBytes: Int64
     let indexBytes: Int64
@@ -53,7 +53,7 @@ struct StoryboardRecord: SourceRecord {
   var repeated: Int?
   var tileWidth: Int?
   var tileHeight: Int?
-  /// In seconds.
+  /// The distance of the stills in seconds.
   var interval: Double?
   var duration: Double?
   /// The time at which the storyboard begins, on the timeline of the source.
@@ -71,7 +71,7 @@ struct StoryboardRecord: SourceRecord {
   var rungBandwidth: Int?
   var read: Read?
   var wallMs: Double?
-  /// Of the threads that read, decoded, scaled and encoded.
+  /// The processor time of the threads that read, decoded, scaled and encoded.
   var cpuMs: Double?
   var faults: [ErrorRecord]?
   var error: ErrorRecord?
@@ -128,14 +128,14 @@ struct StoryboardRecord: SourceRecord {
       let fault = storyboard.endFault
         ?? (storyboard.rung == nil ? storyboard.faults.first(where: \.endsReading) : nil)
     {
-      // Of a file that is read through, nobody knows how many stills are missing.
+      // In a file that is read through, the number of missing stills is unknown.
       loss = fault
       error = ErrorRecord(fault)
     }
   }
 }
 
-/// A storyboard in words.
+/// The text form of a storyboard.
 enum StoryboardText {
   /// `out/clip.vtt	60 stills of 320x180, every 10 s	4 files	read 9.4 MB: key frames 9.1 MB, index 0.2 MB	0.9 s`.
   static func line(_ record: StoryboardRecord) -> String? {
@@ -167,38 +167,38 @@ extension ReelError {
   fileprivate var endsReading: Bool { [.network, .server, .timedOut].contains(kind) }
 }
 
-/// The texts and the container that name the tiles of a storyboard.
+/// The texts and the container that list the tiles of a storyboard.
 enum StoryboardIndex {
   /// A tile in a sheet.
   struct Cell: Sendable {
-    /// In milliseconds.
+    /// The start in milliseconds.
     let start: Int
     let end: Int
     /// The index of the sheet.
     let sheet: Int
-    /// In pixels, from the sheet's upper left corner.
+    /// The position in pixels, from the sheet's upper left corner.
     let x: Int
     let y: Int
   }
 
-  /// Sheets of the same grid.
+  /// Sheets with the same grid.
   struct Sheets: Sendable {
-    /// File names.
+    /// The file names.
     var names: [String] = []
     var byteCounts: [Int] = []
     let mediaType: String
     let tile: PixelSize
     let columns: Int
     let rows: Int
-    /// Of a tile, in milliseconds.
+    /// The display time of a tile, in milliseconds.
     let interval: Int
-    /// In milliseconds.
+    /// The duration in milliseconds.
     let duration: Int
 
-    /// What a whole sheet lasts, in milliseconds.
+    /// The display time of a whole sheet, in milliseconds.
     var sheetDuration: Int { interval * columns * rows }
 
-    /// What each sheet lasts, in milliseconds. The last one may be shorter.
+    /// The display time of each sheet, in milliseconds. The last one may be shorter.
     var durations: [Int] {
       byteCounts.indices.map { max(1, min(duration - $0 * sheetDuration, sheetDuration)) }
     }
@@ -218,7 +218,8 @@ enum StoryboardIndex {
 
   // MARK: Texts
 
-  /// WebVTT with a media fragment (W3C Media Fragments §4.2.2) for each tile, as players read it for previews.
+  /// Returns WebVTT with a media fragment (W3C Media Fragments §4.2.2) for each tile, as players expect for
+  /// previews.
   static func webVTT(_ cells: [Cell], _ sheets: Sheets) -> String {
     var text = "WEBVTT\n"
     for cell in cells {
@@ -229,7 +230,8 @@ enum StoryboardIndex {
     return text
   }
 
-  /// An HLS media playlist of images (Image Media Playlist, version 0.4, Disney Streaming and WarnerMedia).
+  /// Returns an HLS media playlist of images (Image Media Playlist, version 0.4, Disney Streaming and
+  /// WarnerMedia).
   static func imagePlaylist(_ sheets: Sheets) -> String {
     let tiles = "RESOLUTION=\(sheets.tile),LAYOUT=\(sheets.columns)x\(sheets.rows)"
     var text = """
@@ -248,7 +250,7 @@ enum StoryboardIndex {
     return text + "#EXT-X-ENDLIST\n"
   }
 
-  /// The multivariant playlist with the one line that names the playlist of images.
+  /// Returns the multivariant playlist, whose only entry is the playlist of images.
   static func multivariantPlaylist(_ sheets: Sheets, playlist: String) -> String {
     let codec = sheets.mediaType == "image/jpeg" ? "jpeg" : String(sheets.mediaType.dropFirst("image/".count))
     return """
@@ -260,9 +262,10 @@ enum StoryboardIndex {
       """
   }
 
-  /// A static MPD with one AdaptationSet of tiled images (DASH-IF IOP 4.3 §6.2.6).
+  /// Returns a static MPD with one AdaptationSet of tiled images (DASH-IF IOP 4.3 §6.2.6).
   ///
-  /// The set has no `id`, which might collide with another one where it is inserted into a presentation's Period.
+  /// The set has no `id`, which might be equal to that of another one in the presentation's Period into which
+  /// it is inserted.
   ///
   /// - Parameter pattern: The names of the sheets, with a DASH template for the number.
   static func mpd(_ sheets: Sheets, pattern: String) -> String {
@@ -285,7 +288,7 @@ enum StoryboardIndex {
     """
   }
 
-  /// A name as a relative reference.
+  /// Returns a name as a relative reference.
   static func uri(_ name: String) -> String {
     var text = ""
     for byte in name.utf8 {
@@ -312,14 +315,15 @@ enum StoryboardIndex {
 
   /// A still in a BIF file.
   struct Image: Sendable {
-    /// In units of the interval.
+    /// The position in units of the interval.
     let slot: Int
     let bytes: [UInt8]
   }
 
-  /// The bytes before the images of a BIF file (Roku's Base Index Frames, version 0): a header of 64 bytes, and the index.
+  /// Returns the bytes before the images of a BIF file (Roku's Base Index Frames, version 0): a header of 64
+  /// bytes, and the index.
   ///
-  /// - Parameter interval: In milliseconds.
+  /// - Parameter interval: The interval in milliseconds.
   static func bifHeader(_ images: [Image], interval: Int) -> [UInt8] {
     var bytes: [UInt8] = [0x89, 0x42, 0x49, 0x46, 0x0d, 0x0a, 0x1a, 0x0a]
     func add(_ value: Int) {
@@ -342,24 +346,24 @@ enum StoryboardIndex {
   }
 }
 
-/// How to write storyboards.
+/// The settings for writing storyboards.
 struct StoryboardStyle: Sendable {
   var directory: String
   var outputs: [StoryboardOutput]
   /// The format of sheets.
   var format: StillFormat
-  /// Nil for the format's default.
+  /// The quality; nil for the format's default.
   var quality: Int?
   var grid: StoryboardGrid
 
-  /// The most pixels of a sheet: 192 MB of memory.
+  /// The maximum number of pixels of a sheet: 192 MB of memory.
   static let pixelLimit = 64 << 20
 
   var writesSheets: Bool { outputs.contains { $0 != .bif } }
-  /// Every slot gets a tile.
+  /// True if every slot gets a tile.
   var isRegular: Bool { outputs.contains(where: \.isRegular) }
 
-  /// The files that every source gets, without the numbered ones after the first.
+  /// Returns the files that every source gets, without the numbered ones after the first.
   func names(_ stem: String) -> [String] {
     var names = outputs.flatMap { output -> [String] in
       switch output {
@@ -377,7 +381,7 @@ struct StoryboardStyle: Sendable {
     "\(stem)-\(String(format: "%03d", number)).\(format.fileExtension)"
   }
 
-  /// The URLs of sheets, as a template of DASH.
+  /// Returns the URLs of sheets, as a template of DASH.
   func sheetPattern(_ stem: String) -> String {
     "\(StoryboardIndex.uri(stem))-$Number%03d$.\(format.fileExtension)"
   }
@@ -491,8 +495,8 @@ final class StoryboardWriter {
 
   private func writeSheet() throws(ReelError) {
     guard let tileSize else { return }
-    // A single sheet has no empty rows or columns. The last one of several has no empty rows, unless players expect all
-    // to be alike.
+    // A single sheet has no empty rows or columns. The last one of several has no empty rows, unless players
+    // expect all to have the same size.
     let columns = grid?.columns ?? min(style.grid.columns, pending.count)
     var rows = grid?.rows ?? min(style.grid.rows, (pending.count + columns - 1) / columns)
     if grid == nil { grid = StoryboardGrid(columns: columns, rows: rows) }
@@ -526,7 +530,7 @@ final class StoryboardWriter {
     }
   }
 
-  /// The tiles with their times. The first begins at 0, and each ends where the next one begins.
+  /// Returns the tiles with their times. The first begins at 0, and each ends where the next one begins.
   private func cells(
     _ sheets: StoryboardIndex.Sheets, _ storyboard: Storyboard
   ) -> [StoryboardIndex.Cell] {
@@ -561,18 +565,18 @@ final class StoryboardWriter {
 
 extension StillFormat {
   fileprivate var mediaType: String { self == .ppm ? "image/x-portable-pixmap" : "image/\(rawValue)" }
-  /// The longest side of an image in pixels: the format's own limit, and Reel's.
+  /// The maximum length of a side of an image in pixels: the format's own limit, and Reel's.
   fileprivate var sideLimit: Int { self == .webp ? 16383 : 16384 }
 }
 
-/// What `reel storyboard` writes.
+/// A kind of output of `reel storyboard`.
 enum StoryboardOutput: String, ExpressibleByArgument, CaseIterable, Sendable {
   case vtt
   case bif
   case hls
   case dash
 
-  /// What is written, for the help text.
+  /// The kinds with their descriptions, for the help text.
   static let forms = [
     ("vtt", "sheets, and a WebVTT file that locates the tiles with #xywh"),
     ("hls", "sheets, an image playlist, and a multivariant playlist that refers to it"),

@@ -2,8 +2,8 @@ import ReelCore
 
 /// A table of text, with columns as wide as their widest cell.
 ///
-/// On a terminal it fits the width: long names are shortened, a last column of text continues on further lines, and
-/// columns for which there is still no room follow below, after the columns of names once more.
+/// On a terminal it fits the width: long names are shortened, a last column of text continues on further
+/// lines, and columns that still do not fit follow below, after a repetition of the columns of names.
 struct TextTable {
   enum Alignment {
     case left
@@ -12,7 +12,7 @@ struct TextTable {
 
   private struct Row {
     let words: [String]
-    /// By column.
+    /// The colours of cells, by column.
     let styles: [Int: TextLayout.Style]
   }
 
@@ -20,9 +20,9 @@ struct TextTable {
   private let alignments: [Alignment]
   private let indentation: Int
 
-  /// Names are shortened no further than this.
+  /// The minimum width to which names are shortened.
   private static let leastNameWidth = 24
-  /// A column whose text continues on further lines is no narrower.
+  /// The minimum width of a column whose text continues on further lines.
   private static let leastTextWidth = 24
 
   /// Columns beyond the last alignment are right-aligned.
@@ -48,7 +48,7 @@ struct TextTable {
     let widths = shrunk(natural, to: width)
     return blocks(widths, of: width).flatMap { columns -> [String] in
       var widths = widths
-      // Text has the room that the other columns of its block leave.
+      // Text gets the width that the other columns of its block leave.
       if hasText(widths), columns.last == widths.count - 1, let last = natural.last {
         let others = extent(columns.dropLast().map { widths[$0] }) + 2
         widths[widths.count - 1] = min(last, max(widths[widths.count - 1], width - others))
@@ -74,17 +74,17 @@ struct TextTable {
     column < alignments.count ? alignments[column] : .right
   }
 
-  /// The columns that a line takes.
+  /// Returns the width of a line with these columns.
   private func extent(_ widths: some Collection<Int>) -> Int {
     indentation + widths.reduce(0, +) + 2 * max(0, widths.count - 1)
   }
 
-  /// Whether the last column is text that can continue on further lines.
+  /// True if the last column is text that can continue on further lines.
   private func hasText(_ widths: [Int]) -> Bool {
     widths.count > 1 && alignment(widths.count - 1) == .left
   }
 
-  /// The widths with text and names as narrow as the layout needs, as far as that goes.
+  /// Returns the widths with text and names as narrow as the layout needs, as far as possible.
   private func shrunk(_ natural: [Int], to width: Int) -> [Int] {
     var widths = natural
     let names = widths.indices.filter {
@@ -104,7 +104,8 @@ struct TextTable {
     return widths
   }
 
-  /// The columns of each block of lines. Each begins with the columns of names, or with the first one if they are wide.
+  /// Returns the columns of each block of lines. Each begins with the columns of names, or with the first one
+  /// if they are wide.
   private func blocks(_ widths: [Int], of width: Int) -> [[Int]] {
     guard extent(widths) > width, widths.count > 2 else { return [Array(widths.indices)] }
     let names = Array(widths.indices.prefix { alignment($0) == .left }.dropLast(hasText(widths) ? 1 : 0))
@@ -123,7 +124,7 @@ struct TextTable {
 
   private func lines(of columns: [Int], _ widths: [Int], _ layout: TextLayout) -> [String] {
     rows.flatMap { row in
-      // The cells that continue have several lines, the others one.
+      // Text cells have several lines, the others one.
       let cells = columns.map { column -> [String] in
         guard column < row.words.count else { return [] }
         let (word, width) = (row.words[column], widths[column])

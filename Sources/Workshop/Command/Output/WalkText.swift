@@ -13,8 +13,8 @@ extension AssertionOutcome {
 }
 
 extension WalkReport {
-  /// The report for people: a line of what was done, the waits as a table, hits, stalls, bytes, memory, failures; with
-  /// `includingSwipes` a table of all swipes before them.
+  /// Returns the text of the report: a line with the settings, the waits as a table, hits, stalls, bytes,
+  /// memory, failures; with `includingSwipes`, a table of all swipes before them.
   func text(includingSwipes: Bool = false) -> String {
     let totals = totals
     var lines = [headline(totals)]
@@ -123,10 +123,10 @@ extension WalkReport {
     return facts
   }
 
-  /// More slots than this are told of by three figures.
+  /// The number of slots beyond which three figures replace the list.
   private static let listedSlotLimit = 8
 
-  /// Each, in their order; of many the most, the median by nearest rank, and the least.
+  /// Returns each value, in order; of many, the maximum, the median by nearest rank, and the minimum.
   private static func list(_ byteCounts: [Int]) -> String {
     func size(_ byteCount: Int) -> String { WalkValue.size(Int64(byteCount)).description }
     let sorted = byteCounts.sorted()
@@ -161,7 +161,7 @@ extension WalkReport {
 final class FirstFrames: Sendable {
   /// The size into which a frame is fitted.
   static let box = PixelSize(width: 120, height: 160)
-  /// Frames of more items are left out.
+  /// The maximum number of items with a frame.
   static let limit = 120
 
   private let indices: [FeedItem.ID: Int]
@@ -176,7 +176,7 @@ final class FirstFrames: Sendable {
   /// The images by the index of their item.
   var all: [Int: RGBImage] { images.withLock { $0 } }
 
-  /// Keeps a frame with its own aspect ratio, HDR as SDR. One that can't be converted is left out.
+  /// Keeps a frame with its own aspect ratio, HDR as SDR. A frame that can't be converted is left out.
   func add(_ frame: borrowing TimedFrame, of item: FeedItem) {
     guard let index = indices[item.id], images.withLock({ $0.count < Self.limit && $0[index] == nil }) else {
       return
@@ -199,18 +199,18 @@ final class FirstFrames: Sendable {
   }
 }
 
-/// How far `reel feed` is, for the line on a terminal.
+/// The progress of `reel feed`, for the line on a terminal.
 final class FeedProgress: Sendable {
   private struct State {
     var label = ""
     var walkCount = 0
-    /// How long a walk lasts by its own clock, and its swipes.
+    /// The duration of a walk by its own clock, and its swipes.
     var length = Duration.zero
     var swipeCount = 0
     /// The time that each walk has reached, and its swipes so far.
     var times: [Duration] = []
     var swipes: [Int] = []
-    /// The items that are opened again after a walk; 0 while a walk goes on.
+    /// The number of items that are opened again after a walk; 0 during a walk.
     var checkCount = 0
     var began = ContinuousClock.now
   }
@@ -220,7 +220,7 @@ final class FeedProgress: Sendable {
   /// Names a step before the walks, such as reading the feed.
   func prepare(_ label: String) { state.withLock { $0.label = label } }
 
-  /// The walks begin, one after the other or side by side.
+  /// Begins the walks, in sequence or in parallel.
   func begin(_ labels: [String], plan: WalkPlan) {
     state.withLock { state in
       state.label = labels.count == 1 ? labels[0] : "\(labels.count) walks"
@@ -233,7 +233,7 @@ final class FeedProgress: Sendable {
     }
   }
 
-  /// An event of the walk at a place among them.
+  /// Records an event of the walk with an index.
   func record(_ event: WalkEvent, of place: Int) {
     state.withLock { state in
       guard state.times.indices.contains(place) else { return }

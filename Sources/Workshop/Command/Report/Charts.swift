@@ -14,14 +14,14 @@ enum Charts {
     private var dash: String { number < 8 ? "" : number < 16 ? " d1" : " d2" }
   }
 
-  /// Points of a line that are drawn; of more values, so many quantiles.
+  /// The maximum number of points of a line; if there are more values, this many quantiles are drawn.
   private static let pointLimit = 300
 
   /// The share of values at or below each delay, with a logarithmic axis.
   ///
   /// - Parameters:
   ///   - series: Delays in milliseconds.
-  ///   - axis: What the delays are.
+  ///   - axis: The title of the axis of delays.
   static func delays(
     _ title: String, _ series: [Series], axis: String = "delay from the settle"
   ) -> String {
@@ -55,7 +55,7 @@ enum Charts {
     func y(_ share: Double) -> Double { bottom - (bottom - top) * share }
     svg.text(left, 14, title)
     shareAxis(&svg, left, right, y)
-    // Values that are all 0 give no scale.
+    // Values that are all 0 define no scale.
     for tick in most > 0 ? ticks(span * 1.001, count: 4) : [0] {
       svg.line(x(tick), top, x(tick), bottom, "grid")
       svg.text(x(tick), bottom + 15, tick.formatted(places: places(step)), "m s", anchor: .middle)
@@ -73,7 +73,7 @@ enum Charts {
     /// True if the interval excludes 0.
     let isSure: Bool
     let number: Int
-    /// What a pointer over the point shows.
+    /// The tooltip of the point.
     let title: String
   }
 
@@ -107,7 +107,7 @@ enum Charts {
     return "<figure>\(svg.element(label: "\(title): mean differences and their intervals"))</figure>"
   }
 
-  /// One result of a comparison with its costs; the less, the better.
+  /// One result of a comparison with its costs; lower is better.
   struct Candidate: Sendable {
     let name: String
     let delay: Double
@@ -118,7 +118,7 @@ enum Charts {
 
   /// Delay against a cost, with the members of the Pareto front filled.
   ///
-  /// - Parameter format: Writes a cost, exactly enough to tell costs from each other that are a step apart.
+  /// - Parameter format: Formats a cost, exactly enough to distinguish costs that differ by a step.
   static func front(
     _ title: String, _ candidates: [Candidate], format: (_ cost: Double, _ step: Double) -> String
   ) -> String {
@@ -134,7 +134,7 @@ enum Charts {
     func y(_ cost: Double) -> Double { bottom - (bottom - top) * cost / height }
     svg.text(4, 14, title)
     var tick = 0.0
-    // Costs that are all 0 give no scale.
+    // Costs that are all 0 define no scale.
     while tick <= (most > 0 ? height * 1.001 : 0) {
       svg.line(left, y(tick), right, y(tick), "grid")
       svg.text(left - 5, y(tick) + 4, format(tick, step), "m s", anchor: .end)
@@ -194,7 +194,7 @@ enum Charts {
     return "<figure>\(svg.element(label: title))</figure>"
   }
 
-  /// Parts of a whole in one bar, as wide as its share of `longest`.
+  /// Returns a bar with the parts of a whole. Its width is its share of `longest`.
   static func bar(_ parts: [(classes: String, value: Double, title: String)], longest: Double) -> String {
     var svg = SVG(width: 1000, height: 14)
     var left = 0.0
@@ -217,7 +217,7 @@ enum Charts {
     return 10 * power
   }
 
-  /// The decimals that tell multiples of a step apart: 3, or more for a smaller step.
+  /// Returns the number of decimals that distinguish multiples of a step: 3, or more for a smaller step.
   static func places(_ step: Double) -> Int {
     step > 0 && step < 0.001 ? min(Int((-log10(step)).rounded(.up)), 9) : 3
   }
@@ -247,7 +247,7 @@ enum Charts {
   private static func steps(
     _ svg: inout SVG, _ series: [Series], x: (Double) -> Double, y: (Double) -> Double, right: Double
   ) {
-    // Earlier lines are wider, so that equal ones can be told from each other.
+    // Earlier lines are wider, so that equal ones can be distinguished.
     for (place, one) in series.enumerated() where !one.values.isEmpty {
       let sorted = one.values.sorted()
       var points = [(x: x(0), y: y(0))]

@@ -2,11 +2,11 @@ import ReelCore
 import ReelPlayback
 import ReelReplay
 
-/// A walk in the Trace Event Format of Chrome, which Perfetto and `chrome://tracing` open.
+/// A walk in the Trace Event Format of Chrome, which Perfetto and `chrome://tracing` can open.
 ///
-/// Process 1 has a thread for the walk, and for each slot one for its items and their stages and up to eight for its
-/// requests: slices of one thread have to be nested, and requests overlap. Counters hold memory, bytes and decoded
-/// frames by slot. Times are in microseconds since the walk began.
+/// Process 1 has a thread for the walk, and for each slot one for its items and their stages and up to eight
+/// for its requests, because slices of one thread must be nested, and requests overlap. Counters have the
+/// memory, bytes and decoded frames by slot. Times are in microseconds since the walk began.
 ///
 /// Source: "Trace Event Format", Google, with the phases `M`, `X`, `i` and `C`.
 enum ChromeTrace {

@@ -98,10 +98,10 @@ struct ComparisonPage {
   }
 }
 
-/// The result of a comparison in a few sentences: which pool had the lowest delay, and what it cost.
+/// The result of a comparison in a few sentences: the pool with the lowest delay, and its costs.
 ///
-/// The delay is the 95th percentile to the second frame. Of pools whose delay prints alike, the one that fetched the least
-/// is named.
+/// The delay is the 95th percentile to the second frame. Of pools whose delay prints alike, the one that
+/// fetched the least is named.
 struct ComparisonSummary {
   let reports: [WalkReport]
 
@@ -184,12 +184,12 @@ struct ComparisonSummary {
 }
 
 extension WalkSettings {
-  /// The pool for people: `adaptive with 3 players`.
+  /// The pool in words: `adaptive with 3 players`.
   var pool: String { "\(policy) with \(slotCount == 1 ? "1 player" : "\(slotCount) players")" }
 }
 
 extension WalkReport {
-  /// The pool for people, after the link if the label names one.
+  /// The pool in words, after the link if the label names one.
   var poolName: String {
     let short = "\(settings.slotCount) \(settings.policy)"
     return label.hasSuffix(short) ? "\(label.dropLast(short.count))\(settings.pool)" : label

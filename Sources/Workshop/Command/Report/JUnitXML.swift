@@ -3,13 +3,13 @@ import ReelReplay
 
 /// Results as JUnit XML: suites of test cases.
 ///
-/// There is no schema of JUnit's own; this is valid by that of Jenkins' xUnit plugin, `junit-10.xsd`. The schema of Ant
-/// also requires a time stamp and a host, which would differ from run to run.
+/// JUnit has no schema of its own; this text is valid by that of Jenkins' xUnit plugin, `junit-10.xsd`. The
+/// schema of Ant also requires a time stamp and a host, which would differ from run to run.
 struct JUnitXML {
   /// A test case.
   struct Case {
     let name: String
-    /// Why it fails; nil if it passes.
+    /// The reason why it fails; nil if it passes.
     var failure: (message: String, type: String)?
 
     init(_ name: String, failure: (message: String, type: String)? = nil) {
@@ -25,7 +25,7 @@ struct JUnitXML {
   struct Suite {
     let name: String
     let cases: [Case]
-    /// How long the run took.
+    /// The duration of the run.
     let duration: Duration
     /// Lines that belong to the suite as a whole, and explain its failures.
     var errorOutput: [String] = []
@@ -111,7 +111,7 @@ enum LabCSV {
 }
 
 extension LabRun {
-  /// All that distinguishes the run, for messages.
+  /// A text that distinguishes the run, for messages.
   var summary: String {
     "\(feed), \(link), \(viewer), \(device), \(slotCount) \(policy), seed \(seed)"
   }

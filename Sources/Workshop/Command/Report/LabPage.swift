@@ -7,7 +7,7 @@ struct LabPage {
   let results: [LabResult]
   let run: RunDescription
 
-  /// Rows of a table, plots of groups, and names in a list.
+  /// The maximum number of rows of a table, plots of groups, and names in a list.
   private static let rowLimit = 200
   private static let plotLimit = 12
   private static let nameLimit = 20
@@ -63,7 +63,7 @@ struct LabPage {
     page.add("Pareto fronts of groups", groupFronts(groups, pools), note: frontNote(groups.count))
   }
 
-  /// The groups that say something beside all walks.
+  /// The groups that add information to that of all walks.
   private var groups: [LabGroup] {
     let cells = summary.groups(.cell)
     return summary.groups(.dimension) + (cells.count > 1 ? cells : [])
@@ -217,7 +217,8 @@ struct LabPage {
 
   // MARK: Groups
 
-  /// For each figure of the front, a table with groups and numbers of slots in rows and policies in columns.
+  /// Returns, for each figure of the front, a table with groups and numbers of slots in rows and policies in
+  /// columns.
   private func heat(_ overall: LabGroup, _ groups: [LabGroup]) -> String {
     guard !groups.isEmpty || summary.dimensions.slotCounts.count > 1 else { return "" }
     return WalkFigures.all(in: .front).filter { figure in overall.rows.contains { $0.mean(figure) != nil } }
@@ -250,7 +251,7 @@ struct LabPage {
             continue
           }
           let step = most > least ? Int(((mean - least) / (most - least) * 5).rounded()) : 0
-          // What cannot be told from the best has its colour.
+          // A value that is indistinguishable from the best has its colour.
           let style = standings[place] == .worse ? "h\(step)" : ""
           row.append(Self.cell(figure.plain(mean), standings[place], style))
         }
@@ -269,7 +270,7 @@ struct LabPage {
 
   // MARK: Failures, tables, facts
 
-  /// Walks that failed or have failed items, with the pools in which they did.
+  /// The walks that failed or have failed items, with the pools in which they failed.
   private var failures: String {
     struct Failure: Hashable {
       let run: LabRun

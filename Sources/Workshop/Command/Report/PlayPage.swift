@@ -85,7 +85,7 @@ struct PlayPage {
     return "\(Self.time(total)) to the decoded first frame. Stages may overlap."
   }
 
-  /// The stalls, in seconds since the source was begun.
+  /// Returns the stalls, in seconds since work on the source began.
   private func stalls(
     _ recording: PlayRecorder.Recording
   ) -> [(from: Double, to: Double, title: String)] {

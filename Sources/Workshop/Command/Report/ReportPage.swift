@@ -5,7 +5,7 @@ import ReelFFmpeg
 import ReelPool
 import ReelReplay
 
-/// A page of HTML that needs nothing beside itself: styles and images are within it.
+/// A self-contained page of HTML: styles and images are within it.
 struct ReportPage {
   private let title: String
   private let subtitle: String
@@ -57,10 +57,10 @@ struct ReportPage {
 
   // MARK: Pieces
 
-  /// A sentence, or several; nothing for an empty text.
+  /// Returns a paragraph; nothing for an empty text.
   static func paragraph(_ text: String) -> String { text.isEmpty ? "" : "<p>\(Markup.escape(text))</p>" }
 
-  /// Named figures.
+  /// Returns named figures.
   static func tiles(_ figures: [(name: String, value: String)]) -> String {
     "<dl class=\"tiles\">"
       + figures.map { name, value in
@@ -71,7 +71,7 @@ struct ReportPage {
   /// A cell of a table.
   struct Cell: Sendable {
     let text: String
-    /// Classes beside those of its column.
+    /// Additional classes besides those of its column.
     let style: String
 
     init(_ text: String, _ style: String = "") {
@@ -80,7 +80,8 @@ struct ReportPage {
     }
   }
 
-  /// A table that scrolls sideways where the page is narrow. Columns from `numbers` on are aligned to the right.
+  /// Returns a table that scrolls sideways if the page is narrow. Columns from `numbers` on are
+  /// right-aligned.
   static func table(_ head: [String], _ rows: [[String]], numbers: Range<Int> = 1..<Int.max) -> String {
     table(head, cells: rows.map { row in row.map { Cell($0) } }, numbers: numbers)
   }
@@ -107,7 +108,7 @@ struct ReportPage {
       + rows.map { "<tr>\(cells($0, "td"))</tr>" }.joined(separator: "\n") + "</tbody></table></div>"
   }
 
-  /// The same table as text with tabs between columns, and a button that copies it.
+  /// Returns the same table as text with tabs between columns, and a button that copies it.
   static func copyableText(
     _ head: [String], _ rows: [[String]], title: String = "The table as text"
   ) -> String {
@@ -123,7 +124,7 @@ struct ReportPage {
       ? "" : "<ul class=\"\(style)\">\(lines.map { "<li>\(Markup.escape($0))</li>" }.joined())</ul>"
   }
 
-  /// The names of colours.
+  /// Returns the names of colours.
   static func legend(_ entries: [(classes: String, name: String)]) -> String {
     "<ul class=\"legend\">"
       + entries.map { classes, name in
@@ -225,7 +226,7 @@ struct ReportPage {
     .soft{fill:var(--soft)}.linefill{fill:var(--line)}
     """
 
-  /// An extra: without it the text can be selected as it stands.
+  /// An optional extra: without it, the text can still be selected.
   private static let script = """
     for (const box of document.querySelectorAll("details.copy")) {
       const button = box.querySelector("button");
@@ -238,7 +239,7 @@ struct ReportPage {
 }
 
 extension Markup {
-  /// Lines of preformatted text.
+  /// Returns lines of preformatted text.
   static func escapeLines(_ lines: [String]) -> String {
     lines.map { line in
       line.split(separator: "\t", omittingEmptySubsequences: false).map { escape(String($0)) }
@@ -268,7 +269,7 @@ enum Markup {
     return escaped
   }
 
-  /// A number with at most two decimals, as SVG wants it. What is no number is 0.
+  /// Returns a number with at most two decimals, as SVG requires. NaN and infinity become 0.
   static func number(_ value: Double) -> String {
     guard value.isFinite, abs(value) < 1e12 else { return "0" }
     let hundredths = Int64((value * 100).rounded())
@@ -279,7 +280,7 @@ enum Markup {
     return text
   }
 
-  /// The first characters of a text, with an ellipsis if there are more.
+  /// Returns the first characters of a text, with an ellipsis if there are more.
   static func shortened(_ text: String, to count: Int) -> String {
     TextLayout.truncated(text, to: count)
   }
@@ -302,7 +303,7 @@ struct SVG {
 
   /// - Parameters:
   ///   - classes: The classes that give the shape its colours.
-  ///   - title: What a pointer over the shape shows.
+  ///   - title: The tooltip of the shape.
   mutating func rect(
     _ x: Double, _ y: Double, _ width: Double, _ height: Double, _ classes: String, title: String? = nil
   ) {
@@ -323,7 +324,7 @@ struct SVG {
     close("circle", title)
   }
 
-  /// A line through points, or with `isClosed` the area that they enclose.
+  /// Adds a line through points, or with `isClosed` the area that they enclose.
   mutating func path(_ points: [(x: Double, y: Double)], _ classes: String, isClosed: Bool = false) {
     guard let first = points.first else { return }
     var data = "M\(Markup.number(first.x)) \(Markup.number(first.y))"
@@ -339,11 +340,11 @@ struct SVG {
     body += ">\(Markup.escape(text))</text>"
   }
 
-  /// The element, which scales with its width.
+  /// Returns the element, which scales with its width.
   ///
   /// - Parameters:
   ///   - label: Describes the image for readers who do not see it.
-  ///   - style: For instance a width.
+  ///   - style: The CSS of the element, for instance a width.
   func element(label: String, style: String = "") -> String {
     let style = style.isEmpty ? "" : " style=\"\(style)\""
     let size = "\(Markup.number(width)) \(Markup.number(height))"
@@ -358,7 +359,7 @@ struct SVG {
   }
 }
 
-/// What was run, and how to run it again.
+/// The command of a run, and how to repeat it.
 struct RunDescription: Sendable {
   var version = Version.text
   var ffmpeg = "\(FFmpegVersion.release): \(FFmpegVersion.libraries.joined(separator: ", "))"
@@ -370,7 +371,7 @@ struct RunDescription: Sendable {
     "--report", "--trace", "--csv", "--junit", "--y4m", "--wav", "-o", "--output", "--results", "--jobs",
   ]
 
-  /// - Parameter arguments: Without the name of the program.
+  /// - Parameter arguments: The arguments without the name of the program.
   init(arguments: [String]) {
     commandLine = Redaction.commandLine(arguments, outputs: Self.outputOptions)
   }

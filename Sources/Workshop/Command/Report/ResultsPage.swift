@@ -9,7 +9,7 @@ struct ResultsPage {
   /// The results files.
   let files: [String]
 
-  /// Streams that a section shows, hosts in the table, and the bytes of all stills.
+  /// The maximum number of streams in a section, of hosts in the table, and of bytes of all stills.
   static let streamLimit = 24
   static let hostLimit = 50
   static let stillByteLimit = 6 << 20

@@ -5,23 +5,23 @@ import ReelPool
 
 /// A written still as an image in a page.
 enum Thumbnail {
-  /// A larger file is not included as it is.
+  /// The maximum size of a file that is included unchanged.
   static let byteLimit = 512 << 10
-  /// The largest pixmap that is read to be made smaller.
+  /// The maximum size of a pixmap that is read and scaled down.
   private static let pixmapLimit = 64 << 20
   private static let box = PixelSize(width: 240, height: 320)
 
   enum Image {
     /// A `data:` URL.
     case data(String, byteCount: Int)
-    /// Why there is none.
+    /// The reason why there is none.
     case none(String)
   }
 
-  /// The image of a still that results name by a path.
+  /// Returns the image of a still that results refer to by a path.
   ///
-  /// The path counts from the folder that the run was started in. If nothing is there, the file is looked for below the
-  /// folder of the results.
+  /// The path is relative to the folder in which the run was started. If there is no such file, it is
+  /// searched below the folder of the results.
   static func image(path: String, folder: String) -> Image {
     guard let file = find(path, folder) else { return .none("the file does not exist") }
     do throws(ReelError) {
@@ -55,7 +55,7 @@ enum Thumbnail {
     return nil
   }
 
-  /// The subtype of its media type; nil for what browsers do not show.
+  /// Returns the subtype of its media type; nil for a format that browsers do not show.
   private static func kind(of bytes: [UInt8]) -> String? {
     if bytes.starts(with: [0xff, 0xd8, 0xff]) { return "jpeg" }
     if bytes.starts(with: [0x89, 0x50, 0x4e, 0x47]) { return "png" }
@@ -66,7 +66,7 @@ enum Thumbnail {
     return nil
   }
 
-  /// A binary pixmap (P6) as Reel writes it.
+  /// Reads a binary pixmap (P6) as written by Reel.
   private static func pixmap(_ bytes: [UInt8]) -> RGBImage? {
     let head = bytes.prefix(32).split(separator: 0x0a, maxSplits: 3, omittingEmptySubsequences: false)
     guard head.count == 4, head[0].elementsEqual("P6".utf8), head[2].elementsEqual("255".utf8) else {
@@ -83,7 +83,8 @@ enum Thumbnail {
 }
 
 extension RGBImage {
-  /// The image reduced by a whole factor, so that it fits into a box; each pixel is the mean of those that it covers.
+  /// Returns the image reduced by a whole factor, so that it fits into a box; each pixel is the mean of those
+  /// that it covers.
   fileprivate func fitted(into box: PixelSize) -> RGBImage {
     let factor = max((size.width + box.width - 1) / box.width, (size.height + box.height - 1) / box.height)
     let (width, height) = (size.width / max(factor, 1), size.height / max(factor, 1))

@@ -8,17 +8,17 @@ import ReelReplay
 struct TimelineChart {
   let timeline: WalkTimeline
   let swipes: [SwipeRecord]
-  /// The names of items, for pointers over shapes.
+  /// The names of items, for tooltips.
   let names: [String]
-  /// The rate of the link in bits per second, by the time since the walk began; nil for a link that is not modelled.
+  /// The rate of the link in bits per second, by the time since the walk began; nil for a real link.
   let linkRate: ((Duration) -> Double)?
 
-  /// Swipes beyond this number are not drawn.
+  /// The maximum number of swipes in the chart.
   static let swipeLimit = 2_000
 
   private static let slotHeight = 58.0
   private static let top = 22.0
-  /// The room that a page has for a chart.
+  /// The width available for a chart on a page.
   private static let pageWidth = 1_020.0
   private let width: Double
   private let span: Double
@@ -31,8 +31,8 @@ struct TimelineChart {
     self.names = names
     self.linkRate = linkRate
     span = max(timeline.duration / .seconds(1), 0.001)
-    // Wide enough to tell short stages apart. A chart of the page's width is scaled to narrower windows of a desktop;
-    // a wider one scrolls.
+    // Wide enough to distinguish short stages. A chart of the page's width is scaled to narrower windows of a
+    // desktop; a wider one scrolls.
     width = min(max(Self.pageWidth, span * 5.5), 6_000)
   }
 
@@ -87,7 +87,7 @@ struct TimelineChart {
     }
     let rates = rates
     var peak = rates.map { max($0.used, $0.link ?? 0) }.max() ?? 0
-    // What waited in a connection is read at once; such peaks are cut off.
+    // Bytes that waited in a connection are read at once; such peaks are cut off.
     if let link = rates.compactMap(\.link).max() { peak = min(peak, link * 2) }
     if peak > 0 {
       add("Link\n\(Self.rate(peak))", 52) { svg, y, height in link(rates, peak, &svg, y, height) }
@@ -202,7 +202,7 @@ struct TimelineChart {
 
   private var rates: [(from: Double, to: Double, used: Double, link: Double?)] {
     let width = timeline.binWidth / .seconds(1)
-    // Bytes are read in bursts: the rate is that of spans of at least a 200th of the walk.
+    // Bytes are read in bursts, so the rate is averaged over spans of at least a 200th of the walk.
     let group = max(1, Int((max(span / 200, 0.25) / width).rounded()))
     return stride(from: 0, to: timeline.bins.count, by: group).map { first in
       let bins = timeline.bins[first..<min(first + group, timeline.bins.count)]
@@ -262,7 +262,7 @@ struct TimelineChart {
     return ReportPage.legend(entries.map { (classes: $0.0, name: $0.1) })
   }
 
-  /// At most four digits.
+  /// Formats a duration with at most four digits.
   private static func short(_ duration: Duration) -> String {
     let milliseconds = duration.milliseconds
     if milliseconds < 1 { return "0" }

@@ -6,7 +6,7 @@ import ReelReplay
 
 /// The report of one walk as a page.
 struct WalkPage {
-  /// An item as a page shows it.
+  /// An item on a page.
   struct Item: Sendable {
     let title: String
     /// The first frame as a PNG; nil if there is none.
@@ -20,7 +20,8 @@ struct WalkPage {
   let run: RunDescription
   var warnings: [String] = []
 
-  /// Swipes that the table lists, items that have a picture or a place for one, and the bytes of all pictures.
+  /// The maximum number of swipes in the table, of items with a picture or a place for one, and of bytes of
+  /// all pictures.
   static let rowLimit = 500
   static let pictureLimit = 60
   static let pictureByteLimit = 2 << 20
@@ -74,7 +75,7 @@ struct WalkPage {
     return ReportPage.table(["pool", "assertion", "", "found"], rows, numbers: 3..<4)
   }
 
-  /// Delays that count, in milliseconds. A wait that was given up counts with its duration.
+  /// Returns the delays that count, in milliseconds. An abandoned wait counts with its duration.
   static func firstFrames(_ report: WalkReport) -> [Double] {
     report.swipes.filter(\.isCounted).map { ($0.timeToFirstFrame ?? $0.watched).milliseconds }
   }
@@ -225,13 +226,14 @@ struct WalkPage {
 }
 
 extension SwipeRecord {
-  /// How long the first frame took, and whether it was ready. The start of a walk is neither a hit nor a miss.
+  /// Returns how long the first frame took, and whether it was ready. The start of a walk is neither a hit
+  /// nor a miss.
   func outcome(after delay: Duration) -> String {
     let time = DurationText.readable(delay)
     return kind == .start ? "start, \(time)" : "\(time), \(isHit ? "hit" : "miss")"
   }
 
-  /// What was loaded when the swipe settled.
+  /// The loaded data when the swipe settled.
   var found: String {
     stage == .none && loadedByteCount == 0
       ? "nothing" : "\(stage == .none ? "no stage" : stage.reportName), \(WalkValue.size(loadedByteCount))"
@@ -263,7 +265,7 @@ enum WalkCSV {
     return lines.map { $0 + "\r\n" }.joined()
   }
 
-  /// Quoted where the text has a comma, a quote or a line end (RFC 4180 §2).
+  /// Returns the text, quoted if it has a comma, a quote or a line end (RFC 4180 §2).
   static func field(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else { return text }
     return "\"\(text.replacing("\"", with: "\"\""))\""

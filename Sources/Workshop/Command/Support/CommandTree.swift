@@ -27,7 +27,7 @@ struct CommandTree: Decodable {
     var defaultValue: String?
     var abstract: String?
 
-    /// The description with what only the parser knows: the default.
+    /// The description with the default, which only the parser knows.
     var meaning: String {
       let text = abstract ?? ""
       guard kind != "flag", let defaultValue, !text.contains("Default:") else { return text }
@@ -74,7 +74,7 @@ extension CommandTree.Node {
     return options
   }
 
-  /// The options by the sections of the help text; those without a title first.
+  /// Returns the options by the sections of the help text; those without a title first.
   func sections(without shared: [CommandTree.Argument]) -> [(title: String?, options: [CommandTree.Argument])]
   {
     let own = options.filter { !shared.contains($0) }
@@ -135,7 +135,7 @@ struct HelpEntry: Equatable {
   var name: String
   var meaning: String
 
-  /// The entries of a list in two columns; nil if the lines are none.
+  /// Returns the entries of a list in two columns; nil if the lines are not a list.
   static func entries(of lines: [String]) -> [HelpEntry]? {
     var entries: [HelpEntry] = []
     for line in lines {
@@ -155,7 +155,7 @@ struct HelpEntry: Equatable {
   }
 }
 
-/// Manual pages in mdoc, made from the help texts.
+/// Manual pages in mdoc, generated from the help texts.
 struct ManualPage {
   private let tree: CommandTree
   private let date: Date
@@ -176,7 +176,7 @@ struct ManualPage {
 
   // MARK: - Private
 
-  /// The page of the tool itself.
+  /// Returns the page of the tool itself.
   private func main() -> String {
     var lines = head("reel", tree.command.abstract)
     lines += [".Sh SYNOPSIS", ".Nm reel", ".Ar command", ".Op Ar options"]
@@ -189,7 +189,7 @@ struct ManualPage {
     return page(lines)
   }
 
-  /// The page of a command.
+  /// Returns the page of a command.
   private func page(of command: CommandTree.Node) -> String {
     var lines = head("reel-\(command.commandName)", command.abstract)
     lines += [".Sh SYNOPSIS", ".Nm reel", ".Cm \(command.commandName)", ".Op Ar options"]
@@ -264,7 +264,7 @@ struct ManualPage {
     return lines + [".El"]
   }
 
-  /// Text with each sentence on a line of its own, as mdoc wants it.
+  /// Returns the text with each sentence on a line of its own, as mdoc requires.
   private func text(_ text: String) -> [String] {
     text.replacing(#/([.;:]) (?=[A-Z0-9-])/#) { "\($0.output.1)\n" }.components(separatedBy: "\n").map(
       Self.line)
@@ -275,12 +275,12 @@ struct ManualPage {
     return escaped.hasPrefix(".") || escaped.hasPrefix("'") ? "\\&" + escaped : escaped
   }
 
-  /// Text in which each minus can be copied.
+  /// Returns the text with minus signs that can be copied.
   private static func escaped(_ text: some StringProtocol) -> String {
     String(text).replacing("\\", with: "\\e").replacing("-", with: "\\-")
   }
 
-  /// An argument of a macro.
+  /// Returns an argument of a macro.
   private static func argument(_ text: String) -> String {
     let escaped = escaped(text).replacing("\"", with: "\"\"")
     return "\"\(escaped)\""

@@ -12,7 +12,7 @@ import ReelCore
 enum Console {
   private static let output = Locked(STDOUT_FILENO)
   private static let errorOutput = Locked(STDERR_FILENO)
-  /// The line of progress, which goes before anything else is written.
+  /// The line of progress, which is erased before anything else is written.
   private static let progress = Locked<PlayProgress?>(nil)
   private static let quiet = Locked(false)
 
@@ -27,8 +27,8 @@ enum Console {
   /// Throws `ReelError.cannotWriteOutput`, also if the reader has closed its end.
   static func print(_ line: String) throws(ReelError) { try write(Array("\(line)\n".utf8)) }
 
-  /// Prints text for people, without user names and passwords of URLs. On a terminal, lines that are too wide continue on
-  /// further lines.
+  /// Prints text, without user names and passwords of URLs. On a terminal, lines that are too wide continue
+  /// on further lines.
   static func printText(_ text: String) throws(ReelError) {
     try print(Terminal.layout.fitted(text.withoutUserInformation))
   }
@@ -45,15 +45,15 @@ enum Console {
   /// Prints an error to standard error.
   static func report(_ error: ReelError) { fault("\(error)") }
 
-  /// Prints what has gone wrong to standard error.
+  /// Prints a failure to standard error.
   static func fault(_ text: String) { printError("\(styled("reel:", .bad)) \(text)") }
 
-  /// Prints a warning to standard error, unless the user wants errors only.
+  /// Prints a warning to standard error, unless the user wants only errors.
   static func warn(_ text: String) {
     if !isQuiet { printError("reel: \(styled("warning:", .warning)) \(text)") }
   }
 
-  /// Prints what is neither a result nor a fault to standard error, unless the user wants errors only.
+  /// Prints a remark, neither a result nor a failure, to standard error, unless the user wants only errors.
   static func remark(_ text: String) { if !isQuiet { printError("reel: \(text)") } }
 
   /// Prints a line for each of the first few errors, and the number of the others.
@@ -98,7 +98,7 @@ enum Console {
 }
 
 extension Error {
-  /// The error as the command line reports it.
+  /// The error in the form that the command line reports.
   var asReelError: ReelError {
     if let error = self as? ReelError { return error }
     if self is CancellationError { return ReelError.interrupted }
@@ -106,7 +106,7 @@ extension Error {
   }
 }
 
-/// When to write in colour (`--color`).
+/// The rule for writing in colour (`--color`).
 enum ColorMode: String, ExpressibleByArgument, CaseIterable, Sendable {
   /// On a terminal that is not dumb, unless NO_COLOR is set (no-color.org).
   case auto
@@ -124,7 +124,7 @@ enum ColorMode: String, ExpressibleByArgument, CaseIterable, Sendable {
     }
   }
 
-  /// The mode that arguments ask for, for messages about arguments that can't be parsed.
+  /// The mode that arguments request, for messages about arguments that can't be parsed.
   init(asking arguments: [String]) {
     self = .auto
     for (index, argument) in arguments.enumerated() {
@@ -157,7 +157,7 @@ struct PrintOptions: ParsableArguments {
   }
 }
 
-/// What the outputs of this process are.
+/// The properties of this process's outputs.
 enum Terminal {
   private struct Settings {
     var layout = TextLayout.plain
@@ -172,7 +172,8 @@ enum Terminal {
   /// The layout of messages on standard error.
   static var errorLayout: TextLayout { settings.withLock { $0.errorLayout } }
 
-  /// Looks at standard output and standard error. Before the first call, all text is plain.
+  /// Determines the properties of standard output and standard error. Before the first call, all text is
+  /// plain.
   static func use(_ mode: ColorMode) {
     let environment = ProcessInfo.processInfo.environment
     func layout(_ descriptor: Int32) -> TextLayout {
@@ -185,7 +186,7 @@ enum Terminal {
     settings.withLock { $0 = used }
   }
 
-  /// The columns of a terminal; 80 if it does not tell.
+  /// Returns the number of columns of a terminal; 80 if unknown.
   static func columns(of descriptor: Int32) -> Int {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 1 else { return 80 }
@@ -193,13 +194,13 @@ enum Terminal {
   }
 }
 
-/// How text for people is written: the columns it has to fit into, and whether in colour.
+/// The layout of text: the number of columns, and whether in colour.
 struct TextLayout: Sendable, Equatable {
-  /// Nil for as many as the text has: a file or a pipe.
+  /// The maximum number of columns; nil for no limit, as in a file or a pipe.
   var width: Int?
   var usesColor = false
 
-  /// The narrowest terminal that lines are fitted to.
+  /// The minimum width to which lines are fitted.
   private static let leastWidth = 20
 
   static let plain = TextLayout()
@@ -216,17 +217,17 @@ struct TextLayout: Sendable, Equatable {
     return "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m"
   }
 
-  /// A message of ArgumentParser, with its first word in colour.
+  /// Returns a message of ArgumentParser, with its first word in colour.
   func withStyledError(_ message: String) -> String {
     let head = "Error:"
     return message.hasPrefix(head) ? styled(head, .bad) + message.dropFirst(head.count) : message
   }
 
-  /// The lines of a text, broken at spaces where they are wider than the layout.
+  /// Returns the lines of a text, broken at spaces if they are wider than the layout.
   ///
   /// The continuation of a line is indented by two columns more than the line.
   ///
-  /// - Parameter shortensWords: Whether words that are wider than a line are shortened.
+  /// - Parameter shortensWords: True to shorten words that are wider than a line.
   func fitted(_ text: String, shortensWords: Bool = true) -> String {
     guard let width, width >= Self.leastWidth else { return text }
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -240,13 +241,13 @@ struct TextLayout: Sendable, Equatable {
     }.joined(separator: "\n")
   }
 
-  /// The columns that a text takes: colours take none.
+  /// Returns the number of columns of a text, without colours.
   private static func width(of text: some StringProtocol) -> Int {
     guard text.contains("\u{1b}") else { return text.count }
     return String(text).replacing(#/\u{1b}\[[0-9;]*m/#, with: "").count
   }
 
-  /// The words of a text in lines of at most this many characters.
+  /// Returns the words of a text in lines of at most this many characters.
   static func wrapped(_ text: String, first: Int, others: Int, shortensWords: Bool = true) -> [String] {
     func fitting(_ word: Substring, _ width: Int) -> String {
       shortensWords ? shortened(String(word), to: width) : String(word)
@@ -267,13 +268,13 @@ struct TextLayout: Sendable, Equatable {
     return lines + [line]
   }
 
-  /// The first characters of a text, with an ellipsis if there are more.
+  /// Returns the first characters of a text, with an ellipsis if there are more.
   static func truncated(_ text: String, to count: Int) -> String {
     text.count <= count ? text : "\(text.prefix(max(1, count - 1)))…"
   }
 
-  /// A text of at most this many characters. An ellipsis takes the place of the rest: of the middle of a URL or path,
-  /// whose end tells most, and else of the end.
+  /// Returns a text of at most this many characters. An ellipsis replaces the rest: the middle of a URL or
+  /// path, whose end is most informative, otherwise the end.
   static func shortened(_ text: String, to count: Int) -> String {
     guard text.count > count, !text.contains("\u{1b}") else { return text }
     guard text.contains("/"), count >= 12 else { return truncated(text, to: count) }

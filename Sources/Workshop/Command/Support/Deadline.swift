@@ -14,9 +14,9 @@ import ReelPool
 /// Runs `body`, and cancels it when the time is up, unless it has lifted the limit. A result that it returns nevertheless
 /// counts.
 ///
-/// - Parameter body: Gets the fetcher to use instead of `fetcher`, and a closure that lifts the limit.
+/// - Parameter body: Receives the fetcher to use instead of `fetcher`, and a closure that lifts the limit.
 ///
-/// Throws what `body` throws, or `ReelError.timedOut`, which names the last failure of `fetcher`.
+/// Throws the error of `body`, or `ReelError.timedOut`, which names the last failure of `fetcher`.
 func withLimit<Result: Sendable>(
   seconds: Double, source: String, fetcher: any Fetching,
   _ body:
@@ -31,7 +31,8 @@ func withLimit<Result: Sendable>(
       try await body(traffic) { isLifted.withLock { $0 = true } }
     }
     group.addTask {
-      // Of Task.sleep(for:), memory stays until its time is up, even if the task was cancelled long before.
+      // Task.sleep(for:) keeps its memory until its time has expired, even if the task was cancelled long
+      // before.
       let clock = SystemMonotonicClock()
       do {
         try await clock.sleep(for: .seconds(seconds))
@@ -57,10 +58,10 @@ func withLimit<Result: Sendable>(
 }
 
 extension ReelError {
-  /// The error when the time for a source is up.
+  /// The error when the time for a source has expired.
   ///
   /// - Parameters:
-  ///   - reason: What did not happen in time.
+  ///   - reason: The event that did not happen in time.
   ///   - failure: The last failure that was retried; nil if there was none.
   init(lateness reason: String, of source: String, after failure: ReelError?) {
     var reason = reason
@@ -72,27 +73,27 @@ extension ReelError {
       .timedOut, reason, at: source, advice: failure?.advice ?? Self.moreTime)
   }
 
-  /// What helps if a source is just slow.
+  /// The advice for a source that is merely slow.
   static let moreTime = "allow more time with --timeout"
 }
 
 /// Handles Ctrl-C and similar signals: cancels the work so that it can clean up after itself; if that takes too
 /// long, removes partial files and exits.
 enum Interruption {
-  /// The time that a cancelled task has to end, unless another one is given.
+  /// The default time for a cancelled task to end.
   static let usualGrace = DispatchTimeInterval.milliseconds(700)
 
   /// The signal that has cancelled the work, if one has.
   private static let received = Locked<Int32?>(nil)
 
-  /// The exit code of an interrupted run that a later one can continue. SIGTERM comes from what manages the process, and
-  /// asks for another run.
+  /// The exit code of an interrupted run that a later one can continue. SIGTERM comes from a process manager,
+  /// and requests another run.
   static var resumableExitCode: Int32 {
     received.withLock { $0 } == SIGTERM ? ExitStatus.mayPass : ExitStatus.interrupted
   }
 
-  /// The pipe that the signal handler writes to. libdispatch's signal sources may miss a signal that comes while they
-  /// are being set up; a byte in a pipe stays there.
+  /// The pipe that the signal handler writes to. libdispatch's signal sources may miss a signal that arrives
+  /// while they are being set up; a byte in a pipe remains there.
   private static let pipe: (reader: Int32, writer: Int32) = {
     var ends: [Int32] = [-1, -1]
     guard makePipe(&ends) == 0 else { return (-1, -1) }
@@ -114,7 +115,7 @@ enum Interruption {
     ProcessSettings.apply()
     // Create the pipe now, so that the signal handler does not have to.
     let reader = pipe.reader
-    // Before the work begins, so that no signal ends the process meanwhile.
+    // Before the work begins, so that no signal ends the process in between.
     for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, Self.record) }
     let task = Task { try await body() }
     let queue = DispatchQueue(label: "reel.signals")
@@ -124,7 +125,7 @@ enum Interruption {
       _ = read(pipe.reader, &byte, 1)
       let number = Int32(byte)
       received.withLock { $0 = $0 ?? number }
-      // A second signal asks for an immediate end.
+      // A second signal requests an immediate end.
       let rest = task.isCancelled ? usualGrace : grace
       task.cancel()
       queue.asyncAfter(deadline: .now() + rest) {
@@ -137,7 +138,7 @@ enum Interruption {
     return try await task.value
   }
 
-  /// The signal handler. It calls nothing that is not async-signal-safe (POSIX.1-2017 §2.4.3).
+  /// The signal handler. It calls only functions that are async-signal-safe (POSIX.1-2017 §2.4.3).
   private static let record: @convention(c) (Int32) -> Void = { number in
     let code = errno
     var byte = UInt8(truncatingIfNeeded: number)

@@ -7,7 +7,7 @@ import ReelPool
 import ReelReplay
 import ReelSimulation
 
-/// Gets the bytes of feed files: local ones, those of servers, and standard input.
+/// Reads the bytes of feed files: local ones, those of servers, and standard input.
 struct FeedReading: Sendable {
   private let headers: [HeaderField]
   private let timeout: Double
@@ -22,7 +22,7 @@ struct FeedReading: Sendable {
   }
 
   /// - Parameter argument: A path, a URL, or `-` for standard input.
-  /// - Returns: The bytes, and where they come from in the end.
+  /// - Returns: The bytes, and their final location.
   /// - Throws: `ReelError`, of kind `timedOut` if a server or a pipe takes longer than `--timeout` for all of it.
   func read(_ argument: String) async throws -> (bytes: [UInt8], location: MediaSource) {
     let source = try MediaSource(argument: argument)
@@ -48,7 +48,7 @@ struct FeedReading: Sendable {
 
   // MARK: - Private
 
-  /// Reads on a thread of its own: a pipe may give nothing for as long as it likes.
+  /// Reads on a thread of its own, because a pipe may deliver nothing for any time.
   private static func standardInput(upTo limit: Int) async throws -> [UInt8] {
     let (pieces, continuation) = AsyncThrowingStream.makeStream(of: Data.self)
     Thread {
@@ -91,9 +91,9 @@ extension PoolConfiguration {
   }
 }
 
-/// Warns of rungs that need more than the modelled link has.
+/// Warns of rungs that exceed the rate of the modelled link.
 enum LinkWarning {
-  /// A sentence with the option that helps; nil if all rungs that were opened suit the link.
+  /// Returns a sentence with the option that helps; nil if the link suffices for all rungs that were opened.
   ///
   /// - Parameters:
   ///   - bitsPerSecond: The rate of the link.
@@ -104,7 +104,7 @@ enum LinkWarning {
     let count = Set(swipes.map(\.itemIndex)).count
     let items = count.counted("item plays", "items play")
     var text = "\(items) at up to \(rate(Double(most))), but the link has \(rate(Double(bitsPerSecond)))"
-    // A fifth of the link is left for requests and for preloads.
+    // A fifth of the link is reserved for requests and preloads.
     let suitable = max(1, bitsPerSecond * 4 / 5 / 1000)
     text += "; use --bandwidth \(suitable)k for a lower rung"
     if !adapts { text += " or --bandwidth auto to adapt to the throughput" }
@@ -118,7 +118,7 @@ enum LinkWarning {
   }
 }
 
-/// The files that `reel feed` and `reel lab` write beside their results.
+/// The files that `reel feed` and `reel lab` write besides their results.
 struct WalkResultOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Write an HTML report.", valueName: "file"))
   var report: String?
@@ -131,7 +131,8 @@ struct WalkResultOptions: ParsableArguments {
     try Self.checkFile(csv, of: "--csv")
   }
 
-  /// Throws `ValidationError` for a path that is no file. Standard output is for the results as text or JSON.
+  /// Throws `ValidationError` for a path that is not a file. Standard output is for the results as text or
+  /// JSON.
   static func checkFile(_ path: String?, of option: String) throws {
     if path == "-" { throw ValidationError("\(option) takes a file; write ./- for a file named -") }
     if path == "" { throw ValidationError("\(option) takes a file") }

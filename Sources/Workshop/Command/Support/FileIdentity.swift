@@ -13,11 +13,11 @@ import ReelPlayback
 struct FileIdentity: Hashable {
   private let device: UInt64
   private let number: UInt64
-  /// The name of a file that does not exist yet, in the folder that `device` and `number` identify; nil for an
-  /// existing file.
+  /// The name of a file that does not exist yet, in the folder that `device` and `number` identify; nil for
+  /// an existing file.
   private let name: String?
 
-  /// Nil if the path is neither a file nor could become one.
+  /// Nil if the path neither is a file nor could become one.
   init?(path: String) {
     var status = stat()
     if stat(path, &status) == 0 {

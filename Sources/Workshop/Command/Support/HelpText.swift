@@ -22,7 +22,7 @@ enum HelpText {
     }.joined(separator: "\n")
   }
 
-  /// Commands to try, each under a line that describes it.
+  /// Returns commands to try, each after a line that describes it.
   ///
   /// The manual pages have them in a section of their own, and tests run them.
   static func examples(_ examples: [(String, String)]) -> String {
@@ -30,32 +30,33 @@ enum HelpText {
       + examples.map { meaning, command in "  # \(meaning)\n  \(command)" }.joined(separator: "\n")
   }
 
-  /// The help in a message of ArgumentParser starts with this.
+  /// The beginning of the help in a message of ArgumentParser.
   static let start = "OVERVIEW: "
 
-  /// A help text, one paragraph or list entry per line, wrapped to `width` columns.
+  /// Returns a help text, one paragraph or list entry per line, wrapped to `width` columns.
   ///
-  /// The second column of a list keeps its indentation. Where less than `leastMeaning` columns are left for it, it starts
-  /// on a line of its own.
+  /// The second column of a list keeps its indentation. If fewer than `leastMeaning` columns are left for it,
+  /// it starts on a line of its own.
   static func fitted(_ text: String, to width: Int) -> String {
     text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { lines(String($0), width) }
       .joined(separator: "\n")
   }
 
-  /// The columns for help on standard output: those of the terminal, or 80. COLUMNS overrides both.
+  /// The number of columns for help on standard output: those of the terminal, or 80. COLUMNS overrides both.
   static var columns: Int {
     let variable = ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) }
     return variable.flatMap { $0 > 0 ? $0 : nil } ?? Terminal.columns(of: STDOUT_FILENO)
   }
 
-  /// A message about arguments, fitted to the terminal of standard error. Elsewhere its lines stay whole.
+  /// Returns a message about arguments, fitted to the terminal of standard error. Elsewhere its lines are not
+  /// wrapped.
   static func fittedError(_ message: String) -> String {
     isatty(STDERR_FILENO) == 1 ? fitted(message, to: Terminal.columns(of: STDERR_FILENO)) : message
   }
 
   // MARK: - Private
 
-  /// The fewest columns for the meanings of a list beside the names.
+  /// The minimum number of columns for the meanings of a list beside the names.
   private static let leastMeaning = 20
   /// The column at which ArgumentParser starts the meanings of options.
   private static let optionColumn = 26
@@ -68,7 +69,7 @@ enum HelpText {
       return wrapped(rest, width, hanging: rest.hasPrefix("USAGE: ") ? "USAGE: ".count : 0)
     }
     let nameIndentation = min(indentation, 2)
-    // The name of an option that is too long for its column stands on the line before.
+    // The name of an option that is too long for its column is on the previous line.
     if indentation == optionColumn {
       let column = width - indentation < leastMeaning ? nameIndentation + 4 : indentation
       return wrapped(rest, width, first: column, hanging: column)
@@ -85,7 +86,8 @@ enum HelpText {
     return [String(line.prefix(column)) + lines[0].dropFirst(column)] + lines.dropFirst()
   }
 
-  /// The column at which the meaning of an entry starts, of a list or of options; nil if the line is no entry.
+  /// Returns the column at which the meaning of an entry starts, of a list or of options; nil if the line is
+  /// not an entry.
   private static func meaningColumn(of line: String) -> Int? {
     let rest = line.dropFirst(2)
     guard let gap = rest.firstRange(of: "  "), gap.lowerBound > rest.startIndex else {
@@ -96,7 +98,8 @@ enum HelpText {
     return line.count - rest[gap.upperBound...].drop { $0 == " " }.count
   }
 
-  /// The words of a text in lines with these indentations. Words that are wider than a line are broken.
+  /// Returns the words of a text in lines with these indentations. Words that are wider than a line are
+  /// broken.
   private static func wrapped(
     _ text: Substring, _ width: Int, first: Int = 0, hanging: Int
   ) -> [String] {
@@ -125,7 +128,8 @@ enum HelpText {
 
 /// Suggestions for words that users mistype.
 enum Typos {
-  /// The message for arguments that begin with an unknown command, or ask for help on one; nil for others.
+  /// Returns the message for arguments that begin with an unknown command, or request help on one; nil for
+  /// others.
   static func unknownCommand(in arguments: [String], commands: [String]) -> String? {
     let asksForHelp = arguments.first == "help"
     guard let first = asksForHelp ? arguments.dropFirst().first : arguments.first, !first.hasPrefix("-"),
@@ -134,7 +138,7 @@ enum Typos {
       return nil
     }
     let suggestion = Similarity.suggestion(for: first, among: commands).map { "did you mean \($0)?" }
-    // A source instead of a command.
+    // The argument is a source instead of a command.
     let isSource = !asksForHelp && (first.contains("/") || first.contains("."))
     let advice = suggestion ?? (isSource ? "write reel frames \(first) or reel play \(first)" : nil)
     return "'\(first)' is not a command; "
@@ -167,7 +171,8 @@ extension String {
 enum Version {
   static let text = "0.1.0"
 
-  /// The text of `--version --verbose`: the versions of FFmpeg's libraries, and what Reel can open with them.
+  /// The text of `--version --verbose`: the versions of FFmpeg's libraries, and the formats that Reel can
+  /// open with them.
   static var details: String {
     var lines = ["reel \(text)", "ffmpeg \(FFmpegVersion.release)"]
     lines += FFmpegVersion.libraries.map { "  \($0)" }

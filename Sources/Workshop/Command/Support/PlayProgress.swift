@@ -7,8 +7,8 @@ import ReelCore
   import Darwin
 #endif
 
-/// A status line at the bottom of a terminal that is rewritten in place, below lines that scroll. All on
-/// standard error.
+/// A status line at the bottom of a terminal that is rewritten in place, below lines that scroll. It uses
+/// standard error only.
 final class PlayProgress: Sendable {
   private let isShown = Locked(false)
 
@@ -56,11 +56,11 @@ final class PlayProgress: Sendable {
 
 /// A line on a terminal while a command works for longer than two seconds.
 enum WorkProgress {
-  /// Runs `body`, and shows `text` again and again from two seconds on until it ends.
+  /// Runs `body`, and repeatedly shows `text` from two seconds on until it ends.
   ///
   /// - Parameters:
-  ///   - isShown: False shows nothing, as for `--quiet`.
-  ///   - text: Makes the line, by the time since the beginning.
+  ///   - isShown: False to show nothing, as for `--quiet`.
+  ///   - text: Returns the line for the time since the beginning.
   static func showing<Result>(
     when isShown: Bool = true, _ text: @escaping @Sendable (Duration) -> String,
     _ body: () async throws -> Result

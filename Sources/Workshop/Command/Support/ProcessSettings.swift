@@ -16,7 +16,7 @@ import ReelPlayback
 
 /// Settings of the process for work with many sources.
 enum ProcessSettings {
-  /// Lets players know what they allocate. To be called before anything else.
+  /// Enables players to measure their allocations. Call it before anything else.
   static func registerArenas() {
     #if canImport(ReelArenas)
       ReelArenas.register()
@@ -25,7 +25,7 @@ enum ProcessSettings {
 
   static func apply() {
     raiseFileLimit()
-    // Takes a third less memory for a hundred sources, in the same time.
+    // Reduces the memory for a hundred sources by a third, in the same time.
     Allocator.limitArenas(to: max(2, ProcessInfo.processInfo.activeProcessorCount))
   }
 
@@ -43,14 +43,14 @@ enum ProcessSettings {
   }
 }
 
-/// How long the machine's processors have worked, and how much of that was for this process.
+/// The time that the machine's processors have worked, and the part of it for this process.
 struct ProcessorUse {
   private let time = SystemMonotonicClock().now
   private let own = ProcessTime.now
-  /// All processors together, in seconds.
+  /// The time of all processors together, in seconds.
   private let busy: Double
 
-  /// Nil if the system does not say.
+  /// Nil if the system does not report it.
   init?() {
     // `cpu user nice system idle iowait irq softirq steal …`, in ticks.
     guard let text = try? String(contentsOfFile: "/proc/stat", encoding: .utf8),

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Takes out of texts what a report that is passed on must not contain.
+/// Removes secrets from texts for reports that are passed on.
 enum Redaction {
-  /// Replaces user names, passwords, queries and fragments of URLs, and the contents of `data:` URLs, by `…`. Queries go
-  /// as well because signed URLs carry their credentials there.
+  /// Replaces user names, passwords, queries and fragments of URLs, and the contents of `data:` URLs, with
+  /// `…`. Queries are included because signed URLs have their credentials there.
   static func clean(_ text: String) -> String {
     guard text.contains("://") || text.range(of: "data:", options: .caseInsensitive) != nil else {
       return text
@@ -20,11 +20,11 @@ enum Redaction {
     return result
   }
 
-  /// The command line that repeats a run, for a shell. Secrets are left out, and so are files that are written: they do
-  /// not change the results.
+  /// Returns the command line that repeats a run, for a shell. Secrets are left out, and so are written
+  /// files, which do not change the results.
   ///
   /// - Parameters:
-  ///   - arguments: Without the name of the program.
+  ///   - arguments: The arguments without the name of the program.
   ///   - outputs: The options that name a file to write.
   static func commandLine(_ arguments: [String], outputs: Set<String>) -> String {
     var words = ["reel"]
@@ -40,7 +40,7 @@ enum Redaction {
         continue
       }
       if name == "--header" || name == "--key" {
-        // The name of a field is no secret.
+        // The name of a field is not secret.
         let kept = name == "--header" ? value.prefix { $0 != ":" } + ": …" : "…"
         words += [name, quoted(String(kept))]
         index += isJoined ? 1 : 2
@@ -58,7 +58,7 @@ enum Redaction {
     character.isWhitespace || "\"'<>()".contains(character)
   }
 
-  /// A word without white space.
+  /// Cleans a word without white space.
   private static func clean(word: Substring) -> String {
     if let range = word.range(of: "data:", options: .caseInsensitive) {
       let isAlone =
@@ -77,7 +77,7 @@ enum Redaction {
     return kept + path[...query] + "…" + end
   }
 
-  /// Quoted for a POSIX shell where that is needed.
+  /// Returns the word, quoted for a POSIX shell if necessary.
   private static func quoted(_ word: String) -> String {
     let isPlain = word.unicodeScalars.allSatisfy {
       $0.properties.isAlphabetic || ("0"..."9").contains($0) || "-_./:=,+@%…".unicodeScalars.contains($0)

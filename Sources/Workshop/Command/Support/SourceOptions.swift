@@ -79,7 +79,7 @@ struct SourceOptions: ParsableArguments {
     _ = try keyList()
   }
 
-  /// Sets the log level, and how text is written, from the flags. Call it once per process.
+  /// Sets the log level and the style of text from the flags. Call it once per process.
   func bootstrapLogging() -> Logger {
     print.apply()
     let level: Logger.Level = verbose ? .debug : .critical
@@ -92,9 +92,9 @@ struct SourceOptions: ParsableArguments {
   }
 
   /// - Parameters:
-  ///   - limitsWaits: Limits each wait for a response or for bytes to `--timeout`.
-  ///   - pauses: Pauses before a retry instead of retrying at once.
-  ///   - recordRetryAfter: Called when a server asks to be left alone for a while.
+  ///   - limitsWaits: True to limit each wait for a response or for bytes to `--timeout`.
+  ///   - pauses: True to pause before a retry instead of retrying at once.
+  ///   - recordRetryAfter: Called when a server asks for a pause.
   /// - Throws: The errors of the network options.
   func transport(
     logger: Logger, limitsWaits: Bool = false, pauses: Bool = true,
@@ -113,8 +113,8 @@ struct SourceOptions: ParsableArguments {
     return TransportFetcher(configuration: configuration, recordRetryAfter: recordRetryAfter, logger: logger)
   }
 
-  /// How long an item may take that was left before its first frame, to tell a slow one from a dead one: three waits for a
-  /// server, each as `transport` limits it.
+  /// The time to wait for an item that was left before its first frame, to distinguish a slow one from a dead
+  /// one: three waits for a server, each as limited by `transport`.
   var patience: Duration { min(TransportConfiguration().firstByteTimeout, .seconds(timeout)) * 3 }
 
   func loading() throws -> LoadingConfiguration {
@@ -175,7 +175,7 @@ struct SourceOptions: ParsableArguments {
   }
 }
 
-/// How servers are reached: options, and variables of the environment.
+/// The connection to servers: options, and environment variables.
 struct NetworkOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Send this User-Agent header field with every request.", valueName: "text"))
   var userAgent: String?
@@ -235,11 +235,12 @@ struct NetworkOptions: ParsableArguments {
   }
 }
 
-/// The contents of files that options name. Options are read more than once, and a pipe can't be.
+/// The contents of files that options name. They are kept, because options are read more than once, and a
+/// pipe can't be.
 enum OptionFiles {
   private static let known = Locked<[String: [UInt8]]>([:])
 
-  /// The bytes of a file. Throws as `LocalText.bytes(path:limit:)`.
+  /// Returns the bytes of a file. Throws the same errors as `LocalText.bytes(path:limit:)`.
   static func bytes(of path: String, limit: Int) throws(ReelError) -> [UInt8] {
     if let bytes = known.withLock({ $0[path] }) { return bytes }
     let bytes = try LocalText.bytes(path: path, limit: limit)

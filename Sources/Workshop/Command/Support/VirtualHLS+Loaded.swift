@@ -7,7 +7,7 @@ import ReelPlayback
 extension VirtualHLS {
   /// Makes HLS from a loaded manifest, and reports omitted parts on standard error.
   ///
-  /// Throws the reason why a rung has no segments if no other is left, and `unsupported`.
+  /// Throws the reason why a rung has no segments if no other rung is left, and `unsupported`.
   init(reporting loaded: LoadedManifest, quietly: Bool) throws(ReelError) {
     do throws(ReelError) {
       try self.init(loaded.presentation)
