@@ -52,7 +52,7 @@ package struct EBMLHeader: Sendable, Hashable {
 
   // MARK: - Private
 
-  /// A number of variable length, with its length marker.
+  /// Reads a number of variable length, with its length marker.
   private static func number(in bytes: ArraySlice<UInt8>) -> (value: UInt64, byteCount: Int)? {
     guard let first = bytes.first else { return nil }
     let count = first.leadingZeroBitCount + 1

@@ -286,7 +286,7 @@ extension FetchBody {
     self.init { try await body.next() }
   }
 
-  /// The next chunk; nil at the end.
+  /// Returns the next chunk; nil at the end.
   package func next() async throws -> [UInt8]? {
     var iterator = makeAsyncIterator()
     return try await iterator.next()
@@ -352,8 +352,8 @@ package struct Callback<Argument>: Sendable {
 }
 
 extension URL {
-  /// The address by which a program on this machine reaches an HTTP server that listens on a host and port. A host
-  /// that stands for all addresses is replaced by the loopback address.
+  /// Returns the address by which a program on this machine reaches an HTTP server that listens on a host and
+  /// port. A host that stands for all addresses is replaced by the loopback address.
   package static func server(host: String, port: Int, path: String) -> URL? {
     let wildcards: Set = ["0.0.0.0", "::", ""]
     let name = wildcards.contains(host) ? "127.0.0.1" : host

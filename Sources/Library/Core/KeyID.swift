@@ -122,8 +122,8 @@ extension Sequence<UInt8> {
 
 /// DRM systems by the ids registered with the DASH Industry Forum.
 package enum ProtectionSystem {
-  /// The name of the system with this id, or nil if it is not known. The id has 32 hexadecimal digits in upper or
-  /// lower case, with or without dashes.
+  /// Returns the name of the system with this id, or nil if it is not known. The id has 32 hexadecimal digits
+  /// in upper or lower case, with or without dashes.
   package static func name(ofID identifier: some StringProtocol) -> String? {
     switch identifier.lowercased().filter({ $0 != "-" }) {
     case "edef8ba979d64acea3c827dcd51d21ed": "Widevine"

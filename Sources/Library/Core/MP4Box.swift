@@ -52,7 +52,7 @@ package struct MP4Box: Sendable, Hashable {
 
   package var end: Int { body.upperBound }
 
-  /// The consecutive boxes in `bytes`, up to the first one that does not fit.
+  /// Returns the consecutive boxes in `bytes`, up to the first one that does not fit.
   package static func all(in bytes: ArraySlice<UInt8>) -> [MP4Box] {
     var found: [MP4Box] = []
     var rest = bytes

@@ -170,7 +170,7 @@ extension Rational: CustomStringConvertible {
 }
 
 extension Double {
-  /// At most `places` decimals, without trailing zeros.
+  /// Returns at most `places` decimals, without trailing zeros.
   package func formatted(places: Int) -> String {
     var text = String(format: "%.\(places)f", self)
     guard text.contains(".") else { return text }

@@ -236,7 +236,7 @@ package struct CallQueue: Sendable {
 
   // MARK: - Private
 
-  /// The index of a call, or the index to insert it at.
+  /// Returns the index of a call, or the index to insert it at.
   private func index(of key: Key) -> Int {
     var (low, high) = (0, entries.count)
     while low < high {

@@ -43,7 +43,7 @@ extension Unicode.Scalar {
 ///
 /// Letter case does not matter. White space is allowed around the text and before the unit.
 package enum TimeText {
-  /// The seconds of a time; nil for any other text. A minus sign is allowed before a number.
+  /// Returns the seconds of a time; nil for any other text. A minus sign is allowed before a number.
   ///
   /// - Parameter needsUnit: Refuses a number without a unit. Times with colons need none.
   package static func seconds(_ text: some StringProtocol, needsUnit: Bool = false) -> Double? {
@@ -93,7 +93,7 @@ package enum Similarity {
     return best.word
   }
 
-  /// True if at most a third of the letters differ.
+  /// Returns true if at most a third of the letters differ.
   package static func isSimilar(_ word: String, _ other: String) -> Bool {
     distance(word.lowercased(), other.lowercased()) * 3 <= max(word.count, 3)
   }

@@ -181,7 +181,7 @@ private struct DateScanner {
     return true
   }
 
-  /// A number of exactly `count` digits.
+  /// Reads a number of exactly `count` digits.
   mutating func number(_ count: Int) -> Int64? {
     let field = rest.prefix(count)
     guard field.count == count, field.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

@@ -45,7 +45,7 @@ struct CueIndex: Sendable {
   private static let headByteCount: Int64 = 4 << 10
   private static let byteLimit: Int64 = 1 << 20
 
-  /// True if the bytes are those of a `Cues` element.
+  /// Returns true if the bytes are those of a `Cues` element.
   static func begins(_ bytes: [UInt8]) -> Bool { EBMLHeader(bytes[...])?.id == EBMLHeader.ID.cues }
 
   /// - Parameters:
@@ -99,7 +99,7 @@ struct CueIndex: Sendable {
     return 1_000_000_000 / scale
   }
 
-  /// The segments in order. Throws `badMedia` for positions or times beyond 63 bits.
+  /// Returns the segments in order. Throws `badMedia` for positions or times beyond 63 bits.
   func segments() throws(ReelError) -> [Segment] {
     guard let file else { return [] }
     let scale = 1_000_000_000 % file.scale == 0 ? 1 : file.scale
@@ -131,7 +131,7 @@ struct CueIndex: Sendable {
     place.lowerBound > offset ? place.lowerBound : file.end
   }
 
-  /// The clusters in order, each once. Later ones with an earlier time are left out.
+  /// Returns the clusters in order, each once. Later ones with an earlier time are left out.
   private static func points(_ cues: ArraySlice<UInt8>) -> [Point] {
     var track: UInt64?
     var points: [Point] = []
@@ -177,12 +177,12 @@ struct CueIndex: Sendable {
 }
 
 extension [(header: EBMLHeader, content: ArraySlice<UInt8>)] {
-  /// The value of the first unsigned integer with this id.
+  /// Returns the value of the first unsigned integer with this id.
   fileprivate func number(_ id: UInt64) -> UInt64? {
     first { $0.header.id == id && $0.content.count <= 8 }?.content.bigEndianNumber
   }
 
-  /// The value of the first floating-point number with this id.
+  /// Returns the value of the first floating-point number with this id.
   fileprivate func real(_ id: UInt64) -> Double? {
     guard let content = first(where: { $0.header.id == id })?.content else { return nil }
     switch content.count {

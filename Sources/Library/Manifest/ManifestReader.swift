@@ -12,8 +12,8 @@ package struct ManifestReader: Sendable {
     self.limits = limits
   }
 
-  /// The presentation of `bytes`: an HLS multivariant playlist, an HLS media playlist (one period with one
-  /// group of one rung, whose segments are known), or an MPD.
+  /// Returns the presentation of `bytes`: an HLS multivariant playlist, an HLS media playlist (one period
+  /// with one group of one rung, whose segments are known), or an MPD.
   ///
   /// `url` is the location of the manifest after redirects; references are relative to it. `now` is the current
   /// time: a live MPD lists the segments available then. Throws `badManifest`, or `unsupported` for features
@@ -41,7 +41,8 @@ package struct ManifestReader: Sendable {
     }
   }
 
-  /// The media playlist of a rung. `variables` are those of the multivariant playlist (`Presentation.variables`).
+  /// Returns the media playlist of a rung. `variables` are those of the multivariant playlist
+  /// (`Presentation.variables`).
   ///
   /// Throws `badManifest` with the line.
   package func mediaPlaylist(
@@ -59,9 +60,9 @@ package struct ManifestReader: Sendable {
     }
   }
 
-  /// The segments listed by a `sidx` (ISO/IEC 14496-12 §8.16.3). `bytes` start at `offset` in the file. They
-  /// contain the whole `sidx`, including those that it refers to, and may contain boxes before and bytes after
-  /// it. If some are missing, use a `SegmentIndexReader`.
+  /// Returns the segments listed by a `sidx` (ISO/IEC 14496-12 §8.16.3). `bytes` start at `offset` in the
+  /// file. They contain the whole `sidx`, including those that it refers to, and may contain boxes before and
+  /// bytes after it. If some are missing, use a `SegmentIndexReader`.
   ///
   /// Throws `badMedia` with the byte, or `unsupported` for an index that refers to other bytes.
   package func segments(

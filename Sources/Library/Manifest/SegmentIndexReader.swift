@@ -84,7 +84,8 @@ package struct SegmentIndexReader: Sendable {
     }
   }
 
-  /// The segments on the presentation's timeline. If the period's length is known, only those that overlap it.
+  /// Returns the segments on the presentation's timeline. If the period's length is known, only those that
+  /// overlap it.
   ///
   /// Throws `badMedia` as long as bytes are missing.
   package func segments() throws(ReelError) -> SegmentList {
@@ -381,7 +382,7 @@ private struct IndexReader {
   /// The position of the next number in the file.
   var place: Int64 { offset &+ Int64(reader.rest.startIndex) }
 
-  /// The next number of `count` bytes, at most 8.
+  /// Returns the next number of `count` bytes, at most 8.
   mutating func read(_ count: Int) throws(ReelError) -> UInt64 {
     guard let value = reader.number(count) else {
       throw ReelError(.badMedia, "the sidx ends too early", place: .byte(place))

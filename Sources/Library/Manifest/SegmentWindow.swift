@@ -60,13 +60,13 @@ package struct SegmentWindow: Sendable {
     index >= startIndex && index < endIndex ? placed(index - indexShift) : nil
   }
 
-  /// The segments from an index on.
+  /// Returns the segments from an index on.
   package func segments(from index: Int) -> SegmentList {
     let first = Swift.min(Swift.max(index, startIndex), endIndex) - indexShift
     return SegmentList(count: list.count - first, end: end) { [self] in placed(first + $0) }
   }
 
-  /// The index of the segment on show at `time`; nil for an empty window.
+  /// Returns the index of the segment on show at `time`; nil for an empty window.
   package func index(at time: MediaTime) -> Int? {
     list.index(at: time - timeShift).map { $0 + indexShift }
   }
@@ -125,7 +125,7 @@ package struct SegmentWindow: Sendable {
     }
   }
 
-  /// The index in a newer list of `segment`, the last known one.
+  /// Returns the index in a newer list of `segment`, the last known one.
   private func anchor(of segment: SegmentReference, in new: SegmentList) -> Int? {
     switch identity {
     case .number:
@@ -151,7 +151,7 @@ package struct SegmentWindow: Sendable {
     list = new
   }
 
-  /// The start of the first segment of `new`, if segments between it and `last` were missed.
+  /// Returns the start of the first segment of `new`, if segments between it and `last` were missed.
   private func start(
     after last: SegmentReference, missed: Int, of first: SegmentReference, in new: SegmentList
   ) -> MediaTime {

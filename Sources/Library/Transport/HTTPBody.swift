@@ -248,7 +248,7 @@ final class HTTPBody: Sendable {
     }
   }
 
-  /// True if the bytes of `next` can follow those of the first response.
+  /// Returns true if the bytes of `next` can follow those of the first response.
   private func fits(_ next: ResponseHead) -> Bool {
     if let old = head.validator, let new = next.validator, old != new { return false }
     let (position, end, size) = state.withLock { ($0.position, $0.end, $0.resourceByteCount) }

@@ -29,7 +29,7 @@ enum HTTPConnections {
 
   private static let clients = Locked<[Kind: HTTPClient]>([:])
 
-  /// The client for requests to a URL.
+  /// Returns the client for requests to a URL.
   static func client(for url: URL, _ configuration: TransportConfiguration) -> HTTPClient {
     let kind = Kind(
       connectTimeout: configuration.connectTimeout, proxy: configuration.proxies.proxy(for: url),

@@ -87,7 +87,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   /// When the connection was opened; nil until the request is sent, or if unknown.
   var connectionOpenedAt: ContinuousClock.Instant? { receipt.connectionOpenedAt }
 
-  /// The head of the response. Call it once.
+  /// Returns the head of the response. Call it once.
   func head() async throws -> HTTPResponseHead {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -329,7 +329,8 @@ struct RequestPlan {
       request.range == nil && (request.purpose == .manifest || request.purpose == .source)
   }
 
-  /// The plan for the rest of a body: `range` of the resource at `url`, the target of earlier redirects.
+  /// Returns the plan for the rest of a body: `range` of the resource at `url`, the target of earlier
+  /// redirects.
   func continuing(at url: URL, range: ByteRange, ifRange: String?) -> RequestPlan {
     var copy = self
     if copy.url != url { copy.redirect(to: url) }
@@ -378,7 +379,8 @@ struct RequestPlan {
 
   // MARK: - Private
 
-  /// True if the credentials for `url` may also be sent to `other`: the same host and port, and no loss of TLS.
+  /// Returns true if the credentials for `url` may also be sent to `other`: the same host and port, and no
+  /// loss of TLS.
   private static func isSameServer(_ url: URL, _ other: URL) -> Bool {
     guard url.host()?.lowercased() == other.host()?.lowercased() else { return false }
     switch (url.scheme?.lowercased(), other.scheme?.lowercased()) {

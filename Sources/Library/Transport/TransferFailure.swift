@@ -94,7 +94,7 @@ enum TransferFailure: Error {
     return nil
   }
 
-  /// The error for the caller, after `requestCount` requests, the last one through `proxy`.
+  /// Returns the error for the caller, after `requestCount` requests, the last one through `proxy`.
   func reelError(at url: URL, requestCount: Int, proxy: HTTPProxies.Proxy? = nil) -> ReelError {
     let location = url.absoluteString
     let times = requestCount > 1 ? " (\(requestCount) requests)" : ""
@@ -217,7 +217,7 @@ enum TransferFailure: Error {
       : .malformed(reason: "the response is not HTTP (\(error))")
   }
 
-  /// True if the look-up (`getaddrinfo`) found that the host has no address, and did not merely fail.
+  /// Returns true if the look-up (`getaddrinfo`) found that the host has no address, and did not merely fail.
   private static func isMissing(_ error: NIOConnectionError) -> Bool {
     guard let cause = (error.dnsAError ?? error.dnsAAAAError) as? SocketAddressError.UnknownHost else {
       // The look-up succeeded, with no address.

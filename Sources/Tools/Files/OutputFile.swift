@@ -122,7 +122,7 @@ package final class OutputFile {
     }
   }
 
-  /// True for a named pipe or a socket, whose writer may have to wait for its reader.
+  /// Returns true for a named pipe or a socket, whose writer may have to wait for its reader.
   package static func isPipe(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
@@ -162,7 +162,8 @@ package final class OutputFile {
     if rename(partialPath, path) != 0 { throw Self.creationFailure(errno, at: path) }
   }
 
-  /// True if another process may have the path open. A file may be replaced, a pipe or device may not.
+  /// Returns true if another process may have the path open. A file may be replaced, a pipe or device may
+  /// not.
   private static func isPipeOrDevice(_ path: String) -> Bool {
     var status = stat()
     guard stat(path, &status) == 0 else { return false }
@@ -205,7 +206,7 @@ package struct ExistingFiles: Sendable {
       advice: "use --overwrite to replace it, or -o to name another folder")
   }
 
-  /// True if both paths, after resolving links, refer to the same file.
+  /// Returns true if both paths, after resolving links, refer to the same file.
   private static func areSame(_ path: String, _ other: String) -> Bool {
     var (status, otherStatus) = (stat(), stat())
     return stat(path, &status) == 0 && stat(other, &otherStatus) == 0 && status.st_dev == otherStatus.st_dev

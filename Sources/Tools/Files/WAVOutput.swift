@@ -176,8 +176,8 @@ struct WAVHeader {
   /// The size of one sample of every channel.
   var blockByteCount: Int { format.channelCount * sampleFormat.byteCount }
 
-  /// The header's bytes. If `dataByteCount` is nil, because the header can't be rewritten, the sizes are the
-  /// largest possible; readers then read to the end.
+  /// Returns the header's bytes. If `dataByteCount` is nil, because the header can't be rewritten, the sizes
+  /// are the largest possible; readers then read to the end.
   func bytes(dataByteCount: Int64?) -> [UInt8] {
     var body: [UInt8] = []
     append(chunk("fmt ", formatChunk()), to: &body)

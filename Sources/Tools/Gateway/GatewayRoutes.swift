@@ -35,7 +35,7 @@ struct GatewayRoutes: Sendable {
 
   // MARK: - Private
 
-  /// A response that any page may read (CORS).
+  /// Returns a response that any page may read (CORS).
   private func crossOriginResponse(
     to request: Request, _ connection: ClientConnection
   ) async throws -> Response {
@@ -89,8 +89,8 @@ struct GatewayRoutes: Sendable {
       body: ResponseBody(byteBuffer: text))
   }
 
-  /// The URL for a redirect. An HLS player knows only one location, so of several this is the first that
-  /// responds, starting with the last one that did.
+  /// Returns the URL for a redirect. An HLS player knows only one location, so of several this is the first
+  /// that responds, starting with the last one that did.
   private func reachableURL(of resource: VirtualHLS.Resource) async -> URL {
     let urls = [resource.url] + resource.alternateURLs
     guard urls.count > 1 else { return resource.url }
@@ -145,7 +145,7 @@ actor PlaylistCache {
 
   init(_ hls: VirtualHLS) { self.hls = hls }
 
-  /// The playlist of a track, with the names of its resources as URIs.
+  /// Returns the playlist of a track, with the names of its resources as URIs.
   func text(of track: VirtualHLS.Track) async -> ByteBuffer {
     if let known = texts[track.index] { return await known.value }
     let hls = hls

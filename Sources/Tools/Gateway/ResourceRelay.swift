@@ -12,8 +12,8 @@ struct ResourceRelay: Sendable {
   let fetcher: any Fetching
   let logger: Logger
 
-  /// The response to a GET or HEAD request. Tries the URLs of the resource in turn until one delivers its first
-  /// byte.
+  /// Returns the response to a GET or HEAD request. Tries the URLs of the resource in turn until one delivers
+  /// its first byte.
   ///
   /// Throws `CancellationError` if the client has disconnected.
   func response(to request: Request, connection: ClientConnection) async throws -> Response {
@@ -92,7 +92,7 @@ struct ResourceRelay: Sendable {
     return Opened(response: response, first: try await response.body.next())
   }
 
-  /// Nil if unknown.
+  /// Returns nil if unknown.
   private func size(of url: URL, connection: ClientConnection) async throws -> Int64? {
     do {
       return try await connection.whileOpen {
@@ -149,8 +149,9 @@ struct ResourceRelay: Sendable {
     [.contentType: resource.mediaType, .cacheControl: "no-cache", .acceptRanges: "bytes"]
   }
 
-  /// The bytes of a response. Each chunk is requested when the previous one is on its way to the client. If the
-  /// origin breaks off, the connection is closed before the announced end, so that the client notices.
+  /// Returns the bytes of a response. Each chunk is requested when the previous one is on its way to the
+  /// client. If the origin breaks off, the connection is closed before the announced end, so that the client
+  /// notices.
   private func body(
     _ opened: Opened, skipping: Int64, count: Int64?, contentLength: Int64?, connection: ClientConnection
   ) -> ResponseBody {

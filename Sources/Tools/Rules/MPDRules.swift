@@ -12,9 +12,9 @@ struct MPDRules {
   /// The namespace that the root element binds: elements that bind another one do not belong to the standard.
   var ownNamespace = MPDRules.namespace
 
-  /// The violations in `bytes`, in order, each with line and column or the path of the element, and with the
-  /// violated clause; at most `limits.warnings`. If the text is not XML or exceeds the limits, the last one is
-  /// the error that ended reading.
+  /// Returns the violations in `bytes`, in order, each with line and column or the path of the element, and
+  /// with the violated clause; at most `limits.warnings`. If the text is not XML or exceeds the limits, the
+  /// last one is the error that ended reading.
   static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [ReelError] {
     var rules = MPDRules(xml: XMLReader(bytes, limits: limits))
     do throws(ReelError) {
@@ -87,7 +87,7 @@ struct MPDRules {
     var hasUpdates: Bool
   }
 
-  /// The attributes of the MPD element.
+  /// Returns the attributes of the MPD element.
   private mutating func attributes() -> Attributes {
     let type = xml.string("type")
     if let type, type != "static", type != "dynamic" {
@@ -609,7 +609,7 @@ struct ElementOrder {
 
   init(_ sequence: Sequence) { self.sequence = sequence }
 
-  /// The verdict on the next child.
+  /// Returns the verdict on the next child.
   mutating func add(_ child: String) -> Verdict {
     guard let rank = sequence.ranks[child] else {
       return sequence.others.contains(child) ? .inOrder : .unknown

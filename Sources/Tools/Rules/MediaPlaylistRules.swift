@@ -148,7 +148,7 @@ struct MediaPlaylistRules {
     targetDuration = targetDuration ?? tag.value.integer
   }
 
-  /// True if the name of the resource leaves no doubt.
+  /// Returns true if the name of the resource leaves no doubt.
   private static func isFragmentedMP4(_ reference: String) -> Bool {
     let path = reference.prefix { $0 != "?" && $0 != "#" }
     let name = path.split(separator: "/").last ?? ""

@@ -32,7 +32,7 @@ struct RuleLog: Sendable {
 
   init(limit: Int) { self.limit = max(limit, 0) }
 
-  /// True if the line has a violation.
+  /// Returns true if the line has a violation.
   func hasFinding(atLine line: Int) -> Bool { findings.contains { $0.line == line } }
 
   /// Adds the violation of a line and its rule.

@@ -216,7 +216,7 @@ struct AttributeRule: Sendable {
     self.isRequired = isRequired
   }
 
-  /// The fault of a value, as a clause that follows the attribute's name; nil if it has none.
+  /// Returns the fault of a value, as a clause that follows the attribute's name; nil if it has none.
   func fault(of attribute: AttributeSyntax.Item) -> String? {
     let (text, isQuoted) = (attribute.value, attribute.isQuoted)
     if let fault = quotingFault(of: attribute) { return fault }
@@ -242,12 +242,12 @@ struct AttributeRule: Sendable {
     }
   }
 
-  /// True for a 64-bit decimal integer.
+  /// Returns true for a 64-bit decimal integer.
   static func isInteger(_ text: String) -> Bool {
     !text.isEmpty && text.utf8.allSatisfy(\.isDigit) && UInt64(text) != nil
   }
 
-  /// True for digits, optionally followed by a point and digits.
+  /// Returns true for digits, optionally followed by a point and digits.
   static func isFloat(_ text: String) -> Bool {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     return (1...2).contains(parts.count) && parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(\.isDigit) }
@@ -311,10 +311,10 @@ struct AttributeSyntax: Sendable {
   /// The attribute of this name.
   subscript(name: String) -> Item? { items.first { $0.name == name } }
 
-  /// The value of the attribute of this name.
+  /// Returns the value of the attribute of this name.
   func value(_ name: String) -> String? { self[name]?.value }
 
-  /// The value of a number of seconds.
+  /// Returns the value of a number of seconds.
   func seconds(_ name: String) -> MediaTime? { value(name).flatMap { AttributeList.seconds($0) } }
 
   // MARK: - Private

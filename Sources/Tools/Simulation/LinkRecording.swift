@@ -103,7 +103,7 @@ package struct LinkRecording: Sendable {
     return storage.rates[step(at: rest < 0 ? rest + storage.period : rest)]
   }
 
-  /// The recording with all rates multiplied, and rounded to 1 bit/s.
+  /// Returns the recording with all rates multiplied, and rounded to 1 bit/s.
   ///
   /// - Throws: `ReelError` of kind `badManifest` if all rates become 0, or one is too large.
   package func scaled(by factor: Double) throws(ReelError) -> LinkRecording {

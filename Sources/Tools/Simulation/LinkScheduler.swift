@@ -116,7 +116,7 @@ final class LinkScheduler: Sendable {
 
   // MARK: - Private
 
-  /// False if nothing has changed since the last turn: another thread may advance then.
+  /// Returns false if nothing has changed since the last turn: another thread may advance then.
   private func takesTurn() -> Bool {
     state.withLock { state in
       guard state.mustAdvance else {

@@ -94,7 +94,7 @@ public struct LinkSpec: Sendable, Hashable {
   /// The profile `wifi`: 30 Mbit/s, 10 ms.
   public static let wifi = LinkSpec(trustedRate: 30_000_000, roundTripTime: .milliseconds(10))
 
-  /// The link with its rate multiplied by `factor`, rounded to 1 bit/s.
+  /// Returns the link with its rate multiplied by `factor`, rounded to 1 bit/s.
   ///
   /// - Throws: `ReelError` if the rate is not between 1 bit/s and 10,000 Gbit/s, or all rates of a recording
   ///   are 0.
@@ -114,10 +114,10 @@ public struct LinkSpec: Sendable, Hashable {
     return scaled
   }
 
-  /// A time with its unit, such as `250us`, `50ms` or `2s`; at most an hour.
+  /// Reads a time with its unit, such as `250us`, `50ms` or `2s`; at most an hour.
   static func duration(of text: Substring) -> Duration? { duration(of: text, limit: 3600) }
 
-  /// A place in a recording: seconds, or a time with its unit, such as `90`, `90s` or `1:30`.
+  /// Reads a place in a recording: seconds, or a time with its unit, such as `90`, `90s` or `1:30`.
   static func place(of text: Substring) -> Duration? {
     let limit = Double(LinkRecording.longestPeriod.components.seconds)
     return duration(of: text, isPlace: true, limit: limit)

@@ -438,7 +438,7 @@ final class BlockingJob: @unchecked Sendable {
 
   var hasBegun: Bool { work == nil }
 
-  /// Nil once it has begun.
+  /// Returns nil once it has begun.
   func takeWork() -> (@Sendable () -> Void)? { work.take() }
 }
 

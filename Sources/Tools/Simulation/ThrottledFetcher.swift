@@ -373,7 +373,7 @@ private struct LinkHost: Equatable {
     lookup = host.flatMap { Self.isAddress($0) ? nil : $0.lowercased() }
   }
 
-  /// True for an IPv4 or IPv6 address.
+  /// Returns true for an IPv4 or IPv6 address.
   private static func isAddress(_ host: String) -> Bool {
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
     return host.contains(":") || parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }

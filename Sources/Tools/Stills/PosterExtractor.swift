@@ -286,8 +286,8 @@ package struct Poster: Sendable {
       flaws = (frame.decoded.isDamaged ? [.damaged] : []) + measures.flaws
     }
 
-    /// True if `self` makes a better poster than `other`: any good one is better than any with flaws, and
-    /// otherwise the score decides.
+    /// Returns true if `self` makes a better poster than `other`: any good one is better than any with flaws,
+    /// and otherwise the score decides.
     func isBetter(than other: Candidate) -> Bool {
       flaws.isEmpty != other.flaws.isEmpty ? flaws.isEmpty : measures.score > other.measures.score
     }

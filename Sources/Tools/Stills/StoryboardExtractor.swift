@@ -364,8 +364,8 @@ final class StoryboardWork: Sendable {
     try worker.read(plan, queue)
   }
 
-  /// True if the reader is at the first key frame of the source: it has not searched for an index, and joined
-  /// no live window.
+  /// Returns true if the reader is at the first key frame of the source: it has not searched for an index,
+  /// and joined no live window.
   private func isAtStart(_ reader: FrameReader) -> Bool {
     !reader.isLive && !opening.isMatroska
   }

@@ -288,7 +288,7 @@ struct KeyFrameSpread {
   /// The length of the first part.
   static let length = MediaTime(value: 30, timescale: 1)
 
-  /// True if no position after this one is needed.
+  /// Returns true if no position after this one is needed.
   func isEnough(_ place: KeyFramePlace, number: Int) -> Bool {
     number >= count && place.time >= Self.length
   }

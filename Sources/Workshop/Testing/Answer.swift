@@ -66,7 +66,7 @@ struct Answer {
     }
   }
 
-  /// A 32-bit number that looks random but depends only on `value` (the finaliser of SplitMix64).
+  /// Returns a 32-bit number that looks random but depends only on `value` (the finaliser of SplitMix64).
   private static func scatter(_ value: UInt64) -> UInt64 {
     var mixed = value &+ 0x9E37_79B9_7F4A_7C15
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -145,7 +145,7 @@ struct AnswerPlanner {
     return answer
   }
 
-  /// The whole resource with a status other than 200.
+  /// Returns the whole resource with a status other than 200.
   private func refusal(_ resource: Resource) -> Answer {
     var answer = Answer(status: HTTPResponseStatus(statusCode: resource.status))
     answer.headers = Self.common
@@ -206,7 +206,7 @@ struct AnswerPlanner {
       value: "bytes \(answer.offset)-\(answer.offset + answer.byteCount - 1)/\(count)")
   }
 
-  /// A text response with the status.
+  /// Returns a text response with the status.
   private func text(_ status: HTTPResponseStatus, extra: [(String, String)] = []) -> Answer {
     var answer = Answer(status: status)
     answer.headers = Self.common
@@ -226,7 +226,7 @@ struct AnswerPlanner {
     "Access-Control-Expose-Headers": "Content-Length, Content-Range, ETag",
   ]
 
-  /// The path and the query of a request's target.
+  /// Returns the path and the query of a request's target.
   static func split(_ uri: String) -> (path: Substring, query: Substring) {
     let target = uri.prefix { $0 != "#" }
     guard let mark = target.firstIndex(of: "?") else { return (target, "") }

@@ -108,7 +108,7 @@ struct AccessUnitSplitter {
     }
   }
 
-  /// True if this unit is the first of a new access unit. Also records slices.
+  /// Returns true if this unit is the first of a new access unit. Also records slices.
   private mutating func beginsAccessUnit(_ unit: UnsafeRawBufferPointer) -> Bool {
     guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return false }
     if header.precedesPicture { return hasSlice }

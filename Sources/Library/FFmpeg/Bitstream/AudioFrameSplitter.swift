@@ -215,7 +215,7 @@ struct AudioFrameHeader: Hashable {
   /// The number of bytes that are enough to read a header, whatever the codec.
   static let byteCount = 7
 
-  /// True for codecs whose frames can be recognized in a byte stream.
+  /// Returns true for codecs whose frames can be recognized in a byte stream.
   static func isKnown(for codec: AudioCodec) -> Bool {
     switch codec {
     case .aac, .mp3, .mp2, .ac3, .eac3, .opus: true
@@ -235,7 +235,7 @@ struct AudioFrameHeader: Hashable {
     }
   }
 
-  /// True if a frame with this header may follow one with `other` in the same stream.
+  /// Returns true if a frame with this header may follow one with `other` in the same stream.
   func mayFollow(_ other: AudioFrameHeader) -> Bool {
     sampleRate == other.sampleRate && family == other.family
   }

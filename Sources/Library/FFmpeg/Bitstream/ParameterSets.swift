@@ -71,7 +71,7 @@ struct ParameterSets {
     }
   }
 
-  /// Nil for units that are not parameter sets or can't be read.
+  /// Returns nil for units that are not parameter sets or can't be read.
   private func key(of unit: UnsafeRawBufferPointer, type: UInt8) -> Key? {
     var bits = BitReader(unit)
     switch (codec, type) {
@@ -174,8 +174,8 @@ enum SequenceParameterSet {
 
 /// Reads the fields of an H.264 picture parameter set that Reel needs (ISO/IEC 14496-10 §7.3.2.2).
 enum PictureParameterSet {
-  /// True if `entropy_coding_mode_flag` selects CAVLC; nil if the unit is too short. `unit` is the NAL unit with its
-  /// header.
+  /// Returns true if `entropy_coding_mode_flag` selects CAVLC; nil if the unit is too short. `unit` is the
+  /// NAL unit with its header.
   static func usesCAVLC(_ unit: UnsafeRawBufferPointer) -> Bool? {
     var bits = BitReader(unit)
     bits.skip(8)

@@ -112,7 +112,8 @@ package final class ContainerReader {
     guard demuxer.endsInsidePacket || program?.endsInsidePacket == true else { return nil }
     return "the file is cut off: it ends inside of a packet"
   }
-  /// A description of the damage to the container that was found since the last call; nil if none was.
+  /// Returns a description of the damage to the container that was found since the last call; nil if none
+  /// was.
   package func takeDamage() -> String? {
     protected?.takeDamage() ?? demuxer.takeDamage(origin: program?.origin ?? 0)
   }
@@ -125,7 +126,7 @@ package final class ContainerReader {
     return demuxer.unread
   }
 
-  /// The last error line of the demuxer.
+  /// Returns the last error line of the demuxer.
   package func takeLastError() -> String? { demuxer.takeLastError() }
 
   /// Returns the next unit of either stream.
@@ -352,7 +353,7 @@ package final class ContainerReader {
 }
 
 extension ReelError {
-  /// The error for samples whose encryption metadata can't be read.
+  /// Returns the error for samples whose encryption metadata can't be read.
   static func encrypted(codecName: String) -> ReelError {
     ReelError(
       .unsupported,
@@ -509,7 +510,7 @@ struct PESLookahead {
     return pair.next.opening
   }
 
-  /// True if enough bytes of the packet after the last complete one of `pid` have arrived.
+  /// Returns true if enough bytes of the packet after the last complete one of `pid` have arrived.
   func knowsSuccessor(pid: Int) -> Bool {
     guard let packet = current[pid] else { return true }
     return !packet.isComplete && packet.opening.count >= Self.openingByteCount / 2

@@ -201,7 +201,7 @@ package final class Demuxer {
     context.pointee.pb.pointee.error = 0
   }
 
-  /// A description of the damage that was found since the last call; nil if none was.
+  /// Returns a description of the damage that was found since the last call; nil if none was.
   ///
   /// - Parameter origin: The position in the source of the demuxer's first byte.
   func takeDamage(origin: Int64) -> String? {
@@ -209,7 +209,7 @@ package final class Demuxer {
     return "\(damage) near byte \(origin + position)"
   }
 
-  /// The last error line of the demuxer.
+  /// Returns the last error line of the demuxer.
   func takeLastError() -> String? { scope.takeLastError() }
 
   /// Moves to the key frame at or before `ticks` of a stream. False if the container can't.

@@ -394,7 +394,7 @@ struct ProgramTables {
     return streams
   }
 
-  /// True if a watched stream has changed, and the new program has one of its kind.
+  /// Returns true if a watched stream has changed, and the new program has one of its kind.
   private func hasChanged(_ old: [Int: Stream], to new: [Int: Stream]) -> Bool {
     old.contains { pid, stream in
       guard watched?.contains(pid) ?? (stream.kind == .video), new[pid] != stream else { return false }
@@ -427,7 +427,7 @@ package enum TransportPacket {
     return nil
   }
 
-  /// True if packets of this size follow each other, the first one with its sync byte at `sync`.
+  /// Returns true if packets of this size follow each other, the first one with its sync byte at `sync`.
   static func isRun(of count: Int, from sync: Int, size: Int, in bytes: [UInt8]) -> Bool {
     sync + (count - 1) * size < bytes.count
       && (0..<count).allSatisfy { bytes[sync + $0 * size] == syncByte }

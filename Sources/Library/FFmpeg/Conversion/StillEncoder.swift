@@ -36,7 +36,7 @@ package enum StillEncoder {
     }
   }
 
-  /// True if FFmpeg has an encoder or a muxer of this name.
+  /// Returns true if FFmpeg has an encoder or a muxer of this name.
   package static func isAvailable(_ name: String) -> Bool {
     avcodec_find_encoder_by_name(name) != nil || av_guess_format(name, nil, nil) != nil
   }
@@ -265,8 +265,8 @@ enum JPEGTables {
     99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
   ]
 
-  /// The tables for a quality from 1 to 100, by the formula of libjpeg (jcparam.c, jpeg_quality_scaling). FFmpeg keeps
-  /// 8 for the constant term, whatever the table says.
+  /// Returns the tables for a quality from 1 to 100, by the formula of libjpeg (jcparam.c,
+  /// jpeg_quality_scaling). FFmpeg keeps 8 for the constant term, whatever the table says.
   static func tables(quality: Int) -> (luma: [UInt16], chroma: [UInt16]) {
     let scale = quality < 50 ? 5000 / quality : 200 - 2 * quality
     func scaled(_ table: [Int]) -> [UInt16] {
@@ -293,7 +293,7 @@ enum PNGChunks {
     return png[..<start] + chunk + png[start...]
   }
 
-  /// The checksum of ISO/IEC 15948, Annex D.
+  /// Returns the checksum of ISO/IEC 15948, Annex D.
   static func crc(_ bytes: [UInt8]) -> UInt32 {
     var value: UInt32 = ~0
     for byte in bytes {

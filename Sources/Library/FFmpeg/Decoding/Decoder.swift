@@ -267,7 +267,7 @@ package final class Decoder: FrameDecoding {
     reel_codec_enable_frame_tags(context)
   }
 
-  /// True if a decoder can be opened with this size.
+  /// Returns true if a decoder can be opened with this size.
   private static func canDecode(width: Int32, height: Int32) -> Bool {
     guard let width = UInt32(exactly: width), let height = UInt32(exactly: height) else { return false }
     return av_image_check_size2(width, height, maximumPixels, AV_PIX_FMT_NONE, 0, nil) >= 0

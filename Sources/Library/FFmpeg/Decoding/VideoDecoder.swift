@@ -369,7 +369,7 @@ package final class VideoDecoder {
     return try nextFrame()
   }
 
-  /// True if `packet` and all later ones come after `earliest` in presentation order.
+  /// Returns true if `packet` and all later ones come after `earliest` in presentation order.
   private func isLater(
     _ packet: borrowing Packet, than earliest: Int64, opening: OpeningPicture, fedCount: Int
   ) throws -> Bool {
@@ -418,9 +418,9 @@ package final class VideoDecoder {
     try decoder.flush()
   }
 
-  /// True if `packet` needs a new decoder. After an error, an H.264 decoder may decode even an IDR picture
-  /// wrongly, so a new decoder gets that unit, after all earlier frames have come out. (ffmpeg keeps the old
-  /// decoder, and its output is wrong.)
+  /// Returns true if `packet` needs a new decoder. After an error, an H.264 decoder may decode even an IDR
+  /// picture wrongly, so a new decoder gets that unit, after all earlier frames have come out. (ffmpeg keeps
+  /// the old decoder, and its output is wrong.)
   private func needsRenewal(before packet: borrowing Packet) -> Bool {
     guard stream.videoCodec == .h264, !isRenewing, decoder.hasReportedError else { return false }
     return packet.withBytes { bytes in

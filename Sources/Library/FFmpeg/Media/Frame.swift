@@ -268,7 +268,7 @@ public struct ColorDescription: Sendable, Hashable {
     assumedMatrix = matrix ?? (frame.pointee.height < 720 ? "smpte170m" : "bt709")
   }
 
-  /// True for the `yuvj` formats, which are full range by definition.
+  /// Returns true for the `yuvj` formats, which are full range by definition.
   private static func impliesFullRange(_ format: AVPixelFormat) -> Bool {
     format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ422P || format == AV_PIX_FMT_YUVJ444P
       || format == AV_PIX_FMT_YUVJ440P

@@ -27,7 +27,7 @@ struct MD5Hash: ~Copyable {
 
 /// The SHA-256 hash of bytes (FIPS 180-4).
 package enum SHA256Hash {
-  /// The 32 bytes of the hash.
+  /// Returns the 32 bytes of the hash.
   package static func digest(of bytes: [UInt8]) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: 32)
     // A separate context would have to be allocated, which can fail.

@@ -54,7 +54,7 @@ final class LogScope: Sendable {
     }
   }
 
-  /// False for an error line that only repeats that there is no frame.
+  /// Returns false for an error line that only repeats that there is no frame.
   static func givesReason(_ line: String) -> Bool { line != noFrame }
 
   /// Throws if a call failed because of the decoder, and not because of one packet.

@@ -247,7 +247,7 @@ final class CodecParameters: @unchecked Sendable {
     pointer.pointee.extradata_size = count
   }
 
-  /// True if decoders are opened with equal parameters for both.
+  /// Returns true if decoders are opened with equal parameters for both.
   func isEqual(to other: CodecParameters) -> Bool {
     let (own, others) = (pointer.pointee, other.pointer.pointee)
     guard own.codec_type == others.codec_type, own.codec_id == others.codec_id,

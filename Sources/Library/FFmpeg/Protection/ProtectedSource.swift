@@ -12,7 +12,8 @@ final class ProtectedSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
   private(set) var tables = ProtectionTables()
-  /// A description of the bytes that are not a box and were skipped since the last call; nil if there were none.
+  /// Returns a description of the bytes that are not a box and were skipped since the last call; nil if there
+  /// were none.
   func takeDamage() -> String? { damage.take() }
 
   private let base: any ByteSource
@@ -241,7 +242,8 @@ final class ProtectedSource: ByteSource {
     state = .end
   }
 
-  /// True if bytes are those of a `moof` after its size; it begins with `mfhd` (ISO/IEC 14496-12 §8.8.4).
+  /// Returns true if bytes are those of a `moof` after its size; it begins with `mfhd` (ISO/IEC 14496-12
+  /// §8.8.4).
   private static func isFragmentType(_ bytes: ArraySlice<UInt8>) -> Bool {
     bytes.first == UInt8(ascii: "m") && bytes.starts(with: "moof".utf8)
       && bytes.dropFirst(8).starts(with: "mfhd".utf8)

@@ -35,7 +35,7 @@ package struct SampleKeyRequest: Sendable {
     return names
   }
 
-  /// The error for a sample without a key.
+  /// Returns the error for a sample without a key.
   ///
   /// - Parameter systems: DRM systems that are known from elsewhere, such as the manifest.
   package func refusal(systems: [String] = []) -> ReelError {

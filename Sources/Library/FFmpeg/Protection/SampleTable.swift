@@ -173,7 +173,7 @@ struct AuxiliaryInformation {
 
   // MARK: - Private
 
-  /// The sizes of the pieces: one piece for all samples, or one for each chunk or run.
+  /// Returns the sizes of the pieces: one piece for all samples, or one for each chunk or run.
   private static func pieces(
     _ count: Int, of sizes: [Int], sampleCounts: [Int]
   ) throws(ReelError) -> [Int] {
@@ -364,8 +364,8 @@ extension ReelError {
 }
 
 extension MP4Box {
-  /// The consecutive boxes in `range`, up to the first one that does not fit. A `uuid` box without a whole user type
-  /// does not.
+  /// Returns the consecutive boxes in `range`, up to the first one that does not fit. A `uuid` box without a
+  /// whole user type does not.
   static func all(in bytes: [UInt8], _ range: Range<Int>) -> [MP4Box] {
     Array(all(in: bytes[range]).prefix { $0.type != "uuid" || $0.userType != nil })
   }

@@ -33,7 +33,8 @@ struct TrackProtection {
 
   var isProtected: Bool { entries.contains { $0 != nil } }
 
-  /// The sample description with a number; nil for one in the clear. Throws if the description can't be read.
+  /// Returns the sample description with a number; nil for one in the clear. Throws if the description can't
+  /// be read.
   func entry(_ description: Int) throws(ReelError) -> ProtectedEntry? {
     guard entries.indices.contains(description - 1) else { return nil }
     return try entries[description - 1]?.get()
@@ -158,7 +159,7 @@ struct ProtectionTables {
 
   func isProtected(track: Int) -> Bool { tracks[track]?.isProtected ?? false }
 
-  /// The default encryption of a track's samples; nil if it is not known.
+  /// Returns the default encryption of a track's samples; nil if it is not known.
   func entry(track: Int) -> ProtectedEntry? { tracks[track]?.firstEntry }
 
   /// Returns the encryption of the sample of a track at a file position; nil if it is in the clear.
@@ -255,7 +256,8 @@ struct ProtectionTables {
     tracks[id] = protection
   }
 
-  /// The encryption of a sample entry; nil for one in the clear. The entry gets the type of its original format.
+  /// Returns the encryption of a sample entry; nil for one in the clear. The entry gets the type of its
+  /// original format.
   private static func takeEntry(_ entry: MP4Box, in bytes: inout [UInt8]) -> TrackProtection.Entry? {
     guard let header = fieldsByteCount(of: entry, in: bytes), entry.body.count >= header else { return nil }
     let boxes = MP4Box.all(in: bytes, entry.body.dropFirst(header))
@@ -275,7 +277,8 @@ struct ProtectionTables {
     return nil
   }
 
-  /// The number of bytes between the header of a sample entry and its boxes; nil for one that is not encrypted.
+  /// Returns the number of bytes between the header of a sample entry and its boxes; nil for one that is not
+  /// encrypted.
   private static func fieldsByteCount(of entry: MP4Box, in bytes: [UInt8]) -> Int? {
     switch entry.type {
     case "encv": return 78
@@ -368,7 +371,7 @@ struct FragmentProtection {
     }
   }
 
-  /// The sample of a track at a file position; nil if it is not in this fragment.
+  /// Returns the sample of a track at a file position; nil if it is not in this fragment.
   func find(track id: Int, at position: Int64) -> Found? {
     for track in tracks where track.id == id {
       guard let sample = track.samples[position] else { continue }

@@ -23,8 +23,8 @@ extension MPD {
       return true
     }
 
-    /// The segment information of an element inside `parent`: of its own kind, or else of the parent's kind,
-    /// completed from the parent (§5.3.9.1).
+    /// Returns the segment information of an element inside `parent`: of its own kind, or else of the
+    /// parent's kind, completed from the parent (§5.3.9.1).
     func inheriting(from parent: SegmentInformation) -> SegmentInformation {
       if isEmpty { return parent }
       var merged = self
@@ -367,7 +367,7 @@ package struct SegmentURLTemplate: Sendable {
     }
   }
 
-  /// The text with its identifiers filled in.
+  /// Returns the text with its identifiers filled in.
   package func text(number: Int64, time: Int64, subNumber: Int64) -> String {
     var text = ""
     for part in parts {

@@ -391,8 +391,8 @@ extension MPD {
 }
 
 extension XMLReader {
-  /// A byte range, `first-last` including both bytes, or `first-` (RFC 9110 §14.1.1). Throws `badManifest` for
-  /// anything else.
+  /// Reads a byte range, `first-last` including both bytes, or `first-` (RFC 9110 §14.1.1). Throws
+  /// `badManifest` for anything else.
   package mutating func byteRange(_ name: StaticString) throws(ReelError) -> ByteRange? {
     guard let text = string(name) else { return nil }
     let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
@@ -420,8 +420,8 @@ extension ContentProtection {
 }
 
 extension ClockSource {
-  /// The sources named by UTCTiming elements, in order (ISO/IEC 23009-1 §5.8.5.7), at most 16. Sources without
-  /// HTTP are ignored with a warning.
+  /// Returns the sources named by UTCTiming elements, in order (ISO/IEC 23009-1 §5.8.5.7), at most 16.
+  /// Sources without HTTP are ignored with a warning.
   static func sources(
     _ timings: [MPD.Descriptor], _ resolver: URLResolver, warnings: inout WarningLog
   ) -> [ClockSource] {
@@ -469,7 +469,7 @@ extension ClockSource {
 
 /// The number of channels that an AudioChannelConfiguration names (ISO/IEC 23009-1 §5.8.5.4).
 enum ChannelConfiguration {
-  /// Nil if the scheme or its value is not known.
+  /// Returns nil if the scheme or its value is not known.
   static func channelCount(_ descriptor: MPD.Descriptor) -> Int? {
     guard let value = descriptor.value?.trimmed else { return nil }
     switch descriptor.scheme.lowercased() {
@@ -515,12 +515,12 @@ extension MPD {
     /// The errors by the name of the attribute, or of the child element that contains it.
     private var errors: [(name: String, error: ReelError)] = []
 
-    /// The first error about any other attribute or element than `names`.
+    /// Returns the first error about any other attribute or element than `names`.
     func first(except names: Set<String> = []) -> ReelError? {
       errors.first { !names.contains($0.name) }?.error
     }
 
-    /// The result of `read`; nil if it throws, in which case the error is recorded.
+    /// Returns the result of `read`; nil if it throws, in which case the error is recorded.
     mutating func value<Value>(
       of name: String, _ reader: inout MPDReader,
       _ read: (inout XMLReader) throws(ReelError) -> Value?
@@ -550,22 +550,22 @@ extension MPD {
 }
 
 extension MPD.MalformedValues {
-  /// A whole number attribute.
+  /// Reads a whole number attribute.
   mutating func integer(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
     value(of: name.description, &reader) { xml throws(ReelError) in try xml.integer(name) }
   }
 
-  /// A non-negative whole number attribute.
+  /// Reads a non-negative whole number attribute.
   mutating func natural(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
     value(of: name.description, &reader) { xml throws(ReelError) in try xml.natural(name) }
   }
 
-  /// A positive whole number attribute.
+  /// Reads a positive whole number attribute.
   mutating func counting(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
     value(of: name.description, &reader) { xml throws(ReelError) in try xml.counting(name) }
   }
 
-  /// A byte range attribute.
+  /// Reads a byte range attribute.
   mutating func byteRange(_ name: StaticString, _ reader: inout MPDReader) -> ByteRange? {
     value(of: name.description, &reader) { xml throws(ReelError) in try xml.byteRange(name) }
   }

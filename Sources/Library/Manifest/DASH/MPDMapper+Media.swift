@@ -18,7 +18,7 @@ extension MPDMapper {
     var period: PeriodContext { self.set.period }
   }
 
-  /// The segments of a Representation. Throws if they can't be determined.
+  /// Returns the segments of a Representation. Throws if they can't be determined.
   mutating func media(
     _ representation: MPD.Representation, mimeType: String?, path: String, in set: SetContext
   ) throws(ReelError) -> LocatedMedia {
@@ -66,7 +66,8 @@ extension MPDMapper {
     return LocatedMedia(media: media, availabilityTimeOffset: time == .zero ? nil : time)
   }
 
-  /// The sum of the offsets in the BaseURL elements and the segment information (ISO/IEC 23009-1 §5.3.9.5.3).
+  /// Returns the sum of the offsets in the BaseURL elements and the segment information (ISO/IEC 23009-1
+  /// §5.3.9.5.3).
   private mutating func availabilityTimeOffset(
     _ base: MPD.SegmentBase?, in context: MediaContext
   ) -> AvailabilityTimeOffset {
@@ -89,7 +90,7 @@ extension MPDMapper {
     }
   }
 
-  /// A file whose segments a `sidx` lists, or a text file that is one segment.
+  /// Returns a file whose segments a `sidx` lists, or a text file that is one segment.
   private func file(
     _ segmentBase: MPD.SegmentBase?, mimeType: String?, in context: MediaContext
   ) throws(ReelError) -> Rung.Media {
@@ -168,7 +169,8 @@ extension MPDMapper {
     }
   }
 
-  /// The times of the segments. Throws if they can't be determined, or if there are none and none will follow.
+  /// Returns the times of the segments. Throws if they can't be determined, or if there are none and none
+  /// will follow.
   private mutating func timing(
     _ common: MPD.MultipleSegmentBase, hasParts: Bool, available: Int?, in context: MediaContext
   ) throws(ReelError) -> SegmentTiming {
@@ -218,8 +220,8 @@ extension MPDMapper {
     return timing
   }
 
-  /// A compiled timeline. Representations that inherit their timeline share the array of its entries, so its
-  /// address identifies it: one timeline is compiled once, however many use it.
+  /// Returns a compiled timeline. Representations that inherit their timeline share the array of its entries,
+  /// so its address identifies it: one timeline is compiled once, however many use it.
   private mutating func compiled(
     _ common: MPD.MultipleSegmentBase, _ frame: SegmentTiming.Frame, available: Int?
   ) throws(ReelError) -> SegmentTiming {
@@ -373,7 +375,7 @@ struct LiveWindow: Sendable {
   /// The start of the time-shift buffer.
   var start: MediaTime? { depth.map { edge - $0 } }
 
-  /// True for a presentation that has not begun and lists all of its segments in advance.
+  /// Returns true for a presentation that has not begun and lists all of its segments in advance.
   ///
   /// - Parameter time: The end of the last listed segment.
   func isAnnouncement(endingAt time: MediaTime) -> Bool {
@@ -381,8 +383,9 @@ struct LiveWindow: Sendable {
     return time >= end - MediaTime(value: 1, timescale: 1)
   }
 
-  /// The available part of a period. `isListed` is true if the MPD lists its segments one by one. An infinite
-  /// `offset` makes all segments available if the MPD states their number, and has no effect otherwise.
+  /// Returns the available part of a period. `isListed` is true if the MPD lists its segments one by one. An
+  /// infinite `offset` makes all segments available if the MPD states their number, and has no effect
+  /// otherwise.
   func frame(
     periodStart: MediaTime, periodDuration: MediaTime?, offset: AvailabilityTimeOffset, isListed: Bool
   ) -> SegmentTiming.Frame.Window {

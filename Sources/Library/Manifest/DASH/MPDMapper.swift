@@ -77,7 +77,7 @@ struct MPDMapper {
     var unplayableReason: String?
   }
 
-  /// The presentation. Throws `badManifest` or `unsupported` if nothing in it can be used.
+  /// Returns the presentation. Throws `badManifest` or `unsupported` if nothing in it can be used.
   func presentation() throws(ReelError) -> Presentation {
     var mapper = self
     let presentation = try mapper.mapped()
@@ -216,8 +216,8 @@ struct MPDMapper {
       unplayableReason: unplayableReason ?? Playability.reason(essential: period.essentialProperties))
   }
 
-  /// The start of the next period, if it states no readable start, computed back from the durations of the later
-  /// periods.
+  /// Returns the start of the next period, if it states no readable start, computed back from the durations
+  /// of the later periods.
   private func startCountedFromEnd(ofPeriodAfter index: Int) -> MediaTime? {
     guard mpd.periods[index].duration == nil, var start = mpd.mediaPresentationDuration else { return nil }
     let following = mpd.periods[(index + 1)...].filter { $0.href != Self.nothing }
@@ -246,8 +246,8 @@ struct MPDMapper {
       videoFailure: videoFailure)
   }
 
-  /// The end of a period; nil if unknown. The segments of a live one do not determine it, because more may
-  /// follow.
+  /// Returns the end of a period; nil if unknown. The segments of a live one do not determine it, because
+  /// more may follow.
   private func end(of period: Period) -> MediaTime? {
     let length = period.duration ?? (mpd.type == .dynamic ? nil : period.segmentsDuration)
     return length.map { period.start + $0 }
@@ -355,7 +355,7 @@ extension MPDMapper {
     var channels: String?
   }
 
-  /// The group of an adaptation set; nil if it has no Representation that can be used.
+  /// Returns the group of an adaptation set; nil if it has no Representation that can be used.
   mutating func trackGroup(
     _ set: MPD.AdaptationSet, path: String, in period: PeriodContext
   ) throws(ReelError) -> TrackGroup? {
@@ -425,8 +425,9 @@ extension MPDMapper {
     return rung
   }
 
-  /// The tiles of a Representation of images (DASH-IF IOP 4.3 §6.2.6): @width and @height are those of a whole segment, and
-  /// each tile lasts an equal part of a whole segment's duration. Nil for timed metadata.
+  /// Returns the tiles of a Representation of images (DASH-IF IOP 4.3 §6.2.6): @width and @height are those
+  /// of a whole segment, and each tile lasts an equal part of a whole segment's duration. Nil for timed
+  /// metadata.
   private mutating func tiles(
     _ representation: MPD.Representation, size: PixelSize?, set: MPD.AdaptationSet, in context: SetContext
   ) -> ImageTiles? {
@@ -454,8 +455,8 @@ extension MPDMapper {
     return tiles
   }
 
-  /// True if segments begin with a frame that can be decoded on its own: a SAP of type 1 or 2 (ISO/IEC 23009-1
-  /// §5.3.7.2), or a profile that requires it (§8.3, §8.4).
+  /// Returns true if segments begin with a frame that can be decoded on its own: a SAP of type 1 or 2
+  /// (ISO/IEC 23009-1 §5.3.7.2), or a profile that requires it (§8.3, §8.4).
   private func hasIndependentSegments(_ common: MPD.CommonAttributes) -> Bool {
     if let type = common.startWithSAP { return type == "1" || type == "2" }
     return mpd.profiles.contains { profile in
@@ -501,7 +502,7 @@ extension MPDMapper {
       ?? Playability.reason(protections: resolved(set.common.contentProtections, in: period))
   }
 
-  /// True if a set can't be played for no other reason than trick mode.
+  /// Returns true if a set can't be played for no other reason than trick mode.
   private func isTrickMode(_ set: MPD.AdaptationSet, in period: PeriodContext) -> Bool {
     let essential = set.common.essentialProperties
     return (essential + set.common.supplementalProperties).contains(where: Playability.isTrickMode)
@@ -532,7 +533,7 @@ extension MPDMapper {
     }
   }
 
-  /// The video range of the transfer characteristics (ISO/IEC 23091-2 §8.2).
+  /// Returns the video range of the transfer characteristics (ISO/IEC 23091-2 §8.2).
   private static func videoRange(_ common: MPD.CommonAttributes) -> String? {
     for property in common.essentialProperties + common.supplementalProperties
     where property.scheme.lowercased() == "urn:mpeg:mpegb:cicp:transfercharacteristics" {
@@ -577,12 +578,12 @@ enum Playability {
     return ContentProtection(protections).map { "encrypted: \($0.schemes.joined(separator: ", "))" }
   }
 
-  /// True if the property marks frames for fast forward only (DASH-IF IOP §3.2.9).
+  /// Returns true if the property marks frames for fast forward only (DASH-IF IOP §3.2.9).
   static func isTrickMode(_ property: MPD.Descriptor) -> Bool {
     property.scheme.lowercased() == "http://dashif.org/guidelines/trickmode"
   }
 
-  /// True if the property marks tiles of thumbnails (DASH-IF IOP §6.2.6).
+  /// Returns true if the property marks tiles of thumbnails (DASH-IF IOP §6.2.6).
   static func isThumbnailTile(_ property: MPD.Descriptor) -> Bool {
     switch property.scheme.lowercased() {
     case "http://dashif.org/thumbnail_tile", "http://dashif.org/guidelines/thumbnail_tile": true

@@ -261,7 +261,7 @@ struct SegmentTiming: Sendable {
     return ceiling(end, from: start, by: entry.duration)
   }
 
-  /// The count of numbers from `first` through `last`; 0 if `last` is lower.
+  /// Returns the count of numbers from `first` through `last`; 0 if `last` is lower.
   private static func count(from first: Int64, through last: Int64) -> Int64 {
     Int64(clamping: max(0, Int128(last) - Int128(first) + 1))
   }
@@ -313,7 +313,7 @@ extension SegmentTiming {
 }
 
 extension SegmentTiming.Frame {
-  /// The period's length in ticks, rounded up; nil if it is not known.
+  /// Returns the period's length in ticks, rounded up; nil if it is not known.
   func periodTicks() throws(ReelError) -> Int64? {
     guard let periodDuration else { return nil }
     let product = Int128(periodDuration.value) * Int128(timescale)
@@ -324,22 +324,22 @@ extension SegmentTiming.Frame {
     return ticks
   }
 
-  /// The media time at which the period ends, in ticks.
+  /// Returns the media time at which the period ends, in ticks.
   func periodEnd() throws(ReelError) -> Int64? {
     guard let ticks = try periodTicks() else { return nil }
     let (end, overflow) = presentationTimeOffset.addingReportingOverflow(ticks)
     return overflow ? .max : end
   }
 
-  /// The media time of the first of equally long segments, in ticks.
+  /// Returns the media time of the first of equally long segments, in ticks.
   func firstStart() throws(ReelError) -> Int64 {
     let (start, overflow) = presentationTimeOffset.addingReportingOverflow(earliestPresentationTimeDelta)
     guard !overflow else { throw ReelError(.badManifest, "the segment times exceed 63 bits") }
     return start
   }
 
-  /// The number of segments of `duration` ticks in the period, of which the last may be shorter. A rest of less
-  /// than a millisecond is a rounding error of the period's length, and not a segment.
+  /// Returns the number of segments of `duration` ticks in the period, of which the last may be shorter. A
+  /// rest of less than a millisecond is a rounding error of the period's length, and not a segment.
   func segmentCount(duration: Int64) -> Int64? {
     guard let periodDuration else { return nil }
     let delta = Int128(earliestPresentationTimeDelta) * Int128(periodDuration.timescale)
@@ -352,7 +352,7 @@ extension SegmentTiming.Frame {
     return Int64(clamping: hasRest ? whole + 1 : whole)
   }
 
-  /// The number of available segments of `duration` ticks, each available at its end; nil for all.
+  /// Returns the number of available segments of `duration` ticks, each available at its end; nil for all.
   func availableCount(duration: Int64) -> Int64? {
     guard let end = boundingEnd else { return nil }
     return Int64(clamping: max(0, Self.quotient(of: distance(to: end), by: duration, at: end.timescale)))

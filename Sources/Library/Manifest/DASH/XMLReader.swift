@@ -70,7 +70,8 @@ package struct XMLReader {
     throw error("not XML: there is no element", at: bytes.count)
   }
 
-  /// The name of the next child of the element that the reader is in, or nil if its end tag has been read instead.
+  /// Returns the name of the next child of the element that the reader is in, or nil if its end tag has been
+  /// read instead.
   package mutating func nextChild() throws(ReelError) -> String? {
     if isSelfClosed {
       isSelfClosed = false
@@ -96,8 +97,8 @@ package struct XMLReader {
     while open.count >= depth { _ = try nextChild() }
   }
 
-  /// The text of the element that the reader is in, without the white space at its ends; consumes it. The text of
-  /// elements inside of it is left out.
+  /// Returns the text of the element that the reader is in, without the white space at its ends; consumes it.
+  /// The text of elements inside of it is left out.
   package mutating func text() throws(ReelError) -> String {
     if isSelfClosed {
       isSelfClosed = false
@@ -144,17 +145,18 @@ package struct XMLReader {
     return attribute.map { decoded(bytes.trimmed($0.value)) }
   }
 
-  /// The value of an attribute that has no prefix, without the white space at its ends; nil if there is none.
+  /// Returns the value of an attribute that has no prefix, without the white space at its ends; nil if there
+  /// is none.
   package func string(_ name: StaticString) -> String? { value(name).map { decoded(bytes.trimmed($0)) } }
 
-  /// The value of an attribute by its local name, whatever its prefix.
+  /// Returns the value of an attribute by its local name, whatever its prefix.
   package func string(anyPrefix name: StaticString) -> String? {
     let attribute = attributes.first { bytes.isText(name, in: localName($0.name)) }
     return attribute.map { decoded(bytes.trimmed($0.value)) }
   }
 
-  /// A whole number. A decimal with an integral value, such as `2000000.0`, is accepted with a warning. Throws
-  /// `badManifest` for any other text, or a number beyond 64 bits.
+  /// Reads a whole number. A decimal with an integral value, such as `2000000.0`, is accepted with a warning.
+  /// Throws `badManifest` for any other text, or a number beyond 64 bits.
   package mutating func integer(_ name: StaticString) throws(ReelError) -> Int64? {
     guard let range = value(name).map({ bytes.trimmed($0) }) else { return nil }
     if let number = bytes.integer(in: range) { return number }
@@ -172,10 +174,10 @@ package struct XMLReader {
     warnings.add(reason, place: placeInTag(of: tagStart))
   }
 
-  /// An error about a value in the last start tag. The rest of the text can still be read.
+  /// Returns an error about a value in the last start tag. The rest of the text can still be read.
   mutating func malformed(_ reason: String) -> ReelError { malformed(reason, at: tagStart) }
 
-  /// An error with the place of the last start tag.
+  /// Returns an error with the place of the last start tag.
   package func error(_ reason: String) -> ReelError { error(reason, at: tagStart) }
 
   // MARK: - Private
@@ -184,8 +186,8 @@ package struct XMLReader {
     ReelError(.badManifest, reason, place: placeInTag(of: index))
   }
 
-  /// The place of `index`, which lies in the last start tag. Lines are counted from the previous place, so many
-  /// warnings together read the text only once.
+  /// Returns the place of `index`, which lies in the last start tag. Lines are counted from the previous
+  /// place, so many warnings together read the text only once.
   private mutating func placeInTag(of index: Int) -> ReelError.Place {
     while let lineEnd = bytes.firstIndex(of: 0x0A, in: warned..<tagStart) {
       warnedLines += 1
@@ -349,8 +351,8 @@ package struct XMLReader {
     byte.isLetter || byte >= 0x80 || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ":")
   }
 
-  /// The text in `range` with its references replaced: the five entities of XML, and numbers. Text that only
-  /// looks like a reference stays, such as an unescaped `&` in a URL.
+  /// Returns the text in `range` with its references replaced: the five entities of XML, and numbers. Text
+  /// that only looks like a reference stays, such as an unescaped `&` in a URL.
   private func decoded(_ range: Range<Int>) -> String {
     guard bytes.firstIndex(of: UInt8(ascii: "&"), in: range) != nil else { return bytes.text(in: range) }
     var text = ""
@@ -427,27 +429,28 @@ package struct XMLReader {
 
 /// Attribute values of the last start tag.
 extension XMLReader {
-  /// A non-negative whole number. Throws `badManifest` for any other text, or a number beyond 63 bits.
+  /// Reads a non-negative whole number. Throws `badManifest` for any other text, or a number beyond 63 bits.
   mutating func natural(_ name: StaticString) throws(ReelError) -> Int64? {
     guard let number = try integer(name) else { return nil }
     guard number >= 0 else { throw malformed("@\(name) is \(number), below 0") }
     return number
   }
 
-  /// A positive whole number. Throws `badManifest` for any other text, or a number beyond 63 bits.
+  /// Reads a positive whole number. Throws `badManifest` for any other text, or a number beyond 63 bits.
   mutating func counting(_ name: StaticString) throws(ReelError) -> Int64? {
     let number = try natural(name)
     if number == 0 { throw malformed("@\(name) is 0") }
     return number
   }
 
-  /// A positive whole number; nil if the attribute is missing, and nil with a warning for any other text.
+  /// Reads a positive whole number; nil if the attribute is missing, and nil with a warning for any other
+  /// text.
   mutating func positive(_ name: StaticString) -> Int64? {
     value(name, "a positive whole number") { text in text.wholeNumber.flatMap { $0 > 0 ? $0 : nil } }
   }
 
-  /// The result of `read` for an attribute; nil if the attribute is missing, and nil with a warning if `read` returns
-  /// nil.
+  /// Returns the result of `read` for an attribute; nil if the attribute is missing, and nil with a warning
+  /// if `read` returns nil.
   ///
   /// - Parameter what: The expected kind of value, for the warning.
   mutating func value<Value>(
@@ -466,7 +469,7 @@ extension XMLReader {
     string(anyPrefix: name).flatMap { value($0, of: name, what, read) }
   }
 
-  /// A duration. For any other text: `fallback`, with a warning.
+  /// Reads a duration. For any other text: `fallback`, with a warning.
   mutating func duration(_ name: StaticString, fallback: MediaTime? = nil) -> MediaTime? {
     guard let text = string(name) else { return nil }
     guard let duration = XMLDuration(text) else {

@@ -102,7 +102,7 @@ extension MediaPlaylist {
     return bytes.text(in: Int(record.reference)..<Int(record.reference) + Int(record.referenceCount))
   }
 
-  /// The sum of the durations before `index`.
+  /// Returns the sum of the durations before `index`.
   func start(at index: Int) -> MediaTime {
     timescale.time(nanoseconds: index < records.count ? records[index].start : length.nanoseconds)
   }
@@ -218,14 +218,14 @@ extension MediaPlaylist {
     }
   }
 
-  /// The segments of a rung's playlist.
+  /// Returns the segments of a rung's playlist.
   func playlistSegments(url: URL, limits: ManifestLimits) -> MediaPlaylistSegments {
     MediaPlaylistSegments(
       segments: segments(url: url, limits: limits), live: liveTiming,
       hasIndependentSegments: hasIndependentSegments, startOffset: startOffset, warnings: warnings)
   }
 
-  /// A presentation of this playlist alone: one period, one group, one rung.
+  /// Returns a presentation of this playlist alone: one period, one group, one rung.
   func presentation(url: URL, limits: ManifestLimits) -> Presentation {
     let length = isLive ? nil : duration
     let list = segments(url: url, limits: limits)

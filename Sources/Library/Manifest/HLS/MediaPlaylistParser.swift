@@ -70,7 +70,7 @@ struct MediaPlaylistParser {
     warnings = WarningLog(limit: limits.warnings)
   }
 
-  /// The playlist. Throws `badManifest` with the line.
+  /// Returns the playlist. Throws `badManifest` with the line.
   mutating func parse() throws(ReelError) -> MediaPlaylist {
     while let line = lines.next() {
       if bytes[line.lowerBound] != UInt8(ascii: "#") {
@@ -227,7 +227,7 @@ struct MediaPlaylistParser {
     return isSegment ? targetDuration : nil
   }
 
-  /// The file extension of a URL's path.
+  /// Returns the file extension of a URL's path.
   private func fileSuffix(of line: Range<Int>) -> ArraySlice<UInt8> {
     let path = bytes[line].prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
     guard let point = path.lastIndex(of: UInt8(ascii: ".")) else { return [] }
@@ -508,9 +508,9 @@ extension MediaPlaylistParser {
     }
   }
 
-  /// A sequence number. A negative number is accepted, as in other players, and `7.0` is read as 7, both with a
-  /// warning. Nil, with a warning, for text that is not a number. Throws `badManifest` for any other number, because
-  /// the playlist can't be followed with it.
+  /// Reads a sequence number. A negative number is accepted, as in other players, and `7.0` is read as 7,
+  /// both with a warning. Nil, with a warning, for text that is not a number. Throws `badManifest` for any
+  /// other number, because the playlist can't be followed with it.
   private mutating func sequenceNumber(_ value: Range<Int>, _ tag: String) throws(ReelError) -> Int64? {
     if let number = bytes.integer(in: value), number >= 0 { return number }
     let text = bytes.text(in: value)

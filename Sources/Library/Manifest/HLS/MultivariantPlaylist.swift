@@ -158,8 +158,8 @@ extension MultivariantPlaylist {
 }
 
 extension MultivariantPlaylist {
-  /// One period with the variants as one group, a group for each audio and subtitle rendition, and one for all image
-  /// playlists.
+  /// Returns one period with the variants as one group, a group for each audio and subtitle rendition, and
+  /// one for all image playlists.
   ///
   /// Throws `badManifest` if there is nothing to choose.
   func presentation(url: URL, limits: ManifestLimits) throws(ReelError) -> Presentation {
@@ -213,7 +213,7 @@ extension MultivariantPlaylist {
 
   // MARK: - Private
 
-  /// The playlists of I-frames or of images. One with a URI that can't be resolved is left out.
+  /// Returns the playlists of I-frames or of images. One with a URI that can't be resolved is left out.
   private func rungs(
     of variants: [Variant], named name: String, _ resolver: URLResolver,
     complete: (Variant, inout Rung) -> Void

@@ -33,7 +33,7 @@ struct MultivariantPlaylistParser {
     warnings = WarningLog(limit: limits.warnings)
   }
 
-  /// The playlist. Throws `badManifest` with the line.
+  /// Returns the playlist. Throws `badManifest` with the line.
   mutating func parse() throws(ReelError) -> MultivariantPlaylist {
     while let line = lines.next() {
       if bytes[line.lowerBound] != UInt8(ascii: "#") {
@@ -99,7 +99,7 @@ struct MultivariantPlaylistParser {
     playlist.variants.append(variant)
   }
 
-  /// A variant whose URI is an attribute; nil if it has none.
+  /// Returns a variant whose URI is an attribute; nil if it has none.
   private mutating func variant(
     _ attributes: AttributeList, _ tag: String
   ) throws(ReelError) -> MultivariantPlaylist.Variant? {

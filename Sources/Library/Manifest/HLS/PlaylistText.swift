@@ -27,7 +27,7 @@ package struct PlaylistLines: Sendable {
   /// The place of the line that `next()` returned last.
   package var place: ReelError.Place { .line(number) }
 
-  /// The range of the next line in `bytes`; nil at the end.
+  /// Returns the range of the next line in `bytes`; nil at the end.
   package mutating func next() -> Range<Int>? {
     while position < bytes.count {
       if nextFeed < position {
@@ -258,13 +258,13 @@ package struct AttributeList: Sendable, Hashable {
     return value
   }
 
-  /// True if the attribute exists, even if it is empty.
+  /// Returns true if the attribute exists, even if it is empty.
   func contains(_ name: String) -> Bool { attributes.contains { $0.name == name } }
 
   /// `YES` or `NO`; false if it is missing.
   func flag(_ name: String) -> Bool { self[name]?.uppercased() == "YES" }
 
-  /// A signed decimal number of seconds; nil for anything else.
+  /// Reads a signed decimal number of seconds; nil for anything else.
   package static func seconds(_ text: String) -> MediaTime? {
     var text = text.trimmed
     let isNegative = text.hasPrefix("-")
@@ -277,7 +277,7 @@ package struct AttributeList: Sendable, Hashable {
     return isNegative ? MediaTime.zero - time : time
   }
 
-  /// A comma-separated list.
+  /// Reads a comma-separated list.
   func list(_ name: String) -> [String] {
     guard let text = self[name] else { return [] }
     return text.split(separator: ",").prefix(64).map { String($0).trimmed }.filter { !$0.isEmpty }
@@ -295,7 +295,8 @@ struct AttributeReader: Sendable {
   /// The text of an attribute; nil if there is none, or an empty one.
   subscript(name: String) -> String? { attributes[name] }
 
-  /// The result of `read` for the text of an attribute; nil if the attribute is missing or `read` returns nil.
+  /// Returns the result of `read` for the text of an attribute; nil if the attribute is missing or `read`
+  /// returns nil.
   mutating func value<Value>(_ name: String, _ read: (String) -> Value?) -> Value? {
     guard let text = attributes[name] else { return nil }
     if let value = read(text) { return value }
@@ -303,7 +304,7 @@ struct AttributeReader: Sendable {
     return nil
   }
 
-  /// A whole number in `range`; the decimals that some writers add are dropped.
+  /// Reads a whole number in `range`; the decimals that some writers add are dropped.
   package mutating func integer(_ name: String, in range: ClosedRange<Int64>) -> Int? {
     value(name) { text in
       let whole = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
@@ -314,7 +315,7 @@ struct AttributeReader: Sendable {
     }
   }
 
-  /// A length of time, which is never negative.
+  /// Reads a length of time, which is never negative.
   mutating func length(_ name: String) -> MediaTime? {
     value(name) { text in
       let time = AttributeList.seconds(text)
@@ -363,7 +364,8 @@ package struct ByteRangeText: Sendable, Hashable {
     self.offset = offset
   }
 
-  /// The range, at `implicitOffset` if it states no offset. Throws `badManifest` if it ends beyond 63 bits.
+  /// Returns the range, at `implicitOffset` if it states no offset. Throws `badManifest` if it ends beyond 63
+  /// bits.
   package func byteRange(implicitOffset: Int64, place: ReelError.Place) throws(ReelError) -> ByteRange {
     guard let range = byteRange(implicitOffset: implicitOffset) else {
       throw ReelError(.badManifest, "the byte range ends beyond 63 bits", place: place)
@@ -371,7 +373,7 @@ package struct ByteRangeText: Sendable, Hashable {
     return range
   }
 
-  /// The range, at `implicitOffset` if it states no offset; nil if it ends beyond 63 bits.
+  /// Returns the range, at `implicitOffset` if it states no offset; nil if it ends beyond 63 bits.
   package func byteRange(implicitOffset: Int64) -> ByteRange? {
     let range = ByteRange(offset: offset ?? implicitOffset, length: length)
     return range.end == nil ? nil : range

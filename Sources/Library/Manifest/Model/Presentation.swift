@@ -353,7 +353,7 @@ extension TrackGroup {
 
 /// The names of the systems that protect media, by their identifiers in manifests.
 enum ProtectionScheme {
-  /// The name for a KEYFORMAT of HLS; the format itself if it is unknown.
+  /// Returns the name for a KEYFORMAT of HLS; the format itself if it is unknown.
   static func name(forKeyFormat format: String) -> String {
     switch format.lowercased() {
     case "com.apple.streamingkeydelivery": return "FairPlay"
@@ -363,8 +363,8 @@ enum ProtectionScheme {
     }
   }
 
-  /// The name for the scheme of a ContentProtection element (ISO/IEC 23009-1 §5.8.4.1): a DRM system, or the
-  /// kind of encryption. The scheme itself if it is unknown.
+  /// Returns the name for the scheme of a ContentProtection element (ISO/IEC 23009-1 §5.8.4.1): a DRM system,
+  /// or the kind of encryption. The scheme itself if it is unknown.
   static func name(forScheme scheme: String, value: String?) -> String {
     let lowercased = scheme.lowercased()
     if lowercased == "urn:mpeg:dash:mp4protection:2011" {

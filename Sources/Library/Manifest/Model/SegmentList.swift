@@ -32,8 +32,8 @@ package struct SegmentList: RandomAccessCollection, Sendable {
   package var endIndex: Int { count }
   package subscript(index: Int) -> SegmentReference { element(index) }
 
-  /// The index of the segment on show at `time`: the last one that starts at or before it; 0 for a time before the
-  /// first. Nil for an empty list.
+  /// Returns the index of the segment on show at `time`: the last one that starts at or before it; 0 for a
+  /// time before the first. Nil for an empty list.
   package func index(at time: MediaTime) -> Int? {
     guard count > 0 else { return nil }
     var (low, high) = (0, count)

@@ -16,7 +16,7 @@ extension UInt8 {
 }
 
 extension Array where Element == UInt8 {
-  /// True if `index` is followed by `text`.
+  /// Returns true if `index` is followed by `text`.
   package func has(_ text: StaticString, at index: Int) -> Bool {
     guard index >= 0, count - index >= text.utf8CodeUnitCount else { return false }
     return withUnsafeBufferPointer { bytes in
@@ -24,12 +24,12 @@ extension Array where Element == UInt8 {
     }
   }
 
-  /// True if `range` holds `text` and nothing else.
+  /// Returns true if `range` holds `text` and nothing else.
   package func isText(_ text: StaticString, in range: Range<Int>) -> Bool {
     range.count == text.utf8CodeUnitCount && has(text, at: range.lowerBound)
   }
 
-  /// The index of the first `byte` in `range`.
+  /// Returns the index of the first `byte` in `range`.
   package func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
     guard !range.isEmpty, range.upperBound <= count else { return nil }
     return withUnsafeBufferPointer { bytes in
@@ -48,7 +48,7 @@ extension Array where Element == UInt8 {
     return start..<end
   }
 
-  /// True if `range` is certainly a date that `WallTime` reads, in the most common form:
+  /// Returns true if `range` is certainly a date that `WallTime` reads, in the most common form:
   /// `2026-01-31T12:00:00`, a fraction, and `Z` or an offset. This check avoids creating a string.
   package func isPlainDate(in range: Range<Int>) -> Bool {
     let base = range.lowerBound
@@ -81,7 +81,7 @@ extension Array where Element == UInt8 {
     return minutes < 60
   }
 
-  /// The text in `range`; bytes that are not UTF-8 become U+FFFD.
+  /// Returns the text in `range`; bytes that are not UTF-8 become U+FFFD.
   package func text(in range: Range<Int>) -> String { String(decoding: self[range], as: UTF8.self) }
 
   /// Returns the decimal integer that makes up all of `range`; nil for any other text, or a number beyond 64

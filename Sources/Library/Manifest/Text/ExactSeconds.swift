@@ -18,8 +18,8 @@ package struct ExactSeconds: Sendable, Hashable {
     self.digits = digits
   }
 
-  /// The number at the beginning of `range`, and its end. Nil if there is none, or if it is negative or beyond
-  /// 292 years.
+  /// Returns the number at the beginning of `range`, and its end. Nil if there is none, or if it is negative
+  /// or beyond 292 years.
   package static func parse(_ bytes: [UInt8], in range: Range<Int>) -> (value: ExactSeconds, end: Int)? {
     var index = range.lowerBound
     let end = range.upperBound

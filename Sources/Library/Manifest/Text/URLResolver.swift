@@ -12,7 +12,7 @@ struct URLResolver: Sendable {
     self.limit = limit
   }
 
-  /// The URL of a reference that `isPlain` or `resolve` has accepted.
+  /// Returns the URL of a reference that `isPlain` or `resolve` has accepted.
   ///
   /// If Foundation refuses it nevertheless, the result is the base.
   func url(_ reference: String) -> URL {
@@ -37,8 +37,8 @@ struct URLResolver: Sendable {
     return url
   }
 
-  /// True if these bytes are certainly a URL reference whose scheme is that of the base, `http` or `https`.
-  /// This check avoids 2 µs in Foundation.
+  /// Returns true if these bytes are certainly a URL reference whose scheme is that of the base, `http` or
+  /// `https`. This check avoids 2 µs in Foundation.
   static func isPlain(_ bytes: ArraySlice<UInt8>) -> Bool {
     guard !bytes.isEmpty else { return false }
     var index = bytes.startIndex

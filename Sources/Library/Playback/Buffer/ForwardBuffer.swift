@@ -64,7 +64,7 @@ final class ForwardBuffer: Sendable {
 
   init(limits: Limits) { state = Locked(State(limits: limits), rank: .media) }
 
-  /// The generation of a kind's decoder.
+  /// Returns the generation of a kind's decoder.
   func bufferGeneration(of kind: MediaPacket.Kind) -> Int { state.withLock { $0.generations[kind] } }
   var byteCount: Int { state.withLock { $0.video.byteCount + $0.audio.byteCount } }
   var highWaterByteCount: Int { state.withLock { $0.highWaterByteCount } }
@@ -74,7 +74,7 @@ final class ForwardBuffer: Sendable {
 
   // MARK: Loaders
 
-  /// The generation of a kind's loader.
+  /// Returns the generation of a kind's loader.
   func loadGeneration(of loader: MediaPacket.Kind) -> Int { state.withLock { $0.loads[loader] } }
 
   /// Appends a packet from the video loader, which may also deliver audio, or from the audio loader. Returns
@@ -125,12 +125,12 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// The end of the loaded packets of a kind, in presentation order.
+  /// Returns the end of the loaded packets of a kind, in presentation order.
   func end(of kind: MediaPacket.Kind) -> MediaTime? {
     state.withLock { kind == .video ? $0.video.end : $0.audio.end }
   }
 
-  /// True if the loaded audio ends before `time` and more will follow.
+  /// Returns true if the loaded audio ends before `time` and more will follow.
   func isAudioBehind(_ time: MediaTime) -> Bool {
     state.withLock { state in
       guard !state.audio.hasEnded else { return false }
@@ -138,7 +138,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// True if audio that is due by `time` was loaded but not yet passed to its decoder.
+  /// Returns true if audio that is due by `time` was loaded but not yet passed to its decoder.
   func hasAudioToDecode(until time: MediaTime) -> Bool {
     state.withLock { state in state.audio.next.map { $0.time <= time } ?? false }
   }
@@ -173,7 +173,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// True if the loader of a kind should continue.
+  /// Returns true if the loader of a kind should continue.
   func wantsMore(_ kind: MediaPacket.Kind) -> Bool {
     state.withLock { state in
       if state.isFull(kind) { state.filling.remove(kind) }
@@ -213,7 +213,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// The next packet, without taking it.
+  /// Returns the next packet, without taking it.
   func peekNext(_ kind: MediaPacket.Kind, bufferGeneration: Int) -> NextPacket {
     state.withLock { $0.peek(kind, bufferGeneration: bufferGeneration) }
   }

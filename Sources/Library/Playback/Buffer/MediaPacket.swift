@@ -54,7 +54,7 @@ final class StreamSpan: Sendable {
     self.switchCause = switchCause
   }
 
-  /// True if both spans use the same timestamps, in the same iteration.
+  /// Returns true if both spans use the same timestamps, in the same iteration.
   func continuesTimeline(of other: StreamSpan) -> Bool {
     loop.iteration == other.loop.iteration && shift == other.shift
       && (offset === other.offset || offset.knownValue == other.offset.knownValue)

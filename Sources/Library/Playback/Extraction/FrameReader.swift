@@ -101,7 +101,7 @@ package final class FrameReader {
     packets.base.keyFramePlaces(until: isEnough)
   }
 
-  /// True if a seek to `time` is cheaper than reading on from `position`.
+  /// Returns true if a seek to `time` is cheaper than reading on from `position`.
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
     packets.base.isSeekWorthwhile(to: time, from: position)
   }
@@ -206,8 +206,8 @@ package final class FrameReader {
     }
   }
 
-  /// True if frames before this one may be missing. This is possible for a frame that the decoder still held
-  /// when reading failed: earlier frames might have been decoded after it.
+  /// Returns true if frames before this one may be missing. This is possible for a frame that the decoder
+  /// still held when reading failed: earlier frames might have been decoded after it.
   ///
   /// Throws the failure if it is not certain that the frame is the first one.
   private func hasHole(before frame: borrowing TimedFrame) throws -> Bool {

@@ -271,7 +271,7 @@ public final class PlayerItem: Sendable {
 }
 
 extension PlayerItem: Equatable {
-  /// True if both are the same object.
+  /// Returns true if both are the same object.
   public static func == (left: PlayerItem, right: PlayerItem) -> Bool { left === right }
 }
 

@@ -109,7 +109,7 @@ public struct MediaLoss: Sendable, Hashable {
     self.range = range
   }
 
-  /// True if the loss is of this kind and affects a part of `other`.
+  /// Returns true if the loss is of this kind and affects a part of `other`.
   func affects(_ kind: PlayerItem.Track.Kind, in other: Range<MediaTime>) -> Bool {
     self.kind == kind && range?.overlaps(other) ?? false
   }

@@ -11,7 +11,7 @@ public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// The forward buffer is full, in time or in bytes, or contains the rest of the item.
   case buffered
 
-  /// True if the left stage comes before the right one.
+  /// Returns true if the left stage comes before the right one.
   public static func < (left: PreloadStage, right: PreloadStage) -> Bool { left.rawValue < right.rawValue }
 }
 

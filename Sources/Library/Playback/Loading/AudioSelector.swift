@@ -36,7 +36,8 @@ struct AudioSelector: Sendable {
     return best.element.rungs.filter(Self.isDecodable)
   }
 
-  /// False if the manifest names an audio codec that Reel does not decode. True if it names no codecs.
+  /// Returns false if the manifest names an audio codec that Reel does not decode. True if it names no
+  /// codecs.
   static func isDecodable(_ rung: Rung) -> Bool {
     rung.codecs.isEmpty || rung.codecs.contains { AudioCodec(manifestName: $0) != nil }
   }

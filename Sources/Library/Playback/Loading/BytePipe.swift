@@ -202,13 +202,13 @@ extension BytePipe.State {
     readerWaits || !waitsForDrain && unreadCount <= capacity
   }
 
-  /// True if the reader has to be woken.
+  /// Returns true if the reader has to be woken.
   fileprivate mutating func takeReader() -> Bool {
     defer { readerWaits = false }
     return readerWaits
   }
 
-  /// True if the next read should end.
+  /// Returns true if the next read should end.
   fileprivate mutating func takeInterruption() -> Bool {
     defer { isInterrupted = false }
     return isInterrupted

@@ -103,7 +103,7 @@ struct FragmentMemory: Sendable {
     isUnknown = true
   }
 
-  /// True if the fragment's samples and their times can be determined without earlier bytes.
+  /// Returns true if the fragment's samples and their times can be determined without earlier bytes.
   private static func standsAlone(_ head: [UInt8]) -> Bool {
     var moofCount = 0
     for fragment in sizedBoxes(head[...]) where fragment.type == "moof" {
@@ -120,7 +120,7 @@ struct FragmentMemory: Sendable {
     return moofCount == 1
   }
 
-  /// The boxes in `bytes` whose headers state a size.
+  /// Returns the boxes in `bytes` whose headers state a size.
   private static func sizedBoxes(_ bytes: ArraySlice<UInt8>) -> [MP4Box] {
     MP4Box.all(in: bytes).filter { !$0.isOpenEnded }
   }

@@ -102,8 +102,8 @@ final class LiveSegments: SegmentSupply {
   /// True if a part of the presentation lacks this track.
   var hasAbsences: Bool { state.withLock { !$0.reading.absences.isEmpty } }
 
-  /// True if the presentation lacks this track at `time`. Allows for a last segment that ends slightly before its
-  /// period.
+  /// Returns true if the presentation lacks this track at `time`. Allows for a last segment that ends
+  /// slightly before its period.
   func isAbsent(at time: MediaTime) -> Bool {
     state.withLock { state in
       state.reading.absences.contains { $0.contains(time) || $0.contains(time + Self.absenceTolerance) }
@@ -316,12 +316,12 @@ final class LiveSegments: SegmentSupply {
     return false
   }
 
-  /// True if the manifest states that the presentation has ended.
+  /// Returns true if the manifest states that the presentation has ended.
   private static func isOver(_ live: LiveTiming, at now: WallTime) -> Bool {
     live.availabilityEnd.map { $0 <= now } ?? false
   }
 
-  /// True if the presentation currently lacks the track.
+  /// Returns true if the presentation currently lacks the track.
   private static func isAbsent(_ reading: LiveReading, at now: WallTime) -> Bool {
     guard let start = reading.live?.availabilityStart else { return false }
     return reading.absences.contains { $0.contains(now - start) }
@@ -371,8 +371,8 @@ final class LiveSegments: SegmentSupply {
     return time < now && (now - time < last.duration || isAbsent(reading, at: now)) ? time : now
   }
 
-  /// The distance in the manifest, but at least a segment and a second: nearer to the edge, playback would
-  /// stall before each next segment.
+  /// Returns the distance in the manifest, but at least a segment and a second: nearer to the edge, playback
+  /// would stall before each next segment.
   private static func distance(in window: SegmentWindow, _ reading: LiveReading) -> MediaTime? {
     guard let live = reading.live else { return nil }
     guard let last = window[window.endIndex - 1] else { return live.delay }

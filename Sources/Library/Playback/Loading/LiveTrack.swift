@@ -36,7 +36,7 @@ struct LiveTrack: Sendable {
     }
   }
 
-  /// The segments of a variant if its media playlist is live; nil if it is complete.
+  /// Returns the segments of a variant if its media playlist is live; nil if it is complete.
   func segments(_ found: RungSegments, of rung: Rung) -> LiveSegments? {
     guard found.live != nil, let url = found.playlistURL else { return nil }
     let variables = resolved.presentation.variables

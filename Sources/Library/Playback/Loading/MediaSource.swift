@@ -63,8 +63,8 @@ public enum MediaSource: Sendable, Hashable {
     "master", "index", "manifest", "playlist", "stream", "video", "prog_index",
   ]
 
-  /// The scheme of an argument that looks like a URL; nil for a path. A single letter before a colon is a drive, not
-  /// a scheme.
+  /// Returns the scheme of an argument that looks like a URL; nil for a path. A single letter before a colon
+  /// is a drive, not a scheme.
   private static func scheme(of argument: String) -> String? {
     guard let colon = argument.firstIndex(of: ":") else { return nil }
     let scheme = argument[..<colon]

@@ -14,7 +14,7 @@ extension Period {
     }
   }
 
-  /// True if the period has the media for a reader with this role. Readers skip other periods.
+  /// Returns true if the period has the media for a reader with this role. Readers skip other periods.
   func carries(_ role: ReaderRole) -> Bool {
     switch role {
     case .main: hasVideo
@@ -33,7 +33,7 @@ struct Absence: Sendable, Hashable {
 }
 
 extension Presentation {
-  /// The parts that lack the media of a role, in order.
+  /// Returns the parts that lack the media of a role, in order.
   func absences(of role: ReaderRole) -> [Absence] {
     var absences: [Absence] = []
     var isAbsent = false

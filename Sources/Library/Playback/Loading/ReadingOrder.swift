@@ -95,7 +95,7 @@ enum ReadingOrder: Sendable, Hashable {
     return end
   }
 
-  /// False if nothing is read from `position` on, nor soon after.
+  /// Returns false if nothing is read from `position` on, nor soon after.
   func needsTransfer(at position: Int64) -> Bool {
     switch self {
     case .forward, .unknown: true

@@ -41,12 +41,13 @@ final class ResourceFeed {
     set { recent.capacity = newValue }
   }
 
-  /// True if bytes from `place` on can be read, by going back or by reading through at most `count` bytes.
+  /// Returns true if bytes from `place` on can be read, by going back or by reading through at most `count`
+  /// bytes.
   func reaches(_ place: Int64, leavingOut count: Int64) -> Bool {
     (Int64(-recent.count)...count).contains(place - position) && end.map { place < $0 } ?? true
   }
 
-  /// True if the transfer was read to its end, and that is at `place` or a little before.
+  /// Returns true if the transfer was read to its end, and that is at `place` or a little before.
   func hasEnded(shortlyBefore place: Int64) -> Bool {
     end == position && (0...ReadingOrder.readThroughByteCount).contains(place - position)
   }

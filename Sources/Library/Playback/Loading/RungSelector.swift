@@ -86,7 +86,7 @@ package struct RungSelector: Sendable {
     return candidates.filter { $0.size?.height == least }
   }
 
-  /// False if the manifest names a video codec that Reel does not decode. True if it names no codecs.
+  /// Returns false if the manifest names a video codec that Reel does not decode. True if it names no codecs.
   package static func isDecodable(_ rung: Rung) -> Bool {
     let video = rung.codecs.filter { ![.audio, .text].contains(CodecFamily($0)) }
     return video.isEmpty || video.contains { VideoCodec(manifestName: $0) != nil }

@@ -60,7 +60,7 @@ final class SegmentFeed: ByteSource {
   /// Returns the segment of the byte at `offset` of the stream; nil before the first one.
   func part(at offset: Int64) -> FeedProgress.Part? { progress.part(at: offset) }
 
-  /// True if damage to the segment at `index` was recorded.
+  /// Returns true if damage to the segment at `index` was recorded.
   func isDamaged(_ index: Int) -> Bool { progress.isDamaged(index) }
 
   /// The URL of the last request, for the initialization or a segment; nil before the first.

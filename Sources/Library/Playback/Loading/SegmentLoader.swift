@@ -45,7 +45,7 @@ final class FeedProgress: Sendable {
     values.withLock { values in values.parts.last { $0.offset <= offset } ?? values.parts.first }
   }
 
-  /// True if damage to the segment at `index` was recorded.
+  /// Returns true if damage to the segment at `index` was recorded.
   func isDamaged(_ index: Int) -> Bool { values.withLock { $0.damagedIndexes.contains(index) } }
 
   func recordDamage(at index: Int) { values.withLock { _ = $0.damagedIndexes.insert(index) } }
@@ -185,7 +185,7 @@ struct SegmentLoader: Sendable {
     return bytes.dropFirst(4).prefix(4).elementsEqual("ftyp".utf8) ? .fragments(FragmentSanitizer()) : nil
   }
 
-  /// False if the segment at `index` is known not to belong to the run.
+  /// Returns false if the segment at `index` is known not to belong to the run.
   private func mayContinue(_ opening: SegmentReference, at index: Int) -> Bool {
     switch supply.peek(at: index) {
     case .segment(let following): following.continues(opening)
@@ -477,7 +477,7 @@ extension ReelError {
 }
 
 extension SegmentReference {
-  /// True if the segment continues the byte stream that `first` began.
+  /// Returns true if the segment continues the byte stream that `first` began.
   fileprivate func continues(_ first: SegmentReference) -> Bool {
     discontinuity == first.discontinuity && initialization == first.initialization && !isGap
   }

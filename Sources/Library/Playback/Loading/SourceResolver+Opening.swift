@@ -162,7 +162,7 @@ private struct FileHead {
     return true
   }
 
-  /// True if the media of a fragment or sample box is at a position.
+  /// Returns true if the media of a fragment or sample box is at a position.
   func hasMedia(at place: ReelError.Place?) -> Bool {
     guard case .byte(let offset)? = place, offset >= 0, offset <= bytes.count - 8 else { return false }
     let type = bytes[(Int(offset) + 4)..<(Int(offset) + 8)]
@@ -195,7 +195,8 @@ extension SegmentIndexReference {
 }
 
 extension SegmentList {
-  /// False for the segments of a damaged index: longer than an hour, or with bytes beyond the end of the file.
+  /// Returns false for the segments of a damaged index: longer than an hour, or with bytes beyond the end of
+  /// the file.
   fileprivate func isPlausible(byteCount: Int64?) -> Bool {
     let hour = MediaTime(value: 3600, timescale: 1)
     return (0..<count).allSatisfy { index in

@@ -382,7 +382,7 @@ struct SourceResolver: Sendable {
       advice: "HLS, DASH, MP4, MPEG-TS, MPEG-PS, Matroska, FLV, AVI, IVF and raw H.264 or HEVC can be read")
   }
 
-  /// The first bytes of a local file, enough to detect its format.
+  /// Returns the first bytes of a local file, enough to detect its format.
   private static func firstBytes(of file: FileByteSource) throws -> [UInt8] {
     let bytes = try file.prefix(SourceSniffer.byteCount)
     return SourceSniffer.needsMore(bytes) ? try file.prefix(SourceSniffer.largestByteCount) : bytes

@@ -32,8 +32,8 @@ package enum SourceSniffer {
     }
   }
 
-  /// True if no format was recognised in `bytes`, the first ones of a source, but MPEG-TS packets may follow
-  /// after other bytes.
+  /// Returns true if no format was recognised in `bytes`, the first ones of a source, but MPEG-TS packets may
+  /// follow after other bytes.
   package static func needsMore(_ bytes: [UInt8]) -> Bool {
     guard bytes.count < largestByteCount, !bytes.isEmpty, !isText(bytes), case .other = kind(of: bytes) else {
       return false
@@ -41,14 +41,14 @@ package enum SourceSniffer {
     return true
   }
 
-  /// True if the first bytes are text.
+  /// Returns true if the first bytes are text.
   static func isText(_ bytes: [UInt8]) -> Bool {
     bytes.prefix(1024).allSatisfy { $0 >= 0x20 && $0 != 0x7f || (0x09...0x0d).contains($0) }
   }
 
   // MARK: - Private
 
-  /// True if the first line other than a comment is an HLS tag.
+  /// Returns true if the first line other than a comment is an HLS tag.
   private static func isPlaylist(_ text: ArraySlice<UInt8>) -> Bool {
     var rest = text
     while rest.first == UInt8(ascii: "#") {
@@ -112,7 +112,8 @@ package enum SourceSniffer {
     return hasSlice && isH264 ? .h264 : nil
   }
 
-  /// True if nal_ref_idc is plausible for the type of unit (ISO/IEC 14496-10 §7.4.1). Rejects data partitions.
+  /// Returns true if nal_ref_idc is plausible for the type of unit (ISO/IEC 14496-10 §7.4.1). Rejects data
+  /// partitions.
   private static func isH264Header(_ header: UInt8) -> Bool {
     let isReference = header & 0x60 != 0
     return switch header & 0x9f {

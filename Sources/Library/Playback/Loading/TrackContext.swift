@@ -16,7 +16,7 @@ package struct TrackContext: Sendable {
   let readsAhead: Bool
   let providedKeys = ProvidedKeys()
 
-  /// The keys for the samples of a media file.
+  /// Returns the keys for the samples of a media file.
   func keys(of resource: MediaResource, scope: LoadScope) -> ContainerKeys {
     ContainerKeys(context: self, location: resource.name, scope: scope)
   }

@@ -463,8 +463,8 @@ extension PlayerCore {
 
   // MARK: Sound
 
-  /// True if audio due at `time` is late: because of its loader if it is a separate stream, or because of its
-  /// decoder if an output uses it.
+  /// Returns true if audio due at `time` is late: because of its loader if it is a separate stream, or
+  /// because of its decoder if an output uses it.
   func lacksAudio(_ session: ItemSession, at time: MediaTime) -> Bool {
     if session.lacksAudio(at: time) { return true }
     // A player that does not wait would pause, although the machine may only be busy.

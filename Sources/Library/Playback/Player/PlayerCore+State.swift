@@ -101,7 +101,7 @@ extension PlayerCore.State {
     return (lastEnd.map { min(time, max($0, lastTime ?? $0)) } ?? time) - shift
   }
 
-  /// The position on the player's timeline for a requested time, limited to the item.
+  /// Returns the position on the player's timeline for a requested time, limited to the item.
   func target(of time: MediaTime, duration: MediaTime?) -> MediaTime {
     var time = max(time, .zero)
     // Frames may come after the duration that the manifest states. After the last frame, a seek shows that
@@ -110,7 +110,7 @@ extension PlayerCore.State {
     return time + shift
   }
 
-  /// True if this session and generation are still current.
+  /// Returns true if this session and generation are still current.
   func isCurrent(_ session: ItemSession, _ generation: Int) -> Bool {
     self.session === session && self.generation == generation
   }

@@ -45,7 +45,8 @@ protocol PacketReader: AnyObject {
   ///   - loop: The iteration to read.
   func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws
 
-  /// True if a seek to `time` is cheaper than reading on from `position`. Both are on the item's own timeline.
+  /// Returns true if a seek to `time` is cheaper than reading on from `position`. Both are on the item's own
+  /// timeline.
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool
 
   /// Returns the known positions of key frames after the first one, in order: the segments of a complete

@@ -458,7 +458,7 @@ final class ResourcePacketReader: PacketReader {
     }
   }
 
-  /// A newly opened file.
+  /// Returns a newly opened file.
   private func counted(_ file: FileByteSource) -> CountedByteSource {
     let log = log
     log.recordFile(requestCount: 1, byteCount: 0)

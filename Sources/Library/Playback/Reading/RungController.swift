@@ -85,7 +85,7 @@ final class RungController: Sendable {
     }
   }
 
-  /// False if the next segment should come from a rung other than `rung`.
+  /// Returns false if the next segment should come from a rung other than `rung`.
   func staysAt(_ rung: Rung, among ladder: [Rung], segmentDuration: Duration?) -> Bool {
     guard ladder.count > 1 else { return true }
     let conditions = conditions()

@@ -299,7 +299,7 @@ final class SegmentedPacketReader: PacketReader {
       error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
   }
 
-  /// True if a segment ends at `time`, apart from leading frames.
+  /// Returns true if a segment ends at `time`, apart from leading frames.
   private func endsSegment(_ time: MediaTime, of supply: any SegmentSupply) -> Bool {
     let tolerance = MediaTime(value: 1, timescale: 5)
     guard let index = supply.index(at: time - tolerance), case .segment(let segment) = supply.peek(at: index)
@@ -362,7 +362,7 @@ final class SegmentedPacketReader: PacketReader {
     place = .after(key, index: index, end: end)
   }
 
-  /// The number of locations of a segment.
+  /// Returns the number of locations of a segment.
   private func locationCount(_ key: TrackKey, _ index: Int) -> Int {
     guard let track = tracks[key] else { return 1 }
     if !track.rung.alternateURLs.isEmpty { return 1 + track.rung.alternateURLs.count }
@@ -389,7 +389,7 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// The playlists of I-frames, and the rungs for trick mode, that may be read.
+  /// Returns the playlists of I-frames, and the rungs for trick mode, that may be read.
   private func keyFrameRungs(in period: Period, besides ladder: [Rung]) -> [Rung] {
     guard context.configuration.usesIFramePlaylists, wantsVideo else { return [] }
     return resolved.presentation.keyFrameRungs(in: period, besides: ladder)

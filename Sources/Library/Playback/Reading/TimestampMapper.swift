@@ -134,7 +134,7 @@ struct TimestampMapper {
   /// The longest time, in seconds, that a frame waits for frames shown before it.
   private static let maximumReorder = 10.0
 
-  /// The spans of the streams, created when the first packet determines the offset of its timestamps.
+  /// Returns the spans of the streams, created when the first packet determines the offset of its timestamps.
   private mutating func spans(at media: MediaTime?) -> (video: StreamSpan?, audio: StreamSpan?) {
     if let spans { return spans }
     var offset = placement.offset

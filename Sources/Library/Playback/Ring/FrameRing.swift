@@ -160,7 +160,7 @@ package final class FrameRing: Sendable {
     return taken
   }
 
-  /// True if the next frame belongs to a span other than `span` that follows a gap in the timeline.
+  /// Returns true if the next frame belongs to a span other than `span` that follows a gap in the timeline.
   func headFollowsGap(generation: Int, than span: StreamSpan?) -> Bool {
     state.withLock { state in
       guard generation == state.generation, !state.frames.isEmpty, let own = state.frames[0].span else {

@@ -37,7 +37,7 @@ final class AudioQueue: Sendable {
 
   func setOnRoom(_ onRoom: @escaping @Sendable () -> Void) { state.withLock { $0.onRoom = onRoom } }
 
-  /// False if enough is decoded; `onRoom` is called when there is room.
+  /// Returns false if enough is decoded; `onRoom` is called when there is room.
   func hasRoom(generation: Int) -> Bool {
     state.withLock { state in
       guard generation == state.generation else { return true }

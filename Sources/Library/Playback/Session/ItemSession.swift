@@ -310,14 +310,14 @@ final class ItemSession: Sendable {
     perform(consequences)
   }
 
-  /// True if separate audio has run out and more will follow.
+  /// Returns true if separate audio has run out and more will follow.
   func lacksAudio(at time: MediaTime) -> Bool {
     let wants = state.withLock { $0.machine.playsSeparateAudio }
     return wants && audio.isEmpty && !audio.isDrained && buffer.isAudioBehind(time)
       && !absentKinds(at: time).contains(.audio)
   }
 
-  /// The kinds of media that a live presentation lacks at `time`, according to its periods.
+  /// Returns the kinds of media that a live presentation lacks at `time`, according to its periods.
   func absentKinds(at time: MediaTime) -> Set<MediaPacket.Kind> {
     let (video, audio) = state.withLock { ($0.live, $0.liveAudio) }
     var absent: Set<MediaPacket.Kind> = []
@@ -326,7 +326,7 @@ final class ItemSession: Sendable {
     return absent
   }
 
-  /// True if a complete presentation has no video at `time`, on the presentation's timeline.
+  /// Returns true if a complete presentation has no video at `time`, on the presentation's timeline.
   func lacksVideo(at time: MediaTime) -> Bool {
     state.withLock { $0.videoAbsences.contains { $0.contains(time) } }
   }
@@ -346,7 +346,8 @@ final class ItemSession: Sendable {
     return isAbsent ? wanted : max(sought ?? firstFrame, firstFrame)
   }
 
-  /// True if the audio decoder is behind: no audio is ready, although packets due by `time` were loaded.
+  /// Returns true if the audio decoder is behind: no audio is ready, although packets due by `time` were
+  /// loaded.
   func isAudioDecoderBehind(_ time: MediaTime) -> Bool {
     let (isWanted, isDecoding) = state.withLock {
       ($0.machine.wantsAudio && $0.machine.target == nil, $0.isDecodingAudio)
@@ -355,8 +356,8 @@ final class ItemSession: Sendable {
     return isDecoding || buffer.hasAudioToDecode(until: time)
   }
 
-  /// True if the audio loader is behind: no audio is ready, packets due by `time` were not loaded, and more will
-  /// come.
+  /// Returns true if the audio loader is behind: no audio is ready, packets due by `time` were not loaded,
+  /// and more will come.
   func isAudioLoaderBehind(_ time: MediaTime) -> Bool {
     let isWanted = state.withLock { state in
       state.machine.wantsAudio && state.machine.target == nil
@@ -371,7 +372,7 @@ final class ItemSession: Sendable {
     state.withLock { $0.machine.hasSeparateAudio == false } && isAudioLoaderBehind(time)
   }
 
-  /// True if audio before `time` is ready, or will be without more loading.
+  /// Returns true if audio before `time` is ready, or will be without more loading.
   func hasAudio(before time: MediaTime) -> Bool {
     audio.nextTime.map { $0 < time } ?? isAudioDecoderBehind(time)
   }
@@ -473,7 +474,7 @@ final class ItemSession: Sendable {
 }
 
 extension ItemSession {
-  /// The limits of the forward buffer: from the target, or else from the item's preferences.
+  /// Returns the limits of the forward buffer: from the target, or else from the item's preferences.
   static func limits(
     of item: PlayerItem, _ environment: SessionEnvironment, _ target: PreloadTarget?
   ) -> ForwardBuffer.Limits {

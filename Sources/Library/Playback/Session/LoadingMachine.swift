@@ -195,14 +195,14 @@ struct LoadingMachine: Sendable {
   var emptyFailure: ReelError? { failure ?? fruitlessFailure }
   /// True after a temporary failure: a seek then discards the loaded media.
   var startsOver: Bool { failure?.isTemporary == true }
-  /// True if a seek of this loader is pending.
+  /// Returns true if a seek of this loader is pending.
   func isSent(_ loader: Loader) -> Bool { pendingSeeks[loader] != nil }
-  /// True if the packets of a loader are no longer wanted.
+  /// Returns true if the packets of a loader are no longer wanted.
   func isOver(_ loader: Loader) -> Bool { isStopped || loader == .audio && !wantsAudio }
   /// True if separate audio is played.
   var playsSeparateAudio: Bool { wantsAudio && hasSeparateAudio == true }
 
-  /// False if the target of preloading has been reached.
+  /// Returns false if the target of preloading has been reached.
   func wantsMore(of loader: Loader) -> Bool {
     guard let target else { return true }
     // Separate audio comes after the first frame.
@@ -215,7 +215,7 @@ struct LoadingMachine: Sendable {
     }
   }
 
-  /// The next task of a loader; nil for none. A seek is returned once.
+  /// Returns the next task of a loader; nil for none. A seek is returned once.
   mutating func assignment(of loader: Loader) -> Assignment? {
     guard !isStopped, isResolved, failure == nil, loader == .video || playsSeparateAudio else { return nil }
     return Assignment(
@@ -236,7 +236,7 @@ struct LoadingMachine: Sendable {
     )
   }
 
-  /// The tracks of all loaders, if those of one have changed.
+  /// Returns the tracks of all loaders, if those of one have changed.
   ///
   /// - Parameter areAll: True if no further track can appear after the first packet.
   mutating func record(

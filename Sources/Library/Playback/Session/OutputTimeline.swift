@@ -95,7 +95,7 @@ package struct OutputTimeline: Sendable {
     return begun.offset
   }
 
-  /// The time rounded up to a whole number of frames.
+  /// Returns the time rounded up to a whole number of frames.
   private func wholeFrames(_ time: MediaTime) -> MediaTime {
     guard let rate else { return time }
     let count = (time - Self.roundingError).frameCount(at: rate) + 1
@@ -109,7 +109,7 @@ extension MediaTime {
     self = MediaTime(value: Int64(rate.denominator), timescale: rate.numerator) * frameCount
   }
 
-  /// The number of frames until this time, rounded down.
+  /// Returns the number of frames until this time, rounded down.
   func frameCount(at rate: Rational) -> Int64 {
     let ticks = ticks(timescale: rate.numerator)
     let (quotient, remainder) = ticks.quotientAndRemainder(dividingBy: Int64(max(1, rate.denominator)))

@@ -48,7 +48,7 @@ package struct ShownMedia: Sendable, Hashable {
     return passedBefore + (step > .zero ? max(.zero, step - leftOut) : lastLength)
   }
 
-  /// The media time that has passed when playback is at `position` of the item.
+  /// Returns the media time that has passed when playback is at `position` of the item.
   package func passed(at position: MediaTime) -> MediaTime {
     // After a loop, the first frame may not have been shown yet.
     lastTime.map { passedBefore + max(.zero, position - $0) } ?? .zero

@@ -21,7 +21,8 @@ package struct Timebase: Sendable, Hashable {
     anchorClock = now
   }
 
-  /// The media time in nanoseconds; if no time has passed since the last change, exactly as it was set.
+  /// Returns the media time in nanoseconds; if no time has passed since the last change, exactly as it was
+  /// set.
   package func time(at now: Duration) -> MediaTime {
     let elapsed = Self.attoseconds(of: now - anchorClock) / Self.attosecondsPerTick * rate
     guard elapsed != 0 else { return anchorTime }

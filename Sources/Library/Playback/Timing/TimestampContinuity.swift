@@ -118,7 +118,7 @@ package struct TimestampContinuity: Sendable {
       if !known.contains(place) { places = min(known.lowerBound, place)...max(known.upperBound, place) }
     }
 
-    /// The distance of `place` from the packets of this epoch; nil if it is too far to belong to it.
+    /// Returns the distance of `place` from the packets of this epoch; nil if it is too far to belong to it.
     func distance(to place: MediaTime) -> MediaTime? {
       guard let places else { return nil }
       let distance = max(places.lowerBound - place, place - places.upperBound, .zero)
@@ -166,7 +166,7 @@ package struct TimestampContinuity: Sendable {
       overlap = nil
     }
 
-    /// The distance of `place` plus `change` from the last packet.
+    /// Returns the distance of `place` plus `change` from the last packet.
     func distance(to place: MediaTime, change: MediaTime) -> MediaTime {
       let moved = place + change
       if moved < start { return start - moved }

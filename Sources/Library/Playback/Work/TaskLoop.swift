@@ -136,7 +136,7 @@ package final class TaskLoop: Sendable {
     while let next = runTurn(), continues(after: next) {}
   }
 
-  /// Nil if the task loop was stopped.
+  /// Returns nil if the task loop was stopped.
   private func runTurn() -> Next? {
     let (turn, ending) = state.withLock { state -> ((@Sendable () -> Next)?, Ending?) in
       guard !state.isStopped else {
@@ -153,7 +153,7 @@ package final class TaskLoop: Sendable {
     return account.perform(turn)
   }
 
-  /// True if another turn follows on this thread.
+  /// Returns true if another turn follows on this thread.
   private func continues(after next: Next) -> Bool {
     let (step, ending) = state.withLock { state -> (Step, Ending?) in
       if state.isStopped {

@@ -60,7 +60,7 @@ public struct Feed: Sendable, Hashable, Identifiable {
     index(of: id).map { items.remove(at: $0) }
   }
 
-  /// The current index of an item; `nil` if the feed does not have it.
+  /// Returns the current index of an item; `nil` if the feed does not have it.
   public func index(of id: FeedItem.ID) -> Int? { items.firstIndex { $0.id == id } }
 }
 
@@ -161,8 +161,8 @@ public struct RetentionCurve: Sendable, Hashable {
   /// The time of the last share.
   public var duration: Duration { .seconds(shares.count - 1) }
 
-  /// The share of viewers still watching at a time; before second 0 that of second 0, and after the last share the last
-  /// share.
+  /// Returns the share of viewers still watching at a time; before second 0 that of second 0, and after the
+  /// last share the last share.
   public func share(at time: Duration) -> Double {
     let seconds = time / .seconds(1)
     guard seconds > 0 else { return shares[0] }

@@ -242,8 +242,8 @@ package struct FeedReference: Sendable {
     return folder + text
   }
 
-  /// True for `name://`, and for `file:` and `data:` without slashes. A single letter is a drive, not a
-  /// scheme.
+  /// Returns true for `name://`, and for `file:` and `data:` without slashes. A single letter is a drive, not
+  /// a scheme.
   private static func hasScheme(_ text: String) -> Bool {
     guard let colon = text.firstIndex(of: ":") else { return false }
     let scheme = text[..<colon]

@@ -85,7 +85,7 @@ struct MemoryAdmission: Sendable {
 }
 
 extension PreloadTarget {
-  /// True if this target requires no more loading than the other.
+  /// Returns true if this target requires no more loading than the other.
   fileprivate func isNoFurther(than other: PreloadTarget) -> Bool {
     guard stage <= other.stage, !isDecoderWarm || other.isDecoderWarm else { return false }
     guard stage == .buffered else { return true }

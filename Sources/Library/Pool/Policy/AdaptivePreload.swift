@@ -44,7 +44,7 @@ public struct AdaptivePreload: PreloadPolicy, Hashable {
   /// media left as playback needs to resume after a stall.
   fileprivate static let leastDepth = BufferingThresholds().resume / BufferingThresholds().refillShare
 
-  /// The first plan, before any measurement: the current item without bounds, then the start of each
+  /// Returns the first plan, before any measurement: the current item without bounds, then the start of each
   /// neighbour.
   private static func firstPlan(in situation: PoolSituation) -> PreloadPlan {
     let neighbours = situation.neighbourDistances(isBackSecond: true)

@@ -105,7 +105,7 @@ public struct PoolSituation: Sendable, Hashable {
     }
   }
 
-  /// True if the feed has an item at a distance from the current one.
+  /// Returns true if the feed has an item at a distance from the current one.
   func hasItem(at distance: Int) -> Bool { (0..<itemCount).contains(currentIndex + distance) }
 
   /// Returns the item at a distance from the current one; an item without information if it is not among

@@ -158,7 +158,7 @@ public struct PreloadContext: Sendable, Hashable {
     self.bandwidth = bandwidth
   }
 
-  /// True if `distance` is that of the next item in the direction of travel.
+  /// Returns true if `distance` is that of the next item in the direction of travel.
   public func isNext(_ distance: Int) -> Bool { distance == (direction < 0 ? -1 : 1) }
 }
 

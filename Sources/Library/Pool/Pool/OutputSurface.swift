@@ -96,7 +96,7 @@ final class OutputSurface: Sendable {
   /// - Parameter target: Called while nothing else moves the output.
   func follow(_ target: () -> Target?) { lock.withLock { attach(to: target()) } }
 
-  /// True if the item's poster has not been shown yet.
+  /// Returns true if the item's poster has not been shown yet.
   func wantsPoster(of id: FeedItem.ID) -> Bool {
     state.withLock { $0.output != nil && $0.posterID != id }
   }

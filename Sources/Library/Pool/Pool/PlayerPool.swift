@@ -208,7 +208,7 @@ public final class PlayerPool: PlayerPooling {
 
   package func setAccountant(_ accountant: PoolAccountant?) { core.accountant.withLock { $0 = accountant } }
 
-  /// The start-up report of an item; nil if it has no slot or no frame yet.
+  /// Returns the start-up report of an item; nil if it has no slot or no frame yet.
   package func startup(of id: FeedItem.ID) -> StartupReport? {
     core.state.withLock { $0.player(of: id) }?.load?.item.startup
   }
@@ -218,7 +218,7 @@ public final class PlayerPool: PlayerPooling {
     core.state.withLock { $0.player(of: id) }?.load?.item.accessLog ?? []
   }
 
-  /// The bytes transferred over the network for an item; 0 if it has no slot.
+  /// Returns the bytes transferred over the network for an item; 0 if it has no slot.
   package func fetchedByteCount(of id: FeedItem.ID) -> Int64 {
     core.state.withLock { $0.player(of: id) }?.fetched.byteCount ?? 0
   }

@@ -80,7 +80,8 @@ public enum FirstRung: String, Sendable, Hashable, CaseIterable {
   /// The time after a swipe within which a viewer does not notice a wait.
   private static let unnoticedWait = Duration.milliseconds(100)
 
-  /// The limit for the rung of a first segment, in bits per second; nil for none. 1 stands for the lowest rung.
+  /// Returns the limit for the rung of a first segment, in bits per second; nil for none. 1 stands for the
+  /// lowest rung.
   ///
   /// - Parameters:
   ///   - isAwaited: True for the current item.

@@ -105,7 +105,7 @@ extension PoolSituation.Item {
     isLoadedToEnd = false
   }
 
-  /// True if the media up to `end` is loaded. A full buffer does not read on to detect the end.
+  /// Returns true if the media up to `end` is loaded. A full buffer does not read on to detect the end.
   private func isCovered(_ end: Duration?) -> Bool {
     // The last frame of a track may end a little before the item.
     end.map { bufferedDuration > .zero && position + bufferedDuration >= $0 - .milliseconds(50) } ?? false
@@ -113,7 +113,7 @@ extension PoolSituation.Item {
 }
 
 extension PreloadTarget {
-  /// The target of an item that is about to be played with `bounds`.
+  /// Returns the target of an item that is about to be played with `bounds`.
   func bounded(by bounds: LoadingBounds) -> PreloadTarget {
     var target = self
     target.bufferDuration = bounds.forwardBufferDuration ?? bufferDuration

@@ -480,7 +480,7 @@ extension PoolCore {
 
   // MARK: - Private
 
-  /// The current plan; nil if the pool is closed.
+  /// Returns the current plan; nil if the pool is closed.
   func makePlan() -> Plan? {
     // Copied, so that the policy is called without the lock.
     let state = state.withLock { $0 }

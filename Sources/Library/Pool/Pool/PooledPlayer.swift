@@ -93,7 +93,7 @@ final class PooledPlayer: Sendable {
     return statistics
   }
 
-  /// The bytes transferred over the network for a load.
+  /// Returns the bytes transferred over the network for a load.
   func fetchedByteCount(since load: Load) -> Int64 {
     network.statistics.byteCount - load.fetchedBefore.byteCount
   }
@@ -266,8 +266,8 @@ extension PooledPlayer.Order {
     return order
   }
 
-  /// True if the player has frames or media that are no longer wanted. Loading then starts over with the lower
-  /// target.
+  /// Returns true if the player has frames or media that are no longer wanted. Loading then starts over with
+  /// the lower target.
   func givesBack(_ load: PooledPlayer.Load) -> Bool {
     guard let target else { return false }
     return target.stage < .firstFrame && load.stage >= .firstFrame

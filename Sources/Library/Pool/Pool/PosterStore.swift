@@ -50,7 +50,7 @@ final class PosterStore: Sendable {
     keep([])
   }
 
-  /// The bytes of a poster; `nil` if it has not been fetched.
+  /// Returns the bytes of a poster; `nil` if it has not been fetched.
   func bytes(of url: URL) -> [UInt8]? {
     state.withLock { state in
       guard case .bytes(let bytes)? = state.posters.first(where: { $0.url == url })?.poster else {

@@ -359,7 +359,7 @@ extension PriorityFetcher.State {
   /// Returns the number of running requests and pieces of other slots.
   fileprivate func operationCount(without slot: Int) -> Int { operations.count { $0.slot != slot } }
 
-  /// False while a slot of better rank waits for bytes.
+  /// Returns false while a slot of better rank waits for bytes.
   fileprivate func mayBegin(_ slot: Int, at now: Duration, patience: Duration, grace: Duration) -> Bool {
     let rank = rank(of: slot)
     let isHeld = operations.contains { self.rank(of: $0.slot) < rank && now < $0.began + patience }

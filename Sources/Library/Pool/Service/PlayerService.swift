@@ -119,7 +119,8 @@ public final class PlayerService: Sendable {
   /// The feeds with their current items.
   public var feeds: [Feed] { state.withLock { $0.places.map(\.feed) } }
 
-  /// The index of the current item of a feed; `nil` if none of its items has been shown, or there is no such feed.
+  /// Returns the index of the current item of a feed; `nil` if none of its items has been shown, or there is
+  /// no such feed.
   public func position(in feed: String) -> Int? {
     state.withLock { state in state.places.first { $0.feed.name == feed }?.index }
   }

@@ -141,7 +141,7 @@ extension VirtualHLS {
       return max(1, (overflow ? longest : sum) / 1_000_000_000)
     }
 
-    /// The segment at `index`, from 0 up to `segmentCount`; nil if none is, or nothing but a gap.
+    /// Returns the segment at `index`, from 0 up to `segmentCount`; nil if none is, or nothing but a gap.
     func segment(at index: Int) -> SegmentReference? {
       var (low, high) = (0, parts.count)
       while low < high {
@@ -272,7 +272,7 @@ extension VirtualHLS.Track {
       name: "init-\(index).\(container.fileExtension)", mediaType: container.mediaType(for: kind))
   }
 
-  /// Nil if the key's URL is not a resource, such as `skd:`.
+  /// Returns nil if the key's URL is not a resource, such as `skd:`.
   func key(
     _ encryption: SegmentEncryption, _ kind: VirtualHLS.Resource.Kind, at index: Int
   ) -> VirtualHLS.Resource? {

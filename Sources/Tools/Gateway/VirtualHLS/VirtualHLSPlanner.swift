@@ -133,7 +133,7 @@ struct VirtualHLSPlanner {
       ReelError(.unsupported, "\(name) left out: only video, audio and subtitles are presented as HLS"))
   }
 
-  /// The tracks of a kind: their rungs in each period, nil if the period lacks the kind.
+  /// Returns the tracks of a kind: their rungs in each period, nil if the period lacks the kind.
   ///
   /// The period with the most rungs sets the pattern. Audio and subtitles that only other periods have are
   /// added.
@@ -196,7 +196,7 @@ struct VirtualHLSPlanner {
     return plan
   }
 
-  /// The rungs of a track in each period, and placeholders for those that are missing.
+  /// Returns the rungs of a track in each period, and placeholders for those that are missing.
   private func parts(_ row: VirtualHLSRow) -> [VirtualHLS.Part] {
     var parts: [VirtualHLS.Part] = []
     var firstIndex = 0
@@ -258,7 +258,7 @@ extension VirtualHLS.Track {
 }
 
 extension VirtualHLS.Variant {
-  /// The bit rate if the manifest states none: a variant must state one (RFC 8216 §4.3.4.2).
+  /// Returns the bit rate if the manifest states none: a variant must state one (RFC 8216 §4.3.4.2).
   private static func nominalRate(_ kind: VirtualHLS.Track.Kind) -> Int {
     kind == .video ? 1_000_000 : 128_000
   }
@@ -291,7 +291,7 @@ extension VirtualHLS.Variant {
       codecs: codecs)
   }
 
-  /// Nil beyond 63 bits.
+  /// Returns nil beyond 63 bits.
   private static func sum(_ first: Int64, _ second: Int64) -> Int64? {
     let (sum, overflow) = first.addingReportingOverflow(second)
     return overflow ? nil : sum
@@ -399,8 +399,8 @@ struct VirtualHLSPairing {
     return ids.map { group(Array((members[$0] ?? []).prefix(VirtualHLSPlanner.limit)), of: audio, id: $0) }
   }
 
-  /// A group for each codec, number of channels and quality. If a language lacks a format, another format takes
-  /// its place, because every group has to offer every language (RFC 8216 §4.3.4.1.1).
+  /// Returns a group for each codec, number of channels and quality. If a language lacks a format, another
+  /// format takes its place, because every group has to offer every language (RFC 8216 §4.3.4.1.1).
   private static func groupsByFormat(_ audio: [VirtualHLSCandidate]) -> [Group] {
     var contents: [VirtualHLSCandidate.Content] = []
     var formats: [VirtualHLSCandidate.Format] = []
@@ -513,7 +513,7 @@ struct VirtualHLSCandidate: Sendable {
 
   private var primaryLanguage: Substring? { content.language.split(separator: "-").first }
 
-  /// The ratio of two rates as a logarithm; 0 if either is unknown.
+  /// Returns the ratio of two rates as a logarithm; 0 if either is unknown.
   private static func ratio(_ first: Int?, _ second: Int?) -> Double {
     guard let first, let second, first > 0, second > 0 else { return 0 }
     return abs(log(Double(first) / Double(second)))

@@ -254,7 +254,7 @@ struct FeedCommand: AsyncParsableCommand {
     return pools
   }
 
-  /// The viewer of the walk. Reads the file of a trace.
+  /// Returns the viewer of the walk. Reads the file of a trace.
   func viewer() throws(ReelError) -> ViewerSpec {
     let spec = try DwellSpec(parsing: dwell)
     if case .trace = spec, flicks != nil || back != nil || bursts != nil {
@@ -276,7 +276,7 @@ struct FeedCommand: AsyncParsableCommand {
       bursts: try share(bursts, "--bursts", usual: usual.bursts))
   }
 
-  /// Nil for the real network.
+  /// Returns nil for the real network.
   func linkArgument() throws(ReelError) -> LinkArgument? {
     try link.map { text throws(ReelError) in try LinkArgument(parsing: text) }
   }

@@ -208,7 +208,7 @@ struct LabCommand: AsyncParsableCommand {
     return stem + ".results.jsonl"
   }
 
-  /// The configuration from the file or the options. Links, feeds and so on are not checked.
+  /// Returns the configuration from the file or the options. Links, feeds and so on are not checked.
   func labConfiguration() throws -> LabConfiguration {
     var configuration: LabConfiguration
     if let config {

@@ -116,7 +116,7 @@ struct BatchAdmission {
     configuration.shard?.contains(listed.hash, host: listed.host) ?? true
   }
 
-  /// Nil for a source to work on.
+  /// Returns nil for a source to work on.
   private mutating func skipped(_ hash: SourceHash) -> Verdict? {
     if !seen.insert(hash).inserted { return .repeated }
     if finished.written.contains(hash) { return .finished(hasFailed: false) }
@@ -263,7 +263,7 @@ struct HostLimiter<Item: Sendable>: Sendable {
     if delay > limits.longestHold { setState(.givenUp, of: host) }
   }
 
-  /// True if a host may be tried again in this run, but not yet.
+  /// Returns true if a host may be tried again in this run, but not yet.
   func isHeld(_ host: String, at now: Duration) -> Bool { heldUntil(host, at: now) != nil }
 
   /// Returns the time before which no source of a host is begun, if it is tried again in this run; nil for

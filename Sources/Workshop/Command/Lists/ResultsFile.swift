@@ -146,13 +146,13 @@ struct ResultLine: Sendable, Equatable {
 
   private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
-  /// True for white space.
+  /// Returns true for white space.
   static func isBlank(_ bytes: ArraySlice<UInt8>) -> Bool {
     bytes.allSatisfy { $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }
   }
 
-  /// True if an incomplete line may be one that was being written: some file systems leave zeros after a loss
-  /// of power.
+  /// Returns true if an incomplete line may be one that was being written: some file systems leave zeros
+  /// after a loss of power.
   static func canBegin(with bytes: [UInt8]) -> Bool {
     bytes.allSatisfy { $0 == 0 } || isBlank(bytes[...])
       || beginnings.contains { $0.starts(with: bytes) || bytes.starts(with: $0) }
@@ -288,7 +288,7 @@ enum RawJSON {
     return String(decoding: json.bytes.dropFirst(4).dropLast(), as: UTF8.self)
   }
 
-  /// True if `bytes` are valid JSON.
+  /// Returns true if `bytes` are valid JSON.
   static func isValid(_ bytes: ArraySlice<UInt8>) -> Bool {
     (try? JSONSerialization.jsonObject(with: Data(bytes))) != nil
   }

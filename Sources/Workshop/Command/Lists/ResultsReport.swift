@@ -326,7 +326,7 @@ struct WorstStreams: Sendable {
     if isPoor { Self.insert(stream, into: &poorest) { $0.poorness > $1.poorness } }
   }
 
-  /// True if a field of a result indicates a flaw of the still.
+  /// Returns true if a field of a result indicates a flaw of the still.
   static func isFlaw(_ member: RawJSON.Member) -> Bool {
     switch member.key {
     case "good": member.value.elementsEqual("false".utf8)

@@ -151,7 +151,7 @@ struct ListOptions: ParsableArguments {
     }
   }
 
-  /// The path of the results file.
+  /// Returns the path of the results file.
   func resultsPath(output: String) -> String {
     if let results { return results }
     let shard = try? shardSpec()

@@ -39,7 +39,7 @@ struct TextTable {
   /// The lines for standard output.
   var lines: [String] { lines(in: Terminal.layout) }
 
-  /// The lines, with two spaces between columns and none at the end.
+  /// Returns the lines, with two spaces between columns and none at the end.
   func lines(in layout: TextLayout) -> [String] {
     let natural = naturalWidths
     guard let width = layout.width else {
@@ -79,7 +79,7 @@ struct TextTable {
     indentation + widths.reduce(0, +) + 2 * max(0, widths.count - 1)
   }
 
-  /// True if the last column is text that can continue on further lines.
+  /// Returns true if the last column is text that can continue on further lines.
   private func hasText(_ widths: [Int]) -> Bool {
     widths.count > 1 && alignment(widths.count - 1) == .left
   }

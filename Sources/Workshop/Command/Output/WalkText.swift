@@ -5,7 +5,7 @@ import ReelPool
 import ReelReplay
 
 extension AssertionOutcome {
-  /// The outcome with its verdict in colour.
+  /// Returns the outcome with its verdict in colour.
   func text(in layout: TextLayout) -> String {
     let verdict = layout.styled(isMet ? "met" : "not met", isMet ? .good : .bad)
     return "\(assertion): \(verdict), \(finding)"

@@ -17,7 +17,7 @@ enum Charts {
   /// The maximum number of points of a line; if there are more values, this many quantiles are drawn.
   private static let pointLimit = 300
 
-  /// The share of values at or below each delay, with a logarithmic axis.
+  /// Returns the share of values at or below each delay, with a logarithmic axis.
   ///
   /// - Parameters:
   ///   - series: Delays in milliseconds.
@@ -44,7 +44,7 @@ enum Charts {
     return "<figure>\(svg.element(label: "\(title): shares by delay"))</figure>"
   }
 
-  /// The share of values at or below each value, with a linear axis.
+  /// Returns the share of values at or below each value, with a linear axis.
   static func shares(_ title: String, _ series: [Series]) -> String {
     var svg = SVG(width: 380, height: 250)
     let (left, right, top, bottom) = (40.0, 356.0, 26.0, 212.0)
@@ -159,7 +159,7 @@ enum Charts {
     return "<figure>\(svg.element(label: "\(title) against the delay of the second frame"))</figure>"
   }
 
-  /// A value over time as an area or a line, with times in seconds.
+  /// Returns a value over time as an area or a line, with times in seconds.
   static func course(
     _ title: String, _ points: [(time: Double, value: Double)], duration: Double, unit: String,
     marks: [(from: Double, to: Double, title: String)] = []
@@ -209,7 +209,7 @@ enum Charts {
 
   // MARK: Scales
 
-  /// A step of 1, 2 or 5 times a power of ten that is not below `least`.
+  /// Returns a step of 1, 2 or 5 times a power of ten that is not below `least`.
   static func niceStep(_ least: Double) -> Double {
     guard least > 0, least.isFinite else { return 1 }
     let power = pow(10, floor(log10(least)))

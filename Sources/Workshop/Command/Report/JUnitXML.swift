@@ -63,7 +63,7 @@ struct JUnitXML {
     return (lines + ["</testsuites>", ""]).joined(separator: "\n")
   }
 
-  /// The counts and the time of suites.
+  /// Returns the counts and the time of suites.
   private static func attributes(_ suites: [Suite]) -> String {
     let cases = suites.flatMap(\.cases)
     let time = suites.reduce(.zero) { $0 + $1.duration } / .seconds(1)
@@ -73,8 +73,8 @@ struct JUnitXML {
 }
 
 extension JUnitXML {
-  /// The outcomes of assertions of walks: a suite for each pool, a test case for each assertion. The items that failed are
-  /// the suite's error output.
+  /// Returns the outcomes of assertions of walks: a suite for each pool, a test case for each assertion. The
+  /// items that failed are the suite's error output.
   static func text(_ reports: [WalkReport]) -> String {
     let suites = reports.map { report in
       Suite(

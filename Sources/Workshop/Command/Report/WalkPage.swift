@@ -64,7 +64,7 @@ struct WalkPage {
     ReportPage.list(warnings.map(Redaction.clean), "alert")
   }
 
-  /// The outcomes of all reports; empty if nothing was asserted.
+  /// Returns the outcomes of all reports; empty if nothing was asserted.
   static func assertions(_ reports: [WalkReport]) -> String {
     guard reports.contains(where: { !$0.assertions.isEmpty }) else { return "" }
     let rows = reports.flatMap { report in

@@ -8,7 +8,7 @@ enum ExitStatus {
   static let mayPass: Int32 = 75
   static let interrupted: Int32 = 130
 
-  /// The exit code for a failure of one source.
+  /// Returns the exit code for a failure of one source.
   static func code(of error: ReelError) -> Int32 {
     switch error.kind {
     case .usage: 64

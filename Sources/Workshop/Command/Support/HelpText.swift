@@ -11,7 +11,7 @@ import ReelFFmpeg
 
 /// Parts of help texts, and their layout.
 enum HelpText {
-  /// A list of names with their meanings in two columns, an entry per line.
+  /// Returns a list of names with their meanings in two columns, an entry per line.
   ///
   /// `fitted` wraps the lines. The command-line reference and the manual pages recognize such a list by its two leading
   /// spaces.

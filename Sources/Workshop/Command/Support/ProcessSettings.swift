@@ -62,7 +62,7 @@ struct ProcessorUse {
     busy = (fields.reduce(0, +) - fields[3] - fields[4]) / Double(ticks)
   }
 
-  /// The share of all processors that other processes have used since, from 0 to 1.
+  /// Returns the share of all processors that other processes have used since, from 0 to 1.
   func othersShare(until now: ProcessorUse) -> Double {
     let room = (now.time - time) / .seconds(1) * Double(ProcessInfo.processInfo.activeProcessorCount)
     let others = now.busy - busy - (now.own - own) / .seconds(1)

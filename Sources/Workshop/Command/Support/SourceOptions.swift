@@ -140,7 +140,7 @@ struct SourceOptions: ParsableArguments {
     }
   }
 
-  /// Nil if no key is given.
+  /// Returns nil if no key is given.
   private func keyList() throws -> KeyList? {
     var list = KeyList()
     for path in keyFiles {
@@ -210,7 +210,7 @@ struct NetworkOptions: ParsableArguments {
     }
   }
 
-  /// The configuration of a transport with these options and the proxies of the environment.
+  /// Returns the configuration of a transport with these options and the proxies of the environment.
   func configuration() throws(ReelError) -> TransportConfiguration {
     var configuration = TransportConfiguration()
     let environment = ProcessInfo.processInfo.environment
@@ -251,7 +251,8 @@ enum OptionFiles {
 
 /// Reads option values that are times.
 enum TimeArgument {
-  /// The seconds of `2`, `2.5s`, `500ms`, `1.5min`, `1:30` or `00:01:30.5`. An `ArgumentParser` transform.
+  /// Returns the seconds of `2`, `2.5s`, `500ms`, `1.5min`, `1:30` or `00:01:30.5`. An `ArgumentParser`
+  /// transform.
   static func seconds(_ text: String) throws -> Double {
     guard let seconds = TimeText.seconds(text) else {
       throw ValidationError("'\(text)' is not a time: write 2, 2.5s, 500ms, 1:30 or 00:01:30")

@@ -150,7 +150,7 @@ package struct LabConfiguration: Sendable {
     try self.init(json: bytes, from: .file(path))
   }
 
-  /// Nil for `auto`.
+  /// Returns nil for `auto`.
   package static func bandwidth(parsing text: String) throws(ReelError) -> Int? {
     text.lowercased() == "auto" ? nil : Int(clamping: try BitRate(parsing: text).bitsPerSecond)
   }

@@ -277,12 +277,12 @@ package enum PairedBootstrap {
     return first + differences.reduce(0) { $0 + ($1 - first) } / Double(differences.count)
   }
 
-  /// The interval of the mean; `nil` with fewer than two differences.
+  /// Returns the interval of the mean; `nil` with fewer than two differences.
   package static func interval(of differences: [Double]) -> Interval? {
     intervals(rows: differences, width: 1).first ?? nil
   }
 
-  /// The intervals of several figures of the same pairs, from the same draws.
+  /// Returns the intervals of several figures of the same pairs, from the same draws.
   ///
   /// - Parameters:
   ///   - rows: For each pair, its differences, one per figure.

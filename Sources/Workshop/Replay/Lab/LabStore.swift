@@ -71,7 +71,7 @@ package final class LabStore {
   /// The number of runs that have failed.
   package var failedCount: Int { lines.count { $0?.hasFailed ?? false } }
 
-  /// True if the run at `index` has ended without an error.
+  /// Returns true if the run at `index` has ended without an error.
   package func isDone(_ index: Int) -> Bool { lines[index].map { !$0.hasFailed } ?? false }
 
   /// Writes the result of the run at `index`.
@@ -86,7 +86,7 @@ package final class LabStore {
     lines[index] = Line(range: start..<file.byteCount, hasFailed: result.error != nil)
   }
 
-  /// The results so far, in the order of the runs.
+  /// Returns the results so far, in the order of the runs.
   ///
   /// - Parameter runs: The lab's runs. The results share their strings.
   package func results(_ runs: LabRuns) throws(ReelError) -> [LabResult] {

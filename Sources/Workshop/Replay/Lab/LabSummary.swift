@@ -42,7 +42,7 @@ package struct LabSummary: Sendable {
   /// All walks together; `nil` if there are none.
   package var overall: LabGroup? { groups(.all).first }
 
-  /// The groups with this extent.
+  /// Returns the groups with this extent.
   package func groups(_ extent: LabGroup.Extent) -> [LabGroup] { groups.filter { $0.extent == extent } }
 
   // MARK: - Private

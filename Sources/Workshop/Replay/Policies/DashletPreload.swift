@@ -162,7 +162,7 @@ public struct DashletPreload: PreloadPolicy, Hashable {
     return found
   }
 
-  /// Nil if the throughput is not known.
+  /// Returns nil if the throughput is not known.
   private static func peakBitRate(of video: Video, _ candidateCount: Int, _ throughput: Double?) -> Int? {
     guard let throughput else { return nil }
     var rate = throughput

@@ -103,7 +103,7 @@ public struct PDASPreload: PreloadPolicy, Hashable {
     return min(max(Int(clamping: (Double(bitRate) / 1e6 / rate).rounded(.up)), 1), chunkLookahead)
   }
 
-  /// Nil if there is no choice.
+  /// Returns nil if there is no choice.
   private static func peakBitRate(
     of media: ChunkedItem, _ model: WatchModel, watched: Double, lead: Double, rate: Double
   ) -> Int? {

@@ -40,7 +40,7 @@ public final class WalkTrace: Sendable {
   /// A trace that passes each event to all consumers, in their order.
   package init(consumers: [Consumer]) { self.consumers = consumers }
 
-  /// A consumer that writes JSON Lines.
+  /// Returns a consumer that writes JSON Lines.
   package static func lines(_ write: @escaping @Sendable (String) -> Void) -> Consumer {
     { event in
       guard ![.chunk, .memory, .check].contains(event.kind) else { return }

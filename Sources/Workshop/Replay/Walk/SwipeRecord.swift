@@ -85,8 +85,8 @@ public struct SwipeRecord: Sendable, Hashable {
     waitParts = []
   }
 
-  /// The text for ``cause``: the stages in order. Stages of less than half a millisecond are left out; nil if none
-  /// remains.
+  /// Returns the text for ``cause``: the stages in order. Stages of less than half a millisecond are left
+  /// out; nil if none remains.
   package static func cause(of parts: [StageTime]) -> String? {
     let words = parts.filter { $0.duration >= .microseconds(500) }.map(\.description)
     return words.isEmpty ? nil : words.joined(separator: ", ")
@@ -159,8 +159,8 @@ public struct SwipeShares: Sendable, Hashable {
 
   // MARK: - Internal
 
-  /// True for this share of all random numbers. A larger share includes the numbers of a smaller one, and whole percents
-  /// depend only on the number modulo 100.
+  /// Returns true for this share of all random numbers. A larger share includes the numbers of a smaller one,
+  /// and whole percents depend only on the number modulo 100.
   static func holds(_ share: Double, for random: UInt64) -> Bool {
     let millionths = random % 100 * 10_000 + random / 100 % 10_000
     return millionths < UInt64((share * 1e6).rounded())

@@ -86,7 +86,7 @@ extension WalkReport: Encodable {
     ])
   }
 
-  /// The report as one line of JSON, with keys in alphabetical order. Equal reports give equal bytes.
+  /// Returns the report as one line of JSON, with keys in alphabetical order. Equal reports give equal bytes.
   ///
   /// - Throws: `ReelError` of kind `internalFault` if encoding fails.
   public func json() throws(ReelError) -> String { try JSONLine.string(self, of: "report") }

@@ -90,7 +90,8 @@ public struct WalkTotals: Sendable, Hashable {
     failedItemCount = report.failedItems.count
   }
 
-  /// The share of counted swipes that found the stage reached, from 0 to 1; `nil` if no swipe was counted.
+  /// Returns the share of counted swipes that found the stage reached, from 0 to 1; `nil` if no swipe was
+  /// counted.
   public func hitRatio(_ stage: PreloadStage = .firstFrame) -> Double? {
     countedSwipeCount > 0 ? Double(reachedCounts[stage] ?? 0) / Double(countedSwipeCount) : nil
   }
