@@ -101,7 +101,7 @@ public struct ContentKey: Sendable, Hashable {
 }
 
 extension ContentKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// The text `(a key)`, whatever the key.
+  /// The text `(a key)` for every key.
   public var description: String { "(a key)" }
   public var debugDescription: String { description }
   /// A mirror without children.

@@ -1,4 +1,4 @@
-/// A failure of a source or an output: its kind, its location, the reason, and what the user can do.
+/// A failure of a source or an output: its kind, its location, the reason, and advice to the user.
 public struct ReelError: Error, Sendable, Hashable {
   /// The kind of a failure. Base decisions on it, not on the texts, which may change.
   public enum Kind: String, Sendable, Hashable {
@@ -46,7 +46,7 @@ public struct ReelError: Error, Sendable, Hashable {
   public var location: String?
   /// The position of the failure within the resource at `location`, if known.
   public var place: Place?
-  /// What the user can do, as a clause without a full stop.
+  /// The advice to the user, as a clause without a full stop.
   public var advice: String?
   /// The HTTP status of the answer that caused an error of kind `server` (RFC 9110 §15); otherwise nil.
   public var status: Int?

@@ -144,7 +144,7 @@ struct CueIndex: Sendable {
           let cluster = position.number(EBMLHeader.ID.cueClusterPosition)
         else { continue }
         track = track ?? number
-        // Half of what 63 bits hold: sums stay within them.
+        // Half of the range of 63 bits, so that sums do not overflow.
         guard number == track, time < 1 << 62, cluster < 1 << 62 else { continue }
         points.append(Point(time: Int64(time), position: Int64(cluster)))
       }

@@ -3,7 +3,7 @@ import ReelManifest
 
 /// The syntax of a tag, and the playlists in which it is allowed (RFC 8216 §4.3).
 struct TagRule: Sendable {
-  /// Where a tag is allowed.
+  /// The playlists in which a tag is allowed.
   enum Scope: Sendable {
     case both
     case media
@@ -220,7 +220,7 @@ struct AttributeRule: Sendable {
   func fault(of attribute: AttributeSyntax.Item) -> String? {
     let (text, isQuoted) = (attribute.value, attribute.isQuoted)
     if let fault = quotingFault(of: attribute) { return fault }
-    // The text does not show what a variable expands to.
+    // The text does not show the value of a variable.
     if text.contains("{$") { return nil }
     switch syntax {
     case .quoted, .quotedOrNone: return isQuoted && text.isEmpty && isRequired ? "is empty" : nil

@@ -327,7 +327,7 @@ package struct Poster: Sendable {
     package var keyFrameByteCount: Int64 = 0
 
     /// - Parameters:
-    ///   - counter: Counts what the opening fetches.
+    ///   - counter: The counter of the opening's requests and bytes.
     ///   - fileByteCount: The number of bytes read from a local file, which is not fetched.
     init(
       of opening: TrackOpening, _ counter: TrafficCounter, fileByteCount: Int64, keyFrameByteCount: Int64

@@ -7,7 +7,7 @@ package import ReelCore
 /// A PES packet may contain several frames, and a part of one at either end. Its timestamp is that of the first
 /// frame that begins in it (ISO/IEC 13818-1 §2.4.3.7). The frames after that one follow without a gap: their
 /// times are counted in samples, exactly. Other bytes between frames are skipped, and so are incomplete frames.
-/// Where the beginning of a frame is not known, at the start and after damage, a header counts only if the
+/// If the beginning of a frame is not known, at the start and after damage, a header counts only if the
 /// position at which it says its frame ends has another header, or is the end of a PES packet.
 ///
 /// Demuxers of other containers deliver whole frames. Packets of a codec that can't be split are passed on
@@ -212,7 +212,7 @@ struct AudioFrameHeader: Hashable {
   /// The parameters that all frames of a stream share.
   var family: Int
 
-  /// The number of bytes that are enough to read a header, whatever the codec.
+  /// The number of bytes that are enough to read a header of any codec.
   static let byteCount = 7
 
   /// Returns true for codecs whose frames can be recognized in a byte stream.

@@ -137,7 +137,7 @@ package final class Demuxer {
       let code = av_read_frame(context, packet.pointer)
       if Int(context.pointee.nb_streams) != streams.count { try refreshStreams() }
       if code >= 0 {
-        // The source failed: the demuxer first returned what it had.
+        // The source failed: the demuxer first returned its packets.
         try io.rethrow()
         recordDamage(of: packet)
         return packet

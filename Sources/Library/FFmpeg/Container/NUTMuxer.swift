@@ -40,7 +40,7 @@ package final class NUTMuxer {
   ///   - audio: The format of the audio; nil for a file without.
   ///   - write: Called with the bytes of the file, in order.
   ///
-  /// Throws `ReelError.unsupported` if NUT has no name for the pixel format, or what `write` throws.
+  /// Throws `ReelError.unsupported` if NUT has no name for the pixel format, or the error of `write`.
   package init(
     _ video: Video, audio: PCMFormat?,
     to write: @escaping (UnsafeRawBufferPointer) throws(ReelError) -> Void
@@ -81,7 +81,7 @@ package final class NUTMuxer {
   /// Writes a frame in the format of the video stream. Omits it if its time is not after that of the previous
   /// frame.
   ///
-  /// Throws what the sink of the muxer throws.
+  /// Throws the error of the muxer's sink.
   package func write(_ image: PlanarImage, at time: MediaTime) throws(ReelError) {
     guard let stream = stream(0) else { return }
     let ticks = av_rescale_q(
@@ -102,7 +102,7 @@ package final class NUTMuxer {
   ///
   /// - Parameter position: The number of samples before them, from the beginning of the file.
   ///
-  /// Throws what the sink of the muxer throws.
+  /// Throws the error of the muxer's sink.
   package func write(_ audio: PCMBuffer, at position: Int64) throws(ReelError) {
     guard let stream = stream(1), audio.frameCount > 0 else { return }
     let samples = audio.int16Samples.map(\.littleEndian)

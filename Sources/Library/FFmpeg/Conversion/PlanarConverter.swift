@@ -126,7 +126,7 @@ package final class PlanarConverter {
       targetLocation: Self.location(of: format.chroma).rawValue)
     let isSourceGray = av_pix_fmt_desc_get(source)?.pointee.nb_components == 1
     if isSourceGray || format.chroma == .none { wanted.sourceMatrix = wanted.targetMatrix }
-    // For the same reason, full to full leaves the samples unchanged, whatever their range is.
+    // For the same reason, full to full leaves the samples unchanged, regardless of their range.
     if isSourceGray, color.isFullRange == format.isFullRange {
       wanted.isSourceFullRange = true
       wanted.isTargetFullRange = true

@@ -266,7 +266,7 @@ enum JPEGTables {
   ]
 
   /// Returns the tables for a quality from 1 to 100, by the formula of libjpeg (jcparam.c,
-  /// jpeg_quality_scaling). FFmpeg keeps 8 for the constant term, whatever the table says.
+  /// jpeg_quality_scaling). FFmpeg keeps 8 for the constant term, regardless of the table.
   static func tables(quality: Int) -> (luma: [UInt16], chroma: [UInt16]) {
     let scale = quality < 50 ? 5000 / quality : 200 - 2 * quality
     func scaled(_ table: [Int]) -> [UInt16] {

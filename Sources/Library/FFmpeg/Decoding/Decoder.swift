@@ -305,7 +305,7 @@ final class CodecContext {
 
   /// Opens the decoder.
   ///
-  /// Throws `ReelError.badMedia` for parameters that libavcodec rejects, whatever `configure` throws, and the error
+  /// Throws `ReelError.badMedia` for parameters that libavcodec rejects, the errors of `configure`, and the error
   /// from `fault` if the context can't be opened.
   ///
   /// - Parameters:

@@ -75,7 +75,7 @@ package struct Packet: ~Copyable, @unchecked Sendable {
     return copy
   }
 
-  /// The compressed bytes, valid during the call.
+  /// Calls `body` with the compressed bytes, which are valid during the call.
   package borrowing func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -17,7 +17,7 @@ public import ReelCore
 /// Why arenas: a counting malloc over glibc's would need a header before each block and would replace malloc in every
 /// program that uses the library, and it would only count. glibc's heap mixes the players' blocks, so one small block
 /// of the second player keeps the pages that the first has freed (36.9 MB resident for 0.66 MB in use). An arena gives
-/// back the memory that its player frees, whatever other players hold.
+/// back the memory that its player frees, regardless of other players.
 ///
 /// A frame of 720 × 1280 takes 1,478,656 bytes. Decoders without `AV_CODEC_CAP_DR1` (dav1d), palettes and
 /// hardware formats use libavcodec's own frames, which count as heap. A frame thread of FFmpeg joins the

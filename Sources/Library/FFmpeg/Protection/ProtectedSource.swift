@@ -4,7 +4,7 @@ internal import ReelCore
 /// keeps its position.
 ///
 /// `moov` and `moof` are read whole before any of their bytes is returned. A read never returns bytes of two
-/// top-level boxes, so whatever a demuxer has read ahead after a sample is media.
+/// top-level boxes, so the bytes that a demuxer has read ahead after a sample are media.
 ///
 /// If the source is read forward only, bytes between fragments that are not a box become a `free` box up to
 /// the next `moof`: a demuxer would skip all later fragments.

@@ -181,7 +181,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Makes the loaders fill the buffer up to the target, whatever the level is.
+  /// Makes the loaders fill the buffer up to the target, regardless of its level.
   func fill() { state.withLock { $0.filling = [.video, .audio] } }
 
   /// Returns true, once, if a loader that stopped at a full buffer should resume.

@@ -70,7 +70,7 @@ final class StreamSpan: Sendable {
   func time(_ mediaTime: MediaTime) -> MediaTime { mediaTime + offset.value + shift }
 }
 
-/// The offset between timestamps and the timeline, shared by all media with the same clock, whatever its rung.
+/// The offset between timestamps and the timeline, shared by all media with the same clock, across rungs.
 ///
 /// If the manifest does not state it, the first packet sets it. The first frame corrects it if it turns out to
 /// be earlier.

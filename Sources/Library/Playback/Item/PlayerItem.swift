@@ -314,7 +314,7 @@ public struct BufferingThresholds: Sendable, Hashable {
   public var audioPatience = Duration.seconds(10)
   /// The share of the forward buffer's target below which paused loading continues. 0.75 by default.
   public var refillShare = 0.75
-  /// The bytes of undecoded media at which loading pauses, whatever the target is. 64 MiB by default.
+  /// The bytes of undecoded media at which loading pauses, regardless of the target. 64 MiB by default.
   public var maximumByteCount = 64 << 20
 
   /// Creates the default thresholds.

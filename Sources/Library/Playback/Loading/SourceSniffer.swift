@@ -68,7 +68,7 @@ package enum SourceSniffer {
       let head = String(decoding: rest.prefix(SourceSniffer.byteCount), as: UTF8.self).lowercased()
       if head.contains("<html") || head.contains("<!doctype html") { return .other("an HTML page") }
       if head.contains("mpd") { return .manifest(.dash) }
-      // A long comment may precede the root element. The XML reader reports what is wrong.
+      // A long comment may precede the root element. The XML reader reports errors.
       return head.hasPrefix("<?xml") || head.hasPrefix("<!--")
         ? .manifest(.dash) : .other("XML, but not an MPD")
     }

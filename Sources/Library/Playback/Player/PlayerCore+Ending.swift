@@ -159,7 +159,7 @@ extension PlayerCore {
     // While only audio plays, the position follows the clock.
     if lacksFrames { session.setPosition(time) }
     var (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate, at: time)
-    // With less audio, playback would stall again at once, whatever the level.
+    // With less audio, playback would stall again at once, regardless of the level.
     if isStalled, session.lacksAudio(at: time - Self.audioTolerance) { keepsUp = false }
     // Playback does not begin while the audio decoder is behind.
     if !isPlaying, state.withLock({ $0.isHeard }), session.isAudioDecoderBehind(time) { keepsUp = false }

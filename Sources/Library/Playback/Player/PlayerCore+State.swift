@@ -162,7 +162,7 @@ extension PlayerCore.State {
     }
     // A stall may have begun before it was reported.
     statistics.times.record(.status(machine.status), at: machine.isStalled ? stalledAt ?? now : now)
-    // Whatever ended the stall: enough media, a seek, or a failure.
+    // The stall was ended by enough media, a seek, or a failure.
     if let began = stalledAt, !machine.isStalled {
       stalledAt = nil
       lastStall = now - began

@@ -340,7 +340,7 @@ final class PlayerCore: Sendable {
     var seek: PendingSeek?
     var outputs: [any FrameOutput] = []
     var audioOutputs: [SoundAttachment] = []
-    /// The end of what outputs have received, in output time.
+    /// The end of the frames and audio that outputs have received, in output time.
     var outputEnd = MediaTime.zero
     var report: (ReelError) -> Void = { _ in }
 

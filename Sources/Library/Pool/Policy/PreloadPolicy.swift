@@ -1,7 +1,7 @@
 internal import ReelCore
 public import ReelPlayback
 
-/// Decides what a pool loads besides the current item, how far, and in which order.
+/// Decides which items a pool loads besides the current one, how far, and in which order.
 ///
 /// Implement ``target(at:in:)`` for a policy that decides on each neighbour by itself, or ``plan(in:)`` for one that also
 /// decides on the order, on rungs, and on the current item's forward buffer.
@@ -20,14 +20,14 @@ public protocol PreloadPolicy: Sendable, CustomStringConvertible {
   ///   - context: The neighbour's rank, and the measured costs and bandwidth.
   func target(at distance: Int, in context: PreloadContext) -> PreloadTarget
 
-  /// Returns what to load, and in which order.
+  /// Returns the items to load, and their order.
   ///
   /// The pool calls it after each swipe and each change of the feed, when an item has reached another stage
   /// or its target, and after ``PreloadPlan/reviewInterval``. The call must not block.
   func plan(in situation: PoolSituation) -> PreloadPlan
 }
 
-/// What a pool loads, and in which order, as a ``PreloadPolicy`` decides.
+/// The items that a pool loads, and their order, as decided by a ``PreloadPolicy``.
 ///
 /// The current item has priority over all neighbours. Neighbours get the network only while the current item
 /// needs no more: after its first frame, ``current`` limits how much that is. To load the first seconds of a
@@ -61,7 +61,7 @@ public struct PreloadPlan: Sendable, Hashable {
 
   /// The neighbours to load, the most important one first.
   public var neighbours: [Neighbour]
-  /// Limits on what the current item loads while it is played; by default, none.
+  /// Limits on the loading of the current item while it is played; by default, none.
   public var current: LoadingBounds
   /// The time after which the pool requests another plan if nothing changes; `nil` if only changes matter.
   /// Less than ``PreloadPlan/minimumReviewInterval`` counts as that.

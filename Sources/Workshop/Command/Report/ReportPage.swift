@@ -343,7 +343,7 @@ struct SVG {
   /// Returns the element, which scales with its width.
   ///
   /// - Parameters:
-  ///   - label: Describes the image for readers who do not see it.
+  ///   - label: The description of the image for readers who do not see it.
   ///   - style: The CSS of the element, for instance a width.
   func element(label: String, style: String = "") -> String {
     let style = style.isEmpty ? "" : " style=\"\(style)\""

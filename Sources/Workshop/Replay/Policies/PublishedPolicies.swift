@@ -31,7 +31,7 @@ public struct AheadPreload: PreloadPolicy, Hashable {
   public var description: String { "ahead:\(count)" }
 }
 
-/// Preloads the previous and the next item up to a number of bytes of media each, whatever their duration.
+/// Preloads the previous and the next item up to a number of bytes of media each, regardless of their duration.
 public struct BytesPreload: PreloadPolicy, Hashable {
   /// The number of bytes of compressed media in one unit of `count`: 800,000.
   public static let unit = 800_000
