@@ -1,5 +1,5 @@
-// Arenas of jemalloc for the accounts of CMemory. A program that links this has jemalloc as its malloc, with the settings
-// in CArenas.c.
+// Arenas of jemalloc for the accounts of CMemory. A program that links this has jemalloc as its malloc, with
+// the settings in CArenas.c.
 #ifndef REEL_CARENAS_H
 #define REEL_CARENAS_H
 

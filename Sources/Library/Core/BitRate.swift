@@ -1,8 +1,8 @@
 /// A rate of bits, as a user writes it: `3Mbit`, `800k`, `2.5Mbit`, or a plain number of bits a second.
 ///
 /// The grammar is a decimal number, then optionally a decimal prefix (`k`, `M`, `G`; 1,000 to the step, in
-/// either case), then optionally a unit (`bit`, `bits`, `bit/s` or `bps` in any case, `b` or `b/s`; `B` stands for bytes
-/// and is refused). White space is allowed around the whole and between number and unit.
+/// either case), then optionally a unit (`bit`, `bits`, `bit/s` or `bps` in any case, `b` or `b/s`; `B`
+/// stands for bytes and is refused). White space is allowed around the whole and between number and unit.
 package struct BitRate: Sendable, Hashable {
   /// Bits a second; at least 1.
   package let bitsPerSecond: Int64

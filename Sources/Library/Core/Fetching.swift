@@ -38,8 +38,8 @@ public struct FetchRequest: Sendable {
   public var headers: [HeaderField]
   /// The purpose of the request.
   public var purpose: FetchPurpose
-  /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer that can't use
-  /// fewer. With 0, bytes are delivered as they arrive. Fetchers may ignore it.
+  /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer
+  /// that can't use fewer. With 0, bytes are delivered as they arrive. Fetchers may ignore it.
   public var minimumChunkByteCount = 0
   /// Called once, when the transfer has succeeded, failed or been cancelled. Must not block.
   public var report: (@Sendable (RequestMetrics) -> Void)?

@@ -53,8 +53,8 @@ public struct ReelError: Error, Sendable, Hashable {
   /// Overrides the rule by kind and status; nil if it holds.
   private var temporariness: Bool?
 
-  /// Creates an error. `reason` and `advice` are clauses without a full stop. `isTemporary` says whether the failure may pass;
-  /// if it is nil, kind and status decide.
+  /// Creates an error. `reason` and `advice` are clauses without a full stop. `isTemporary` says whether the
+  /// failure may pass; if it is nil, kind and status decide.
   public init(
     _ kind: Kind, _ reason: String, at location: String? = nil, place: Place? = nil, advice: String? = nil,
     status: Int? = nil, isTemporary: Bool? = nil
@@ -70,9 +70,9 @@ public struct ReelError: Error, Sendable, Hashable {
 
   /// True if the same operation may succeed later. A source that is being opened fails at once if not.
   ///
-  /// These errors are temporary unless they say otherwise: `network`, `timedOut`, and `server` without a status or with the
-  /// status 408, 425, 429, 500, 502, 503 or 504. Of kind `network`, a host that does not exist, a TLS failure and a proxy that
-  /// requires a password are not.
+  /// These errors are temporary unless they say otherwise: `network`, `timedOut`, and `server` without a
+  /// status or with the status 408, 425, 429, 500, 502, 503 or 504. Of kind `network`, a host that does not
+  /// exist, a TLS failure and a proxy that requires a password are not.
   public var isTemporary: Bool {
     get { temporariness ?? isTemporaryByKind }
     set { temporariness = newValue == isTemporaryByKind ? nil : newValue }

@@ -97,8 +97,8 @@ final class HTTPBody: Sendable {
     state.withLock { $0.isOverlong && ($0.position == $0.end || $0.position == $0.transferEnd) }
   }
 
-  /// The position at which the current transfer ended before the range did; nil if the range is complete. If the size of
-  /// the resource is unknown, only another request shows whether it is.
+  /// The position at which the current transfer ended before the range did; nil if the range is complete. If
+  /// the size of the resource is unknown, only another request shows whether it is.
   private var shortEnd: Int64? {
     state.withLock { state in
       guard state.position == state.transferEnd, state.position < state.end ?? .max else { return nil }

@@ -136,8 +136,8 @@ extension Duration {
 }
 
 /// A handler in each connection, between the HTTP parser and the decompressor. It sees data that
-/// AsyncHTTPClient does not report: the bytes of a body before decompression, and whether the connection existed before its
-/// request.
+/// AsyncHTTPClient does not report: the bytes of a body before decompression, and whether the connection
+/// existed before its request.
 ///
 /// If a server closes a connection in the middle of a body with a stated length, the body ends here: the bytes
 /// before are delivered, and the reader knows that some are missing. AsyncHTTPClient would fail the request and

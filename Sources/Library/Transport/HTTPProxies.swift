@@ -3,8 +3,8 @@ public import ReelCore
 
 /// The proxies that requests go through.
 ///
-/// Connections are tunnelled with `CONNECT` (RFC 9110 §9.3.6), for `http` URLs too. Some proxies allow that for port 443
-/// only; requests for `http` URLs then fail. Requests to loopback addresses never use a proxy.
+/// Connections are tunnelled with `CONNECT` (RFC 9110 §9.3.6), for `http` URLs too. Some proxies allow that
+/// for port 443 only; requests for `http` URLs then fail. Requests to loopback addresses never use a proxy.
 public struct HTTPProxies: Sendable, Hashable {
   /// One proxy.
   public struct Proxy: Sendable, Hashable {

@@ -10,11 +10,11 @@ struct ResponseHead {
   var contentType: String?
   /// The position in the resource of the body's first byte.
   var bodyOffset: Int64
-  /// The size of the body as delivered; nil if unknown. If the answer to a range does not state the size of the resource,
-  /// the body may be longer.
+  /// The size of the body as delivered; nil if unknown. If the answer to a range does not state the size of
+  /// the resource, the body may be longer.
   var bodyByteCount: Int64?
-  /// The number of bytes in this response; nil if unknown. Fewer than the body has if the server sent only the beginning
-  /// of the range (RFC 9110 §15.3.7).
+  /// The number of bytes in this response; nil if unknown. Fewer than the body has if the server sent only
+  /// the beginning of the range (RFC 9110 §15.3.7).
   var sentByteCount: Int64?
   var resourceByteCount: Int64?
   /// The position after the last byte that is wanted; nil if unknown. The resource may end before it if its size is

@@ -55,9 +55,9 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
   /// - Throws: `CancellationError`, or `ReelError` with the URL as its location. The body throws the same errors. The
   ///   kinds are:
   ///   - `server`: a status other than success, such as `404 Not Found`; an invalid answer; an invalid redirect.
-  ///   - `network`: no address for the host, no connection, a TLS failure, or a connection that broke after all
-  ///     retries. For a certificate that is not accepted, the reason says why: it has expired or is not yet valid, is for
-  ///     another host, is self-signed, or has an unknown issuer.
+  ///   - `network`: no address for the host, no connection, a TLS failure, or a connection that broke after
+  ///     all retries. For a certificate that is not accepted, the reason says why: it has expired or is not
+  ///     yet valid, is for another host, is self-signed, or has an unknown issuer.
   ///   - `timedOut`: a time limit expired. The reason names it.
   ///   - `noSuchFile`: a local file does not exist or can't be read.
   ///   - `badMedia`: the path is a directory, the `data:` URL is malformed, or the range begins after the end of the

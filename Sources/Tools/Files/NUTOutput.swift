@@ -9,8 +9,8 @@ internal import ReelFFmpeg
 /// differ from the first are converted as by ``Y4MOutput``. Audio is written at its
 /// ``TimedAudio/outputTime``, as by ``WAVOutput``, but missing audio remains a gap in its times.
 ///
-/// A stream with audio begins when the format of the audio is known. If there is none after two seconds of frames, the audio is
-/// 48 kHz stereo.
+/// A stream with audio begins when the format of the audio is known. If there is none after two seconds of
+/// frames, the audio is 48 kHz stereo.
 package final class NUTOutput: FrameOutput {
   package let isExternal = true
   /// Writes the audio of the player; nil if the stream has none. Attach it to the same player.

@@ -4,8 +4,9 @@ package import ReelManifest
 
 /// Finds the violations of its standard in a manifest.
 ///
-/// DASH: ISO/IEC 23009-1. HLS: RFC 8216 and draft-pantos-hls-rfc8216bis, for multivariant playlists and for media playlists.
-/// The content of other files, such as variables that a media playlist imports, is not checked.
+/// DASH: ISO/IEC 23009-1. HLS: RFC 8216 and draft-pantos-hls-rfc8216bis, for multivariant playlists and for
+/// media playlists. The content of other files, such as variables that a media playlist imports, is not
+/// checked.
 package struct RuleChecker: Sendable {
   package let limits: ManifestLimits
 

@@ -83,7 +83,8 @@ package struct LinkArgument: Sendable, Hashable {
   ///
   /// - Parameter seed: The seed of starts and jitter. A recording gets the same start in a folder and alone.
   /// - Returns: The links in order; more than one only for a folder.
-  /// - Throws: `ReelError` of kind `noSuchFile` or `badManifest`, with file and line; also for a folder without recordings.
+  /// - Throws: `ReelError` of kind `noSuchFile` or `badManifest`, with file and line; also for a folder
+  ///   without recordings.
   package func links(seed: UInt64) throws(ReelError) -> [Link] {
     try links().map { link in
       var link = link

@@ -176,9 +176,10 @@ final class LinkScheduler: Sendable {
 ///   filled the path: their smallest round-trip time exceeds the smallest ever seen by an eighth of it, at least 4 ms
 ///   and at most 16 ms (the detection of delay by HyStart, RFC 9406 §4.2).
 /// - **Congestion avoidance.** From then on the window grows by a segment in each round trip (RFC 5681 §3.1).
-/// - **Restart.** After a pause longer than the retransmission timeout (RFC 6298, with Linux's least variance of
-///   200 ms), the window is halved for each timeout that has passed, but not below the initial one, and slow start leads
-///   up to three quarters of the old window: RFC 5681 §4.1 as Linux does it with `tcp_slow_start_after_idle`.
+/// - **Restart.** After a pause longer than the retransmission timeout (RFC 6298, with Linux's least variance
+///   of 200 ms), the window is halved for each timeout that has passed, but not below the initial one, and
+///   slow start leads up to three quarters of the old window: RFC 5681 §4.1 as Linux does it with
+///   `tcp_slow_start_after_idle`.
 /// - The window does not grow while the connection has too little to send to use it (RFC 7661).
 ///
 /// Limits: the queue before the link is unlimited, so nothing is lost and the window never shrinks under

@@ -2,9 +2,10 @@ public import ReelCore
 
 /// A modelled network link: its downlink rate and its round-trip time.
 ///
-/// The text form is `RATE/RTT`, such as `10Mbit/50ms`, or the name of a profile: `3g`, `lte` or `wifi`. The rate is a
-/// decimal number with an optional prefix (`k`, `M`, `G`) and unit (`bit`, `bit/s`, `bps`). The round-trip time is a
-/// number with `us`, `ms` or `s`, at most an hour. Options may follow, each behind a comma: `10Mbit/50ms,tcp,jitter=10ms`.
+/// The text form is `RATE/RTT`, such as `10Mbit/50ms`, or the name of a profile: `3g`, `lte` or `wifi`. The
+/// rate is a decimal number with an optional prefix (`k`, `M`, `G`) and unit (`bit`, `bit/s`, `bps`). The
+/// round-trip time is a number with `us`, `ms` or `s`, at most an hour. Options may follow, each behind a
+/// comma: `10Mbit/50ms,tcp,jitter=10ms`.
 ///
 /// | option | meaning |
 /// |---|---|

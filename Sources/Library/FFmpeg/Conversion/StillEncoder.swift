@@ -278,8 +278,8 @@ enum JPEGTables {
 
 /// The chunks of a PNG file that state its colors.
 enum PNGChunks {
-  /// Adds a `cICP` chunk (PNG, third edition, §11.3.2.6) to an HDR image, unless the encoder has written one. SDR images
-  /// have the encoder's `sRGB` chunk.
+  /// Adds a `cICP` chunk (PNG, third edition, §11.3.2.6) to an HDR image, unless the encoder has written one.
+  /// SDR images have the encoder's `sRGB` chunk.
   static func adding(_ color: Still.Color, to png: [UInt8]) -> [UInt8] {
     // The signature, and IHDR with its 13 bytes.
     let start = 8 + 12 + 13

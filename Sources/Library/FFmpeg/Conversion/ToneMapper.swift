@@ -4,9 +4,9 @@ internal import Foundation
 ///
 /// 1. PQ is decoded to luminance (BT.2100 Table 4). HLG is decoded to scene light and shown as on a display of
 ///    1000 cd/m² (BT.2100 Table 5, with a system gamma of 1.2).
-/// 2. The largest component of each pixel goes through the EETF of ITU-R BT.2390 §5.4.1, from the peak of the content to
-///    203 cd/m², the white of SDR (BT.2408 §2.1). All three components are scaled by the same factor, which keeps the
-///    hue. Luminance below about 90 cd/m² stays as it is for a peak of 1000 cd/m².
+/// 2. The largest component of each pixel goes through the EETF of ITU-R BT.2390 §5.4.1, from the peak of the
+///    content to 203 cd/m², the white of SDR (BT.2408 §2.1). All three components are scaled by the same
+///    factor, which keeps the hue. Luminance below about 90 cd/m² stays as it is for a peak of 1000 cd/m².
 /// 3. The primaries are converted to those of BT.709 by a matrix. Colors outside their gamut are clipped.
 /// 4. The result is encoded with the transfer function of sRGB, in 8 bits.
 package struct ToneMapper: Sendable {

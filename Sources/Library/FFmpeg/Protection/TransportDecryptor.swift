@@ -1,8 +1,8 @@
 internal import CFFmpeg
 package import ReelCore
 
-/// Decrypts the access units and audio frames of MPEG-TS with SAMPLE-AES ("MPEG-2 Stream Encryption Format for HTTP Live
-/// Streaming").
+/// Decrypts the access units and audio frames of MPEG-TS with SAMPLE-AES ("MPEG-2 Stream Encryption Format
+/// for HTTP Live Streaming").
 struct TransportDecryptor {
   private static let blockByteCount = 16
   /// H.264: the clear bytes of a NAL unit before its first encrypted block, and the number of blocks of which one,

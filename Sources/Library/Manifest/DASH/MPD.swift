@@ -35,8 +35,8 @@ package struct MPD: Sendable {
   package var baseURLs: [BaseURL] = []
   /// Location elements.
   package var locations: [String] = []
-  /// @target of the first Latency element that states one, of the ServiceDescription elements (§K.4.2.2): how far behind
-  /// the live edge to play.
+  /// @target of the first Latency element that states one, of the ServiceDescription elements (§K.4.2.2): how
+  /// far behind the live edge to play.
   package var latencyTarget: MediaTime?
   /// UTCTiming elements (§5.8.5.7).
   package var utcTimings: [Descriptor] = []

@@ -165,7 +165,8 @@ public struct Rung: Sendable {
   /// DASH: the encryption of the samples as the manifest states it; nil if it states none.
   package var protection: ContentProtection?
   package var media: Media
-  /// True if each segment is one key frame (EXT-X-I-FRAMES-ONLY, RFC 8216 §4.3.3.6), or few frames for trick mode (DASH).
+  /// True if each segment is one key frame (EXT-X-I-FRAMES-ONLY, RFC 8216 §4.3.3.6), or few frames for trick
+  /// mode (DASH).
   package var holdsKeyFramesOnly = false
   /// The division of the segments of an image track into tiles; nil for anything but images. An HLS playlist
   /// may state another division for each segment (`SegmentReference.tiles`).

@@ -306,8 +306,8 @@ package struct ItemLadder: Sendable, Hashable {
 public struct BufferingThresholds: Sendable, Hashable {
   /// The media that must be buffered before playback starts, also after a seek. 0.5 s by default.
   public var start = Duration.milliseconds(500)
-  /// The media that must be buffered before playback resumes after a stall, and before it starts if the audio of the same
-  /// file or segment has not arrived. 1.5 s by default.
+  /// The media that must be buffered before playback resumes after a stall, and before it starts if the audio
+  /// of the same file or segment has not arrived. 1.5 s by default.
   public var resume = Duration.milliseconds(1500)
   /// The maximum time that playback waits for a separate audio stream that delivers nothing. After that the
   /// item plays without audio. 10 s by default.
@@ -328,7 +328,8 @@ public struct BufferingThresholds: Sendable, Hashable {
   ///     higher.
   ///   - isComplete: Whether the item is loaded to its end.
   ///   - isFull: Whether loading has paused, so that waiting would not bring more media.
-  ///   - isAfterStall: Whether playback is stalled, or its audio is late, so that ``resume`` applies instead of ``start``.
+  ///   - isAfterStall: Whether playback is stalled, or its audio is late, so that ``resume`` applies instead
+  ///     of ``start``.
   ///   - rate: The playback rate. A finite rate above 1 multiplies the threshold.
   public func isLikelyToKeepUp(
     buffered: Duration, target: Duration, isComplete: Bool, isFull: Bool, isAfterStall: Bool, rate: Double

@@ -77,8 +77,8 @@ public struct LoadingBounds: Sendable, Hashable {
   ///
   /// If it is shorter than ``BufferingThresholds/start``, playback starts with this much.
   public var forwardBufferDuration: Duration?
-  /// The highest bit rate to choose, in bits per second. The lower one of this and the item's preference applies. If all
-  /// rungs are above it, the lowest one plays. If nil, there is no such limit.
+  /// The highest bit rate to choose, in bits per second. The lower one of this and the item's preference
+  /// applies. If all rungs are above it, the lowest one plays. If nil, there is no such limit.
   public var peakBitRate: Int?
   /// The highest bit rate of the rung of the first segment, in bits per second. The rung of the second segment is
   /// chosen without it. If nil, there is no such limit.

@@ -47,7 +47,8 @@ enum FirstSample {
     guard let size = present & 0x200 != 0 ? fields.number(4) : defaults.size else { return nil }
     // The flags of the first sample replace those of each sample.
     if present & 0x404 == 0x400 { flags = fields.number(4) }
-    // sample_is_non_sync_sample. The flags may also be in the initialization; of most segments, a key frame comes first.
+    // sample_is_non_sync_sample. The flags may also be in the initialization; of most segments, a key frame
+    // comes first.
     let isKey = flags.map { $0 & 0x10000 == 0 } ?? true
     return (Int64(Int32(truncatingIfNeeded: offset)) + Int64(size), isKey)
   }

@@ -11,7 +11,8 @@ final class SpoolFile: Sendable {
   private let resource: String?
   private let count = Locked<Int64>(0)
 
-  /// - Parameter resource: The name of the resource to keep, because its server does not support ranges; nil for a pipe.
+  /// - Parameter resource: The name of the resource to keep, because its server does not support ranges; nil
+  ///   for a pipe.
   /// - Throws: `ReelError.cannotCreateOutput`; `server` for a resource, because only this source fails.
   init(of resource: String?) throws(ReelError) {
     self.resource = resource

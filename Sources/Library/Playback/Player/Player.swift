@@ -191,7 +191,8 @@ public final class Player: Sendable {
 
   // MARK: Outputs
 
-  /// Attaches an output for frames, and shows it the frame on show. Has no effect on an output that is already attached.
+  /// Attaches an output for frames, and shows it the frame on show. Has no effect on an output that is
+  /// already attached.
   ///
   /// Throws `ReelError.usage` if the output is external and ``allowsExternalPlayback`` is false.
   public func attach(_ output: any FrameOutput) throws(ReelError) { try core.attach(output) }

@@ -17,8 +17,8 @@ struct RungOpener {
   /// Returns the segments of a rung, from its playlist or index.
   ///
   /// - Parameters:
-  ///   - fromStart: True if the rung is read from its beginning: the index of a file is then read in the transfer of its
-  ///     media.
+  ///   - fromStart: True if the rung is read from its beginning: the index of a file is then read in the
+  ///     transfer of its media.
   ///   - waits: Increased by the waits for the playlist or the index.
   /// - Throws: `ReelError` if they can't be loaded, if there are none, or if they can't be read.
   func open(

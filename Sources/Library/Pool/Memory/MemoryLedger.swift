@@ -37,8 +37,8 @@ public struct MemoryLedger: Sendable, Hashable {
 
     /// An account from a player's own figures and those of its memory account.
     ///
-    /// Without an account, the decoder's part is estimated from its stream (`DecoderFacts.heldByteCount(outsideCount:)`), and
-    /// manifests, internals and the allocator are unknown.
+    /// Without an account, the decoder's part is estimated from its stream
+    /// (`DecoderFacts.heldByteCount(outsideCount:)`), and manifests, internals and the allocator are unknown.
     package init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?) {
       self.init(media: statistics)
       guard let figures else {

@@ -18,8 +18,8 @@ public import ReelPlayback
 ///   nothing.
 /// - **Order.** The current item comes first until it can play for as long as loading the start of the next item takes.
 ///   Then come the start of the next item, the depth of the current one, and the neighbours by rank.
-/// - **Neighbours.** The next item; then the previous item or the one after the next, whichever is more likely to save a
-///   wait; then further items ahead.
+/// - **Neighbours.** The next item; then the previous item or the one after the next, whichever is more
+///   likely to save a wait; then further items ahead.
 ///
 /// Nothing more is loaded once every item has its depth.
 public struct AdaptivePreload: PreloadPolicy, Hashable {

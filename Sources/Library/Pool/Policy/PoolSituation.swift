@@ -28,7 +28,8 @@ public struct PoolSituation: Sendable, Hashable {
     public var bufferedDuration = Duration.zero
     /// The bytes that were fetched for the item since it got its slot, or since it was rewound.
     public var fetchedByteCount: Int64 = 0
-    /// The rungs to choose among, in rising order of bit rate. Empty before the manifest was read, and for a media file.
+    /// The rungs to choose among, in rising order of bit rate. Empty before the manifest was read, and for a
+    /// media file.
     public var rungs: [ItemRung] = []
     /// The id of the rung whose frame is on show; `nil` before the first frame, and for a media file.
     public var rung: String?
@@ -68,8 +69,9 @@ public struct PoolSituation: Sendable, Hashable {
   public var currentByteCount = 0
   /// The throughput of the whole pool; `nil` until 16 kB have been measured.
   ///
-  /// It is measured over the transfers of all slots, while at least one of them is being received from. Samples cover at
-  /// least 250 ms and 16 kB each. They are weighted by their time, and a weight halves with each 5 s of receiving.
+  /// It is measured over the transfers of all slots, while at least one of them is being received from.
+  /// Samples cover at least 250 ms and 16 kB each. They are weighted by their time, and a weight halves with
+  /// each 5 s of receiving.
   public var throughput: ThroughputEstimate?
   /// The number of video decoders that may be open at once; `nil` for no limit.
   public var maximumOpenDecoders: Int?

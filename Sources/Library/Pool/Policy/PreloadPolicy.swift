@@ -3,11 +3,11 @@ public import ReelPlayback
 
 /// Decides which items a pool loads besides the current one, how far, and in which order.
 ///
-/// Implement ``target(at:in:)`` for a policy that decides on each neighbour by itself, or ``plan(in:)`` for one that also
-/// decides on the order, on rungs, and on the current item's forward buffer.
+/// Implement ``target(at:in:)`` for a policy that decides on each neighbour by itself, or ``plan(in:)`` for
+/// one that also decides on the order, on rungs, and on the current item's forward buffer.
 ///
-/// A policy is a value without state: it gives equal answers for equal arguments. The description of a built-in policy is
-/// its form on the command line of `reel feed --preload`, such as `ahead:2`.
+/// A policy is a value without state: it gives equal answers for equal arguments. The description of a
+/// built-in policy is its form on the command line of `reel feed --preload`, such as `ahead:2`.
 public protocol PreloadPolicy: Sendable, CustomStringConvertible {
   /// Returns how far to load one neighbour.
   ///
@@ -140,7 +140,8 @@ public struct PreloadContext: Sendable, Hashable {
   public var plannedByteCount: Int
   /// The measured costs of the stages so far.
   public var costs: StageCosts
-  /// The mean throughput of the pool in bits per second (``PoolSituation/throughput``); `nil` until enough was measured.
+  /// The mean throughput of the pool in bits per second (``PoolSituation/throughput``); `nil` until enough
+  /// was measured.
   public var bandwidth: Double?
 
   /// A context, for instance to test a policy with.

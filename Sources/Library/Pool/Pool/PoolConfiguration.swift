@@ -49,8 +49,8 @@ public struct PoolConfiguration: Sendable {
   public var connectionsAhead = 2
   /// True if posters are fetched ahead, and shown on the surface on a miss.
   public var showsPosters = true
-  /// True if each player has a memory account. Without one, the ledger computes memory from the sizes of packets and frames,
-  /// which is the same in every run.
+  /// True if each player has a memory account. Without one, the ledger computes memory from the sizes of
+  /// packets and frames, which is the same in every run.
   package var keepsAccounts = true
 
   /// The default settings.

@@ -53,8 +53,8 @@ package struct JSONField: Sendable {
   /// - Parameters:
   ///   - subject: The subject of the text, for errors: `a configuration`.
   ///   - kind: The kind of the errors of values.
-  /// - Throws: `ReelError` of kind `badManifest` with the line if the text is not JSON, not UTF-8, has a key twice or is
-  ///   nested too deeply.
+  /// - Throws: `ReelError` of kind `badManifest` with the line if the text is not JSON, not UTF-8, has a key
+  ///   twice or is nested too deeply.
   package init(
     json bytes: [UInt8], of subject: String, failing kind: ReelError.Kind
   ) throws(ReelError) {

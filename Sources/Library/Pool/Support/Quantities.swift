@@ -20,8 +20,9 @@ extension StringProtocol {
 
 /// A number of bytes that reads and prints as text: `64MB`, `1.5GiB`, `800kB`, or a plain number of bytes.
 ///
-/// The text is a decimal number and an optional unit in any letter case: `B`, `kB`, `MB`, `GB` (powers of 1,000),
-/// `KiB`, `MiB` or `GiB` (powers of 1,024). The `B` can be left out, as in `64M`. White space is allowed around the text and before the unit.
+/// The text is a decimal number and an optional unit in any letter case: `B`, `kB`, `MB`, `GB` (powers of
+/// 1,000), `KiB`, `MiB` or `GiB` (powers of 1,024). The `B` can be left out, as in `64M`. White space is
+/// allowed around the text and before the unit.
 public struct ByteSize: Sendable, Hashable {
   /// The number of bytes.
   public let byteCount: Int

@@ -13,8 +13,9 @@ import ReelPool
 
 /// Parses a list of sources piece by piece, so that a list of any length needs little memory.
 ///
-/// Each line is a URL or a path, or a JSON object with `url` and any other fields. Blank lines and lines that begin with
-/// `#` are ignored. The text is UTF-8, with or without a byte order mark; lines end with LF, CRLF or CR.
+/// Each line is a URL or a path, or a JSON object with `url` and any other fields. Blank lines and lines that
+/// begin with `#` are ignored. The text is UTF-8, with or without a byte order mark; lines end with LF, CRLF
+/// or CR.
 struct SourceListParser {
   /// The maximum length of a line in bytes.
   static let lineLimit = 1 << 18

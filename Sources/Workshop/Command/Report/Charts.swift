@@ -270,8 +270,8 @@ enum Charts {
 
 /// Places labels beside the points of a plot.
 ///
-/// Points that lie together share a label. A label goes to the right of its points, or else to the left, above or below,
-/// wherever it covers no other label or point.
+/// Points that lie together share a label. A label goes to the right of its points, or else to the left,
+/// above or below, wherever it covers no other label or point.
 struct PointLabels {
   typealias Point = (x: Double, y: Double, text: String)
 

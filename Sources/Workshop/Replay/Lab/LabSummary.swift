@@ -22,8 +22,8 @@ package struct LabSummary: Sendable {
   package let baseline: String?
   /// The number of results; those of a repeated walk count once.
   package let runCount: Int
-  /// All walks, then those that have one of feed, link group, viewer and device in common if the lab varies more than one
-  /// of these, then those that have all of these and the number of slots in common.
+  /// All walks, then those that have one of feed, link group, viewer and device in common if the lab varies
+  /// more than one of these, then those that have all of these and the number of slots in common.
   package let groups: [LabGroup]
 
   /// - Parameters:

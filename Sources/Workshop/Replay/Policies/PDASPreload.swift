@@ -5,26 +5,26 @@ public import ReelPool
 /// Preloads media that is likely enough to be watched, up to a maximum buffer that depends on retention and
 /// throughput.
 ///
-/// After Zhou, Ban, Zhao, Guo and Yu, *PDAS: Probability-Driven Adaptive Streaming for Short Video*, which won the Short
-/// Video Streaming Challenge of ACM Multimedia 2022 (pages 7021 to 7025 of the proceedings). The paper names
-/// three parts: a model of the probability that a chunk is watched; a maximum buffer from probability,
-/// playing order and throughput, at which downloads stop; and a bit rate that maximises the expected score.
-/// Its code is not public, so the formulas below are Reel's. They are derived from the score of the
-/// [challenge](https://github.com/AItransCompetition/Short-Video-Streaming-Challenge): the bit rate in Mbit/s
-/// for each second that is played, minus the change of bit rate between chunks, minus 1.85 for each second of
-/// rebuffering, minus 0.5 for each Mbit that is fetched.
+/// After Zhou, Ban, Zhao, Guo and Yu, *PDAS: Probability-Driven Adaptive Streaming for Short Video*, which
+/// won the Short Video Streaming Challenge of ACM Multimedia 2022 (pages 7021 to 7025 of the proceedings).
+/// The paper names three parts: a model of the probability that a chunk is watched; a maximum buffer from
+/// probability, playing order and throughput, at which downloads stop; and a bit rate that maximises the
+/// expected score. Its code is not public, so the formulas below are Reel's. They are derived from the score
+/// of the [challenge](https://github.com/AItransCompetition/Short-Video-Streaming-Challenge): the bit rate in
+/// Mbit/s for each second that is played, minus the change of bit rate between chunks, minus 1.85 for each
+/// second of rebuffering, minus 0.5 for each Mbit that is fetched.
 ///
 /// 1. **Probability.** P is the share of viewers who watch a chunk among those who have watched so far
 ///    (``PoolSituation/Item/retention``); for neighbours, among all viewers who begin.
-/// 2. **Maximum buffer.** With the throughput C, a chunk of s Mbit that is fetched only when it is needed costs s/C seconds
-///    of rebuffering. Fetching it ahead is worth that if P × 1.85 × s/C ≥ (1 - P) × 0.5 × s, which is
-///    P ≥ 0.5 C / (1.85 + 0.5 C), with C in Mbit/s. An item's buffer ends before its first chunk below this. The
-///    current item always gets a chunk, and as much media as plays while a chunk arrives; neighbours always get
-///    their first chunk.
+/// 2. **Maximum buffer.** With the throughput C, a chunk of s Mbit that is fetched only when it is needed
+///    costs s/C seconds of rebuffering. Fetching it ahead is worth that if P × 1.85 × s/C ≥ (1 - P) × 0.5 ×
+///    s, which is P ≥ 0.5 C / (1.85 + 0.5 C), with C in Mbit/s. An item's buffer ends before its first chunk
+///    below this. The current item always gets a chunk, and as much media as plays while a chunk arrives;
+///    neighbours always get their first chunk.
 /// 3. **Order.** The current item up to its maximum buffer, then the next four in the direction of travel,
 ///    each up to its own. When all are loaded, nothing more is.
-/// 4. **Bit rate.** The rung with the best expected score over the next five chunks. Rebuffering is counted from the media
-///    that is buffered; for a neighbour, from the mean time until it is reached.
+/// 4. **Bit rate.** The rung with the best expected score over the next five chunks. Rebuffering is counted
+///    from the media that is buffered; for a neighbour, from the mean time until it is reached.
 ///
 /// C is the throughput that is exceeded five times out of six, in place of the challenge's estimate by the
 /// harmonic mean and the largest error. As long as nothing was measured, chunks need a probability of 0.65,

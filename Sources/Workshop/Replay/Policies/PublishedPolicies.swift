@@ -71,11 +71,13 @@ public struct BytesPreload: PreloadPolicy, Hashable {
 /// | 3 | 1 s loaded | 5 s on disk | source prepared |
 /// | 4 | 5 s on disk | 5 s on disk | source prepared |
 ///
-/// The demos are `demos/shortform` and the short-form screen of the Compose demo in
-/// [the repository](https://github.com/androidx/media). The guide is [Create a preload manager](https://developer.android.com/media/media3/exoplayer/preloading-media/preloadmanager/create).
+/// The demos are `demos/shortform` and the short-form screen of the Compose demo in [the
+/// repository](https://github.com/androidx/media). The guide is [Create a preload
+/// manager](https://developer.android.com/media/media3/exoplayer/preloading-media/preloadmanager/create).
 ///
 /// Media3's stages correspond to Reel's as follows:
-/// - *Loaded for a duration* is `.buffered` with this duration. Reel also decodes the first frame, which Media3 does not.
+/// - *Loaded for a duration* is `.buffered` with this duration. Reel also decodes the first frame, which
+///   Media3 does not.
 /// - *Tracks selected* is `.initialization`: the container's header has been read.
 /// - *Source prepared* is `.manifest`.
 ///

@@ -11,8 +11,8 @@ public import ReelSimulation
 /// settle ``WalkPlan/settleTime`` later, when the item plays. Waits are measured from the settle. In a burst,
 /// swipes follow each other before they settle, and only the last one does.
 ///
-/// An item that was loaded and left before its first frame may be dead or slow. After the walk, it is opened again without
-/// the viewer, which costs the walk neither time nor bytes. If that fails, the item has failed
+/// An item that was loaded and left before its first frame may be dead or slow. After the walk, it is opened
+/// again without the viewer, which costs the walk neither time nor bytes. If that fails, the item has failed
 /// (``WalkReport/failedItems``).
 ///
 /// In a ``SimulatedRuntime`` the same plan gives the same report, byte for byte.
@@ -168,8 +168,8 @@ package enum SideBySide {
   ///   - job: The job.
   ///   - ended: Called for each job that has ended, in the order in which they end, one call at a time. If it
   ///     throws, all jobs are cancelled.
-  /// - Throws: The errors of `next` and `ended`; `CancellationError` if the task is cancelled: `ended` is then called for
-  ///   the jobs that ended before.
+  /// - Throws: The errors of `next` and `ended`; `CancellationError` if the task is cancelled: `ended` is
+  ///   then called for the jobs that ended before.
   package static func run<Input: Sendable, Output: Sendable>(
     _ count: Int? = nil, next: () throws -> Input?,
     job: @escaping @Sendable (Input) async throws -> Output,
@@ -201,9 +201,9 @@ package enum SideBySide {
 
 /// Opens items that the viewer of a walk left before their first frame, as if the viewer had waited.
 ///
-/// Each item gets a player of its own, which loads it up to the first frame with the usual retries. An item that fails is
-/// dead; one that shows a frame was only slow. One that does neither within the limit is slow as long as its media
-/// arrives without errors, and dead otherwise.
+/// Each item gets a player of its own, which loads it up to the first frame with the usual retries. An item
+/// that fails is dead; one that shows a frame was only slow. One that does neither within the limit is slow
+/// as long as its media arrives without errors, and dead otherwise.
 struct FirstFrameCheck: Sendable {
   /// The number of items opened at a time.
   static let concurrency = 4

@@ -51,8 +51,9 @@ public struct SwipeRecord: Sendable, Hashable {
   package var stageTimes: [StageTime] = []
   /// The bytes fetched for the item from the settle until it was left.
   public var byteCount: Int64 = 0
-  /// The rungs whose frames were on the surface, in order, from the end of the drag until the item was left. A rung that
-  /// comes again has another entry. Empty if nothing was shown, and for items passed by in a burst.
+  /// The rungs whose frames were on the surface, in order, from the end of the drag until the item was left.
+  /// A rung that comes again has another entry. Empty if nothing was shown, and for items passed by in a
+  /// burst.
   public var rungs: [ShownRung] = []
   /// The description of the error that the item failed with, even if the viewer had left it before.
   public var error: String?

@@ -7,11 +7,12 @@ internal import ReelSimulation
 /// The plan depends only on its parameters: equal parameters give the same plan on every machine, regardless
 /// of the pool.
 ///
-/// The walk begins at item 0. Each step goes to the next item in the direction of travel, which turns round at the ends
-/// of the feed. A share of the steps (``SwipeShares/bursts``, 5 % unless stated) are bursts of 3 to 8 quick swipes, 80 ms
-/// apart, or fewer if the feed ends before; of the others a share (``SwipeShares/back``, 15 % unless stated) goes back by
-/// one item. A share of the steps (``SwipeShares/flicks``, none unless stated) are flicks: the item is left after a time
-/// that is uniformly distributed over ``flickDwells``, instead of its dwell time. The look at the last item is no step.
+/// The walk begins at item 0. Each step goes to the next item in the direction of travel, which turns round
+/// at the ends of the feed. A share of the steps (``SwipeShares/bursts``, 5 % unless stated) are bursts of 3
+/// to 8 quick swipes, 80 ms apart, or fewer if the feed ends before; of the others a share
+/// (``SwipeShares/back``, 15 % unless stated) goes back by one item. A share of the steps
+/// (``SwipeShares/flicks``, none unless stated) are flicks: the item is left after a time that is uniformly
+/// distributed over ``flickDwells``, instead of its dwell time. The look at the last item is no step.
 ///
 /// Directions, dwell times and flicks come from three separate random sequences. Therefore, walks with the
 /// same seed visit the same items regardless of the dwell times and the share of flicks; and with other

@@ -29,8 +29,8 @@ public struct WalkTotals: Sendable, Hashable {
   public let longestStall: Duration
   /// The time for which items were looked at, from their first frames until they were left, including stalls.
   public let watchedDuration: Duration
-  /// The mean of the stated bit rates of the shown frames, weighted by their media time, in bits per second; `nil` if no
-  /// frame of a rung with a stated bit rate was shown.
+  /// The mean of the stated bit rates of the shown frames, weighted by their media time, in bits per second;
+  /// `nil` if no frame of a rung with a stated bit rate was shown.
   public let meanBitRate: Double?
   /// The number of times that another rung of the same item was shown while the item was looked at.
   public let rungSwitchCount: Int
