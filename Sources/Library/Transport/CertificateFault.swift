@@ -65,7 +65,6 @@ enum CertificateFault: Sendable, Equatable {
       own.subjectName == own.issuerName ? .selfSigned : .unknownIssuer(name: Self.name(last.issuerName))
   }
 
-  /// Returns the hosts that a certificate is for.
   static func hosts(of certificate: NIOSSLCertificate) -> [String] {
     certificate._subjectAlternativeNames().compactMap { name in
       switch name.nameType {

@@ -1,7 +1,6 @@
 import ReelCore
 import ReelManifest
 
-/// The source of a rule.
 enum RuleSource: Sendable, Hashable {
   /// A section of RFC 8216.
   case rfc(String)

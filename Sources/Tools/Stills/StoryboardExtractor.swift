@@ -42,7 +42,6 @@ package struct Storyboard: Sendable {
 
   /// The length of a slot, in milliseconds. Larger than requested if the key frames are further apart.
   package let interval: Int
-  /// The number of slots.
   package let slotCount: Int
   /// The duration in milliseconds.
   package let duration: Int

@@ -206,7 +206,6 @@ struct AnswerPlanner {
       value: "bytes \(answer.offset)-\(answer.offset + answer.byteCount - 1)/\(count)")
   }
 
-  /// Returns a text response with the status.
   private func text(_ status: HTTPResponseStatus, extra: [(String, String)] = []) -> Answer {
     var answer = Answer(status: status)
     answer.headers = Self.common

@@ -376,7 +376,6 @@ struct AudioClock {
     remainder = 0
   }
 
-  /// Advances by a number of samples.
   mutating func advance(sampleCount: Int, sampleRate: Int) {
     guard let ticks else { return }
     guard timeBase.isPositive, sampleRate > 0, sampleRate <= Int(Int32.max) else {

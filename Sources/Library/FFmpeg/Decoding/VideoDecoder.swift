@@ -411,7 +411,6 @@ package final class VideoDecoder {
     decoder.finish()
   }
 
-  /// Resets the decoder.
   private func resetDecoder() throws(ReelError) {
     refeed = nil
     isFinished = false

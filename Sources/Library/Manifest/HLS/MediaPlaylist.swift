@@ -78,7 +78,6 @@ package struct MediaPlaylist: Sendable {
 // MARK: - Segments
 
 extension MediaPlaylist {
-  /// The number of segments.
   package var segmentCount: Int { records.count }
 
   /// The sum of all durations.

@@ -29,7 +29,6 @@ extension Array where Element == UInt8 {
     range.count == text.utf8CodeUnitCount && has(text, at: range.lowerBound)
   }
 
-  /// Returns the index of the first `byte` in `range`.
   package func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
     guard !range.isEmpty, range.upperBound <= count else { return nil }
     return withUnsafeBufferPointer { bytes in

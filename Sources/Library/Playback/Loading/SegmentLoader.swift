@@ -9,7 +9,6 @@ final class FeedProgress: Sendable {
     let offset: Int64
     let index: Int
     let url: URL
-    /// The encryption of the segment.
     let encryption: SegmentEncryption?
   }
 

@@ -199,7 +199,6 @@ struct LoadingMachine: Sendable {
   func isSent(_ loader: Loader) -> Bool { pendingSeeks[loader] != nil }
   /// Returns true if the packets of a loader are no longer wanted.
   func isOver(_ loader: Loader) -> Bool { isStopped || loader == .audio && !wantsAudio }
-  /// True if separate audio is played.
   var playsSeparateAudio: Bool { wantsAudio && hasSeparateAudio == true }
 
   /// Returns false if the target of preloading has been reached.

@@ -104,7 +104,6 @@ package struct OutputTimeline: Sendable {
 }
 
 extension MediaTime {
-  /// The time of `count` frames.
   init(frameCount: Int64, at rate: Rational) {
     self = MediaTime(value: Int64(rate.denominator), timescale: rate.numerator) * frameCount
   }

@@ -72,7 +72,6 @@ package final class CoreGate: DecodingGate {
   /// The time that a permit is kept in a wait before it is released: zero if waits are long.
   var keepingTime: Duration { state.withLock { $0.averageWait < Self.shortWait ? Self.longestKept : .zero } }
 
-  /// Records the duration of a wait.
   func record(wait: Duration) {
     state.withLock { $0.averageWait += (min(wait, Self.longestNoted) - $0.averageWait) / 16 }
   }

@@ -32,7 +32,6 @@ package final class SystemRuntime: PlayerRuntime {
   package func makeSemaphore() -> any BlockingSemaphore { SystemSemaphore() }
 }
 
-/// A semaphore of the system.
 private final class SystemSemaphore: BlockingSemaphore {
   private let semaphore = DispatchSemaphore(value: 0)
 

@@ -155,7 +155,6 @@ extension PoolCore {
     changes.send(())
   }
 
-  /// The readiness of each slot.
   var slotReadiness: [SlotReadiness] {
     state.withLock { $0.slots }.enumerated().map { slot, player in
       var readiness = SlotReadiness(slot: slot)

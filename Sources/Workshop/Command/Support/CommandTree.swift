@@ -189,7 +189,6 @@ struct ManualPage {
     return page(lines)
   }
 
-  /// Returns the page of a command.
   private func page(of command: CommandTree.Node) -> String {
     var lines = head("reel-\(command.commandName)", command.abstract)
     lines += [".Sh SYNOPSIS", ".Nm reel", ".Cm \(command.commandName)", ".Op Ar options"]

@@ -42,7 +42,6 @@ package struct LabSummary: Sendable {
   /// All walks together; `nil` if there are none.
   package var overall: LabGroup? { groups(.all).first }
 
-  /// Returns the groups with this extent.
   package func groups(_ extent: LabGroup.Extent) -> [LabGroup] { groups.filter { $0.extent == extent } }
 
   // MARK: - Private

@@ -26,7 +26,6 @@ final class WaitRecorder: Sendable {
 
   private let state = Locked(State())
 
-  /// An event of the walk.
   func record(_ event: WalkEvent) {
     switch event.kind {
     case .request:

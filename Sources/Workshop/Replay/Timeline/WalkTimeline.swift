@@ -117,7 +117,6 @@ package final class TimelineRecorder: Sendable {
     self.limits = limits
   }
 
-  /// Records an event of the walk.
   package func record(_ event: WalkEvent) {
     let index = event.item.flatMap { indices[$0] }
     state.withLock { state in
