@@ -71,7 +71,7 @@ package struct LinkModel: Sendable {
     var waitingCount = 0
     /// The number of bytes that have crossed the link and have not been read.
     var unreadCount = 0
-    /// The time since which both allow it to send.
+    /// The time since which these two counts allow it to send.
     var sendableSince: Duration
     /// True if no more bytes will wait.
     var isComplete = false

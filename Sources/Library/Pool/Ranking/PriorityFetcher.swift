@@ -60,7 +60,6 @@ package final class PriorityFetcher: Sendable {
     var operations: [Operation] = []
     /// The waiters in order of arrival.
     var waiters: [Waiter] = []
-    /// The operations whose task was cancelled before they waited.
     var nextNumber = 0
     /// Set to the time at which the waiters are checked again.
     var alarm = Alarm()
