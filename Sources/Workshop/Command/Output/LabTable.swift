@@ -122,7 +122,7 @@ struct LabTable {
   }
 
   private static let notes = """
-    * on the Pareto front of p95, rebuffering, wasted bytes and memory
+    * on the Pareto front of \(WalkFigures.all(in: .front).compactMap(\.heading).joined(separator: ", "))
     p50, p95, p99, >100 ms: delay of the second frame; pairs: walks that differ only in the pool
     """
 

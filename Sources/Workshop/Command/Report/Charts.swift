@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelReplay
 
 /// Plots of figures. Each is a pure function from values to SVG.
 enum Charts {
@@ -144,7 +145,7 @@ enum Charts {
       svg.line(x(tick), top, x(tick), bottom, "grid")
       svg.text(x(tick), bottom + 15, name, "m s", anchor: .middle)
     }
-    svg.text(right, bottom + 31, "second frame, p95", "m s", anchor: .end)
+    svg.text(right, bottom + 31, WalkFigures["second_frame.p95"].title, "m s", anchor: .end)
     for candidate in candidates {
       let title =
         "\(candidate.name): \(Markup.number(candidate.delay)) ms, \(format(candidate.cost, step / 10))"

@@ -40,7 +40,7 @@ struct LabPage {
       note:
         "Means over walks of each walk's figure. ● lowest mean of the column (of the mean bit rate, the highest); "
         + "≈ not distinguishable from it: the 95 % interval of the difference includes 0, or there are too few pairs. "
-        + "\"Front\": on the Pareto front of p95, rebuffering, wasted bytes and peak memory.")
+        + "\"Front\": on the Pareto front of the costs that are plotted below.")
     page.add(
       "Differences from \(summary.baseline.map(Redaction.clean) ?? "the baseline")",
       differences(overall.differences, pools),
@@ -57,8 +57,8 @@ struct LabPage {
     page.add(
       "Pareto front", fronts(overall),
       note:
-        "Means over walks. Filled: no other pool is at least as good in p95, rebuffering, wasted bytes and peak "
-        + "memory, and better in one.")
+        "Means over walks. Filled: no other pool is at least as good in the delay and all of these costs, and better "
+        + "in one.")
     page.add("Groups", heat(overall, groups), note: heatNote(groups.count))
     page.add("Pareto fronts of groups", groupFronts(groups, pools), note: frontNote(groups.count))
   }
