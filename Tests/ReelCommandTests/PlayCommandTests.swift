@@ -62,8 +62,9 @@ struct PlayCommandTests {
       let played = origin.requestLog
       // The file, its index, the other stream, and the rest of the first transfer.
       #expect(played.count <= 4)
-      let sent = played.reduce(0) { $0 + Int($1.bodyBytesSent) }
-      #expect(sent <= bytes.count + 64 << 10, "\(sent) of \(bytes.count)")
+      // What the server has sent of a transfer that is cut depends on how busy the machine is.
+      let received = try #require(events.summary?["bytes"] as? Int)
+      #expect(received <= bytes.count + 64 << 10, "\(received) of \(bytes.count)")
       let frames = try await Command.run("frames", url, "--count", "0", "--format", "y4m", "-o", "-")
       let original = try await Command.run(
         "frames", Fixtures.path("media/h264-long.mp4"), "--count", "0", "--format", "y4m", "-o", "-")
