@@ -108,7 +108,7 @@ let arenas: [Target] = [
 // Where feeds are tried out, and the command.
 let workshop: [Target] = [
   module(
-    "Replay", in: "Workshop",
+    "Lab", in: "Workshop",
     [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelPool", "ReelFiles", "ReelSimulation",
       deques, logging,
@@ -120,7 +120,7 @@ let workshop: [Target] = [
     name: "ReelCommand",
     dependencies: [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", "ReelFiles",
-      "ReelStills", "ReelSimulation", "ReelRules", "ReelGateway", "ReelReplay", "ReelTesting", deques,
+      "ReelStills", "ReelSimulation", "ReelRules", "ReelGateway", "ReelLab", "ReelTesting", deques,
       logging,
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ] + (hasArenas ? ["ReelArenas"] : []),
@@ -132,7 +132,7 @@ let testTargets: [Target] = [
     name: "ReelTestSupport",
     dependencies: [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelSimulation",
-      "ReelReplay",
+      "ReelLab",
       "ReelTesting", logging,
     ],
     path: "Tests/ReelTestSupport", swiftSettings: settings),
@@ -147,12 +147,12 @@ let testTargets: [Target] = [
     "ReelPlayback",
     [
       "Reel", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelPool",
-      "ReelFiles", "ReelSimulation", "ReelReplay", logging,
+      "ReelFiles", "ReelSimulation", "ReelLab", logging,
     ]),
   tests(
     "ReelPool",
     [
-      "Reel", "ReelPool", "ReelReplay", "ReelSimulation", "ReelPlayback", "ReelTesting", "ReelFFmpeg",
+      "Reel", "ReelPool", "ReelLab", "ReelSimulation", "ReelPlayback", "ReelTesting", "ReelFFmpeg",
       logging,
     ]),
   tests(
@@ -161,13 +161,13 @@ let testTargets: [Target] = [
     "ReelStills",
     ["ReelStills", "ReelFFmpeg", "ReelManifest", "ReelPlayback", "ReelTesting", "ReelTransport", logging]),
   tests("ReelSimulation", ["ReelSimulation", "ReelFFmpeg", "ReelPlayback", "ReelPool", logging]),
-  tests("ReelReplay", ["ReelReplay", "ReelSimulation", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
+  tests("ReelLab", ["ReelLab", "ReelSimulation", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
   tests(
     "ReelGateway",
     ["ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", logging, nio, nioPosix]),
   tests(
     "ReelCommand",
-    ["ReelCommand", "ReelReplay", "ReelSimulation", "ReelPool", "ReelTesting", "ReelFFmpeg", logging]),
+    ["ReelCommand", "ReelLab", "ReelSimulation", "ReelPool", "ReelTesting", "ReelFFmpeg", logging]),
 ]
 
 let package = Package(
@@ -177,7 +177,7 @@ let package = Package(
     .library(name: "Reel", targets: libraryModules),
     .library(name: "ReelFiles", targets: ["ReelFiles"]),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
-    .library(name: "ReelReplay", targets: ["ReelReplay", "ReelSimulation"]),
+    .library(name: "ReelLab", targets: ["ReelLab", "ReelSimulation"]),
     .library(name: "ReelTesting", targets: ["ReelTesting", "ReelSimulation"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
   ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),

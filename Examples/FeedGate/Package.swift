@@ -13,7 +13,7 @@ let package = Package(
       name: "FeedGate",
       dependencies: [
         .product(name: "Reel", package: "Reel"),
-        .product(name: "ReelReplay", package: "Reel"),
+        .product(name: "ReelLab", package: "Reel"),
       ],
       path: "Sources")
   ],

@@ -1,5 +1,5 @@
 import Foundation
-import ReelReplay
+import ReelLab
 import ReelTestSupport
 import Testing
 

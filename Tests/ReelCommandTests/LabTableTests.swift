@@ -1,4 +1,4 @@
-import ReelReplay
+import ReelLab
 import ReelTestSupport
 import Testing
 

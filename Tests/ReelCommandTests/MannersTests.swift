@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelTestSupport
 import Testing
 

@@ -3,7 +3,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelTestSupport
 import Testing
 

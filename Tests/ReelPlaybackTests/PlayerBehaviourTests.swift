@@ -3,7 +3,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelFiles
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelTesting
 import ReelSimulation
 import ReelTransport

@@ -1,6 +1,6 @@
 import Foundation
 import ReelCore
-import ReelReplay
+import ReelLab
 import ReelSimulation
 import ReelTestSupport
 import Testing

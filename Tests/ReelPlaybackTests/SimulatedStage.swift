@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelTesting
 import ReelSimulation
 import ReelTestSupport

@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
-import ReelReplay
+import ReelLab
 import ReelTesting
 import ReelSimulation
 import ReelTestSupport

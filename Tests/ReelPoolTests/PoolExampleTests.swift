@@ -1,7 +1,7 @@
 import Foundation
 import Logging
 import Reel
-import ReelReplay
+import ReelLab
 import ReelTesting
 import ReelTestSupport
 import Synchronization

@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPlayback
-import ReelReplay
+import ReelLab
 import ReelSimulation
 import ReelTestSupport
 import Testing

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
-import ReelReplay
+import ReelLab
 import ReelSimulation
 import ReelTestSupport
 import Testing

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelTestSupport
 import Testing
 

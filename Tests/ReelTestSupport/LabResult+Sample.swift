@@ -1,4 +1,4 @@
-package import ReelReplay
+package import ReelLab
 import ReelSimulation
 
 extension LabResult {

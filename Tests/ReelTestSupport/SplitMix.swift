@@ -1,4 +1,4 @@
-import ReelReplay
+import ReelLab
 import ReelSimulation
 
 /// Random numbers that are the same in every run and on every machine.

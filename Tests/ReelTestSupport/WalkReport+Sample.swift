@@ -1,5 +1,5 @@
 package import ReelPlayback
-package import ReelReplay
+package import ReelLab
 
 extension WalkSettings {
   package static let sample = WalkSettings(

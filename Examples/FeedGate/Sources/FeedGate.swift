@@ -1,6 +1,6 @@
 import Foundation
 import Reel
-import ReelReplay
+import ReelLab
 import ReelSimulation
 
 /// Walks a feed in simulated time with several seeds, and fails if an assertion does not hold.

@@ -1,6 +1,6 @@
 import Foundation
 import Reel
-import ReelReplay
+import ReelLab
 import Synchronization
 
 /// Swipes from the first item of a feed to the last, in real time, and prints how long each swipe took.

@@ -1,4 +1,4 @@
-// The one import that a program needs to play media. `ReelReplay` (simulated walks through feeds), `ReelGateway` (an
+// The one import that a program needs to play media. `ReelLab` (simulated walks through feeds), `ReelGateway` (an
 // HLS server) and `ReelTesting` (an HTTP origin for tests) are separate imports.
 
 @_exported public import ReelCore

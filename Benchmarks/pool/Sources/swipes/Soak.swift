@@ -2,7 +2,7 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 internal import ReelPool
-internal import ReelReplay
+internal import ReelLab
 internal import ReelSimulation
 internal import ReelTransport
 

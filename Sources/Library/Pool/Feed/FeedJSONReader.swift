@@ -40,7 +40,7 @@ struct FeedJSONReader {
 
   private static func root(in bytes: ArraySlice<UInt8>) throws(ReelError) -> JSONNode {
     do {
-      return try JSONText.node(in: bytes)
+      return try JSONParser.node(in: bytes)
     } catch {
       var advised = error
       // The list entry `[a].mp4` fails at this position.

@@ -6,7 +6,7 @@ import ReelFFmpeg
 import ReelFiles
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelSimulation
 
 /// `reel feed`: simulates a walk through a feed on a pool of players.

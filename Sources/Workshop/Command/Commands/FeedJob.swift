@@ -5,7 +5,7 @@ import ReelFFmpeg
 import ReelFiles
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelSimulation
 
 /// One run of `reel feed`.
@@ -25,7 +25,7 @@ struct FeedJob: Sendable {
   /// thrown.
   func run() async throws -> Bool {
     let outputs = try FeedOutputs(command)
-    let progress = FeedProgress()
+    let progress = WalkProgress()
     let result = try await WorkProgress.showing(when: !command.options.quiet, { _ in progress.text }) {
       try await walkAll(outputs, progress)
     }
@@ -55,7 +55,7 @@ struct FeedJob: Sendable {
     var failure: (any Error)?
   }
 
-  private func walkAll(_ outputs: FeedOutputs, _ progress: FeedProgress) async throws -> Outcome {
+  private func walkAll(_ outputs: FeedOutputs, _ progress: WalkProgress) async throws -> Outcome {
     // Broken recordings are reported before anything is fetched.
     var links: [LinkArgument.Link?] = [nil]
     if let argument = try command.linkArgument() { links = try argument.links(seed: command.seed) }
@@ -185,7 +185,7 @@ struct FeedJob: Sendable {
     ///   - isSingle: False if there are other walks: a page of several has no timelines.
     init(
       _ feed: Feed, _ plan: WalkPlan, _ settings: WalkSettings, label: String, link: LinkSpec?,
-      linkName: String?, configuration: PoolConfiguration, _ outputs: FeedOutputs, _ progress: FeedProgress,
+      linkName: String?, configuration: PoolConfiguration, _ outputs: FeedOutputs, _ progress: WalkProgress,
       place: Int,
       isSingle: Bool
     ) {

@@ -7,7 +7,7 @@ import ReelFiles
 import ReelPlayback
 import ReelPool
 import ReelSimulation
-import ReelReplay
+import ReelLab
 
 /// `reel lab`: compares preload policies over many simulated walks.
 struct LabCommand: AsyncParsableCommand {

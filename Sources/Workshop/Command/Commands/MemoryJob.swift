@@ -4,7 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 
 #if canImport(Glibc)
   import Glibc

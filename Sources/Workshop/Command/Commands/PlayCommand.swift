@@ -5,7 +5,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelFiles
 import ReelPlayback
-import ReelReplay
+import ReelLab
 
 /// `reel play`: plays sources without a screen.
 struct PlayCommand: AsyncParsableCommand {

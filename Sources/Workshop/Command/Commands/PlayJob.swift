@@ -5,7 +5,7 @@ import ReelFFmpeg
 import ReelFiles
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 
 /// Plays one source of `reel play`, from its first request to its summary.
 final class PlayJob: Sendable {

@@ -5,7 +5,7 @@ import ReelCore
 import ReelGateway
 import ReelManifest
 import ReelPlayback
-import ReelReplay
+import ReelLab
 import ReelTesting
 import ReelSimulation
 

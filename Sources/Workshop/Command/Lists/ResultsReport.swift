@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPool
-import ReelReplay
+import ReelLab
 
 /// The summary of results files. If a source has several lines, the last one counts.
 struct ResultsReport: Sendable {

@@ -1,5 +1,5 @@
 import ReelCore
-import ReelReplay
+import ReelLab
 
 /// Several walks side by side: a column for each report under its label, a row for each figure.
 struct ComparisonTable: Sendable, Hashable {

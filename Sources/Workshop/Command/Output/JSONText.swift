@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelFiles
 import ReelPlayback
@@ -155,5 +156,13 @@ final class TraceFile: Sendable {
   private static func flush(_ state: inout State) {
     do throws(ReelError) { try state.file.write(state.buffer) } catch { state.failure = error }
     state.buffer.removeAll(keepingCapacity: true)
+  }
+}
+
+extension Double {
+  /// Rounds to a number of decimals, for JSON.
+  func rounded(places: Int) -> Double {
+    let factor = pow(10, Double(places))
+    return (self * factor).rounded() / factor
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPool
-import ReelReplay
+import ReelLab
 
 /// The results of a lab as text of at most 100 columns, or as many as the terminal has.
 struct LabTable {

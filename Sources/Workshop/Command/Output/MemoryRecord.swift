@@ -4,7 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 
 /// A player of `reel memory`, with the account of its memory.
 final class MemoryPlayer: Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
-import ReelReplay
+import ReelLab
 
 /// An event of `reel play`: a line of `--json`, or of text (`PlayText`).
 ///

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
-import ReelReplay
+import ReelLab
 
 /// Collects the data for a page of `reel play`: samples, events, and the summary of a source.
 ///

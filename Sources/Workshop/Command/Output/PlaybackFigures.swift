@@ -1,5 +1,5 @@
 import ReelCore
-import ReelReplay
+import ReelLab
 
 /// A figure of the playback of a source.
 typealias PlaybackFigure = Figure<PlayRecordSummary>

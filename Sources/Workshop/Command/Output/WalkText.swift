@@ -2,7 +2,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 
 extension AssertionOutcome {
   /// Returns the outcome with its verdict in colour.
@@ -200,7 +200,7 @@ final class FirstFrames: Sendable {
 }
 
 /// The progress of `reel feed`, for the line on a terminal.
-final class FeedProgress: Sendable {
+final class WalkProgress: Sendable {
   private struct State {
     var label = ""
     var walkCount = 0

@@ -1,6 +1,6 @@
 import Foundation
 import ReelCore
-import ReelReplay
+import ReelLab
 
 /// Plots of figures. Each is a pure function from values to SVG.
 enum Charts {

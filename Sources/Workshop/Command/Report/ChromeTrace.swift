@@ -1,6 +1,6 @@
 import ReelCore
 import ReelPlayback
-import ReelReplay
+import ReelLab
 
 /// A walk in the Trace Event Format of Chrome, which Perfetto and `chrome://tracing` can open.
 ///

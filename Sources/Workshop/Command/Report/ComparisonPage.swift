@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPool
-import ReelReplay
+import ReelLab
 
 /// The reports of several pools, side by side, as a page.
 struct ComparisonPage {

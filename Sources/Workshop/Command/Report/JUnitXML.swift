@@ -1,5 +1,5 @@
 import ReelCore
-import ReelReplay
+import ReelLab
 
 /// Results as JUnit XML: suites of test cases.
 ///

@@ -1,5 +1,5 @@
 import ReelCore
-import ReelReplay
+import ReelLab
 
 /// The results of a lab as a page.
 struct LabPage {

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 
 /// The playback of one or more sources as a page.
 struct PlayPage {

@@ -3,7 +3,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPool
-import ReelReplay
+import ReelLab
 
 /// A self-contained page of HTML: styles and images are within it.
 struct ReportPage {

@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPool
-import ReelReplay
+import ReelLab
 
 /// The results of runs over lists as a page.
 struct ResultsPage {

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 
 /// The timeline of a walk as SVG: a row for the items, one for the waits, one for each slot, the link, and the memory.
 struct TimelineChart {

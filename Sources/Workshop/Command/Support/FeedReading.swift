@@ -4,7 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelSimulation
 
 /// Reads the bytes of feed files: local ones, those of servers, and standard input.

@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPool
-import ReelReplay
+import ReelLab
 import Testing
 
 @Suite("Dwell times")

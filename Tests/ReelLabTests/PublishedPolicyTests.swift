@@ -2,7 +2,7 @@ import ReelPlayback
 import Testing
 
 @testable import ReelPool
-@testable import ReelReplay
+@testable import ReelLab
 
 @Suite("Policies after published ones")
 struct PublishedPolicyTests {

@@ -1,6 +1,6 @@
 import ReelCore
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelTestSupport
 import Testing
 

@@ -3,7 +3,7 @@ import ReelCore
 import ReelPlayback
 import ReelPool
 import ReelSimulation
-import ReelReplay
+import ReelLab
 import ReelTestSupport
 import Testing
 

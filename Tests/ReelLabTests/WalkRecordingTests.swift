@@ -5,7 +5,7 @@ import ReelPool
 import ReelTestSupport
 import Testing
 
-@testable import ReelReplay
+@testable import ReelLab
 
 @Suite("Records of a walk's events")
 struct WalkRecordingTests {

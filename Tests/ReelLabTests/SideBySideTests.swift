@@ -1,5 +1,5 @@
 import ReelCore
-import ReelReplay
+import ReelLab
 import ReelTestSupport
 import Testing
 

@@ -1,9 +1,9 @@
 import ReelCore
-import ReelReplay
+import ReelLab
 @testable import ReelSimulation
 import Testing
 
-@testable import ReelReplay
+@testable import ReelLab
 
 @Suite("Viewers")
 struct ViewerSpecTests {

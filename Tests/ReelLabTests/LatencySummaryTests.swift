@@ -1,5 +1,5 @@
 import ReelPool
-import ReelReplay
+import ReelLab
 import ReelSimulation
 import Testing
 
