@@ -1,5 +1,5 @@
-// The one import that a program needs to play media. `ReelLab` (simulated walks through feeds), `ReelGateway` (an
-// HLS server) and `ReelTesting` (an HTTP origin for tests) are separate imports.
+// The one import that a program needs to play media. The other products, for files, simulations, tests and an HLS server, are
+// separate imports.
 
 @_exported public import ReelCore
 @_exported public import ReelFFmpeg

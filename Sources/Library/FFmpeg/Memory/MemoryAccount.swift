@@ -70,8 +70,8 @@ public final class MemoryAccount: @unchecked Sendable {
   /// Runs `body`, and counts this thread's allocations meanwhile on the account. Calls may be nested, also
   /// for different accounts. Only allocations of this thread count, and only until `body` returns.
   ///
-  /// Turns of task loops run in it, tasks do not: when the last thread leaves an arena, jemalloc returns all
-  /// of its free pages, which costs too much for work as short as a task's.
+  /// Turns of task loops run in it, tasks do not: when the last thread leaves an arena, all of its free pages return
+  /// to the system, which costs too much for work as short as a task's.
   package func perform<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -15,8 +15,8 @@ extension MediaPlaylist {
 
 /// Reads a media playlist (RFC 8216 §4.3.2, §4.3.3) in one pass over its bytes.
 ///
-/// It is lenient, like `MultivariantPlaylistParser`: it continues wherever a player can, and warns about
-/// skipped text. `PlaylistRules` is the strict pass.
+/// It is lenient, like `MultivariantPlaylistParser`: it continues wherever a player can, and warns about what
+/// it skips. It does not check all rules of the standard.
 struct MediaPlaylistParser {
   let url: URL
   let limits: ManifestLimits

@@ -44,7 +44,7 @@ public struct LoadingConfiguration: Sendable {
   var pipeCapacity: Int { reading == .everything ? BytePipe.usualCapacity : BytePipe.leastCapacity }
   /// The size that frames are shown at, for the choice of a rung (`SizedRung`); nil to go by the bit rate.
   package var shownSize: SizeLimit?
-  /// Whether local files are requested from the fetcher like remote ones, so that they cross a modelled link.
+  /// Whether local files are requested from the fetcher like remote ones.
   package var fetchesFiles = false
 
   /// The part of a source to read.

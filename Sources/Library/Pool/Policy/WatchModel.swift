@@ -1,12 +1,10 @@
 internal import Foundation
 internal import ReelPlayback
 
-/// The share of viewers who still watch an item after a time: what policies that follow papers take for the probability
-/// that this viewer does.
+/// The share of viewers who still watch an item after a time, which stands for the probability that this viewer does.
 package struct WatchModel: Sendable {
-  /// The mean watch time of a viewer of whom nothing is known. Papers take the curves of an item's past viewers for
-  /// granted; where the feed states none, viewers leave at a constant rate. Each swipe of this viewer counts as much as
-  /// this assumption.
+  /// The mean watch time of a viewer of whom nothing is known. If the feed states no curve of an item's past viewers,
+  /// viewers leave at a constant rate. Each swipe of this viewer counts as much as this assumption.
   static let priorMean = Duration.seconds(10)
 
   /// The shares by seconds; nil for an exponential curve.

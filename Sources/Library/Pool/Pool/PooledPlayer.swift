@@ -26,7 +26,7 @@ final class PooledPlayer: Sendable {
     /// The bytes that had been fetched when the item was rewound; 0 for one that was not.
     var byteCountBeforeRewind: Int64 = 0
 
-    /// The stage that loading has reached, since the item was rewound if it was.
+    /// The stage that loading has reached, since the item was rewound if it was. That of `PlayerItem` never goes back.
     var stage: PreloadStage { rewoundStage ?? item.preloadStage.value }
   }
 
@@ -147,8 +147,9 @@ final class PooledPlayer: Sendable {
     if change.plays, order.plays { player.play(asOf: order.since) }
   }
 
-  /// Returns an item that has ended and was left to its start, if its order requests the first frame. The
-  /// start is loaded and decoded again like a preload.
+  /// Puts an item that has ended and was left back to its start, if its order wants the first frame. The start is loaded
+  /// and decoded again like a preload; its manifest, initialization and connection stay. An item that can't be sought stays
+  /// at its end, and one that loops has none.
   ///
   /// - Returns: True if the item was rewound.
   func rewindIfLeft() -> Bool {
