@@ -119,7 +119,8 @@ struct AccessUnitSplitter {
       // Data partitions B and C carry a slice id where others carry a macroblock address.
       if header.type == 3 || header.type == 4 { return false }
       // first_mb_in_slice (ISO/IEC 14496-10 §7.3.3).
-      var reader = BitReader(UnsafeRawBufferPointer(rebasing: unit.dropFirst()))
+      // More bytes may not have arrived yet.
+      var reader = BitReader(UnsafeRawBufferPointer(rebasing: unit.dropFirst().prefix(4)))
       let address = reader.exponentialGolomb()
       let macroblock = reader.hasFailed ? Int.max : Int(address)
       isFirst = macroblock <= lastFirstMacroblock
