@@ -9,7 +9,7 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-/// A module of one of the three layers. A layer uses only those above it in this file.
+/// A module of one of the three layers. A layer uses only itself and those above it in this file.
 func module(_ name: String, in layer: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(
     name: "Reel\(name)", dependencies: dependencies, path: "Sources/\(layer)/\(name)", swiftSettings: settings
