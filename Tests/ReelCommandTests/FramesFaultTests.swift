@@ -344,6 +344,13 @@ struct FramesFaultTests {
       "frames", goodSource, "-o", "-", shell: "exec \"$@\" > /dev/full")
     #expect(result.status == 74)
     expectErrorLine(result, names: "standard output", words: "space")
+    // The same for several sources, whose records can't be printed: one line, not one for each.
+    let folder = try TemporaryFolder()
+    let several = try await Command.run(
+      "frames", goodSource, Fixtures.path("hls-ts/master.m3u8"), "--json", "-o", folder.path,
+      shell: "exec \"$@\" > /dev/full")
+    #expect(several.status == 74)
+    expectErrorLine(several, names: "standard output", words: "space")
   }
 
   @Test("A reader that has closed its end", arguments: ["ppm", "y4m"])

@@ -31,7 +31,8 @@ struct WalkAssertionTests {
       ("first_frame.over_1s==1", true), ("second_frame.over_100ms<=2", true),
       ("second_frame.over_1s<20%", false),
       ("rebuffering<16%", true), ("rebuffering<15%", false), ("rung.mean>=625kbit", true),
-      ("rung.mean>0.625Mbit/s", false), ("rung.switches<=1", true), ("rung.switches<1", false),
+      ("rung.mean>0.625Mbit/s", false), ("rung.mean>0kbit", true),
+      ("rung.switches<=1", true), ("rung.switches<1", false),
     ])
   func evaluation(text: String, isMet: Bool) throws {
     let outcome = try WalkAssertion(parsing: text).evaluate(.sample())

@@ -180,10 +180,14 @@ final class Batch: Sendable {
     return isList ? finishList() : finishNamed()
   }
 
-  /// Adds an error of the run as a whole, or of a named source, and reports it unless the user has caused it.
+  /// Adds an error of the run as a whole, or of a named source, and reports it unless the user has caused it. That
+  /// nothing more can be printed is reported once.
   private func fail(_ error: ReelError) {
-    errors.withLock { $0.append(error) }
-    if error.kind != .cancelled { Console.report(error) }
+    let isKnown = errors.withLock { errors in
+      defer { errors.append(error) }
+      return error.concernsStandardOutput && errors.contains(where: \.concernsStandardOutput)
+    }
+    if error.kind != .cancelled, !isKnown { Console.report(error) }
   }
 
   /// Works on a source. The outcome of a named one is printed and reported at once.
@@ -291,7 +295,7 @@ private struct BatchLoop {
     limiter = HostLimiter(
       limits: .init(perHost: configuration.perHost, interval: configuration.interval))
     leftovers = configuration.resumes ? LeftoverFiles() : nil
-    ownKeys = ResultLine.keys.union(configuration.style.record.keys)
+    ownKeys = ResultLine.keys.union(ResultsReport.keys).union(configuration.style.record.keys)
   }
 
   /// Returns the error that ended the run early.
@@ -420,9 +424,7 @@ private struct BatchLoop {
     runningCount -= 1
     progress.end(listed.index)
     guard results != nil else {
-      isOutputClosed =
-        isOutputClosed
-        || outcome.error?.kind == .cannotWriteOutput && outcome.error?.location == "standard output"
+      isOutputClosed = isOutputClosed || outcome.error?.concernsStandardOutput == true
       return progress.add { $0.written += 1 }
     }
     // A source that was cut off has no result: the next run tries it.

@@ -26,6 +26,7 @@ enum ExitStatus {
   static func code(of errors: [ReelError], sourceCount: Int) -> Int32 {
     guard let first = errors.first else { return 0 }
     if errors.contains(where: { $0.kind == .cancelled }) { return interrupted }
+    if let closed = errors.first(where: \.concernsStandardOutput) { return code(of: closed) }
     return sourceCount == 1 ? code(of: first) : failedSource
   }
 
@@ -33,4 +34,9 @@ enum ExitStatus {
   static func check(_ errors: [ReelError], sourceCount: Int) throws {
     if !errors.isEmpty { throw ExitCode(code(of: errors, sourceCount: sourceCount)) }
   }
+}
+
+extension ReelError {
+  /// True if standard output takes nothing more, which ends the run and not only one source.
+  var concernsStandardOutput: Bool { kind == .cannotWriteOutput && location == "standard output" }
 }

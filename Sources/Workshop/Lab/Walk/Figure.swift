@@ -206,6 +206,7 @@ public struct FigureAssertion<Run: Sendable>: Sendable {
       case .count:
         if unit.isEmpty, let count = Int(exactly: value) { return .count(count) }
       case .bitRate:
+        if value == 0, (try? BitRate(parsing: "1\(unit)")) != nil, !unit.isEmpty { return .bitRate(0) }
         if !unit.isEmpty, let rate = try? BitRate(parsing: text) {
           return .bitRate(Double(rate.bitsPerSecond))
         }
