@@ -7,7 +7,7 @@ internal import ReelFFmpeg
 ///
 /// The file has a temporary name until ``finish()``, and is removed if writing fails. Beyond 4 GiB it becomes RF64.
 ///
-/// Audio is written at its ``TimedAudio/outputTime``. Therefore, the file begins with the first frame, and is
+/// Audio is written at its `TimedAudio.outputTime`. Therefore, the file begins with the first frame, and is
 /// synchronous with that of a ``Y4MOutput`` of the same player: missing or muted audio becomes silence, and
 /// audio before the first frame is left out. If audio ends before the video, silence follows. Distances of up
 /// to 10 ms, and 3 ms on average, are treated as rounding of timestamps and ignored. Buffers with another

@@ -9,7 +9,7 @@ internal import ReelFFmpeg
 /// differs. HDR is not tone mapped.
 ///
 /// YUV4MPEG2 has no timestamps: the header's rate gives each frame its time. Therefore, a frame is written at
-/// the position nearest to its ``TimedFrame/outputTime``, and repeated until the next one: across gaps and
+/// the position nearest to its `TimedFrame.outputTime`, and repeated until the next one: across gaps and
 /// dropped frames, and at variable rates. Of two frames at one position, the first is written. The file
 /// begins with the first frame, and is synchronous with that of a ``WAVOutput`` of the same player. If the
 /// first frame's duration shows that the stream's rate is only an average below 25, the header has a multiple

@@ -9,7 +9,7 @@ public import ReelPool
 ///
 /// 1. **Play start.** The time at which playback of an item begins is the sum of the watch times of the items
 ///    before it, so its distribution is the convolution of theirs. A chunk inside the item starts later by
-///    its offset, with the probability that a viewer gets that far (``PoolSituation/Item/retention``).
+///    its offset, with the probability that a viewer gets that far (`PoolSituation.Item.retention`).
 /// 2. **Expected rebuffering.** A chunk that arrives at the time T delays playback by T - t if it is played
 ///    at t < T. Only chunks for which the expected delay is above 1.6 ms at the end of the horizon of 25 s
 ///    are candidates.

@@ -15,7 +15,7 @@ public import ReelPool
 /// second of rebuffering, minus 0.5 for each Mbit that is fetched.
 ///
 /// 1. **Probability.** P is the share of viewers who watch a chunk among those who have watched so far
-///    (``PoolSituation/Item/retention``); for neighbours, among all viewers who begin.
+///    (`PoolSituation.Item.retention`); for neighbours, among all viewers who begin.
 /// 2. **Maximum buffer.** With the throughput C, a chunk of s Mbit that is fetched only when it is needed
 ///    costs s/C seconds of rebuffering. Fetching it ahead is worth that if P × 1.85 × s/C ≥ (1 - P) × 0.5 ×
 ///    s, which is P ≥ 0.5 C / (1.85 + 0.5 C), with C in Mbit/s. An item's buffer ends before its first chunk

@@ -9,7 +9,7 @@ public struct AheadPreload: PreloadPolicy, Hashable {
   /// True to keep the decoder of the next item in the direction of travel open. Defaults to false.
   ///
   /// At 720x1280 an open decoder takes about 10 MB. It shortens the time to the second frame by about 25 ms, which is
-  /// gained anyway if the end of the drag is reported (``SwipePhase/dragEnded``).
+  /// gained anyway if the end of the drag is reported (`SwipePhase.dragEnded`).
   public var isNextDecoderWarm: Bool
 
   /// The policy `ahead:COUNT`.

@@ -15,7 +15,7 @@ public import ReelSimulation
 /// again without the viewer, which costs the walk neither time nor bytes. If that fails, the item has failed
 /// (``WalkReport/failedItems``).
 ///
-/// In a ``SimulatedRuntime`` the same plan gives the same report, byte for byte.
+/// In a `SimulatedRuntime` the same plan gives the same report, byte for byte.
 public final class FeedReplay: Sendable {
   private let feed: Feed
   private let plan: WalkPlan
@@ -37,7 +37,7 @@ public final class FeedReplay: Sendable {
   ///   - settings: The settings of the walk, for the report.
   ///   - label: Distinguishes the report from others.
   ///   - configuration: The settings of the pool. Its clock is also that of the walk.
-  ///   - fetcher: Fetches manifests and media, for instance over a modelled link (``ThrottledFetcher``).
+  ///   - fetcher: Fetches manifests and media, for instance over a modelled link (`ThrottledFetcher`).
   ///   - trace: Gets every event of the walk.
   ///   - frames: Called with the first frame shown of each item, once per item.
   ///   - patience: The time to wait, after the walk, for an item that the viewer left before its first frame,
@@ -64,8 +64,8 @@ public final class FeedReplay: Sendable {
   /// Performs the plan from its beginning to its end, on a pool that is closed afterwards.
   ///
   /// - Parameter simulation: The simulation to run in, which the configuration must have entered
-  ///   (``ReelPool/PoolConfiguration/enter(_:decodeCost:)``); `nil` for real time.
-  /// - Throws: `CancellationError` if the task was cancelled, and the errors of ``SimulatedRuntime/run(_:)``.
+  ///   (`PoolConfiguration.enter(_:decodeCost:)`); `nil` for real time.
+  /// - Throws: `CancellationError` if the task was cancelled, and the errors of `SimulatedRuntime.run(_:)`.
   public func run(in simulation: SimulatedRuntime? = nil) async throws -> WalkReport {
     guard let simulation else { return try await walk(patience: patience) }
     let report = try await simulation.run { try await self.walk(patience: Self.simulatedPatience) }
