@@ -152,7 +152,7 @@ extension Batch {
 
   /// What became of a source.
   struct Outcome: Sendable {
-    /// Nil for a source of which nothing is known.
+    /// Nil if there is nothing to report of the source but its error.
     let record: (any SourceRecord)?
     /// Nil if all went well.
     var error: ReelError?

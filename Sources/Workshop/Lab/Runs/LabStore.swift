@@ -139,7 +139,7 @@ package final class LabStore {
     return end == file.byteCount
   }
 
-  /// Returns false if the file must begin anew.
+  /// Returns false if the file has to be written from its beginning.
   private func readHeader(restarts: Bool) throws(ReelError) -> Bool {
     guard file.byteCount > 0 else { return false }
     let first = try file.read(0..<min(file.byteCount, Int64(Self.lineLimit)))

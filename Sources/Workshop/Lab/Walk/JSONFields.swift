@@ -31,6 +31,6 @@ struct JSONFields: ExpressibleByDictionaryLiteral {
 }
 
 extension Encoder {
-  /// Writes the fields, beside what was written to the same object before.
+  /// Writes the fields into the object of this encoder, which may have others already.
   func encode(_ fields: JSONFields) throws { try fields.encode(to: self) }
 }
