@@ -30,7 +30,7 @@ import Testing
     let index = isNext ? 1 : 0
     try await scene.rest(at: 1 - index)
     let preload = try #require(scene.item(index))
-    let decoded = scene.pool.core.state.withLock { $0.slots[index] }.player.statistics
+    let decoded = scene.pool.core.state.withLock { $0.slots[index] }.player.player.statistics
     #expect(decoded.shownFrameCount == 1)
     scene.pool.setPlaying(false)
     try await scene.until { scene.pool.core.isSteady }
@@ -98,7 +98,7 @@ import Testing
     scene.setOnFrame(nil)
     try await scene.rest()
     let last = try #require(scene.shown.dropFirst(4).first.flatMap(expected.firstIndex))
-    let time = scene.pool.core.state.withLock { $0.slots[0] }.player.currentFrame()?.time
+    let time = scene.pool.core.state.withLock { $0.slots[0] }.player.player.currentFrame()?.time
     #expect(time == expected[last].time)
     scene.pool.setPlaying(false)
     scene.forgetLines()

@@ -30,7 +30,7 @@ import Testing
   }
 
   private static func time(_ scene: PoolScene, _ index: Int) -> MediaTime? {
-    scene.pool.core.state.withLock { $0.player(of: scene.id(index)) }?.player.currentFrame()?.time
+    scene.pool.core.state.withLock { $0.slot(of: scene.id(index)) }?.player.player.currentFrame()?.time
   }
 
   @Test("Swiping back to one is a hit, and it plays from its start", arguments: kinds)

@@ -207,7 +207,7 @@ final class PoolScene: Sendable {
   var slots: [Int?] { pool.slotReadiness.map { $0.item.flatMap(feed.index) } }
   func readiness(_ index: Int) -> SlotReadiness? { pool.slotReadiness.first { $0.item == id(index) } }
   /// What is loaded for an item.
-  func item(_ index: Int) -> PlayerItem? { pool.core.state.withLock { $0.player(of: id(index)) }?.load?.item }
+  func item(_ index: Int) -> PlayerItem? { pool.core.state.withLock { $0.slot(of: id(index)) }?.load?.item }
 
   /// Calls `body` on the player's thread, with its output's lock held, after each frame.
   func setOnFrame(_ body: (@Sendable (PoolScene) throws -> Void)?) { onFrame.withLock { $0 = body } }
@@ -243,16 +243,17 @@ extension PoolCore {
   /// The slots have the items of the window, and no others.
   var isSteady: Bool {
     let state = state.withLock { $0 }
-    guard let plan = makePlan() else { return true }
+    guard !state.isClosed else { return true }
+    let plan = makePlan(state)
     let wanted = plan.entries.map(\.item.id)
     let loads = state.slots.compactMap(\.load)
-    return plan.generation == state.generation && Set(loads.map(\.feedItem.id)) == Set(wanted)
+    return state.nextTurn(at: .zero) != .again && Set(loads.map(\.feedItem.id)) == Set(wanted)
       && loads.allSatisfy { load in
         guard let order = plan.entries.first(where: { $0.item.id == load.feedItem.id })?.order else {
           return false
         }
         return load.order.index == order.index && load.order.rank == order.rank
-          && load.order.target == order.target && load.isPlaying == order.plays
+          && load.order.target == order.target && load.order.plays == order.plays
       }
   }
 }

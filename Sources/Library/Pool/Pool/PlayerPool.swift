@@ -126,7 +126,7 @@ public final class PlayerPool: PlayerPooling {
   /// It is called when an item of the window can't be played, and once more if such an item is shown again. The call
   /// may come on any thread and must not block.
   public func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?) {
-    core.state.withLock { $0.onFailure = handler }
+    core.listeners.withLock { $0.onFailure = handler }
   }
 
   /// Ends all players, including pinned ones, finishes the surface's output, and frees the memory. A closed pool loads
@@ -155,7 +155,7 @@ public final class PlayerPool: PlayerPooling {
       return
     }
     try core.surface.setOutput(output) { core.state.withLock { $0.target } }
-    core.wakePoster()
+    core.wake()
   }
 
   /// The item whose player the surface is attached to; `nil` if there is none.
@@ -203,24 +203,26 @@ public final class PlayerPool: PlayerPooling {
 
   /// Sets a handler for events, called at once on any thread. It must not block.
   package func setObserver(_ observer: (@Sendable (PoolEvent) -> Void)?) {
-    core.observer.withLock { $0.call = observer }
+    core.listeners.withLock { $0.onEvent = observer }
   }
 
-  package func setAccountant(_ accountant: PoolAccountant?) { core.accountant.withLock { $0 = accountant } }
+  package func setAccountant(_ accountant: PoolAccountant?) {
+    core.listeners.withLock { $0.accountant = accountant }
+  }
 
   /// Returns the start-up report of an item; nil if it has no slot or no frame yet.
   package func startup(of id: FeedItem.ID) -> StartupReport? {
-    core.state.withLock { $0.player(of: id) }?.load?.item.startup
+    core.state.withLock { $0.slot(of: id) }?.load?.item.startup
   }
 
   /// Returns the rungs that were opened for an item, in order; empty if it has no slot.
   package func accessLog(of id: FeedItem.ID) -> [AccessLogEntry] {
-    core.state.withLock { $0.player(of: id) }?.load?.item.accessLog ?? []
+    core.state.withLock { $0.slot(of: id) }?.load?.item.accessLog ?? []
   }
 
   /// Returns the bytes transferred over the network for an item; 0 if it has no slot.
   package func fetchedByteCount(of id: FeedItem.ID) -> Int64 {
-    core.state.withLock { $0.player(of: id) }?.fetched.byteCount ?? 0
+    core.state.withLock { $0.slot(of: id) }?.fetchedByteCount ?? 0
   }
 }
 

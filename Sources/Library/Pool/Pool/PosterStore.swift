@@ -1,12 +1,16 @@
 internal import Foundation
+internal import Logging
 internal import ReelCore
+internal import ReelFFmpeg
 internal import ReelPlayback
 
-/// The posters of the window's items, fetched ahead and kept compressed.
+/// The posters of the window's items, fetched ahead and kept compressed. The one that is wanted is decoded.
 final class PosterStore: Sendable {
   private enum Poster: Sendable {
     case loading(Task<Void, Never>)
-    case bytes([UInt8])
+    case fetched([UInt8])
+    case decoding([UInt8])
+    case decoded(SharedFrame, [UInt8])
     case missing
   }
 
@@ -17,16 +21,21 @@ final class PosterStore: Sendable {
 
   private let fetcher: any Fetching
   private let runtime: any PlayerRuntime
+  private let logger: Logger
   private let onArrival: @Sendable () -> Void
   private let state = Locked(State())
 
   /// The maximum size of a poster, which is a small image.
   private static let byteLimit = 8 << 20
 
-  /// - Parameter onArrival: Called after each poster that has been fetched.
-  init(fetcher: any Fetching, runtime: any PlayerRuntime, onArrival: @escaping @Sendable () -> Void) {
+  /// - Parameter onArrival: Called after each poster that has been fetched or decoded.
+  init(
+    fetcher: any Fetching, runtime: any PlayerRuntime, logger: Logger,
+    onArrival: @escaping @Sendable () -> Void
+  ) {
     self.fetcher = fetcher
     self.runtime = runtime
+    self.logger = logger
     self.onArrival = onArrival
   }
 
@@ -50,13 +59,21 @@ final class PosterStore: Sendable {
     keep([])
   }
 
-  /// Returns the bytes of a poster; `nil` if it has not been fetched.
-  func bytes(of url: URL) -> [UInt8]? {
+  /// Returns a decoded poster, and keeps only its bytes. If it is fetched, but not decoded yet, decoding begins, and the
+  /// result is nil.
+  func takeFrame(of url: URL) -> SharedFrame? {
     state.withLock { state in
-      guard case .bytes(let bytes)? = state.posters.first(where: { $0.url == url })?.poster else {
+      guard let index = state.posters.firstIndex(where: { $0.url == url }) else { return nil }
+      switch state.posters[index].poster {
+      case .decoded(let frame, let bytes):
+        state.posters[index].poster = .fetched(bytes)
+        return frame
+      case .fetched(let bytes):
+        state.posters[index].poster = .decoding(bytes)
+        decode(bytes, of: url)
         return nil
+      case .loading, .decoding, .missing: return nil
       }
-      return bytes
     }
   }
 
@@ -67,7 +84,19 @@ final class PosterStore: Sendable {
       let bytes = try? await fetcher.fetch(FetchRequest(url: url, purpose: .resource)).body.collect(
         upTo: Self.byteLimit)
       // The poster of a cancelled task may have been requested again by now.
-      if !Task.isCancelled { self?.set(bytes.map { .bytes($0) } ?? .missing, of: url) }
+      if !Task.isCancelled { self?.set(bytes.map { .fetched($0) } ?? .missing, of: url) }
+    }
+  }
+
+  /// Decodes a poster on a thread of its own, because that takes longer than a swipe may wait for a turn of the pool.
+  private func decode(_ bytes: [UInt8], of url: URL) {
+    runtime.task { [weak self, runtime, logger] in
+      let frame = try? await BlockingThread.run(named: "pool-poster", on: runtime) {
+        let image = try StillImage(decoding: bytes, name: url.absoluteString, logger: logger)
+        return SharedFrame(
+          TimedFrame(try image.frame.clone(), time: .zero, stream: image.stream, frameRate: nil))
+      }
+      self?.set(frame.map { .decoded($0, bytes) } ?? .missing, of: url)
     }
   }
 
@@ -77,6 +106,8 @@ final class PosterStore: Sendable {
       state.posters[index].poster = poster
       return true
     }
-    if isWanted, case .bytes = poster { onArrival() }
+    guard isWanted else { return }
+    if case .missing = poster { return }
+    onArrival()
   }
 }
