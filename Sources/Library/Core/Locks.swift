@@ -79,8 +79,6 @@ package struct LockRank: Sendable {
   /// Several feeds under one pool.
   package static let service = LockRank(4, "service")
   package static let pool = LockRank(8, "pool")
-  /// One item's load in a slot of a pool.
-  package static let load = LockRank(12, "load")
   /// Held while a player publishes its status.
   package static let announcing = LockRank(16, "announcing")
   package static let player = LockRank(24, "player")

@@ -348,7 +348,6 @@ final class PoolCore: Sendable {
   private func observer(of id: FeedItem.ID) -> @Sendable (PlayerItem, PlayerSignal) -> Void {
     { [weak self] item, signal in
       guard let self else { return }
-      let now = clock.now
       switch signal {
       case .decoded(let count):
         listeners.withLock { $0.accountant }?.decoded(id, count)
@@ -364,7 +363,7 @@ final class PoolCore: Sendable {
       case .progressed:
         // Recorded before waiting callers check.
         let isNews = state.withLock { state in
-          state.recordFirstFrame(of: item, at: now)
+          state.recordFirstFrame(of: item, at: clock.now)
           return state.recordRewind(of: item)
         }
         if isNews { recordChange() }
