@@ -13,49 +13,25 @@ import ReelCore
 ///
 /// Cancelling a task that waits in `head()` or `nextChunk()` ends the transfer at once, like `cancel()`. The
 /// errors thrown are `TransferFailure` and `CancellationError`.
+///
+/// `TransferState` decides what follows from each event; this class performs it when the lock is released.
 final class HTTPTransfer: HTTPClientResponseDelegate {
   typealias Response = Void
 
   static let readAheadByteCount = 64 << 10
 
-  private enum Phase {
-    case connecting
-    case waitingForHead
-    case streaming
-  }
-
-  private struct State {
-    var phase = Phase.connecting
-    var task: HTTPClient.Task<Void>?
-    /// Set when nothing more will arrive from the connection.
-    var ending: Result<Void, any Error>?
-    var head: HTTPResponseHead?
-    /// The chunks that have arrived and have not been taken yet.
-    var chunks = CircularBuffer<ByteBuffer>()
-    var heldByteCount = 0
-    /// Succeeds when there is room for more.
-    var roomMade: EventLoopPromise<Void>?
-    var headWaiter: CheckedContinuation<HTTPResponseHead, any Error>?
-    var chunkWaiter: CheckedContinuation<ByteBuffer?, any Error>?
-    /// The time at which the current wait for a chunk began.
-    var waitingSince = ContinuousClock.now
-    var isIdleTimerArmed = false
-    var timer: Scheduled<Void>?
-  }
-
-  private let state = Locked(State(), rank: .transfer)
+  private let state: Locked<TransferState>
   private let receipt = AnswerReceipt()
   private let configuration: TransportConfiguration
   private let host: String
-  /// A wait for a chunk ends when this many bytes have arrived, or no more will arrive.
-  private let minimumChunkByteCount: Int
   /// Receives the change in the number of held bytes, negative when they are taken.
   private let recordHeld: (@Sendable (Int) -> Void)?
 
   private init(host: String, configuration: TransportConfiguration, order: FetchRequest) {
     self.host = host
     self.configuration = configuration
-    minimumChunkByteCount = min(max(1, order.minimumChunkByteCount), Self.readAheadByteCount)
+    let minimum = min(max(1, order.minimumChunkByteCount), Self.readAheadByteCount)
+    state = Locked(TransferState(minimumChunkByteCount: minimum), rank: .transfer)
     recordHeld = order.recordHeld
   }
 
@@ -67,7 +43,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
 
   /// Sends the request.
   ///
-  /// - Parameter plan: The request, from which this one was made.
+  /// - Parameter order: The request, from which this one was made.
   static func start(
     _ request: HTTPClient.Request, for order: FetchRequest, on client: HTTPClient,
     configuration: TransportConfiguration, logger: Logger
@@ -77,7 +53,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     transfer.receipt.attach(to: &request.headers)
     let task = client.execute(request: request, delegate: transfer, logger: logger)
     transfer.state.withLock { $0.task = task }
-    transfer.armHeadTimer()
+    transfer.watchTime()
     return transfer
   }
 
@@ -91,38 +67,23 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   func head() async throws -> HTTPResponseHead {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let known: Result<HTTPResponseHead, any Error>? = state.withLock { state in
-          if let head = state.head { return .success(head) }
-          if case .failure(let error) = state.ending { return .failure(error) }
-          state.headWaiter = continuation
-          return nil
-        }
-        if let known { continuation.resume(with: known) }
+        if let known = update({ $0.awaitHead(continuation) }) { continuation.resume(with: known) }
       }
     } onCancel: {
       cancel()
     }
   }
 
-  /// Returns the next bytes of the body, or nil after the last.
+  /// Returns the next bytes of the body, or nil after the last. Call it after `head()`.
   func nextChunk() async throws -> ByteBuffer? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let (known, room): (Result<ByteBuffer?, any Error>?, EventLoopPromise<Void>?) = state.withLock {
-          state in
-          if state.heldByteCount >= minimumChunkByteCount || state.ending != nil,
-            let chunk = takeChunk(&state)
-          {
-            let hasRoom = state.heldByteCount < Self.readAheadByteCount
-            return (.success(chunk), hasRoom ? state.roomMade.take() : nil)
-          }
-          if let ending = state.ending { return (ending.map { nil }, nil) }
-          state.chunkWaiter = continuation
-          state.waitingSince = .now
-          return (nil, nil)
+        switch update({ $0.awaitChunk(continuation) }) {
+        case .wait: watchTime()
+        case .deliver(let chunk, let room):
+          room?.succeed()
+          continuation.resume(with: chunk)
         }
-        room?.succeed()
-        if let known { continuation.resume(with: known) } else { armIdleTimer() }
       }
     } onCancel: {
       cancel()
@@ -148,51 +109,23 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   // MARK: - HTTPClientResponseDelegate
 
   func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) {
-    let isFirst = state.withLock { state in
-      guard state.phase == .connecting else { return false }
-      state.phase = .waitingForHead
-      return true
-    }
-    if isFirst { armHeadTimer() }
+    update { $0.requestSent() }
+    watchTime()
   }
 
   func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
-    let waiter = state.withLock { state in
-      state.phase = .streaming
-      state.timer.take()?.cancel()
-      state.head = head
-      return state.headWaiter.take()
-    }
+    let waiter = update { $0.headReceived(head) }
     waiter?.resume(returning: head)
     return task.eventLoop.makeSucceededVoidFuture()
   }
 
   func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
-    guard buffer.readableBytes > 0 else { return task.eventLoop.makeSucceededVoidFuture() }
-    let waiter: CheckedContinuation<ByteBuffer?, any Error>?
-    let room: EventLoopFuture<Void>?
-    var chunk: ByteBuffer? = buffer
-    (waiter, room) = state.withLock { state in
-      if state.heldByteCount + buffer.readableBytes >= minimumChunkByteCount,
-        let waiter = state.chunkWaiter.take()
-      {
-        if state.heldByteCount > 0 {
-          hold(buffer, &state)
-          chunk = takeChunk(&state)
-        }
-        return (waiter, nil)
-      }
-      guard state.ending == nil else { return (nil, nil) }
-      hold(buffer, &state)
-      // Bytes have arrived: restart the idle time limit.
-      state.waitingSince = .now
-      guard state.heldByteCount >= Self.readAheadByteCount else { return (nil, nil) }
-      let promise = task.eventLoop.makePromise(of: Void.self)
-      state.roomMade = promise
-      return (nil, promise.futureResult)
+    switch update({ $0.bodyReceived(buffer, on: task.eventLoop) }) {
+    case .readOn: break
+    case .readOnAfter(let room): return room
+    case .deliver(let chunk, let consumer): consumer.resume(returning: chunk)
     }
-    waiter?.resume(returning: chunk)
-    return room ?? task.eventLoop.makeSucceededVoidFuture()
+    return task.eventLoop.makeSucceededVoidFuture()
   }
 
   func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) {
@@ -208,104 +141,248 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
 
   // MARK: - Private
 
-  private func hold(_ buffer: ByteBuffer, _ state: inout State) {
-    state.chunks.append(buffer)
-    state.heldByteCount += buffer.readableBytes
-    recordHeld?(buffer.readableBytes)
+  /// Changes the state, and records by how much the number of held bytes changes.
+  private func update<Action>(_ change: (inout TransferState) -> sending Action) -> sending Action {
+    state.withLock { state in
+      let heldByteCount = state.heldByteCount
+      defer {
+        if state.heldByteCount != heldByteCount { recordHeld?(state.heldByteCount - heldByteCount) }
+      }
+      return change(&state)
+    }
+  }
+
+  private func end(_ result: Result<Void, any Error>) {
+    let (waiting, task) = update { ($0.end(result), $0.task) }
+    guard let waiting else { return }
+    if case .failure(let error) = result { task?.fail(reason: error) }
+    switch waiting {
+    case .nobody: break
+    case .head(let waiter, let error): waiter.resume(throwing: error)
+    case .consumer(let consumer, let chunk): consumer.resume(with: chunk)
+    case .connection(let room): room.succeed()
+    }
+  }
+
+  /// Sets the timer for the current wait, unless one is set. When it fires, that wait may have ended and another
+  /// one begun: then it is set again.
+  private func watchTime() {
+    state.withLock { state in
+      // Without a task there is no event loop yet. This is called again when the task is set.
+      guard state.timer == nil, let loop = state.task?.eventLoop, let wait = state.wait else { return }
+      let rest = time(of: wait.limit) - (.now - wait.since)
+      state.timer = loop.scheduleTask(in: .nanoseconds(rest.nanoseconds)) { [weak self] in self?.checkTime() }
+    }
+  }
+
+  private func checkTime() {
+    let wait = state.withLock { state in
+      state.timer = nil
+      return state.wait
+    }
+    guard let wait else { return }
+    let time = time(of: wait.limit)
+    if .now - wait.since < time {
+      watchTime()
+    } else {
+      end(.failure(TransferFailure.timedOut(wait.limit, after: time)))
+    }
+  }
+
+  private func time(of limit: TransferFailure.Limit) -> Duration {
+    switch limit {
+    case .connect: configuration.connectTimeout
+    case .firstByte: configuration.firstByteTimeout
+    case .idle: configuration.idleTimeout
+    }
+  }
+}
+
+/// The state of a transfer. Each event returns what its caller does when the lock is released.
+private struct TransferState {
+  typealias HeadWaiter = CheckedContinuation<HTTPResponseHead, any Error>
+  typealias Consumer = CheckedContinuation<ByteBuffer?, any Error>
+
+  enum Phase {
+    /// The request waits for a connection since this time, and possibly the caller of `head()` for its answer.
+    case connecting(since: ContinuousClock.Instant, HeadWaiter?)
+    /// The request is sent.
+    case answering(since: ContinuousClock.Instant, HeadWaiter?)
+    /// The head has arrived. The body is read, and nobody waits for it.
+    case streaming
+    /// The consumer waits for a chunk. The last bytes came, or its wait began, at this time.
+    case starved(since: ContinuousClock.Instant, Consumer)
+    /// As many bytes are held as may be. The promise succeeds when there is room for more.
+    case full(EventLoopPromise<Void>)
+    /// Nothing more arrives. Held bytes can still be taken.
+    case ended(Result<Void, any Error>)
+  }
+
+  private(set) var phase = Phase.connecting(since: .now, nil)
+  private(set) var head: HTTPResponseHead?
+  private(set) var heldByteCount = 0
+  var task: HTTPClient.Task<Void>?
+  /// The timer for `wait`.
+  var timer: Scheduled<Void>?
+
+  /// A wait for a chunk ends when this many bytes have arrived, or no more will arrive.
+  private let minimumChunkByteCount: Int
+  private var chunks = CircularBuffer<ByteBuffer>()
+
+  init(minimumChunkByteCount: Int) { self.minimumChunkByteCount = minimumChunkByteCount }
+
+  /// The wait that must not take longer than a limit; nil if the server owes nothing.
+  var wait: (limit: TransferFailure.Limit, since: ContinuousClock.Instant)? {
+    switch phase {
+    case .connecting(let since, _): (.connect, since)
+    case .answering(let since, _): (.firstByte, since)
+    case .starved(let since, _): (.idle, since)
+    case .streaming, .full, .ended: nil
+    }
+  }
+
+  // MARK: - Events
+
+  /// Returns the head if it is known, or why there is none; otherwise `waiter` is called later.
+  mutating func awaitHead(_ waiter: HeadWaiter) -> Result<HTTPResponseHead, any Error>? {
+    switch phase {
+    case .connecting(let since, _): phase = .connecting(since: since, waiter)
+    case .answering(let since, _): phase = .answering(since: since, waiter)
+    case .streaming, .starved, .full, .ended:
+      if let head { return .success(head) }
+      if case .ended(.failure(let error)) = phase { return .failure(error) }
+      preconditionFailure("the transfer has no head: \(phase)")
+    }
+    return nil
+  }
+
+  mutating func requestSent() {
+    // A request that is sent again, on another connection, has no more time.
+    guard case .connecting(_, let waiter) = phase else { return }
+    phase = .answering(since: .now, waiter)
+    stopTimer()
+  }
+
+  /// Returns the caller that waits for the head.
+  mutating func headReceived(_ head: HTTPResponseHead) -> HeadWaiter? {
+    switch phase {
+    case .connecting(_, let waiter), .answering(_, let waiter):
+      self.head = head
+      phase = .streaming
+      stopTimer()
+      return waiter
+    // It was cancelled meanwhile.
+    case .ended: return nil
+    case .streaming, .starved, .full: preconditionFailure("a second head: \(phase)")
+    }
+  }
+
+  enum BodyAction {
+    case readOn
+    case readOnAfter(EventLoopFuture<Void>)
+    case deliver(ByteBuffer?, to: Consumer)
+  }
+
+  mutating func bodyReceived(_ buffer: ByteBuffer, on loop: any EventLoop) -> BodyAction {
+    guard buffer.readableBytes > 0 else { return .readOn }
+    switch phase {
+    case .starved(_, let consumer):
+      hold(buffer)
+      guard heldByteCount >= minimumChunkByteCount else {
+        phase = .starved(since: .now, consumer)
+        return .readOn
+      }
+      phase = .streaming
+      return .deliver(takeChunk(), to: consumer)
+    case .streaming:
+      hold(buffer)
+      guard heldByteCount >= HTTPTransfer.readAheadByteCount else { return .readOn }
+      let room = loop.makePromise(of: Void.self)
+      phase = .full(room)
+      return .readOnAfter(room.futureResult)
+    case .full(let room):
+      hold(buffer)
+      return .readOnAfter(room.futureResult)
+    case .ended: return .readOn
+    case .connecting, .answering: preconditionFailure("a body without a head: \(phase)")
+    }
+  }
+
+  enum ChunkAction {
+    case wait
+    /// Delivers a chunk or the end, and reads the connection further if there was no room.
+    case deliver(Result<ByteBuffer?, any Error>, room: EventLoopPromise<Void>?)
+  }
+
+  mutating func awaitChunk(_ consumer: Consumer) -> ChunkAction {
+    switch phase {
+    case .streaming where heldByteCount < minimumChunkByteCount:
+      phase = .starved(since: .now, consumer)
+      return .wait
+    case .streaming:
+      return .deliver(.success(takeChunk()), room: nil)
+    case .full(let room):
+      let chunk = takeChunk()
+      guard heldByteCount < HTTPTransfer.readAheadByteCount else {
+        return .deliver(.success(chunk), room: nil)
+      }
+      phase = .streaming
+      return .deliver(.success(chunk), room: room)
+    case .ended(let result):
+      return .deliver(takeChunk().map { .success($0) } ?? result.map { nil }, room: nil)
+    case .connecting, .answering, .starved:
+      preconditionFailure("the transfer has no chunk to wait for: \(phase)")
+    }
+  }
+
+  /// Those that wait when a transfer ends.
+  enum Waiting {
+    case nobody
+    case head(HeadWaiter, any Error)
+    /// It gets this chunk or the end.
+    case consumer(Consumer, Result<ByteBuffer?, any Error>)
+    case connection(EventLoopPromise<Void>)
+  }
+
+  /// Returns who has waited; nil if the transfer had ended.
+  mutating func end(_ result: Result<Void, any Error>) -> Waiting? {
+    let before = phase
+    if case .ended = before { return nil }
+    phase = .ended(result)
+    stopTimer()
+    if case .failure(is CancellationError) = result {
+      chunks.removeAll()
+      heldByteCount = 0
+    }
+    switch before {
+    case .connecting(_, let waiter), .answering(_, let waiter):
+      guard case .failure(let error) = result else { preconditionFailure("an end without a head: \(before)") }
+      return waiter.map { .head($0, error) } ?? .nobody
+    case .streaming, .ended: return .nobody
+    // Bytes that have arrived come before the ending.
+    case .starved(_, let consumer):
+      return .consumer(consumer, takeChunk().map { .success($0) } ?? result.map { nil })
+    case .full(let room): return .connection(room)
+    }
+  }
+
+  // MARK: - Private
+
+  private mutating func stopTimer() { timer.take()?.cancel() }
+
+  private mutating func hold(_ buffer: ByteBuffer) {
+    chunks.append(buffer)
+    heldByteCount += buffer.readableBytes
   }
 
   /// Takes held chunks, joined until they have the minimum size or none is left; nil if nothing is held.
-  private func takeChunk(_ state: inout State) -> ByteBuffer? {
-    guard var chunk = state.chunks.popFirst() else { return nil }
-    while chunk.readableBytes < minimumChunkByteCount, var next = state.chunks.popFirst() {
+  private mutating func takeChunk() -> ByteBuffer? {
+    guard var chunk = chunks.popFirst() else { return nil }
+    while chunk.readableBytes < minimumChunkByteCount, var next = chunks.popFirst() {
       chunk.writeBuffer(&next)
     }
-    state.heldByteCount -= chunk.readableBytes
-    recordHeld?(-chunk.readableBytes)
+    heldByteCount -= chunk.readableBytes
     return chunk
-  }
-
-  private func end(_ ending: Result<Void, any Error>) {
-    struct Released {
-      var headWaiter: CheckedContinuation<HTTPResponseHead, any Error>?
-      var chunkWaiter: CheckedContinuation<ByteBuffer?, any Error>?
-      /// The result for the waiting consumer of a chunk.
-      var chunk: Result<ByteBuffer?, any Error>
-      var roomMade: EventLoopPromise<Void>?
-      var task: HTTPClient.Task<Void>?
-    }
-    let released: Released? = state.withLock { state in
-      guard state.ending == nil else { return nil }
-      state.ending = ending
-      state.timer.take()?.cancel()
-      if case .failure(is CancellationError) = ending {
-        state.chunks.removeAll()
-        recordHeld?(-state.heldByteCount)
-        state.heldByteCount = 0
-      }
-      let waiter = state.chunkWaiter.take()
-      // Bytes that have arrived come before the ending.
-      let chunk = waiter == nil ? nil : takeChunk(&state)
-      return Released(
-        headWaiter: state.headWaiter.take(), chunkWaiter: waiter,
-        chunk: chunk.map { .success($0) } ?? ending.map { nil }, roomMade: state.roomMade.take(),
-        task: state.task)
-    }
-    guard let released else { return }
-    if case .failure(let error) = ending {
-      released.task?.fail(reason: error)
-      released.headWaiter?.resume(throwing: error)
-    }
-    released.roomMade?.succeed()
-    released.chunkWaiter?.resume(with: released.chunk)
-  }
-
-  /// Starts the timer for the current wait: for the connection, or for the head of the response.
-  private func armHeadTimer() {
-    state.withLock { state in
-      // Without a task there is no event loop yet. This is called again when the task is set.
-      guard state.ending == nil, let loop = state.task?.eventLoop else { return }
-      let phase = state.phase
-      let (limit, time): (TransferFailure.Limit, Duration)
-      switch phase {
-      case .connecting: (limit, time) = (.connect, configuration.connectTimeout)
-      case .waitingForHead: (limit, time) = (.firstByte, configuration.firstByteTimeout)
-      case .streaming: return
-      }
-      state.timer?.cancel()
-      state.timer = loop.scheduleTask(in: .nanoseconds(time.nanoseconds)) { [weak self] in
-        guard let self, self.state.withLock({ $0.phase == phase }) else { return }
-        self.end(.failure(TransferFailure.timedOut(limit, after: time)))
-      }
-    }
-  }
-
-  /// Starts the timer for stalled bodies. One timer serves all waits of a transfer: it checks how long the
-  /// current wait lasts, and is set again for the time when that could reach the limit.
-  private func armIdleTimer(after time: Duration? = nil) {
-    state.withLock { state in
-      guard state.ending == nil, time != nil || !state.isIdleTimerArmed, let loop = state.task?.eventLoop
-      else { return }
-      state.isIdleTimerArmed = true
-      let wait = time ?? configuration.idleTimeout
-      state.timer = loop.scheduleTask(in: .nanoseconds(wait.nanoseconds)) { [weak self] in self?.checkIdle() }
-    }
-  }
-
-  private func checkIdle() {
-    let rest: Duration? = state.withLock { state in
-      guard state.chunkWaiter != nil else {
-        state.isIdleTimerArmed = false
-        return nil
-      }
-      return configuration.idleTimeout - (.now - state.waitingSince)
-    }
-    guard let rest else { return }
-    if rest > .zero {
-      armIdleTimer(after: rest)
-    } else {
-      end(.failure(TransferFailure.timedOut(.idle, after: configuration.idleTimeout)))
-    }
   }
 }
 
