@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// A failure of a source or an output: its kind, its location, the reason, and advice to the user.
 public struct ReelError: Error, Sendable, Hashable {
   /// The kind of a failure. Base decisions on it, not on the texts, which may change.
@@ -100,6 +102,17 @@ public struct ReelError: Error, Sendable, Hashable {
     copy.location = self.location ?? location
     return copy
   }
+}
+
+extension ReelError {
+  /// Returns the error for a local file that can't be read, by the system's number of the error.
+  package static func unreadable(_ code: Int32, at location: String) -> ReelError {
+    ReelError(
+      .noSuchFile, code == ENOENT ? "no such file" : "can't be read: \(systemText(code))", at: location)
+  }
+
+  /// Returns the system's words for the number of an error, such as `Permission denied`.
+  package static func systemText(_ code: Int32) -> String { String(cString: strerror(code)) }
 }
 
 extension ReelError: CustomStringConvertible {

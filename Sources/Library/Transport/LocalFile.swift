@@ -80,7 +80,7 @@ final class LocalFile: Sendable {
   // MARK: - Private
 
   private static func failure(_ code: Int32, at location: String) -> ReelError {
-    let reason = code == ENOENT ? "no such file" : String(cString: strerror(code)).lowercased()
+    let reason = code == ENOENT ? "no such file" : ReelError.systemText(code).lowercased()
     return ReelError(.noSuchFile, reason, at: location)
   }
 }

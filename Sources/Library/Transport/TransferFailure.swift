@@ -236,7 +236,7 @@ enum TransferFailure: Error {
     case ECONNREFUSED: "connection refused"
     case ECONNRESET: "connection reset by the server"
     case EPIPE: "connection closed by the server"
-    default: String(cString: strerror(error.errnoCode)).lowercased()
+    default: ReelError.systemText(error.errnoCode).lowercased()
     }
   }
 

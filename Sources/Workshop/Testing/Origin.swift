@@ -158,7 +158,7 @@ public final class Origin: Sendable {
 
   private static func text(_ error: any Error) -> String {
     guard let error = error as? IOError else { return String(describing: error) }
-    return String(cString: strerror(error.errnoCode)).lowercased()
+    return ReelError.systemText(error.errnoCode).lowercased()
   }
 }
 
