@@ -15,7 +15,6 @@
 static inline int reel_averror(int posix_code) { return AVERROR(posix_code); }
 static inline int reel_averror_eof(void) { return AVERROR_EOF; }
 static inline int reel_averror_again(void) { return AVERROR(EAGAIN); }
-static inline int reel_averror_invalid_data(void) { return AVERROR_INVALIDDATA; }
 static inline int reel_averror_exit(void) { return AVERROR_EXIT; }
 static inline int reel_averror_io(void) { return AVERROR(EIO); }
 
