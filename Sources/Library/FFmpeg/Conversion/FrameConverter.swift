@@ -163,7 +163,7 @@ public final class FrameConverter {
     if output != AV_PIX_FMT_RGB24 { flags |= SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP }
     guard
       let made = sws_getContext(
-        Int32(wanted.stored.width), Int32(wanted.stored.height), Self.withoutRange(frame.format),
+        Int32(wanted.stored.width), Int32(wanted.stored.height), PlanarConverter.withoutRange(frame.format),
         Int32(scaled.width), Int32(scaled.height), output, Int32(flags), nil, nil, nil)
     else { throw ReelError(.unsupported, "frames of \(frame.pixelFormat) can't be converted to RGB") }
     // Without this call, swscale ignores the frame's own properties and assumes BT.601.
@@ -259,17 +259,6 @@ public final class FrameConverter {
     case "smpte240m": SWS_CS_SMPTE240M
     case "bt2020nc", "bt2020c": SWS_CS_BT2020
     default: SWS_CS_ITU601
-    }
-  }
-
-  /// Replaces the full-range `yuvj` formats by their plain forms: the range is passed separately.
-  private static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
-    switch format {
-    case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P
-    case AV_PIX_FMT_YUVJ422P: AV_PIX_FMT_YUV422P
-    case AV_PIX_FMT_YUVJ444P: AV_PIX_FMT_YUV444P
-    case AV_PIX_FMT_YUVJ440P: AV_PIX_FMT_YUV440P
-    default: format
     }
   }
 }

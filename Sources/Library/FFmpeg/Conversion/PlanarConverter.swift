@@ -132,13 +132,7 @@ package final class PlanarConverter {
       wanted.isTargetFullRange = true
     }
     let context = try context(for: wanted, pixelFormat: frame.pixelFormat)
-    let scaled = try Frame()
-    scaled.pointer.pointee.width = Int32(clamping: size.width)
-    scaled.pointer.pointee.height = Int32(clamping: size.height)
-    scaled.pointer.pointee.format = target.rawValue
-    guard av_frame_get_buffer(scaled.pointer, 0) == 0 else {
-      throw ReelError(.internalFault, "out of memory")
-    }
+    let scaled = try ImageCodec.frame(size: size, format: target)
     let code = sws_scale_frame(context, scaled.pointer, frame.pointer)
     if code < 0 { throw FFmpegError(call: "sws_scale_frame", code: code).reelError(.internalFault) }
     return scaled
@@ -293,7 +287,7 @@ package final class PlanarConverter {
   }
 
   /// Replaces the `yuvj` formats, whose names include the range, which Reel keeps separately.
-  private static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
+  static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
     guard let name = av_get_pix_fmt_name(format).map({ String(cString: $0) }), name.hasPrefix("yuvj") else {
       return format
     }

@@ -1,6 +1,6 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-package import ReelCore
+public import ReelCore
 
 /// Encodes stills with libavcodec's encoders.
 ///
@@ -93,8 +93,8 @@ package enum StillEncoder {
   // MARK: - Formats
 
   private static func pixmap(_ still: Still) throws(ReelError) -> [UInt8] {
-    let header = "P6\n\(still.size.width) \(still.size.height)\n255\n"
-    return Array(header.utf8) + (try eightBit(still))
+    let image = RGBImage(size: still.size, pixels: try eightBit(still))
+    return image.ppmHeader + image.pixels
   }
 
   private static func png(_ still: Still) throws(ReelError) -> [UInt8] {
@@ -176,6 +176,22 @@ package enum StillEncoder {
       frame.fill(ordered, rowBytes: still.size.width * 6)
     }
     return frame
+  }
+}
+
+/// Encodes RGB images as PNG (ISO/IEC 15948) with libavcodec.
+public enum PNGEncoder {
+  /// Returns `image` as a PNG file.
+  ///
+  /// - Throws: `ReelError` of kind `unsupported` if FFmpeg was built without its PNG encoder, or `internalFault` if
+  ///   encoding fails.
+  public static func encode(_ image: RGBImage) throws(ReelError) -> [UInt8] {
+    let frame = try ImageCodec.frame(size: image.size, format: AV_PIX_FMT_RGB24)
+    frame.fill(image.pixels, rowBytes: image.size.width * 3)
+    let codec = try ImageCodec(.png, frame: frame)
+    codec.context.pointee.compression_level = 3
+    codec.context.pointee.sample_aspect_ratio = AVRational(num: 0, den: 1)
+    return try codec.encode(frame)
   }
 }
 
