@@ -37,7 +37,7 @@ package enum RangeField: Hashable {
     guard let text, text.lowercased().hasPrefix("bytes="), !text.contains(",") else { return nil }
     let ends = text.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
       .map { $0.filter { $0 != " " && $0 != "\t" } }
-    guard ends.count == 2, ends.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) else {
+    guard ends.count == 2, ends.allSatisfy({ $0.utf8.allSatisfy(\.isDigit) }) else {
       return nil
     }
     switch (Int64(ends[0]), Int64(ends[1])) {

@@ -64,10 +64,10 @@ public struct ContentKey: Sendable, Hashable {
   private static func hexadecimal(_ digits: [UInt8]) -> [UInt8]? {
     var bytes: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = Character(Unicode.Scalar(digits[index])).hexDigitValue,
-        let low = Character(Unicode.Scalar(digits[index + 1])).hexDigitValue
-      else { return nil }
-      bytes.append(UInt8(high << 4 | low))
+      guard let high = digits[index].hexDigitValue, let low = digits[index + 1].hexDigitValue else {
+        return nil
+      }
+      bytes.append(high << 4 | low)
     }
     return bytes
   }

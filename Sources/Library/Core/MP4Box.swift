@@ -99,6 +99,60 @@ package struct BigEndianReader: Sendable {
   }
 }
 
+/// Reads the fields of a box in order. Throws `badMedia` past its end.
+package struct BoxFields {
+  private var reader: BigEndianReader
+  /// The box, for errors.
+  private let name: String
+  /// The position of the bytes in the file; nil if it is not known.
+  private let offset: Int64?
+
+  /// - Parameters:
+  ///   - name: The box, for errors.
+  ///   - offset: The position in the file of the byte with index 0, for errors.
+  package init(_ bytes: ArraySlice<UInt8>, of name: String, at offset: Int64? = nil) {
+    reader = BigEndianReader(bytes)
+    self.name = name
+    self.offset = offset
+  }
+
+  /// The range of the bytes that have not been read.
+  package var range: Range<Int> { reader.rest.indices }
+
+  /// The position of the next field in the file, if it is known.
+  package var place: ReelError.Place? { offset.map { .byte($0 &+ Int64(reader.rest.startIndex)) } }
+
+  /// Reads a big-endian number of at most eight bytes.
+  package mutating func number(_ count: Int) throws(ReelError) -> UInt64 {
+    guard let value = reader.number(count) else { throw end }
+    return value
+  }
+
+  /// Reads a number of at most four bytes.
+  package mutating func integer(_ count: Int) throws(ReelError) -> Int { Int(try number(count)) }
+
+  package mutating func bytes(_ count: Int) throws(ReelError) -> [UInt8] {
+    guard let bytes = reader.bytes(count) else { throw end }
+    return Array(bytes)
+  }
+
+  package mutating func skip(_ count: Int) throws(ReelError) {
+    guard reader.bytes(count) != nil else { throw end }
+  }
+
+  /// Reads four characters.
+  package mutating func fourCC() throws(ReelError) -> FourCC {
+    FourCC(UInt32(truncatingIfNeeded: try number(4)))
+  }
+
+  /// Reads the version and flags of a full box.
+  package mutating func versionAndFlags() throws(ReelError) -> (version: Int, flags: Int) {
+    (try integer(1), try integer(3))
+  }
+
+  private var end: ReelError { ReelError(.badMedia, "\(name) ends too early", place: place) }
+}
+
 extension ArraySlice<UInt8> {
   /// The value of these bytes, at most 8, as a big-endian number.
   package var bigEndianNumber: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }

@@ -202,3 +202,16 @@ extension Duration {
   /// In milliseconds, to the microsecond.
   package var milliseconds: Double { Double(wholeMicroseconds) / 1e3 }
 }
+
+extension Range<Int> {
+  /// Returns the first number that meets a condition; the upper bound if none does. All numbers after one that
+  /// meets it must meet it too.
+  package func bisect(_ meets: (Int) -> Bool) -> Int {
+    var (low, high) = (lowerBound, upperBound)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if meets(middle) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}

@@ -238,12 +238,7 @@ package struct CallQueue: Sendable {
 
   /// Returns the index of a call, or the index to insert it at.
   private func index(of key: Key) -> Int {
-    var (low, high) = (0, entries.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if key < entries[middle].key { low = middle + 1 } else { high = middle }
-    }
-    return low
+    entries.indices.bisect { entries[$0].key <= key }
   }
 }
 

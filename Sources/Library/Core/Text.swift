@@ -1,6 +1,27 @@
 internal import Foundation
 
+extension UInt8 {
+  /// True for the digits 0 to 9.
+  @inlinable package var isDigit: Bool { self &- UInt8(ascii: "0") < 10 }
+
+  /// True for the letters of ASCII.
+  @inlinable package var isLetter: Bool { (self | 0x20) &- UInt8(ascii: "a") < 26 }
+
+  /// Space, tab, carriage return or line feed.
+  @inlinable package var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
+
+  /// The value of a hexadecimal digit; nil for any other character.
+  @inlinable package var hexDigitValue: UInt8? {
+    if isDigit { return self - UInt8(ascii: "0") }
+    let letter = (self | 0x20) &- UInt8(ascii: "a")
+    return letter < 6 ? letter + 10 : nil
+  }
+}
+
 extension StringProtocol {
+  /// The text without white space at its ends.
+  package var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
+
   /// The text with its control characters escaped, such as `\u{1b}`.
   ///
   /// Text from a server can then neither control a terminal nor forge a line of output.

@@ -184,7 +184,7 @@ private struct DateScanner {
   /// Reads a number of exactly `count` digits.
   mutating func number(_ count: Int) -> Int64? {
     let field = rest.prefix(count)
-    guard field.count == count, field.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    guard field.count == count, field.allSatisfy(\.isDigit) else { return nil }
     rest.removeFirst(count)
     return field.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
   }

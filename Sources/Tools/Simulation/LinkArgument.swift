@@ -244,7 +244,7 @@ extension LinkRecording {
       while let (number, line) = lines.next() {
         if line.isEmpty || line.first == 0x23 { continue }
         // A line with more words is invalid in any case.
-        let words = line.prefix(LinkRecording.lineLimit).split(maxSplits: 2, whereSeparator: \.isBlank)
+        let words = line.prefix(LinkRecording.lineLimit).split(maxSplits: 2, whereSeparator: \.isSpace)
         return (number, words.map { Substring(decoding: $0, as: UTF8.self) })
       }
       return nil

@@ -145,12 +145,7 @@ package struct LinkRecording: Sendable {
   /// Returns the last index whose value meets a condition that the first values meet and the others do not.
   /// The first value always meets it.
   private static func last(in values: [Int128], _ meets: (Int128) -> Bool) -> Int {
-    var (low, high) = (0, values.count)
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      if meets(values[middle]) { low = middle } else { high = middle }
-    }
-    return low
+    values.indices.dropFirst().bisect { !meets(values[$0]) } - 1
   }
 
   private static func failure(_ reason: String) -> ReelError { ReelError(.badManifest, reason) }

@@ -1,19 +1,5 @@
 import Foundation
-
-extension UInt8 {
-  package var isDigit: Bool { self &- UInt8(ascii: "0") < 10 }
-
-  package var isLetter: Bool { (self | 0x20) &- UInt8(ascii: "a") < 26 }
-
-  /// Space, tab, carriage return or line feed.
-  package var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
-
-  package var hexDigitValue: UInt8? {
-    if isDigit { return self - UInt8(ascii: "0") }
-    let letter = (self | 0x20) &- UInt8(ascii: "a")
-    return letter < 6 ? letter + 10 : nil
-  }
-}
+import ReelCore
 
 extension Array where Element == UInt8 {
   /// Returns true if `index` is followed by `text`.
@@ -110,9 +96,6 @@ extension Array where Element == UInt8 {
 extension String {
   /// The text itself, or its first 80 characters, for messages.
   package var excerpt: String { count <= 80 ? self : prefix(80) + "…" }
-
-  /// Without white space at its ends.
-  package var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 
   /// The whole number that this text is, apart from white space around it.
   package var integer: Int64? {

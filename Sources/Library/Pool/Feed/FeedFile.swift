@@ -83,13 +83,21 @@ public struct FeedFile: Sendable, Hashable {
   private static func feeds(
     in bytes: [UInt8], at location: MediaSource, limits: FeedLimits
   ) throws(ReelError) -> [Feed] {
-    let text = try FeedText(bytes: bytes, limit: limits.byteCount)
+    guard bytes.count <= limits.byteCount else {
+      throw ReelError(.badManifest, "larger than the limit of \(limits.byteCount) bytes")
+    }
+    let text = try LocalText.validated(bytes)
+    let first = text.first { !$0.isSpace }
+    if first == UInt8(ascii: "<") {
+      throw ReelError(
+        .badManifest, "XML or HTML, not a feed", advice: "a feed is a list of URLs, .m3u, or JSON")
+    }
     let reference = FeedReference(feed: location, limit: limits.referenceByteCount)
     let feeds: [Feed]
-    if text.isJSON {
-      feeds = try FeedJSONReader(reference: reference, itemLimit: limits.itemCount).feeds(in: text.bytes)
+    if [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first) {
+      feeds = try FeedJSONReader(reference: reference, itemLimit: limits.itemCount).feeds(in: text)
     } else {
-      feeds = [try FeedListReader(reference: reference, itemLimit: limits.itemCount).feed(in: text.bytes)]
+      feeds = [try FeedListReader(reference: reference, itemLimit: limits.itemCount).feed(in: text)]
     }
     guard feeds.contains(where: { !$0.items.isEmpty }) else {
       throw ReelError(.badManifest, "the feed has no items")
@@ -251,29 +259,6 @@ package struct FeedReference: Sendable {
       scheme.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) })
     else { return false }
     return text[colon...].hasPrefix("://") || ["file", "data"].contains(scheme.lowercased())
-  }
-}
-
-/// The bytes of a feed file as validated text: UTF-8 without a byte order mark.
-struct FeedText {
-  let bytes: ArraySlice<UInt8>
-
-  /// Throws `ReelError.badManifest` for bytes that are not text, not UTF-8, or too large.
-  init(bytes: [UInt8], limit: Int) throws(ReelError) {
-    guard bytes.count <= limit else {
-      throw ReelError(.badManifest, "larger than the limit of \(limit) bytes")
-    }
-    self.bytes = try LocalText.validated(bytes)
-    if self.bytes.first(where: { !$0.isBlank }) == UInt8(ascii: "<") {
-      throw ReelError(
-        .badManifest, "XML or HTML, not a feed", advice: "a feed is a list of URLs, .m3u, or JSON")
-    }
-  }
-
-  /// True if the text begins like an object, an array or a string of JSON.
-  var isJSON: Bool {
-    let first = bytes.first { !$0.isBlank }
-    return [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first)
   }
 }
 

@@ -76,7 +76,7 @@ package struct JSONParser {
   }
 
   private mutating func skipBlanks() {
-    while let byte = current, byte.isBlank {
+    while let byte = current, byte.isSpace {
       index += 1
       // CRLF counts once, at its LF.
       if byte == 0x0a || byte == 0x0d && current != 0x0a {
@@ -200,7 +200,7 @@ package struct JSONParser {
   private mutating func codeUnit() throws(ReelError) -> UInt32 {
     var unit: UInt32 = 0
     for _ in 0..<4 {
-      guard let byte = current, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+      guard let digit = current?.hexDigitValue else {
         throw failure("expected four hexadecimal digits")
       }
       unit = unit << 4 + UInt32(digit)
@@ -211,21 +211,20 @@ package struct JSONParser {
 
   private mutating func number() throws(ReelError) -> String {
     let start = index
-    func isDigit(_ byte: UInt8?) -> Bool { byte.map { (0x30...0x39).contains($0) } ?? false }
     _ = take("-")
-    guard isDigit(current) else {
+    guard current?.isDigit == true else {
       index = start
       throw failure("expected a value")
     }
-    if !take("0") { while isDigit(current) { index += 1 } }
+    if !take("0") { while current?.isDigit == true { index += 1 } }
     if take(".") {
-      guard isDigit(current) else { throw failure("expected a digit") }
-      while isDigit(current) { index += 1 }
+      guard current?.isDigit == true else { throw failure("expected a digit") }
+      while current?.isDigit == true { index += 1 }
     }
     if take("e") || take("E") {
       _ = take("+") || take("-")
-      guard isDigit(current) else { throw failure("expected a digit") }
-      while isDigit(current) { index += 1 }
+      guard current?.isDigit == true else { throw failure("expected a digit") }
+      while current?.isDigit == true { index += 1 }
     }
     return String(decoding: bytes[start..<index], as: UTF8.self)
   }

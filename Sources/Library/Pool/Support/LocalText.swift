@@ -24,11 +24,11 @@ package enum LocalText {
     guard !isDirectory.boolValue else { throw ReelError(.noSuchFile, "is a folder", at: path) }
     // Without O_NONBLOCK, opening a pipe without a writer would block.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | (isRegular ? O_NONBLOCK : 0))
-    guard descriptor >= 0 else { throw failure(errno, at: path) }
+    guard descriptor >= 0 else { throw .unreadable(errno, at: path) }
     defer { close(descriptor) }
     if isRegular {
       var status = stat()
-      guard fstat(descriptor, &status) == 0 else { throw failure(errno, at: path) }
+      guard fstat(descriptor, &status) == 0 else { throw .unreadable(errno, at: path) }
       guard status.st_mode & S_IFMT == S_IFREG else {
         throw ReelError(.noSuchFile, "not a regular file", at: path)
       }
@@ -37,7 +37,7 @@ package enum LocalText {
     while true {
       let (piece, code) = piece(of: descriptor)
       if code == EINTR { continue }
-      guard code == 0 else { throw failure(code, at: path) }
+      guard code == 0 else { throw .unreadable(code, at: path) }
       if piece.isEmpty { return bytes }
       bytes.append(contentsOf: piece)
       guard bytes.count <= limit else {
@@ -81,10 +81,6 @@ package enum LocalText {
     }
     return (bytes, code)
   }
-
-  private static func failure(_ code: Int32, at path: String) -> ReelError {
-    ReelError(.noSuchFile, "can't be read: \(String(cString: strerror(code)))", at: path)
-  }
 }
 
 /// The lines of a text, numbered from 1. Lines end with LF, CRLF or CR.
@@ -101,15 +97,10 @@ package struct TextLines: Sequence, IteratorProtocol {
     guard !rest.isEmpty else { return nil }
     number += 1
     let end = rest.firstIndex { $0 == 0x0a || $0 == 0x0d } ?? rest.endIndex
-    var line = rest[..<end].drop(while: \.isBlank)
-    while line.last?.isBlank == true { line.removeLast() }
+    var line = rest[..<end].drop(while: \.isSpace)
+    while line.last?.isSpace == true { line.removeLast() }
     rest = rest[end...]
     if rest.starts(with: [0x0d, 0x0a]) { rest = rest.dropFirst(2) } else { rest = rest.dropFirst() }
     return (number, line)
   }
-}
-
-extension UInt8 {
-  /// Space, tab, carriage return or line feed.
-  package var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0d || self == 0x0a }
 }

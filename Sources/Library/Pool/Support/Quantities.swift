@@ -13,11 +13,6 @@ package enum Quantity {
   }
 }
 
-extension StringProtocol {
-  /// The text without leading and trailing white space.
-  package var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
-}
-
 /// A number of bytes that reads and prints as text: `64MB`, `1.5GiB`, `800kB`, or a plain number of bytes.
 ///
 /// The text is a decimal number and an optional unit in any letter case: `B`, `kB`, `MB`, `GB` (powers of

@@ -143,13 +143,9 @@ extension VirtualHLS {
 
     /// Returns the segment at `index`, from 0 up to `segmentCount`; nil if none is, or nothing but a gap.
     func segment(at index: Int) -> SegmentReference? {
-      var (low, high) = (0, parts.count)
-      while low < high {
-        let middle = (low + high) / 2
-        if parts[middle].firstIndex > index { high = middle } else { low = middle + 1 }
-      }
-      guard index >= 0, low > 0 else { return nil }
-      let part = parts[low - 1]
+      let next = parts.indices.bisect { parts[$0].firstIndex > index }
+      guard index >= 0, next > 0 else { return nil }
+      let part = parts[next - 1]
       guard !part.isFiller, index - part.firstIndex < part.list.count else { return nil }
       return part.list[index - part.firstIndex]
     }

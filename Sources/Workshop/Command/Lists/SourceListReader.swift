@@ -105,8 +105,8 @@ struct SourceListParser {
       if text.starts(with: [0xef, 0xbb, 0xbf]) { text = text.dropFirst(3) }
       if text.contains(0) { throw ReelError(.badManifest, "binary data, not text") }
     }
-    text = text.drop(while: \.isBlank)
-    while text.last?.isBlank == true { text.removeLast() }
+    text = text.drop(while: \.isSpace)
+    while text.last?.isSpace == true { text.removeLast() }
     guard let first = text.first else { return }
     if first == UInt8(ascii: "#") {
       guard text.starts(with: "#EXT-X-".utf8) else { return }
@@ -142,7 +142,7 @@ struct SourceListParser {
         .badManifest, "XML or HTML, not a list of sources",
         advice: "a list has one URL or one JSON object per line")
     }
-    let next = text.dropFirst().first { !$0.isBlank }
+    let next = text.dropFirst().first { !$0.isSpace }
     if text.first == UInt8(ascii: "["), [nil, UInt8(ascii: "{"), UInt8(ascii: "\"")].contains(next) {
       throw ReelError(
         .badManifest, "a JSON array, not a list of sources", place: .line(number),
@@ -160,7 +160,7 @@ struct SourceListCounter {
     for byte in bytes {
       if byte == 0x0a || byte == 0x0d {
         isAtLineStart = true
-      } else if isAtLineStart, !byte.isBlank {
+      } else if isAtLineStart, !byte.isSpace {
         isAtLineStart = false
         if byte != UInt8(ascii: "#") { count += 1 }
       }
@@ -201,7 +201,7 @@ final class SourceListReader {
       location = .url(URL(fileURLWithPath: path))
       descriptor = open(path, O_RDONLY | O_CLOEXEC)
     }
-    guard descriptor >= 0 else { throw failure(errno) }
+    guard descriptor >= 0 else { throw .unreadable(errno, at: name) }
     var status = stat()
     if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
       throw ReelError(.noSuchFile, "is a folder", at: name)
@@ -262,13 +262,9 @@ final class SourceListReader {
         count = max(0, result)
       }
       if code == EINTR { continue }
-      guard code == 0 else { throw failure(code) }
+      guard code == 0 else { throw .unreadable(code, at: name) }
       return bytes
     }
-  }
-
-  private func failure(_ code: Int32) -> ReelError {
-    ReelError(.noSuchFile, "can't be read: \(Console.errorText(code))", at: name)
   }
 }
 
@@ -299,7 +295,7 @@ final class LineReader {
     self.limit = limit
     name = path == "-" ? "standard input" : path
     descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure(errno) }
+    guard descriptor >= 0 else { throw .unreadable(errno, at: name) }
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }
@@ -342,15 +338,11 @@ final class LineReader {
         count = max(0, result)
       }
       if code == EINTR { continue }
-      guard code == 0 else { throw failure(code) }
+      guard code == 0 else { throw .unreadable(code, at: name) }
       isAtEnd = piece.isEmpty
       bytes.append(contentsOf: piece)
       return
     }
-  }
-
-  private func failure(_ code: Int32) -> ReelError {
-    ReelError(.noSuchFile, "can't be read: \(Console.errorText(code))", at: name)
   }
 }
 

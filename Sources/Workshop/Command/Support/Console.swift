@@ -38,7 +38,8 @@ enum Console {
     clearProgress()
     let code = output.withLock { writeAll($0, bytes) }
     if code != 0 {
-      throw ReelError(.cannotWriteOutput, "can't be written: \(errorText(code))", at: "standard output")
+      throw ReelError(
+        .cannotWriteOutput, "can't be written: \(ReelError.systemText(code))", at: "standard output")
     }
   }
 
@@ -70,8 +71,6 @@ enum Console {
     let text = Terminal.errorLayout.fitted(line.withoutUserInformation, shortensWords: false)
     _ = errorOutput.withLock { writeAll($0, Array("\(text)\n".utf8)) }
   }
-
-  static func errorText(_ code: Int32) -> String { String(cString: strerror(code)) }
 
   private static func styled(_ text: String, _ style: TextLayout.Style) -> String {
     Terminal.errorLayout.styled(text, style)
