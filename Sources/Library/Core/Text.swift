@@ -104,55 +104,12 @@ package enum TimeText {
   }
 }
 
-/// Compares words with those that a user may have meant.
-package enum Similarity {
-  /// Returns the most similar known word; nil if none is similar. At most a third of the letters may differ.
-  package static func suggestion(for word: String, among known: [String]) -> String? {
-    let best = known.map { (word: $0, distance: distance(word.lowercased(), $0.lowercased())) }
-      .min { $0.distance < $1.distance }
-    guard let best, isSimilar(word, best.word) else { return nil }
-    return best.word
-  }
-
-  /// Returns true if at most a third of the letters differ.
-  package static func isSimilar(_ word: String, _ other: String) -> Bool {
-    distance(word.lowercased(), other.lowercased()) * 3 <= max(word.count, 3)
-  }
-
-  // MARK: - Private
-
-  /// Returns the number of letters to insert, delete or replace, or pairs to swap (optimal string alignment).
-  private static func distance(_ first: String, _ second: String) -> Int {
-    let (left, right) = (Array(first), Array(second))
-    var before = [Int](repeating: 0, count: right.count + 1)
-    var row = Array(0...right.count)
-    for i in left.indices {
-      var next = [i + 1]
-      for j in right.indices {
-        var cost = min(row[j + 1] + 1, next[j] + 1, row[j] + (left[i] == right[j] ? 0 : 1))
-        if i > 0, j > 0, left[i] == right[j - 1], left[i - 1] == right[j] {
-          cost = min(cost, before[j - 1] + 1)
-        }
-        next.append(cost)
-      }
-      (before, row) = (row, next)
-    }
-    return row[right.count]
-  }
-}
-
-/// One object of JSON Lines: keys in snake_case and in alphabetical order, so that equal values make equal bytes.
-package enum JSONLine {
-  /// - Parameter kind: The kind of value, for the error.
-  package static func string(_ value: some Encodable, of kind: String = "result") throws(ReelError) -> String
-  {
-    let encoder = JSONEncoder()
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    do {
-      return String(decoding: try encoder.encode(value), as: UTF8.self)
-    } catch {
-      throw ReelError(.internalFault, "a \(kind) can't be written as JSON: \(error)")
-    }
+extension StringProtocol where SubSequence == Substring {
+  /// The text without spaces and tabs at its ends.
+  package func trimmingSpaces() -> Substring {
+    var text = self[startIndex...]
+    while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
+    while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+    return text
   }
 }

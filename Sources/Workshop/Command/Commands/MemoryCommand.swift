@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Logging
 import ReelCore
+import ReelLab
 import ReelPlayback
 import ReelPool
 

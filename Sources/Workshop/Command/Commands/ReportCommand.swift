@@ -1,6 +1,7 @@
 import ArgumentParser
 import ReelCore
 import ReelFiles
+import ReelLab
 import ReelPlayback
 
 /// `reel report`: summarizes results files.

@@ -4,6 +4,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
+import ReelLab
 import ReelPlayback
 import ReelTransport
 

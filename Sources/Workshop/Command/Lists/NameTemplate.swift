@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelLab
 
 /// A template for the names of a source's files, such as `{host}/{stem}-{hash}`.
 ///

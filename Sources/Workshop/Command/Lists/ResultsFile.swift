@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFiles
+import ReelLab
 import ReelPlayback
 
 /// The results of a run as JSON Lines. Each line is written in one piece when its source is done, so a killed

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFiles
+import ReelLab
 import ReelPlayback
 import ReelTransport
 

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelLab
 import ReelManifest
 import ReelPlayback
 

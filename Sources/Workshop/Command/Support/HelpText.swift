@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelLab
 
 #if canImport(Glibc)
   import Glibc

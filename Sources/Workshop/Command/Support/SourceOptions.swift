@@ -4,6 +4,7 @@ import Logging
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelSimulation
 import ReelTransport
 
 /// The options of every command that reads sources.

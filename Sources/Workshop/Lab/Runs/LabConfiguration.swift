@@ -1,6 +1,7 @@
 internal import Foundation
 package import ReelCore
 package import ReelPool
+import ReelSimulation
 
 /// The runs of a lab: all combinations of feeds, links, viewers, devices, pool sizes, policies and seeds.
 ///

@@ -1,5 +1,6 @@
 public import ReelCore
 internal import ReelPool
+import ReelSimulation
 
 /// Where a figure is shown, beside JSON, assertions and help texts, which have all figures.
 package struct FigurePlaces: OptionSet, Sendable {

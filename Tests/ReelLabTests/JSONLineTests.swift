@@ -1,4 +1,5 @@
 import ReelCore
+import ReelLab
 import Testing
 
 @Suite("Lines of JSON")

@@ -1,3 +1,5 @@
+package import ReelCore
+
 /// A rate of bits, as a user writes it: `3Mbit`, `800k`, `2.5Mbit`, or a plain number of bits a second.
 ///
 /// The grammar is a decimal number, then optionally a decimal prefix (`k`, `M`, `G`; 1,000 to the step, in
@@ -67,15 +69,5 @@ extension BitRate: CustomStringConvertible {
       return "\(text) \(unit)bit/s"
     }
     return "\(bitsPerSecond) bit/s"
-  }
-}
-
-extension StringProtocol where SubSequence == Substring {
-  /// The text without spaces and tabs at its ends.
-  package func trimmingSpaces() -> Substring {
-    var text = self[startIndex...]
-    while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
-    while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-    return text
   }
 }

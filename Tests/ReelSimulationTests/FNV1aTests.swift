@@ -1,4 +1,4 @@
-import ReelCore
+import ReelSimulation
 import Testing
 
 @Suite("FNV-1a")
