@@ -31,7 +31,7 @@ struct SampleDecryptorTests {
   private typealias Subsample = SampleProtection.Subsample
 
   private func decrypt(
-    _ bytes: [UInt8], _ scheme: ProtectionSchemeType, vector: [UInt8], pattern: (Int, Int) = (0, 0),
+    _ bytes: [UInt8], _ scheme: FourCC, vector: [UInt8], pattern: (Int, Int) = (0, 0),
     _ subsamples: [(Int, Int)] = []
   ) throws -> [UInt8] {
     var bytes = bytes
@@ -60,7 +60,7 @@ struct SampleDecryptorTests {
       try decrypt(Array(Vectors.counted.prefix(count)), .cenc, vector: Vectors.counter)
         == Array(Vectors.plain.prefix(count)))
     let expected = join(Array(Vectors.plain.prefix(whole)), Array(Vectors.chained[whole..<count]))
-    for scheme in [ProtectionSchemeType.cbc1, .cbcs] {
+    for scheme in [FourCC.cbc1, .cbcs] {
       #expect(
         try decrypt(Array(Vectors.chained.prefix(count)), scheme, vector: Vectors.vector) == expected)
     }
@@ -134,7 +134,7 @@ struct SampleDecryptorTests {
 
   @Test(arguments: [[(0, 65)], [(64, 1)], [(10, 10), (65535, 4_294_967_295)]])
   func `A map beyond the sample is an error`(map: [(Int, Int)]) {
-    for scheme in [ProtectionSchemeType.cenc, .cens, .cbc1, .cbcs] {
+    for scheme in [FourCC.cenc, .cens, .cbc1, .cbcs] {
       let error = #expect(throws: ReelError.self) {
         _ = try decrypt(Vectors.chained, scheme, vector: Vectors.vector, pattern: (1, 9), map)
       }
@@ -145,7 +145,7 @@ struct SampleDecryptorTests {
 
   @Test func `Another scheme is named`() {
     let error = #expect(throws: ReelError.self) {
-      _ = try decrypt([0], ProtectionSchemeType(code: "piff"), vector: Vectors.vector)
+      _ = try decrypt([0], "piff", vector: Vectors.vector)
     }
     #expect(error?.kind == .unsupported)
     #expect(error?.reason.contains("'piff'") == true)

@@ -64,7 +64,7 @@ package enum SampleKey: Sendable {
 ///
 /// Keeps the cipher of the last key. Confined to one thread at a time.
 final class SampleDecryptor {
-  private static let blockByteCount = 16
+  private static let blockByteCount = BlockCipher.blockByteCount
 
   private var blocks: BlockCipher?
   private var stream: StreamCipher?
@@ -161,7 +161,9 @@ final class SampleDecryptor {
 }
 
 /// AES-128 in CBC mode, decrypting. Ownership: frees its `AVAES`.
-private final class BlockCipher {
+final class BlockCipher {
+  static let blockByteCount = 16
+
   let key: ContentKey
   private let context: OpaquePointer
 
@@ -174,6 +176,7 @@ private final class BlockCipher {
 
   deinit { av_free(UnsafeMutableRawPointer(context)) }
 
+  /// Decrypts in place. `vector` is then that of the next block.
   func decrypt(_ bytes: UnsafeMutableRawBufferPointer, blockCount: Int, vector: inout [UInt8]) {
     guard blockCount > 0, let base = bytes.baseAddress else { return }
     let data = base.assumingMemoryBound(to: UInt8.self)
@@ -212,7 +215,7 @@ struct SampleProtection: Hashable, Sendable {
     var protectedByteCount: Int
   }
 
-  var scheme: ProtectionSchemeType
+  var scheme: FourCC
   var keyID: KeyID
   /// 16 bytes.
   var vector: [UInt8]
@@ -224,21 +227,16 @@ struct SampleProtection: Hashable, Sendable {
   var subsamples: [Subsample] = []
 }
 
-/// The scheme of a protected sample entry (`schm`, ISO/IEC 23001-7 §4).
-struct ProtectionSchemeType: Hashable, Sendable, CustomStringConvertible {
-  let code: FourCC
-
+/// The schemes of protected sample entries (`schm`, ISO/IEC 23001-7 §4).
+extension FourCC {
   /// AES-CTR.
-  static let cenc = ProtectionSchemeType(code: "cenc")
+  static let cenc: FourCC = "cenc"
   /// AES-CTR with a pattern.
-  static let cens = ProtectionSchemeType(code: "cens")
+  static let cens: FourCC = "cens"
   /// AES-CBC.
-  static let cbc1 = ProtectionSchemeType(code: "cbc1")
+  static let cbc1: FourCC = "cbc1"
   /// AES-CBC with a pattern, restarted for each subsample.
-  static let cbcs = ProtectionSchemeType(code: "cbcs")
-
-  /// Four characters.
-  var description: String { code.description }
+  static let cbcs: FourCC = "cbcs"
 }
 
 /// Judges by the decoded frames whether the key of a stream is right. With a wrong key, samples become noise, from

@@ -105,7 +105,7 @@ extension SampleDefaults {
 
 /// A protected sample entry: the scheme and `tenc` (ISO/IEC 23001-7 §4.2).
 struct ProtectedEntry: Hashable, Sendable {
-  var scheme: ProtectionSchemeType
+  var scheme: FourCC
   var defaults: SampleDefaults
 
   /// Reads the boxes of `sinf`.
@@ -115,7 +115,7 @@ struct ProtectedEntry: Hashable, Sendable {
     }
     var fields = BoxFields(bytes, type.body)
     try fields.skip(4)
-    scheme = ProtectionSchemeType(code: try fields.fourCC())
+    scheme = try fields.fourCC()
     guard let information = boxes.first(where: { $0.type == "schi" }),
       let tenc = MP4Box.all(in: bytes, information.body).first(where: \.isTrackEncryption)
     else {
@@ -275,12 +275,8 @@ struct SampleGroups {
 
   /// The description of a sample's group; nil for the track's defaults.
   subscript(sample: Int) -> SampleDefaults? {
-    var (low, high) = (0, runs.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if runs[middle].start <= sample { low = middle + 1 } else { high = middle }
-    }
-    return low > 0 ? runs[low - 1].defaults : nil
+    let next = runs.indices.bisect { runs[$0].start > sample }
+    return next > 0 ? runs[next - 1].defaults : nil
   }
 
   /// Reads the `seig` descriptions of a sample table or a track fragment.
@@ -321,45 +317,10 @@ struct SampleGroups {
   }
 }
 
-/// Reads the fields of a box in order.
-struct BoxFields {
-  private var reader: BigEndianReader
-
-  init(_ bytes: [UInt8], _ range: Range<Int>) { reader = BigEndianReader(bytes[range]) }
-
-  /// The range of the bytes that have not been read.
-  var range: Range<Int> { reader.rest.indices }
-
-  /// Reads a big-endian number of `count` bytes. Throws `badMedia` past the end of the box.
-  mutating func number(_ count: Int) throws(ReelError) -> UInt64 {
-    guard let value = reader.number(count) else { throw .boxEnds }
-    return value
-  }
-
-  /// Reads a number of at most four bytes.
-  mutating func integer(_ count: Int) throws(ReelError) -> Int { Int(try number(count)) }
-
-  mutating func bytes(_ count: Int) throws(ReelError) -> [UInt8] {
-    guard let bytes = reader.bytes(count) else { throw .boxEnds }
-    return Array(bytes)
-  }
-
-  mutating func skip(_ count: Int) throws(ReelError) {
-    guard reader.bytes(count) != nil else { throw .boxEnds }
-  }
-
-  /// Reads four characters.
-  mutating func fourCC() throws(ReelError) -> FourCC { FourCC(UInt32(truncatingIfNeeded: try number(4))) }
-
-  /// Reads the version and flags of a full box.
-  mutating func versionAndFlags() throws(ReelError) -> (version: Int, flags: Int) {
-    (try integer(1), try integer(3))
-  }
-}
-
-extension ReelError {
-  fileprivate static var boxEnds: ReelError {
-    ReelError(.badMedia, "a box that describes encrypted samples ends too early")
+extension BoxFields {
+  /// Reads a box that describes encrypted samples.
+  init(_ bytes: [UInt8], _ range: Range<Int>) {
+    self.init(bytes[range], of: "a box that describes encrypted samples")
   }
 }
 

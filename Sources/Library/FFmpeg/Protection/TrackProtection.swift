@@ -76,13 +76,9 @@ struct TrackProtection {
   /// the file does not state it.
   func protection(at position: Int64) throws(ReelError) -> SampleProtection? {
     if let fault { throw fault }
-    var (low, high) = (0, chunks.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if chunks[middle].offset <= position { low = middle + 1 } else { high = middle }
-    }
-    if low > 0 {
-      let chunk = chunks[low - 1]
+    let next = chunks.indices.bisect { chunks[$0].offset > position }
+    if next > 0 {
+      let chunk = chunks[next - 1]
       var offset = chunk.offset
       for sample in chunk.firstSample..<chunk.firstSample + chunk.sampleCount {
         if offset == position { return try tables[chunk.description]?.protection(of: sample) }
@@ -168,11 +164,8 @@ struct ProtectionTables {
   func protection(track: Int, at position: Int64) throws(ReelError) -> SampleProtection? {
     guard let known = tracks[track], known.isProtected else { return nil }
     for fragment in fragments.reversed() {
-      switch fragment.find(track: track, at: position) {
-      case .table(let table, let sample)?: return try table.protection(of: sample)
-      case .fault(let error)?: throw error
-      case nil: continue
-      }
+      guard let (table, sample) = fragment.find(track: track, at: position) else { continue }
+      return try table.get().protection(of: sample)
     }
     return try known.protection(at: position)
   }
@@ -310,13 +303,6 @@ struct ProtectionTables {
 
 /// The positions of the samples of one movie fragment, and their encryption (ISO/IEC 14496-12 §8.8).
 struct FragmentProtection {
-  /// The result of looking up a sample.
-  enum Found {
-    case table(SampleTable, sample: Int)
-    /// The encryption metadata can't be read.
-    case fault(ReelError)
-  }
-
   /// The position of its `moof` in the file.
   let position: Int64
 
@@ -324,6 +310,7 @@ struct FragmentProtection {
     let id: Int
     /// Sample numbers by file position.
     var samples: [Int64: Int] = [:]
+    /// The error if the encryption metadata can't be read.
     var table: Result<SampleTable, ReelError>
   }
 
@@ -371,16 +358,12 @@ struct FragmentProtection {
     }
   }
 
-  /// Returns the sample of a track at a file position; nil if it is not in this fragment.
-  func find(track id: Int, at position: Int64) -> Found? {
-    for track in tracks where track.id == id {
-      guard let sample = track.samples[position] else { continue }
-      switch track.table {
-      case .success(let table): return .table(table, sample: sample)
-      case .failure(let error): return .fault(error)
-      }
-    }
-    return nil
+  /// Returns the number of the sample of a track at a file position, and the encryption of its run; nil if it is not in
+  /// this fragment.
+  func find(track id: Int, at position: Int64) -> (table: Result<SampleTable, ReelError>, sample: Int)? {
+    tracks.lazy.filter { $0.id == id }.compactMap { track in
+      track.samples[position].map { (track.table, $0) }
+    }.first
   }
 
   // MARK: - Private

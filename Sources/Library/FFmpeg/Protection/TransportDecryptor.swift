@@ -1,10 +1,9 @@
-internal import CFFmpeg
 package import ReelCore
 
 /// Decrypts the access units and audio frames of MPEG-TS with SAMPLE-AES ("MPEG-2 Stream Encryption Format
 /// for HTTP Live Streaming").
 struct TransportDecryptor {
-  private static let blockByteCount = 16
+  private static let blockByteCount = BlockCipher.blockByteCount
   /// H.264: the clear bytes of a NAL unit before its first encrypted block, and the number of blocks of which one,
   /// the first, is encrypted.
   private static let unitLeader = 32
@@ -99,29 +98,23 @@ struct TransportDecryptor {
 /// Confined to one task or thread at a time.
 package struct AES128Decryptor: ~Copyable {
   /// The size of a key, of an initialization vector, and of a block, in bytes.
-  package static let blockByteCount = 16
+  package static let blockByteCount = BlockCipher.blockByteCount
 
-  private let context: OpaquePointer
+  private let cipher: BlockCipher
   private var vector: [UInt8]
   /// Bytes that are not a complete block yet, or may be the last block, with padding to remove.
   private var held: [UInt8] = []
 
   /// Throws `badMedia` for a key or a vector that does not have 16 bytes.
   package init(key: [UInt8], initializationVector: [UInt8]) throws(ReelError) {
-    guard key.count == Self.blockByteCount else {
+    guard let content = ContentKey(bytes: key) else {
       throw ReelError(.badMedia, "the key has \(key.count) bytes, not \(Self.blockByteCount)")
     }
     guard initializationVector.count == Self.blockByteCount else {
       throw ReelError(.badMedia, "the IV has \(initializationVector.count) bytes, not \(Self.blockByteCount)")
     }
-    guard let context = av_aes_alloc() else { throw ReelError(.internalFault, "no memory for a cipher") }
-    self.context = context
+    cipher = try BlockCipher(content)
     vector = initializationVector
-    av_aes_init(context, key, 128, 1)
-  }
-
-  deinit {
-    av_free(UnsafeMutableRawPointer(context))
   }
 
   /// Returns the plain bytes that follow from `chunk`, which may have any length; empty if more are needed.
@@ -155,10 +148,8 @@ package struct AES128Decryptor: ~Copyable {
   // MARK: - Private
 
   private mutating func decrypt(_ bytes: [UInt8], blockCount: Int) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: blockCount * Self.blockByteCount) { buffer, count in
-      count = blockCount * Self.blockByteCount
-      guard let output = buffer.baseAddress else { return }
-      av_aes_crypt(context, output, bytes, Int32(blockCount), &vector, 1)
-    }
+    var plain = Array(bytes.prefix(blockCount * Self.blockByteCount))
+    plain.withUnsafeMutableBytes { cipher.decrypt($0, blockCount: blockCount, vector: &vector) }
+    return plain
   }
 }
