@@ -6,15 +6,6 @@ import ReelCore
 /// It does no input: as long as `missing` names a range, `add` those bytes of the file. A segment begins at
 /// each cluster in the index, for the track of its first entry. Throws `badMedia` for an unreadable index.
 struct CueIndex: Sendable {
-  /// A segment, with its time in ticks.
-  struct Segment: Sendable, Hashable {
-    var offset: Int64
-    /// Nil if it extends to the end of the file.
-    var byteCount: Int64?
-    var start: Int64
-    var duration: Int64
-  }
-
   /// The next bytes that are needed; nil when the index is complete.
   private(set) var missing: ByteRange?
 
@@ -93,17 +84,13 @@ struct CueIndex: Sendable {
     missing = head
   }
 
-  /// The ticks per second.
-  var timescale: Int64 {
-    guard let scale = file?.scale, 1_000_000_000 % scale == 0 else { return 1_000_000_000 }
-    return 1_000_000_000 / scale
-  }
-
   /// Returns the segments in order. Throws `badMedia` for positions or times beyond 63 bits.
-  func segments() throws(ReelError) -> [Segment] {
+  func segments() throws(ReelError) -> [SegmentIndexReader.Entry] {
     guard let file else { return [] }
-    let scale = 1_000_000_000 % file.scale == 0 ? 1 : file.scale
-    var segments: [Segment] = []
+    // Ticks that are no whole part of a second become nanoseconds.
+    let isWhole = 1_000_000_000 % file.scale == 0
+    let (scale, timescale) = isWhole ? (1, 1_000_000_000 / file.scale) : (file.scale, 1_000_000_000)
+    var segments: [SegmentIndexReader.Entry] = []
     for (index, point) in points.enumerated() {
       let (offset, isFar) = file.start.addingReportingOverflow(point.position)
       let next = index + 1 < points.count ? points[index + 1] : nil
@@ -119,7 +106,9 @@ struct CueIndex: Sendable {
         throw ReelError(.badMedia, "the Cues exceed 63 bits", place: .byte(place.lowerBound))
       }
       segments.append(
-        Segment(offset: offset, byteCount: end.map { $0 - offset }, start: start, duration: duration))
+        SegmentIndexReader.Entry(
+          offset: offset, byteCount: end.map { $0 - offset }, ticks: start, duration: duration,
+          timescale: timescale))
     }
     return segments
   }

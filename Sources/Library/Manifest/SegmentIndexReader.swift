@@ -140,7 +140,7 @@ package struct SegmentIndexReader: Sendable {
   }
 
   /// A segment.
-  private struct Entry: Sendable {
+  struct Entry: Sendable {
     var offset: Int64
     /// Nil if it extends to the end of the file.
     var byteCount: Int64?
@@ -159,11 +159,7 @@ package struct SegmentIndexReader: Sendable {
     try index.add(bytes, at: offset, limit: limits.segments)
     (cues, missing) = (index, index.missing)
     guard missing == nil else { return }
-    entries = try index.segments().map {
-      Entry(
-        offset: $0.offset, byteCount: $0.byteCount, ticks: $0.start, duration: $0.duration,
-        timescale: index.timescale)
-    }
+    entries = try index.segments()
     impliedInitialization = entries.first.map { ByteRange(offset: 0, length: $0.offset) }
   }
 
@@ -291,27 +287,27 @@ struct SegmentIndexBox: Sendable {
 
   /// Reads the body of the `sidx` in `range` of `bytes`, which start at `offset` in the file. Throws `badMedia`.
   init(_ bytes: [UInt8], in range: Range<Int>, at offset: Int64) throws(ReelError) {
-    var reader = IndexReader(bytes[range], offset: offset)
-    let version = try reader.read(4) >> 24
-    _ = try reader.read(4)
-    timescale = Int64(try reader.read(4))
+    var fields = BoxFields(bytes[range], of: "the sidx", at: offset)
+    let (version, _) = try fields.versionAndFlags()
+    try fields.skip(4)
+    timescale = Int64(try fields.integer(4))
     guard timescale > 0 else {
-      throw ReelError(.badMedia, "the sidx has a timescale of 0", place: .byte(reader.place))
+      throw ReelError(.badMedia, "the sidx has a timescale of 0", place: fields.place)
     }
-    let earliest = try reader.read(version == 0 ? 4 : 8)
-    let firstOffset = try reader.read(version == 0 ? 4 : 8)
-    let count = Int(try reader.read(4) & 0xFFFF)
+    let earliest = try fields.number(version == 0 ? 4 : 8)
+    let firstOffset = try fields.number(version == 0 ? 4 : 8)
+    let count = try fields.integer(4) & 0xFFFF
     let boxEnd = offset &+ Int64(range.upperBound)
     guard var start = Int64(exactly: earliest), let distance = Int64(exactly: firstOffset) else {
-      throw ReelError(.badMedia, "the sidx has numbers beyond 63 bits", place: .byte(reader.place))
+      throw ReelError(.badMedia, "the sidx has numbers beyond 63 bits", place: fields.place)
     }
     var (position, overflow) = boxEnd.addingReportingOverflow(distance)
     var references: [Reference] = []
     references.reserveCapacity(min(count, range.count / 12))
     for _ in 0..<count {
-      let head = try reader.read(4)
-      let duration = Int64(try reader.read(4))
-      _ = try reader.read(4)
+      let head = try fields.number(4)
+      let duration = Int64(try fields.integer(4))
+      try fields.skip(4)
       let size = Int64(head & 0x7FFF_FFFF)
       references.append(
         Reference(
@@ -366,27 +362,5 @@ struct SegmentIndexBox: Sendable {
     }
     guard let index else { return .none(offset: offset + Int64(position)) }
     return .found(box: index.box, body: index.body, movieEnd: movieEnd)
-  }
-}
-
-/// Reads the numbers of a `sidx`.
-private struct IndexReader {
-  private var reader: BigEndianReader
-  private let offset: Int64
-
-  init(_ bytes: ArraySlice<UInt8>, offset: Int64) {
-    reader = BigEndianReader(bytes)
-    self.offset = offset
-  }
-
-  /// The position of the next number in the file.
-  var place: Int64 { offset &+ Int64(reader.rest.startIndex) }
-
-  /// Returns the next number of `count` bytes, at most 8.
-  mutating func read(_ count: Int) throws(ReelError) -> UInt64 {
-    guard let value = reader.number(count) else {
-      throw ReelError(.badMedia, "the sidx ends too early", place: .byte(place))
-    }
-    return value
   }
 }

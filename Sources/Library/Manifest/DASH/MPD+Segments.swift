@@ -13,7 +13,7 @@ extension MPD {
     package var isEmpty: Bool { base == nil && list == nil && template == nil }
 
     /// Reads and consumes the child element at the reader's position; false for any other element.
-    mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
+    mutating func read(_ child: String, _ reader: inout XMLReader) throws(ReelError) -> Bool {
       switch child {
       case "SegmentBase": base = try SegmentBase(&reader)
       case "SegmentList": list = try SegmentList(&reader)
@@ -56,7 +56,7 @@ extension MPD {
     var malformed = MalformedValues()
 
     /// Reads the attributes of the start tag.
-    init(attributesOf reader: inout MPDReader) {
+    init(attributesOf reader: inout XMLReader) {
       base = SegmentBase(attributesOf: &reader)
       duration = malformed.natural("duration", &reader)
       startNumber = malformed.natural("startNumber", &reader)
@@ -71,7 +71,7 @@ extension MPD {
     }
 
     /// Reads and consumes the child element at the reader's position; false for any other element.
-    mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
+    mutating func read(_ child: String, _ reader: inout XMLReader) throws(ReelError) -> Bool {
       if child == "SegmentTimeline" {
         timeline = try SegmentTimeline(&reader, &malformed)
         return true
@@ -127,23 +127,23 @@ extension MPD {
     var malformed = MalformedValues()
 
     /// Reads the element, and consumes it.
-    init(_ reader: inout MPDReader) throws(ReelError) {
+    init(_ reader: inout XMLReader) throws(ReelError) {
       self.init(attributesOf: &reader)
-      while let child = try reader.xml.nextChild() {
-        if try !read(child, &reader) { try reader.xml.skip() }
+      while let child = try reader.nextChild() {
+        if try !read(child, &reader) { try reader.skip() }
       }
     }
 
     /// Reads the attributes of the start tag.
-    init(attributesOf reader: inout MPDReader) {
+    init(attributesOf reader: inout XMLReader) {
       timescale = malformed.counting("timescale", &reader)
       presentationTimeOffset = malformed.integer("presentationTimeOffset", &reader)
       indexRange = malformed.byteRange("indexRange", &reader)
-      availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")
+      availabilityTimeOffset = reader.string("availabilityTimeOffset")
     }
 
     /// Reads and consumes the child element at the reader's position; false for any other element.
-    mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
+    mutating func read(_ child: String, _ reader: inout XMLReader) throws(ReelError) -> Bool {
       switch child {
       case "Initialization", "Initialisation":
         initialization = try URLReference(&reader, "Initialization", &malformed)
@@ -195,19 +195,19 @@ extension MPD {
     /// @xlink:href: the location of the element's content (§5.5).
     package var href: String?
 
-    init(_ reader: inout MPDReader) throws(ReelError) {
+    init(_ reader: inout XMLReader) throws(ReelError) {
       common = MultipleSegmentBase(attributesOf: &reader)
-      href = reader.xml.string(anyPrefix: "href")
-      while let child = try reader.xml.nextChild() {
+      href = reader.string(anyPrefix: "href")
+      while let child = try reader.nextChild() {
         if child == "SegmentURL" {
           try reader.countTimelineEntry()
-          let range = common.malformed.value(of: child, &reader) { xml throws(ReelError) in
-            try xml.byteRange("mediaRange")
+          let range = common.malformed.value(of: child, &reader) { reader throws(ReelError) in
+            try reader.byteRange("mediaRange")
           }
-          urls.append(SegmentURL(media: reader.xml.string("media"), mediaRange: range))
-          try reader.xml.skip()
+          urls.append(SegmentURL(media: reader.string("media"), mediaRange: range))
+          try reader.skip()
         } else if try !common.read(child, &reader) {
-          try reader.xml.skip()
+          try reader.skip()
         }
       }
     }
@@ -232,12 +232,12 @@ extension MPD {
     /// @initialization.
     package var initialization: String?
 
-    init(_ reader: inout MPDReader) throws(ReelError) {
+    init(_ reader: inout XMLReader) throws(ReelError) {
       common = MultipleSegmentBase(attributesOf: &reader)
-      media = reader.xml.string("media")
-      initialization = reader.xml.string("initialization")
-      while let child = try reader.xml.nextChild() {
-        if try !common.read(child, &reader) { try reader.xml.skip() }
+      media = reader.string("media")
+      initialization = reader.string("initialization")
+      while let child = try reader.nextChild() {
+        if try !common.read(child, &reader) { try reader.skip() }
       }
     }
 
@@ -274,23 +274,23 @@ extension MPD {
 
     /// Reads the entries up to the first unreadable one. If not even the first entry can be read, the error is added
     /// to `malformed`.
-    init(_ reader: inout MPDReader, _ malformed: inout MalformedValues) throws(ReelError) {
+    init(_ reader: inout XMLReader, _ malformed: inout MalformedValues) throws(ReelError) {
       var isWhole = true
-      while let child = try reader.xml.nextChild() {
+      while let child = try reader.nextChild() {
         if child == "S", isWhole {
           try reader.countTimelineEntry()
           do throws(ReelError) {
-            entries.append(try Self.entry(&reader.xml))
+            entries.append(try Self.entry(&reader))
           } catch {
             isWhole = false
             if entries.isEmpty {
               malformed.add(error, of: "SegmentTimeline", &reader)
             } else {
-              reader.xml.warn("\(error.reason): the SegmentTimeline ends before it")
+              reader.warn("\(error.reason): the SegmentTimeline ends before it")
             }
           }
         }
-        try reader.xml.skip()
+        try reader.skip()
       }
     }
 

@@ -54,46 +54,46 @@ package struct MPD: Sendable {
   /// Reads an MPD. Throws `badManifest` with line and column.
   package init(_ bytes: [UInt8], limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
     try limits.check(bytes)
-    var context = MPDReader(bytes, limits: limits)
-    try context.xml.root()
-    guard context.xml.name == "MPD" else {
-      let name = context.xml.name
+    var reader = XMLReader(bytes, limits: limits)
+    try reader.root()
+    guard reader.name == "MPD" else {
+      let name = reader.name
       let what = name.lowercased() == "html" ? "it is an HTML page" : "its root element is <\(name.excerpt)>"
-      throw context.xml.error("not an MPD: \(what)")
+      throw reader.error("not an MPD: \(what)")
     }
-    try read(&context)
-    warnings = context.xml.warnings.warnings
+    try read(&reader)
+    warnings = reader.warnings.warnings
     malformedLength =
-      context.xml.malformedLengths.first {
+      reader.malformedLengths.first {
         ["mediaPresentationDuration", "duration", "start"].contains($0.attribute)
       }?.warning
   }
 
   // MARK: - Private
 
-  private mutating func read(_ reader: inout MPDReader) throws(ReelError) {
-    profiles = reader.xml.string("profiles").map { $0.split(separator: ",").map { String($0).trimmed } } ?? []
-    if let text = reader.xml.string("type") {
+  private mutating func read(_ reader: inout XMLReader) throws(ReelError) {
+    profiles = reader.string("profiles").map { $0.split(separator: ",").map { String($0).trimmed } } ?? []
+    if let text = reader.string("type") {
       if let type = PresentationType(rawValue: text.lowercased()) {
         self.type = type
       } else {
-        reader.xml.warn("@type '\(text.excerpt)' is neither static nor dynamic: treated as static")
+        reader.warn("@type '\(text.excerpt)' is neither static nor dynamic: treated as static")
       }
     }
-    availabilityStartTime = reader.xml.string("availabilityStartTime")
-    availabilityEndTime = reader.xml.string("availabilityEndTime")
-    publishTime = reader.xml.string("publishTime")
-    mediaPresentationDuration = reader.xml.duration("mediaPresentationDuration")
+    availabilityStartTime = reader.string("availabilityStartTime")
+    availabilityEndTime = reader.string("availabilityEndTime")
+    publishTime = reader.string("publishTime")
+    mediaPresentationDuration = reader.duration("mediaPresentationDuration")
     // If the attribute is present, the MPD has to be reloaded, even if its value can't be read.
-    minimumUpdatePeriod = reader.xml.duration("minimumUpdatePeriod", fallback: .zero)
-    minBufferTime = reader.xml.duration("minBufferTime")
-    timeShiftBufferDepth = reader.xml.duration("timeShiftBufferDepth")
-    suggestedPresentationDelay = reader.xml.duration("suggestedPresentationDelay")
-    maxSegmentDuration = reader.xml.duration("maxSegmentDuration")
-    while let child = try reader.xml.nextChild() {
+    minimumUpdatePeriod = reader.duration("minimumUpdatePeriod", fallback: .zero)
+    minBufferTime = reader.duration("minBufferTime")
+    timeShiftBufferDepth = reader.duration("timeShiftBufferDepth")
+    suggestedPresentationDelay = reader.duration("suggestedPresentationDelay")
+    maxSegmentDuration = reader.duration("maxSegmentDuration")
+    while let child = try reader.nextChild() {
       switch child {
       case "BaseURL": baseURLs.append(try BaseURL(&reader))
-      case "Location": locations.append(try reader.xml.text())
+      case "Location": locations.append(try reader.text())
       case "PatchLocation": try reader.checkPatchLocation()
       case "ServiceDescription":
         let target = try reader.latencyTarget()
@@ -102,7 +102,7 @@ package struct MPD: Sendable {
       case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
       case "ContentProtection": contentProtections.append(try Descriptor(&reader))
       case "Period": periods.append(try Period(&reader))
-      default: try reader.xml.skip()
+      default: try reader.skip()
       }
     }
   }
@@ -130,13 +130,13 @@ extension MPD {
     /// ContentProtection elements, which those of adaptation sets may refer to.
     package var contentProtections: [Descriptor] = []
 
-    init(_ reader: inout MPDReader) throws(ReelError) {
+    init(_ reader: inout XMLReader) throws(ReelError) {
       try reader.countTrack()
-      id = reader.xml.string("id")
-      start = reader.xml.duration("start")
-      duration = reader.xml.duration("duration")
-      href = reader.xml.string(anyPrefix: "href")
-      while let child = try reader.xml.nextChild() {
+      id = reader.string("id")
+      start = reader.duration("start")
+      duration = reader.duration("duration")
+      href = reader.string(anyPrefix: "href")
+      while let child = try reader.nextChild() {
         switch child {
         case "BaseURL": baseURLs.append(try BaseURL(&reader))
         case "AdaptationSet": adaptationSets.append(try AdaptationSet(&reader))
@@ -145,7 +145,7 @@ extension MPD {
         case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
         case "ContentProtection": contentProtections.append(try Descriptor(&reader))
         default:
-          if try !segments.read(child, &reader) { try reader.xml.skip() }
+          if try !segments.read(child, &reader) { try reader.skip() }
         }
       }
     }
@@ -176,19 +176,19 @@ extension MPD {
     /// Representation elements, in order (§5.3.5).
     package var representations: [Representation] = []
 
-    init(_ reader: inout MPDReader) throws(ReelError) {
+    init(_ reader: inout XMLReader) throws(ReelError) {
       try reader.countTrack()
-      id = reader.xml.string("id")
-      language = reader.xml.string("lang")
-      contentType = reader.xml.string("contentType")?.lowercased()
-      reader.xml.checkWhole("selectionPriority")
-      href = reader.xml.string(anyPrefix: "href")
+      id = reader.string("id")
+      language = reader.string("lang")
+      contentType = reader.string("contentType")?.lowercased()
+      reader.checkWhole("selectionPriority")
+      href = reader.string(anyPrefix: "href")
       common = CommonAttributes(&reader)
-      while let child = try reader.xml.nextChild() {
+      while let child = try reader.nextChild() {
         switch child {
         case "Role": roles.append(try Descriptor(&reader))
         case "Label":
-          let text = try reader.xml.text()
+          let text = try reader.text()
           if label == nil, !text.isEmpty { label = text }
         case "BaseURL": baseURLs.append(try BaseURL(&reader))
         case "ContentComponent": try readContentComponent(&reader)
@@ -196,18 +196,18 @@ extension MPD {
         default:
           if try common.read(child, &reader) { continue }
           if try segments.read(child, &reader) { continue }
-          try reader.xml.skip()
+          try reader.skip()
         }
       }
     }
 
     // MARK: - Private
 
-    private mutating func readContentComponent(_ reader: inout MPDReader) throws(ReelError) {
-      let type = reader.xml.string("contentType")?.lowercased()
-      language = language ?? reader.xml.string("lang")
+    private mutating func readContentComponent(_ reader: inout XMLReader) throws(ReelError) {
+      let type = reader.string("contentType")?.lowercased()
+      language = language ?? reader.string("lang")
       if contentType == nil || type == "video" { contentType = type ?? contentType }
-      try reader.xml.skip()
+      try reader.skip()
     }
   }
 }
@@ -228,21 +228,21 @@ extension MPD {
     /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
     package var segments = SegmentInformation()
 
-    init(_ reader: inout MPDReader) throws(ReelError) {
+    init(_ reader: inout XMLReader) throws(ReelError) {
       try reader.countTrack()
-      id = reader.xml.string("id")
-      bandwidth = reader.xml.positive("bandwidth")
-      reader.xml.checkWhole("qualityRanking")
-      dependencyID = reader.xml.string("dependencyId")
+      id = reader.string("id")
+      bandwidth = reader.positive("bandwidth")
+      reader.checkWhole("qualityRanking")
+      dependencyID = reader.string("dependencyId")
       common = CommonAttributes(&reader)
-      while let child = try reader.xml.nextChild() {
+      while let child = try reader.nextChild() {
         if child == "BaseURL" {
           baseURLs.append(try BaseURL(&reader))
           continue
         }
         if try common.read(child, &reader) { continue }
         if try segments.read(child, &reader) { continue }
-        try reader.xml.skip()
+        try reader.skip()
       }
     }
   }
@@ -276,21 +276,21 @@ extension MPD {
     package var supplementalProperties: [Descriptor] = []
 
     /// Reads the attributes of the start tag.
-    init(_ reader: inout MPDReader) {
-      mimeType = reader.xml.string("mimeType")?.lowercased()
+    init(_ reader: inout XMLReader) {
+      mimeType = reader.string("mimeType")?.lowercased()
       codecs =
-        reader.xml.string("codecs").map { text in
+        reader.string("codecs").map { text in
           text.split(separator: ",").prefix(64).map { String($0).trimmed }.filter { !$0.isEmpty }
         } ?? []
-      width = reader.xml.positive("width")
-      height = reader.xml.positive("height")
-      sampleAspectRatio = reader.xml.value("sar", "a ratio") { Rational(ratio: $0, separator: ":") }
-      frameRate = reader.xml.value("frameRate", "a frame rate") { Rational(frameRate: $0) }
-      startWithSAP = reader.xml.string("startWithSAP")
+      width = reader.positive("width")
+      height = reader.positive("height")
+      sampleAspectRatio = reader.value("sar", "a ratio") { Rational(ratio: $0, separator: ":") }
+      frameRate = reader.value("frameRate", "a frame rate") { Rational(frameRate: $0) }
+      startWithSAP = reader.string("startWithSAP")
     }
 
     /// Reads and consumes the child element at the reader's position; false for any other element.
-    mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
+    mutating func read(_ child: String, _ reader: inout XMLReader) throws(ReelError) -> Bool {
       switch child {
       case "AudioChannelConfiguration": audioChannelConfigurations.append(try Descriptor(&reader))
       case "ContentProtection": contentProtections.append(try Descriptor(&reader))
@@ -337,15 +337,15 @@ extension MPD {
     /// The key ids in @cenc:default_KID of a ContentProtection (ISO/IEC 23001-7 §11.2).
     package var keyIDs: [KeyID] = []
 
-    init(_ reader: inout MPDReader) throws(ReelError) {
-      scheme = reader.xml.string("schemeIdUri") ?? ""
-      value = reader.xml.string("value")
-      reference = reader.xml.string("ref")
-      referenceID = reader.xml.string("refId")
+    init(_ reader: inout XMLReader) throws(ReelError) {
+      scheme = reader.string("schemeIdUri") ?? ""
+      value = reader.string("value")
+      reference = reader.string("ref")
+      referenceID = reader.string("refId")
       keyIDs =
-        reader.xml.string(anyPrefix: "default_KID")?.split(whereSeparator: \.isWhitespace).prefix(64)
+        reader.string(anyPrefix: "default_KID")?.split(whereSeparator: \.isWhitespace).prefix(64)
         .compactMap { KeyID($0) } ?? []
-      try reader.xml.skip()
+      try reader.skip()
     }
   }
 }
@@ -362,11 +362,11 @@ extension MPD {
     /// @dvb:weight: of those of one priority, the heaviest is preferred; 1 where it is missing.
     package var weight: Int64?
 
-    init(_ reader: inout MPDReader) throws(ReelError) {
-      availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")
-      priority = reader.xml.value(anyPrefix: "priority", "a whole number") { $0.wholeNumber }
-      weight = reader.xml.value(anyPrefix: "weight", "a whole number") { $0.wholeNumber }
-      reference = try reader.xml.text()
+    init(_ reader: inout XMLReader) throws(ReelError) {
+      availabilityTimeOffset = reader.string("availabilityTimeOffset")
+      priority = reader.value(anyPrefix: "priority", "a whole number") { $0.wholeNumber }
+      weight = reader.value(anyPrefix: "weight", "a whole number") { $0.wholeNumber }
+      reference = try reader.text()
     }
   }
 }
@@ -381,11 +381,13 @@ extension MPD {
 
     /// - Parameter element: The element name under which an unreadable range is recorded.
     init(
-      _ reader: inout MPDReader, _ element: String, _ malformed: inout MalformedValues
+      _ reader: inout XMLReader, _ element: String, _ malformed: inout MalformedValues
     ) throws(ReelError) {
-      sourceURL = reader.xml.string("sourceURL")
-      range = malformed.value(of: element, &reader) { xml throws(ReelError) in try xml.byteRange("range") }
-      try reader.xml.skip()
+      sourceURL = reader.string("sourceURL")
+      range = malformed.value(of: element, &reader) { reader throws(ReelError) in
+        try reader.byteRange("range")
+      }
+      try reader.skip()
     }
   }
 }
@@ -467,19 +469,19 @@ extension ClockSource {
   }
 }
 
-/// The number of channels that an AudioChannelConfiguration names (ISO/IEC 23009-1 §5.8.5.4).
-enum ChannelConfiguration {
-  /// Returns nil if the scheme or its value is not known.
-  static func channelCount(_ descriptor: MPD.Descriptor) -> Int? {
-    guard let value = descriptor.value?.trimmed else { return nil }
-    switch descriptor.scheme.lowercased() {
+extension MPD.Descriptor {
+  /// The number of channels that an AudioChannelConfiguration names (ISO/IEC 23009-1 §5.8.5.4); nil if the scheme or
+  /// its value is not known.
+  var channelCount: Int? {
+    guard let value = value?.trimmed else { return nil }
+    switch scheme.lowercased() {
     case "urn:mpeg:dash:23003:3:audio_channel_configuration:2011":
       return value.integer.flatMap { (1...64).contains($0) ? Int($0) : nil }
     case "urn:mpeg:mpegb:cicp:channelconfiguration":
-      return value.integer.flatMap { codePointChannels[$0] }
+      return value.integer.flatMap { Self.codePointChannels[$0] }
     case "tag:dolby.com,2014:dash:audio_channel_configuration:2011",
       "urn:dolby:dash:audio_channel_configuration:2011":
-      return UInt16(value, radix: 16).map(dolbyChannels)
+      return UInt16(value, radix: 16).map(Self.dolbyChannels)
     case "urn:mpeg:dash:outputchannelpositionlist:2012":
       return value.split(separator: " ").count
     case "urn:dts:dash:audio_channel_configuration:2012":
@@ -522,11 +524,11 @@ extension MPD {
 
     /// Returns the result of `read`; nil if it throws, in which case the error is recorded.
     mutating func value<Value>(
-      of name: String, _ reader: inout MPDReader,
+      of name: String, _ reader: inout XMLReader,
       _ read: (inout XMLReader) throws(ReelError) -> Value?
     ) -> Value? {
       do throws(ReelError) {
-        return try read(&reader.xml)
+        return try read(&reader)
       } catch {
         add(error, of: name, &reader)
         return nil
@@ -534,9 +536,9 @@ extension MPD {
     }
 
     /// Records an error. Only the first one for each name counts.
-    mutating func add(_ error: ReelError, of name: String, _ reader: inout MPDReader) {
+    mutating func add(_ error: ReelError, of name: String, _ reader: inout XMLReader) {
       guard !contains(name) else { return }
-      reader.xml.warnings.add(error)
+      reader.warnings.add(error)
       errors.append((name, error))
     }
 
@@ -551,22 +553,74 @@ extension MPD {
 
 extension MPD.MalformedValues {
   /// Reads a whole number attribute.
-  mutating func integer(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
-    value(of: name.description, &reader) { xml throws(ReelError) in try xml.integer(name) }
+  mutating func integer(_ name: StaticString, _ reader: inout XMLReader) -> Int64? {
+    value(of: name.description, &reader) { reader throws(ReelError) in try reader.integer(name) }
   }
 
   /// Reads a non-negative whole number attribute.
-  mutating func natural(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
-    value(of: name.description, &reader) { xml throws(ReelError) in try xml.natural(name) }
+  mutating func natural(_ name: StaticString, _ reader: inout XMLReader) -> Int64? {
+    value(of: name.description, &reader) { reader throws(ReelError) in try reader.natural(name) }
   }
 
   /// Reads a positive whole number attribute.
-  mutating func counting(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
-    value(of: name.description, &reader) { xml throws(ReelError) in try xml.counting(name) }
+  mutating func counting(_ name: StaticString, _ reader: inout XMLReader) -> Int64? {
+    value(of: name.description, &reader) { reader throws(ReelError) in try reader.counting(name) }
   }
 
   /// Reads a byte range attribute.
-  mutating func byteRange(_ name: StaticString, _ reader: inout MPDReader) -> ByteRange? {
-    value(of: name.description, &reader) { xml throws(ReelError) in try xml.byteRange(name) }
+  mutating func byteRange(_ name: StaticString, _ reader: inout XMLReader) -> ByteRange? {
+    value(of: name.description, &reader) { reader throws(ReelError) in try reader.byteRange(name) }
+  }
+}
+
+/// Elements that are hardly used. Their values are checked all the same: each unreadable one causes a
+/// warning. Each method consumes the element.
+extension XMLReader {
+  /// EventStream (ISO/IEC 23009-1 §5.10.2).
+  mutating func checkEventStream() throws(ReelError) {
+    _ = positive("timescale")
+    checkWhole("presentationTimeOffset")
+    while let child = try nextChild() {
+      if child == "Event" {
+        checkWhole("presentationTime")
+        checkWhole("duration")
+      }
+      try skip()
+    }
+  }
+
+  /// ProducerReferenceTime (ISO/IEC 23009-1 §5.12).
+  mutating func checkProducerReferenceTime() throws(ReelError) {
+    checkWhole("presentationTime")
+    try skip()
+  }
+
+  /// PatchLocation (ISO/IEC 23009-1 §5.15).
+  mutating func checkPatchLocation() throws(ReelError) {
+    _ = value("ttl", "a duration") { XMLDuration($0) }
+    try skip()
+  }
+
+  /// ServiceDescription (ISO/IEC 23009-1 Annex K): @target of its first Latency element.
+  mutating func latencyTarget() throws(ReelError) -> MediaTime? {
+    var (target, hasLatency): (MediaTime?, Bool) = (nil, false)
+    while let child = try nextChild() {
+      if child == "Latency", !hasLatency {
+        hasLatency = true
+        target = milliseconds("target")
+        _ = milliseconds("min")
+        _ = milliseconds("max")
+      }
+      try skip()
+    }
+    return target
+  }
+
+  // MARK: - Private
+
+  private mutating func milliseconds(_ name: StaticString) -> MediaTime? {
+    value(name, "a whole number of 0 or more") { text in
+      text.wholeNumber.flatMap { $0 >= 0 ? MediaTime(value: $0, timescale: 1000) : nil }
+    }
   }
 }

@@ -2,12 +2,9 @@ import Foundation
 import ReelCore
 
 extension MPDMapper {
-  /// The location of a Representation's segments.
-  struct LocatedMedia {
-    var media: Rung.Media
-    /// Live: how much earlier than its end a segment is available; nil for a static MPD and for 0.
-    var availabilityTimeOffset: MediaTime?
-  }
+  /// The location of a Representation's segments and, for a live presentation, how much earlier than its end each is
+  /// available; nil for 0.
+  typealias LocatedMedia = (media: Rung.Media, availabilityTimeOffset: MediaTime?)
 
   /// The context of one Representation.
   struct MediaContext {
@@ -60,10 +57,10 @@ extension MPDMapper {
   private mutating func located(
     _ media: Rung.Media, _ base: MPD.SegmentBase?, in context: MediaContext
   ) -> LocatedMedia {
-    guard mpd.type == .dynamic else { return LocatedMedia(media: media) }
+    guard mpd.type == .dynamic else { return (media, nil) }
     let offset = availabilityTimeOffset(base, in: context)
     let time = offset.time ?? MediaTime(value: .max, timescale: 1)
-    return LocatedMedia(media: media, availabilityTimeOffset: time == .zero ? nil : time)
+    return (media, time == .zero ? nil : time)
   }
 
   /// Returns the sum of the offsets in the BaseURL elements and the segment information (ISO/IEC 23009-1
@@ -324,8 +321,7 @@ package struct AvailabilityTimeOffset: Sendable, Hashable {
   /// Nil for text that is not a number.
   package init?(_ text: String) {
     let isNegative = text.hasPrefix("-")
-    let bytes = Array(text.utf8.dropFirst(isNegative ? 1 : 0))
-    if let (value, end) = ExactSeconds.parse(bytes, in: 0..<bytes.count), end == bytes.count {
+    if let value = ExactSeconds(text.dropFirst(isNegative ? 1 : 0)) {
       time = isNegative ? .zero - value.time : value.time
     } else if text == "INF" || text == "+INF" {
       time = nil

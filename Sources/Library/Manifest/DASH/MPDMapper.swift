@@ -53,7 +53,7 @@ struct MPDMapper {
     contentProtections = Dictionary(
       mpd.contentProtections.compactMap { protection in protection.referenceID.map { ($0, protection) } },
       uniquingKeysWith: { first, _ in first })
-    unplayableReason = Playability.reason(essential: mpd.essentialProperties)
+    unplayableReason = mpd.essentialProperties.unplayableReason
     warnings = WarningLog(limit: limits.warnings)
     for warning in mpd.warnings { warnings.add(warning) }
   }
@@ -213,7 +213,7 @@ struct MPDMapper {
       bases: try bases.applying(period.baseURLs, path: path, budget: &baseBudget, warnings: &warnings),
       segments: period.segments,
       hasBaseURL: !mpd.baseURLs.isEmpty || !period.baseURLs.isEmpty,
-      unplayableReason: unplayableReason ?? Playability.reason(essential: period.essentialProperties))
+      unplayableReason: unplayableReason ?? period.essentialProperties.unplayableReason)
   }
 
   /// Returns the start of the next period, if it states no readable start, computed back from the durations
@@ -433,7 +433,7 @@ extension MPDMapper {
   ) -> ImageTiles? {
     let own = representation.common
     let property = [own, set.common].lazy.flatMap { $0.essentialProperties + $0.supplementalProperties }
-      .first(where: Playability.isThumbnailTile)
+      .first(where: \.isThumbnailTile)
     let mimeType = own.mimeType ?? set.common.mimeType ?? ""
     guard property != nil || mimeType.hasPrefix("image/") || set.contentType == "image" else { return nil }
     var tiles = property.map { ImageTiles(layout: $0.value) } ?? ImageTiles()
@@ -468,8 +468,8 @@ extension MPDMapper {
   private static func kind(of set: MPD.AdaptationSet) -> TrackGroup.Kind {
     let first = set.representations.first?.common ?? set.common
     if (set.common.essentialProperties + set.common.supplementalProperties + first.essentialProperties)
-      .contains(where: Playability.isThumbnailTile)
-      || first.supplementalProperties.contains(where: Playability.isThumbnailTile)
+      .contains(where: \.isThumbnailTile)
+      || first.supplementalProperties.contains(where: \.isThumbnailTile)
     {
       return .image
     }
@@ -497,17 +497,17 @@ extension MPDMapper {
   }
 
   private func unplayableReason(_ set: MPD.AdaptationSet, in period: PeriodContext) -> String? {
-    if set.common.supplementalProperties.contains(where: Playability.isTrickMode) { return "trick mode" }
-    return Playability.reason(essential: set.common.essentialProperties)
-      ?? Playability.reason(protections: resolved(set.common.contentProtections, in: period))
+    if set.common.supplementalProperties.contains(where: \.isTrickMode) { return "trick mode" }
+    return set.common.essentialProperties.unplayableReason
+      ?? resolved(set.common.contentProtections, in: period).segmentEncryption
   }
 
   /// Returns true if a set can't be played for no other reason than trick mode.
   private func isTrickMode(_ set: MPD.AdaptationSet, in period: PeriodContext) -> Bool {
     let essential = set.common.essentialProperties
-    return (essential + set.common.supplementalProperties).contains(where: Playability.isTrickMode)
-      && Playability.reason(essential: essential.filter { !Playability.isTrickMode($0) }) == nil
-      && Playability.reason(protections: resolved(set.common.contentProtections, in: period)) == nil
+    return (essential + set.common.supplementalProperties).contains(where: \.isTrickMode)
+      && essential.filter { !$0.isTrickMode }.unplayableReason == nil
+      && resolved(set.common.contentProtections, in: period).segmentEncryption == nil
   }
 
   private func unplayableReason(
@@ -516,11 +516,11 @@ extension MPDMapper {
     if let dependency = representation.dependencyID, !dependency.isEmpty {
       return "it adds to another representation (\(dependency.excerpt)) and can't be decoded by itself"
     }
-    if representation.common.supplementalProperties.contains(where: Playability.isTrickMode) {
+    if representation.common.supplementalProperties.contains(where: \.isTrickMode) {
       return "trick mode"
     }
-    return Playability.reason(essential: representation.common.essentialProperties)
-      ?? Playability.reason(protections: resolved(representation.common.contentProtections, in: period))
+    return representation.common.essentialProperties.unplayableReason
+      ?? resolved(representation.common.contentProtections, in: period).segmentEncryption
   }
 
   /// Returns the protections, with references replaced by those of the period or the MPD (ISO/IEC 23009-1
@@ -549,58 +549,45 @@ extension MPDMapper {
 
   /// Returns the number of channels by the first configuration with a known scheme.
   private static func channels(_ common: MPD.CommonAttributes) -> String? {
-    for configuration in common.audioChannelConfigurations {
-      if let count = ChannelConfiguration.channelCount(configuration) { return String(count) }
-    }
-    return nil
+    common.audioChannelConfigurations.lazy.compactMap(\.channelCount).first.map(String.init)
   }
 }
 
-/// The reasons why tracks of an MPD can't be played, by their descriptors.
-enum Playability {
-  /// Returns why a client must ignore an element with these EssentialProperty elements (ISO/IEC 23009-1
+extension MPD.Descriptor {
+  /// True for a property that marks frames for fast forward only (DASH-IF IOP §3.2.9).
+  fileprivate var isTrickMode: Bool { scheme.lowercased() == "http://dashif.org/guidelines/trickmode" }
+
+  /// True for a property that marks tiles of thumbnails (DASH-IF IOP §6.2.6).
+  fileprivate var isThumbnailTile: Bool {
+    ["http://dashif.org/thumbnail_tile", "http://dashif.org/guidelines/thumbnail_tile"]
+      .contains(scheme.lowercased())
+  }
+
+  /// True for an EssentialProperty that does not keep its element from being played, or whose effect Reel knows.
+  fileprivate var isUnderstood: Bool {
+    let scheme = scheme.lowercased()
+    return isThumbnailTile || scheme == "urn:dvb:dash:fontdownload:2014"
+      || scheme.hasPrefix("urn:mpeg:mpegb:cicp:")
+  }
+}
+
+extension [MPD.Descriptor] {
+  /// The reason why a client must ignore an element with these EssentialProperty elements (ISO/IEC 23009-1
   /// §5.8.4.8); nil if it understands all of them.
-  static func reason(essential properties: [MPD.Descriptor]) -> String? {
-    for property in properties {
-      if isTrickMode(property) { return "trick mode" }
-      guard !isUnderstood(property.scheme) else { continue }
-      return "an unknown essential property: \(property.scheme.excerpt)"
+  fileprivate var unplayableReason: String? {
+    for property in self {
+      if property.isTrickMode { return "trick mode" }
+      guard property.isUnderstood else {
+        return "an unknown essential property: \(property.scheme.excerpt)"
+      }
     }
     return nil
   }
 
-  /// Returns the scheme that encrypts whole segments (ISO/IEC 23009-4), as a reason; nil if none are
-  /// encrypted. Encrypted samples are reported in `Rung.protection`.
-  static func reason(protections: [MPD.Descriptor]) -> String? {
-    guard protections.contains(where: { $0.scheme.lowercased() == "urn:mpeg:dash:sea:2012" }) else {
-      return nil
-    }
-    return ContentProtection(protections).map { "encrypted: \($0.schemes.joined(separator: ", "))" }
-  }
-
-  /// Returns true if the property marks frames for fast forward only (DASH-IF IOP §3.2.9).
-  static func isTrickMode(_ property: MPD.Descriptor) -> Bool {
-    property.scheme.lowercased() == "http://dashif.org/guidelines/trickmode"
-  }
-
-  /// Returns true if the property marks tiles of thumbnails (DASH-IF IOP §6.2.6).
-  static func isThumbnailTile(_ property: MPD.Descriptor) -> Bool {
-    switch property.scheme.lowercased() {
-    case "http://dashif.org/thumbnail_tile", "http://dashif.org/guidelines/thumbnail_tile": true
-    default: false
-    }
-  }
-
-  // MARK: - Private
-
-  private static func isUnderstood(_ scheme: String) -> Bool {
-    let scheme = scheme.lowercased()
-    switch scheme {
-    case "http://dashif.org/thumbnail_tile", "http://dashif.org/guidelines/thumbnail_tile",
-      "urn:dvb:dash:fontdownload:2014":
-      return true
-    default:
-      return scheme.hasPrefix("urn:mpeg:mpegb:cicp:")
-    }
+  /// The scheme by which these ContentProtection elements encrypt whole segments (ISO/IEC 23009-4), as a reason; nil if
+  /// none are encrypted. Encrypted samples are reported in `Rung.protection`.
+  fileprivate var segmentEncryption: String? {
+    guard contains(where: { $0.scheme.lowercased() == "urn:mpeg:dash:sea:2012" }) else { return nil }
+    return ContentProtection(self).map { "encrypted: \($0.schemes.joined(separator: ", "))" }
   }
 }

@@ -181,12 +181,7 @@ struct SegmentTiming: Sendable {
 
   /// The element at `index`, from 0 up to `count`.
   subscript(index: Int) -> Slot {
-    var (low, high) = (0, runs.count)
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      if runs[middle].firstIndex > index { high = middle } else { low = middle }
-    }
-    let run = runs[low]
+    let run = runs[runs.indices.bisect { runs[$0].firstIndex > index } - 1]
     let element = Int64(index - run.firstIndex)
     let (segment, part) = element.quotientAndRemainder(dividingBy: run.partCount)
     let segmentStart = run.start + segment * run.duration

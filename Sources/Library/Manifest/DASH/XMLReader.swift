@@ -30,6 +30,8 @@ package struct XMLReader {
   private var open: [Range<Int>] = []
   private var isSelfClosed = false
   private var elementCount = 0
+  private var trackCount = 0
+  private var timelineEntryCount = 0
   /// The index of the last reported place, the number of lines before it, and the start of its line.
   private var warned = 0
   private var warnedLines = 0
@@ -427,6 +429,25 @@ package struct XMLReader {
   }
 }
 
+/// The counts of limited elements. An error has the place of the last start tag.
+extension XMLReader {
+  /// Counts a Period, AdaptationSet or Representation. Throws `badManifest` above the limit.
+  mutating func countTrack() throws(ReelError) {
+    trackCount += 1
+    guard trackCount <= limits.tracks else {
+      throw error("more than \(limits.tracks) periods, adaptation sets and representations")
+    }
+  }
+
+  /// Counts an `S` or SegmentURL. Throws `badManifest` above the limit.
+  mutating func countTimelineEntry() throws(ReelError) {
+    timelineEntryCount += 1
+    guard timelineEntryCount <= limits.timelineEntries else {
+      throw error("more than \(limits.timelineEntries) timeline entries")
+    }
+  }
+}
+
 /// Attribute values of the last start tag.
 extension XMLReader {
   /// Reads a non-negative whole number. Throws `badManifest` for any other text, or a number beyond 63 bits.
@@ -506,9 +527,7 @@ package struct XMLDuration: Sendable {
   package init?(_ text: String) {
     let bytes = Array(text.utf8)
     guard bytes.first == UInt8(ascii: "P") else {
-      guard let (value, end) = ExactSeconds.parse(bytes, in: 0..<bytes.count), end == bytes.count else {
-        return nil
-      }
+      guard let value = ExactSeconds(text) else { return nil }
       time = value.time
       isWellFormed = false
       return

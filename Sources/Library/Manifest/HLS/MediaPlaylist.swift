@@ -88,7 +88,7 @@ extension MediaPlaylist {
 
   /// EXT-X-PROGRAM-DATE-TIME of this segment, if it is a valid date.
   func programDateTime(at index: Int) -> WallTime? {
-    let after = programDateTimes.firstMark { $0.segment > index }
+    let after = programDateTimes.indices.bisect { programDateTimes[$0].segment > index }
     guard after > 0, programDateTimes[after - 1].segment == index else { return nil }
     let mark = programDateTimes[after - 1]
     return WallTime(iso8601: bytes.text(in: Int(mark.position)..<Int(mark.position) + Int(mark.count)))
@@ -109,19 +109,6 @@ extension MediaPlaylist {
   // MARK: - Private
 
   private var timescale: DecimalTimescale { DecimalTimescale(digits: length.digits) }
-}
-
-extension Array {
-  /// Returns the index of the first element for which `isBeyond` is true; `count` if there is none. It is
-  /// true for all later elements too.
-  fileprivate func firstMark(_ isBeyond: (Element) -> Bool) -> Int {
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = (low + high) / 2
-      if isBeyond(self[middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
-  }
 }
 
 extension MediaPlaylist {

@@ -269,12 +269,7 @@ package struct AttributeList: Sendable, Hashable {
     var text = text.trimmed
     let isNegative = text.hasPrefix("-")
     if isNegative { text.removeFirst() }
-    let bytes = Array(text.utf8)
-    guard let (value, end) = ExactSeconds.parse(bytes, in: 0..<bytes.count), end == bytes.count else {
-      return nil
-    }
-    let time = value.time
-    return isNegative ? MediaTime.zero - time : time
+    return ExactSeconds(text).map { isNegative ? MediaTime.zero - $0.time : $0.time }
   }
 
   /// Reads a comma-separated list.

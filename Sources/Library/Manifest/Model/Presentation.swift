@@ -397,7 +397,7 @@ package struct ImageTiles: Sendable, Hashable {
   package private(set) var fault: String?
 
   /// The maximum number of columns, and of rows, of a segment.
-  static let sideLimit: Int64 = 1000
+  static let sideLimit = 1000
 
   package init(columns: Int = 1, rows: Int = 1, size: PixelSize? = nil, duration: MediaTime? = nil) {
     (self.columns, self.rows, self.size, self.duration) = (columns, rows, size, duration)
@@ -412,21 +412,12 @@ package struct ImageTiles: Sendable, Hashable {
       fault = "the tile layout is missing"
       return
     }
-    guard let (columns, rows) = Self.layout(text) else {
+    guard let layout = PixelSize(resolution: text), max(layout.width, layout.height) <= Self.sideLimit else {
       let most = "\(Self.sideLimit)x\(Self.sideLimit)"
       fault = "the tile layout '\(text.excerpt)' is not from 1x1 to \(most)"
       return
     }
-    (self.columns, self.rows) = (columns, rows)
-  }
-
-  private static func layout(_ text: String) -> (columns: Int, rows: Int)? {
-    let parts = text.trimmed.lowercased().split(separator: "x", omittingEmptySubsequences: false)
-    guard parts.count == 2, let columns = String(parts[0]).trimmed.integer,
-      let rows = String(parts[1]).trimmed.integer, (1...sideLimit).contains(columns),
-      (1...sideLimit).contains(rows)
-    else { return nil }
-    return (Int(columns), Int(rows))
+    (columns, rows) = (layout.width, layout.height)
   }
 
   /// The number of tiles of a whole segment.

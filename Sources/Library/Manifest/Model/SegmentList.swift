@@ -36,12 +36,7 @@ package struct SegmentList: RandomAccessCollection, Sendable {
   /// time before the first. Nil for an empty list.
   package func index(at time: MediaTime) -> Int? {
     guard count > 0 else { return nil }
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = (low + high) / 2
-      if self[middle].start > time { high = middle } else { low = middle + 1 }
-    }
-    return Swift.max(low - 1, 0)
+    return Swift.max((0..<count).bisect { self[$0].start > time } - 1, 0)
   }
 }
 
@@ -68,12 +63,8 @@ extension SegmentList {
     var ends: [Int] = []
     for part in parts { ends.append((ends.last ?? 0) + part.count) }
     self.init(count: ends.last ?? 0, end: parts.last?.end ?? .zero) { [ends] index in
-      var (low, high) = (0, ends.count - 1)
-      while low < high {
-        let middle = (low + high) / 2
-        if ends[middle] <= index { low = middle + 1 } else { high = middle }
-      }
-      return parts[low][index - (low == 0 ? 0 : ends[low - 1])]
+      let part = ends.indices.bisect { ends[$0] > index }
+      return parts[part][index - (part == 0 ? 0 : ends[part - 1])]
     }
   }
 }

@@ -18,6 +18,13 @@ package struct ExactSeconds: Sendable, Hashable {
     self.digits = digits
   }
 
+  /// The number that this text is; nil for any other text, and for one that is negative or beyond 292 years.
+  init?(_ text: some StringProtocol) {
+    let bytes = Array(text.utf8)
+    guard let (value, end) = Self.parse(bytes, in: 0..<bytes.count), end == bytes.count else { return nil }
+    self = value
+  }
+
   /// Returns the number at the beginning of `range`, and its end. Nil if there is none, or if it is negative
   /// or beyond 292 years.
   package static func parse(_ bytes: [UInt8], in range: Range<Int>) -> (value: ExactSeconds, end: Int)? {
