@@ -44,12 +44,21 @@ public struct Feed: Sendable, Hashable, Identifiable {
   public mutating func append(
     _ source: MediaSource, describe: (inout FeedItem) -> Void = { _ in }
   ) -> FeedItem {
-    occurrences[source.name, default: 0] += 1
-    let id = FeedItem.ID(feed: name, source: source.name, occurrence: occurrences[source.name] ?? 1)
-    var item = FeedItem(id: id, source: source)
+    var item = FeedItem(id: nextID(of: source), source: source)
     describe(&item)
-    items.append(item)
+    append(item)
     return item
+  }
+
+  /// Returns the identity of the next item of a source.
+  func nextID(of source: MediaSource) -> FeedItem.ID {
+    FeedItem.ID(feed: name, source: source.name, occurrence: occurrences[source.name, default: 0] + 1)
+  }
+
+  /// Adds an item with the identity that `nextID(of:)` returns.
+  mutating func append(_ item: FeedItem) {
+    occurrences[item.id.source] = item.id.occurrence
+    items.append(item)
   }
 
   /// Removes an item. The other items keep their identities.
@@ -196,13 +205,9 @@ public struct RetentionCurve: Sendable, Hashable {
   package func seconds(fallingTo share: Double) -> Double? {
     guard let last = shares.last, last <= share else { return nil }
     // The first index whose share is not above the wanted one.
-    var (low, high) = (0, shares.count - 1)
-    while low < high {
-      let middle = (low + high) / 2
-      if shares[middle] <= share { high = middle } else { low = middle + 1 }
-    }
-    guard low > 0 else { return 0 }
-    let above = shares[low - 1]
-    return Double(low - 1) + (above - share) / (above - shares[low])
+    let index = shares.indices.bisect { shares[$0] <= share }
+    guard index > 0 else { return 0 }
+    let above = shares[index - 1]
+    return Double(index - 1) + (above - share) / (above - shares[index])
   }
 }

@@ -114,7 +114,7 @@ struct FeedJSONReader {
       throw Self.failure("the item has no \"url\"", at: node, path)
     }
     let source = try Self.placed(url, "\(path).url") { () throws(ReelError) in try reference.source(text) }
-    var item = FeedItem(id: .init(feed: "", source: ""), source: source)
+    var item = FeedItem(id: feed.nextID(of: source), source: source)
     item.title = try Self.text("title", of: node, path)
     item.author = try Self.text("author", of: node, path)
     item.likes = try Self.count("likes", of: node, path)
@@ -127,16 +127,7 @@ struct FeedJSONReader {
     if let headers = node["headers"] { item.headers = try Self.headers(headers, "\(path).headers") }
     if let duration = node["duration"] { item.duration = try Self.duration(duration, "\(path).duration") }
     if let shares = node["retention"] { item.retention = try Self.retention(shares, "\(path).retention") }
-    feed.append(source) {
-      $0.title = item.title
-      $0.author = item.author
-      $0.likes = item.likes
-      $0.comments = item.comments
-      $0.poster = item.poster
-      $0.headers = item.headers
-      $0.duration = item.duration
-      $0.retention = item.retention
-    }
+    feed.append(item)
   }
 
   /// Reads an object of texts, or an array of texts `Name: value`.
@@ -169,8 +160,7 @@ struct FeedJSONReader {
   ) throws(ReelError) -> HeaderField {
     let marks = Array("!#$%&'*+-.^_`|~".utf8)
     let isToken = name.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
-        || marks.contains(byte)
+      byte.isDigit || byte.isLetter || marks.contains(byte)
     }
     guard isToken, !name.isEmpty, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
       throw failure("\"\(name)\" is not a header field", at: node, path)
