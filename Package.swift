@@ -150,6 +150,9 @@ let testTargets: [Target] = [
       "ReelFiles", "ReelSimulation", "ReelLab", logging,
     ]),
   tests(
+    "ReelScenario",
+    ["ReelPool", "ReelPlayback", "ReelFFmpeg", "ReelSimulation", "ReelTesting", logging]),
+  tests(
     "ReelPool",
     [
       "Reel", "ReelPool", "ReelLab", "ReelSimulation", "ReelPlayback", "ReelTesting", "ReelFFmpeg",

@@ -1,46 +1,45 @@
-import ReelCore
-import ReelPlayback
-import ReelTestSupport
+package import ReelCore
+package import ReelPlayback
 import Testing
 
 /// A presentation among the fixtures, and what its frames are by the golden files.
-struct PresentationCase: Sendable, CustomTestStringConvertible {
+package struct PresentationCase: Sendable, CustomTestStringConvertible {
   /// A stretch of frames.
-  struct Part: Sendable {
-    enum Clock: Sendable {
+  package struct Part: Sendable {
+    package enum Clock: Sendable {
       /// The first frame of the stretch stands at this time (HLS).
       case startsAt(MediaTime)
       /// Media time is presentation time (DASH).
       case media
     }
 
-    let golden: String
-    let range: Range<Int>?
-    let clock: Clock
+    package let golden: String
+    package let range: Range<Int>?
+    package let clock: Clock
     /// The golden file that has the timestamps, where it is another.
-    var timestamps: String?
+    package var timestamps: String?
   }
 
-  let path: String
-  var bandwidthCap: Int?
-  let parts: [Part]
+  package let path: String
+  package var bandwidthCap: Int?
+  package let parts: [Part]
 
-  var testDescription: String { bandwidthCap.map { "\(path) up to \($0)" } ?? path }
+  package var testDescription: String { bandwidthCap.map { "\(path) up to \($0)" } ?? path }
 
   /// A player configuration with the keys of the fixtures.
-  var configuration: PlayerConfiguration {
+  package var configuration: PlayerConfiguration {
     var configuration = PlayerConfiguration()
     configure(&configuration)
     return configuration
   }
 
-  func configure(_ configuration: inout PlayerConfiguration) {
+  package func configure(_ configuration: inout PlayerConfiguration) {
     if let bandwidthCap { configuration.loading.bandwidthCap = bandwidthCap }
     configuration.loading.keyProvider = KeyList.fixtures
   }
 
   /// Every frame with its time.
-  func expected() throws -> [Shown] {
+  package func expected() throws -> [Shown] {
     try parts.flatMap { part in
       let golden = try Golden(part.golden)
       let clock = try part.timestamps.map { try Golden($0) } ?? golden
@@ -79,7 +78,7 @@ struct PresentationCase: Sendable, CustomTestStringConvertible {
       ])
   }
 
-  static let all: [PresentationCase] = [
+  package static let all: [PresentationCase] = [
     hls("hls-ts/master.m3u8", "hls-ts-high"),
     hls("hls-ts/master.m3u8", "hls-ts-low", cap: 500_000),
     hls("hls-ts/low/index.m3u8", "hls-ts-low"),

@@ -1,27 +1,25 @@
 import Foundation
-import ReelCore
-import ReelTestSupport
+package import ReelCore
+package import ReelPlayback
 import Testing
 
-@testable import ReelPlayback
-
 /// A source whose frames are known, and shared with no other clip.
-struct StressClip: Sendable, CustomTestStringConvertible {
-  enum Clock: Sendable {
+package struct StressClip: Sendable, CustomTestStringConvertible {
+  package enum Clock: Sendable {
     /// The first frame stands at 0.
     case fromZero
     /// Timestamps are times.
     case media
   }
 
-  let path: String
-  let expected: [Shown]
+  package let path: String
+  package let expected: [Shown]
   /// Frames that look the same have several.
   private let indices: [String: [Int]]
 
-  var testDescription: String { path }
+  package var testDescription: String { path }
 
-  init(_ path: String, golden: String, clock: Clock) throws {
+  package init(_ path: String, golden: String, clock: Clock) throws {
     self.path = path
     let golden = try Golden(golden)
     let first = golden.time(try #require(golden.frames.first).ticks)
@@ -35,23 +33,23 @@ struct StressClip: Sendable, CustomTestStringConvertible {
   }
 
   /// Read through a fetcher, or as a local file.
-  func source(isLocal: Bool = false) throws -> MediaSource {
+  package func source(isLocal: Bool = false) throws -> MediaSource {
     try MediaSource(
       argument: isLocal ? Fixtures.folder.appending(path: path).path : "http://fixtures.test/\(path)")
   }
 
   /// Which frame of the clip it is; nil for one of another clip.
-  func index(of frame: Shown) -> Int? {
+  package func index(of frame: Shown) -> Int? {
     let indices = indices[frame.md5]
     return indices?.first { expected[$0].time == frame.time } ?? indices?.first
   }
 
   /// The frame on show at `time`.
-  func index(at time: MediaTime) -> Int {
+  package func index(at time: MediaTime) -> Int {
     expected.lastIndex { $0.time <= time + MediaTime(value: 1, timescale: 1_000_000) } ?? 0
   }
 
-  static func all() throws -> [StressClip] {
+  package static func all() throws -> [StressClip] {
     [
       try StressClip("hls-ts/low/index.m3u8", golden: "hls-ts-low", clock: .fromZero),
       try StressClip("hls-fmp4/master.m3u8", golden: "hls-fmp4-high", clock: .fromZero),
@@ -65,7 +63,7 @@ struct StressClip: Sendable, CustomTestStringConvertible {
   }
 
   /// Sources that fail, at once or later, and one that is not there.
-  static let bad = [
+  package static let bad = [
     "bad/empty.mp4", "bad/cut-in-moov.mp4", "bad/audio-only.mp4", "bad/html.m3u8", "bad/missing-segment.m3u8",
     "bad/html-segment.m3u8", "bad/audio-only.mpd", "bad/unclosed.mpd", "bad/size-zero-in-header.mp4",
     "bad/encrypted.mpd", "nothing-here.mp4",
