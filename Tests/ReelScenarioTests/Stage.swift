@@ -75,7 +75,12 @@ final class Stage: Sendable {
   @discardableResult
   func load(_ path: String) throws -> PlayerItem {
     let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(path)"))
-    current.withLock { $0 = item }
+    // The item before may end here, which takes locks of its own.
+    let before = current.withLock { current in
+      defer { current = item }
+      return current
+    }
+    withExtendedLifetime(before) {}
     player.replaceCurrentItem(with: item)
     return item
   }
