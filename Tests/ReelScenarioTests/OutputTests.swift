@@ -1,0 +1,58 @@
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelTestSupport
+import Testing
+
+@Suite("Outputs", .hangLimit)
+struct OutputTests {
+  @Test("An external output is refused, or let go, where it is not allowed")
+  func external() async throws {
+    let stage = try await Moment.plays.stage()
+    let output = Screen(clock: stage.simulation, isExternal: true)
+    stage.player.allowsExternalPlayback = false
+    #expect(throws: ReelError.self) { try stage.player.attach(output) }
+    #expect(output.count == 0 && !output.isFinished)
+    stage.player.allowsExternalPlayback = true
+    try stage.player.attach(output)
+    // The frame on show.
+    #expect(output.all == stage.shown.suffix(1))
+    await stage.run(for: .milliseconds(200))
+    stage.player.allowsExternalPlayback = false
+    #expect(output.isFinished)
+    let count = output.count
+    try await stage.playsOut()
+    #expect(output.count == count && output.lateCount == 0)
+    #expect(stage.eventNames.contains("outputFailed"))
+    try await stage.close()
+  }
+
+  /// How a frame lies in a square of 100, by the clip's size, its rotation and its pixels' shape.
+  static let places: [(path: String, gravity: VideoGravity, upright: PixelSize)] = [
+    ("media/rotate-90.mp4", .resizeAspect, PixelSize(width: 96, height: 160)),
+    ("media/rotate-180.mp4", .resizeAspectFill, PixelSize(width: 160, height: 96)),
+    ("media/rotate-270.mp4", .resize, PixelSize(width: 96, height: 160)),
+    ("media/portrait-90x160.mp4", .resizeAspect, PixelSize(width: 90, height: 160)),
+  ]
+
+  @Test("A frame is upright, and the item tells its size", arguments: places.indices)
+  func rotation(_ number: Int) async throws {
+    let place = Self.places[number]
+    let stage = try Stage(place.path)
+    let sizes = Locked<[PixelSize]>([])
+    let targets = Locked<[PixelSize]>([])
+    try stage.player.attach(
+      CallbackOutput { frame in
+        let upright = frame.geometry().output
+        let target = frame.geometry(target: PixelSize(width: 100, height: 100), gravity: place.gravity).output
+        sizes.withLock { $0.append(upright) }
+        targets.withLock { $0.append(target) }
+      })
+    stage.player.setRate(.infinity)
+    try await stage.playsOut()
+    #expect(Set(sizes.withLock { $0 }) == [place.upright])
+    #expect(Set(targets.withLock { $0 }) == [PixelSize(width: 100, height: 100)])
+    #expect(stage.item.presentationSize.value == place.upright)
+    try await stage.close()
+  }
+}
