@@ -272,6 +272,7 @@ struct LoadingMachine: Sendable {
       self.failure = nil
       isFailureDue = false
       retry.succeed()
+      actions.append(.publishRetries(remaining: retry.remaining))
       if !isResolved { actions.append(.resolve(after: .zero)) }
     }
     return actions + Self.wakeAll
