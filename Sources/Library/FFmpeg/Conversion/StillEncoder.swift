@@ -353,6 +353,8 @@ struct ImageCodec: ~Copyable {
   }
 
   deinit {
+    // libavcodec frees `intra_matrix` with the context, but in FFmpeg 5.1 not this one. A version that does finds nil.
+    av_freep(&context.pointee.chroma_intra_matrix)
     var context: UnsafeMutablePointer<AVCodecContext>? = context
     avcodec_free_context(&context)
   }
