@@ -155,6 +155,32 @@ struct SimulatedWalkTests {
     await #expect(throws: CancellationError.self) { try await task.value }
   }
 
+  @Test("A walk that is cancelled leaves no work of its pool behind")
+  func cancelledWalk() async throws {
+    let (simulation, fixtures) = (SimulatedRuntime(), FixtureFetcher())
+    let feed = Feed(
+      name: "fixtures", urls: try Self.remote.map { try #require(URL(string: "http://origin\($0)")) })
+    let plan = try WalkPlan(
+      itemCount: feed.items.count, swipeCount: 5000, dwell: try DwellSpec(parsing: "fixed:1s"), seed: 1)
+    var configuration = PoolConfiguration()
+    configuration.enter(simulation)
+    let isShown = ObservedProperty(false)
+    let replay = FeedReplay(
+      feed, plan: plan,
+      settings: WalkSettings(
+        feed: feed.name, itemCount: feed.items.count, slotCount: 3, policy: "adaptive", dwell: "fixed:1s",
+        seed: 1),
+      label: "cancelled", configuration: configuration,
+      fetcher: ThrottledFetcher(fixtures, link: try LinkSpec(parsing: "2Mbit/40ms"), in: simulation),
+      frames: { _, _ in isShown.set(true) }, logger: silentLogger)
+    let task = Task { try await replay.run(in: simulation) }
+    for await value in isShown.values where value { break }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(simulation.bodyCount == 0)
+    #expect(fixtures.underWayCount == 0)
+  }
+
   @Test("Files are read once, and in the same parts as before")
   func files() async throws {
     var feed = Feed(name: "files")

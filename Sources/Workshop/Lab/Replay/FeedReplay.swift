@@ -68,9 +68,15 @@ public final class FeedReplay: Sendable {
   /// - Throws: `CancellationError` if the task was cancelled, and the errors of `SimulatedRuntime.run(_:)`.
   public func run(in simulation: SimulatedRuntime? = nil) async throws -> WalkReport {
     guard let simulation else { return try await walk(patience: patience) }
-    let report = try await simulation.run { try await self.walk(patience: Self.simulatedPatience) }
+    let result: Result<WalkReport, any Error>
+    do {
+      result = .success(try await simulation.run { try await self.walk(patience: Self.simulatedPatience) })
+    } catch {
+      result = .failure(error)
+    }
+    // Work of the closed pool that has not ended keeps its threads, after an error too.
     await simulation.runToRest()
-    return report
+    return try result.get()
   }
 
   /// The report of the walk up to the moment at which its task was cancelled; `nil` for a walk that was not.
