@@ -33,11 +33,6 @@ package final class AudioFrameSplitter {
     var header: AudioFrameHeader
   }
 
-  private enum Search {
-    case unit(Unit)
-    case needsInput
-  }
-
   private let codec: AudioCodec
   private let streamIndex: Int
   private let canSplit: Bool
@@ -94,12 +89,12 @@ package final class AudioFrameSplitter {
 
   private func next(isAtEnd: Bool) throws(ReelError) -> Packet? {
     guard canSplit else { return whole.isEmpty ? nil : try whole.removeFirst().packet.clone() }
-    guard case .unit(let unit) = find(isAtEnd: isAtEnd) else { return nil }
+    guard let unit = find(isAtEnd: isAtEnd) else { return nil }
     return try take(unit)
   }
 
-  /// Finds the next frame at or after `offset`, and moves `offset` past other bytes.
-  private func find(isAtEnd: Bool) -> Search {
+  /// Finds the next frame at or after `offset`, and moves `offset` past other bytes. Nil if more bytes are needed.
+  private func find(isAtEnd: Bool) -> Unit? {
     buffer.withUnsafeBytes { bytes in
       while offset + AudioFrameHeader.byteCount <= bytes.count {
         guard let header = header(in: bytes, at: offset) else {
@@ -111,7 +106,7 @@ package final class AudioFrameSplitter {
         if !isSynchronized {
           switch confirm(header, end: end, in: bytes, isAtEnd: isAtEnd) {
           case true?: isSynchronized = true
-          case nil: return .needsInput
+          case nil: return nil
           case false?:
             offset += 1
             continue
@@ -119,7 +114,7 @@ package final class AudioFrameSplitter {
         }
         guard end <= bytes.count else {
           // A damaged length reaches too far: at the end, it may span whole frames.
-          guard isAtEnd else { return .needsInput }
+          guard isAtEnd else { return nil }
           isSynchronized = false
           offset += 1
           continue
@@ -128,12 +123,11 @@ package final class AudioFrameSplitter {
           offset = end
           continue
         }
-        guard let whole = endWithDependents(from: end, in: bytes, isAtEnd: isAtEnd) else {
-          return .needsInput
+        return endWithDependents(from: end, in: bytes, isAtEnd: isAtEnd).map {
+          Unit(start: offset, end: $0, header: header)
         }
-        return .unit(Unit(start: offset, end: whole, header: header))
       }
-      return .needsInput
+      return nil
     }
   }
 

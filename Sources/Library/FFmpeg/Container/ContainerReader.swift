@@ -276,39 +276,31 @@ package final class ContainerReader {
 
   private func transportVideo(_ packet: consuming Packet) throws -> Unit {
     guard let video else { return .video(SharedPacket(packet)) }
-    return try videoUnit(decryptedTransport(packet, of: video))
+    return try videoUnit(decrypted(packet, of: video, isTransport: true))
   }
 
   private func transportAudio(_ packet: consuming Packet) throws -> Unit {
     guard let audio else { return .audio(SharedPacket(packet)) }
-    return .audio(SharedPacket(try decryptedTransport(packet, of: audio)))
+    return .audio(SharedPacket(try decrypted(packet, of: audio, isTransport: true)))
   }
 
-  private func decrypted(_ packet: consuming Packet, of stream: StreamInfo) throws -> Packet {
+  /// - Parameter isTransport: True for an access unit or an audio frame of MPEG-TS.
+  private func decrypted(
+    _ packet: consuming Packet, of stream: StreamInfo, isTransport: Bool = false
+  ) throws -> Packet {
     var packet = packet
     do {
-      try decryptor.decrypt(&packet, of: stream)
+      if isTransport {
+        let position = packet.position.map { $0 + (program?.origin ?? 0) }
+        try decryptor.decryptTransport(&packet, of: stream, at: position)
+      } else {
+        try decryptor.decrypt(&packet, of: stream)
+      }
     } catch let error as ReelError {
-      throw refused(error)
+      if error.kind == .unsupported { refusal = error }
+      throw error
     }
     return packet
-  }
-
-  private func decryptedTransport(_ packet: consuming Packet, of stream: StreamInfo) throws -> Packet {
-    var packet = packet
-    do {
-      try decryptor.decryptTransport(
-        &packet, of: stream, at: packet.position.map { $0 + (program?.origin ?? 0) })
-    } catch let error as ReelError {
-      throw refused(error)
-    }
-    return packet
-  }
-
-  /// Records that an encrypted sample can't be read.
-  private func refused(_ error: ReelError) -> ReelError {
-    if error.kind == .unsupported { refusal = error }
-    return error
   }
 
   /// Starts again at another position.
