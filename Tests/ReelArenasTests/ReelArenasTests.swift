@@ -129,6 +129,21 @@ struct ReelArenasTests {
     withExtendedLifetime(left) {}
   }
 
+  @Test("an encoder of stills leaves nothing behind", arguments: [StillFormat.jpeg, .png])
+  func stills(format: StillFormat) throws {
+    let account = try MemoryAccount()
+    let still = Still(
+      size: PixelSize(width: 64, height: 64), pixels: .eightBit([UInt8](repeating: 128, count: 64 * 64 * 3)),
+      color: .sRGB)
+    func encode(_ count: Int) throws {
+      try account.perform { for _ in 0..<count { _ = try StillEncoder.encode(still, as: format) } }
+    }
+    // Some tables are made once for the process.
+    try encode(1)
+    // One matrix for each file would be 12,800 bytes.
+    #expect(try growth(of: account) { try encode(100) } < 4096)
+  }
+
   @Test("what turns of task loops allocate belongs to their account")
   func turns() async throws {
     let accounts = try (0..<2).map { _ in try MemoryAccount() }

@@ -251,7 +251,7 @@ private struct TransferState {
     case .streaming, .starved, .full, .ended:
       if let head { return .success(head) }
       if case .ended(.failure(let error)) = phase { return .failure(error) }
-      preconditionFailure("the transfer has no head: \(phase)")
+      return .failure(Self.headless)
     }
     return nil
   }
@@ -271,9 +271,8 @@ private struct TransferState {
       phase = .streaming
       stopTimer()
       return waiter
-    // It was cancelled meanwhile.
-    case .ended: return nil
-    case .streaming, .starved, .full: preconditionFailure("a second head: \(phase)")
+    // It was cancelled meanwhile, or this is a second head.
+    case .ended, .streaming, .starved, .full: return nil
     }
   }
 
@@ -303,8 +302,8 @@ private struct TransferState {
     case .full(let room):
       hold(buffer)
       return .readOnAfter(room.futureResult)
-    case .ended: return .readOn
-    case .connecting, .answering: preconditionFailure("a body without a head: \(phase)")
+    // It was cancelled meanwhile, or the body has no head.
+    case .ended, .connecting, .answering: return .readOn
     }
   }
 
@@ -356,7 +355,7 @@ private struct TransferState {
     }
     switch before {
     case .connecting(_, let waiter), .answering(_, let waiter):
-      guard case .failure(let error) = result else { preconditionFailure("an end without a head: \(before)") }
+      let error: any Error = if case .failure(let error) = result { error } else { Self.headless }
       return waiter.map { .head($0, error) } ?? .nobody
     case .streaming, .ended: return .nobody
     // Bytes that have arrived come before the ending.
@@ -367,6 +366,8 @@ private struct TransferState {
   }
 
   // MARK: - Private
+
+  private static let headless = TransferFailure.connectionLost(reason: "the answer ended before its head")
 
   private mutating func stopTimer() { timer.take()?.cancel() }
 
