@@ -136,8 +136,8 @@ struct LabCommandTests {
       (["LAB", "--link", "lte", "--pools", "3"], "--link, --pools can't be combined"),
       (["-"], "name a file"),
       (["--feed", "FEED", "--pools", "0"], "--pools: must be a whole number from 1 to 1000, not 0"),
-      (["--feed", "FEED", "--pools", "many"], "--pools: must be a whole number, not a string"),
-      (["--feed", "FEED", "--policies", "most"], "--policies: \"most\" is not a preload policy"),
+      (["--feed", "FEED", "--pools", "many"], "--pools: \"many\" is not a whole number"),
+      (["--feed", "FEED", "--policies", "most"], "\"most\" is not a preload policy"),
       (["--feed", "FEED", "--link", "4"], "--link: "),
       (["--feed", "FEED", "--viewer", "exp"], "--viewer: \"exp\" is not a dwell time"),
       (["--feed", "FEED", "--device", "huge"], "--device: \"huge\" is not a device"),
@@ -164,7 +164,7 @@ struct LabCommandTests {
     #expect(result.status == 65)
     expectErrorLine(
       result, names: folder.path("lab.json"),
-      words: "line 2: links[1]: \(folder.path("bad")): line 3: the time \"x\" is not a number")
+      words: "links[1]: \(folder.path("bad")): line 3: the time \"x\" is not a number")
     let none = try await Command.run("lab", folder.path("none.json"))
     #expect(none.status == 66)
     expectErrorLine(none, names: folder.path("none.json"), words: "no such file")

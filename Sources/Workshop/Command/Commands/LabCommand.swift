@@ -119,7 +119,7 @@ struct LabCommand: AsyncParsableCommand {
   var seeds: String?
 
   @Option(help: ArgumentHelp("The number of swipes of a walk.", valueName: "n"))
-  var swipes: String?
+  var swipes: Int?
 
   @Option(help: ArgumentHelp("The rung of an item's first segment.", valueName: "adapted|low|auto"))
   var firstRung: String?
@@ -159,12 +159,9 @@ struct LabCommand: AsyncParsableCommand {
   private static let grace = DispatchTimeInterval.seconds(30)
 
   func validate() throws {
-    let isShort = !shortForm.isEmpty
     if config == nil, feeds.isEmpty { throw ValidationError("name a configuration, or a feed with --feed") }
-    if config != nil, isShort {
-      let names = shortForm.keys.sorted().compactMap { LabConfiguration.optionNames[$0] }.joined(
-        separator: ", ")
-      throw ValidationError("\(names) can't be combined with a configuration file")
+    if config != nil, !given.isEmpty {
+      throw ValidationError("\(given.joined(separator: ", ")) can't be combined with a configuration file")
     }
     if config == "-" { throw ValidationError("the configuration can't be standard input: name a file") }
     if let jobs, !(1...1000).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 1000") }
@@ -187,10 +184,6 @@ struct LabCommand: AsyncParsableCommand {
     } catch {
       PartialFiles.removeAll()
       if error is CancellationError { throw ExitCode(ExitStatus.interrupted) }
-      if let failures = error as? LabFailures {
-        Console.report(failures.errors)
-        throw ExitCode(failures.errors.first.map(ExitStatus.code) ?? ExitStatus.failedSource)
-      }
       let known = error.asReelError
       if known.kind != .cancelled { Console.report(known) }
       throw ExitCode(ExitStatus.code(of: known))
@@ -210,13 +203,8 @@ struct LabCommand: AsyncParsableCommand {
 
   /// Returns the configuration from the file or the options. Links, feeds and so on are not checked.
   func labConfiguration() throws -> LabConfiguration {
-    var configuration: LabConfiguration
-    if let config {
-      configuration = try LabConfiguration(path: config)
-    } else {
-      let json = try JSONSerialization.data(withJSONObject: shortForm, options: .sortedKeys)
-      configuration = try LabConfiguration(json: Array(json), from: .options)
-    }
+    var configuration =
+      try config.map { path throws(ReelError) in try LabConfiguration(path: path) } ?? shortForm()
     if let bandwidth = options.bandwidth {
       configuration.bandwidth = try LabConfiguration.bandwidth(parsing: bandwidth)
     }
@@ -226,30 +214,52 @@ struct LabCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  /// The fields of a configuration that the options state, as JSON has them.
-  private var shortForm: [String: Any] {
-    var fields: [String: Any] = [:]
-    let lists = [
-      "feeds": feeds, "links": links, "viewers": viewers, "devices": devices,
-      "policies": policies.map(Self.list) ?? [],
-    ]
-    for (name, values) in lists where !values.isEmpty { fields[name] = values }
-    if let pools { fields["pools"] = Self.list(pools).map(Self.number) }
-    if let seeds {
-      fields["seeds"] = seeds.contains(",") ? Self.list(seeds).map(Self.number) : Self.number(seeds)
+  /// The options that state what a configuration has, as far as they are given.
+  private var given: [String] {
+    [
+      ("--device", !devices.isEmpty), ("--feed", !feeds.isEmpty), ("--first-rung", firstRung != nil),
+      ("--link", !links.isEmpty), ("--plain-links", hasPlainLinks), ("--policies", policies != nil),
+      ("--pools", pools != nil), ("--seeds", seeds != nil), ("--swipes", swipes != nil),
+      ("--viewer", !viewers.isEmpty),
+    ].filter(\.1).map(\.0)
+  }
+
+  /// Returns the configuration that the options state.
+  private func shortForm() throws(ReelError) -> LabConfiguration {
+    var lab = LabConfiguration()
+    lab.feeds = feeds.map { LabConfiguration.FeedEntry(file: $0) }
+    if !links.isEmpty { lab.links = links }
+    if !viewers.isEmpty { lab.viewers = viewers.map { LabConfiguration.ViewerEntry(text: $0) } }
+    if !devices.isEmpty { lab.devices = devices }
+    if let pools { lab.slotCounts = try Self.numbers(pools, of: "--pools") }
+    if let policies {
+      lab.policies = try Self.list(policies).map { text throws(ReelError) in try PreloadPolicies.parse(text) }
     }
-    if let swipes { fields["swipes"] = Self.number(swipes) }
-    if let firstRung { fields["first_rung"] = firstRung }
-    if hasPlainLinks { for name in ["tcp", "tls", "dns"] { fields[name] = false } }
-    return fields
+    if let seeds {
+      let numbers: [UInt64] = try Self.numbers(seeds, of: "--seeds")
+      lab.seeds = numbers.count == 1 ? try LabConfiguration.seeds(upTo: numbers[0]) : numbers
+    }
+    lab.swipeCount = swipes
+    if let firstRung { lab.firstRung = try LabConfiguration.firstRung(parsing: firstRung) }
+    if hasPlainLinks { (lab.modelsTCP, lab.modelsTLS, lab.modelsDNS) = (false, false, false) }
+    try lab.check()
+    return lab
   }
 
   private static func list(_ text: String) -> [String] {
     text.split(separator: ",", omittingEmptySubsequences: false).map(\.trimmed)
   }
 
-  /// Returns a number, or text that is not one, which the configuration refuses.
-  private static func number(_ text: String) -> Any { UInt64(text).map { $0 as Any } ?? text }
+  private static func numbers<Number: FixedWidthInteger>(
+    _ text: String, of option: String
+  ) throws(ReelError) -> [Number] {
+    try list(text).map { word throws(ReelError) in
+      guard let number = Number(word) else {
+        throw ReelError(.usage, "\(option): \"\(word)\" is not a whole number")
+      }
+      return number
+    }
+  }
 }
 
 /// One run of `reel lab`.

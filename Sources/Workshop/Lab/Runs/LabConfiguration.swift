@@ -35,48 +35,42 @@ import ReelSimulation
 ///
 /// Paths are relative to the folder of the configuration. `~/` stands for the home folder.
 package struct LabConfiguration: Sendable {
-  /// A value and its place in the configuration, for errors.
-  package struct Entry<Value: Sendable>: Sendable {
-    package let value: Value
-    let field: JSONField
-  }
-
   package struct FeedEntry: Sendable, Hashable {
     package var file: String
     /// The name of one of several feeds; nil for the first that has items.
     package var feed: String?
     package var name: String?
+
+    package init(file: String, feed: String? = nil, name: String? = nil) {
+      (self.file, self.feed, self.name) = (file, feed, name)
+    }
   }
 
   package struct ViewerEntry: Sendable, Hashable {
     /// The text for `ViewerSpec`.
     package var text: String
     package var name: String?
+
+    package init(text: String, name: String? = nil) { (self.text, self.name) = (text, name) }
   }
 
-  /// The origin of a configuration.
-  package enum Origin: Sendable {
-    case file(String)
-    /// From the command line: the fields are named as options.
-    case options
-  }
-
-  package let origin: Origin
-  package let feeds: [Entry<FeedEntry>]
-  package let links: [Entry<String>]
-  package let viewers: [Entry<ViewerEntry>]
-  package let devices: [Entry<String>]
-  package let slotCounts: [Int]
-  package let policies: [any PreloadPolicy]
-  package let seeds: [UInt64]
-  package let swipeCount: Int?
+  package var feeds: [FeedEntry] = []
+  package var links = Self.defaultLinks
+  package var modelsTCP = true
+  package var modelsTLS = true
+  package var modelsDNS = true
+  package var viewers = [ViewerEntry(text: Self.defaultViewer)]
+  package var devices = ["mid"]
+  package var slotCounts = [3]
+  package var policies = Self.defaultPolicies.compactMap { try? PreloadPolicies.parse($0) }
+  package var seeds: [UInt64] = [1]
+  package var swipeCount: Int?
   /// The highest bit rate to open; nil if measured transfers choose the rungs.
   package var bandwidth: Int?
   package var maximumHeight: Int?
-  package let firstRung: FirstRung
-  package let modelsTCP: Bool
-  package let modelsTLS: Bool
-  package let modelsDNS: Bool
+  package var firstRung = FirstRung.adapted
+  /// The path of the file; nil for a configuration that options of the command line state.
+  package private(set) var path: String?
 
   /// The largest file of a configuration: 1 MiB.
   package static let byteLimit = 1 << 20
@@ -90,65 +84,53 @@ package struct LabConfiguration: Sendable {
   package static let defaultLinks = ["3g", "lte", "wifi"]
   package static let defaultViewer = "exp:5s"
 
-  /// The options of the command line that state fields.
-  package static let optionNames = [
-    "feeds": "--feed", "links": "--link", "viewers": "--viewer", "devices": "--device", "pools": "--pools",
-    "policies": "--policies", "seeds": "--seeds", "swipes": "--swipes", "first_rung": "--first-rung",
-    "bandwidth": "--bandwidth", "max_height": "--max-height", "tcp": "--plain-links", "tls": "--plain-links",
-    "dns": "--plain-links",
-  ]
+  /// A configuration without feeds, for options to fill.
+  package init() {}
 
   /// Reads a configuration from JSON.
   ///
-  /// - Throws: `LabFailures` with all errors in the text itself. The files that it names are not checked.
-  package init(json bytes: [UInt8], from origin: Origin) throws(LabFailures) {
-    let reader: LabConfigurationReader
-    do throws(ReelError) {
-      reader = try LabConfigurationReader(bytes, isFile: origin.path != nil)
+  /// - Parameter path: The path of the file, for errors and for the paths in it.
+  /// - Throws: `ReelError` of kind `badManifest`, with the coding path of the first value that is wrong, such as
+  ///   `viewers[1].dwell`. The files that it names are not checked.
+  package init(json bytes: [UInt8], path: String) throws(ReelError) {
+    do {
+      self = try JSONDecoder().decode(Self.self, from: Data(bytes))
     } catch {
-      throw LabFailures([origin.located(error)])
+      let known = (error as? DecodingError).map { ReelError($0) } ?? error as? ReelError
+      var failure = known ?? ReelError(.badManifest, "\(error)")
+      failure.kind = .badManifest
+      throw failure.located(at: path)
     }
-    var failures = reader.failures
-    self.origin = origin
-    feeds = reader.feeds(&failures)
-    links = reader.texts("links", Self.defaultLinks, &failures)
-    viewers = reader.viewers(&failures)
-    devices = reader.texts("devices", ["mid"], &failures)
-    slotCounts = reader.slotCounts(&failures)
-    policies = reader.policies(&failures)
-    seeds = reader.seeds(&failures)
-    swipeCount = reader.value("swipes", &failures) { field throws(ReelError) in
-      try field.count(in: 0...Self.swipeLimit)
-    }
-    bandwidth =
-      reader.value("bandwidth", &failures) { field throws(ReelError) in
-        try Self.bandwidth(parsing: try field.text())
-      } ?? nil
-    maximumHeight = reader.value("max_height", &failures) { field throws(ReelError) in
-      try field.count(in: 1...1_000_000)
-    }
-    firstRung =
-      reader.value("first_rung", &failures) { field throws(ReelError) in
-        try Self.firstRung(try field.text())
-      } ?? .adapted
-    func flag(_ name: String, _ usual: Bool) -> Bool {
-      reader.value(name, &failures) { field throws(ReelError) in try field.flag() } ?? usual
-    }
-    (modelsTCP, modelsTLS, modelsDNS) = (flag("tcp", true), flag("tls", true), flag("dns", true))
-    guard failures.isEmpty else { throw LabFailures(failures.map(origin.located)) }
+    self.path = path
+    try check()
   }
 
   /// Reads a local file.
   ///
-  /// - Throws: The same errors as `init(json:from:)`, and an error if the file can't be read or is too large.
-  package init(path: String) throws(LabFailures) {
-    let bytes: [UInt8]
-    do throws(ReelError) {
-      bytes = try LocalText.bytes(path: path, limit: Self.byteLimit)
-    } catch {
-      throw LabFailures([error])
+  /// - Throws: The same errors as `init(json:path:)`, and an error if the file can't be read or is too large.
+  package init(path: String) throws(ReelError) {
+    try self.init(json: try LocalText.bytes(path: path, limit: Self.byteLimit), path: path)
+  }
+
+  /// Throws for a value out of range, an empty list and a repeated value.
+  package func check() throws(ReelError) {
+    let lists = [
+      ("feeds", feeds.count), ("links", links.count), ("viewers", viewers.count), ("devices", devices.count),
+      ("pools", slotCounts.count), ("policies", policies.count), ("seeds", seeds.count),
+    ]
+    for (name, count) in lists where count == 0 { throw failure(name, "must have at least one element") }
+    for (index, count) in slotCounts.enumerated() where !(1...1000).contains(count) {
+      throw failure("pools[\(index)]", "must be a whole number from 1 to 1000, not \(count)")
     }
-    try self.init(json: bytes, from: .file(path))
+    if let swipeCount, !(0...Self.swipeLimit).contains(swipeCount) {
+      throw failure("swipes", "must be a whole number from 0 to \(Self.swipeLimit), not \(swipeCount)")
+    }
+    if let maximumHeight, maximumHeight < 1 {
+      throw failure("max_height", "must be a whole number above 0, not \(maximumHeight)")
+    }
+    try checkDistinct(slotCounts.map { "\($0)" }, "pools")
+    try checkDistinct(policies.map(\.description), "policies")
+    try checkDistinct(seeds.map { "\($0)" }, "seeds")
   }
 
   /// Returns nil for `auto`.
@@ -156,180 +138,18 @@ package struct LabConfiguration: Sendable {
     text.lowercased() == "auto" ? nil : Int(clamping: try BitRate(parsing: text).bitsPerSecond)
   }
 
-  // MARK: - Private
-
-  private static func firstRung(_ text: String) throws(ReelError) -> FirstRung {
+  package static func firstRung(parsing text: String) throws(ReelError) -> FirstRung {
     if let rung = FirstRung(rawValue: text.lowercased()) { return rung }
     let names = FirstRung.allCases.map(\.rawValue).joined(separator: ", ")
     throw ReelError(.usage, "\"\(text)\" is not a first rung", advice: "write one of \(names)")
   }
-}
 
-/// All errors of a configuration, in its order.
-package struct LabFailures: Error, Sendable, Hashable {
-  /// Never empty.
-  package let errors: [ReelError]
-
-  init(_ errors: [ReelError]) { self.errors = errors }
-}
-
-/// Reads the fields of a lab's configuration. Errors are collected, and the other fields are read all the
-/// same.
-struct LabConfigurationReader {
-  static let fields = [
-    "feeds", "links", "tcp", "tls", "dns", "viewers", "devices", "pools", "policies", "seeds", "swipes",
-    "bandwidth", "max_height", "first_rung",
-  ]
-
-  private let root: JSONField
-  /// The errors of the fields as a whole.
-  let failures: [ReelError]
-
-  /// - Parameter isFile: False for options: a wrong value is then an error of kind `usage`.
-  /// - Throws: `ReelError` if the text is not a JSON object.
-  init(_ bytes: [UInt8], isFile: Bool) throws(ReelError) {
-    root = try JSONField(json: bytes, of: "a configuration", failing: isFile ? .badManifest : .usage)
-    guard root.isObject else { throw root.failure("must be an object, not \(root.kind)") }
-    var failures: [ReelError] = []
-    Self.attempt(&failures) { [root] () throws(ReelError) in try root.allow(Self.fields) }
-    self.failures = failures
-  }
-
-  /// Returns a field's value; nil if the field is missing or invalid.
-  func value<Value>(
-    _ name: String, _ failures: inout [ReelError], _ read: (JSONField) throws(ReelError) -> Value
-  ) -> Value? {
-    root.optional(name).flatMap { field in
-      Self.attempt(&failures) { () throws(ReelError) in
-        try Self.placed(field) { () throws(ReelError) in try read(field) }
-      }
+  /// Returns the seeds that a number stands for.
+  package static func seeds(upTo count: UInt64) throws(ReelError) -> [UInt64] {
+    guard (1...UInt64(runLimit)).contains(count) else {
+      throw ReelError(.usage, "the number of seeds must be from 1 to \(runLimit), not \(count)")
     }
-  }
-
-  /// Returns the valid values of an array; nil if there is no such field.
-  private func values<Value>(
-    _ name: String, _ failures: inout [ReelError], _ read: (JSONField) throws(ReelError) -> Value
-  ) -> [LabConfiguration.Entry<Value>]? {
-    guard let field = root.optional(name) else { return nil }
-    let elements = Self.attempt(&failures) { () throws(ReelError) in try field.elements() } ?? []
-    return elements.compactMap { element in
-      let value = Self.attempt(&failures) { () throws(ReelError) in
-        try Self.placed(element) { () throws(ReelError) in try read(element) }
-      }
-      return value.map { LabConfiguration.Entry(value: $0, field: element) }
-    }
-  }
-
-  func texts(
-    _ name: String, _ usual: [String], _ failures: inout [ReelError]
-  ) -> [LabConfiguration.Entry<String>] {
-    values(name, &failures) { field throws(ReelError) in try field.text(upTo: Self.textLimit) }
-      ?? usual.map { LabConfiguration.Entry(value: $0, field: root) }
-  }
-
-  func feeds(_ failures: inout [ReelError]) -> [LabConfiguration.Entry<LabConfiguration.FeedEntry>] {
-    let feeds = values("feeds", &failures) { field throws(ReelError) in
-      guard !field.isText else {
-        return LabConfiguration.FeedEntry(file: try field.text(upTo: Self.textLimit))
-      }
-      try field.allow(["file", "feed", "name"])
-      return LabConfiguration.FeedEntry(
-        file: try field.required("file").text(upTo: Self.textLimit), feed: try field.optional("feed")?.text(),
-        name: try field.optional("name")?.text())
-    }
-    if feeds == nil { Self.attempt(&failures) { () throws(ReelError) in _ = try root.required("feeds") } }
-    return feeds ?? []
-  }
-
-  func viewers(_ failures: inout [ReelError]) -> [LabConfiguration.Entry<LabConfiguration.ViewerEntry>] {
-    values("viewers", &failures) { field throws(ReelError) in
-      guard !field.isText else {
-        return LabConfiguration.ViewerEntry(text: try field.text(upTo: Self.textLimit))
-      }
-      try field.allow(["name", "dwell", "flicks", "back", "bursts"])
-      var text = try field.required("dwell").text(upTo: Self.textLimit)
-      for share in ["flicks", "back", "bursts"] {
-        guard let member = field.optional(share) else { continue }
-        let value = try member.text()
-        try Self.placed(member) { () throws(ReelError) in
-          _ = try SwipeShares.share(parsing: value, of: share)
-        }
-        text += ",\(share)=\(value)"
-      }
-      return LabConfiguration.ViewerEntry(text: text, name: try field.optional("name")?.text())
-    } ?? [
-      LabConfiguration.Entry(
-        value: LabConfiguration.ViewerEntry(text: LabConfiguration.defaultViewer), field: root)
-    ]
-  }
-
-  func slotCounts(_ failures: inout [ReelError]) -> [Int] {
-    let counts = values("pools", &failures) { field throws(ReelError) in try field.count(in: 1...1000) }
-    return unique(counts, by: \.self, &failures) ?? [3]
-  }
-
-  func policies(_ failures: inout [ReelError]) -> [any PreloadPolicy] {
-    let policies = values("policies", &failures) { field throws(ReelError) in
-      try PreloadPolicies.parse(try field.text())
-    }
-    return unique(policies, by: \.description, &failures)
-      ?? LabConfiguration.defaultPolicies.compactMap { try? PreloadPolicies.parse($0) }
-  }
-
-  func seeds(_ failures: inout [ReelError]) -> [UInt64] {
-    if let field = root.optional("seeds"), field.isNumber {
-      let count = Self.attempt(&failures) { () throws(ReelError) in
-        try field.count(in: 1...UInt64(LabConfiguration.runLimit))
-      }
-      return Array(1...(count ?? 1))
-    }
-    let seeds = values("seeds", &failures) { field throws(ReelError) in try field.count(in: 0...UInt64.max) }
-    return unique(seeds, by: \.self, &failures) ?? [1]
-  }
-
-  // MARK: - Private
-
-  /// The longest text that names a file or a link.
-  private static let textLimit = 4096
-
-  /// Returns the values without their places. A repeated value is an error.
-  private func unique<Value, Key: Hashable>(
-    _ entries: [LabConfiguration.Entry<Value>]?, by key: (Value) -> Key, _ failures: inout [ReelError]
-  ) -> [Value]? {
-    guard let entries else { return nil }
-    var known: Set<Key> = []
-    for entry in entries where !known.insert(key(entry.value)).inserted {
-      failures.append(entry.field.failure("\(key(entry.value)) appears twice"))
-    }
-    return entries.map(\.value)
-  }
-
-  /// Records an error, and returns nil.
-  @discardableResult
-  private static func attempt<Value>(
-    _ failures: inout [ReelError], _ body: () throws(ReelError) -> Value
-  ) -> Value? {
-    do throws(ReelError) { return try body() } catch {
-      failures.append(error)
-      return nil
-    }
-  }
-
-  /// Returns the result of `body`. An error of it without a place gets that of `field`.
-  private static func placed<Value>(
-    _ field: JSONField, _ body: () throws(ReelError) -> Value
-  ) throws(ReelError) -> Value {
-    do throws(ReelError) { return try body() } catch {
-      throw error.place == nil ? field.failure(error) : error
-    }
-  }
-}
-
-extension LabConfiguration.Origin {
-  /// The path of a file; nil for options.
-  var path: String? {
-    if case .file(let path) = self { return path }
-    return nil
+    return Array(1...count)
   }
 
   /// Returns the path that a text refers to: relative to the configuration's folder.
@@ -340,23 +160,185 @@ extension LabConfiguration.Origin {
     return path[...slash] + text
   }
 
-  /// Returns an error of a field with the path of the configuration, or with the name of the option instead
-  /// of the field's.
-  func located(_ error: ReelError) -> ReelError {
-    var error = error
-    switch self {
-    case .file(let path):
-      // The error is in the file, not in the arguments of the program.
-      if error.kind == .usage { error.kind = .badManifest }
-      return error.located(at: path)
-    case .options:
-      error.place = nil
-      let name = error.reason.prefix { $0.isLetter || $0 == "_" }
-      guard let option = LabConfiguration.optionNames[String(name)] else { return error }
-      // An index says nothing: the value is quoted.
-      let rest = error.reason.dropFirst(name.count)
-      error.reason = option + (rest.firstIndex(of: ":").map { String(rest[$0...]) } ?? "")
-      return error
+  /// Returns an error of a value, or of what the value refers to, with the coding path and the file; for options, with
+  /// the name of the option.
+  package func located(_ error: ReelError, at field: String) -> ReelError {
+    guard let path else {
+      let name = String(field.prefix { $0 != "[" }).replacing("_", with: "-")
+      let singular = ["feeds": "feed", "links": "link", "viewers": "viewer", "devices": "device"][name]
+      return error.inField("--\(singular ?? name)")
     }
+    var failure = error.inField(field)
+    // The error is in the file, not in the arguments of the program.
+    if failure.kind == .usage { failure.kind = .badManifest }
+    return failure.located(at: path)
+  }
+
+  // MARK: - Private
+
+  private func failure(_ field: String, _ reason: String) -> ReelError {
+    located(ReelError(.usage, reason), at: field)
+  }
+
+  private func checkDistinct(_ names: [String], _ field: String) throws(ReelError) {
+    var known: Set<String> = []
+    for (index, name) in names.enumerated() where !known.insert(name).inserted {
+      throw failure("\(field)[\(index)]", "\(name) appears twice")
+    }
+  }
+}
+
+extension LabConfiguration: Decodable {
+  private enum Field: String, CodingKey, CaseIterable {
+    case feeds, links, tcp, tls, dns, viewers, devices, pools, policies, seeds, swipes, bandwidth
+    case maxHeight = "max_height"
+    case firstRung = "first_rung"
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let fields = try decoder.fields(Field.self)
+    feeds = try fields.decode([FeedEntry].self, forKey: .feeds)
+    try fields.read(.links, into: &links)
+    try fields.read(.tcp, into: &modelsTCP)
+    try fields.read(.tls, into: &modelsTLS)
+    try fields.read(.dns, into: &modelsDNS)
+    try fields.read(.viewers, into: &viewers)
+    try fields.read(.devices, into: &devices)
+    try fields.read(.pools, into: &slotCounts)
+    try fields.read(.swipes, into: &swipeCount)
+    try fields.read(.maxHeight, into: &maximumHeight)
+    if let texts = try fields.decodeIfPresent([String].self, forKey: .policies) {
+      policies = []
+      for (index, text) in texts.enumerated() {
+        policies.append(try ReelError.inField("policies[\(index)]") { try PreloadPolicies.parse(text) })
+      }
+    }
+    if let count = try? fields.decode(UInt64.self, forKey: .seeds) {
+      seeds = try ReelError.inField("seeds") { try Self.seeds(upTo: count) }
+    } else {
+      try fields.read(.seeds, into: &seeds)
+    }
+    if let text = try fields.decodeIfPresent(String.self, forKey: .bandwidth) {
+      bandwidth = try ReelError.inField("bandwidth") { try Self.bandwidth(parsing: text) }
+    }
+    if let text = try fields.decodeIfPresent(String.self, forKey: .firstRung) {
+      firstRung = try ReelError.inField("first_rung") { try Self.firstRung(parsing: text) }
+    }
+  }
+}
+
+extension LabConfiguration.FeedEntry: Decodable {
+  private enum Field: String, CodingKey, CaseIterable {
+    case file, feed, name
+  }
+
+  package init(from decoder: any Decoder) throws {
+    if let text = try? decoder.singleValueContainer().decode(String.self) {
+      self.init(file: text)
+      return
+    }
+    let fields = try decoder.fields(Field.self)
+    self.init(
+      file: try fields.decode(String.self, forKey: .file),
+      feed: try fields.decodeIfPresent(String.self, forKey: .feed),
+      name: try fields.decodeIfPresent(String.self, forKey: .name))
+  }
+}
+
+extension LabConfiguration.ViewerEntry: Decodable {
+  private enum Field: String, CodingKey, CaseIterable {
+    case name, dwell, flicks, back, bursts
+  }
+
+  package init(from decoder: any Decoder) throws {
+    if let text = try? decoder.singleValueContainer().decode(String.self) {
+      self.init(text: text)
+      return
+    }
+    let fields = try decoder.fields(Field.self)
+    var text = try fields.decode(String.self, forKey: .dwell)
+    for share in [Field.flicks, .back, .bursts] {
+      if let value = try fields.decodeIfPresent(String.self, forKey: share) {
+        text += ",\(share.rawValue)=\(value)"
+      }
+    }
+    self.init(text: text, name: try fields.decodeIfPresent(String.self, forKey: .name))
+  }
+}
+
+extension Decoder {
+  /// Returns the fields of an object. Throws `ReelError` for a field that is not one of `Key`.
+  fileprivate func fields<Key: CodingKey & CaseIterable>(
+    _: Key.Type
+  ) throws -> KeyedDecodingContainer<Key> {
+    let found = try container(keyedBy: JSONFields.Name.self).allKeys.map(\.stringValue).sorted()
+    if let unknown = found.first(where: { Key(stringValue: $0) == nil }) {
+      let names = Key.allCases.map(\.stringValue).joined(separator: ", ")
+      throw ReelError(
+        .badManifest, "\((codingPath + [JSONFields.Name(unknown)]).text): unknown field",
+        advice: "the fields are \(names)")
+    }
+    return try container(keyedBy: Key.self)
+  }
+}
+
+extension KeyedDecodingContainer {
+  /// Sets `value` if the field is present.
+  fileprivate func read<Value: Decodable>(_ key: Key, into value: inout Value) throws {
+    if let new = try decodeIfPresent(Value.self, forKey: key) { value = new }
+  }
+}
+
+extension [any CodingKey] {
+  /// `viewers[1].dwell`.
+  fileprivate var text: String {
+    reduce(into: "") { text, key in
+      text += key.intValue.map { "[\($0)]" } ?? (text.isEmpty ? "" : ".") + key.stringValue
+    }
+  }
+}
+
+extension ReelError {
+  /// The error of a value in a file that a person wrote, with its coding path.
+  fileprivate init(_ error: DecodingError) {
+    func words(_ type: Any.Type) -> String {
+      switch type {
+      case is Bool.Type: "true or false"
+      case is String.Type: "a string"
+      case is any FixedWidthInteger.Type: "a whole number"
+      case is any ExpressibleByArrayLiteral.Type: "an array"
+      default: "an object"
+      }
+    }
+    let (path, reason): ([any CodingKey], String) =
+      switch error {
+      case .typeMismatch(let type, let context), .valueNotFound(let type, let context):
+        (context.codingPath, "must be \(words(type))")
+      case .keyNotFound(let key, let context): (context.codingPath + [key], "the field is missing")
+      case .dataCorrupted(let context):
+        (
+          context.codingPath,
+          (context.underlyingError as NSError?)?.userInfo[NSDebugDescriptionErrorKey] as? String
+            ?? context.debugDescription
+        )
+      @unknown default: ([], "\(error)")
+      }
+    self.init(.badManifest, path.isEmpty ? reason : "\(path.text): \(reason)")
+  }
+
+  /// Returns the error with the coding path of the value that it belongs to, or that refers to its file.
+  fileprivate func inField(_ field: String) -> ReelError {
+    var (bare, failure) = (self, self)
+    bare.advice = nil
+    failure.reason = "\(field): \(bare)"
+    failure.location = nil
+    failure.place = nil
+    return failure
+  }
+
+  fileprivate static func inField<Value>(
+    _ field: String, _ body: () throws -> Value
+  ) throws -> Value {
+    do { return try body() } catch let error as ReelError { throw error.inField(field) }
   }
 }

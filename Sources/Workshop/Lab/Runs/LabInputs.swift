@@ -38,62 +38,44 @@ package struct LabInputs: Sendable {
   /// Reads all inputs that `configuration` names.
   ///
   /// - Parameter readFeed: Returns the bytes of a feed file, and their source, for its path or URL.
-  /// - Throws: `LabFailures` with all errors, or with the number of runs if that is above the limit;
-  ///   `CancellationError`.
+  /// - Throws: `ReelError` for the first input that is wrong, with its coding path, or with the number of runs if that
+  ///   is above the limit; `CancellationError`.
   package init(
     _ configuration: LabConfiguration,
     readFeed: @Sendable (String) async throws -> (bytes: [UInt8], location: MediaSource)
   ) async throws {
     self.configuration = configuration
-    var failures: [ReelError] = []
-    var feeds: [LabConfiguration.Entry<FeedInput>] = []
-    for entry in configuration.feeds {
+    feeds = try await Self.inputs("feeds", configuration.feeds, of: configuration, name: \.name) {
+      try await Self.feed($0, configuration, readFeed)
+    }
+    var links = LabLinks()
+    for (index, text) in configuration.links.enumerated() {
       try Task.checkCancellation()
-      do {
-        let input = try await Self.feed(entry.value, configuration.origin, readFeed)
-        feeds.append(LabConfiguration.Entry(value: input, field: entry.field))
-      } catch let error as ReelError {
-        failures.append(entry.field.failure(error))
+      do throws(ReelError) { try links.add(text, at: index, of: configuration) } catch {
+        throw configuration.located(error, at: "links[\(index)]")
       }
     }
-    links = try Self.links(configuration, &failures)
-    var viewers: [LabConfiguration.Entry<ViewerInput>] = []
-    for entry in configuration.viewers {
-      do throws(ReelError) {
-        let input = try Self.viewer(entry.value, configuration.origin)
-        viewers.append(LabConfiguration.Entry(value: input, field: entry.field))
-      } catch {
-        failures.append(entry.field.failure(error))
-      }
+    self.links = try links.named(of: configuration)
+    viewers = try await Self.inputs("viewers", configuration.viewers, of: configuration, name: \.name) {
+      try Self.viewer($0, configuration)
     }
-    var devices: [LabConfiguration.Entry<DeviceModel>] = []
-    for entry in configuration.devices {
-      do throws(ReelError) {
-        let device = try DeviceModel(argument: entry.value)
-        devices.append(LabConfiguration.Entry(value: device, field: entry.field))
-      } catch {
-        failures.append(entry.field.failure(error))
-      }
+    devices = try await Self.inputs("devices", configuration.devices, of: configuration, name: \.name) {
+      try DeviceModel(argument: $0)
     }
-    self.feeds = Self.distinct(feeds, by: \.name, &failures)
-    self.viewers = Self.distinct(viewers, by: \.name, &failures)
-    self.devices = Self.distinct(devices, by: \.name, &failures)
     let count = Self.product([
-      feeds.count, links.count, viewers.count, devices.count, configuration.slotCounts.count,
+      feeds.count, self.links.count, viewers.count, devices.count, configuration.slotCounts.count,
       configuration.policies.count, configuration.seeds.count,
     ])
-    let isWithinLimit = count.map { $0 <= LabConfiguration.runLimit } ?? false
     // Plans are made only for the allowed number of walks.
-    meanWalkDuration =
-      isWithinLimit ? Self.meanDuration(configuration, feeds, viewers, &failures) : .zero
-    guard failures.isEmpty else { throw LabFailures(failures.map(configuration.origin.located)) }
-    guard isWithinLimit else {
+    guard let count, count <= LabConfiguration.runLimit else {
       let text = count.map { "\($0)" } ?? "more than \(Int.max)"
       let failure = ReelError(
-        .usage, "the lab has \(text) walks, and the limit is \(LabConfiguration.runLimit)",
+        configuration.path == nil ? .usage : .badManifest,
+        "the lab has \(text) walks, and the limit is \(LabConfiguration.runLimit)",
         advice: "leave out links, seeds or policies")
-      throw LabFailures([configuration.origin.located(failure)])
+      throw configuration.path.map { failure.located(at: $0) } ?? failure
     }
+    meanWalkDuration = try Self.meanDuration(configuration, feeds, viewers)
   }
 
   /// All runs, in order.
@@ -116,12 +98,36 @@ package struct LabInputs: Sendable {
     }
   }
 
+  /// Makes an input of each entry of a list. Throws the first error, with the entry's coding path; also for a repeated
+  /// name.
+  private static func inputs<Entry, Input>(
+    _ field: String, _ entries: [Entry], of configuration: LabConfiguration, name: (Input) -> String,
+    make: (Entry) async throws -> Input
+  ) async throws -> [Input] {
+    var known: Set<String> = []
+    var inputs: [Input] = []
+    for (index, entry) in entries.enumerated() {
+      try Task.checkCancellation()
+      do {
+        let input = try await make(entry)
+        guard known.insert(name(input)).inserted else {
+          throw ReelError(
+            .usage, "the name \"\(name(input))\" appears twice", advice: "give it a \"name\"")
+        }
+        inputs.append(input)
+      } catch let error as ReelError {
+        throw configuration.located(error, at: "\(field)[\(index)]")
+      }
+    }
+    return inputs
+  }
+
   private static func feed(
-    _ entry: LabConfiguration.FeedEntry, _ origin: LabConfiguration.Origin,
+    _ entry: LabConfiguration.FeedEntry, _ configuration: LabConfiguration,
     _ read: (String) async throws -> (bytes: [UInt8], location: MediaSource)
   ) async throws -> FeedInput {
     let isURL = entry.file.contains("://")
-    let (bytes, location) = try await read(isURL ? entry.file : origin.resolved(entry.file))
+    let (bytes, location) = try await read(isURL ? entry.file : configuration.resolved(entry.file))
     let feed = try FeedFile(bytes: bytes, at: location).feed(named: entry.feed)
     var name = entry.name ?? location.stem
     if entry.name == nil, let feed = entry.feed { name += ":\(feed)" }
@@ -130,65 +136,38 @@ package struct LabInputs: Sendable {
     return FeedInput(name: name, feed: feed, contentHash: hash.value)
   }
 
-  private static func links(
-    _ configuration: LabConfiguration, _ failures: inout [ReelError]
-  ) throws -> [LinkInput] {
-    var links = LabLinks()
-    for entry in configuration.links {
-      try Task.checkCancellation()
-      do throws(ReelError) {
-        try links.add(entry, of: configuration)
-      } catch {
-        failures.append(entry.field.failure(error))
-      }
-    }
-    return links.named(&failures)
-  }
-
   private static func viewer(
-    _ entry: LabConfiguration.ViewerEntry, _ origin: LabConfiguration.Origin
+    _ entry: LabConfiguration.ViewerEntry, _ configuration: LabConfiguration
   ) throws(ReelError) -> ViewerInput {
     let prefix = "trace:"
     let isTrace = entry.text.trimmed.lowercased().hasPrefix(prefix)
     let text =
-      isTrace ? prefix + origin.resolved(entry.text.trimmed.dropFirst(prefix.count).trimmed) : entry.text
+      isTrace
+      ? prefix + configuration.resolved(entry.text.trimmed.dropFirst(prefix.count).trimmed) : entry.text
     let spec = try ViewerSpec(parsing: text)
     return ViewerInput(name: entry.name ?? (isTrace ? entry.text : spec.description), spec: spec)
   }
 
-  /// Returns the values; records those whose name is repeated.
-  private static func distinct<Value>(
-    _ entries: [LabConfiguration.Entry<Value>], by name: (Value) -> String, _ failures: inout [ReelError]
-  ) -> [Value] {
-    var known: Set<String> = []
-    for entry in entries where !known.insert(name(entry.value)).inserted {
-      failures.append(
-        entry.field.failure("the name \"\(name(entry.value))\" appears twice", advice: "give it a \"name\""))
-    }
-    return entries.map(\.value)
-  }
-
   /// Checks that each viewer can walk through each feed.
   private static func meanDuration(
-    _ configuration: LabConfiguration, _ feeds: [LabConfiguration.Entry<FeedInput>],
-    _ viewers: [LabConfiguration.Entry<ViewerInput>], _ failures: inout [ReelError]
-  ) -> Duration {
-    var durations: [Duration] = []
-    for viewer in viewers {
+    _ configuration: LabConfiguration, _ feeds: [FeedInput], _ viewers: [ViewerInput]
+  ) throws(ReelError) -> Duration {
+    var sum = Duration.zero
+    for (index, viewer) in viewers.enumerated() {
       for feed in feeds {
         do throws(ReelError) {
           let plan = try WalkPlan(
-            feed.value.feed, swipeCount: configuration.swipeCount, viewer: viewer.value.spec,
+            feed.feed, swipeCount: configuration.swipeCount, viewer: viewer.spec,
             seed: configuration.seeds.first ?? 1)
-          durations.append(plan.duration + WalkPlan.settleTime * plan.swipeCount)
+          sum += plan.duration + WalkPlan.settleTime * plan.swipeCount
         } catch {
-          var failure = viewer.field.failure(error)
-          if feeds.count > 1 { failure.reason += " (feed \(feed.value.name))" }
-          failures.append(failure)
+          var failure = configuration.located(error, at: "viewers[\(index)]")
+          if feeds.count > 1 { failure.reason += " (feed \(feed.name))" }
+          throw failure
         }
       }
     }
-    return durations.isEmpty ? .zero : durations.reduce(.zero, +) / durations.count
+    return sum / (feeds.count * viewers.count)
   }
 }
 
@@ -200,28 +179,29 @@ struct LabLinks {
     let longName: String
     /// The folder of the recording as in a configuration, with the options; nil without one.
     let folder: String?
-    let field: JSONField
+    /// The place of the argument in the configuration.
+    let index: Int
   }
 
   private var items: [Item] = []
 
   /// Reads the recordings of an argument.
   mutating func add(
-    _ entry: LabConfiguration.Entry<String>, of configuration: LabConfiguration
+    _ text: String, at index: Int, of configuration: LabConfiguration
   ) throws(ReelError) {
-    let argument = try LinkArgument(parsing: entry.value, resolve: configuration.origin.resolved)
-    let head = String(entry.value.dropLast(argument.suffix.count))
+    let argument = try LinkArgument(parsing: text, resolve: configuration.resolved)
+    let head = String(text.dropLast(argument.suffix.count))
     for link in try argument.links() {
-      var (longName, folder, group) = (entry.value, String?.none, link.name)
+      var (longName, folder, group) = (text, String?.none, link.name)
       if argument.isFolder {
         let base = head.hasSuffix("/") ? String(head.dropLast()) : head
         let inner = link.name.split(separator: "/").dropLast().joined(separator: "/")
         longName = "\(base)/\(link.name)\(argument.suffix)"
         folder = (inner.isEmpty ? base : "\(base)/\(inner)") + argument.suffix
-        group = inner.isEmpty ? Self.lastName(configuration.origin.resolved(head)) : inner
+        group = inner.isEmpty ? Self.lastName(configuration.resolved(head)) : inner
       } else if !argument.isConstant, let slash = head.lastIndex(of: "/") {
         folder = String(head[..<slash]) + argument.suffix
-        group = Self.lastName(configuration.origin.resolved(String(head[..<slash])))
+        group = Self.lastName(configuration.resolved(String(head[..<slash])))
       }
       var spec = link.spec
       if configuration.modelsTCP { spec.modelsTCP = true }
@@ -230,13 +210,13 @@ struct LabLinks {
       items.append(
         Item(
           link: LabInputs.LinkInput(name: link.name, group: group, text: link.text, spec: spec),
-          longName: longName, folder: folder, field: entry.field))
+          longName: longName, folder: folder, index: index))
     }
   }
 
   /// Returns the links with distinct names: that of the recording, or its whole argument if several have the
   /// same name. Groups of different folders or options also get different names.
-  func named(_ failures: inout [ReelError]) -> [LabInputs.LinkInput] {
+  func named(of configuration: LabConfiguration) throws(ReelError) -> [LabInputs.LinkInput] {
     var (countsByName, foldersByGroup): ([String: Int], [String: Set<String?>]) = ([:], [:])
     for item in items {
       countsByName[item.link.name, default: 0] += 1
@@ -253,7 +233,8 @@ struct LabLinks {
         link.group = folder
       }
       if !known.insert(link.name).inserted {
-        failures.append(item.field.failure("the link \"\(link.name)\" appears twice"))
+        throw configuration.located(
+          ReelError(.usage, "the link \"\(link.name)\" appears twice"), at: "links[\(item.index)]")
       }
       links.append(link)
     }

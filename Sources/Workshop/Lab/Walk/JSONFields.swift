@@ -1,7 +1,7 @@
 internal import ReelCore
 
 /// The fields of an object of JSON. Durations are in milliseconds, to the microsecond; what is nil is left out.
-struct JSONFields: ExpressibleByDictionaryLiteral {
+package struct JSONFields: Encodable, Sendable, ExpressibleByDictionaryLiteral {
   struct Name: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
@@ -11,13 +11,13 @@ struct JSONFields: ExpressibleByDictionaryLiteral {
     init?(intValue: Int) { nil }
   }
 
-  private let fields: [(name: String, value: (any Encodable)?)]
+  private let fields: [(name: String, value: (any Encodable & Sendable)?)]
 
-  init(dictionaryLiteral elements: (String, (any Encodable)?)...) {
+  package init(dictionaryLiteral elements: (String, (any Encodable & Sendable)?)...) {
     fields = elements.map { (name: $0, value: $1) }
   }
 
-  fileprivate func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var object = encoder.container(keyedBy: Name.self)
     for (name, value) in fields {
       guard let value else { continue }
