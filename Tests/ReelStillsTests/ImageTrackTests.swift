@@ -67,12 +67,12 @@ struct ImageTrackTests {
     "Stills are key frames of the video, and no image is requested", arguments: ["master.m3u8", "images.mpd"])
   func stills(name: String) async throws {
     let fetcher = fetcher()
-    let posters = PosterExtractor(
+    let posters = StillExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
       logger: silentLogger)
     let poster = try await posters.poster(.best(of: 6), of: source(name)) { _ in }.poster
     #expect(poster.track == .video && poster.candidates.count == 6 && poster.faults.isEmpty)
-    let boards = StoryboardExtractor(
+    let boards = StillExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
       logger: silentLogger)
     let (times, board) = try await boards.storyboard(.every(1), of: source(name)) { tiles in
@@ -104,7 +104,7 @@ struct ImageTrackTests {
       source("images.m3u8"))
     #expect(described.failure == nil && described.firstFrame == nil && described.duration == 6)
     #expect(described.presentation?.periods[0].trackGroups[0].rungs[0].tiles?.count == 4)
-    let posters = PosterExtractor(
+    let posters = StillExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
       logger: silentLogger)
     for choice in [Poster.Choice.first, .best(of: 6)] {

@@ -17,7 +17,7 @@ struct KeyFrameTransferTests {
     of path: String, _ fetcher: FixtureFetcher, size: SizeLimit? = .width(320),
     gate: (any DecodingGate)? = nil
   ) async throws -> Poster {
-    let extractor = PosterExtractor(
+    let extractor = StillExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: size, gate: gate, logger: silentLogger)
     return try await extractor.poster(.best(of: 6), of: MediaSource(argument: "http://host/\(path)")) { _ in }
       .poster

@@ -14,7 +14,7 @@ struct PosterExtractorTests {
     _ choice: Poster.Choice = .best(of: 6), of source: MediaSource, fetcher: (any Fetching)? = nil,
     size: SizeLimit? = nil
   ) async throws -> Poster {
-    let extractor = PosterExtractor(
+    let extractor = StillExtractor(
       fetcher: fetcher ?? makeFetcher(), configuration: LoadingConfiguration(), size: size, gate: nil,
       logger: silentLogger)
     return try await extractor.poster(choice, of: source) { _ in }.poster
@@ -149,7 +149,7 @@ struct PosterExtractorTests {
     let (clock, name, gate) = (ManualMonotonicClock(), "segment-\(index).m4s", CallCountingGate())
     let fetcher = FixtureFetcher { request, _ in request.url.lastPathComponent == name ? .never : .none }
     let limit = Duration.seconds(5)
-    let extractor = PosterExtractor(
+    let extractor = StillExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: nil, stillLimit: limit, clock: clock,
       gate: gate, logger: silentLogger)
     let source = try MediaSource(argument: "http://stills.test/stills/high/playlist.m3u8")

@@ -24,7 +24,7 @@ struct StoryboardFaultTests {
     _ path: String, from fetcher: FixtureFetcher, clock: any MonotonicClock = ManualMonotonicClock(),
     recordTile: @escaping @Sendable () -> Void = {}
   ) async throws -> Made {
-    let extractor = StoryboardExtractor(
+    let extractor = StillExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), stillLimit: limit,
       clock: clock, gate: nil, logger: silentLogger)
     return try await extractor.storyboard(.every(1), of: source(path)) { tiles in
@@ -226,7 +226,7 @@ struct StoryboardFaultTests {
     let boxes = bytes.indices.dropLast(4).filter { bytes[$0...].starts(with: "mdat".utf8) }
     let start = try #require(boxes.dropFirst(2).first) + 4
     for index in start..<(start + 4288) { bytes[index] = 0 }
-    let extractor = StoryboardExtractor(
+    let extractor = StillExtractor(
       fetcher: fetcher("h264-fragmented-sidx.mp4", .bytes(bytes)), configuration: LoadingConfiguration(),
       size: .width(160), gate: nil, logger: silentLogger)
     let (slots, missing) = try await extractor.storyboard(.every(0.5), of: source(path)) { tiles in
@@ -242,7 +242,7 @@ struct StoryboardFaultTests {
 
   private func make(_ path: String, _ bytes: [UInt8], every interval: Double = 1) async throws -> Made {
     let name = try #require(path.split(separator: "/").last)
-    let extractor = StoryboardExtractor(
+    let extractor = StillExtractor(
       fetcher: fetcher(String(name), .bytes(bytes)), configuration: LoadingConfiguration(), size: .width(160),
       gate: nil, logger: silentLogger)
     return try await extractor.storyboard(.every(interval), of: source(path)) { tiles in
@@ -383,7 +383,7 @@ struct StoryboardFaultTests {
     try await Origin.use(.init(resources: [live], faults: faults)) { origin in
       var configuration = LoadingConfiguration()
       configuration.clock = clock
-      let extractor = StoryboardExtractor(
+      let extractor = StillExtractor(
         fetcher: makeFetcher(attempts: 0), configuration: configuration, size: .width(80),
         stillLimit: .seconds(60), gate: nil, logger: silentLogger)
       let made = try await extractor.storyboard(

@@ -21,7 +21,7 @@ struct StoryboardTests {
   private func make(
     _ spacing: Storyboard.Spacing = .every(1), of source: MediaSource, size: SizeLimit = .width(320)
   ) async throws -> Made {
-    let extractor = StoryboardExtractor(
+    let extractor = StillExtractor(
       fetcher: makeFetcher(), configuration: LoadingConfiguration(), size: size, gate: nil,
       logger: silentLogger)
     return try await extractor.storyboard(spacing, of: source) { tiles in

@@ -32,7 +32,7 @@ struct TrickModeTests {
     let fetcher = FixtureFetcher { request, _ in
       request.url.pathExtension == "mpd" ? .bytes(mpd) : .none
     }
-    let extractor = StoryboardExtractor(
+    let extractor = StillExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(width), gate: nil,
       logger: silentLogger)
     return try await extractor.storyboard(
@@ -66,7 +66,7 @@ struct TrickModeTests {
     let fetcher = FixtureFetcher { request, _ in
       request.url.pathExtension == "mpd" ? .bytes(mpd) : .none
     }
-    let extractor = PosterExtractor(
+    let extractor = StillExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
       logger: silentLogger)
     let made = try await extractor.poster(
@@ -94,7 +94,7 @@ struct TrickModeTests {
     }
     let source = try MediaSource(argument: "http://stills.test/stills/trick.mpd")
     #expect(try await storyboard(mpd, width: 160).track == .keyFrames)
-    let extractor = PosterExtractor(
+    let extractor = StillExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
       logger: silentLogger)
     #expect(try await extractor.poster(.best(of: 6), of: source) { _ in }.poster.track == .keyFrames)

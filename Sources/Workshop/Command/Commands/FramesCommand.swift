@@ -125,8 +125,8 @@ struct FramesCommand: AsyncParsableCommand {
       argument: job.text,
       writer: FrameWriter(
         options: FrameWriter.Options(
-          directory: job.folder, format: place.format, size: image.size,
-          gravity: image.gravity ?? .resizeAspect, computesMD5: md5, existing: job.existingFiles),
+          place: job.place, format: place.format, size: image.size,
+          gravity: image.gravity ?? .resizeAspect, computesMD5: md5),
         names: names)
     ) { try job.print($0) }
     let selection = selection

@@ -4,6 +4,7 @@ import Logging
 import ReelCore
 import ReelRules
 import ReelGateway
+import ReelLab
 import ReelManifest
 import ReelPlayback
 
@@ -169,7 +170,7 @@ struct ManifestCommand: AsyncParsableCommand {
         hasBegun.withLock { $0 = true }
         let newest = update.segments.suffix(SegmentRecord.liveLimit)
         try PrintedSegments.print(
-          LiveUpdateRecord(update),
+          update.record,
           with: [PrintedSegments(newest, of: update.segments, withInitializations: false)])
       }
     }

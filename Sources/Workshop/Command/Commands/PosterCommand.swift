@@ -104,7 +104,7 @@ struct PosterCommand: AsyncParsableCommand {
     let place = try place
     try place.checkEncoder()
     try await Batch.run(try style, runOptions, options) { setting in
-      let extractor = PosterExtractor(
+      let extractor = StillExtractor(
         fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
         stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)
       let writer = PosterWriter(
@@ -138,19 +138,18 @@ struct PosterCommand: AsyncParsableCommand {
   }
 
   private func write(
-    _ job: Batch.Job, to place: StillOutput, _ extractor: PosterExtractor, _ writer: PosterWriter
+    _ job: Batch.Job, to place: StillOutput, _ extractor: StillExtractor, _ writer: PosterWriter
   ) async throws -> Batch.Outcome {
     let names =
       job.names.map { FrameNames($0, hasSeveral: false) }
       ?? FrameNames(place.fileName ?? "\(job.stem).\(place.format.fileExtension)")
-    let target = PosterWriter.Target(directory: job.folder, names: names, existing: job.existingFiles)
     let choice = choice
     var record = try await job.limited(extractor.fetcher) { fetcher, lift in
       var extractor = extractor
       extractor.fetcher = fetcher
-      try writer.check(target)
+      try job.place.check(names.first)
       let (poster, file) = try await extractor.poster(choice, of: job.source, recordFirst: lift) { poster in
-        try writer.write(poster.frame.frame, to: target)
+        try writer.write(poster.frame.frame, to: job.place, names)
       }
       return PosterRecord(
         source: job.text, poster, choice, hdr: writer.format == .y4m ? nil : writer.hdr, file: file)

@@ -112,8 +112,8 @@ struct StoryboardCommand: AsyncParsableCommand {
     if sheets.writesSheets { try StillOutput.checkEncoder(sheets.format) }
     if write.contains(.bif) { try StillOutput.checkEncoder(.jpeg) }
     try await Batch.run(style, runOptions, options) { setting in
-      let extractor = StoryboardExtractor(
-        fetcher: setting.fetcher, configuration: try options.loading(), size: still.size ?? .width(320),
+      let extractor = StillExtractor(
+        fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
         stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)
       return Batch.Worker { try await write($0, extractor) }
     }
@@ -131,32 +131,36 @@ struct StoryboardCommand: AsyncParsableCommand {
 
   private var sheets: StoryboardStyle {
     StoryboardStyle(
-      directory: files.place, outputs: write, format: format.still ?? .jpeg, quality: still.quality,
-      grid: grid)
+      outputs: write, format: format.still ?? .jpeg, quality: still.quality, grid: grid)
   }
 
-  private func write(_ job: Batch.Job, _ extractor: StoryboardExtractor) async throws -> Batch.Outcome {
-    var sheets = sheets
-    sheets.directory = job.folder
+  private func write(_ job: Batch.Job, _ extractor: StillExtractor) async throws -> Batch.Outcome {
+    let (sheets, place) = (sheets, job.place)
     let spacing = count.map { Storyboard.Spacing.count($0) } ?? .every(every ?? 10)
     let clock = SystemMonotonicClock()
-    let record = try await job.limited(extractor.fetcher) { [sheets] fetcher, lift in
+    let record = try await job.limited(extractor.fetcher) { fetcher, lift in
       var extractor = extractor
       extractor.fetcher = fetcher
       let began = clock.now
-      try StoryboardWriter(sheets, stem: job.stem, existing: job.existingFiles).check()
+      for name in sheets.names(job.stem) { try place.check(name) }
       return try await extractor.storyboard(spacing, of: job.source, recordOpening: lift) { tiles in
         let before = ThreadTime.now
-        let writer = StoryboardWriter(sheets, stem: job.stem, existing: job.existingFiles)
+        let writer = StoryboardWriter(sheets, stem: job.stem) { name, parts throws(ReelError) in
+          try place.write(parts, to: name)
+        }
+        var frames: [StoryboardRecord.Frame] = []
         do {
-          while let tile = try tiles.next() { try writer.add(tile) }
+          while let tile = try tiles.next() {
+            try writer.add(tile)
+            frames.append(StoryboardRecord.Frame(tile))
+          }
           let storyboard = try tiles.storyboard()
           try writer.finish(storyboard)
           return StoryboardRecord(
-            source: job.text, storyboard, writer, wall: clock.now - began,
+            source: job.text, storyboard, writer, frames: frames, at: place, wall: clock.now - began,
             processor: storyboard.processorTime + (ThreadTime.now - before))
         } catch {
-          writer.discard()
+          for file in writer.files { try? FileManager.default.removeItem(atPath: place.path(file.name)) }
           throw error
         }
       }

@@ -223,8 +223,7 @@ struct BatchNames: Sendable {
   var folder: String {
     let path = relative(template.stem(values, time: 0, isMarked: isMarked))
     guard let slash = path.lastIndex(of: "/") else { return output }
-    return output == "."
-      ? String(path[..<slash]) : (output as NSString).appendingPathComponent(String(path[..<slash]))
+    return OutputFolder.path(String(path[..<slash]), in: output)
   }
 
   /// The name of the source's files in `folder`, without number and extension.

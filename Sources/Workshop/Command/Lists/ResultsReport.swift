@@ -258,26 +258,12 @@ extension ResultsReport {
   }
 
   /// The JSON form.
-  var record: some Encodable {
-    Record(
-      sources: sourceCount, written: writtenCount, failed: permanentCount + temporaryCount,
-      temporary: temporaryCount, supersededLines: supersededCount, unreadableLines: unreadableCount,
-      startup: startup, queued: queued, causes: causes, hosts: Array(hosts.prefix(Self.hostLimit)))
-  }
-
-  private struct Record: Encodable {
-    let sources: Int
-    let written: Int
-    let failed: Int
-    /// The number of failures that may succeed on a retry.
-    let temporary: Int
-    let supersededLines: Int
-    let unreadableLines: Int
-    let startup: LatencySummary?
-    /// The waiting times of sources.
-    let queued: LatencySummary?
-    let causes: [Cause]
-    let hosts: [Host]
+  var record: JSONFields {
+    [
+      "sources": sourceCount, "written": writtenCount, "failed": permanentCount + temporaryCount,
+      "temporary": temporaryCount, "superseded_lines": supersededCount, "unreadable_lines": unreadableCount,
+      "startup": startup, "queued": queued, "causes": causes, "hosts": Array(hosts.prefix(Self.hostLimit)),
+    ]
   }
 }
 

@@ -156,7 +156,7 @@ struct ListOptions: ParsableArguments {
     if let results { return results }
     let shard = try? shardSpec()
     let name = shard.map { "results-\($0.index)-of-\($0.count).jsonl" } ?? "results.jsonl"
-    return output == "." ? name : (output as NSString).appendingPathComponent(name)
+    return OutputFolder.path(name, in: output)
   }
 
   /// Returns the time between two sources of a host.

@@ -121,6 +121,9 @@ extension Batch {
         areReplaced: overwrites || mayHaveFiles, of: (try? parsed.get()) ?? .standardInput)
     }
 
+    /// Where its files go.
+    var place: OutputPlace { OutputPlace(directory: folder, existing: existingFiles) }
+
     /// Runs `body`, and cancels it after `--timeout`, as `withLimit` does.
     func limited<Result: Sendable>(
       _ fetcher: any Fetching,

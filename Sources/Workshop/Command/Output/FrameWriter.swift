@@ -16,13 +16,11 @@ import ReelPlayback
 /// Confined to one thread at a time.
 final class FrameWriter {
   struct Options: Sendable {
-    var directory: String
+    var place: OutputPlace
     var format: StillFileFormat
     var size: PixelSize?
     var gravity: VideoGravity
     var computesMD5: Bool
-    var existing: ExistingFiles
-    var toStandardOutput: Bool { directory == "-" }
   }
 
   private let options: Options
@@ -42,9 +40,7 @@ final class FrameWriter {
 
   /// Throws `ReelError.cannotCreateOutput` if the file for the first frame may not be written.
   func check() throws(ReelError) {
-    guard !options.toStandardOutput else { return }
-    guard let name = names.first else { return }
-    try options.existing.check(filePath(name))
+    try options.place.check(names.first)
   }
 
   /// Converts and writes a frame; `converted` is the duration of the conversion.
@@ -52,24 +48,24 @@ final class FrameWriter {
     index += 1
     let start = ContinuousClock.now
     let md5 = options.computesMD5 ? try frame.decoded.md5() : nil
-    let path: String
+    let name: String
     let size: PixelSize
     let converted: Duration
     if let files {
       size = try files.convert(frame)
       converted = ContinuousClock.now - start
-      path =
-        options.toStandardOutput ? "-" : filePath(names.next(number: index, time: frame.time))
-      try files.write(to: openFile(path))
+      name = names.next(number: index, time: frame.time)
+      try files.write(to: options.place.open(name))
     } else {
-      path = options.toStandardOutput ? "-" : filePath(names.next(number: 1, time: frame.time))
-      let writer = try y4m ?? Y4MWriter(to: openFile(path))
+      name = names.next(number: 1, time: frame.time)
+      let writer = try y4m ?? Y4MWriter(to: options.place.open(name))
       y4m = writer
       size = try writer.write(frame)
       converted = ContinuousClock.now - start
     }
     return (
-      FramesRecord.Frame(frame, path: path, size: size, md5: md5, keepsSamples: files == nil), converted
+      FramesRecord.Frame(
+        frame, path: options.place.path(name), size: size, md5: md5, keepsSamples: files == nil), converted
     )
   }
 
@@ -82,20 +78,7 @@ final class FrameWriter {
   /// Removes unfinished output. Returns true if that was a file with all frames.
   func abandon() -> Bool {
     defer { y4m = nil }
-    return y4m != nil && !options.toStandardOutput
-  }
-
-  // MARK: - Private
-
-  private func openFile(_ path: String) throws(ReelError) -> OutputFile {
-    if options.toStandardOutput { return .standardOutput() }
-    // Lists have folders of their own. A folder without files is not created.
-    if index == 1 { try OutputFolder.make(options.directory) }
-    return try OutputFile(path: path, existing: options.existing)
-  }
-
-  private func filePath(_ name: String) -> String {
-    options.directory == "." ? name : (options.directory as NSString).appendingPathComponent(name)
+    return y4m != nil && options.place.directory != "-"
   }
 }
 
@@ -226,8 +209,44 @@ extension ExistingFiles {
   }
 }
 
-/// Creates folders for output files.
+/// Where the files of one source go.
+struct OutputPlace: Sendable {
+  /// The folder, or `-` for standard output.
+  let directory: String
+  let existing: ExistingFiles
+
+  /// Returns the path of a file with this name; `-` for standard output.
+  func path(_ name: String) -> String {
+    directory == "-" ? "-" : OutputFolder.path(name, in: directory)
+  }
+
+  /// Throws `ReelError.cannotCreateOutput` if a file may not be written. Nil for a name that is not known yet.
+  func check(_ name: String?) throws(ReelError) {
+    if let name, directory != "-" { try existing.check(path(name)) }
+  }
+
+  /// Opens a file. Lists have folders of their own: one is created with its first file.
+  func open(_ name: String) throws(ReelError) -> OutputFile {
+    if directory == "-" { return .standardOutput() }
+    try OutputFolder.make(directory)
+    return try OutputFile(path: path(name), existing: existing)
+  }
+
+  /// Writes a whole file.
+  func write(_ parts: [[UInt8]], to name: String) throws(ReelError) {
+    let file = try open(name)
+    for part in parts { try file.write(part) }
+    try file.commit()
+  }
+}
+
+/// Folders for output files.
 enum OutputFolder {
+  /// Returns the path of a file. That of one in the current folder is its name.
+  static func path(_ name: String, in folder: String) -> String {
+    folder == "." ? name : (folder as NSString).appendingPathComponent(name)
+  }
+
   /// Creates a folder and those above it, unless it exists.
   ///
   /// Throws `ReelError.cannotCreateOutput`; `cannotWriteOutput` if the disk is full.

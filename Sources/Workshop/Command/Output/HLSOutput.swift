@@ -18,18 +18,12 @@ struct HLSOutput {
       for (name, text) in playlists { try Console.write(Array(Self.named(text, name).utf8)) }
       return
     }
-    let directory = URL(fileURLWithPath: folder, isDirectory: true)
-    do {
-      try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    } catch {
-      throw ReelError(.cannotCreateOutput, "the folder can't be created", at: folder)
-    }
+    let place = OutputPlace(
+      directory: URL(fileURLWithPath: folder, isDirectory: true).path, existing: .replaced)
     // The multivariant playlist is written last, when the playlists that it refers to exist.
     for (name, text) in playlists.reversed() {
-      let file = try OutputFile(path: directory.appendingPathComponent(name).path)
-      try file.write(Array(text.utf8))
-      try file.commit()
-      try Console.print(file.path)
+      try place.write([Array(text.utf8)], to: name)
+      try Console.print(place.path(name))
     }
   }
 

@@ -99,7 +99,7 @@ struct JSONText {
 }
 
 /// An error as JSON.
-struct ErrorRecord: Encodable {
+struct ErrorRecord: Encodable, Sendable {
   let kind: String
   let message: String
   let location: String?

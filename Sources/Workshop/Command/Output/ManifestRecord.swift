@@ -6,102 +6,16 @@ import ReelPlayback
 
 /// The record of `reel manifest --output json` for a source: its `Presentation`.
 struct ManifestRecord: SourceRecord {
-  struct Live: Encodable {
-    let reload: String
-    let reloadSeconds: Double?
-    let delay: Double
-    let timeShiftBufferDepth: Double?
-    let availabilityStart: String?
-    let availabilityEnd: String?
-    let locations: [String]
-    let clockSources: [String]
-  }
-
-  struct Period: Encodable {
-    let id: String?
-    let start: Double
-    let duration: Double?
-    let trackGroups: [TrackGroup]
-  }
-
-  struct TrackGroup: Encodable {
-    let id: String?
-    let kind: String
-    let language: String?
-    let label: String?
-    let roles: [String]
-    let `default`: Bool
-    let unplayable: String?
-    let rungs: [Rung]
-  }
-
-  struct Rung: Encodable {
-    let id: String
-    let bandwidth: Int?
-    let averageBandwidth: Int?
-    let codecs: String?
-    let mimeType: String?
-    let width: Int?
-    let height: Int?
-    let frameRate: String?
-    let sampleAspectRatio: String?
-    let videoRange: String?
-    let channels: String?
-    let audioGroup: String?
-    let tiles: Tiles?
-    let protection: ProtectionRecord?
-    let playlist: String?
-    let alternatePlaylists: [String]?
-    let index: Index?
-    let error: ErrorRecord?
-    let duration: Double?
-    let initializations: [Initialization]?
-    let segmentCount: Int?
-    let segments: PrintedSegments.Placeholder?
-  }
-
-  /// The division of a rung's images.
-  struct Tiles: Encodable {
-    let columns: Int?
-    let rows: Int?
-    let width: Int?
-    let height: Int?
-    let duration: Double?
-
-    init(_ tiles: ImageTiles) {
-      columns = tiles.fault == nil ? tiles.columns : nil
-      rows = tiles.fault == nil ? tiles.rows : nil
-      width = tiles.size?.width
-      height = tiles.size?.height
-      duration = tiles.duration?.seconds
-    }
-  }
-
-  /// The byte range of a segment index that was not read.
-  struct Index: Encodable {
-    let url: String
-    let byteOffset: Int64?
-    let byteLength: Int64?
-  }
-
-  struct Initialization: Encodable {
-    let url: String
-    let byteOffset: Int64?
-    let byteLength: Int64?
-    let encryption: EncryptionRecord?
-    let alternateUrls: [String]?
-  }
-
   let source: String
   var url: String?
   /// The same in results files, whose `url` is that of the list.
   var manifestUrl: String?
   var format: String?
   var live: Bool?
-  var liveTiming: Live?
+  var liveTiming: JSONFields?
   var duration: Double?
   var startOffset: Double?
-  var periods: [Period]?
+  var periods: [JSONFields]?
   var warnings: [String]?
   /// In results files, with `--strict`.
   var violations: Int?
@@ -128,42 +42,46 @@ struct ManifestRecord: SourceRecord {
       failures[[failure.periodIndex, failure.groupIndex, failure.rungIndex]] = failure.error
     }
     periods = presentation.periods.enumerated().map { period, value in
-      Period(
-        id: value.id, start: value.start.seconds, duration: value.duration?.seconds,
-        trackGroups: value.trackGroups.enumerated().map { group, value in
-          TrackGroup(
-            id: value.id, kind: value.kind.rawValue, language: value.language, label: value.label,
-            roles: value.roles, default: value.isDefault, unplayable: value.unplayableReason,
-            rungs: value.rungs.enumerated().map { rung, value in
+      [
+        "id": value.id, "start": value.start.seconds, "duration": value.duration?.seconds,
+        "track_groups": value.trackGroups.enumerated().map { group, value -> JSONFields in
+          [
+            "id": value.id, "kind": value.kind.rawValue, "language": value.language, "label": value.label,
+            "roles": value.roles, "default": value.isDefault, "unplayable": value.unplayableReason,
+            "rungs": value.rungs.enumerated().map { rung, value in
               Self.rung(
                 value, isLive: presentation.isLive, error: failures[[period, group, rung]],
                 segments: &segments)
-            })
-        })
+            },
+          ]
+        },
+      ]
     }
   }
 
   // MARK: - Private
 
-  private static func live(_ live: LiveTiming) -> Live {
+  private static func live(_ live: LiveTiming) -> JSONFields {
     let (reload, seconds): (String, Double?) =
       switch live.reload {
       case .never: ("never", nil)
       case .after(let period): ("after", period.seconds)
       case .targetDuration(let target): ("target_duration", target.seconds)
       }
-    return Live(
-      reload: reload, reloadSeconds: seconds, delay: live.delay.seconds,
-      timeShiftBufferDepth: live.timeShiftBufferDepth?.seconds,
-      availabilityStart: live.availabilityStart?.description,
-      availabilityEnd: live.availabilityEnd?.description, locations: live.locations.map(\.absoluteString),
-      clockSources: live.clockSources.map { source in
+    return [
+      "reload": reload, "reload_seconds": seconds, "delay": live.delay.seconds,
+      "time_shift_buffer_depth": live.timeShiftBufferDepth?.seconds,
+      "availability_start": live.availabilityStart?.description,
+      "availability_end": live.availabilityEnd?.description,
+      "locations": live.locations.map(\.absoluteString),
+      "clock_sources": live.clockSources.map { source in
         switch source {
         case .direct(let time): "direct \(time)"
         case .httpHead(let url): "http-head \(url.absoluteString)"
         case .httpBody(let url): "http-iso \(url.absoluteString)"
         }
-      })
+      },
+    ]
   }
 
   /// The number of segments printed per rung, and per live rung. A manifest of a few lines may describe a
@@ -172,16 +90,17 @@ struct ManifestRecord: SourceRecord {
   private static let liveSegmentLimit = SegmentRecord.liveLimit
 
   private static func rung(
-    _ rung: ReelManifest.Rung, isLive: Bool, error: ReelError?, segments: inout [PrintedSegments]?
-  ) -> Rung {
-    var (playlist, index): (String?, Index?) = (nil, nil)
+    _ rung: Rung, isLive: Bool, error: ReelError?, segments: inout [PrintedSegments]?
+  ) -> JSONFields {
+    var (playlist, index): (String?, JSONFields?) = (nil, nil)
     var (duration, count, printed): (Double?, Int?, PrintedSegments?) = (nil, nil, nil)
     switch rung.media {
     case .playlist(let url): playlist = url.absoluteString
     case .index(let reference):
-      index = Index(
-        url: reference.url.absoluteString, byteOffset: reference.indexRange?.offset,
-        byteLength: reference.indexRange?.length)
+      index = [
+        "url": reference.url.absoluteString, "byte_offset": reference.indexRange?.offset,
+        "byte_length": reference.indexRange?.length,
+      ]
     case .segments(let list):
       count = list.count
       let wanted = isLive ? list.suffix(liveSegmentLimit) : list.prefix(segmentLimit)
@@ -190,32 +109,40 @@ struct ManifestRecord: SourceRecord {
       printed = chosen
       duration = list.first.map { (list.end - $0.start).seconds }
     }
-    return Rung(
-      id: rung.id, bandwidth: rung.bitsPerSecond, averageBandwidth: rung.averageBitsPerSecond,
-      codecs: rung.codecs.isEmpty ? nil : rung.codecs.joined(separator: ","), mimeType: rung.mimeType,
-      width: rung.size?.width, height: rung.size?.height, frameRate: rung.frameRate?.description,
-      sampleAspectRatio: rung.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
-      videoRange: rung.videoRange, channels: rung.channels, audioGroup: rung.audioGroup,
-      tiles: rung.tiles.map(Tiles.init), protection: rung.protection.map(ProtectionRecord.init),
-      playlist: playlist,
-      alternatePlaylists: rung.alternateURLs.isEmpty ? nil : rung.alternateURLs.map(\.absoluteString),
-      index: index, error: error.map(ErrorRecord.init), duration: duration,
-      initializations: printed.flatMap { printed in
-        printed.initializations.isEmpty ? nil : printed.initializations.map(Initialization.init)
-      },
-      segmentCount: count, segments: segments == nil || printed == nil ? nil : [])
+    let hasSegments = segments != nil && printed != nil
+    return [
+      "id": rung.id, "bandwidth": rung.bitsPerSecond, "average_bandwidth": rung.averageBitsPerSecond,
+      "codecs": rung.codecs.isEmpty ? nil : rung.codecs.joined(separator: ","), "mime_type": rung.mimeType,
+      "width": rung.size?.width, "height": rung.size?.height, "frame_rate": rung.frameRate?.description,
+      "sample_aspect_ratio": rung.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
+      "video_range": rung.videoRange, "channels": rung.channels, "audio_group": rung.audioGroup,
+      "tiles": rung.tiles.map(tiles), "protection": rung.protection.map(ProtectionRecord.init),
+      "playlist": playlist, "alternate_playlists": texts(rung.alternateURLs), "index": index,
+      "error": error.map(ErrorRecord.init), "duration": duration,
+      "initializations": printed.flatMap { printed in
+        printed.initializations.isEmpty ? nil : printed.initializations.map(initialization)
+      }, "segment_count": count, "segments": hasSegments ? PrintedSegments.Placeholder() : nil,
+    ]
   }
-}
 
-extension ManifestRecord.Initialization {
-  fileprivate init(_ reference: InitializationReference) {
-    url = reference.url.absoluteString
-    byteOffset = reference.byteRange?.offset
-    byteLength = reference.byteRange?.length
-    encryption = reference.encryption.map(EncryptionRecord.init)
-    alternateUrls =
-      reference.alternateURLs.isEmpty ? nil : reference.alternateURLs.map(\.absoluteString)
+  /// The division of a rung's images.
+  private static func tiles(_ tiles: ImageTiles) -> JSONFields {
+    [
+      "columns": tiles.fault == nil ? tiles.columns : nil, "rows": tiles.fault == nil ? tiles.rows : nil,
+      "width": tiles.size?.width, "height": tiles.size?.height, "duration": tiles.duration?.seconds,
+    ]
   }
+
+  private static func initialization(_ reference: InitializationReference) -> JSONFields {
+    [
+      "url": reference.url.absoluteString, "byte_offset": reference.byteRange?.offset,
+      "byte_length": reference.byteRange?.length,
+      "encryption": reference.encryption.map(EncryptionRecord.init),
+      "alternate_urls": texts(reference.alternateURLs),
+    ]
+  }
+
+  private static func texts(_ urls: [URL]) -> [String]? { urls.isEmpty ? nil : urls.map(\.absoluteString) }
 }
 
 /// A segment as JSON. Because there may be very many, they are written one by one (`PrintedSegments.print`).
@@ -268,7 +195,7 @@ struct SegmentRecord {
 }
 
 /// The encryption of a segment, as JSON.
-struct EncryptionRecord: Encodable {
+struct EncryptionRecord: Encodable, Sendable {
   let method: String
   let keyUrl: String?
   let keyFormat: String?
@@ -376,43 +303,29 @@ struct PrintedSegments {
   }
 }
 
-/// A line of `reel manifest --follow`.
-struct LiveUpdateRecord: Encodable {
-  let time: String
-  /// The origin of the update: the manifest, or the clock alone.
-  let from: String
-  let change: String
-  let missed: Int?
-  let windowStart: Double
-  let windowEnd: Double
-  let distanceFromClock: Double?
-  let ended: Bool
-  let segments: PrintedSegments.Placeholder = []
-
-  init(_ update: LiveUpdate) {
-    time = update.time.description
-    from = update.isReading ? "manifest" : "clock"
-    var missed: Int?
-    switch update.change {
-    case nil: change = "opened"
-    case .grew: change = "grew"
-    case .unchanged: change = "unchanged"
-    case .steppedBack: change = "stepped_back"
-    case .jumped(let count):
-      change = "jumped"
-      missed = count
-    case .restarted: change = "restarted"
-    }
-    self.missed = missed
-    windowStart = update.windowStart.seconds
-    windowEnd = update.windowEnd.seconds
-    distanceFromClock = update.distanceFromClock?.seconds
-    ended = update.hasEnded
+extension LiveUpdate {
+  /// A line of `reel manifest --follow`, with the origin of the update: the manifest, or the clock alone.
+  var record: JSONFields {
+    let (change, missed): (String, Int?) =
+      switch change {
+      case nil: ("opened", nil)
+      case .grew: ("grew", nil)
+      case .unchanged: ("unchanged", nil)
+      case .steppedBack: ("stepped_back", nil)
+      case .jumped(let count): ("jumped", count)
+      case .restarted: ("restarted", nil)
+      }
+    return [
+      "time": time.description, "from": isReading ? "manifest" : "clock", "change": change, "missed": missed,
+      "window_start": windowStart.seconds, "window_end": windowEnd.seconds,
+      "distance_from_clock": distanceFromClock?.seconds, "ended": hasEnded,
+      "segments": PrintedSegments.Placeholder(),
+    ]
   }
 }
 
 /// The encryption of samples as stated in a manifest, as JSON.
-struct ProtectionRecord: Encodable {
+struct ProtectionRecord: Encodable, Sendable {
   let schemes: [String]
   let keyIds: [String]
 

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
+import ReelLab
 import ReelPlayback
 import ReelStills
 
@@ -19,54 +20,6 @@ struct PosterRecord: SourceRecord {
     let quality: Int?
   }
 
-  struct Candidate: Encodable {
-    let time: Double
-    let score: Double
-    /// The reasons why it is not a good poster.
-    let flaws: [String]
-    let mean: Double
-    let deviation: Double
-    let contrast: Double
-    let darkShare: Double
-    let uniformShare: Double
-    let entropy: Double
-    let sharpness: Double
-    /// The size of the frame's packet.
-    let bytes: Int
-
-    init(_ candidate: Poster.Candidate) {
-      let measures = candidate.measures
-      time = candidate.time.seconds.rounded(places: 6)
-      score = measures.score.rounded(places: 4)
-      flaws = candidate.flaws.map(\.rawValue)
-      mean = measures.mean.rounded(places: 4)
-      deviation = measures.deviation.rounded(places: 4)
-      contrast = measures.contrast.rounded(places: 4)
-      darkShare = measures.darkShare.rounded(places: 4)
-      uniformShare = measures.uniformShare.rounded(places: 4)
-      entropy = measures.entropy.rounded(places: 4)
-      sharpness = measures.sharpness.rounded(places: 5)
-      bytes = candidate.byteCount
-    }
-  }
-
-  struct Read: Encodable {
-    let requests: Int
-    /// The number of all body bytes.
-    let bytes: Int64
-    let keyFrameBytes: Int64
-    let manifestBytes: Int64?
-    let initBytes: Int64?
-
-    init(_ traffic: Poster.Traffic) {
-      requests = traffic.requestCount
-      bytes = traffic.readByteCount
-      keyFrameBytes = traffic.keyFrameByteCount
-      manifestBytes = traffic.manifestByteCount
-      initBytes = traffic.initializationByteCount
-    }
-  }
-
   let source: String
   var file: File?
   /// The time on the timeline of the source.
@@ -79,7 +32,8 @@ struct PosterRecord: SourceRecord {
   var good: Bool?
   /// The index in `candidates`.
   var chosen: Int?
-  var candidates: [Candidate]?
+  /// Each with its measures, and the reasons why it is not a good poster.
+  var candidates: [JSONFields]?
   /// `pq` or `hlg` for a source in HDR.
   var hdr: String?
   /// True if HDR was mapped to SDR.
@@ -88,7 +42,7 @@ struct PosterRecord: SourceRecord {
   var track: String?
   var rung: String?
   var rungBandwidth: Int?
-  var read: Read?
+  var read: JSONFields?
   var startup: StartupRecord?
   var faults: [ErrorRecord]?
   var error: ErrorRecord?
@@ -115,15 +69,33 @@ struct PosterRecord: SourceRecord {
     why = PosterText.why(poster, choice)
     good = poster.chosen.flaws.isEmpty
     chosen = poster.chosenIndex
-    candidates = poster.candidates.map(Candidate.init)
+    candidates = poster.candidates.map(Self.candidate)
     hdr = poster.frame.frame.decoded.color.hdrTransfer
     toneMapped = hdr == nil ? nil : handling == .sdr
     track = poster.track?.rawValue
     rung = poster.rung?.id
     rungBandwidth = poster.rung?.bitsPerSecond
-    read = Read(poster.traffic)
+    let traffic = poster.traffic
+    read = [
+      "requests": traffic.requestCount, "bytes": traffic.readByteCount,
+      "key_frame_bytes": traffic.keyFrameByteCount, "manifest_bytes": traffic.manifestByteCount,
+      "init_bytes": traffic.initializationByteCount,
+    ]
     startup = StartupRecord(poster.startup)
     faults = poster.faults.isEmpty ? nil : poster.faults.map { ErrorRecord($0) }
+  }
+
+  private static func candidate(_ candidate: Poster.Candidate) -> JSONFields {
+    let measures = candidate.measures
+    return [
+      "time": candidate.time.seconds.rounded(places: 6), "score": measures.score.rounded(places: 4),
+      "flaws": candidate.flaws.map(\.rawValue), "mean": measures.mean.rounded(places: 4),
+      "deviation": measures.deviation.rounded(places: 4), "contrast": measures.contrast.rounded(places: 4),
+      "dark_share": measures.darkShare.rounded(places: 4),
+      "uniform_share": measures.uniformShare.rounded(places: 4),
+      "entropy": measures.entropy.rounded(places: 4), "sharpness": measures.sharpness.rounded(places: 5),
+      "bytes": candidate.byteCount,
+    ]
   }
 }
 
@@ -166,23 +138,6 @@ enum PosterText {
 
 /// Writes the file of a poster.
 struct PosterWriter: Sendable {
-  /// The place of the file of one source.
-  struct Target: Sendable {
-    /// The folder, or `-` for standard output.
-    var directory: String
-    var names: FrameNames
-    var existing: ExistingFiles
-
-    /// Returns the path of a file with this name; `-` for standard output.
-    func path(_ name: String) -> String {
-      switch directory {
-      case "-": "-"
-      case ".": name
-      default: (directory as NSString).appendingPathComponent(name)
-      }
-    }
-  }
-
   var format: StillFileFormat
   var size: SizeLimit?
   /// Nil for the format's default.
@@ -190,21 +145,16 @@ struct PosterWriter: Sendable {
   var byteLimit: Int?
   var hdr = StillRenderer.HDRHandling.sdr
 
-  /// Throws `ReelError.cannotCreateOutput` if the file may not be written.
-  func check(_ target: Target) throws(ReelError) {
-    guard target.directory != "-", let name = target.names.first else { return }
-    try target.existing.check(target.path(name))
-  }
-
   /// Writes the file. Throws `ReelError`: `unsupported` if the format can't hold the frame, or `cannotCreateOutput` if
   /// the file would be larger than the limit at any quality.
   func write(
-    _ frame: borrowing TimedFrame, to target: Target
+    _ frame: borrowing TimedFrame, to place: OutputPlace, _ names: FrameNames
   ) throws(ReelError) -> PosterRecord.File {
-    var names = target.names
-    let path = target.path(names.next(number: 1, time: frame.time))
+    var names = names
+    let name = names.next(number: 1, time: frame.time)
+    let path = place.path(name)
     guard let still = format.still else {
-      let writer = Y4MWriter(to: try open(path, target))
+      let writer = Y4MWriter(to: try place.open(name))
       let size = try writer.write(frame)
       try writer.finish()
       return PosterRecord.File(
@@ -216,22 +166,13 @@ struct PosterWriter: Sendable {
       frame.decoded, geometry: frame.geometry(target: size?.fitted(natural), gravity: .resize),
       orientation: frame.orientation, hdr: hdr)
     let (bytes, quality) = try encoded(image, as: still, path: path)
-    let file = try open(path, target)
-    try file.write(bytes)
-    try file.commit()
+    try place.write([bytes], to: name)
     return PosterRecord.File(
       path: path, format: format.rawValue, width: image.size.width, height: image.size.height,
       bytes: bytes.count, quality: quality)
   }
 
   // MARK: - Private
-
-  private func open(_ path: String, _ target: Target) throws(ReelError) -> OutputFile {
-    if path == "-" { return .standardOutput() }
-    // Lists have folders of their own. A folder without files is not created.
-    try OutputFolder.make(target.directory)
-    return try OutputFile(path: path, existing: target.existing)
-  }
 
   private func encoded(
     _ image: Still, as format: StillFormat, path: String

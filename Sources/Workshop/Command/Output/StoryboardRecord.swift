@@ -90,10 +90,12 @@ struct StoryboardRecord: SourceRecord {
   }
 
   init(
-    source: String, _ storyboard: Storyboard, _ writer: StoryboardWriter, wall: Duration, processor: Duration
+    source: String, _ storyboard: Storyboard, _ writer: StoryboardWriter, frames: [Frame],
+    at place: OutputPlace,
+    wall: Duration, processor: Duration
   ) {
     self.source = source
-    stills = writer.frames.count
+    stills = frames.count
     repeated = writer.repeatedCount == 0 ? nil : writer.repeatedCount
     tileWidth = writer.tileSize?.width
     tileHeight = writer.tileSize?.height
@@ -101,8 +103,12 @@ struct StoryboardRecord: SourceRecord {
     duration = Double(storyboard.duration) / 1000
     start = storyboard.start.seconds.rounded(places: 6)
     live = storyboard.isLive
-    files = writer.files
-    frames = writer.frames
+    files = writer.files.map { file in
+      File(
+        path: place.path(file.name), kind: file.kind, bytes: file.byteCount, width: file.size?.width,
+        height: file.size?.height)
+    }
+    self.frames = frames
     let found = storyboard.missing.map { Missing(slot: $0.slot, error: ErrorRecord($0.error)) }
     missing = found.isEmpty ? nil : found
     hdr = storyboard.hdr
@@ -121,7 +127,7 @@ struct StoryboardRecord: SourceRecord {
       let count = storyboard.missing.count
       let loss = ReelError(
         first.error.kind,
-        "\(count) of \(count + writer.frames.count) stills \(count == 1 ? "is" : "are") missing", at: source)
+        "\(count) of \(count + frames.count) stills \(count == 1 ? "is" : "are") missing", at: source)
       self.loss = loss
       error = ErrorRecord(loss)
     } else if !storyboard.isLive,
@@ -167,415 +173,7 @@ extension ReelError {
   fileprivate var endsReading: Bool { [.network, .server, .timedOut].contains(kind) }
 }
 
-/// The texts and the container that list the tiles of a storyboard.
-enum StoryboardIndex {
-  /// A tile in a sheet.
-  struct Cell: Sendable {
-    /// The start in milliseconds.
-    let start: Int
-    let end: Int
-    /// The index of the sheet.
-    let sheet: Int
-    /// The position in pixels, from the sheet's upper left corner.
-    let x: Int
-    let y: Int
-  }
-
-  /// Sheets with the same grid.
-  struct Sheets: Sendable {
-    /// The file names.
-    var names: [String] = []
-    var byteCounts: [Int] = []
-    let mediaType: String
-    let tile: PixelSize
-    let columns: Int
-    let rows: Int
-    /// The display time of a tile, in milliseconds.
-    let interval: Int
-    /// The duration in milliseconds.
-    let duration: Int
-
-    /// The display time of a whole sheet, in milliseconds.
-    var sheetDuration: Int { interval * columns * rows }
-
-    /// The display time of each sheet, in milliseconds. The last one may be shorter.
-    var durations: [Int] {
-      byteCounts.indices.map { max(1, min(duration - $0 * sheetDuration, sheetDuration)) }
-    }
-
-    /// The highest bit rate of a sheet, rounded up (RFC 8216 §4.3.4.2).
-    var peakBitRate: Int {
-      zip(byteCounts, durations).map { Self.bitRate($0, $1) }.max() ?? 1
-    }
-
-    /// The bit rate of the largest sheet over the duration of a whole one, rounded up (DASH-IF IOP 4.3 §6.2.6).
-    var bandwidth: Int { Self.bitRate(byteCounts.max() ?? 0, sheetDuration) }
-
-    private static func bitRate(_ bytes: Int, _ milliseconds: Int) -> Int {
-      max(1, (bytes * 8000 + milliseconds - 1) / max(1, milliseconds))
-    }
-  }
-
-  // MARK: Texts
-
-  /// Returns WebVTT with a media fragment (W3C Media Fragments §4.2.2) for each tile, as players expect for
-  /// previews.
-  static func webVTT(_ cells: [Cell], _ sheets: Sheets) -> String {
-    var text = "WEBVTT\n"
-    for cell in cells {
-      text += "\n\(time(cell.start)) --> \(time(cell.end))\n"
-      text += "\(uri(sheets.names[cell.sheet]))#xywh=\(cell.x),\(cell.y),"
-      text += "\(sheets.tile.width),\(sheets.tile.height)\n"
-    }
-    return text
-  }
-
-  /// Returns an HLS media playlist of images (Image Media Playlist, version 0.4, Disney Streaming and
-  /// WarnerMedia).
-  static func imagePlaylist(_ sheets: Sheets) -> String {
-    let tiles = "RESOLUTION=\(sheets.tile),LAYOUT=\(sheets.columns)x\(sheets.rows)"
-    var text = """
-      #EXTM3U
-      #EXT-X-VERSION:7
-      #EXT-X-TARGETDURATION:\(((sheets.durations.max() ?? 1) + 999) / 1000)
-      #EXT-X-MEDIA-SEQUENCE:1
-      #EXT-X-PLAYLIST-TYPE:VOD
-      #EXT-X-IMAGES-ONLY
-
-      """
-    for (name, duration) in zip(sheets.names, sheets.durations) {
-      text += "#EXTINF:\(seconds(duration)),\n"
-      text += "#EXT-X-TILES:\(tiles),DURATION=\(seconds(sheets.interval))\n\(uri(name))\n"
-    }
-    return text + "#EXT-X-ENDLIST\n"
-  }
-
-  /// Returns the multivariant playlist, whose only entry is the playlist of images.
-  static func multivariantPlaylist(_ sheets: Sheets, playlist: String) -> String {
-    let codec = sheets.mediaType == "image/jpeg" ? "jpeg" : String(sheets.mediaType.dropFirst("image/".count))
-    return """
-      #EXTM3U
-      #EXT-X-VERSION:7
-      #EXT-X-IMAGE-STREAM-INF:BANDWIDTH=\(sheets.peakBitRate),RESOLUTION=\(sheets.tile),CODECS="\(codec)",\
-      URI="\(uri(playlist))"
-
-      """
-  }
-
-  /// Returns a static MPD with one AdaptationSet of tiled images (DASH-IF IOP 4.3 §6.2.6).
-  ///
-  /// The set has no `id`, which might be equal to that of another one in the presentation's Period into which
-  /// it is inserted.
-  ///
-  /// - Parameter pattern: The names of the sheets, with a DASH template for the number.
-  static func mpd(_ sheets: Sheets, pattern: String) -> String {
-    """
-    <?xml version="1.0" encoding="UTF-8"?>
-    <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-live:2011" type="static" \
-    mediaPresentationDuration="PT\(seconds(sheets.duration))S" minBufferTime="PT\(seconds(sheets.interval))S">
-      <Period id="1" start="PT0S">
-        <AdaptationSet contentType="image" mimeType="\(sheets.mediaType)">
-          <SegmentTemplate media="\(pattern)" startNumber="1" timescale="1000" duration="\(sheets.sheetDuration)"/>
-          <Representation id="thumbnails" bandwidth="\(sheets.bandwidth)" \
-    width="\(sheets.tile.width * sheets.columns)" height="\(sheets.tile.height * sheets.rows)">
-            <EssentialProperty schemeIdUri="http://dashif.org/guidelines/thumbnail_tile" \
-    value="\(sheets.columns)x\(sheets.rows)"/>
-          </Representation>
-        </AdaptationSet>
-      </Period>
-    </MPD>
-
-    """
-  }
-
-  /// Returns a name as a relative reference.
-  static func uri(_ name: String) -> String {
-    var text = ""
-    for byte in name.utf8 {
-      let isUnreserved =
-        (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
-        || [0x2d, 0x2e, 0x5f, 0x7e].contains(byte)
-      text += isUnreserved ? String(UnicodeScalar(byte)) : String(format: "%%%02X", Int(byte))
-    }
-    return text
-  }
-
-  /// `00:01:30.500`.
-  private static func time(_ milliseconds: Int) -> String {
-    let seconds = milliseconds / 1000
-    return String(
-      format: "%02d:%02d:%02d.%03d", seconds / 3600, seconds / 60 % 60, seconds % 60, milliseconds % 1000)
-  }
-
-  private static func seconds(_ milliseconds: Int) -> String {
-    (Double(milliseconds) / 1000).formatted(places: 3)
-  }
-
-  // MARK: BIF
-
-  /// A still in a BIF file.
-  struct Image: Sendable {
-    /// The position in units of the interval.
-    let slot: Int
-    let bytes: [UInt8]
-  }
-
-  /// Returns the bytes before the images of a BIF file (Roku's Base Index Frames, version 0): a header of 64
-  /// bytes, and the index.
-  ///
-  /// - Parameter interval: The interval in milliseconds.
-  static func bifHeader(_ images: [Image], interval: Int) -> [UInt8] {
-    var bytes: [UInt8] = [0x89, 0x42, 0x49, 0x46, 0x0d, 0x0a, 0x1a, 0x0a]
-    func add(_ value: Int) {
-      let word = UInt32(clamping: value)
-      bytes += (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * UInt32($0))) }
-    }
-    add(0)
-    add(images.count)
-    add(interval)
-    bytes += [UInt8](repeating: 0, count: 64 - bytes.count)
-    var offset = 64 + 8 * (images.count + 1)
-    for image in images {
-      add(image.slot)
-      add(offset)
-      offset += image.bytes.count
-    }
-    add(0xffff_ffff)
-    add(offset)
-    return bytes
-  }
-}
-
-/// The settings for writing storyboards.
-struct StoryboardStyle: Sendable {
-  var directory: String
-  var outputs: [StoryboardOutput]
-  /// The format of sheets.
-  var format: StillFormat
-  /// The quality; nil for the format's default.
-  var quality: Int?
-  var grid: StoryboardGrid
-
-  /// The maximum number of pixels of a sheet: 192 MB of memory.
-  static let pixelLimit = 64 << 20
-
-  var writesSheets: Bool { outputs.contains { $0 != .bif } }
-  /// True if every slot gets a tile.
-  var isRegular: Bool { outputs.contains(where: \.isRegular) }
-
-  /// Returns the files that every source gets, without the numbered ones after the first.
-  func names(_ stem: String) -> [String] {
-    var names = outputs.flatMap { output -> [String] in
-      switch output {
-      case .vtt: ["\(stem).vtt"]
-      case .bif: ["\(stem).bif"]
-      case .hls: [Self.playlistName(stem), "\(stem).m3u8"]
-      case .dash: ["\(stem).mpd"]
-      }
-    }
-    if writesSheets { names.append(sheetName(stem, 1)) }
-    return names
-  }
-
-  func sheetName(_ stem: String, _ number: Int) -> String {
-    "\(stem)-\(String(format: "%03d", number)).\(format.fileExtension)"
-  }
-
-  /// Returns the URLs of sheets, as a template of DASH.
-  func sheetPattern(_ stem: String) -> String {
-    "\(StoryboardIndex.uri(stem))-$Number%03d$.\(format.fileExtension)"
-  }
-
-  static func playlistName(_ stem: String) -> String { "\(stem)-images.m3u8" }
-}
-
-/// Writes the files of one storyboard from its tiles, in order. Confined to one thread.
-final class StoryboardWriter {
-  private let style: StoryboardStyle
-  private let stem: String
-  private let existing: ExistingFiles
-  /// The tiles of the sheet that is not written yet.
-  private var pending: [Still] = []
-  private var sheets: (names: [String], byteCounts: [Int]) = ([], [])
-  /// The slot of each tile of all sheets.
-  private var slots: [Int] = []
-  private var images: [StoryboardIndex.Image] = []
-  private var last: Still?
-  /// The grid of all sheets, once one is written.
-  private var grid: StoryboardGrid?
-  private(set) var files: [StoryboardRecord.File] = []
-  private(set) var frames: [StoryboardRecord.Frame] = []
-  /// The number of slots that show a neighbour's tile.
-  private(set) var repeatedCount = 0
-  private(set) var tileSize: PixelSize?
-
-  init(_ style: StoryboardStyle, stem: String, existing: ExistingFiles) {
-    (self.style, self.stem, self.existing) = (style, stem, existing)
-  }
-
-  /// Throws `ReelError.cannotCreateOutput` if a file may not be written.
-  func check() throws(ReelError) {
-    for name in style.names(stem) { try existing.check(path(name)) }
-  }
-
-  /// Throws `ReelError`: `usage` if the sheet would be too large.
-  func add(_ tile: Storyboard.Tile) throws(ReelError) {
-    if tileSize == nil { try begin(tile.still.size) }
-    frames.append(StoryboardRecord.Frame(tile))
-    if style.outputs.contains(.bif) {
-      let bytes = try StillEncoder.encode(
-        tile.still, as: .jpeg, quality: style.format == .jpeg ? style.quality : nil)
-      images.append(StoryboardIndex.Image(slot: tile.slot, bytes: bytes))
-    }
-    if style.writesSheets {
-      if style.isRegular { try fill(upTo: tile.slot, with: last ?? tile.still) }
-      try append(tile.still, slot: tile.slot)
-    }
-    last = tile.still
-  }
-
-  /// Writes the last sheet, and the files that list the tiles.
-  func finish(_ storyboard: Storyboard) throws(ReelError) {
-    guard let last, let tileSize else { return }
-    if style.writesSheets {
-      if style.isRegular { try fill(upTo: storyboard.slotCount, with: last) }
-      if !pending.isEmpty { try writeSheet() }
-      let grid = grid ?? style.grid
-      let made = StoryboardIndex.Sheets(
-        names: sheets.names, byteCounts: sheets.byteCounts, mediaType: style.format.mediaType, tile: tileSize,
-        columns: grid.columns, rows: grid.rows, interval: storyboard.interval,
-        duration: min(storyboard.duration, storyboard.slotCount * storyboard.interval))
-      for output in style.outputs { try write(output, made, storyboard) }
-    }
-    if style.outputs.contains(.bif) {
-      let header = StoryboardIndex.bifHeader(images, interval: storyboard.interval)
-      try write("\(stem).bif", kind: "bif", [header] + images.map(\.bytes))
-    }
-  }
-
-  /// Removes the files that were written, after a failure.
-  func discard() {
-    for file in files { try? FileManager.default.removeItem(atPath: file.path) }
-    files = []
-  }
-
-  // MARK: - Private
-
-  private func path(_ name: String) -> String {
-    style.directory == "." ? name : (style.directory as NSString).appendingPathComponent(name)
-  }
-
-  private func begin(_ tile: PixelSize) throws(ReelError) {
-    tileSize = tile
-    guard style.writesSheets else { return }
-    let (width, height) = (tile.width * style.grid.columns, tile.height * style.grid.rows)
-    guard max(width, height) <= style.format.sideLimit, width * height <= StoryboardStyle.pixelLimit else {
-      throw ReelError(
-        .usage,
-        """
-        a sheet of \(style.grid.columns)x\(style.grid.rows) tiles of \(tile) would have \(width)x\(height) pixels; \
-        the limit is \(style.format.sideLimit) a side and \(StoryboardStyle.pixelLimit >> 20) Mi in all
-        """,
-        advice: "choose a smaller --grid or --size")
-    }
-  }
-
-  private func fill(upTo slot: Int, with still: Still) throws(ReelError) {
-    while slots.count < slot {
-      repeatedCount += 1
-      try append(still, slot: slots.count)
-    }
-  }
-
-  private func append(_ still: Still, slot: Int) throws(ReelError) {
-    if pending.count == style.grid.columns * style.grid.rows { try writeSheet() }
-    slots.append(slot)
-    pending.append(still)
-  }
-
-  private func writeSheet() throws(ReelError) {
-    guard let tileSize else { return }
-    // A single sheet has no empty rows or columns. The last one of several has no empty rows, unless players
-    // expect all to have the same size.
-    let columns = grid?.columns ?? min(style.grid.columns, pending.count)
-    var rows = grid?.rows ?? min(style.grid.rows, (pending.count + columns - 1) / columns)
-    if grid == nil { grid = StoryboardGrid(columns: columns, rows: rows) }
-    if !style.isRegular { rows = min(rows, (pending.count + columns - 1) / columns) }
-    var sheet = StillSheet(tile: tileSize, columns: columns, rows: rows)
-    for (index, still) in pending.enumerated() { try sheet.place(still, at: index) }
-    pending = []
-    let bytes = try StillEncoder.encode(sheet.still, as: style.format, quality: style.quality)
-    let name = style.sheetName(stem, sheets.names.count + 1)
-    sheets.names.append(name)
-    sheets.byteCounts.append(bytes.count)
-    try write(name, kind: "sheet", [bytes], size: sheet.size)
-  }
-
-  private func write(
-    _ output: StoryboardOutput, _ sheets: StoryboardIndex.Sheets, _ storyboard: Storyboard
-  ) throws(ReelError) {
-    switch output {
-    case .bif: break
-    case .vtt:
-      try write(
-        "\(stem).vtt", kind: "vtt", [Array(StoryboardIndex.webVTT(cells(sheets, storyboard), sheets).utf8)])
-    case .hls:
-      let name = StoryboardStyle.playlistName(stem)
-      try write(name, kind: "hls", [Array(StoryboardIndex.imagePlaylist(sheets).utf8)])
-      let master = StoryboardIndex.multivariantPlaylist(sheets, playlist: name)
-      try write("\(stem).m3u8", kind: "hls", [Array(master.utf8)])
-    case .dash:
-      let text = StoryboardIndex.mpd(sheets, pattern: style.sheetPattern(stem))
-      try write("\(stem).mpd", kind: "dash", [Array(text.utf8)])
-    }
-  }
-
-  /// Returns the tiles with their times. The first begins at 0, and each ends where the next one begins.
-  private func cells(
-    _ sheets: StoryboardIndex.Sheets, _ storyboard: Storyboard
-  ) -> [StoryboardIndex.Cell] {
-    let count = style.grid.columns * style.grid.rows
-    return slots.indices.map { index in
-      let place = index % count
-      return StoryboardIndex.Cell(
-        start: index == 0 ? 0 : slots[index] * storyboard.interval,
-        end: index + 1 < slots.count
-          ? slots[index + 1] * storyboard.interval
-          : max(storyboard.duration, slots[index] * storyboard.interval + 1),
-        sheet: index / count, x: place % sheets.columns * sheets.tile.width,
-        y: place / sheets.columns * sheets.tile.height)
-    }
-  }
-
-  private func write(
-    _ name: String, kind: String, _ parts: [[UInt8]], size: PixelSize? = nil
-  ) throws(ReelError) {
-    let path = path(name)
-    // Lists have folders of their own. One without a file is not made.
-    if files.isEmpty { try OutputFolder.make(style.directory) }
-    let file = try OutputFile(path: path, existing: existing)
-    for part in parts { try file.write(part) }
-    try file.commit()
-    files.append(
-      StoryboardRecord.File(
-        path: path, kind: kind, bytes: parts.reduce(0) { $0 + $1.count }, width: size?.width,
-        height: size?.height))
-  }
-}
-
-extension StillFormat {
-  fileprivate var mediaType: String { self == .ppm ? "image/x-portable-pixmap" : "image/\(rawValue)" }
-  /// The maximum length of a side of an image in pixels: the format's own limit, and Reel's.
-  fileprivate var sideLimit: Int { self == .webp ? 16383 : 16384 }
-}
-
-/// A kind of output of `reel storyboard`.
-enum StoryboardOutput: String, ExpressibleByArgument, CaseIterable, Sendable {
-  case vtt
-  case bif
-  case hls
-  case dash
-
+extension StoryboardOutput: ExpressibleByArgument {
   /// The kinds with their descriptions, for the help text.
   static let forms = [
     ("vtt", "sheets, and a WebVTT file that locates the tiles with #xywh"),
@@ -583,9 +181,6 @@ enum StoryboardOutput: String, ExpressibleByArgument, CaseIterable, Sendable {
     ("dash", "sheets, and an MPD with an image AdaptationSet"),
     ("bif", "one file of JPEGs for Roku players"),
   ]
-
-  /// True if every slot needs a tile.
-  var isRegular: Bool { self == .hls || self == .dash }
 
   /// `vtt,bif`. An `ArgumentParser` transform.
   static func list(_ text: String) throws -> [StoryboardOutput] {
@@ -600,11 +195,7 @@ enum StoryboardOutput: String, ExpressibleByArgument, CaseIterable, Sendable {
   }
 }
 
-/// The columns and rows of a sheet.
-struct StoryboardGrid: Sendable, Hashable {
-  let columns: Int
-  let rows: Int
-
+extension StoryboardGrid {
   /// `10x10`. An `ArgumentParser` transform.
   static func parse(_ text: String) throws -> StoryboardGrid {
     let parts = text.lowercased().split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }

@@ -1,51 +1,15 @@
-package import Logging
 package import ReelCore
-package import ReelFFmpeg
+internal import ReelFFmpeg
 internal import ReelManifest
 package import ReelPlayback
 
-/// Finds the frame that represents a source, from few bytes.
-///
-/// It examines the first frame and some key frames after it (`KeyFrameSpread`), each decoded by itself, and
-/// selects the best by `StillMeasures`. Segments, and key frames in the index of a file, are fetched
-/// individually. A source without either is read forward, up to the next key frames. So is one with few
-/// segments, if all of them begin with poor frames.
-package struct PosterExtractor: Sendable {
-  /// Fetches manifests and media.
-  package var fetcher: any Fetching
-  private let configuration: LoadingConfiguration
-  private let stillLimit: Duration?
-  private let clock: any MonotonicClock
-  private let cores: CoreGate?
-  private let gate: (any DecodingGate)?
-  private let logger: Logger
-
-  /// - Parameters:
-  ///   - fetcher: Fetches manifests and media.
-  ///   - cores: Limits concurrent work among all that share it.
-  ///   - gate: A gate to acquire for each use of a decoder.
-  ///   - size: The size of the stills, for the choice of a rung; nil to go by the bit rate.
-  ///   - stillLimit: The maximum time to wait for each candidate after the first frame; nil for no limit.
-  ///   - clock: Measures that time.
-  package init(
-    fetcher: any Fetching, configuration: LoadingConfiguration, size: SizeLimit?,
-    stillLimit: Duration? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
-    cores: CoreGate? = nil, gate: (any DecodingGate)? = nil, logger: Logger
-  ) {
-    self.fetcher = fetcher
-    self.stillLimit = stillLimit
-    self.clock = clock
-    self.configuration = {
-      var configuration = configuration
-      configuration.shownSize = size
-      return configuration
-    }()
-    self.cores = cores
-    self.gate = gate
-    self.logger = logger
-  }
-
-  /// Returns the poster of a source, and the result of `body` for it.
+extension StillExtractor {
+  /// Finds the frame that represents a source, from few bytes; returns it, and the result of `body` for it.
+  ///
+  /// It examines the first frame and some key frames after it (`KeyFrameSpread`), each decoded by itself, and
+  /// selects the best by `StillMeasures`. Segments, and key frames in the index of a file, are fetched
+  /// individually. A source without either is read forward, up to the next key frames. So is one with few
+  /// segments, if all of them begin with poor frames.
   ///
   /// - Parameters:
   ///   - recordFirst: Called before further candidates are read. From then on, the time limit of the
@@ -60,16 +24,15 @@ package struct PosterExtractor: Sendable {
     _ body: @escaping @Sendable (Poster) throws -> Result
   ) async throws -> (poster: Poster, result: Result) {
     var configuration = configuration
+    configuration.shownSize = size
     // The frame at a time may need earlier ones.
     if case .at = choice {
     } else {
       configuration.reading = .keyFrames(endsTransfers: true, skipsRefused: false)
       configuration.skipsDeblocking = true
     }
-    if case .best = choice, configuration.shownSize != nil { configuration.usesIFramePlaylists = true }
-    let counter = TrafficCounter(fetcher, collectsChunks: true)
-    let opener = TrackOpener(
-      fetcher: counter, configuration: configuration, cores: cores, gate: gate, logger: logger)
+    if case .best = choice, size != nil { configuration.usesIFramePlaylists = true }
+    let (counter, opener) = opener(configuration)
     let (stillLimit, clock) = (stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = if case .best = choice { try await opening.readingIndex() } else { opening }

@@ -1,5 +1,4 @@
 internal import Foundation
-package import Logging
 package import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
@@ -67,52 +66,13 @@ package struct Storyboard: Sendable {
   package let processorTime: Duration
 }
 
-/// Creates storyboards from few bytes.
-///
-/// Each tile is a key frame, decoded by itself. The key frames are those at the start of segments, those of a
-/// playlist of I-frames, or those in the index of an MP4 (also `sidx`) or Matroska file, and only their bytes
-/// are fetched, several at a time. Sources without either, and segments that are much longer than the
-/// interval, are read completely.
-package struct StoryboardExtractor: Sendable {
-  /// Fetches manifests and media.
-  package var fetcher: any Fetching
-  private let configuration: LoadingConfiguration
-  private let size: SizeLimit
-  private let stillLimit: Duration?
-  private let clock: any MonotonicClock
-  private let cores: CoreGate?
-  private let gate: (any DecodingGate)?
-  private let logger: Logger
-
-  /// - Parameters:
-  ///   - fetcher: Fetches manifests and media.
-  ///   - size: The size of a tile.
-  ///   - stillLimit: The maximum time to wait for the index, and for each key frame; nil for no limit.
-  ///   - clock: Measures that time.
-  ///   - cores: Limits concurrent work among all that share it.
-  ///   - gate: A gate to acquire for each use of a decoder.
-  package init(
-    fetcher: any Fetching, configuration: LoadingConfiguration, size: SizeLimit,
-    stillLimit: Duration? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
-    cores: CoreGate? = nil, gate: (any DecodingGate)? = nil, logger: Logger
-  ) {
-    self.fetcher = fetcher
-    self.size = size
-    self.stillLimit = stillLimit
-    self.clock = clock
-    self.configuration = {
-      var configuration = configuration
-      configuration.shownSize = size
-      configuration.reading = .keyFrames(endsTransfers: false, skipsRefused: true)
-      configuration.usesIFramePlaylists = true
-      return configuration
-    }()
-    self.cores = cores
-    self.gate = gate
-    self.logger = logger
-  }
-
-  /// Returns the result of `body`, which receives the tiles of a source.
+extension StillExtractor {
+  /// Creates a storyboard from few bytes; returns the result of `body`, which receives its tiles.
+  ///
+  /// Each tile is a key frame, decoded by itself. The key frames are those at the start of segments, those of a
+  /// playlist of I-frames, or those in the index of an MP4 (also `sidx`) or Matroska file, and only their bytes
+  /// are fetched, several at a time. Sources without either, and segments that are much longer than the
+  /// interval, are read completely.
   ///
   /// - Parameters:
   ///   - recordOpening: Called when the source has answered. From then on, the time limit of the extractor
@@ -126,10 +86,13 @@ package struct StoryboardExtractor: Sendable {
     _ spacing: Storyboard.Spacing, of source: MediaSource, recordOpening: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
   ) async throws -> Result {
-    let counter = TrafficCounter(fetcher, collectsChunks: true)
-    let opener = TrackOpener(
-      fetcher: counter, configuration: configuration, cores: cores, gate: gate, logger: logger)
-    let (size, stillLimit, clock) = (size, stillLimit, clock)
+    let size = size ?? .width(320)
+    var configuration = configuration
+    configuration.shownSize = size
+    configuration.reading = .keyFrames(endsTransfers: false, skipsRefused: true)
+    configuration.usesIFramePlaylists = true
+    let (counter, opener) = opener(configuration)
+    let (stillLimit, clock) = (stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = try await opening.readingIndex()
       recordOpening()
