@@ -23,4 +23,20 @@ public final class TemporaryFolder: Sendable {
   public func bytes(_ name: String) throws -> [UInt8] {
     Array(try Data(contentsOf: url.appending(path: name)))
   }
+
+  /// The content of a file as text.
+  public func text(_ name: String) throws -> String { String(decoding: try bytes(name), as: UTF8.self) }
+
+  /// Writes a file, and makes the folders above it. Returns its path.
+  @discardableResult
+  public func write(_ bytes: some Collection<UInt8>, to name: String) throws -> String {
+    let file = url.appending(path: name)
+    try FileManager.default.createDirectory(
+      at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(bytes).write(to: file)
+    return file.path
+  }
+
+  @discardableResult
+  public func write(_ text: String, to name: String) throws -> String { try write(text.utf8, to: name) }
 }
