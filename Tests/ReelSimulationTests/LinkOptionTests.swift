@@ -18,11 +18,7 @@ struct LinkOptionTests {
     let transfer = model.begin(readyAt: departure.time + departure.roundTrip, on: departure.connection)
     model.put(count, of: transfer, at: departure.time)
     _ = model.complete(transfer)
-    var last: LinkModel.Delivery?
-    while let time = model.nextTime {
-      while let delivery = model.nextDelivery(by: time) { last = delivery }
-    }
-    let delivery = try #require(last)
+    let delivery = try #require(model.allDeliveries().last)
     #expect(delivery.isLast)
     model.remove(transfer)
     model.free(departure.connection, at: delivery.time)
@@ -65,44 +61,54 @@ struct LinkOptionTests {
       model.put(1448 * 11, of: transfer, at: .zero)
       _ = model.complete(transfer)
     }
-    var deliveries: [LinkModel.Delivery] = []
-    while let time = model.nextTime {
-      while let delivery = model.nextDelivery(by: time) { deliveries.append(delivery) }
-    }
+    let deliveries = model.allDeliveries()
     #expect(deliveries.count == 22)
     #expect(deliveries[19].time == .milliseconds(230))
     #expect(deliveries[20].time == .microseconds(303_000))
     #expect(deliveries.suffix(2).map(\.transfer) == transfers)
   }
 
-  @Test("tcp: being called late moves nothing", arguments: 0..<20)
-  func lateness(seed: Int) throws {
+  // MARK: Lateness
+
+  @Test(
+    "Being called late moves nothing, no byte is lost, and the rate is kept",
+    arguments: ["", ",tcp,jitter=30ms"],
+    0..<25)
+  func lateness(options: String, seed: Int) throws {
     var random = SplitMix(seed: UInt64(seed))
-    var often = try model(",tcp,jitter=30ms", seed: UInt64(seed))
+    var often = try model(options, seed: UInt64(seed))
     var seldom = often
-    for _ in 0..<4 {
+    var counts: [Int: Int] = [:]
+    for _ in 0..<random.next(below: 8) + 1 {
+      let start = Duration.microseconds(random.next(below: 20_000))
       let departure = often.depart(to: "a", handshakes: 1, at: .zero)
-      #expect(seldom.depart(to: "a", handshakes: 1, at: .zero) == departure)
-      let count = random.next(below: 300_000) + 1
-      let transfer = often.begin(readyAt: departure.time + departure.roundTrip, on: departure.connection)
-      _ = seldom.begin(readyAt: departure.time + departure.roundTrip, on: departure.connection)
+      let same = seldom.depart(to: "a", handshakes: 1, at: .zero)
+      #expect(same == departure)
+      let count = random.next(below: 100_000) + 1
+      let readyAt = departure.time + departure.roundTrip + start
+      let transfer = often.begin(readyAt: readyAt, on: departure.connection)
+      _ = seldom.begin(readyAt: readyAt, on: departure.connection)
+      counts[transfer] = count
       often.put(count, of: transfer, at: .zero)
       seldom.put(count, of: transfer, at: .zero)
       _ = often.complete(transfer)
       _ = seldom.complete(transfer)
     }
-    var exact: [LinkModel.Delivery] = []
-    while let time = often.nextTime {
-      while let next = often.nextDelivery(by: time) { exact.append(next) }
-    }
+    let exact = often.allDeliveries()
     var late: [LinkModel.Delivery] = []
     var time = Duration.zero
     while seldom.nextTime != nil {
-      time += .microseconds(random.next(below: 200_000) + 1)
+      time += .microseconds(random.next(below: 100_000) + 1)
       while let next = seldom.nextDelivery(by: time) { late.append(next) }
     }
     #expect(exact == late)
-    #expect(exact.count { $0.isLast } == 4)
+    #expect(exact.count { $0.isLast } == counts.count)
+    for (transfer, count) in counts {
+      #expect(exact.filter { $0.transfer == transfer }.reduce(0) { $0 + $1.byteCount } == count)
+    }
+    for (earlier, later) in zip(exact, exact.dropFirst()) {
+      #expect(later.time - earlier.time >= often.duration(ofByteCount: later.byteCount))
+    }
   }
 
   // MARK: tls, dns, jitter
@@ -117,10 +123,7 @@ struct LinkOptionTests {
     // Another transfer takes turns with them.
     let transfer = model.begin(readyAt: .milliseconds(200))
     model.put(1448, of: transfer, at: .zero)
-    var deliveries: [LinkModel.Delivery] = []
-    while let time = model.nextTime {
-      while let delivery = model.nextDelivery(by: time) { deliveries.append(delivery) }
-    }
+    let deliveries = model.allDeliveries()
     #expect(deliveries.map(\.byteCount) == [1448])
     #expect(model.takeOpened() == [departure.connection])
     let opened = model.takeOpened()

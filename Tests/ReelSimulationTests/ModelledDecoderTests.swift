@@ -7,40 +7,6 @@ import Testing
 
 @Suite("Decoders of a simulation", .hangLimit)
 struct ModelledDecoderTests {
-  private final class Units: AccessUnitSource {
-    let boxes: [SharedPacket]
-    var next = 0
-
-    init(_ boxes: [SharedPacket]) { self.boxes = boxes }
-
-    func nextUnit() -> AccessUnit {
-      guard next < boxes.count else { return .end }
-      next += 1
-      return .packet(boxes[next - 1])
-    }
-
-    func didOpen(_ opening: OpeningPicture) {}
-  }
-
-  private final class Bytes: ByteSource {
-    let bytes: [UInt8]
-    var offset = 0
-
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-    var byteCount: Int64? { Int64(bytes.count) }
-    var isSeekable: Bool { true }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-      let count = max(0, min(buffer.count, bytes.count - offset))
-      buffer.copyBytes(from: bytes[offset..<(offset + count)])
-      offset += count
-      return count
-    }
-
-    func seek(to offset: Int64) { self.offset = Int(offset) }
-  }
-
   private static let paths = Fixtures.names(in: "media").filter { !$0.hasPrefix("audio-") }.map {
     "media/\($0)"
   }
@@ -53,7 +19,7 @@ struct ModelledDecoderTests {
 
   private func units(_ path: String) throws -> (StreamInfo, [SharedPacket]) {
     let container = try ContainerReader(
-      source: Bytes(Fixtures.bytes(path)), format: Fixtures.containerFormat(of: path), name: path,
+      source: MemorySource(Fixtures.bytes(path)), format: Fixtures.containerFormat(of: path), name: path,
       logger: silentLogger)
     var boxes: [SharedPacket] = []
     loop: while true {
@@ -74,7 +40,7 @@ struct ModelledDecoderTests {
   ) throws -> [String] {
     var options = VideoDecoder.Options()
     options.decoders = decoders
-    let source = Units(boxes)
+    let source = ListedUnits(boxes)
     let decoder = try VideoDecoder(
       stream: stream, source: source, options: options, name: "test", logger: silentLogger)
     var lines: [String] = []

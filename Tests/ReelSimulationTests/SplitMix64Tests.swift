@@ -16,18 +16,6 @@ struct SplitMix64Tests {
       ])
   }
 
-  @Test("Units are spread evenly from 0 to below 1")
-  func units() {
-    var random = SplitMix64(seed: 7)
-    var counts = [Int](repeating: 0, count: 10)
-    for _ in 0..<100_000 {
-      let unit = random.nextUnit()
-      #expect(unit >= 0 && unit < 1)
-      counts[Int(unit * 10)] += 1
-    }
-    #expect(counts.allSatisfy { (9_600...10_400).contains($0) })
-  }
-
   @Test("Exponential numbers are those of the inversion, by a logarithm of our own")
   func exponential() {
     var (random, units) = (SplitMix64(seed: 3), SplitMix64(seed: 3))
