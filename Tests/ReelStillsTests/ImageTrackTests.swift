@@ -72,16 +72,10 @@ struct ImageTrackTests {
       logger: silentLogger)
     let poster = try await posters.poster(.best(of: 6), of: source(name)) { _ in }.poster
     #expect(poster.track == .video && poster.candidates.count == 6 && poster.faults.isEmpty)
-    let boards = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
-      logger: silentLogger)
-    let (times, board) = try await boards.storyboard(.every(1), of: source(name)) { tiles in
-      var times: [Double] = []
-      while let tile = try tiles.next() { times.append(tile.time.seconds) }
-      return (times, try tiles.storyboard())
-    }
+    let made = try await makeStoryboard(of: source(name), from: fetcher)
+    let board = made.storyboard
     // The first frame of the MPD's segments is shown at 0.2 s.
-    #expect(times.map { Int($0) } == [0, 1, 2, 3, 4, 5] && board.track == .video)
+    #expect(made.times.map { Int($0) } == [0, 1, 2, 3, 4, 5] && board.track == .video)
     #expect(board.faults.isEmpty && board.missing.isEmpty)
     #expect(!readsImages(fetcher))
   }

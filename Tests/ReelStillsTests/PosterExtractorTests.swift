@@ -285,7 +285,7 @@ struct PosterExtractorTests {
     let folder = try TemporaryFolder()
     for (profile, name) in [(UInt16(5), "five.mp4"), (8, "eight.mp4")] {
       let bytes = try dolbyVision(Fixtures.bytes("media/hevc-hev1-inband.mp4"), profile: profile)
-      try Data(bytes).write(to: folder.url.appending(path: name))
+      try folder.write(bytes, to: name)
     }
     #expect(try await poster(of: MediaSource(argument: folder.path("eight.mp4"))).candidates.count == 2)
     do {
@@ -322,13 +322,13 @@ struct PosterExtractorTests {
   func truncated() async throws {
     let folder = try TemporaryFolder()
     let bytes = try Fixtures.bytes("stills/poor-start.mp4")
-    try Data(bytes.prefix(bytes.count * 2 / 3)).write(to: folder.url.appending(path: "cut.mp4"))
+    try folder.write(bytes.prefix(bytes.count * 2 / 3), to: "cut.mp4")
     let poster = try await poster(of: MediaSource(argument: folder.path("cut.mp4")))
     #expect(times(poster) == [0, 1, 2, 3, 4])
     #expect(poster.chosen.flaws.isEmpty)
     #expect(poster.faults.map(\.reason) == ["the file is cut off: its index names media beyond its end"])
     // The key frames are whole.
-    try Data(bytes.dropLast(100)).write(to: folder.url.appending(path: "end.mp4"))
+    try folder.write(bytes.dropLast(100), to: "end.mp4")
     let whole = try await self.poster(of: MediaSource(argument: folder.path("end.mp4")))
     #expect(times(whole) == [0, 1, 2, 3, 4, 5])
     #expect(whole.faults.map(\.reason) == ["the file is cut off: its index names media beyond its end"])

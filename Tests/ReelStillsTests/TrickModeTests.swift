@@ -32,17 +32,9 @@ struct TrickModeTests {
     let fetcher = FixtureFetcher { request, _ in
       request.url.pathExtension == "mpd" ? .bytes(mpd) : .none
     }
-    let extractor = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(width), gate: nil,
-      logger: silentLogger)
-    return try await extractor.storyboard(
-      .every(1), of: MediaSource(argument: "http://stills.test/stills/trick.mpd")
-    ) { tiles in
-      var times: [Double] = []
-      while let tile = try tiles.next() { times.append(tile.time.seconds) }
-      let made = try tiles.storyboard()
-      return (times, made.rung?.id, made.track)
-    }
+    let made = try await makeStoryboard(
+      of: MediaSource(argument: "http://stills.test/stills/trick.mpd"), from: fetcher, size: .width(width))
+    return (made.times, made.storyboard.rung?.id, made.storyboard.track)
   }
 
   @Test("Taken if the frames are large enough")
