@@ -24,13 +24,11 @@ import Testing
 
   @Test(arguments: [
     (#"<SegmentTemplate media="$Number$" duration="0"/>"#, "@duration is 0"),
-    (#"<SegmentTemplate media="$Number$" duration="-2"/>"#, "@duration is -2, below 0"),
     (#"<SegmentTemplate media="$Number$" duration="NaN"/>"#, "@duration 'NaN' is not a whole number"),
     (
       #"<SegmentTemplate media="$Number$" duration="99999999999999999999"/>"#,
       "is not a whole number of 64 bits"
     ),
-    (#"<SegmentTemplate media="$Number$" duration="2" timescale="0"/>"#, "@timescale is 0"),
     (#"<SegmentTemplate media="$Number$" duration="1" timescale="9223372036854775807"/>"#, "63 bits"),
     (#"<SegmentTemplate media="$Number$" duration="1" timescale="90000"/>"#, "more than 1000000 segments"),
     (
@@ -48,10 +46,6 @@ import Testing
     (#"<SegmentTemplate media="$Number$" initialization="$Time$" duration="2"/>"#, "names a segment"),
     (
       #"<SegmentTemplate media="file:///etc/$Number$" duration="2"/>"#, "is a local file in a remote manifest"
-    ),
-    (
-      #"<SegmentTemplate media="$Number$"><SegmentTimeline><S d="0"/></SegmentTimeline></SegmentTemplate>"#,
-      "S has no @d above 0"
     ),
     (
       #"<SegmentTemplate media="$Number$"><SegmentTimeline><S t="-1" d="1"/></SegmentTimeline></SegmentTemplate>"#,
@@ -115,16 +109,6 @@ import Testing
       _ = try dashPresentation(mpd(videoSet(template), attributes: #"minBufferTime="PT-5S""#))
     }
     #expect(error?.reason.contains("PT-5S") == false)
-  }
-
-  @Test(arguments: [
-    "PT1M", "P1DT2H", "PT0H11M58.998S", "12.5", "2S", "-PT5S", "P", "PT", "", "PT99999999999999999999H",
-    "NaN", "PTNaNS",
-    "PT1e9S", "P9999999Y",
-  ])
-  func oddDurationsNeverTrap(text: String) {
-    _ = try? dashPresentation(mpd(videoSet(template), attributes: #"mediaPresentationDuration="\#(text)""#))
-    _ = try? dashPresentation(mpd(videoSet(template), period: #"start="\#(text)" duration="\#(text)""#))
   }
 
   @Test func oneBadRepresentationDoesNotSpoilTheRest() throws {

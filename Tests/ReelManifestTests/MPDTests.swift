@@ -110,19 +110,6 @@ import Testing
     #expect(segments.first?.start == MediaTime(value: -2, timescale: 1))
   }
 
-  @Test func aHugeRepeatIsBoundedByThePeriodOrTheLimit() throws {
-    let set = videoSet(
-      """
-      <SegmentTemplate media="$Number$"><SegmentTimeline><S d="2" r="99999999999"/></SegmentTimeline>
-      </SegmentTemplate>
-      """)
-    #expect(try dashPresentation(mpd(set)).segments().count == 10)
-    let presentation = try dashPresentation(mpd(set, attributes: #"type="static""#))
-    // The newest ones are kept.
-    #expect(try presentation.segments().count == 1_000_000)
-    #expect(presentation.warnings.count == 1)
-  }
-
   @Test func segmentsInParts() throws {
     let presentation = try dashPresentation(
       mpd(
@@ -289,33 +276,6 @@ import Testing
     } else {
       #expect(try dashPresentation(text).segments().count == count)
     }
-  }
-
-  @Test func liveWithATimeline() throws {
-    let presentation = try dashPresentation(
-      mpd(
-        videoSet(
-          """
-          <SegmentTemplate timescale="10" media="$Time$"><SegmentTimeline><S t="1000" d="20" r="4"/></SegmentTimeline>
-          </SegmentTemplate>
-          """), attributes: #"type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z""#,
-        period: #"start="PT0S""#))
-    #expect(presentation.isLive)
-    #expect(presentation.duration == nil)
-    #expect(try presentation.segments().starts.map(\.seconds) == [100, 102, 104, 106, 108])
-  }
-
-  @Test func aTimelineThatEndsBrokenlyGivesWhatIsBefore() throws {
-    let presentation = try dashPresentation(
-      mpd(
-        videoSet(
-          """
-          <SegmentTemplate media="$Time$"><SegmentTimeline><S t="0" d="4" r="1"/><S t="8"/><S t="9" d="2"/>
-          </SegmentTimeline></SegmentTemplate>
-          """)))
-    #expect(try presentation.segments().starts.map(\.seconds) == [0, 4])
-    #expect(
-      presentation.warnings.map(\.reason) == ["S has no @d above 0: the SegmentTimeline ends before it"])
   }
 
   @Test func aTimelineOutsideOfThePeriodIsTakenAsItIs() throws {

@@ -193,16 +193,6 @@ import Testing
     #expect(playlist.segments.map(\.isGap) == [false, true, false])
   }
 
-  @Test(arguments: [
-    ("", true), ("#EXT-X-ENDLIST", false), ("#EXT-X-PLAYLIST-TYPE:VOD", false),
-    ("#EXT-X-PLAYLIST-TYPE:EVENT", true),
-  ])
-  func livenessFollowsFromTheEnd(line: String, isLive: Bool) throws {
-    let playlist = try mediaPlaylist("#EXTM3U\n#EXTINF:1,\na.ts\n\(line)\n")
-    #expect(playlist.isLive == isLive)
-    #expect(try hlsPresentation("#EXTM3U\n#EXTINF:1,\na.ts\n\(line)\n").isLive == isLive)
-  }
-
   @Test func headerTags() throws {
     let playlist = try mediaPlaylist(
       """
@@ -310,28 +300,6 @@ import Testing
       "#EXTM3U\n#EXTINF:1,\na b.ts\n#EXTINF:1,\n../up.ts\n#EXTINF:1,\nfile:///x/c.ts\n", url: url)
     #expect(playlist.segments.map(\.url.path) == ["/media/dir/a b.ts", "/media/up.ts", "/x/c.ts"])
     #expect(manifestError { _ = try mediaPlaylist("x", url: url) }?.location == "/media/dir/list.m3u8")
-  }
-
-  @Test func titlesMayHaveCommas() throws {
-    let playlist = try mediaPlaylist(
-      """
-      #EXTM3U
-      #EXT-X-VERSION:7
-      #EXT-X-TARGETDURATION:2
-      #EXT-X-PLAYLIST-TYPE:EVENT
-      #EXT-X-MEDIA-SEQUENCE:3
-      #EXT-X-PROGRAM-DATE-TIME:2026-02-03T04:05:06.789Z
-      #EXTINF:1.5,A title, with a comma
-      a.ts
-      #EXTINF:2,
-      b.ts
-      """)
-    #expect(playlist.segments.map(\.number) == [3, 4])
-    #expect(playlist.segments.starts == [.zero, MediaTime(value: 3, timescale: 2)])
-    #expect(playlist.segments.end == MediaTime(value: 7, timescale: 2))
-    #expect(
-      playlist.segments.map(\.programDateTime) == [WallTime(iso8601: "2026-02-03T04:05:06.789Z"), nil])
-    #expect(playlist.warnings.isEmpty)
   }
 
   @Test func findsTheSegmentAtATime() throws {
