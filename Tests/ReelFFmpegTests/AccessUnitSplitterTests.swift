@@ -88,19 +88,6 @@ struct AccessUnitSplitterTests {
 
   // MARK: H.264
 
-  @Test("H.264 with delimiters and parameter sets")
-  func h264Delimiters() throws {
-    try expectUnits(
-      [
-        AnnexB.h264(9, payload: [0x10]) + AnnexB.h264(7, payload: AnnexB.filler(20))
-          + AnnexB.h264(8, payload: AnnexB.filler(4)) + AnnexB.h264(6, payload: AnnexB.filler(30))
-          + AnnexB.h264Slice(5),
-        AnnexB.h264(9, payload: [0x30]) + AnnexB.h264Slice(),
-        AnnexB.h264(9, payload: [0x30]) + AnnexB.h264(6, payload: AnnexB.filler(9))
-          + AnnexB.h264Slice(byteCount: 90),
-      ], codec: .h264)
-  }
-
   @Test("H.264 without delimiters", arguments: [true, false])
   func h264Bare(longStartCode: Bool) throws {
     try expectUnits(
@@ -190,17 +177,6 @@ struct AccessUnitSplitterTests {
   }
 
   // MARK: Timestamps
-
-  @Test("One unit in each PES packet")
-  func timestamps() throws {
-    let units = try split([
-      Piece(AnnexB.h264Slice(5), 1000, 900), Piece(AnnexB.h264Slice(), 1600, 1000),
-      Piece(AnnexB.h264Slice(), 1200),
-    ])
-    #expect(units.map(\.presentation) == [1000, 1600, 1200])
-    // A PES packet with one timestamp has it for both.
-    #expect(units.map(\.decoding) == [900, 1000, 1200])
-  }
 
   @Test("Several units in one PES packet: the first has its timestamps")
   func severalUnitsInOne() throws {

@@ -204,19 +204,3 @@ struct DecoderRenewalTests {
     #expect(try samples(decoder) == expected)
   }
 }
-
-/// Supplies units from a list.
-private final class ListedUnits: AccessUnitSource {
-  var next = 0
-  private let boxes: [SharedPacket]
-
-  init(_ boxes: [SharedPacket]) { self.boxes = boxes }
-
-  func nextUnit() -> AccessUnit {
-    guard next < boxes.count else { return .end }
-    next += 1
-    return .packet(boxes[next - 1])
-  }
-
-  func didOpen(_ opening: OpeningPicture) {}
-}

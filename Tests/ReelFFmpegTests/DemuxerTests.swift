@@ -7,46 +7,10 @@ import Testing
 
 @Suite("Demuxing")
 struct DemuxerTests {
-  private func demuxer(_ clip: Clip, isSeekable: Bool = true) throws -> Demuxer {
-    try Demuxer(
-      source: MemorySource(clip.bytes(), isSeekable: isSeekable), format: clip.format, isSeekable: isSeekable,
-      name: clip.path, logger: silentLogger)
-  }
-
   private func hasPacket(_ demuxer: Demuxer) throws -> Bool {
     guard let packet = try demuxer.nextPacket() else { return false }
     _ = consume packet
     return true
-  }
-
-  @Test("Streams are copies, and outlive the demuxer")
-  func streams() throws {
-    var streams: [StreamInfo] = []
-    do {
-      let demuxer = try demuxer(Clip("media/h264-faststart.mp4"))
-      streams = demuxer.streams
-    }
-    #expect(streams.map(\.kind) == [.video, .audio])
-    try #require(streams.map(\.codecName) == ["h264", "aac"])
-    #expect(streams[0].codecTag == "avc1")
-    #expect(streams[0].timeBase == Rational(1, 15360))
-    #expect(streams[0].size == PixelSize(width: 192, height: 108))
-    #expect(streams[0].nalFraming == .lengthPrefixed(4))
-    #expect(streams[1].sampleRate == 48000)
-    #expect(streams[1].channelCount == 1)
-  }
-
-  @Test("Packets of other streams are dropped")
-  func selection() throws {
-    let demuxer = try demuxer(Clip("media/h264-faststart.mp4"))
-    demuxer.select(streams: [0])
-    var count = 0
-    while let packet = try demuxer.nextPacket() {
-      let index = packet.streamIndex
-      #expect(index == 0)
-      count += 1
-    }
-    #expect(count == 30)
   }
 
   @Test("Bytes of another container are refused", arguments: ContainerFormat.allCases)
@@ -96,23 +60,6 @@ struct DemuxerTests {
       source: MemorySource(bytes), format: .mp4, name: "t", logger: collector.makeLogger())
     while let demuxer, try hasPacket(demuxer) {}
     #expect(!collector.lines.contains { $0.text.contains("Opening") })
-  }
-
-  @Test("A forward stream is never sought", arguments: [3, 77, 500, 1448])
-  func forwardOnly(chunkByteCount: Int) throws {
-    // MemorySource throws on a seek that it does not allow.
-    let bytes = try Clip("media/h264-faststart.mp4").bytes()
-    let demuxer = try Demuxer(
-      source: MemorySource(bytes, chunkByteCount: chunkByteCount, isSeekable: false), format: .mp4,
-      isSeekable: false, name: "t", logger: silentLogger)
-    demuxer.select(streams: [0])
-    var count = 0
-    while let packet = try demuxer.nextPacket() {
-      count += 1
-      let isCorrupt = packet.isCorrupt
-      #expect(!isCorrupt)
-    }
-    #expect(count == 30)
   }
 
   @Test("Log lines go to swift-log under the source's name")

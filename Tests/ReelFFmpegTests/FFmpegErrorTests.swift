@@ -8,13 +8,6 @@ struct FFmpegErrorTests {
   /// AVERROR_INVALIDDATA: the letters INDA, negative (libavutil/error.h).
   private let invalidData: Int32 = -0x4144_4e49
 
-  @Test("The code in FFmpeg's words")
-  func message() {
-    #expect(FFmpegError(call: "c", code: invalidData).message == "Invalid data found when processing input")
-    #expect(FFmpegError(call: "c", code: -2).message == "No such file or directory")
-    #expect(!FFmpegError(call: "c", code: -99999).message.isEmpty)
-  }
-
   @Test("The call and the logged line go with it")
   func reelError() {
     let bare = FFmpegError(call: "avformat_open_input", code: invalidData).reelError()

@@ -112,12 +112,4 @@ struct FrameGeometryTests {
       }
     }
   }
-
-  @Test("Equal geometries are equal")
-  func equality() {
-    let target = PixelSize(width: 180, height: 180)
-    #expect(geometry(wide, target: target) == geometry(wide, target: target))
-    #expect(geometry(wide, target: target) != geometry(wide, target: target, .resizeAspectFill))
-    #expect(Set([geometry(wide), geometry(wide)]).count == 1)
-  }
 }

@@ -75,18 +75,4 @@ struct OrientationTests {
     #expect(turn(180, true) == "defabc")
     #expect(turn(270, true) == "adbecf")
   }
-
-  @Test(
-    "The fixtures' matrices",
-    arguments: [
-      ("media/rotate-90.mp4", 90, false), ("media/rotate-180.mp4", 180, false),
-      ("media/rotate-270.mp4", 270, false),
-      ("media/mirror.mp4", 0, true), ("media/portrait-90x160.mp4", 0, false),
-      ("media/sar-4-3-rotate-90.mp4", 90, false),
-    ])
-  func fixtures(path: String, rotation: Int, isMirrored: Bool) throws {
-    let stream = try makeReader(Clip(path)).stream
-    #expect(stream.rotation == rotation)
-    #expect(stream.isMirrored == isMirrored)
-  }
 }

@@ -62,43 +62,6 @@ struct Clip: Sendable, Hashable, CustomTestStringConvertible {
   static let whole = all.filter { !$0.path.contains("cut-") }
 }
 
-/// Bytes in memory as a demuxer reads them, so many at a time.
-final class MemorySource: ByteSource {
-  let byteCount: Int64?
-  let isSeekable: Bool
-  private let bytes: [UInt8]
-  private let chunkByteCount: Int
-  private(set) var offset = 0
-  /// The highest byte that was asked for.
-  private(set) var reach = 0
-  /// Thrown where the bytes end, in place of an end.
-  var errorAtEnd: (any Error)?
-
-  init(_ bytes: [UInt8], chunkByteCount: Int = .max, isSeekable: Bool = true) {
-    self.bytes = bytes
-    self.chunkByteCount = chunkByteCount
-    self.isSeekable = isSeekable
-    byteCount = isSeekable ? Int64(bytes.count) : nil
-  }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    let count = min(buffer.count, chunkByteCount, bytes.count - offset)
-    if count <= 0 {
-      if let errorAtEnd { throw errorAtEnd }
-      return 0
-    }
-    buffer.copyBytes(from: bytes[offset..<(offset + count)])
-    offset += count
-    reach = max(reach, offset)
-    return count
-  }
-
-  func seek(to offset: Int64) throws {
-    guard isSeekable else { throw ReelError(.internalFault, "sought to \(offset) from \(self.offset)") }
-    self.offset = Int(offset)
-  }
-}
-
 /// What a test compares of a frame.
 struct Seen: Hashable {
   let ticks: Int64?
