@@ -53,7 +53,7 @@ struct LabStoreTests {
       error: error)
   }
 
-  private func text() throws -> String { String(decoding: try folder.bytes("results.jsonl"), as: UTF8.self) }
+  private func text() throws -> String { try folder.text("results.jsonl") }
 
   private func reason(_ body: () throws -> Void) -> String {
     let error = #expect(throws: ReelError.self) { try body() }

@@ -162,7 +162,7 @@ struct LabSummaryTests {
   @Test("JSON has the documented keys")
   func json() throws {
     let text = try JSONLine.string(LabSummary(LabResult.lab(slots: [3, 5]), baseline: "adjacent"))
-    let root = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    let root = try jsonObject(text)
     #expect(
       Set(root.keys) == [
         "baseline", "runs", "resamples", "feeds", "links", "link_groups", "viewers", "devices",

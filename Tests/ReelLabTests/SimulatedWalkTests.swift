@@ -193,7 +193,7 @@ struct SimulatedWalkTests {
       feed: "files", itemCount: 3, slotCount: 3, policy: "adjacent", dwell: "fixed:1s", seed: 1)
     var walk = SimulatedWalk(
       feed, plan: plan, settings: settings, label: "files", configuration: PoolConfiguration(),
-      link: try LinkSpec(parsing: "lte"), fetcher: FileFixtures(),
+      link: try LinkSpec(parsing: "lte"), fetcher: FixtureFetcher(),
       memory: SimulatedWalk.Memory(), logger: silentLogger)
     let report = try await walk.run()
     #expect(report.failedItems.isEmpty, "\(report.failedItems)")
@@ -204,29 +204,5 @@ struct SimulatedWalkTests {
     walk.memory.files = FileAnswers(byteLimit: 100_000)
     #expect(try await walk.run() == report)
     #expect(walk.memory.files?.byteCount ?? 0 <= 100_000 + 128 << 10)
-  }
-}
-
-/// Serves local files, with ranges.
-private struct FileFixtures: Fetching {
-  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
-    guard let data = FileManager.default.contents(atPath: request.url.path) else {
-      throw ReelError(.noSuchFile, "no file", at: request.url.path)
-    }
-    let bytes = [UInt8](data)
-    let start = Int(request.range?.offset ?? 0)
-    guard start < bytes.count else { throw ReelError(.badMedia, "beyond the end", at: request.url.path) }
-    let end = min(bytes.count, start + Int(request.range?.length ?? Int64(bytes.count)))
-    let rest = Locked(bytes[start..<end])
-    return FetchResponse(
-      url: request.url, contentType: nil, bodyOffset: Int64(start), bodyByteCount: Int64(end - start),
-      resourceByteCount: Int64(bytes.count), supportsRanges: true,
-      body: FetchBody {
-        rest.withLock { rest in
-          let chunk = Array(rest.prefix(5000))
-          rest = rest.dropFirst(5000)
-          return chunk.isEmpty ? nil : chunk
-        }
-      })
   }
 }
