@@ -28,9 +28,9 @@ struct EncryptedCommandTests {
   @Test(arguments: ["cenc", "cens", "cbc1", "cbcs", "rotation", "clear-lead"])
   func play(folder: String) async throws {
     let output = try TemporaryFolder()
-    let list = output.path + "/keys.txt"
-    try Data("\(Self.id):\(Self.key) # the first\n\(Self.rotated)\n\n\(Self.rotatedTwice)\n".utf8).write(
-      to: URL(filePath: list))
+    let list = try output.write(
+      "\(Self.id):\(Self.key) # the first\n\(Self.rotated)\n\n\(Self.rotatedTwice)\n",
+      to: "keys.txt")
     let result = try await Command.run(
       "play", Fixtures.path("encrypted/\(folder)/manifest.mpd"), "--rate", "max", "--md5", "--json",
       "--key-file",
@@ -77,9 +77,7 @@ struct EncryptedCommandTests {
     #expect(probe.status == 0, "\(probe.errorText)")
     #expect(probe.outputText.contains(try golden()[0]))
     let folder = try TemporaryFolder()
-    let list = folder.path + "/feed.txt"
-    try Data("\(source)\n\(Fixtures.path("encrypted/cenc/manifest.mpd"))\n".utf8).write(
-      to: URL(filePath: list))
+    let list = try folder.writeFeed([source, "encrypted/cenc/manifest.mpd"])
     let feed = try await Command.run(
       ["feed", list, "--swipes", "1", "--dwell", "fixed:0.2s", "--assert", "failed=0"] + Self.keys)
     #expect(feed.status == 0, "\(feed.errorText)")
@@ -121,9 +119,7 @@ struct EncryptedCommandTests {
     arguments[1] = Fixtures.path("encrypted/\(arguments[1])")
     if arguments[0] == "feed" {
       arguments += ["--trace", folder.path + "/trace.jsonl"]
-      arguments[1] = folder.path + "/feed.txt"
-      let items = ["hls-ts/data-key.m3u8", "cbcs/master.m3u8"].map { Fixtures.path("encrypted/\($0)") }
-      try Data(items.joined(separator: "\n").utf8).write(to: URL(filePath: arguments[1]))
+      arguments[1] = try folder.writeFeed(["encrypted/hls-ts/data-key.m3u8", "encrypted/cbcs/master.m3u8"])
     }
     if arguments[0] == "frames" { arguments += ["-o", folder.path] }
     if arguments[0] != "manifest" {
@@ -154,8 +150,7 @@ struct EncryptedCommandTests {
   ])
   func whatIsNoKeyIsAnErrorOfUsage(arguments: [String]) async throws {
     let folder = try TemporaryFolder()
-    let list = folder.path + "/keys.txt"
-    try Data("\n\nsecret\n".utf8).write(to: URL(filePath: list))
+    let list = try folder.write("\n\nsecret\n", to: "keys.txt")
     let result = try await Command.run(
       ["frames", "x.mp4"] + arguments.map { $0 == "KEYS" ? list : $0 })
     #expect(result.status == 64)

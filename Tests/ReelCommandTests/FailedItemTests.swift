@@ -12,15 +12,8 @@ struct FailedItemTests {
 
   /// A feed with an item among sound ones.
   private func list(_ folder: TemporaryFolder, with item: String) throws -> String {
-    let sound = ["hls-fmp4/master.m3u8", "dash-gpac/multirate.mpd", "hls-ts/master.m3u8"].map(Fixtures.path)
-    let path = folder.path + "/feed.txt"
-    try (sound + [item] + sound).joined(separator: "\n").write(
-      toFile: path, atomically: true, encoding: .utf8)
-    return path
-  }
-
-  private func object(_ text: some StringProtocol) throws -> [String: Any] {
-    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    let sound = ["hls-fmp4/master.m3u8", "dash-gpac/multirate.mpd", "hls-ts/master.m3u8"]
+    return try folder.writeFeed(sound + [item] + sound)
   }
 
   /// Walks past the item in simulated time, and next to it, and expects it to have failed.
@@ -33,7 +26,7 @@ struct FailedItemTests {
         ["feed", feed, "--virtual", "--link", "lte", "--swipes", swipes, "--json"] + Self.walk + Self.gate)
       #expect(result.status == 1, "\(item) \(swipes): \(result.errorText)")
       #expect(result.errorText.contains("failed=0: not met, 1"), "\(item) \(swipes): \(result.errorText)")
-      let report = try object(result.outputText)
+      let report = try result.object
       let failed = try #require(report["failed_items"] as? [[String: Any]])
       #expect(failed.compactMap { $0["item_index"] as? Int } == [Self.place], "\(item) \(swipes)")
       #expect((failed.first?["error"] as? String)?.contains(words) == true, "\(failed)")
@@ -85,7 +78,7 @@ struct FailedItemTests {
       ["feed", feed, "--virtual", "--link", "64kbit/800ms", "--swipes", "6", "--json"] + Self.walk + Self.gate
     )
     #expect(result.status == 0, "\(result.errorText)")
-    let report = try object(result.outputText)
+    let report = try result.object
     #expect((report["failed_items"] as? [Any])?.isEmpty == true)
     #expect((report["totals"] as? [String: Any])?["abandoned"] as? Int == 6)
     let causes = try #require(report["swipes"] as? [[String: Any]]).compactMap { $0["cause"] as? String }
@@ -103,8 +96,7 @@ struct FailedItemTests {
   func realTime(fault: String, words: String) async throws {
     let folder = try TemporaryFolder()
     try await withSource("hls-ts/master.m3u8", faults: fault) { source in
-      let path = folder.path + "/feed.txt"
-      try "\(goodSource)\n\(source)\n\(goodSource)".write(toFile: path, atomically: true, encoding: .utf8)
+      let path = try folder.writeFeed([goodSource, source, goodSource])
       let result = try await Command.run(
         ["feed", path, "--swipes", "2", "--preload", "none"] + Self.walk + Self.gate)
       #expect(result.status == (words.isEmpty ? 0 : 1), "\(result.outputText)")
@@ -135,11 +127,11 @@ struct FailedItemTests {
       #expect(outputs[1] == outputs[3])
       let text = String(decoding: outputs[0], as: UTF8.self)
       #expect(text.contains("failed: item 3, \(source): 503"), "\(text)")
-      let junit = String(decoding: try folder.bytes("junit.xml"), as: UTF8.self)
+      let junit = try folder.text("junit.xml")
       #expect(junit.contains("<failure message=\"failed=0: not met, 1\" type=\"assertion\">"), "\(junit)")
       #expect(junit.contains("<system-err>failed: item 3, \(source): 503"), "\(junit)")
       for name in ["page.html", "swipes.csv"] {
-        let file = String(decoding: try folder.bytes(name), as: UTF8.self)
+        let file = try folder.text(name)
         #expect(file.contains("503 Service Unavailable"), "\(name)")
       }
 
@@ -147,7 +139,7 @@ struct FailedItemTests {
         walk + Self.walk + ["--compare", "1:none,3", "--report", place + "comparison.html"])
       #expect(compared.status == 0)
       #expect(compared.outputText.contains("failed: item 3, \(source): 503"), "\(compared.outputText)")
-      let page = String(decoding: try folder.bytes("comparison.html"), as: UTF8.self)
+      let page = try folder.text("comparison.html")
       #expect(page.contains("503 Service Unavailable"))
     }
   }

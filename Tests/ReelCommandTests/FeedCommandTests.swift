@@ -9,22 +9,10 @@ struct FeedCommandTests {
     "hls-fmp4/master.m3u8", "dash-gpac/multirate.mpd", "media/audio-aac.mp4", "hls-ts/master.m3u8",
   ]
 
-  /// A list of fixtures in a folder of its own.
-  private func list(_ folder: TemporaryFolder, _ items: [String] = Self.items) throws -> String {
-    let path = folder.path + "/feed.txt"
-    try items.map { $0.hasPrefix("/") || $0.contains("://") ? $0 : Fixtures.path($0) }
-      .joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
-    return path
-  }
-
-  private func object(_ text: some StringProtocol) throws -> [String: Any] {
-    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
-  }
-
   @Test("By a modelled clock the same arguments give the same report and trace, byte for byte")
   func repeatable() async throws {
     let folder = try TemporaryFolder()
-    let feed = try list(folder)
+    let feed = try folder.writeFeed(Self.items)
     var outputs: [[UInt8]] = []
     var traces: [[UInt8]] = []
     for number in 0..<2 {
@@ -41,10 +29,12 @@ struct FeedCommandTests {
     #expect(traces[0] == traces[1])
 
     // What the trace says of each swipe is what the report says.
-    let report = try object(String(decoding: outputs[0], as: UTF8.self))
+    let report = try jsonObject(String(decoding: outputs[0], as: UTF8.self))
     let swipes = try #require(report["swipes"] as? [[String: Any]])
     #expect(swipes.count == 13)
-    let events = try String(decoding: traces[0], as: UTF8.self).split(separator: "\n").map { try object($0) }
+    let events = try String(decoding: traces[0], as: UTF8.self).split(separator: "\n").map {
+      try jsonObject($0)
+    }
     let times = events.compactMap { $0["time_ms"] as? Double }
     #expect(times.count == events.count)
     #expect(times == times.sorted())
@@ -66,10 +56,11 @@ struct FeedCommandTests {
   func comparison() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
-      "feed", try list(folder), "--virtual", "--link", "1Mbit/200ms", "--swipes", "6", "--dwell", "fixed:3s",
+      "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "1Mbit/200ms", "--swipes", "6",
+      "--dwell", "fixed:3s",
       "--compare", "1:none,3:adjacent,3", "--json")
     #expect(result.status == 0, "\(result.errorText)")
-    let reports = try result.outputText.split(separator: "\n").map { try object($0) }
+    let reports = try result.objects
     #expect(reports.compactMap { $0["label"] as? String } == ["1 none", "3 adjacent", "3 adaptive"])
     let ratios = reports.map { report in
       ((report["totals"] as? [String: Any])?["hit"] as? [String: Double])?["ratio"] ?? -1
@@ -82,10 +73,11 @@ struct FeedCommandTests {
   func paired() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
-      "feed", try list(folder), "--virtual", "--link", "3g", "--swipes", "10", "--dwell", "weibull:0.8,1s",
+      "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "3g", "--swipes", "10", "--dwell",
+      "weibull:0.8,1s",
       "--flicks", "30%", "--back", "20%", "--bursts", "10%", "--compare", "1:none,3,2:ahead:1", "--json")
     #expect(result.status == 0, "\(result.errorText)")
-    let reports = try result.outputText.split(separator: "\n").map { try object($0) }
+    let reports = try result.objects
     let walks = try reports.map { report in
       try #require(report["swipes"] as? [[String: Any]]).map { swipe in
         ["time_ms", "watched_ms", "item_index", "kind"].map { "\(swipe[$0] ?? "-")" }
@@ -103,21 +95,19 @@ struct FeedCommandTests {
   @Test("Dwell times are drawn from the retention that the feed states")
   func retention() async throws {
     let folder = try TemporaryFolder()
-    let path = folder.path + "/feed.json"
     let items = Self.items.map {
       "{\"url\": \"\(Fixtures.path($0))\", \"duration\": 3, \"retention\": [1, 0.5]}"
     }
-    try "[\(items.joined(separator: ",\n"))]".write(toFile: path, atomically: true, encoding: .utf8)
+    let path = try folder.write("[\(items.joined(separator: ",\n"))]", to: "feed.json")
     let arguments = ["feed", path, "--virtual", "--link", "lte", "--swipes", "8", "--dwell", "retention"]
     let result = try await Command.run(arguments + ["--json"])
     #expect(result.status == 0, "\(result.errorText)")
-    let swipes = try #require(try object(result.outputText)["swipes"] as? [[String: Any]])
+    let swipes = try #require(try result.object["swipes"] as? [[String: Any]])
     let watched = swipes.filter { $0["passing"] as? Bool == false }.compactMap { $0["watched_ms"] as? Double }
     #expect(watched.count > 1)
     #expect(watched.allSatisfy { $0 <= 1000 || $0 == 3000 })
 
-    try "[\(items.joined(separator: ",\n")),\n\"more.mp4\"]".write(
-      toFile: path, atomically: true, encoding: .utf8)
+    try folder.write("[\(items.joined(separator: ",\n")),\n\"more.mp4\"]", to: "feed.json")
     let lacking = try await Command.run(arguments)
     #expect(lacking.status == 65)
     #expect(lacking.errorText.contains("more.mp4"), "\(lacking.errorText)")
@@ -128,10 +118,10 @@ struct FeedCommandTests {
   func rungs() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
-      "feed", try list(folder, ["hls-fmp4/master.m3u8", "media/audio-aac.mp4"]), "--virtual", "--link",
+      "feed", try folder.writeFeed(["hls-fmp4/master.m3u8", "media/audio-aac.mp4"]), "--virtual", "--link",
       "1Mbit/100ms", "--bandwidth", "auto", "--swipes", "3", "--dwell", "fixed:2s", "--json")
     #expect(result.status == 0, "\(result.errorText)")
-    let report = try object(result.outputText)
+    let report = try result.object
     let swipes = try #require(report["swipes"] as? [[String: Any]])
     var (bits, seconds, switches) = (0.0, 0.0, 0)
     for swipe in swipes {
@@ -162,7 +152,8 @@ struct FeedCommandTests {
   func comparedAlone() async throws {
     let folder = try TemporaryFolder()
     let arguments = [
-      "feed", try list(folder), "--virtual", "--link", "2Mbit/80ms", "--swipes", "6", "--dwell", "exp:1s",
+      "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "2Mbit/80ms", "--swipes", "6",
+      "--dwell", "exp:1s",
       "--json",
     ]
     let pools = ["3:ahead:2", "1:none", "4:adjacent", "2:bytes:1"]
@@ -176,7 +167,7 @@ struct FeedCommandTests {
   @Test("An assertion that does not hold ends with 1, and says what was found")
   func assertions() async throws {
     let folder = try TemporaryFolder()
-    let feed = try list(folder)
+    let feed = try folder.writeFeed(Self.items)
     let arguments = [
       "feed", feed, "--virtual", "--link", "3g", "--swipes", "3", "--pool", "1", "--preload", "none",
     ]
@@ -201,12 +192,12 @@ struct FeedCommandTests {
     while walks.count == Set(walks).count, walks.count < 8 {
       // Anew each time: one fault ends.
       let walk = try await withOrigin(faults.joined(separator: ",")) { origin in
-        let feed = try list(folder, Self.items.map { origin.url($0).absoluteString })
+        let feed = try folder.writeFeed(Self.items.map { origin.url($0).absoluteString })
         let result = try await Command.run(
           "feed", feed, "--virtual", "--link", "lte", "--swipes", "12", "--dwell", "exp:1s", "--seed", "5",
           "--json", "--trace", folder.path + "/trace.jsonl")
         #expect(result.status == 0, "\(result.errorText)")
-        let trace = String(decoding: try folder.bytes("trace.jsonl"), as: UTF8.self)
+        let trace = try folder.text("trace.jsonl")
         let host = origin.url("").absoluteString
         return (result.outputText + trace).replacingOccurrences(of: host, with: "/")
       }
@@ -223,7 +214,7 @@ struct FeedCommandTests {
     let result = try await Command.run(
       ["feed", "-"] + walk, input: Array(list.utf8), directory: Fixtures.folder.path)
     #expect(result.status == 0, "\(result.errorText)")
-    let settings = try #require(try object(result.outputText)["settings"] as? [String: Any])
+    let settings = try #require(try result.object["settings"] as? [String: Any])
     #expect(settings["feed"] as? String == "-" && settings["items"] as? Int == 2)
     let empty = try await Command.run(["feed", "-"] + walk, input: [])
     #expect(empty.status == 65, "\(empty.errorText)")
@@ -232,17 +223,16 @@ struct FeedCommandTests {
   @Test("Over recorded links, each of a folder, the same arguments give the same reports")
   func recordedLinks() async throws {
     let folder = try TemporaryFolder()
-    let links = folder.path + "/links"
-    try FileManager.default.createDirectory(atPath: links, withIntermediateDirectories: true)
+    let links = folder.path("links")
     for name in ["hsdpa-bus.txt", "puffer-1.txt", "README.md"] {
-      try FileManager.default.copyItem(atPath: Fixtures.path("links/" + name), toPath: links + "/" + name)
+      try folder.write(Fixtures.bytes("links/" + name), to: "links/" + name)
     }
     // 12 Mbit/s by delivery opportunities.
-    try (1...50).map { "\($0)" }.joined(separator: "\n").write(
-      toFile: links + "/a", atomically: true, encoding: .utf8)
+    try folder.write((1...50).map { "\($0)" }.joined(separator: "\n"), to: "links/a")
     let options = ",scale=2,start=seed,jitter=10ms,rtt=80ms,tcp,tls,dns"
     let arguments = [
-      "feed", try list(folder), "--virtual", "--swipes", "4", "--dwell", "fixed:1s", "--seed", "3", "--link",
+      "feed", try folder.writeFeed(Self.items), "--virtual", "--swipes", "4", "--dwell", "fixed:1s", "--seed",
+      "3", "--link",
     ]
     let results = [
       try await Command.run(arguments + [links + options, "--json"]),
@@ -250,7 +240,7 @@ struct FeedCommandTests {
     ]
     #expect(results[0].status == 0, "\(results[0].errorText)")
     #expect(results[0].output == results[1].output)
-    let reports = try results[0].outputLines.map { try object($0) }
+    let reports = try results[0].objects
     #expect(reports.count == 3)
     let settings = reports.compactMap { $0["settings"] as? [String: Any] }
     #expect(
@@ -259,7 +249,7 @@ struct FeedCommandTests {
     #expect(reports.first?["label"] as? String == "a 3 adaptive")
     // Alone, a recording gives the same figures.
     let alone = try await Command.run(arguments + [links + "/puffer-1.txt" + options, "--json"])
-    let totals = try [try object(alone.outputText), reports[2]].map {
+    let totals = try [alone.object, reports[2]].map {
       try JSONSerialization.data(withJSONObject: try #require($0["totals"]), options: .sortedKeys)
     }
     #expect(totals[0] == totals[1])
@@ -272,17 +262,15 @@ struct FeedCommandTests {
   @Test("Broken recordings are told of in one line, before the walk")
   func brokenLinks() async throws {
     let folder = try TemporaryFolder()
-    let feed = try list(folder)
+    let feed = try folder.writeFeed(Self.items)
     try FileManager.default.createDirectory(atPath: folder.path + "/empty", withIntermediateDirectories: true)
-    try FileManager.default.createDirectory(atPath: folder.path + "/all", withIntermediateDirectories: true)
     let files: [(name: String, text: String, line: String)] = [
       ("order", "0 1\n5 1\n4 1\n", "line 3: "), ("text", "hello\n", "line 1: "),
       ("zero", "0 0\n9 0\n", "all rates are 0"),
       ("nan", "0 nan\n", "line 1: "), ("none", "", "no lines"), ("all/one", "0 1\n1 -1\n", "line 2: "),
     ]
     for file in files {
-      try file.text.write(toFile: folder.path + "/" + file.name, atomically: true, encoding: .utf8)
-      let path = folder.path + "/" + file.name
+      let path = try folder.write(file.text, to: file.name)
       let result = try await Command.run("feed", feed, "--virtual", "--link", path + ",scale=2")
       #expect(result.status == 65)
       #expect(result.output.isEmpty)
@@ -295,26 +283,16 @@ struct FeedCommandTests {
     expectErrorLine(empty, names: folder.path + "/empty", words: "no recordings")
   }
 
-  @Test("The help states the figures of the profiles and the options of links")
-  func linkHelp() async throws {
-    let result = try await Command.run("feed", "--help")
-    let text = result.outputText.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-    for words in [
-      "3g (1.6 Mbit/s, 300 ms)", "lte (12 Mbit/s, 70 ms)", "wifi (30 Mbit/s, 10 ms)", "Mahimahi",
-      "start=seed",
-      "scale=4", "jitter=10ms", "tcp", "tls", "dns",
-    ] { #expect(text.contains(words), "\(words)") }
-  }
-
   @Test("A broken item fails alone")
   func broken() async throws {
     let folder = try TemporaryFolder()
-    let feed = try list(
-      folder, [Self.items[0], "bad/html.m3u8", folder.path + "/missing.mp4", Self.items[3], Self.items[2]])
+    let feed = try folder.writeFeed([
+      Self.items[0], "bad/html.m3u8", folder.path + "/missing.mp4", Self.items[3], Self.items[2],
+    ])
     let result = try await Command.run(
       "feed", feed, "--virtual", "--link", "lte", "--swipes", "4", "--dwell", "fixed:1s", "--json")
     #expect(result.status == 0, "\(result.errorText)")
-    let report = try object(result.outputText)
+    let report = try result.object
     let failed = try #require(report["failed_items"] as? [[String: Any]])
     #expect(failed.compactMap { $0["item_index"] as? Int ?? $0["index"] as? Int }.sorted() == [1, 2])
     let swipes = try #require(report["swipes"] as? [[String: Any]])
@@ -326,7 +304,7 @@ struct FeedCommandTests {
   @Test("The files beside the report are the same for the same arguments, and explain each wait")
   func files() async throws {
     let folder = try TemporaryFolder()
-    let feed = try list(folder, Self.items + [folder.path + "/missing.mp4"])
+    let feed = try folder.writeFeed(Self.items + [folder.path + "/missing.mp4"])
     var outputs: [[UInt8]] = []
     let names = ["page.html", "trace.json", "swipes.csv", "junit.xml"]
     for number in 0..<2 {
@@ -344,12 +322,12 @@ struct FeedCommandTests {
     for name in names {
       #expect(try folder.bytes("0-\(name)") == folder.bytes("1-\(name)"), "\(name)")
     }
-    let page = String(decoding: try folder.bytes("0-page.html"), as: UTF8.self)
+    let page = try folder.text("0-page.html")
     #expect(page.contains("data:image/png;base64,"))
     #expect(!page.contains("s3cr3t"))
     #expect(page.contains("no such file"))
 
-    let report = try object(String(decoding: outputs[0], as: UTF8.self))
+    let report = try jsonObject(String(decoding: outputs[0], as: UTF8.self))
     let met = try #require(report["assertions"] as? [[String: Any]]).compactMap { $0["met"] as? Bool }
     #expect(met == [true, false])
     let swipes = try #require(report["swipes"] as? [[String: Any]])
@@ -368,7 +346,7 @@ struct FeedCommandTests {
   func interrupted() async throws {
     try await withOrigin { origin in
       let folder = try TemporaryFolder()
-      let feed = try list(folder, Self.items.map { origin.url($0).absoluteString })
+      let feed = try folder.writeFeed(Self.items.map { origin.url($0).absoluteString })
       let command = try Command([
         "feed", feed, "--swipes", "5", "--dwell", "fixed:60s", "--json", "--report",
         folder.path + "/page.html",
@@ -377,7 +355,7 @@ struct FeedCommandTests {
       command.interrupt()
       let result = try await command.result()
       #expect(result.status == 130)
-      let report = try object(result.outputText)
+      let report = try result.object
       #expect(report["interrupted"] as? Bool == true)
       #expect((report["swipes"] as? [Any])?.count == 1)
       #expect(folder.names() == ["feed.txt", "page.html"])
@@ -388,11 +366,12 @@ struct FeedCommandTests {
   func comparisonPage() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
-      "feed", try list(folder), "--virtual", "--link", "lte", "--swipes", "4", "--dwell", "fixed:1s",
+      "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "lte", "--swipes", "4", "--dwell",
+      "fixed:1s",
       "--compare", "1:none,3", "--report", folder.path + "/page.html", "--assert", "failed=0")
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.outputText.contains("3 adaptive: failed=0: met, 0"))
-    let page = String(decoding: try folder.bytes("page.html"), as: UTF8.self)
+    let page = try folder.text("page.html")
     #expect(page.contains("Pareto front"))
   }
 
@@ -400,55 +379,58 @@ struct FeedCommandTests {
   func realTime() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
-      "feed", try list(folder), "--link", "10Mbit/20ms", "--swipes", "3", "--dwell", "fixed:0.5s", "--json",
+      "feed", try folder.writeFeed(Self.items), "--link", "10Mbit/20ms", "--swipes", "3", "--dwell",
+      "fixed:0.5s", "--json",
       "--report", folder.path + "/page.html")
     #expect(result.status == 0, "\(result.errorText)")
-    #expect(String(decoding: try folder.bytes("page.html"), as: UTF8.self).contains("data:image/png"))
+    #expect(try folder.text("page.html").contains("data:image/png"))
     #expect(folder.names().sorted() == ["feed.txt", "page.html"])
-    let report = try object(result.outputText)
+    let report = try result.object
     #expect((report["swipes"] as? [Any])?.count == 4)
   }
 
   @Test(
-    "What makes no sense is refused",
+    "What makes no sense is refused, and says why",
     arguments: [
-      (["--dwell", "often"], 64), (["--link", "fast"], 64), (["--preload", "all"], 64),
-      (["--link", "lte,fast"], 64), (["--link", "./missing,tcp"], 64), (["--link", "lte,rtt=x"], 64),
-      (["--link", "lte,tcp,tcp"], 64),
-      (["--link", Fixtures.path("links"), "--trace", "x"], 64),
-      (["--assert", "x<1"], 64),
-      (["--compare", "a"], 64), (["--decode-cost", "4ms"], 64), (["--pool", "0"], 64),
-      (["--feed", "none"], 64), (["--flicks", "20"], 64), (["--back", "101%"], 64), (["--bursts", "x"], 64),
-      (["--dwell", "weibull:0,1s"], 64),
-      (["--feed", "none"], 64), (["--junit", "a.xml"], 64), (["--report", "-"], 64),
-    ] as [([String], Int32)])
-  func usage(arguments: [String], status: Int32) async throws {
+      (["--dwell", "often"], ""), (["--dwell", "weibull:0,1s"], ""), (["--preload", "all"], ""),
+      (["--preload", "psychic"], "dashlet"),
+      (["--link", "fast"], ""), (["--link", "lte,fast"], ""), (["--link", "./missing,tcp"], ""),
+      (["--link", "missing"], "folder of recordings"), (["--link", "lte,rtt=x"], ""),
+      (["--link", "lte,tcp,tcp"], ""), (["--link", Fixtures.path("links"), "--trace", "x"], ""),
+      (["--assert", "x<1"], ""), (["--assert", "first_frame.p95!150ms"], "<, <=, >, >= or =,"),
+      (["--compare", "a"], ""), (["--pool", "0"], ""), (["--feed", "none"], ""), (["--junit", "a.xml"], ""),
+      (["--flicks", "20"], ""), (["--back", "101%"], ""), (["--bursts", "x"], ""),
+      // A trace determines the swipes.
+      (["--dwell", "trace:looks", "--back", "15%"], "trace"),
+      (["--decode-cost", "4ms"], ""), (["--virtual", "--decode-cost", "4"], "not a time"),
+      (["--virtual", "--decode-cost", "1000s"], "above the limit of 10 s"),
+      (["--virtual", "--device", "low", "--decode-cost", "4ms"], "--device"),
+      (["--virtual", "--device", "low", "--cores", "2"], "--device"),
+      (["--virtual", "--device", "medium"], "medium"),
+      (["--virtual", "--device", "medium"], "write one of low, mid, high"),
+      // Standard output is the report's, and a file has a name.
+      (["--trace", "-"], "--trace takes a file"), (["--trace", ""], "--trace takes a file"),
+      (["--report", "-"], "--report takes a file"), (["--report", ""], "--report takes a file"),
+    ] as [([String], String)])
+  func usage(arguments: [String], words: String) async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(["feed", try list(folder)] + arguments)
-    #expect(result.status == status, "\(result.errorText)")
-    #expect(!result.errorText.isEmpty)
-  }
-
-  @Test("A trace determines the swipes: shares do not go with it")
-  func traceWithShares() async throws {
-    let folder = try TemporaryFolder()
-    try "1\n".write(toFile: folder.path + "/looks", atomically: true, encoding: .utf8)
-    let result = try await Command.run(
-      "feed", try list(folder), "--dwell", "trace:\(folder.path)/looks", "--back", "15%")
-    #expect(result.status == 64)
-    #expect(result.errorText.contains("trace"), "\(result.errorText)")
+    try folder.write("1\n", to: "looks")
+    let feed = try folder.writeFeed(Self.items)
+    let result = try await Command.run(["feed", feed] + arguments, directory: folder.path)
+    #expect(result.status == 64, "\(result.errorText)")
+    #expect(!result.errorText.isEmpty && result.output.isEmpty)
+    #expect(words.isEmpty || result.errorText.contains(words), "\(result.errorText)")
+    #expect(folder.names() == ["feed.txt", "looks"])
   }
 
   @Test("A feed that can't be read names the line")
   func unreadable() async throws {
     let folder = try TemporaryFolder()
-    try "{ \"items\": [\n { \"url\": 3 } ] }".write(
-      toFile: folder.path + "/feed.json", atomically: true, encoding: .utf8)
-    let result = try await Command.run("feed", folder.path + "/feed.json")
+    let feed = try folder.write("{ \"items\": [\n { \"url\": 3 } ] }", to: "feed.json")
+    let result = try await Command.run("feed", feed)
     #expect(result.status == 65)
     #expect(result.errorText.contains("items[0].url"), "\(result.errorText)")
     #expect(try await Command.run("feed", folder.path + "/missing.txt").status == 66)
-    try "# nothing\n".write(toFile: folder.path + "/empty.txt", atomically: true, encoding: .utf8)
-    #expect(try await Command.run("feed", folder.path + "/empty.txt").status != 0)
+    #expect(try await Command.run("feed", folder.write("# nothing\n", to: "empty.txt")).status != 0)
   }
 }

@@ -9,12 +9,6 @@ import Testing
 struct FeedFaultTests {
   private static let walk = ["--virtual", "--swipes", "1", "--dwell", "fixed:0.5s"]
 
-  private func list(_ folder: TemporaryFolder, _ items: [String]) throws -> String {
-    let path = folder.path + "/feed.txt"
-    try items.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
-    return path
-  }
-
   @Test(
     "A file that can't be made is told of before the walk",
     arguments: ["--trace", "--report"],
@@ -30,24 +24,11 @@ struct FeedFaultTests {
     #expect(folder.names().isEmpty)
   }
 
-  @Test("Standard output is the report's, and a file has a name", arguments: ["--trace", "--report"])
-  func noFile(option: String) async throws {
-    let folder = try TemporaryFolder()
-    let feed = try list(folder, [goodSource])
-    for name in ["-", ""] {
-      let result = try await Command.run(
-        ["feed", feed, option, name] + Self.walk, directory: folder.path)
-      #expect(result.status == 64)
-      #expect(result.errorText.contains("\(option) takes a file"), "\(result.errorText)")
-    }
-    #expect(folder.names() == ["feed.txt"])
-  }
-
   #if os(Linux)
     @Test("A file that fails at the end leaves the report")
     func lateFailure() async throws {
       let folder = try TemporaryFolder()
-      let feed = try list(folder, [Fixtures.path("bad/text.mp4"), Fixtures.path("bad/empty.mp4")])
+      let feed = try folder.writeFeed([Fixtures.path("bad/text.mp4"), Fixtures.path("bad/empty.mp4")])
       let result = try await Command.run(
         ["feed", feed, "--trace", "/dev/full", "--report", folder.path + "/page.html"] + Self.walk)
       #expect(result.status == 74)
@@ -69,18 +50,5 @@ struct FeedFaultTests {
       #expect(result.status == 69)
       expectErrorLine(result, names: url, words: "not finished within 1 s")
     }
-  }
-
-  @Test(
-    "What an option takes",
-    arguments: [
-      (["--decode-cost", "1000s"], "above the limit of 10 s"), (["--decode-cost", "4"], "not a time"),
-      (["--assert", "first_frame.p95!150ms"], "<, <=, >, >= or =,"),
-    ])
-  func options(arguments: [String], reason: String) async throws {
-    let folder = try TemporaryFolder()
-    let result = try await Command.run(["feed", try list(folder, [goodSource])] + Self.walk + arguments)
-    #expect(result.status == 64)
-    #expect(result.errorText.contains(reason), "\(result.errorText)")
   }
 }

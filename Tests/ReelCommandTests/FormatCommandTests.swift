@@ -27,19 +27,21 @@ struct FormatCommandTests {
     let folder = try TemporaryFolder()
     try FileManager.default.createSymbolicLink(
       atPath: folder.path("media.webm"), withDestinationPath: Fixtures.path("media/vp8.webm"))
-    try """
-    #EXTM3U
-    #EXT-X-STREAM-INF:BANDWIDTH=400000,CODECS="vp08.00.10.08,vorbis",RESOLUTION=192x108
-    video.m3u8
-    """.write(toFile: folder.path("master.m3u8"), atomically: true, encoding: .utf8)
-    try """
-    #EXTM3U
-    #EXT-X-TARGETDURATION:1
-    #EXT-X-PLAYLIST-TYPE:VOD
-    #EXTINF:0.8,
-    media.webm
-    #EXT-X-ENDLIST
-    """.write(toFile: folder.path("video.m3u8"), atomically: true, encoding: .utf8)
+    try folder.write(
+      """
+      #EXTM3U
+      #EXT-X-STREAM-INF:BANDWIDTH=400000,CODECS="vp08.00.10.08,vorbis",RESOLUTION=192x108
+      video.m3u8
+      """, to: "master.m3u8")
+    try folder.write(
+      """
+      #EXTM3U
+      #EXT-X-TARGETDURATION:1
+      #EXT-X-PLAYLIST-TYPE:VOD
+      #EXTINF:0.8,
+      media.webm
+      #EXT-X-ENDLIST
+      """, to: "video.m3u8")
     let events = try await PlayEvents.play(folder.path("master.m3u8"), "--rate", "max", "--md5")
     #expect(try events.md5s == Fixtures.golden("vp8.webm"))
   }
@@ -105,7 +107,7 @@ struct FormatCommandTests {
   func segments() async throws {
     let result = try await Command.run("manifest", Self.webM)
     #expect(result.status == 0 && result.errorText.isEmpty, "\(result.errorText)")
-    let manifest = try #require(try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any])
+    let manifest = try result.object
     let periods = try #require(manifest["periods"] as? [[String: Any]])
     let groups = try #require(periods.first?["track_groups"] as? [[String: Any]])
     #expect(groups.count == 2)
@@ -214,7 +216,7 @@ struct FormatCommandTests {
   func noPackets() async throws {
     let folder = try TemporaryFolder()
     let bytes = Array(try Fixtures.bytes("media/h264-leading-bytes.ts").prefix(9001))
-    try Data(bytes + bytes).write(to: folder.url.appending(path: "a.ts"))
+    try folder.write(bytes + bytes, to: "a.ts")
     let result = try await Command.run("frames", folder.path("a.ts"), directory: folder.path)
     #expect(result.status == 65)
     #expect(result.errorText.contains("not media: an unknown format"), "\(result.errorText)")
@@ -224,7 +226,7 @@ struct FormatCommandTests {
 
   private static func md5s(_ result: CommandResult) throws -> [String] {
     #expect(result.status == 0, "\(result.errorText)")
-    let record = try #require(try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any])
+    let record = try result.object
     return (record["frames"] as? [[String: Any]] ?? []).compactMap { $0["md5"] as? String }
   }
 }

@@ -139,18 +139,4 @@ struct HostLimiterTests {
     limiter.add("5", host: "")
     #expect(begin(&limiter).items == ["5"])
   }
-
-  @Test("Many sources and hosts take little time")
-  func many() {
-    var limiter = Limiter(limits: .init(perHost: 2))
-    for number in 0..<100_000 { limiter.add("\(number)", host: "h\(number % 10)") }
-    var count = 0
-    while true {
-      let (items, tickets) = begin(&limiter)
-      if items.isEmpty { break }
-      count += items.count
-      for ticket in tickets { limiter.finished(ticket, .answered, at: .zero) }
-    }
-    #expect(count == 100_000)
-  }
 }

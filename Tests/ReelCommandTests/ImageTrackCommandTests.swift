@@ -8,11 +8,6 @@ import Testing
 struct ImageTrackCommandTests {
   private let clip = Fixtures.path("stills/poor-start.mp4")
 
-  private func json(_ line: String?) throws -> [String: Any] {
-    let text = try #require(line)
-    return try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
-  }
-
   /// A folder with a storyboard: a playlist of images, a multivariant playlist and an MPD.
   private func made() async throws -> TemporaryFolder {
     let folder = try TemporaryFolder()
@@ -40,7 +35,7 @@ struct ImageTrackCommandTests {
     #expect(probed.outputText.contains("images thumbnails  "))
     #expect(probed.outputText.contains(", 80x45, 2x2 tiles per image, image/png"), "\(probed.outputText)")
     let hls = try await Command.run("probe", folder.path("poor-start.m3u8"), "--json")
-    let images = try #require(try json(hls.outputLines.first)["images"] as? [[String: Any]])
+    let images = try #require(hls.object["images"] as? [[String: Any]])
     #expect(images.first?["width"] as? Int == 80 && images.first?["id"] as? String == "images-0")
     #expect(probed.status == 0 && hls.status == 0 && probed.errorText.isEmpty && hls.errorText.isEmpty)
     let playlist = try await Command.run("probe", folder.path("poor-start-images.m3u8"))
@@ -49,7 +44,7 @@ struct ImageTrackCommandTests {
     for name in ["poor-start.m3u8", "poor-start-images.m3u8", "poor-start.mpd"] {
       let result = try await Command.run("manifest", folder.path(name))
       #expect(result.status == 0, "\(result.errorText)")
-      let record = try json(result.outputText)
+      let record = try result.object
       let period = try #require((record["periods"] as? [[String: Any]])?.first)
       let group = try #require((period["track_groups"] as? [[String: Any]])?.first)
       #expect(group["kind"] as? String == "image")
@@ -80,7 +75,7 @@ struct ImageTrackCommandTests {
       #EXT-X-IMAGE-STREAM-INF:BANDWIDTH=1,RESOLUTION=160x90,URI="none.m3u8"
 
       """
-    try Data(master.utf8).write(to: folder.url.appending(path: "master.m3u8"))
+    try folder.write(master, to: "master.m3u8")
     let paths = try await serving(folder) { origin in
       let url = origin.url("master.m3u8").absoluteString
       let text = try await Command.run("manifest", url, "--output", "hls")

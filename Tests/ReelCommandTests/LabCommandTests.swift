@@ -10,34 +10,21 @@ struct LabCommandTests {
   init() throws {
     folder = try TemporaryFolder()
     let items = ["hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "media/audio-aac.mp4"].map(Fixtures.path)
-    try write("feed.txt", items.joined(separator: "\n"))
-    try write("links/fast", "0 8\n1 4\n2 6\n")
-    try write("links/slow", "0 1\n1 0.5\n")
-  }
-
-  private func write(_ name: String, _ text: String) throws {
-    let url = folder.url.appending(path: name)
-    try FileManager.default.createDirectory(
-      at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-    try text.write(to: url, atomically: true, encoding: .utf8)
+    try folder.write(items.joined(separator: "\n"), to: "feed.txt")
+    try folder.write("0 8\n1 4\n2 6\n", to: "links/fast")
+    try folder.write("0 1\n1 0.5\n", to: "links/slow")
   }
 
   private func configuration(_ name: String = "lab.json", seeds: Int = 2) throws -> String {
-    try write(
-      name,
+    try folder.write(
       """
       {"feeds": ["feed.txt"], "links": ["links"], "viewers": ["exp:1s"], "policies": ["adjacent", "none"],
        "seeds": \(seeds), "swipes": 6}
-      """)
-    return folder.path(name)
+      """, to: name)
   }
 
   private func results(_ name: String = "lab.results.jsonl") throws -> [String] {
-    String(decoding: try folder.bytes(name), as: UTF8.self).split(separator: "\n").map(String.init)
-  }
-
-  private func object(_ text: some StringProtocol) throws -> [String: Any] {
-    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    try folder.text(name).split(separator: "\n").map(String.init)
   }
 
   @Test("The same lab gives the same bytes: on one core or several, and continued after a cut")
@@ -49,7 +36,7 @@ struct LabCommandTests {
     let bytes = try folder.bytes("lab.results.jsonl")
     let lines = try results()
     #expect(lines.count == 9)
-    let result = try object(lines[1])
+    let result = try jsonObject(lines[1])
     let run = try #require(result["run"] as? [String: Any])
     #expect(run["link"] as? String == "fast")
     #expect(run["link_group"] as? String == "links")
@@ -58,7 +45,7 @@ struct LabCommandTests {
     #expect(figures["second_frame.p95"] != nil)
     #expect(figures["bytes.fetched"] ?? 0 > 0)
     #expect(figures["memory.pool"] ?? 0 > 0)
-    let csv = String(decoding: try folder.bytes("1.csv"), as: UTF8.self).components(separatedBy: "\r\n")
+    let csv = try folder.text("1.csv").components(separatedBy: "\r\n")
     #expect(csv.count == 10)
     #expect(
       Set(csv.dropLast().map { $0.split(separator: ",", omittingEmptySubsequences: false).count }).count == 1)
@@ -73,7 +60,7 @@ struct LabCommandTests {
 
     // What a kill leaves: results out of order, the last one cut.
     let cut = [lines[0], lines[5], lines[2], String(lines[7].dropLast(9))].joined(separator: "\n")
-    try write("lab.results.jsonl", cut)
+    try folder.write(cut, to: "lab.results.jsonl")
     let continued = try await Command.run("lab", lab, "--jobs", "1")
     #expect(continued.status == 0, "\(continued.errorText)")
     #expect(continued.errorText == "reel: continuing: 2 of 8 walks are done\n")
@@ -158,8 +145,8 @@ struct LabCommandTests {
 
   @Test("What is wrong in files is told before the first walk")
   func faults() async throws {
-    try write("bad", "0 1\n1 2\nx y\n")
-    try write("lab.json", "{\"feeds\": [\"feed.txt\"], \"links\": [\"links\",\n \"bad\"]}")
+    try folder.write("0 1\n1 2\nx y\n", to: "bad")
+    try folder.write("{\"feeds\": [\"feed.txt\"], \"links\": [\"links\",\n \"bad\"]}", to: "lab.json")
     let result = try await Command.run("lab", folder.path("lab.json"))
     #expect(result.status == 65)
     expectErrorLine(

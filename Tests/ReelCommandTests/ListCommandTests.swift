@@ -37,19 +37,13 @@ struct ListCommandTests {
   private func results(_ folder: TemporaryFolder, _ name: String = "out/results.jsonl") throws -> [[String:
     Any]]
   {
-    try String(decoding: folder.bytes(name), as: UTF8.self).split(separator: "\n").map { line in
+    try folder.text(name).split(separator: "\n").map { line in
       try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
     }
   }
 
   private func urls(_ results: [[String: Any]], _ status: String = "written") -> [String] {
     results.filter { $0["status"] as? String == status }.compactMap { $0["url"] as? String }.sorted()
-  }
-
-  private func write(_ text: String, _ folder: TemporaryFolder, _ name: String = "list.txt") throws -> String
-  {
-    try Data(text.utf8).write(to: folder.url.appending(path: name))
-    return folder.path(name)
   }
 
   private func run(_ command: ListCommand, _ list: String, _ folder: TemporaryFolder, _ more: String...)
@@ -77,8 +71,8 @@ struct ListCommandTests {
     arguments: ListCommand.allCases)
   func list(command: ListCommand) async throws {
     let folder = try TemporaryFolder()
-    try Data(Fixtures.bytes("media/h264.ts")).write(to: folder.url.appending(path: "a b.ts"))
-    let list = try write("\u{feff}# clips\r\na b.ts\r\n\r\n\(goodSource)\r\na b.ts", folder)
+    try folder.write(Fixtures.bytes("media/h264.ts"), to: "a b.ts")
+    let list = try folder.write("\u{feff}# clips\r\na b.ts\r\n\r\n\(goodSource)\r\na b.ts", to: "list.txt")
     let result = try await run(command, list, folder)
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.errorLines == ["2 written, 0 failed, 1 skipped", "  skipped: 1 listed more than once"])
@@ -89,6 +83,10 @@ struct ListCommandTests {
       ])
     #expect(urls(try results(folder)) == [goodSource, "a b.ts"].sorted())
     #expect(result.outputLines.count == 2)
+    // Each line names its source.
+    for source in [goodSource, "a b.ts"] {
+      #expect(result.outputLines.contains { $0.hasSuffix("\t\(source)") }, "\(result.outputText)")
+    }
   }
 
   @Test("JSON Lines: other fields are copied, from standard input, with --json")
@@ -116,8 +114,7 @@ struct ListCommandTests {
     let folder = try TemporaryFolder()
     let text =
       "nowhere.mp4\n\(String(repeating: "a", count: 1 << 20))\n{\"url\":1}\nftp://h/x\n-\n\(goodSource)\n"
-    let list = try write(text, folder)
-    try Data(Data(text.utf8) + [0xff, 0x0a]).write(to: URL(filePath: list))
+    let list = try folder.write(Array(text.utf8) + [0xff, 0x0a], to: "list.txt")
     let result = try await frames(list, folder)
     #expect(result.status == 1, "\(result.errorText)")
     for words in [
@@ -140,7 +137,7 @@ struct ListCommandTests {
     arguments: [("", 65, "no sources"), ("<html>\n", 65, "XML"), ("# x\n", 65, "no sources")])
   func noList(text: String, status: Int32, words: String) async throws {
     let folder = try TemporaryFolder()
-    let result = try await frames(try write(text, folder), folder)
+    let result = try await frames(try folder.write(text, to: "list.txt"), folder)
     #expect(result.status == status)
     #expect(result.errorText.contains(words), "\(result.errorText)")
     let missing = try await frames(folder.path("missing"), folder, "--overwrite")
@@ -151,7 +148,7 @@ struct ListCommandTests {
   func posters() async throws {
     let folder = try TemporaryFolder()
     let poor = Fixtures.path("stills/all-poor.mp4")
-    let list = try write("{\"url\":\"\(poor)\",\"file\":1,\"id\":7}\n\(goodSource)\n", folder)
+    let list = try folder.write("{\"url\":\"\(poor)\",\"file\":1,\"id\":7}\n\(goodSource)\n", to: "list.txt")
     let result = try await run(
       .poster, list, folder, "--name", "{host}/{stem}-{time}.{format}", "--size", "160")
     #expect(result.status == 0, "\(result.errorText)")
@@ -173,12 +170,9 @@ struct ListCommandTests {
   func template() async throws {
     let folder = try TemporaryFolder()
     for name in ["x/clip.ts", "y/clip.ts", "z/CLIP.ts"] {
-      let url = folder.url.appending(path: name)
-      try FileManager.default.createDirectory(
-        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-      try Data(Fixtures.bytes("media/h264.ts")).write(to: url)
+      try folder.write(Fixtures.bytes("media/h264.ts"), to: name)
     }
-    let list = try write("x/clip.ts\ny/clip.ts\nz/CLIP.ts\n", folder)
+    let list = try folder.write("x/clip.ts\ny/clip.ts\nz/CLIP.ts\n", to: "list.txt")
     let result = try await frames(list, folder, "--name", "{host}/{stem}.{format}")
     #expect(result.status == 0, "\(result.errorText)")
     let wanted = [
@@ -199,7 +193,7 @@ struct ListCommandTests {
   func severalFrames() async throws {
     let folder = try TemporaryFolder()
     let hash = SourceHash(goodSource).text
-    let list = try write(goodSource, folder)
+    let list = try folder.write(goodSource, to: "list.txt")
     #expect(try await frames(list, folder, "--count", "2").status == 0)
     #expect(images(folder) == ["h264-faststart-\(hash)-000001.ppm", "h264-faststart-\(hash)-000002.ppm"])
     let timed = try await Command.run(
@@ -212,7 +206,7 @@ struct ListCommandTests {
   @Test("A source without files gets no folder", arguments: ListCommand.allCases)
   func noFolder(command: ListCommand) async throws {
     let folder = try TemporaryFolder()
-    let list = try write("missing.mp4\n", folder)
+    let list = try folder.write("missing.mp4\n", to: "list.txt")
     let result = try await run(command, list, folder, "--fan-out", "--name", "{host}/{stem}")
     #expect(result.status == 1, "\(result.errorText)")
     #expect(folder.names("out") == ["results.jsonl"])
@@ -227,7 +221,8 @@ struct ListCommandTests {
       command.rawValue, "--input", "-", "-o", folder.path("out"), input: Array(goodSource.utf8))
     #expect(piped.status == 0, "\(piped.errorText)")
     #expect(folder.names(path) == ["h264-faststart-\(hash).\(command.fileExtension)"])
-    let wanted = try await run(command, try write(goodSource, folder), folder, "--fan-out", "--overwrite")
+    let wanted = try await run(
+      command, try folder.write(goodSource, to: "list.txt"), folder, "--fan-out", "--overwrite")
     #expect(wanted.status == 0, "\(wanted.errorText)")
     #expect(folder.names("out") == [String(hash.prefix(2)), "results.jsonl"])
   }
@@ -266,8 +261,8 @@ struct ListCommandTests {
     let paths = (0..<12).map { "/c\($0).mp4" }
     try await withOrigin(routes: Dictionary(uniqueKeysWithValues: paths.map { ($0, clip) })) { origin in
       let urls = paths.map { origin.url(String($0.dropFirst())).absoluteString }
-      let list = try write(
-        urls.joined(separator: "\n") + "\n" + origin.url("none.mp4").absoluteString, folder)
+      let list = try folder.write(
+        urls.joined(separator: "\n") + "\n" + origin.url("none.mp4").absoluteString, to: "list.txt")
       var files: [String] = []
       for index in 0..<3 {
         let result = try await Command.run(
@@ -287,7 +282,7 @@ struct ListCommandTests {
       let written = try await Command.run(
         ["report", "--html", page] + files.map { folder.path($0) })
       #expect(written.status == 0, "\(written.errorText)")
-      let html = String(decoding: try folder.bytes("page.html"), as: UTF8.self)
+      let html = try folder.text("page.html")
       #expect(html.contains("data:image/\(command == .frames ? "png" : "jpeg");base64,"))
       let text = try await Command.run(
         "report", "-", input: try files.flatMap { try folder.bytes($0) })
@@ -307,7 +302,7 @@ struct ListCommandTests {
       routes: Dictionary(uniqueKeysWithValues: (paths + ["/late.mp4"]).map { ($0, clip) })
     ) { origin in
       let urls = (["/late.mp4"] + paths).map { origin.url(String($0.dropFirst())).absoluteString }
-      let list = try write(urls.joined(separator: "\n"), folder)
+      let list = try folder.write(urls.joined(separator: "\n"), to: "list.txt")
       let arguments = [
         tested.rawValue, "--input", list, "-o", folder.path("out"), "--jobs", "4", "--quiet",
       ]
@@ -323,13 +318,12 @@ struct ListCommandTests {
       command.send(SIGKILL)
       #expect(try await command.result().wasSignalled)
       // As if it had been killed while it wrote.
-      let path = folder.path("out/results.jsonl")
       let before = try folder.bytes("out/results.jsonl")
       let done = before.count { $0 == 10 }
-      try Data(before + Array("{\"url\":\"http://h/cut".utf8)).write(to: URL(filePath: path))
+      try folder.write(before + Array("{\"url\":\"http://h/cut".utf8), to: "out/results.jsonl")
       let leftover = ".c39-\(SourceHash(urls[40]).text).\(tested.fileExtension).part-1"
       let isLeft = done < 40 && !String(decoding: before, as: UTF8.self).contains("/c39.mp4")
-      if isLeft { try Data([1]).write(to: folder.url.appending(path: "out/\(leftover)")) }
+      if isLeft { try folder.write([1], to: "out/\(leftover)") }
       let next = try await Command.run(arguments.dropLast() + ["--resume"])
       #expect(next.status == 0, "\(next.errorText)")
       #expect(next.errorText.contains("\(41 - done) written, 0 failed, \(done) skipped"), "\(next.errorText)")
@@ -355,8 +349,8 @@ struct ListCommandTests {
     let folder = try TemporaryFolder()
     let clip = try Self.clip()
     try await withOrigin("late.mp4=silencex1", routes: ["/a.mp4": clip, "/late.mp4": clip]) { origin in
-      let list = try write(
-        ["a.mp4", "late.mp4"].map { origin.url($0).absoluteString }.joined(separator: "\n"), folder)
+      let list = try folder.write(
+        ["a.mp4", "late.mp4"].map { origin.url($0).absoluteString }.joined(separator: "\n"), to: "list.txt")
       let arguments = [tested.rawValue, "--input", list, "-o", folder.path("out")]
       let command = try Command(arguments)
       try await until {
@@ -382,9 +376,9 @@ struct ListCommandTests {
     guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
     let folder = try TemporaryFolder()
     for name in ["a.ts", "b.ts", "c.ts"] {
-      try Data(Fixtures.bytes("media/h264.ts")).write(to: folder.url.appending(path: name))
+      try folder.write(Fixtures.bytes("media/h264.ts"), to: name)
     }
-    let list = try write("a.ts\nb.ts\nc.ts", folder)
+    let list = try folder.write("a.ts\nb.ts\nc.ts", to: "list.txt")
     try FileManager.default.createDirectory(atPath: folder.path("out"), withIntermediateDirectories: true)
     let full = folder.path("out/b.ppm")
     try FileManager.default.createSymbolicLink(atPath: full, withDestinationPath: "/dev/full")
@@ -403,9 +397,9 @@ struct ListCommandTests {
   func fullResults() async throws {
     let folder = try TemporaryFolder()
     for name in ["a.ts", "b.ts", "c.ts"] {
-      try Data(Fixtures.bytes("media/h264.ts")).write(to: folder.url.appending(path: name))
+      try folder.write(Fixtures.bytes("media/h264.ts"), to: name)
     }
-    let list = try write("a.ts\nb.ts\nc.ts", folder)
+    let list = try folder.write("a.ts\nb.ts\nc.ts", to: "list.txt")
     // Files of at most 1024 bytes; the images are smaller.
     let arguments = ["frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--size", "8x8"]
     let result = try await Command.run(arguments, shell: "trap '' XFSZ; ulimit -f 2; exec \"$@\"")
@@ -421,10 +415,10 @@ struct ListCommandTests {
     .enabled(if: ProcessInfo.processInfo.environment["REEL_SANITIZER"] == nil))
   func fullTemporaryFolder() async throws {
     let folder = try TemporaryFolder()
-    try Data(Fixtures.bytes("media/h264.ts")).write(to: folder.url.appending(path: "b.ts"))
+    try folder.write(Fixtures.bytes("media/h264.ts"), to: "b.ts")
     let kept = try Fixtures.bytes("stills/poor-start-moov-last.mp4")
     try await Origin.use(.ignoringRanges(of: kept, at: "/a.mp4")) { origin in
-      let list = try write("\(origin.url("a.mp4").absoluteString)\nb.ts", folder)
+      let list = try folder.write("\(origin.url("a.mp4").absoluteString)\nb.ts", to: "list.txt")
       let result = try await Command.run(
         [
           "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--size", "8x8", "--retries",
@@ -449,8 +443,9 @@ struct ListCommandTests {
       "busy.mp4=status:503x1,gone.mp4=status:410", routes: ["/busy.mp4": clip, "/gone.mp4": clip]
     ) {
       origin in
-      let list = try write(
-        ["busy.mp4", "gone.mp4"].map { origin.url($0).absoluteString }.joined(separator: "\n"), folder)
+      let list = try folder.write(
+        ["busy.mp4", "gone.mp4"].map { origin.url($0).absoluteString }.joined(separator: "\n"), to: "list.txt"
+      )
       let first = try await run(command, list, folder, "--retries", "0")
       #expect(first.status == 75, "\(first.errorText)")
       #expect(first.errorText.contains("0 written, 2 failed, 0 skipped"), "\(first.errorText)")
@@ -474,8 +469,9 @@ struct ListCommandTests {
     try await withOrigin("c*.mp4=status:503", routes: routes) { origin in
       let good = origin.url("good.mp4").absoluteString.replacingOccurrences(
         of: "127.0.0.1", with: "localhost")
-      let list = try write(
-        ((0..<20).map { origin.url("c\($0).mp4").absoluteString } + [good]).joined(separator: "\n"), folder)
+      let list = try folder.write(
+        ((0..<20).map { origin.url("c\($0).mp4").absoluteString } + [good]).joined(separator: "\n"),
+        to: "list.txt")
       let result = try await Command.run(
         "frames", "--input", list, "-o", folder.path("out"), "--retries", "0", "--jobs", "2")
       #expect(result.status == 75, "\(result.errorText)")
@@ -493,8 +489,8 @@ struct ListCommandTests {
     let clip = try Self.clip()
     let routes = Dictionary(uniqueKeysWithValues: (0..<6).map { ("/c\($0).mp4", clip) })
     try await withOrigin("c0.mp4=status:429;Retry-After: 2x1", routes: routes) { origin in
-      let list = try write(
-        (0..<6).map { origin.url("c\($0).mp4").absoluteString }.joined(separator: "\n"), folder)
+      let list = try folder.write(
+        (0..<6).map { origin.url("c\($0).mp4").absoluteString }.joined(separator: "\n"), to: "list.txt")
       let result = try await Command.run(
         "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--retries", "0")
       // The source that was refused is tried once more.
@@ -517,8 +513,8 @@ struct ListCommandTests {
       }
       origin.setFaults(
         try (["c0.mp4=status:429;Retry-After: 2x1"] + faults).flatMap { try FaultRule.parse($0) })
-      let list = try write(
-        (0..<4).map { origin.url("r\($0)").absoluteString }.joined(separator: "\n"), folder)
+      let list = try folder.write(
+        (0..<4).map { origin.url("r\($0)").absoluteString }.joined(separator: "\n"), to: "list.txt")
       let result = try await Command.run(
         "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--retries", "0")
       #expect(result.status == 0, "\(result.errorText)")
@@ -528,28 +524,14 @@ struct ListCommandTests {
     }
   }
 
-  @Test("At most so many sources of a host at once, and a rate")
-  func perHost() async throws {
-    let folder = try TemporaryFolder()
-    let clip = try Self.clip()
-    let routes = Dictionary(uniqueKeysWithValues: (0..<6).map { ("/c\($0).mp4", clip) })
-    try await withOrigin(routes: routes) { origin in
-      let list = try write(
-        (0..<6).map { origin.url("c\($0).mp4").absoluteString }.joined(separator: "\n"), folder)
-      let result = try await frames(list, folder, "--per-host", "1", "--rate-limit", "20/s")
-      #expect(result.status == 0, "\(result.errorText)")
-      #expect(images(folder).count == 6)
-    }
-  }
-
   @Test("The wait for a host's turn is told apart from the start-up time", arguments: ListCommand.allCases)
   func queuedForHost(command: ListCommand) async throws {
     let folder = try TemporaryFolder()
     let clip = try Self.clip()
     try await withOrigin("a.mp4=delay:300ms", routes: ["/a.mp4": clip, "/b.mp4": clip]) { origin in
       let (first, second) = (origin.url("a.mp4").absoluteString, origin.url("b.mp4").absoluteString)
-      let list = try write("\(first)\n\(second)\n\(goodSource)\n", folder)
-      let result = try await run(command, list, folder, "--per-host", "1")
+      let list = try folder.write("\(first)\n\(second)\n\(goodSource)\n", to: "list.txt")
+      let result = try await run(command, list, folder, "--per-host", "1", "--rate-limit", "20/s")
       #expect(result.status == 0, "\(result.errorText)")
       var startups: [String: [String: Any]] = [:]
       for record in try results(folder) {
@@ -568,17 +550,5 @@ struct ListCommandTests {
       let report = try await Command.run("report", folder.path("out/results.jsonl"))
       #expect(report.outputText.contains("queued before"), "\(report.outputText)")
     }
-  }
-
-  @Test("Each line names its source", arguments: ListCommand.allCases)
-  func sourcesInLines(command: ListCommand) async throws {
-    let folder = try TemporaryFolder()
-    let source = Fixtures.path("hls-ts/master.m3u8")
-    let result = try await run(command, try write(source, folder), folder)
-    #expect(result.status == 0, "\(result.errorText)")
-    let line = try #require(result.outputLines.first)
-    let name = "hls-ts-\(SourceHash(source).text).\(command.fileExtension)"
-    #expect(line.hasPrefix("\(folder.path("out"))/\(name)\t") && line.hasSuffix("\t\(source)"), "\(line)")
-    #expect(images(folder, command) == [name])
   }
 }

@@ -10,7 +10,7 @@ struct ManifestCommandTests {
     let result = try await Command.run(["manifest"] + arguments)
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.outputLines.count == 1)
-    return try #require(try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any])
+    return try result.object
   }
 
   private func rungs(_ record: [String: Any]) throws -> [[String: Any]] {
@@ -44,9 +44,9 @@ struct ManifestCommandTests {
   func missingPlaylist() async throws {
     let folder = try TemporaryFolder()
     let text = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\ngone.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=2\nhere.m3u8\n"
-    try Data(text.utf8).write(to: folder.url.appending(path: "master.m3u8"))
+    try folder.write(text, to: "master.m3u8")
     let media = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n#EXT-X-ENDLIST\n"
-    try Data(media.utf8).write(to: folder.url.appending(path: "here.m3u8"))
+    try folder.write(media, to: "here.m3u8")
     let record = try await json("\(folder.path)/master.m3u8")
     let rungs = try rungs(record)
     try #require(rungs.count > 1)
@@ -77,7 +77,7 @@ struct ManifestCommandTests {
       c.mp4
       #EXT-X-ENDLIST
       """
-    try Data(media.utf8).write(to: folder.url.appending(path: "a.m3u8"))
+    try folder.write(media, to: "a.m3u8")
     let result = try await Command.run("manifest", "\(folder.path)/a.m3u8")
     let key =
       #""encryption":{"iv":"0x00000000000000000000000000000001","key_format":"identity","key_url":"@/k?%C3%BC=1","method":"AES-128"}"#
@@ -105,8 +105,7 @@ struct ManifestCommandTests {
       <Representation id="v" bandwidth="1000"/><Representation id="w" bandwidth="2000"/></AdaptationSet></Period></MPD>
       """
     }
-    try Data(mpd(#"type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z""#).utf8)
-      .write(to: folder.url.appending(path: "live.mpd"))
+    try folder.write(mpd(#"type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z""#), to: "live.mpd")
     let live = try rungs(try await json("\(folder.path)/live.mpd", "--now", "2026-01-02T00:00:00Z"))
     #expect(live.compactMap { $0["segment_count"] as? Int } == [43_200, 43_200])
     #expect(live.compactMap { $0["segments_omitted"] as? Int } == [33_200, 33_200])
@@ -131,7 +130,7 @@ struct ManifestCommandTests {
       <Representation id="v" bandwidth="1000" codecs="avc1.64001f"/></AdaptationSet></Period></MPD>
       """
     let path = "\(folder.path)/live.mpd"
-    try Data(mpd.utf8).write(to: folder.url.appending(path: "live.mpd"))
+    try folder.write(mpd, to: "live.mpd")
     let record = try await json(path, "--now", "2026-01-01T00:59:00Z")
     #expect((try rungs(record)[0]["segments"] as? [Any])?.count == 3)
     let warnings = try #require(record["warnings"] as? [String])
@@ -155,7 +154,7 @@ struct ManifestCommandTests {
       <SegmentTemplate duration="2" media="$Number$.m4s" initialization="i.mp4"/>
       <Representation id="v" bandwidth="1000" codecs="avc1.64001f"/></AdaptationSet></Period></MPD>
       """
-    try Data(mpd.utf8).write(to: folder.url.appending(path: "live.mpd"))
+    try folder.write(mpd, to: "live.mpd")
     let record = try await json("\(folder.path)/live.mpd", "--now", "2026-01-01T01:00:00Z")
     #expect(record["live"] as? Bool == true)
     let segments = try #require(try rungs(record)[0]["segments"] as? [[String: Any]])
@@ -180,7 +179,7 @@ struct ManifestCommandTests {
       "frames", "\(folder.path)/out/master.m3u8", "--count", "0", "--json", "--md5", "--format", "ppm", "-o",
       "\(folder.path)/frames")
     #expect(written.status == 0, "\(written.errorText)")
-    let record = try #require(try JSONSerialization.jsonObject(with: Data(written.output)) as? [String: Any])
+    let record = try written.object
     let frames = try #require(record["frames"] as? [[String: Any]])
     #expect(frames.compactMap { $0["md5"] as? String } == (try Fixtures.golden(golden)))
   }
@@ -216,7 +215,7 @@ struct ManifestCommandTests {
     let folder = try TemporaryFolder()
     let text =
       "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:9,\na.ts\n#EXT-X-KEY:METHOD=AES-128\n#EXT-X-ENDLIST\n"
-    try Data(text.utf8).write(to: folder.url.appending(path: "a.m3u8"))
+    try folder.write(text, to: "a.m3u8")
     let result = try await Command.run("manifest", "\(folder.path)/a.m3u8", "--strict")
     #expect(result.status == 65)
     #expect(result.errorText.contains("line 3"))
@@ -243,7 +242,7 @@ struct ManifestCommandTests {
     await origin.stop()
     #expect(result.status == 0, "\(result.errorText)")
     let records = try result.outputLines.map {
-      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+      try jsonObject($0)
     }
     #expect(records.first?["change"] as? String == "opened")
     #expect(records.last?["ended"] as? Bool == true)

@@ -11,13 +11,7 @@ import Testing
 @Suite("Manners of the command line", .hangLimit)
 struct MannersTests {
   private static let source = Fixtures.path("hls-fmp4/master.m3u8")
-
-  private static func feed(in folder: borrowing TemporaryFolder) throws -> String {
-    let path = folder.path + "/feed.txt"
-    try "\(source)\n\(Fixtures.path("dash-number/manifest.mpd"))\n"
-      .write(toFile: path, atomically: true, encoding: .utf8)
-    return path
-  }
+  private static let items = ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"]
 
   // MARK: Help
 
@@ -67,7 +61,7 @@ struct MannersTests {
     ])
   func quiet(arguments: [String]) async throws {
     let folder = try TemporaryFolder()
-    let feed = try Self.feed(in: folder)
+    let feed = try folder.writeFeed(Self.items)
     func filled(_ arguments: [String]) -> [String] {
       arguments.map {
         $0.replacing("FOLDER", with: folder.path).replacing("FEED", with: feed)
@@ -97,9 +91,8 @@ struct MannersTests {
   @Test("reel report --quiet prints no text, and JSON all the same")
   func quietReport() async throws {
     let folder = try TemporaryFolder()
-    let results = folder.path + "/results.jsonl"
-    try #"{"url":"a","status":"written","host":""}"#.write(
-      toFile: results, atomically: true, encoding: .utf8)
+    let results = try folder.write(
+      #"{"url":"a","status":"written","host":""}"#, to: "results.jsonl")
     let quiet = try await Command.run("report", results, "--quiet")
     #expect(quiet.status == 0 && quiet.output.isEmpty && quiet.errorText.isEmpty)
     #expect(try await Command.run("report", results, "--quiet", "--json").outputText.hasPrefix("{"))
@@ -110,11 +103,10 @@ struct MannersTests {
   @Test("Warnings about links of a folder name the recording")
   func folderWarnings() async throws {
     let folder = try TemporaryFolder()
-    let feed = try Self.feed(in: folder)
-    let links = folder.path + "/links"
-    try FileManager.default.createDirectory(atPath: links, withIntermediateDirectories: true)
+    let feed = try folder.writeFeed(Self.items)
+    let links = folder.path("links")
     for (name, rate) in [("slow", 0.1), ("slower", 0.05)] {
-      try "0 \(rate)\n10 \(rate)\n".write(toFile: "\(links)/\(name)", atomically: true, encoding: .utf8)
+      try folder.write("0 \(rate)\n10 \(rate)\n", to: "links/\(name)")
     }
     let arguments = ["feed", feed, "--virtual", "--link", links, "--swipes", "1", "--dwell", "fixed:20s"]
     let run = try await Command.run(arguments)
@@ -123,23 +115,13 @@ struct MannersTests {
     #expect(run.errorText.contains("warning: slower: "), "\(run.errorText)")
   }
 
-  @Test("Errors list all valid names")
-  func names() async throws {
-    let folder = try TemporaryFolder()
-    let feed = try Self.feed(in: folder)
-    let policy = try await Command.run("feed", feed, "--preload", "psychic")
-    #expect(policy.status == 64 && policy.errorText.contains("dashlet"), "\(policy.errorText)")
-    let link = try await Command.run("feed", feed, "--link", "missing")
-    #expect(link.status == 64 && link.errorText.contains("folder of recordings"), "\(link.errorText)")
-  }
-
   // MARK: Colors
 
   @Test("Verdicts of assertions, warnings and failures have colors")
   func colors() async throws {
     let folder = try TemporaryFolder()
     let walk = [
-      "feed", try Self.feed(in: folder), "--virtual", "--link", "lte", "--swipes", "2", "--assert",
+      "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "lte", "--swipes", "2", "--assert",
       "failed=0",
       "--assert", "failed=7",
     ]
@@ -150,22 +132,22 @@ struct MannersTests {
     let plain = try await Command.run(walk)
     #expect(plain.outputText.contains("failed=0: met, 0") && plain.errorText.contains("failed=7: not met, 0"))
 
-    let results = folder.path + "/results.jsonl"
-    try #"{"url":"a","status":"failed","permanent":true,"error":{"kind":"noSuchFile","message":"no"}}"#.write(
-      toFile: results, atomically: true, encoding: .utf8)
+    let results = try folder.write(
+      #"{"url":"a","status":"failed","permanent":true,"error":{"kind":"noSuchFile","message":"no"}}"#,
+      to: "results.jsonl")
     let report = try await Command.run("report", results, "--color", "always")
     #expect(report.outputText.contains("\u{1b}[31m1 failed\u{1b}[0m"), "\(report.outputText)")
     #expect(!(try await Command.run("report", results).outputText.contains("\u{1b}")))
 
-    let master = folder.path + "/master.m3u8"
-    try """
-    #EXTM3U
-    #EXT-X-STREAM-INF:BANDWIDTH=900000,CODECS="avc1.64000c,mp4a.40.2"
-    missing.m3u8
-    #EXT-X-STREAM-INF:BANDWIDTH=400000,CODECS="avc1.64000c,mp4a.40.2"
-    \(Fixtures.path("hls-fmp4/low/index.m3u8"))
+    let master = try folder.write(
+      """
+      #EXTM3U
+      #EXT-X-STREAM-INF:BANDWIDTH=900000,CODECS="avc1.64000c,mp4a.40.2"
+      missing.m3u8
+      #EXT-X-STREAM-INF:BANDWIDTH=400000,CODECS="avc1.64000c,mp4a.40.2"
+      \(Fixtures.path("hls-fmp4/low/index.m3u8"))
 
-    """.write(toFile: master, atomically: true, encoding: .utf8)
+      """, to: "master.m3u8")
     let probe = try await Command.run("probe", master, "--color", "always")
     #expect(
       probe.outputText.contains("\u{1b}[33mwarning\u{1b}[0m  "), "\(probe.outputText)\(probe.errorText)")
@@ -215,7 +197,8 @@ struct MannersTests {
     let folder = try TemporaryFolder()
     let page = folder.path + "/walk.html"
     let run = try await Command.run(
-      "feed", try Self.feed(in: folder), "--virtual", "--link", "lte", "--swipes", "2", "--report", page)
+      "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "lte", "--swipes", "2", "--report",
+      page)
     #expect(run.status == 0, "\(run.errorText)")
     let html = try String(contentsOfFile: page, encoding: .utf8)
     #expect(html.contains("The start of the first item is not a swipe"))

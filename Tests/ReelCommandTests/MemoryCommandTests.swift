@@ -9,12 +9,6 @@ struct MemoryCommandTests {
     "allocator_bytes", "output_bytes",
   ]
 
-  private func records(_ result: CommandResult) throws -> [[String: Any]] {
-    try result.outputLines.map {
-      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
-    }
-  }
-
   private func memory(_ record: [String: Any]) throws -> [String: Int] {
     let memory = try #require(record["memory"] as? [String: Any])
     return memory.compactMapValues { $0 as? Int }
@@ -25,7 +19,7 @@ struct MemoryCommandTests {
     let source = Fixtures.path("hls-fmp4/master.m3u8")
     let result = try await Command.run("memory", source, "--players", "4", "--json")
     #expect(result.status == 0, "\(result.errorText)")
-    let records = try records(result)
+    let records = try result.objects
     #expect(records.map { $0["type"] as? String } == ["player", "player", "player", "player", "summary"])
     #expect(records.dropLast().map { $0["player"] as? Int } == [1, 2, 3, 4])
     for record in records.dropLast() {
@@ -62,7 +56,7 @@ struct MemoryCommandTests {
     let result = try await Command.run(
       "memory", Fixtures.path("hls-ts/low/index.m3u8"), "--players", "24", "--json")
     #expect(result.status == 0, "\(result.errorText)")
-    let summary = try #require(try records(result).last)
+    let summary = try #require(try result.objects.last)
     let before = try #require((summary["before"] as? [String: Int])?["threads"])
     let after = try #require((summary["after"] as? [String: Int])?["threads"])
     #expect(after < before + 12, "\(before) threads, then \(after)")
@@ -78,7 +72,7 @@ struct MemoryCommandTests {
     let result = try await Command.run(
       "memory", Fixtures.path("hls-fmp4/master.m3u8"), "--stage", name, "--json")
     #expect(result.status == 0, "\(result.errorText)")
-    let records = try records(result)
+    let records = try result.objects
     // One source: three players.
     #expect(records.count == 4)
     for record in records.dropLast() {
@@ -92,8 +86,8 @@ struct MemoryCommandTests {
   @Test("Open decoders hold frames")
   func warm() async throws {
     let arguments = ["memory", Fixtures.path("hls-fmp4/master.m3u8"), "--players", "2", "--json"]
-    let cold = try records(try await Command.run(arguments))
-    let warm = try records(try await Command.run(arguments + ["--warm"]))
+    let cold = try await Command.run(arguments).objects
+    let warm = try await Command.run(arguments + ["--warm"]).objects
     for (cold, warm) in zip(cold.dropLast(), warm.dropLast()) {
       #expect(
         try #require(try memory(warm)["frames_bytes"]) > (try #require(try memory(cold)["frames_bytes"])))
@@ -120,27 +114,13 @@ struct MemoryCommandTests {
     let both = try await Command.run("memory", missing, goodSource, "--players", "4", "--json")
     #expect(both.status == 1)
     expectErrorLine(both, names: "missing.mp4", words: "")
-    let records = try records(both)
+    let records = try both.objects
     #expect(records.count == 5)
     #expect(records.filter { $0["error"] != nil }.map { $0["player"] as? Int } == [1, 3])
     #expect(records.last?["players"] as? Int == 2)
     #expect(records.last?["failed"] as? Int == 2)
     let alone = try await Command.run("memory", missing)
     #expect(alone.status == 66, "\(alone.errorText)")
-  }
-
-  @Test(
-    "Usage",
-    arguments: [
-      [], ["-"], ["--players", "0"], ["--stage", "none"], ["--budget", "much"], ["--hold", "-1"],
-      ["--stage", "manifest", "--warm"], ["--buffer", "-1"], ["--stage", "playing", "--warm"],
-      ["--stage", "playing", "--hold", "1s"], ["--play", "0"],
-    ])
-  func usage(arguments: [String]) async throws {
-    let named = arguments.isEmpty || arguments == ["-"] ? arguments : [goodSource] + arguments
-    let result = try await Command.run(["memory"] + named)
-    #expect(result.status == 64, "\(result.errorText)")
-    #expect(result.output.isEmpty)
   }
 
   @Test("Holds the players, and can be interrupted then")
@@ -154,7 +134,7 @@ struct MemoryCommandTests {
     command.interrupt()
     let result = try await command.result()
     #expect(result.status == 130)
-    #expect(String(decoding: try folder.bytes("errors"), as: UTF8.self).contains("holds 3 players"))
+    #expect(try folder.text("errors").contains("holds 3 players"))
     // The report came before.
     #expect(result.outputLines.first?.contains("player  source") == true, "\(result.outputText)")
     #expect(result.outputLines.last?.contains("not measured: --hold") == true, "\(result.outputText)")
@@ -167,7 +147,7 @@ struct MemoryCommandTests {
       "memory", source, Fixtures.path("hls-ts/low/index.m3u8"), "--players", "2", "--stage", "playing",
       "--play", "500ms", "--json")
     #expect(result.status == 0, "\(result.errorText)")
-    let records = try records(result)
+    let records = try result.objects
     #expect(records.map { $0["stage"] as? String } == ["playing", "playing", "playing"])
     for record in records.dropLast() {
       #expect(try #require(try memory(record)["frames_bytes"]) > 0)
@@ -177,9 +157,7 @@ struct MemoryCommandTests {
     #expect(summary["playing"] == nil && summary["playing_absence"] == nil)
     #expect((summary["warm_decoder_absence"] as? String)?.contains("open decoders") == true)
     let resting = try #require(
-      try self.records(
-        try await Command.run("memory", source, "--players", "2", "--play", "500ms", "--json")
-      ).last)
+      try await Command.run("memory", source, "--players", "2", "--play", "500ms", "--json").objects.last)
     let playing = try #require(resting["playing"] as? [String: Any])
     #expect(playing["players"] as? Int == 2)
     let fitting = try #require(playing["budget_players"] as? Int)
@@ -197,7 +175,7 @@ struct MemoryCommandTests {
     #expect(text.status == 0, "\(text.errorText)")
     #expect(text.outputLines.last?.hasPrefix("open decoder  unknown: ") == true, "\(text.outputText)")
     #expect(text.outputLines.last?.hasSuffix("h264-one-frame.mp4 has one frame") == true)
-    let summary = try #require(try records(try await Command.run(arguments + ["--json"])).last)
+    let summary = try #require(try await Command.run(arguments + ["--json"]).objects.last)
     #expect(summary["warm_decoder"] == nil)
     #expect((summary["warm_decoder_absence"] as? String)?.contains("one frame") == true)
   }

@@ -7,15 +7,6 @@ import Testing
 
 @Suite("Numbers that reel prints", .hangLimit)
 struct NumbersTests {
-  private func record(_ result: CommandResult, sourceLocation: SourceLocation = #_sourceLocation) throws
-    -> [String: Any]
-  {
-    let line = try #require(result.outputLines.last, "\(result.errorText)", sourceLocation: sourceLocation)
-    return try #require(
-      try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
-      sourceLocation: sourceLocation)
-  }
-
   private func stage(_ name: String, of record: [String: Any]) throws -> [String: Any] {
     try #require((record["startup"] as? [String: Any])?[name] as? [String: Any])
   }
@@ -30,7 +21,7 @@ struct NumbersTests {
       let result = try await Command.run(
         [command, origin.url("media/h264-bframes.mp4").absoluteString, "--json"] + options)
       #expect(result.status == 0, "\(result.errorText)")
-      let record = try record(result)
+      let record = try result.object
       #expect(try stage("resolve", of: record)["requests"] as? Int == 6)
       #expect(try stage("segment", of: record)["requests"] as? Int == 0)
       #expect(origin.snapshot.requests.count == 6)
@@ -60,7 +51,7 @@ struct NumbersTests {
         let result = try await Command.run(
           "frames", source, "--count", "0", "--json", "--overwrite", "-o", folder.path)
         // Not the whole file, only the bytes up to the first frame.
-        let record = try record(result)
+        let record = try result.object
         let bytes = try ["resolve", "segment"].map {
           try #require(try stage($0, of: record)["bytes"] as? Int)
         }
@@ -191,7 +182,7 @@ struct NumbersTests {
       let result = try await command.result()
       #expect(result.status == 130, "\(result.errorText)")
       let records = try result.outputLines.map {
-        try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        try jsonObject($0)
       }
       #expect(records.map { $0["source"] as? String } == sources)
       for (index, record) in records.enumerated() {

@@ -123,11 +123,11 @@ struct OpeningFaultTests {
         #expect(result.status == 69, "\(name): \(result.errorText)")
         #expect(result.errorText.contains(words), "\(name): \(result.errorText)")
       }
-      try Data("\(source)\n".utf8).write(to: folder.url.appending(path: "list.txt"))
+      try folder.write("\(source)\n", to: "list.txt")
       let list = try await Command.run(
         "frames", "--input", folder.path("list.txt"), "-o", folder.path + "/out", "--timeout", "1")
       #expect(list.status == 75, "\(list.errorText)")
-      let results = try String(decoding: folder.bytes("out/results.jsonl"), as: UTF8.self)
+      let results = try folder.text("out/results.jsonl")
       #expect(results.contains(words), "\(results)")
     }
   }

@@ -11,11 +11,14 @@ struct OutputNamesTests {
 
   @Test(
     "An existing file is kept, unless --overwrite is given",
-    arguments: [("frames", "ppm"), ("frames", "png"), ("frames", "y4m"), ("play", "ppm"), ("play", "png")])
+    arguments: [
+      ("frames", "ppm"), ("frames", "png"), ("frames", "y4m"), ("play", "ppm"), ("play", "png"),
+      ("poster", "jpg"),
+    ])
   func acrossRuns(command: String, format: String) async throws {
     let folder = try TemporaryFolder()
     let options = ["-o", folder.path, "--format", format]
-    let name = format == "y4m" ? "high.y4m" : "high-000001.\(format)"
+    let name = ["y4m", "jpg"].contains(format) ? "high.\(format)" : "high-000001.\(format)"
     func run(_ source: String, _ more: String...) async throws -> CommandResult {
       try await Command.run(
         [command, source] + (command == "play" ? ["--rate", "max", "--duration", "0.05"] : []) + options
@@ -35,17 +38,15 @@ struct OutputNamesTests {
     #expect(folder.names().allSatisfy { !$0.contains(".part-") })
   }
 
-  @Test("Names that differ only in letter case are made different")
-  func letterCase() async throws {
+  @Test(
+    "Names that are made different don't meet those of other sources, in whatever letter case",
+    arguments: [["a.ts", "a.mkv", "a_2.ts"], ["Clip.ts", "clip.mkv", "CLIP_2.ts"]])
+  func collisions(names: [String]) async throws {
     let folder = try TemporaryFolder()
-    for name in ["Clip.ts", "clip.mkv", "CLIP_2.ts"] {
-      let original = name.hasSuffix("mkv") ? "media/h264.mkv" : "media/h264.ts"
-      try Data(Fixtures.bytes(original)).write(to: folder.url.appending(path: name))
+    let sources = try names.map { name in
+      try folder.write(Fixtures.bytes(name.hasSuffix("mkv") ? "media/h264.mkv" : "media/h264.ts"), to: name)
     }
-    let result = try await Command.run(
-      ["frames"] + ["Clip.ts", "clip.mkv", "CLIP_2.ts"].map { "\(folder.path)/\($0)" } + [
-        "-o", folder.path + "/out",
-      ])
+    let result = try await Command.run(["frames"] + sources + ["-o", folder.path("out")])
     #expect(result.status == 0, "\(result.errorText)")
     #expect(Set(folder.names("out").map { $0.lowercased() }).count == 3)
   }

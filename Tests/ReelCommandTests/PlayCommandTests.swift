@@ -17,7 +17,7 @@ struct PlayCommandTests {
       "--report",
       folder.path + "/page.html")
     #expect(result.status == 1)
-    let page = String(decoding: try folder.bytes("page.html"), as: UTF8.self)
+    let page = try folder.text("page.html")
     for heading in ["Start-up", "Playback over time", "Rungs", "Events", "What was run"] {
       #expect(page.contains("<h2>\(heading)</h2>"), "\(heading)")
     }
@@ -76,8 +76,8 @@ struct PlayCommandTests {
       try await Command.run("play", "-", "--json", "--rate", "max", "--md5", input: bytes))
     #expect(piped.md5s == golden)
     let folder = try TemporaryFolder()
-    try Data(bytes).write(to: URL(filePath: folder.path + "/apart.mp4"))
-    #expect(try await PlayEvents.play(folder.path + "/apart.mp4", "--rate", "max", "--md5").md5s == golden)
+    let copy = try folder.write(bytes, to: "apart.mp4")
+    #expect(try await PlayEvents.play(copy, "--rate", "max", "--md5").md5s == golden)
   }
 
   @Test(
@@ -240,17 +240,6 @@ struct PlayCommandTests {
     }
   }
 
-  @Test("What comes of a media file is what comes over the network")
-  func file() async throws {
-    try await withSource("media/h264-bframes.mp4") { source in
-      let summary = try #require(try await PlayEvents.play(source, "--rate", "max").summary)
-      let rungs = try #require(summary["rungs"] as? [[String: Any]])
-      #expect(rungs.map { $0["bytes"] as? Int } == [summary["bytes"] as? Int])
-      #expect(rungs.map { $0["requests"] as? Int } == [1])
-      #expect(try #require(summary["bytes"] as? Int) > 0)
-    }
-  }
-
   @Test("Playback ends after --duration where no frame comes then")
   func durationWithinFrame() async throws {
     // Ten frames a second at rate 0.25: the next one is 400 ms away.
@@ -273,27 +262,15 @@ struct PlayCommandTests {
     #expect(events.summary?["played"] as? Double == 2.5)
   }
 
-  @Test("At a rate of 1 a second takes one")
-  func realTime() async throws {
-    let events = try await PlayEvents.play(goodSource)
-    let summary = try #require(events.summary)
-    #expect(try #require(summary["wall_ms"] as? Double) >= 990)
-    let shown = try #require((summary["frames"] as? [String: Int])?["shown"])
-    let dropped = try #require((summary["frames"] as? [String: Int])?["dropped"])
-    #expect(shown + dropped == 30)
-    #expect(shown > 0)
-    #expect((summary["lateness"] as? [String: Double])?["p50_ms"] != nil)
-  }
-
-  @Test("Faster and slower", arguments: [("4", 240.0), ("0.5", 1990.0)])
+  @Test("A second takes its time at any rate", arguments: [("1", 990.0), ("4", 240), ("0.5", 1990)])
   func rate(rate: String, least: Double) async throws {
     let events = try await PlayEvents.play(goodSource, "--rate", rate)
     let summary = try #require(events.summary)
-    let wall = try #require(summary["wall_ms"] as? Double)
-    #expect(wall >= least)
-    let shown = try #require((summary["frames"] as? [String: Int])?["shown"])
-    let dropped = try #require((summary["frames"] as? [String: Int])?["dropped"])
-    #expect(shown + dropped == 30)
+    #expect(try #require(summary["wall_ms"] as? Double) >= least)
+    let frames = try #require(summary["frames"] as? [String: Int])
+    let (shown, dropped) = (try #require(frames["shown"]), try #require(frames["dropped"]))
+    #expect(shown > 0 && shown + dropped == 30)
+    #expect((summary["lateness"] as? [String: Double])?["p50_ms"] != nil)
   }
 
   // MARK: What is told
@@ -304,13 +281,7 @@ struct PlayCommandTests {
       let events = try await PlayEvents.play(source, "--rate", "max")
       let summary = try #require(events.summary)
       #expect(summary["source"] as? String == source)
-      for key in [
-        "ended", "position", "played", "duration", "wall_ms", "first_frame_ms", "startup", "frames", "stalls",
-        "stalled_ms", "rungs", "bytes", "requests",
-        "loop_gaps_ms",
-        "decode_ms", "buffer_peak_bytes", "ring_peak_bytes", "ring_peak_frames", "memory_bytes",
-        "failures",
-      ] {
+      for key in ["position", "duration", "first_frame_ms", "startup", "memory_bytes"] {
         #expect(summary[key] != nil, "\(key)")
       }
       #expect(summary["error"] == nil)
@@ -376,45 +347,6 @@ struct PlayCommandTests {
   }
 
   // MARK: Help and usage
-
-  @Test("Help")
-  func help() async throws {
-    let help = try await Command.run("play", "--help")
-    #expect(help.status == 0)
-    for option in [
-      "--rate", "--duration", "--start", "--loop", "--mute", "--volume", "--linear", "--nut", "--y4m",
-      "--wav",
-      "--output",
-      "--format", "--size", "--gravity", "--audio-language", "--buffer", "--threads", "--md5", "--bandwidth",
-      "--max-height", "--header", "--timeout", "--retries", "--json", "--quiet", "--verbose",
-    ] {
-      #expect(help.outputText.contains(option), "\(option)")
-    }
-  }
-
-  @Test(
-    "What makes no sense is a usage error",
-    arguments: [
-      [], ["-", "-"], ["a.mp4", "--rate", "0"], ["a.mp4", "--rate", "9"], ["a.mp4", "--rate", "nan"],
-      ["a.mp4", "--rate", "fast"], ["a.mp4", "--duration", "0"], ["a.mp4", "--start", "-1"],
-      ["a.mp4", "--volume", "-1"], ["a.mp4", "--volume", "nan"], ["a.mp4", "--mute", "--wav", "a.wav"],
-      ["a.mp4", "--wav", "-"], ["a.mp4", "--wav", ""], ["a.mp4", "--y4m", ""],
-      ["a.mp4", "--y4m", "-", "--json"], ["a.mp4", "--nut", ""], ["a.mp4", "--nut", "-", "--json"],
-      ["a.mp4", "--nut", "a", "--y4m", "b"], ["a.mp4", "--nut", "a", "--wav", "b"],
-      ["a.mp4", "b.mp4", "--nut", "a"],
-      ["a.mp4", "--y4m", "a", "--wav", "a"], ["a.mp4", "b.mp4", "--y4m", "a.y4m"],
-      ["a.mp4", "b.mp4", "--wav", "a.wav"], ["a.mp4", "b.mp4", "--loop"], ["a.mp4", "-o", "-"],
-      ["a.mp4", "--format", "png"], ["a.mp4", "--size", "4x4"], ["a.mp4", "--gravity", "fit"],
-      ["a.mp4", "-o", "d", "--format", "gif"], ["a.mp4", "--md5"], ["a.mp4", "--buffer", "0"],
-      ["a.mp4", "--threads", "0"], ["a.mp4", "--audio-language", ""], ["a.mp4", "--bandwidth", "automatic"],
-      ["a.mp4", "--timeout", "0"], ["a.mp4", "--quiet", "--verbose"],
-    ])
-  func usage(arguments: [String]) async throws {
-    let result = try await Command.run(["play"] + arguments)
-    #expect(result.status == 64, "\(result.errorText)")
-    #expect(!result.errorText.isEmpty)
-    #expect(result.output.isEmpty)
-  }
 
   @Test("No output takes the place of the source, nor of another output, by whatever name")
   func replacements() async throws {

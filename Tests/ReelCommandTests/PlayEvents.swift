@@ -6,9 +6,7 @@ struct PlayEvents {
   let all: [[String: Any]]
 
   init(_ result: CommandResult) throws {
-    all = try result.outputLines.map { line in
-      try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
-    }
+    all = try result.objects
   }
 
   /// Of a run with these arguments, which is expected to go well.

@@ -45,7 +45,7 @@ struct PlayFaultTests {
       #expect(result.status == 73, "\(option): \(result.errorText)")
       #expect(result.errorText.contains(folder.path + "/none/a"))
     }
-    try Data([1]).write(to: folder.url.appending(path: "file"))
+    try folder.write([1], to: "file")
     let result = try await Command.run("play", goodSource, "-o", folder.path + "/file/out")
     #expect(result.status == 73)
     #expect(folder.names() == ["file"])

@@ -150,7 +150,7 @@ struct PlayLossTests {
     #expect(result.outputText.contains("2 s in"))
     #expect(result.outputText.contains("skipped      1.000 s to 2.000 s, missing: "), "\(result.outputText)")
     #expect(result.outputLines.contains { $0.hasPrefix("  failure ") && $0.hasSuffix("(left out)") })
-    let html = String(decoding: try scene.folder.bytes("page.html"), as: UTF8.self)
+    let html = try scene.folder.text("page.html")
     #expect(html.contains("Skipped") && html.contains("missing") && html.contains("left out"))
   }
 
@@ -181,7 +181,7 @@ struct PlayLossTests {
   func timestampJump() async throws {
     let folder = try TemporaryFolder()
     let bytes = try jump(by: 12, in: "media/h264-fragmented.mp4")
-    try Data(bytes).write(to: folder.url.appending(path: "jump.mp4"))
+    try folder.write(bytes, to: "jump.mp4")
     for rate in ["max", "8"] {
       let summary = try await play(folder.path("jump.mp4"), "--rate", rate)
       let part = try #require(parts(summary).first { $0.reason == "jumped" }, "\(summary)")
@@ -205,7 +205,7 @@ struct PlayLossTests {
     }
     let middle = media + ((end ?? bytes.count) - media) / 2
     for index in middle..<middle + 400 { bytes[index] = UInt8(truncatingIfNeeded: index &* 89) }
-    try Data(bytes).write(to: folder.url.appending(path: "damaged.mp4"))
+    try folder.write(bytes, to: "damaged.mp4")
     let summary = try await play(folder.path("damaged.mp4"), "--rate", "max")
     #expect(outcomes(summary).contains("damaged"), "\(summary)")
     #expect((summary["loss"] as? [String: Any])?["exit_code"] as? Int == 65)
@@ -333,7 +333,7 @@ struct PlayLossTests {
       "--junit",
       scene.folder.path("out.xml"), "--assert", "skipped=0ms")
     #expect(result.status == 1)
-    let xml = String(decoding: try scene.folder.bytes("out.xml"), as: UTF8.self)
+    let xml = try scene.folder.text("out.xml")
     #expect(xml.contains("<testsuites name=\"reel play\" tests=\"6\" failures=\"3\" errors=\"0\""), "\(xml)")
     let lines = xml.split(separator: "\n").map(String.init)
     #expect(lines.count { $0.contains("<testsuite ") } == 3)
@@ -357,10 +357,9 @@ struct PlayLossTests {
   @Test("Ctrl-C during feed leaves its files")
   func interruptedFeed() async throws {
     let folder = try TemporaryFolder()
-    let feed = folder.url.appending(path: "feed.txt")
-    try Data("\(goodSource)\n\(Fixtures.path("media/h264.ts"))\n".utf8).write(to: feed)
+    let feed = try folder.writeFeed([goodSource, "media/h264.ts"])
     let command = try Command([
-      "feed", feed.path, "--swipes", "50", "--dwell", "fixed:300ms", "--report", folder.path("a.html"),
+      "feed", feed, "--swipes", "50", "--dwell", "fixed:300ms", "--report", folder.path("a.html"),
       "--csv",
       folder.path("a.csv"), "--trace", folder.path("a.jsonl"),
     ])
@@ -373,6 +372,6 @@ struct PlayLossTests {
     let result = try await command.result()
     #expect(result.status == 130, "\(result.errorText)")
     #expect(folder.names() == ["a.csv", "a.html", "a.jsonl", "feed.txt"])
-    #expect(String(decoding: try folder.bytes("a.html"), as: UTF8.self).contains("</html>"))
+    #expect(try folder.text("a.html").contains("</html>"))
   }
 }

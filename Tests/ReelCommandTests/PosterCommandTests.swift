@@ -8,10 +8,6 @@ import Testing
 struct PosterCommandTests {
   private let poor = Fixtures.path("stills/poor-start.mp4")
 
-  private func json(_ line: String) throws -> [String: Any] {
-    try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
-  }
-
   @Test("A JPEG of the best frame, and why")
   func text() async throws {
     let folder = try TemporaryFolder()
@@ -27,23 +23,6 @@ struct PosterCommandTests {
     #expect(try folder.bytes("poor-start.jpg").starts(with: [0xff, 0xd8, 0xff]))
   }
 
-  @Test(
-    "Every format",
-    arguments: [
-      ("jpeg", "jpg", [0xff, 0xd8]), ("jpg", "jpg", [0xff, 0xd8]), ("png", "png", [0x89, 0x50]),
-      ("webp", "webp", Array("RIFF".utf8)), ("avif", "avif", [0, 0, 0]),
-      ("ppm", "ppm", Array("P6\n320".utf8)),
-      ("y4m", "y4m", Array("YUV4MPEG2 W320".utf8)),
-    ] as [(String, String, [UInt8])])
-  func formats(format: String, fileExtension: String, start: [UInt8]) async throws {
-    let folder = try TemporaryFolder()
-    let result = try await Command.run("poster", poor, "--first", "-o", folder.path, "--format", format)
-    #expect(result.status == 0, "\(result.errorText)")
-    #expect(folder.names() == ["poor-start.\(fileExtension)"])
-    #expect(try folder.bytes("poor-start.\(fileExtension)").starts(with: start))
-    #expect(result.outputLines.first?.hasSuffix("320x180\tfirst frame, black and uniform and faded") == true)
-  }
-
   @Test("JSON lists the candidates with their measures and what was read")
   func record() async throws {
     let folder = try TemporaryFolder()
@@ -53,7 +32,7 @@ struct PosterCommandTests {
         "poster", source, "-o", folder.path, "--size", "160x160", "--json", "--format", "webp", "--quality",
         "50")
       #expect(result.status == 0, "\(result.errorText)")
-      let record = try json(try #require(result.outputLines.first))
+      let record = try result.object
       #expect(record["source"] as? String == source)
       #expect(record["good"] as? Bool == true)
       #expect(record["rung"] as? String == "1")
@@ -115,7 +94,7 @@ struct PosterCommandTests {
     let result = try await Command.run(
       "poster", poor, "--at", "4", "-o", folder.path, "--max-bytes", "8kB", "--json")
     #expect(result.status == 0, "\(result.errorText)")
-    let record = try json(try #require(result.outputLines.first))
+    let record = try result.object
     let file = try #require(record["file"] as? [String: Any])
     let quality = try #require(file["quality"] as? Int)
     #expect(quality < 85)
@@ -143,46 +122,5 @@ struct PosterCommandTests {
     #expect(result.status == 1)
     #expect(folder.names() == ["h264-faststart.jpg", "poor-start.jpg"])
     expectErrorLine(result, names: "audio-only.mp4", words: "no video")
-  }
-
-  @Test("An existing file is kept, unless --overwrite is given")
-  func existing() async throws {
-    let folder = try TemporaryFolder()
-    try Data("mine".utf8).write(to: folder.url.appending(path: "poor-start.jpg"))
-    let refused = try await Command.run("poster", poor, "-o", folder.path)
-    #expect(refused.status == 73)
-    #expect(try folder.bytes("poor-start.jpg") == Array("mine".utf8))
-    #expect(try await Command.run("poster", poor, "-o", folder.path, "--overwrite").status == 0)
-    #expect(try await Command.run("poster", poor, "-o", folder.path).status == 73)
-  }
-
-  @Test(
-    "Sources without a frame",
-    arguments: [
-      ("bad/audio-only.mp4", "no video"), ("bad/cut-in-moov.mp4", ""),
-      ("bad/encrypted-cenc.mp4", "encrypted"),
-      ("bad/empty.mp4", ""),
-    ])
-  func poorInput(path: String, words: String) async throws {
-    let folder = try TemporaryFolder()
-    let result = try await Command.run("poster", Fixtures.path(path), "-o", folder.path)
-    #expect(result.status == 65)
-    expectErrorLine(result, names: path, words: words)
-    #expect(folder.names().isEmpty)
-  }
-
-  @Test(
-    "Options that make no sense",
-    arguments: [
-      ["--size", "0"], ["--size", "0x10"], ["--size", "-5"], ["--size", "p"], ["--size", "320x"],
-      ["--quality", "0"], ["--quality", "101"], ["--quality", "50", "--format", "png"],
-      ["--max-bytes", "0"], ["--max-bytes", "1kB", "--format", "ppm"], ["--max-bytes", "much"],
-      ["--candidates", "-1"], ["--first", "--at", "1"], ["--at", "-1"], ["--format", "gif"],
-      ["--format", "y4m", "--size", "320"], ["--hdr", "keep"], ["--hdr", "maybe"], ["-o", ""],
-    ])
-  func usage(options: [String]) async throws {
-    let result = try await Command.run(["poster", poor] + options)
-    #expect(result.status == 64, "\(options): \(result.outputText)")
-    #expect(result.output.isEmpty)
   }
 }

@@ -11,7 +11,7 @@ struct ProbeCommandTests {
     let result = try await Command.run("probe", path, "--json")
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.outputLines.count == 1)
-    return try #require(try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any])
+    return try result.object
   }
 
   private func frame(_ record: [String: Any]) throws -> [String: Any] {
@@ -74,9 +74,8 @@ struct ProbeCommandTests {
       <BaseURL>\(media)/</BaseURL><Period id="talk" duration="PT1S">\(set("audio", 2))</Period>
       <Period id="film" duration="PT1S">\(set("video", 0))\(set("audio", 2))</Period></MPD>
       """
-    let path = folder.url.appending(path: "a.mpd")
-    try Data(mpd.utf8).write(to: path)
-    let record = try await probe(path.path)
+    let path = try folder.write(mpd, to: "a.mpd")
+    let record = try await probe(path)
     #expect(record["periods"] as? Int == 2)
     let periods = try #require(record["period_list"] as? [[String: Any]])
     #expect(periods.compactMap { $0["id"] as? String } == ["talk", "film"])
@@ -86,7 +85,7 @@ struct ProbeCommandTests {
     #expect(rungs.compactMap { $0["chosen"] as? Bool } == [true])
     #expect(rungs.first?["period"] as? Int == 1)
     #expect(try frame(record)["md5"] as? String == (try Fixtures.golden("dash-number-0")).first)
-    let text = try await Command.run("probe", path.path)
+    let text = try await Command.run("probe", path)
     #expect(text.outputLines.contains("    period 1  talk, at 0 s, 1 s long, audio"), "\(text.outputText)")
     #expect(text.outputLines.contains("    period 2  film, at 1 s, 1 s long, audio and video"))
   }

@@ -43,8 +43,7 @@ struct ResultsFileTests {
   /// Writes a file, continues it, and returns its content and what counts as finished.
   private func continued(_ bytes: [UInt8]) throws -> (content: [UInt8], finished: ResultsFile.Finished) {
     let folder = try TemporaryFolder()
-    let path = folder.path("r.jsonl")
-    try Data(bytes).write(to: URL(filePath: path))
+    let path = try folder.write(bytes, to: "r.jsonl")
     let (file, finished) = try ResultsFile.open(path: path, resumes: true, overwrites: false)
     try file.append(Array("last\n".utf8))
     #expect(folder.names() == ["r.jsonl"])
@@ -71,7 +70,7 @@ struct ResultsFileTests {
     for before in [[], line("a")] {
       let folder = try TemporaryFolder()
       let bytes = before + Array(text.utf8)
-      try Data(bytes).write(to: folder.url.appending(path: "notes.txt"))
+      try folder.write(bytes, to: "notes.txt")
       let error = #expect(throws: ReelError.self) {
         try ResultsFile.open(path: folder.path("notes.txt"), resumes: true, overwrites: false)
       }
@@ -95,24 +94,11 @@ struct ResultsFileTests {
     #expect(report.writtenCount == 1 && report.unreadableCount == 0)
   }
 
-  @Test("Lines of sources that are tried again are removed, so each source has one line")
-  func retries() throws {
-    let lines = [
-      line("a"), line("b", temporary), line("c", permanent), line(nil, permanent), line("d", temporary),
-      line("e"),
-    ]
-    let (content, finished) = try continued(Array(lines.joined()) + Array("{\"url\":".utf8))
-    #expect(content == lines[0] + lines[2] + lines[5] + Array("last\n".utf8))
-    #expect(finished.written == [SourceHash("a"), SourceHash("e")])
-    #expect(finished.failed == [SourceHash("c")])
-  }
-
   @Test("A file with something else is left as it is")
   func foreign() throws {
     let folder = try TemporaryFolder()
-    let path = folder.path("list.txt")
     let bytes = line("a") + Array("http://h/a.mp4\nhttp".utf8)
-    try Data(bytes).write(to: URL(filePath: path))
+    let path = try folder.write(bytes, to: "list.txt")
     let error = #expect(throws: ReelError.self) {
       try ResultsFile.open(path: path, resumes: true, overwrites: true)
     }
@@ -121,25 +107,10 @@ struct ResultsFileTests {
     #expect(try folder.bytes("list.txt") == bytes)
   }
 
-  @Test("A file with results is neither continued nor replaced by itself")
-  func existing() throws {
-    let folder = try TemporaryFolder()
-    let path = folder.path("r.jsonl")
-    try Data(line("a")).write(to: URL(filePath: path))
-    let error = #expect(throws: ReelError.self) {
-      try ResultsFile.open(path: path, resumes: false, overwrites: false)
-    }
-    #expect(error?.advice?.contains("--resume") == true)
-    #expect(try folder.bytes("r.jsonl") == line("a"))
-    _ = try ResultsFile.open(path: path, resumes: false, overwrites: true)
-    #expect(try folder.bytes("r.jsonl").isEmpty)
-  }
-
   @Test("Two runs can't have one file, not even after it was rewritten", arguments: [false, true])
   func lock(isRewritten: Bool) throws {
     let folder = try TemporaryFolder()
-    let path = folder.path("r.jsonl")
-    try Data(line("a", isRewritten ? temporary : permanent)).write(to: URL(filePath: path))
+    let path = try folder.write(line("a", isRewritten ? temporary : permanent), to: "r.jsonl")
     var first: ResultsFile? = try ResultsFile.open(path: path, resumes: true, overwrites: false).file
     let error = #expect(throws: ReelError.self) {
       try ResultsFile.open(path: path, resumes: true, overwrites: true)
@@ -225,18 +196,18 @@ struct ResultsFileTests {
     let folder = try TemporaryFolder()
     #expect(mkfifo(folder.path("pipe.jpg"), 0o600) == 0)
     let body = #"{"startup":{"total_ms":1},"file":{"path":"\#(folder.path("pipe.jpg"))"}}"#
-    try Data(line("a", body: body)).write(to: folder.url.appending(path: "r.jsonl"))
+    try folder.write(line("a", body: body), to: "r.jsonl")
     let result = try await Command.run(
       "report", folder.path("r.jsonl"), "--html", folder.path("page.html"))
     #expect(result.status == 0, "\(result.errorText)")
-    #expect(String(decoding: try folder.bytes("page.html"), as: UTF8.self).contains("not a regular file"))
+    #expect(try folder.text("page.html").contains("not a regular file"))
   }
 
   @Test("A page: counts, causes, hosts, and the stills of the worst streams, in one file")
   func page() throws {
     let folder = try TemporaryFolder()
     let jpeg: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 0, 1]
-    try Data(jpeg).write(to: folder.url.appending(path: "slow.jpg"))
+    try folder.write(jpeg, to: "slow.jpg")
     var report = ResultsReport(keepsWorst: true)
     for (number, time) in (1...100).enumerated() {
       report.add(
@@ -267,28 +238,6 @@ struct ResultsFileTests {
     #expect(!html.contains("http://h/again"))
     #expect(!html.contains("key=1"))
     #expect(!html.contains("src=\"http") && !html.contains("href="))
-  }
-
-  @Test("A summary names each cause, and the exit code follows the failures")
-  func summary() {
-    let progress = BatchProgress()
-    progress.add { $0.written = 188 }
-    #expect(progress.counts.exitCode == 0)
-    for _ in 0..<7 { progress.addFailure(permanent) }
-    #expect(progress.counts.exitCode == 1)
-    for _ in 0..<5 { progress.addFailure(temporary) }
-    progress.add { ($0.skippedWritten, $0.repeated) = (2, 1) }
-    #expect(progress.counts.exitCode == 75)
-    #expect(
-      progress.counts.lines == [
-        "188 written, 12 failed, 3 skipped", "  failed: 7 badMedia",
-        "  failed: 5 server 503, may succeed on a retry", "  skipped: 2 written earlier",
-        "  skipped: 1 listed more than once",
-      ])
-    // A run that only skips knows what failed before.
-    let later = BatchProgress()
-    later.add { $0.skippedFailed = 1 }
-    #expect(later.counts.exitCode == 1)
   }
 
   @Test("Progress tells what is done, the rate, the time left and the slowest source")

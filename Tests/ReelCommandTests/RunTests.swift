@@ -16,15 +16,7 @@ struct RunTests {
   private func records(_ folder: borrowing TemporaryFolder, _ name: String = "results.jsonl") throws
     -> [[String: Any]]
   {
-    try String(decoding: folder.bytes(name), as: UTF8.self).split(separator: "\n").map(Self.object)
-  }
-
-  private static func object(_ line: some StringProtocol) throws -> [String: Any] {
-    try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
-  }
-
-  private func write(_ text: String, _ folder: borrowing TemporaryFolder) throws {
-    try text.write(toFile: folder.path("list.txt"), atomically: true, encoding: .utf8)
+    try folder.text(name).split(separator: "\n").map { try jsonObject($0) }
   }
 
   @Test(
@@ -33,7 +25,8 @@ struct RunTests {
   func list(command: [String]) async throws {
     let folder = try TemporaryFolder()
     let bad = Fixtures.path("bad/text.mp4")
-    try write("\(Self.hls)\n\(bad)\nftp://h/x\n\(Self.hls)\n{\"url\":\"\(Self.dash)\",\"id\":7}\n", folder)
+    try folder.write(
+      "\(Self.hls)\n\(bad)\nftp://h/x\n\(Self.hls)\n{\"url\":\"\(Self.dash)\",\"id\":7}\n", to: "list.txt")
     let list = command + ["--input", "list.txt"]
     let run = try await Command.run(list, directory: folder.path)
     #expect(run.status == 1, "\(run.errorText)")
@@ -49,7 +42,7 @@ struct RunTests {
     let single = try await Command.run(
       command + [Self.dash, "--json", "--overwrite"].dropLast(command == ["storyboard"] ? 0 : 1),
       directory: folder.path)
-    let object = try Self.object(try #require(single.outputLines.last))
+    let object = try single.object
     #expect(Set(object.keys).subtracting(record.keys) == ["source"], "\(single.errorText)")
 
     let report = try await Command.run("report", "results.jsonl", directory: folder.path)
@@ -68,7 +61,7 @@ struct RunTests {
     let folder = try TemporaryFolder()
     try await withOrigin("hls-ts/master.m3u8=silencex1") { origin in
       let urls = ["hls-ts", "hls-fmp4"].map { origin.url("\($0)/master.m3u8").absoluteString }
-      try write(urls.joined(separator: "\n"), folder)
+      try folder.write(urls.joined(separator: "\n"), to: "list.txt")
       let list = command + ["--input", "list.txt", "--retries", "0", "--quiet"]
       let first = try await Command.run(list + ["--timeout", "2s"], directory: folder.path)
       #expect(first.status == 75, "\(first.errorText)")
@@ -91,14 +84,14 @@ struct RunTests {
     arguments: commands + [["frames"], ["poster"]])
   func collidingFields(command: [String]) async throws {
     let folder = try TemporaryFolder()
-    try write(Self.dash, folder)
+    try folder.write(Self.dash, to: "list.txt")
     let list = command + ["--input", "list.txt", "--quiet", "--overwrite"]
     #expect(try await Command.run(list, directory: folder.path).status == 0)
     // Also those that the report reads of other commands' results.
     let own = try #require(try records(folder).first).keys.filter { $0 != "url" }
     let keys = Set(own + ["error", "input", "startup", "file"])
     let fields = keys.map { "\"\($0)\":\"mine\"" }.joined(separator: ",")
-    try write("{\"url\":\"\(Self.dash)\",\(fields),\"own\":1}", folder)
+    try folder.write("{\"url\":\"\(Self.dash)\",\(fields),\"own\":1}", to: "list.txt")
     #expect(try await Command.run(list, directory: folder.path).status == 0)
     let members = try #require(RawJSON.members(of: try folder.bytes("results.jsonl").dropLast()[...]))
     #expect(Set(members.map(\.key)).count == members.count)
@@ -111,7 +104,7 @@ struct RunTests {
   @Test("Storyboards and played frames have the names of the list")
   func names() async throws {
     let folder = try TemporaryFolder()
-    try write("\(goodSource)\n", folder)
+    try folder.write("\(goodSource)\n", to: "list.txt")
     let storyboard = try await Command.run(
       "storyboard", "--input", "list.txt", "-o", "out", "--name", "{host}/{index}", directory: folder.path)
     #expect(storyboard.status == 0, "\(storyboard.errorText)")
@@ -130,7 +123,7 @@ struct RunTests {
   @Test("A list that is played has one page and one JUnit file; an assertion that is not met fails the run")
   func played() async throws {
     let folder = try TemporaryFolder()
-    try write("\(goodSource)\n\(Self.hls)\n", folder)
+    try folder.write("\(goodSource)\n\(Self.hls)\n", to: "list.txt")
     let run = try await Command.run(
       "play", "--input", "list.txt", "--rate", "max", "--json", "--assert", "played<2s", "--report", "r.html",
       "--junit", "j.xml", directory: folder.path)
@@ -138,7 +131,7 @@ struct RunTests {
     #expect(run.outputLines.count { $0.contains("\"event\":\"summary\"") } == 2)
     #expect(!run.outputText.contains("\"status\":\"written\""))
     for name in ["r.html", "j.xml"] {
-      let text = String(decoding: try folder.bytes(name), as: UTF8.self)
+      let text = try folder.text(name)
       #expect(text.contains("h264-faststart.mp4") && text.contains("hls-fmp4/master.m3u8"), "\(name)")
     }
   }
@@ -150,7 +143,7 @@ struct RunTests {
     let named = try await Command.run("manifest", Self.hls, bad, Self.dash)
     #expect(named.status == 1)
     #expect(
-      try named.outputLines.map { try Self.object($0)["source"] as? String } == [Self.hls, bad, Self.dash])
+      try named.objects.map { $0["source"] as? String } == [Self.hls, bad, Self.dash])
     let list = try await Command.run(
       "manifest", Self.hls, "--strict", "--resume", "--json", directory: folder.path)
     #expect(list.status == 0, "\(list.errorText)")

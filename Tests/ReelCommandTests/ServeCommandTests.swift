@@ -30,7 +30,7 @@ struct ServeCommandTests {
       let result = try await Command.run(
         "frames", url.absoluteString, "--count", "0", "--json", "--md5", "-o", try TemporaryFolder().path)
       #expect(result.status == 0, "\(result.errorText)")
-      let record = try #require(try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any])
+      let record = try result.object
       let frames = try #require(record["frames"] as? [[String: Any]])
       #expect(frames.compactMap { $0["md5"] as? String } == (try Fixtures.golden("dash-number-1")))
     }

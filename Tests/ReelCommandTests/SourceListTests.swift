@@ -98,22 +98,6 @@ struct SourceListTests {
     #expect(described(try entries(Array("[movie].mp4\n".utf8))) == ["1 [movie].mp4"])
   }
 
-  @Test("A million lines, read in pieces, and counted")
-  func manyLines() throws {
-    var parser = SourceListParser()
-    var counter = SourceListCounter()
-    var count = 0
-    for start in stride(from: 0, to: 1_000_000, by: 1000) {
-      let text = (start..<start + 1000).map { "https://h.example/\($0).mp4\n" }.joined()
-      var entries: [SourceListParser.Entry] = []
-      try parser.add(Array(text.utf8)[...], to: &entries)
-      counter.add(Array(text.utf8)[...])
-      count += entries.count
-    }
-    #expect(count == 1_000_000)
-    #expect(counter.count == 1_000_000)
-  }
-
   @Test("The counter leaves out what the parser leaves out")
   func counter() {
     var counter = SourceListCounter()

@@ -7,7 +7,7 @@ struct StillOutputTests {
   /// The first bytes of the files of each format.
   private static let signatures: [(ending: String, bytes: [UInt8])] = [
     ("jpg", [0xff, 0xd8]), ("jpeg", [0xff, 0xd8]), ("png", [0x89, 0x50]), ("webp", Array("RIFF".utf8)),
-    ("ppm", Array("P6".utf8)), ("y4m", Array("YUV4MPEG2".utf8)), ("PNG", [0x89, 0x50]),
+    ("avif", [0, 0, 0]), ("ppm", Array("P6".utf8)), ("y4m", Array("YUV4MPEG2".utf8)), ("PNG", [0x89, 0x50]),
   ]
 
   @Test("A name with the ending of an image is a file", arguments: ["frames", "poster"])

@@ -5,6 +5,8 @@ import ReelTestSupport
 import ReelTesting
 import Testing
 
+@testable import ReelFFmpeg
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Darwin)
@@ -20,6 +22,13 @@ extension Fixtures {
   }
 }
 
+/// The MD5 of bytes; golden files have that of ffmpeg.
+func md5(_ bytes: some Collection<UInt8>) throws -> String {
+  let hash = try MD5Hash()
+  Array(bytes).withUnsafeBytes { hash.update($0.baseAddress, count: $0.count) }
+  return hash.digest()
+}
+
 /// How a run of the tool ended.
 struct CommandResult: Sendable {
   let status: Int32
@@ -32,6 +41,12 @@ struct CommandResult: Sendable {
   var outputText: String { String(decoding: output, as: UTF8.self) }
   var outputLines: [String] { outputText.split(separator: "\n").map(String.init) }
   var errorLines: [String] { errorText.split(separator: "\n").map(String.init) }
+
+  /// The lines of output as JSON.
+  var objects: [[String: Any]] { get throws { try outputLines.map { try jsonObject($0) } } }
+
+  /// The output as JSON, or its last line if it has several.
+  var object: [String: Any] { get throws { try jsonObject(try #require(outputLines.last, "\(errorText)")) } }
 }
 
 /// The `reel` that was built with the tests, as a process of its own.
@@ -208,6 +223,14 @@ func interrupted(
     }
     command.interrupt()
     return try await command.result()
+  }
+}
+
+extension TemporaryFolder {
+  /// Writes a feed of fixtures, named below Fixtures, and of other paths and URLs. Returns its path.
+  func writeFeed(_ items: [String], to name: String = "feed.txt") throws -> String {
+    let lines = items.map { $0.hasPrefix("/") || $0.contains("://") ? $0 : Fixtures.path($0) }
+    return try write(lines.joined(separator: "\n"), to: name)
   }
 }
 

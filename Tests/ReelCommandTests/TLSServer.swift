@@ -122,7 +122,7 @@ private struct CertificateMaker {
       subjectAltName = \(hosts)
       basicConstraints = CA:\(authority == nil ? "TRUE" : "FALSE")
       """
-    try Data(configuration.utf8).write(to: folder.url.appending(path: "\(name).cnf"))
+    try folder.write(configuration, to: "\(name).cnf")
     try Data().write(to: folder.url.appending(path: "\(name).index"))
     let key = folder.path("\(name).key")
     guard

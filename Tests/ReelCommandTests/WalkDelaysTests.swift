@@ -40,9 +40,7 @@ struct WalkDelaysTests {
 
   private static func delays(_ options: [String]) async throws -> Delays {
     let folder = try TemporaryFolder()
-    let feed = folder.path + "/feed.txt"
-    try items.map(Fixtures.path).joined(separator: "\n").write(
-      toFile: feed, atomically: true, encoding: .utf8)
+    let feed = try folder.writeFeed(items)
     let result = try await Command.run(
       ["feed", feed, "--virtual", "--swipes", "24", "--dwell", "exp:1500ms", "--json"]
         + options)

@@ -81,7 +81,7 @@ struct ImageSequenceOutputTests {
   @Test("A folder that can't be made, and stems that are no names")
   func refused() async throws {
     let folder = try TemporaryFolder()
-    try Data([1]).write(to: folder.url.appending(path: "file"))
+    try folder.write([1], to: "file")
     let below = await reelError {
       _ = try ImageSequenceOutput(directory: folder.path("file/out"), stem: "clip")
     }

@@ -24,7 +24,7 @@ struct OutputFileTests {
     try file.commit()
   }
 
-  private func text() throws -> String { String(decoding: try folder.bytes("a.ppm"), as: UTF8.self) }
+  private func text() throws -> String { try folder.text("a.ppm") }
 
   @Test("They are kept, unless they are to be replaced")
   func kept() throws {
@@ -40,7 +40,7 @@ struct OutputFileTests {
 
   @Test("The source itself is never replaced, by any path that leads to it")
   func source() throws {
-    try Data("media".utf8).write(to: folder.url.appending(path: "a.ppm"))
+    try folder.write("media", to: "a.ppm")
     try FileManager.default.createSymbolicLink(
       atPath: folder.path("link"), withDestinationPath: folder.path("a.ppm"))
     for path in ["a.ppm", "link"] {

@@ -24,10 +24,10 @@ struct ReferenceTests {
     let commands = try CommandTree.read().commands
     let names = ["reel.1"] + commands.map { "reel-\($0.commandName).1" }
     #expect(folder.names("man") == names.sorted())
-    let main = String(decoding: try folder.bytes("man/reel.1"), as: UTF8.self)
+    let main = try folder.text("man/reel.1")
     for command in commands {
       #expect(main.contains(".It Xr reel-\(command.commandName) 1\n"))
-      let page = String(decoding: try folder.bytes("man/reel-\(command.commandName).1"), as: UTF8.self)
+      let page = try folder.text("man/reel-\(command.commandName).1")
       #expect(page.contains(".Sh DESCRIPTION\n"))
       #expect(page.contains(".Sh EXAMPLES\n"))
       for name in command.options.flatMap({ $0.names ?? [] }) {

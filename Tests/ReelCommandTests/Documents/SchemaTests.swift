@@ -56,8 +56,7 @@ struct SchemaTests {
   func output(index: Int) async throws {
     let run = Self.runs[index]
     let folder = try TemporaryFolder()
-    try "\(Self.hls)\n\(goodSource)\n\(Self.bad)\n".write(
-      toFile: folder.path("feed.txt"), atomically: true, encoding: .utf8)
+    try folder.write("\(Self.hls)\n\(goodSource)\n\(Self.bad)\n", to: "feed.txt")
     let result = try await Command.run(run.arguments, directory: folder.path)
     #expect(!result.outputLines.isEmpty, "\(result.errorText)")
     try check(result.outputLines, "\(run.schema).json")
@@ -73,12 +72,11 @@ struct SchemaTests {
   func results(command: [String]) async throws {
     let folder = try TemporaryFolder()
     try FileManager.default.createDirectory(atPath: folder.path("out"), withIntermediateDirectories: true)
-    try "\(Self.hls)\n{\"url\": \"\(Self.bad)\", \"id\": 7}\nmissing.mp4\n{}\n".write(
-      toFile: folder.path("list.txt"), atomically: true, encoding: .utf8)
+    try folder.write("\(Self.hls)\n{\"url\": \"\(Self.bad)\", \"id\": 7}\nmissing.mp4\n{}\n", to: "list.txt")
     let run = try await Command.run(
       command + ["--input", "list.txt", "--quiet"], directory: folder.path)
     #expect(run.status == 1, "\(run.errorText)")
-    let lines = String(decoding: try folder.bytes("out/results.jsonl"), as: UTF8.self).split(separator: "\n")
+    let lines = try folder.text("out/results.jsonl").split(separator: "\n")
     #expect(lines.count == 4)
     try check(lines.map(String.init), "results.json")
     let report = try await Command.run("report", folder.path("out/results.jsonl"), "--json")
@@ -98,7 +96,7 @@ struct SchemaTests {
         "$defs": { "part": { "type": "object" } }
       }
       """#
-    try text.write(toFile: folder.path("schema.json"), atomically: true, encoding: .utf8)
+    try folder.write(text, to: "schema.json")
     let schema = try JSONSchema(contentsOf: folder.url.appending(path: "schema.json"))
     for (text, words) in [
       (#"{"count": 2, "parts": [], "more": 1}"#, "more"), (#"{"count": 2.5, "parts": []}"#, "$.count"),
