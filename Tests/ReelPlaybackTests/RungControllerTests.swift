@@ -14,11 +14,17 @@ struct RungControllerTests {
   /// Not in the order of their bit rates.
   private let ladder = [rung("mid", 2_000_000), rung("high", 4_000_000), rung("low", 1_000_000)]
   private let conditions = Locked(RungConditions())
-  private let failure = ReelError(.server, "404")
 
   private func makeController(_ adaptation: any RungAdaptation = FixedRung()) -> RungController {
     let conditions = conditions
     return RungController(adaptation: adaptation) { conditions.withLock { $0 } }
+  }
+
+  /// Avoids a rung; returns true if another one is left.
+  private func leave(_ rung: Rung, _ controller: RungController, among ladder: [Rung]? = nil) -> Bool {
+    let hasOther = controller.hasOther(than: rung, among: ladder ?? self.ladder)
+    controller.avoid(rung)
+    return hasOther
   }
 
   private func cap(_ bits: Int?) { conditions.withLock { $0.bandwidthCap = bits } }
@@ -70,7 +76,7 @@ struct RungControllerTests {
     #expect(choose("low") == .adaptationDown)
     #expect(
       !controller.staysAt(ladder[2], among: ladder, segmentDuration: nil) || choose("high") == .adaptationUp)
-    #expect(controller.leave(ladder[1], after: failure, among: ladder))
+    #expect(leave(ladder[1], controller))
     #expect(choose("mid") == .failure)
     conditions.withLock { $0.now = .seconds(600) }
     #expect(choose("high") == .retry)
@@ -137,7 +143,7 @@ struct RungControllerTests {
     #expect(!controller.staysAt(ladder[2], among: ladder, segmentDuration: nil))
     #expect(controller.choose(among: [ladder[2]], segmentDuration: nil)?.id == "low")
     #expect(!controller.staysAt(ladder[2], among: ladder, segmentDuration: nil))
-    #expect(controller.leave(ladder[0], after: failure, among: ladder))
+    #expect(leave(ladder[0], controller))
     #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "low")
   }
 
@@ -148,7 +154,7 @@ struct RungControllerTests {
     cap(1)
     #expect(controller.choose(among: one, segmentDuration: nil)?.id == "high")
     #expect(controller.staysAt(ladder[1], among: one, segmentDuration: nil))
-    #expect(!controller.leave(ladder[1], after: failure, among: one))
+    #expect(!leave(ladder[1], controller, among: one))
     #expect(controller.choose(among: one, segmentDuration: nil) == nil)
     controller.forgive()
     #expect(controller.choose(among: one, segmentDuration: nil)?.id == "high")
@@ -158,11 +164,11 @@ struct RungControllerTests {
   func penalties() {
     let controller = makeController()
     #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "high")
-    #expect(controller.leave(ladder[1], after: failure, among: ladder))
+    #expect(leave(ladder[1], controller))
     #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "mid")
-    #expect(controller.leave(ladder[0], after: failure, among: ladder))
+    #expect(leave(ladder[0], controller))
     #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "low")
-    #expect(!controller.leave(ladder[2], after: failure, among: ladder))
+    #expect(!leave(ladder[2], controller))
     #expect(controller.choose(among: ladder, segmentDuration: nil) == nil)
     // A span of a rung that can't be left goes on.
     #expect(controller.staysAt(ladder[2], among: ladder, segmentDuration: nil))
@@ -170,31 +176,25 @@ struct RungControllerTests {
     #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "high")
   }
 
-  @Test("Where nobody answers no rung is left")
-  func network() {
-    let controller = makeController()
-    #expect(!controller.leave(ladder[1], after: ReelError(.network, "refused"), among: ladder))
-    #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "high")
-  }
-
   @Test("All locations are tried once, each with all rungs, until something can be read")
   func locations() {
     let controller = makeController()
-    for rung in ladder { _ = controller.leave(rung, after: failure, among: ladder) }
-    #expect(controller.tryNextLocation(of: 3))
+    for rung in ladder { controller.avoid(rung) }
+    #expect(controller.hasOtherLocation(of: 3))
+    controller.goToNextLocation(of: 3)
     #expect(controller.location.index == 1)
     #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "high")
-    #expect(controller.tryNextLocation(of: 3))
+    controller.goToNextLocation(of: 3)
     #expect(controller.location.index == 2)
-    #expect(!controller.tryNextLocation(of: 3))
-    #expect(controller.location.index == 2)
-    #expect(controller.tryNextLocation(of: 3))
+    #expect(!controller.hasOtherLocation(of: 3))
+    controller.forgive()
+    #expect(controller.hasOtherLocation(of: 3))
+    controller.goToNextLocation(of: 3)
     #expect(controller.location.index == 0)
     controller.recordSuccess()
-    #expect(controller.tryNextLocation(of: 3))
-    #expect(controller.tryNextLocation(of: 3))
-    #expect(!controller.tryNextLocation(of: 3))
-    #expect(!makeController().tryNextLocation(of: 1))
+    for _ in 0..<2 { controller.goToNextLocation(of: 3) }
+    #expect(!controller.hasOtherLocation(of: 3))
+    #expect(!makeController().hasOtherLocation(of: 1))
   }
 
   @Test("Transfers are told to the adaptation")

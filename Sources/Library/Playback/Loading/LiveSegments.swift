@@ -49,20 +49,24 @@ final class LiveSegments: SegmentSupply {
     var grewAt: WallTime
     /// The time at which the presentation was last known to lack the track.
     var absentAt: WallTime?
-    var failureCount = 0
+    /// The number of segments that were skipped since the last one that was loaded.
+    var leftOutInARow = 0
     /// The segments that have failed once.
-    var failedIndexes: Set<Int> = []
+    private(set) var failedIndexes: Set<Int> = []
     /// The time at which the current series of failures began.
     var failingSince: WallTime?
     var missedCount = 0
     /// True if a listed segment was not available, so the manifest may be out of date.
     var isDoubtful = false
+
+    mutating func recordFailure(at index: Int) {
+      let oldest = window.startIndex
+      if failedIndexes.count > 24 { failedIndexes = failedIndexes.filter { $0 >= oldest } }
+      failedIndexes.insert(index)
+    }
   }
 
   private let state: Locked<State>
-
-  /// The number of refused segments in a row after which the track fails.
-  private static let failureLimit = 3
 
   /// - Parameters:
   ///   - clock: The server's time.
@@ -146,40 +150,37 @@ final class LiveSegments: SegmentSupply {
 
   func index(at time: MediaTime) -> Int? { window.index(at: time) }
 
-  /// A segment that is announced too early is requested once more, and then counts as a gap. If the server does
-  /// not respond at all, requests are repeated until the stall limit.
-  func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction {
-    let isRefused = error.kind == .server
-    guard isRefused || error.kind == .network || error.kind == .timedOut, !skipsRefused else { return .fail }
-    let now = clock.now
-    let (action, pause) = state.withLock { state -> (SegmentFailureAction, MediaTime) in
-      let oldest = state.window.startIndex
-      if state.failedIndexes.count > Self.failureLimit * 8 {
-        state.failedIndexes = state.failedIndexes.filter { $0 >= oldest }
-      }
-      // Several readers may read different segments.
-      let isFirst = state.failedIndexes.insert(index).inserted
-      let since = state.failingSince ?? now
-      state.failingSince = since
-      let duration = state.window[index]?.duration ?? .zero
-      guard isRefused else {
-        return ((now - since).seconds > stallLimit.seconds ? .fail : .tryAgain, duration)
-      }
-      if isFirst { return (.tryAgain, duration) }
-      state.failureCount += 1
-      guard state.failureCount < Self.failureLimit else { return (.fail, duration) }
-      state.missedCount += 1
-      state.isDoubtful = true
-      return (.passOver, duration)
+  func recovery(after error: ReelError, at index: Int) async throws -> Recovery {
+    guard error.kind == .server || error.kind == .network || error.kind == .timedOut, !skipsRefused else {
+      return .fail
     }
-    if case .tryAgain = action { try await clock.sleep(for: .seconds(min(max(pause.seconds / 2, 0.25), 5))) }
-    return action
+    let now = clock.now
+    let (recovery, duration) = state.withLock { state -> (Recovery, MediaTime) in
+      // Several readers may read different segments.
+      var situation = Recovery.Situation(isLive: true, leftOutInARow: state.leftOutInARow)
+      situation.wasRefused = state.failedIndexes.contains(index)
+      let since = state.failingSince ?? now
+      situation.hasStalled = (now - since).seconds > stallLimit.seconds
+      let recovery = Recovery.after(error, in: situation)
+      state.failingSince = since
+      state.recordFailure(at: index)
+      if case .leaveOut = recovery {
+        state.leftOutInARow += 1
+        state.missedCount += 1
+        state.isDoubtful = true
+      }
+      return (recovery, state.window[index]?.duration ?? .zero)
+    }
+    if case .again = recovery {
+      try await clock.sleep(for: .seconds(min(max(duration.seconds / 2, 0.25), 5)))
+    }
+    return recovery
   }
 
   /// A segment was loaded: earlier failures no longer count.
   func recordSuccess() {
     state.withLock { state in
-      state.failureCount = 0
+      state.leftOutInARow = 0
       state.failingSince = nil
     }
   }

@@ -299,15 +299,15 @@ struct SegmentLoader: Sendable {
       return .whole
     } catch let error as ReelError {
       try await writeHeld()
-      switch try await supply.action(after: error, at: index) {
-      case .fail:
+      switch try await supply.recovery(after: error, at: index) {
+      case .fail, .otherRung, .otherLocation:
         var located = error.located(at: answer.url.reelName)
         if answer.isDecrypted, error.kind == .badMedia, error.advice == nil {
           located.advice = "it was decrypted, but the key may be wrong"
         }
         throw located
-      case .tryAgain: return copied
-      case .passOver:
+      case .again: return copied
+      case .leaveOut:
         recordMissed?(error.located(at: answer.url.reelName), range(of: index))
         return .part
       }
@@ -322,7 +322,7 @@ struct SegmentLoader: Sendable {
   /// Returns the time of a segment; nil if it is no longer known.
   private func range(of index: Int) -> Range<MediaTime>? {
     guard case .segment(let segment) = supply.peek(at: index) else { return nil }
-    return segment.start..<segment.start + max(.zero, segment.duration)
+    return segment.range
   }
 
   /// Requests the bytes of a segment from an offset on; nil if there are none.
@@ -418,10 +418,10 @@ struct SegmentLoader: Sendable {
       do {
         return try await body()
       } catch let error as ReelError {
-        switch try await supply.action(after: error, at: index) {
-        case .fail: throw error
-        case .tryAgain: continue
-        case .passOver:
+        switch try await supply.recovery(after: error, at: index) {
+        case .fail, .otherRung, .otherLocation: throw error
+        case .again: continue
+        case .leaveOut:
           recordMissed?(error, range(of: index))
           return nil
         }
@@ -476,6 +476,9 @@ extension ReelError {
 }
 
 extension SegmentReference {
+  /// The segment's part of the timeline.
+  var range: Range<MediaTime> { start..<start + max(.zero, duration) }
+
   /// Returns true if the segment continues the byte stream that `first` began.
   fileprivate func continues(_ first: SegmentReference) -> Bool {
     discontinuity == first.discontinuity && initialization == first.initialization && !isGap

@@ -10,13 +10,6 @@ enum SegmentPeek {
   case ended
 }
 
-/// The action after a segment could not be loaded.
-enum SegmentFailureAction {
-  case fail
-  case tryAgain
-  case passOver
-}
-
 /// The segments of one track, by stable index: all at once, or appearing one by one.
 protocol SegmentSupply: Sendable {
   /// The index at which playback begins if no other position is requested.
@@ -35,9 +28,9 @@ protocol SegmentSupply: Sendable {
   /// Returns the index of the known segment at `time`.
   func index(at time: MediaTime) -> Int?
 
-  /// Returns the action after the segment at `index`, or something that it needs, could not be loaded. May
-  /// wait.
-  func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction
+  /// Returns the next step after the segment at `index`, or something that it needs, could not be loaded: `again`,
+  /// after waiting, `leaveOut`, or `fail`.
+  func recovery(after error: ReelError, at index: Int) async throws -> Recovery
 
   /// Reports that a segment was loaded.
   func recordSuccess()
@@ -68,7 +61,7 @@ struct ListedSegments: SegmentSupply {
 
   func index(at time: MediaTime) -> Int? { list.index(at: time) }
 
-  func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction { .fail }
+  func recovery(after error: ReelError, at index: Int) async throws -> Recovery { .fail }
 
   func recordSuccess() {}
 

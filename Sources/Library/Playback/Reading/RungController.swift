@@ -97,37 +97,44 @@ final class RungController: Sendable {
     }
   }
 
-  /// Avoids a rung for a while. Returns false if no other rung is left, or if another one would not help.
-  func leave(_ rung: Rung, after error: ReelError, among ladder: [Rung]) -> Bool {
-    // The server does not respond, so another rung would not help.
-    guard error.kind != .network else { return false }
+  /// Returns true if another rung than this one has not failed recently.
+  func hasOther(than rung: Rung, among ladder: [Rung]) -> Bool {
     let now = conditions().now
     return state.withLock { state in
+      ladder.contains { $0.id != rung.id && !state.penalties.isPenalized($0.id, now: now) }
+    }
+  }
+
+  /// Avoids a rung for a while, because it has failed.
+  func avoid(_ rung: Rung) {
+    let now = conditions().now
+    state.withLock { state in
       state.penalties.penalize(rung.id, now: now)
       state.failed.insert(rung.id)
       state.pending = nil
-      return ladder.contains { !state.penalties.isPenalized($0.id, now: now) }
     }
   }
 
-  /// Switches to the next of `count` locations, where all rungs are tried again. Returns false if all
-  /// locations have been tried.
-  func tryNextLocation(of count: Int) -> Bool {
-    let continues = state.withLock { state in
-      guard state.triedLocations < count else {
-        state.triedLocations = 1
-        return false
-      }
+  /// Returns true if not all of `count` locations have been tried since media was read.
+  func hasOtherLocation(of count: Int) -> Bool { state.withLock { $0.triedLocations < count } }
+
+  /// Switches to the next of `count` locations, where all rungs are tried again.
+  func goToNextLocation(of count: Int) {
+    state.withLock { state in
       state.triedLocations += 1
       state.penalties = RungPenalties()
-      return true
     }
-    if continues { location.index = (location.index + 1) % count }
-    return continues
+    location.index = (location.index + 1) % count
   }
 
-  /// Clears all penalties, because nothing else is left to try.
-  func forgive() { state.withLock { $0.penalties = RungPenalties() } }
+  /// Allows all rungs and locations again, because nothing else is left to try.
+  func forgive() {
+    state.withLock { state in
+      state.triedLocations = 1
+      state.penalties = RungPenalties()
+      state.pending = nil
+    }
+  }
 
   /// Reports that media was read.
   func recordSuccess() { state.withLock { $0.triedLocations = 1 } }

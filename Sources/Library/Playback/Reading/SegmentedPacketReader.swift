@@ -53,7 +53,6 @@ final class SegmentedPacketReader: PacketReader {
     case segment(TrackKey, index: Int)
   }
 
-  private static let passOverLimit = 3
   /// The distance from which a seek is worthwhile while the segments are not known: they are rarely shorter.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
@@ -335,31 +334,39 @@ final class SegmentedPacketReader: PacketReader {
     // An error that is thrown is reported by its receiver.
     var outcome: ErrorLogEntry.Outcome?
     defer { log.recordFailure(error, rung: rung.id, outcome: outcome) }
-    guard error.kind != .cancelled, error.kind != .internalFault, error.kind != .usage else { throw error }
-    let ladder = try ladder(of: periodIndex)
+    let locationCount = locationCount(key, index)
+    var situation = Recovery.Situation(leftOutInARow: passedOverInARow)
+    situation.hasOtherRung = controller.hasOther(than: rung, among: try ladder(of: periodIndex))
+    situation.hasOtherLocation = controller.hasOtherLocation(of: locationCount)
     place = .segment(key, index: index)
-    if controller.leave(rung, after: error, among: ladder) {
+    switch Recovery.after(error, in: situation) {
+    case .otherRung:
+      controller.avoid(rung)
       outcome = .otherRung
-      return
-    }
-    if controller.tryNextLocation(of: locationCount(key, index)) {
+    case .otherLocation:
+      controller.goToNextLocation(of: locationCount)
       if rung.alternateURLs.count > 0 { tracks = [:] }
       outcome = .otherLocation
-      return
+    case .leaveOut:
+      controller.forgive()
+      guard case .segment(let segment)? = tracks[key]?.supply.peek(at: index) else {
+        throw passedOver ?? error
+      }
+      outcome = .lost(leaveOut(segment, after: error))
+      place = .after(key, index: index, end: segment.range.upperBound)
+    case .fail, .again:
+      controller.forgive()
+      throw passedOver ?? error
     }
-    controller.forgive()
-    guard error.concernsOneResource, error.kind != .unsupported, passedOverInARow + 1 < Self.passOverLimit,
-      let track = tracks[key], case .segment(let segment) = track.supply.peek(at: index)
-    else { throw passedOver ?? error }
+  }
+
+  private func leaveOut(_ segment: SegmentReference, after error: ReelError) -> MediaLoss {
     passedOverInARow += 1
     passedOverCount += 1
     passedOver = passedOver ?? error
     followsGap = true
-    let end = segment.start + max(.zero, segment.duration)
-    outcome = .lost(
-      MediaLoss(kind: wantsVideo ? .video : .audio, reason: .missing, range: segment.start..<end))
     log.recordPassedOver(error, start: segment.start, duration: segment.duration)
-    place = .after(key, index: index, end: end)
+    return MediaLoss(kind: wantsVideo ? .video : .audio, reason: .missing, range: segment.range)
   }
 
   /// Returns the number of locations of a segment.
@@ -467,11 +474,13 @@ final class SegmentedPacketReader: PacketReader {
         }
       } catch let error as ReelError where tracks[key] == nil {
         // The rung's playlist or index is unavailable; another rung's may be available.
-        guard controller.leave(rung, after: error, among: ladder) else {
+        let situation = Recovery.Situation(hasOtherRung: controller.hasOther(than: rung, among: ladder))
+        guard case .otherRung = Recovery.after(error, in: situation) else {
           controller.forgive()
           log.recordFailure(error, rung: rung.id, outcome: nil)
           throw error
         }
+        controller.avoid(rung)
         log.recordFailure(error, rung: rung.id, outcome: .otherRung)
       }
     }

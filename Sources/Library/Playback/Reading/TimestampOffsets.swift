@@ -80,8 +80,8 @@ struct MovedSegments: SegmentSupply {
 
   func index(at time: MediaTime) -> Int? { base.index(at: time - shift) }
 
-  func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction {
-    try await base.action(after: error, at: index)
+  func recovery(after error: ReelError, at index: Int) async throws -> Recovery {
+    try await base.recovery(after: error, at: index)
   }
 
   func recordSuccess() { base.recordSuccess() }

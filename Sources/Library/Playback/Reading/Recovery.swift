@@ -1,0 +1,54 @@
+internal import ReelCore
+
+/// The next step after media, or something that it needs, could not be loaded or read.
+enum Recovery: Sendable {
+  /// The error is thrown. The item is then retried or fails (`ItemRetryPolicy`).
+  case fail
+  /// The same segment is requested again, after half its duration.
+  case again
+  /// The same position is read from another rung. The one that failed is left alone for a while (`Penalties`).
+  case otherRung
+  /// The same position is read from another location, where all rungs are tried again.
+  case otherLocation
+  /// The segment is skipped.
+  case leaveOut
+
+  /// The facts that decide.
+  struct Situation: Sendable {
+    /// True for a segment of a live track that its server refused or did not answer for.
+    var isLive = false
+    /// True if this segment was refused before.
+    var wasRefused = false
+    /// True if the server has not answered for longer than the stall limit.
+    var hasStalled = false
+    /// True if another rung has not failed recently.
+    var hasOtherRung = false
+    /// True if another location has not been tried.
+    var hasOtherLocation = false
+    /// The number of segments before this one that were skipped, in a row.
+    var leftOutInARow = 0
+  }
+
+  /// The number of segments in a row that are skipped. One more is an error.
+  static let leaveOutLimit = 2
+
+  /// Returns the first step of the list that applies.
+  static func after(_ error: ReelError, in situation: Situation) -> Recovery {
+    let mayLeaveOut = situation.leftOutInARow < leaveOutLimit
+    switch error.kind {
+    case .cancelled, .internalFault, .usage: return .fail
+    // A live segment may have been announced too early, and its server may come back.
+    case .server where situation.isLive && !situation.wasRefused: return .again
+    case .server where situation.isLive && mayLeaveOut: return .leaveOut
+    case .network where situation.isLive && !situation.hasStalled: return .again
+    case .timedOut where situation.isLive && !situation.hasStalled: return .again
+    // Without an answer, another rung would not help.
+    case .network: return situation.hasOtherLocation ? .otherLocation : .fail
+    case _ where situation.hasOtherRung: return .otherRung
+    case _ where situation.hasOtherLocation: return .otherLocation
+    case .unsupported: return .fail
+    case _ where error.isTemporary: return .fail
+    case _: return mayLeaveOut ? .leaveOut : .fail
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import ReelCore
+import Testing
+
+@testable import ReelPlayback
+
+@Suite struct RecoveryTests {
+  private typealias Situation = Recovery.Situation
+
+  private func next(_ kind: ReelError.Kind, status: Int? = nil, in situation: Situation) -> Recovery {
+    Recovery.after(ReelError(kind, "failed", status: status), in: situation)
+  }
+
+  /// A situation in which everything may still be tried.
+  private let rich = Situation(isLive: true, hasOtherRung: true, hasOtherLocation: true)
+
+  @Test(arguments: [ReelError.Kind.cancelled, .internalFault, .usage])
+  func `A failure that is not the media's is thrown at once`(_ kind: ReelError.Kind) {
+    #expect(next(kind, in: rich) == .fail)
+  }
+
+  @Test func `A refused live segment is requested again, then skipped, and the third in a row is an error`() {
+    var live = Situation(isLive: true)
+    #expect(next(.server, status: 404, in: live) == .again)
+    live.wasRefused = true
+    #expect(next(.server, status: 404, in: live) == .leaveOut)
+    live.leftOutInARow = 1
+    #expect(next(.server, status: 404, in: live) == .leaveOut)
+    live.leftOutInARow = 2
+    #expect(next(.server, status: 404, in: live) == .fail)
+    live.hasOtherRung = true
+    #expect(next(.server, status: 404, in: live) == .otherRung)
+  }
+
+  @Test(arguments: [ReelError.Kind.network, .timedOut])
+  func `A live segment without an answer is requested again until the stall limit`(_ kind: ReelError.Kind) {
+    #expect(next(kind, in: Situation(isLive: true, wasRefused: true, leftOutInARow: 2)) == .again)
+    #expect(next(kind, in: Situation(isLive: true, hasStalled: true)) == .fail)
+  }
+
+  @Test func `Without an answer another location is tried, but no other rung`() {
+    #expect(next(.network, in: Situation(hasOtherRung: true, hasOtherLocation: true)) == .otherLocation)
+    #expect(next(.network, in: Situation(hasOtherRung: true)) == .fail)
+  }
+
+  @Test(arguments: [ReelError.Kind.server, .timedOut, .badMedia, .badManifest, .unsupported, .noSuchFile])
+  func `Another rung comes before another location`(_ kind: ReelError.Kind) {
+    #expect(next(kind, in: Situation(hasOtherRung: true, hasOtherLocation: true)) == .otherRung)
+    #expect(next(kind, in: Situation(hasOtherLocation: true)) == .otherLocation)
+  }
+
+  @Test func `Only a failure that is final and concerns one segment is left out`() {
+    let last = Situation()
+    #expect(next(.server, status: 404, in: last) == .leaveOut)
+    #expect(next(.badMedia, in: last) == .leaveOut)
+    #expect(next(.badManifest, in: last) == .leaveOut)
+    #expect(next(.unsupported, in: last) == .fail)
+    #expect(next(.server, status: 503, in: last) == .fail)
+    #expect(next(.timedOut, in: last) == .fail)
+    #expect(next(.network, in: last) == .fail)
+  }
+
+  @Test func `The third segment in a row is not left out`() {
+    #expect(next(.badMedia, in: Situation(leftOutInARow: 1)) == .leaveOut)
+    #expect(next(.badMedia, in: Situation(leftOutInARow: 2)) == .fail)
+  }
+}
