@@ -27,8 +27,7 @@ struct LandingReaderTests {
 
     let streams = ReaderStreams()
     let waits = ReaderWaits()
-    let containerStreams: [StreamInfo] = []
-    let position: Int64 = 0
+    let status = ReaderStatus()
     let endFault: ReelError? = nil
 
     func prepare() throws {}

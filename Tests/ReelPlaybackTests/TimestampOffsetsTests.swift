@@ -27,10 +27,6 @@ struct TimestampOffsetsTests {
     ) { throw ReelError(.network, "not to be read") }
   }
 
-  private func segment(_ supply: any SegmentSupply, _ index: Int) -> SegmentReference? {
-    if case .segment(let segment) = supply.peek(at: index) { segment } else { nil }
-  }
-
   @Test("Segments with one discontinuity number share a offset, whatever their rung")
   func discontinuities() {
     let table = TimestampOffsets()
@@ -64,12 +60,12 @@ struct TimestampOffsetsTests {
   func aligned() throws {
     let table = TimestampOffsets()
     let reference = live(10...15)
-    #expect(table.aligned(reference) is LiveSegments)
+    #expect(table.aligned(reference).reference === reference)
     for (numbers, index, start) in [
       (12...17, 0, 8), (10...15, 0, 0), (7...12, 3, 0), (15...20, 1, 24),
     ] as [(ClosedRange<Int64>, Int, Int64)] {
       let moved = table.aligned(live(numbers))
-      #expect(segment(moved, index)?.start == seconds(start), "\(numbers)")
+      #expect(moved[index]?.start == seconds(start), "\(numbers)")
     }
   }
 
@@ -78,25 +74,23 @@ struct TimestampOffsetsTests {
     let table = TimestampOffsets()
     _ = table.aligned(live(10...15))
     let moved = table.aligned(live(100...102))
-    #expect(segment(moved, 2)?.start == seconds(20))
+    #expect(moved[2]?.start == seconds(20))
   }
 
   @Test("Segments that are moved are found at their new times")
   func moved() async throws {
-    let base = ListedSegments(list: SegmentList((0..<3).map { segment($0, start: $0 * 4) }))
-    let moved = MovedSegments(base: base, shift: seconds(100))
+    let moved = SegmentSupply.live(live(10...12), shift: seconds(100))
     #expect(moved.firstIndex == 0)
     #expect(moved.knownIndexes == 0..<3)
-    #expect(segment(moved, 1)?.start == seconds(104))
-    #expect(segment(moved, 1)?.number == 1)
-    #expect(segment(moved, 3) == nil)
+    #expect(moved[1]?.start == seconds(104))
+    #expect(moved[1]?.number == 11)
+    #expect(moved[3] == nil)
     #expect(moved.index(at: seconds(103)) == 0)
     #expect(moved.index(at: seconds(104)) == 1)
     #expect(moved.index(at: seconds(4)) == 0)
-    let found = try await moved.segment(from: 2)
+    let found = try await BlockingThread.run(named: "test") { try moved.segment(from: 2, scope: LoadScope()) }
     #expect(found?.index == 2)
     #expect(found?.segment.start == seconds(108))
-    #expect(try await moved.segment(from: 3) == nil)
-    #expect(moved.live == nil && moved.missedCount == 0)
+    #expect(moved.reference == nil && moved.timing == nil && moved.missedCount == 0)
   }
 }

@@ -92,17 +92,21 @@ struct KeyFrameTransferTests {
       start: .zero, duration: MediaTime(value: 1, timescale: 1),
       initialization: InitializationReference(url: try url("stills/high/init.mp4")))
     let loader = SegmentLoader(
-      supply: ListedSegments(list: SegmentList([segment])), fetcher: fetcher, headers: [],
+      fetcher: fetcher, headers: [],
       keys: KeyStore(fetcher: fetcher, headers: []), location: ServiceLocation(), recorder: StartupRecorder(),
       recordDamage: { error, _ in Issue.record(error) })
+    let track = RungTrack(
+      rung: Rung(id: "0", bitsPerSecond: nil, media: .segments(SegmentList([segment]))),
+      supply: .list(SegmentList([segment])),
+      loader: loader)
     let read = try await BlockingThread.run(named: "test") {
-      let feed = SegmentFeed(
-        loader, from: 0, readsAhead: false, scope: LoadScope(), recorder: StartupRecorder(), capacity: 1024,
-        keyFrameAction: .end)
+      let stream = SegmentStream(
+        track, from: 0, segment, readsAhead: false, scope: LoadScope(),
+        options: SegmentDownload.Options(capacity: 1024, keyFrameAction: .end), goesOn: { _ in false })
       var bytes: [UInt8] = []
       while true {
         let count = try withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
-          let count = try feed.read(into: buffer)
+          let count = try stream.read(into: buffer)
           bytes.append(contentsOf: buffer.prefix(count))
           return count
         }

@@ -131,14 +131,14 @@ package final class FrameReader {
   package func takeKeyTimes() -> [MediaTime] { packets.takeKeyTimes() }
 
   /// What other readers of the same presentation can share; nil for a media file.
-  package var sharedTracks: SharedTracks? { (packets.base as? SegmentedPacketReader)?.shared }
+  package var sharedTracks: SharedTracks? { packets.base.sharedTracks }
   /// True for the segments of a live presentation.
-  package var isLive: Bool { track?.supply.live != nil }
+  package var isLive: Bool { track?.supply.timing != nil }
 
   // MARK: Status
 
-  /// Why the media ends too early, as far as is known (`PacketReader.cut`).
-  package var cut: ReelError? { packets.base.cut }
+  /// Why the media ends too early, as far as is known (`ReaderStatus.cut`).
+  package var cut: ReelError? { packets.base.status.cut }
   /// The number of faults so far, those that are not kept included.
   package var faultCount: Int { log.faultCount }
   /// The number of key frames that could not be decoded.
@@ -150,7 +150,7 @@ package final class FrameReader {
   /// True if the container names one of these a key frame.
   package var hasKeyPackets: Bool { packets.hasKeyPackets }
   /// The segment that was asked for last; nil for a media file.
-  package var segmentURL: URL? { packets.base.segmentURL }
+  package var segmentURL: URL? { packets.base.status.segmentURL }
 
   /// The decoder of the current frames.
   var frameDecoder: VideoDecoder? { decoder.decoder }
@@ -166,12 +166,12 @@ package final class FrameReader {
   /// The number of bytes read from a media file.
   package var readByteCount: Int64 { log.readByteCount }
   /// The streams of the open container.
-  package var streams: [StreamInfo] { packets.base.containerStreams }
+  package var streams: [StreamInfo] { packets.base.status.containerStreams }
   package var duration: MediaTime? { packets.base.streams.duration }
   /// The rung that was opened last, with its segments; nil for a media file.
-  package var track: RungTrack? { (packets.base as? SegmentedPacketReader)?.opened }
+  package var track: RungTrack? { packets.base.status.track }
   /// The number of segments that could not be loaded, or had left the live window before they were read.
-  package var missedSegmentCount: Int { (packets.base as? SegmentedPacketReader)?.missedSegmentCount ?? 0 }
+  package var missedSegmentCount: Int { packets.base.status.missedSegmentCount }
   /// The time spent so far, by activity.
   package var timing: StartupReport.Timing {
     StartupReport.Timing(source: packets.base.waits.media, demux: packets.busy, decode: decoder.duration)
@@ -318,7 +318,7 @@ private final class ReadPackets: PacketSource {
           hasPackets = true
           hasKeyPackets = hasKeyPackets || packet.isKey
           if notesKeyTimes, packet.isKey { keyTimes.append(packet.time) }
-          firstEnd = firstEnd ?? base.position
+          firstEnd = firstEnd ?? base.status.position
           readEnd = max(readEnd ?? packet.end, packet.end)
           if let firstTime, packet.time < firstTime { continue }
           return packet

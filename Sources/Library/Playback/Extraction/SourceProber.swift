@@ -89,11 +89,9 @@ public struct SourceProber: Sendable {
   private func add(_ track: RungTrack, to description: inout SourceDescription) {
     description.chosenRung = track.rung
     let supply = track.supply
-    let segments = supply.knownIndexes.compactMap { index -> SegmentReference? in
-      if case .segment(let segment) = supply.peek(at: index) { segment } else { nil }
-    }
+    let segments = supply.knownIndexes.compactMap { supply[$0] }
     description.segments = SourceDescription.SegmentSummary(segments)
-    description.isLive = description.isLive || supply.live != nil
+    description.isLive = description.isLive || supply.timing != nil
     if description.duration == nil, !description.isLive, let last = segments.last {
       description.duration = (last.start + last.duration).seconds
     }

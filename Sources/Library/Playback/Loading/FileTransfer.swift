@@ -46,6 +46,9 @@ final class FileTransfer: Sendable {
     }
   }
 
+  /// True if it delivers nothing more.
+  var isClosed: Bool { state.withLock { $0.body == nil } }
+
   /// Ends the transfer.
   func close() {
     let body = state.withLock { state in

@@ -20,7 +20,7 @@ struct LiveReading: Sendable {
 
 /// The segments of a live track. The manifest is reloaded when a segment is needed that it does not list yet,
 /// and a reload is due.
-final class LiveSegments: SegmentSupply {
+final class LiveSegments: Sendable {
   /// The result of one check for new segments.
   struct Update: Sendable {
     var change: SegmentWindow.Change
@@ -94,6 +94,7 @@ final class LiveSegments: SegmentSupply {
     self.state = Locked(state)
   }
 
+  /// The range from the oldest available segment to the newest known one.
   var knownIndexes: Range<Int> {
     let window = window
     return window.startIndex..<window.endIndex
@@ -122,14 +123,17 @@ final class LiveSegments: SegmentSupply {
     }
   }
 
-  func peek(at index: Int) -> SegmentPeek {
+  /// Returns the segment at `index`, without waiting for it.
+  func peek(at index: Int) -> Pulled<SegmentReference> {
     state.withLock { state in
-      if state.isDoubtful { return .awaited }
-      if let segment = state.window[index] { return .segment(segment) }
-      return state.window.hasEnded && index >= state.window.endIndex ? .ended : .awaited
+      if state.isDoubtful { return .wait }
+      if let segment = state.window[index] { return .element(segment) }
+      return state.window.hasEnded && index >= state.window.endIndex ? .end : .wait
     }
   }
 
+  /// Returns the segment at `index`, after waiting for it if it has not appeared yet; nil after the last one. If it
+  /// has left the window, the oldest available one is returned instead.
   func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
     while true {
       // After an unavailable segment, the manifest is reloaded before the next request.
@@ -148,8 +152,11 @@ final class LiveSegments: SegmentSupply {
     }
   }
 
+  /// Returns the index of the known segment at `time`.
   func index(at time: MediaTime) -> Int? { window.index(at: time) }
 
+  /// Returns the next step after the segment at `index`, or something that it needs, could not be loaded: `again`,
+  /// after waiting, `leaveOut`, or `fail`.
   func recovery(after error: ReelError, at index: Int) async throws -> Recovery {
     guard error.kind == .server || error.kind == .network || error.kind == .timedOut, !skipsRefused else {
       return .fail
@@ -177,7 +184,7 @@ final class LiveSegments: SegmentSupply {
     return recovery
   }
 
-  /// A segment was loaded: earlier failures no longer count.
+  /// Records that a segment was loaded, so that earlier failures do not count.
   func recordSuccess() {
     state.withLock { state in
       state.leftOutInARow = 0
@@ -185,6 +192,7 @@ final class LiveSegments: SegmentSupply {
     }
   }
 
+  /// The number of segments that were skipped because they could not be loaded, or had left the window.
   var missedCount: Int { state.withLock { $0.missedCount } }
 
   /// Waits until the manifest is due, or until the clock brings the next segment, and adds new segments.

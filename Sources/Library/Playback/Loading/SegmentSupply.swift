@@ -1,69 +1,100 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// The state of a segment, without waiting for it.
-enum SegmentPeek {
-  case segment(SegmentReference)
-  /// The segment is not available yet.
-  case awaited
-  /// There is no such segment, and none will follow.
-  case ended
-}
+/// The segments of one rung, by stable index: a complete list, or the window of a live track.
+enum SegmentSupply: Sendable {
+  /// - `startOffset`: The start of playback: from the beginning or, if negative, from the end; nil for the first
+  ///   segment (EXT-X-START, RFC 8216 §4.3.5.2).
+  case list(SegmentList, startOffset: MediaTime? = nil)
+  /// - `shift`: Added to the times, so that they are on the timeline of the track that was opened first; nil for
+  ///   that track itself.
+  case live(LiveSegments, shift: MediaTime? = nil)
 
-/// The segments of one track, by stable index: all at once, or appearing one by one.
-protocol SegmentSupply: Sendable {
   /// The index at which playback begins if no other position is requested.
-  var firstIndex: Int { get }
+  var firstIndex: Int {
+    switch self {
+    case .list(_, startOffset: nil): 0
+    case .list(let list, let startOffset?):
+      list.index(at: startOffset < .zero ? list.end + startOffset : startOffset) ?? 0
+    case .live(let live, _): live.firstIndex
+    }
+  }
+
+  /// The index at which playback begins beside other tracks.
+  var joiningIndex: Int { if case .live(let live, _) = self { live.joiningIndex } else { firstIndex } }
+
   /// The range from the oldest available segment to the newest known one.
-  var knownIndexes: Range<Int> { get }
+  var knownIndexes: Range<Int> {
+    switch self {
+    case .list(let list, _): 0..<list.count
+    case .live(let live, _): live.knownIndexes
+    }
+  }
+
+  /// The end of a complete list; nil for a live track.
+  var end: MediaTime? { if case .list(let list, _) = self { list.end } else { nil } }
+
   /// The live state; nil for a complete list.
-  var live: LiveTiming? { get }
+  var timing: LiveTiming? { if case .live(let live, _) = self { live.live } else { nil } }
 
-  func peek(at index: Int) -> SegmentPeek
+  /// The live track whose times are those of the timeline; nil for others.
+  var reference: LiveSegments? { if case .live(let live, shift: nil) = self { live } else { nil } }
 
-  /// Returns the segment at `index`, after waiting for it if it has not appeared yet; nil after the last one.
-  /// If it has left the live window, the oldest available one is returned instead.
-  func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)?
+  /// The number of segments of a live track that were skipped because they could not be loaded, or had left the
+  /// window.
+  var missedCount: Int { if case .live(let live, _) = self { live.missedCount } else { 0 } }
+
+  /// The segment at `index`, if it is known.
+  subscript(index: Int) -> SegmentReference? {
+    if case .element(let segment) = peek(at: index) { segment } else { nil }
+  }
+
+  /// Returns the segment at `index`, without waiting for it.
+  func peek(at index: Int) -> Pulled<SegmentReference> {
+    switch self {
+    case .list(let list, _): return index < list.count ? .element(list[index]) : .end
+    case .live(let live, let shift):
+      guard case .element(let segment) = live.peek(at: index) else { return live.peek(at: index) }
+      return .element(segment.moved(by: shift))
+    }
+  }
+
+  /// Returns the segment at `index`, after waiting for it if it has not appeared yet; nil after the last one. If it
+  /// has left the live window, the oldest available one is returned instead.
+  func segment(from index: Int, scope: LoadScope) throws -> (index: Int, segment: SegmentReference)? {
+    switch self {
+    case .list(let list, _): return index < list.count ? (index, list[index]) : nil
+    case .live(let live, let shift):
+      let found = try BlockingThread.wait(scope: scope) { try await live.segment(from: index) }
+      return found.map { ($0.index, $0.segment.moved(by: shift)) }
+    }
+  }
 
   /// Returns the index of the known segment at `time`.
-  func index(at time: MediaTime) -> Int?
-
-  /// Returns the next step after the segment at `index`, or something that it needs, could not be loaded: `again`,
-  /// after waiting, `leaveOut`, or `fail`.
-  func recovery(after error: ReelError, at index: Int) async throws -> Recovery
-
-  /// Reports that a segment was loaded.
-  func recordSuccess()
-
-  /// The number of segments skipped because they could not be loaded, or had left the live window.
-  var missedCount: Int { get }
+  func index(at time: MediaTime) -> Int? {
+    switch self {
+    case .list(let list, _): list.index(at: time)
+    case .live(let live, let shift): live.index(at: time - (shift ?? .zero))
+    }
+  }
 }
 
-/// A complete list of segments.
-struct ListedSegments: SegmentSupply {
-  let list: SegmentList
-  /// The start of playback: from the beginning or, if negative, from the end; nil for the first segment
-  /// (EXT-X-START, RFC 8216 §4.3.5.2).
-  var startOffset: MediaTime?
+extension SegmentReference {
+  /// The segment's part of the timeline.
+  var range: Range<MediaTime> { start..<start + max(.zero, duration) }
 
-  var firstIndex: Int {
-    guard let startOffset else { return 0 }
-    return list.index(at: startOffset < .zero ? list.end + startOffset : startOffset) ?? 0
-  }
-  var knownIndexes: Range<Int> { 0..<list.count }
-  var live: LiveTiming? { nil }
+  /// The middle of the segment. Starts are rounded, so a seek to a start may land in the segment before it.
+  var middle: MediaTime { start + MediaTime(seconds: duration.seconds / 2) }
 
-  func peek(at index: Int) -> SegmentPeek { index < list.count ? .segment(list[index]) : .ended }
-
-  func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
-    index < list.count ? (index, list[index]) : nil
+  /// Returns true if the segment continues the byte stream that `first` began.
+  func continues(_ first: SegmentReference) -> Bool {
+    discontinuity == first.discontinuity && initialization == first.initialization && !isGap
   }
 
-  func index(at time: MediaTime) -> Int? { list.index(at: time) }
-
-  func recovery(after error: ReelError, at index: Int) async throws -> Recovery { .fail }
-
-  func recordSuccess() {}
-
-  var missedCount: Int { 0 }
+  fileprivate func moved(by shift: MediaTime?) -> SegmentReference {
+    guard let shift else { return self }
+    var copy = self
+    copy.start = start + shift
+    return copy
+  }
 }

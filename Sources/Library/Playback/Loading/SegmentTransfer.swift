@@ -14,8 +14,6 @@ struct SegmentTransfer: Sendable {
   private(set) var freeByteCount: Int64 = 0
   private(set) var freeEnd: Duration
   var isHeldBack = false
-  /// True if the body is complete.
-  var isWhole = false
 
   init(index: Int, began: Duration, answered: Duration, requestCount: Int = 1) {
     self.index = index

@@ -18,17 +18,11 @@ protocol PacketReader: AnyObject {
   /// The time spent waiting for media, and for playlists and indexes.
   var waits: ReaderWaits { get }
 
-  /// All streams of the open container, including those that are not read.
-  var containerStreams: [StreamInfo] { get }
-  /// The number of bytes of the container up to the end of the last packet.
-  var position: Int64 { get }
+  /// What is known of the source, for reports.
+  var status: ReaderStatus { get }
 
   /// The fault of the media that ended; nil for none.
   var endFault: ReelError? { get }
-
-  /// The reason why the media ends too early, as far as is known; nil if it does not. Unlike `endFault`, also
-  /// for containers that do not state where they end, and for MP4 before the end was read.
-  var cut: ReelError? { get }
 
   /// Waits until the streams of the first packet are known. The packet itself may still be on its way. Throws
   /// like `next()`.
@@ -60,6 +54,10 @@ protocol PacketReader: AnyObject {
   /// Call it after `prepare()`.
   func allKeyFramePlaces() throws -> [KeyFramePlace]?
 
+  /// The tracks with which other readers of the same presentation can avoid reading the same playlists and
+  /// initializations; nil for a media file.
+  var sharedTracks: SharedTracks? { get }
+
   /// Announces the only key frames that will be read, in this order, so that their bytes can be fetched ahead.
   func plan(_ places: [KeyFramePlace])
 
@@ -69,9 +67,6 @@ protocol PacketReader: AnyObject {
 
   /// Ends reading before the segments that begin at or after a time on the item's own timeline, until the next seek.
   func end(before time: MediaTime)
-
-  /// The URL of the segment requested last; nil for a media file.
-  var segmentURL: URL? { get }
 
   /// Releases everything that can be restored without fetching anything twice, because nothing is read for a
   /// while. Returns true if something was released.
@@ -96,6 +91,25 @@ struct ReaderStreams: Sendable {
   /// False for a source that can only be read once, forward.
   var canSeek = true
   var live: LiveTiming?
+  /// The live track that was opened first, by whose times others are placed; nil for other tracks.
+  var liveSegments: LiveSegments?
+}
+
+/// What is known of a reader's source, for reports.
+struct ReaderStatus: Sendable {
+  /// All streams of the open container, including those that are not read.
+  var containerStreams: [StreamInfo] = []
+  /// The number of bytes of the container up to the end of the last packet.
+  var position: Int64 = 0
+  /// The reason why the media ends too early, as far as is known; nil if it does not. Unlike `endFault`, also
+  /// for containers that do not state where they end, and for MP4 before the end was read.
+  var cut: ReelError?
+  /// The URL of the segment requested last; nil for a media file.
+  var segmentURL: URL?
+  /// The rung that was opened last, with its segments, even if none of them could be read; nil for a media file.
+  var track: RungTrack?
+  /// The number of segments that could not be loaded, or had left the live window.
+  var missedSegmentCount = 0
 }
 
 /// The time that a reader spent waiting.
@@ -123,19 +137,17 @@ package struct KeyFramePlace: Sendable, Hashable {
 }
 
 extension PacketReader {
-  var cut: ReelError? { nil }
-
   func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? { nil }
 
   func allKeyFramePlaces() throws -> [KeyFramePlace]? { nil }
 
   func plan(_ places: [KeyFramePlace]) {}
 
+  var sharedTracks: SharedTracks? { nil }
+
   func recordEnough() {}
 
   func end(before time: MediaTime) {}
-
-  var segmentURL: URL? { nil }
 
   /// Runs `body`, which reads.
   ///
@@ -172,13 +184,9 @@ extension ResolvedSource {
     case .resource(let resource):
       ResourcePacketReader(resource, role: role, context: context, log: log, scope: scope)
     case .presentation(let resolved):
-      SegmentedPacketReader(
+      SegmentReader(
         resolved, role: role, resolver: resolver, context: context, controller: controller,
-        offsets: offsets, isAlone: isAlone,
-        keys: shared?.keys
-          ?? KeyStore(
-            fetcher: context.fetcher, headers: context.configuration.headers, runtime: scope.runtime),
-        log: log, scope: scope, shared: shared)
+        offsets: offsets, isAlone: isAlone, log: log, scope: scope, shared: shared)
     }
   }
 }

@@ -72,8 +72,14 @@ final class ResourcePacketReader: PacketReader {
   private(set) var streams = ReaderStreams()
   var waits: ReaderWaits { ReaderWaits(media: finishedWait + (open?.container.sourceWait ?? .zero)) }
 
-  var containerStreams: [StreamInfo] { open?.container.streams ?? [] }
-  var position: Int64 { open?.container.position ?? 0 }
+  var status: ReaderStatus {
+    guard let container = open?.container else { return ReaderStatus() }
+    var status = ReaderStatus(containerStreams: container.streams, position: container.position)
+    status.cut = container.cut.map { cut in
+      earlyEnd.withLock { $0 } ?? ReelError(.badMedia, cut, at: resource.name)
+    }
+    return status
+  }
 
   var endFault: ReelError? {
     guard let container = open?.container else { return nil }
@@ -83,11 +89,6 @@ final class ResourcePacketReader: PacketReader {
     }
     guard !hasRead, let detail = container.takeLastError() else { return nil }
     return ReelError(.badMedia, "no frame could be decoded: \(detail)", at: resource.name)
-  }
-
-  var cut: ReelError? {
-    guard let cut = open?.container.cut else { return nil }
-    return earlyEnd.withLock { $0 } ?? ReelError(.badMedia, cut, at: resource.name)
   }
 
   func prepare() throws {

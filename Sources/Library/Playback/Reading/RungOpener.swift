@@ -28,7 +28,7 @@ struct RungOpener {
     let live = LiveTrack(
       resolved, resolver: resolver, role: role,
       choose: { period throws(ReelError) in try matcher.rung(in: period) })
-    if resolved.presentation.isLive { return track(rung, try live.segments()) }
+    if resolved.presentation.isLive { return track(rung, .live(try live.segments())) }
     let placed = rung.beginning(at: location.index)
     let found =
       try fromStart
@@ -48,9 +48,8 @@ struct RungOpener {
     if let fault = found.indexFault {
       log.recordFailure(fault.located(at: context.name), rung: rung.id, outcome: .tolerated)
     }
-    let segments = ListedSegments(
-      list: found.list, startOffset: found.startOffset ?? resolved.presentation.startOffset)
-    return track(rung, segments, opening: found.transfer)
+    let startOffset = found.startOffset ?? resolved.presentation.startOffset
+    return track(rung, .list(found.list, startOffset: startOffset), opening: found.transfer)
   }
 
   // MARK: - Private
@@ -81,10 +80,9 @@ struct RungOpener {
   }
 
   private func track(
-    _ rung: Rung, _ supply: any SegmentSupply, opening: FileTransfer? = nil
+    _ rung: Rung, _ supply: SegmentSupply, opening: FileTransfer? = nil
   ) -> RungTrack {
     let (log, id) = (log, rung.id)
-    let kind: PlayerItem.Track.Kind = if case .main = role { .video } else { .audio }
     // The rest of the fragment around an I-frame in a playlist is missing, which is not damage.
     var recordDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
     if !rung.holdsKeyFramesOnly || resolved.presentation.format == .dash {
@@ -96,10 +94,10 @@ struct RungOpener {
       }
     }
     let loader = SegmentLoader(
-      supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
+      fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: location, recorder: context.recorder, initializations: initializations, opening: opening,
       recordDamage: recordDamage,
-      recordMissed: { [kind] error, range in
+      recordMissed: { [kind = role.kind] error, range in
         log.recordFailure(
           error, rung: id, outcome: .lost(MediaLoss(kind: kind, reason: .missing, range: range)))
       }, record: { transfer in log.recordTransfer(transfer, rung: id) })
@@ -110,6 +108,6 @@ struct RungOpener {
 /// One rung's segments and their loader.
 package struct RungTrack: Sendable {
   package let rung: Rung
-  let supply: any SegmentSupply
+  let supply: SegmentSupply
   let loader: SegmentLoader
 }

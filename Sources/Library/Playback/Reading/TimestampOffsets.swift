@@ -35,13 +35,13 @@ final class TimestampOffsets: Sendable {
 
   /// Returns a live playlist, shifted so that segments with the same number begin at the same time as in
   /// earlier playlists.
-  func aligned(_ segments: LiveSegments) -> any SegmentSupply {
+  func aligned(_ segments: LiveSegments) -> SegmentSupply {
     let reference = state.withLock { state in
       defer { state.reference = state.reference ?? segments }
       return state.reference
     }
-    guard let reference else { return segments }
-    return MovedSegments(base: segments, shift: Self.shift(from: segments.window, to: reference.window))
+    guard let reference else { return .live(segments) }
+    return .live(segments, shift: Self.shift(from: segments.window, to: reference.window))
   }
 
   // MARK: - Private
@@ -55,40 +55,5 @@ final class TimestampOffsets: Sendable {
       if let twin { return twin.start - segment.start }
     }
     return reference.end - window.end
-  }
-}
-
-/// Segments shifted on the timeline.
-struct MovedSegments: SegmentSupply {
-  let base: any SegmentSupply
-  /// Added to their times.
-  let shift: MediaTime
-
-  var firstIndex: Int { base.firstIndex }
-  var knownIndexes: Range<Int> { base.knownIndexes }
-  var live: LiveTiming? { base.live }
-  var missedCount: Int { base.missedCount }
-
-  func peek(at index: Int) -> SegmentPeek {
-    guard case .segment(let segment) = base.peek(at: index) else { return base.peek(at: index) }
-    return .segment(moved(segment))
-  }
-
-  func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
-    try await base.segment(from: index).map { ($0.index, moved($0.segment)) }
-  }
-
-  func index(at time: MediaTime) -> Int? { base.index(at: time - shift) }
-
-  func recovery(after error: ReelError, at index: Int) async throws -> Recovery {
-    try await base.recovery(after: error, at: index)
-  }
-
-  func recordSuccess() { base.recordSuccess() }
-
-  private func moved(_ segment: SegmentReference) -> SegmentReference {
-    var copy = segment
-    copy.start = segment.start + shift
-    return copy
   }
 }

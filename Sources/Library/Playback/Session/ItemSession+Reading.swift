@@ -263,7 +263,7 @@ extension ItemSession {
 
   func recordStreams(_ reader: any PacketReader, _ kind: MediaPacket.Kind) {
     let streams = reader.streams
-    let live = (reader as? SegmentedPacketReader)?.opened?.supply as? LiveSegments
+    let live = streams.liveSegments
     let (isChanged, consequences) = state.withLock { state -> (Bool, Consequences) in
       switch kind {
       case .video:

@@ -1,0 +1,296 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// The bytes of a span: segments of one rung with one initialization and no discontinuity, as one stream.
+///
+/// The reader's thread drives it. When a segment has been read, this type decides whether the span goes on, waits
+/// for the next segment of a live track, and decides what follows a failure. A task only brings one segment
+/// (`SegmentDownload`). The next one is requested when the reader needs it or, with `readsAhead`, as soon as the
+/// current one arrives.
+///
+/// Confined to its reader's thread.
+final class SegmentStream: ByteSource {
+  /// A part of the stream: a segment, or the initialization before it, which has the segment's index.
+  struct Part: Sendable {
+    /// The offset of its first byte.
+    let offset: Int64
+    let index: Int
+    let url: URL
+    let encryption: SegmentEncryption?
+  }
+
+  let byteCount: Int64? = nil
+  let isSeekable = false
+  /// The index of the first segment.
+  let firstIndex: Int
+  /// The index of the segment after the last one that was read to its end.
+  private(set) var nextIndex: Int
+  /// The error of the segment after the last one. The stream ends before it, so that everything until there is read.
+  private(set) var failure: ReelError?
+  /// True if a read has thrown.
+  private(set) var hasFailed = false
+
+  private let track: RungTrack
+  private let first: SegmentReference
+  private let readsAhead: Bool
+  private let options: SegmentDownload.Options
+  private let goesOn: (SegmentReference) -> Bool
+  private var scope: LoadScope
+  /// The transfer of a file whose parts the segments are, as long as they are adjacent.
+  private let file: FileTransfer?
+  /// The segment that is read, then the one that is requested ahead. None at the end.
+  private var downloads: [SegmentDownload] = []
+  private var readCount: Int64 = 0
+  /// The offset at which the current segment begins.
+  private var boundary: Int64 = 0
+  /// What the initialization says; nil until it has come.
+  private var form: SegmentDownload.Form?
+  private var hasLookedAhead = false
+  private var hasReadKeyFrame = false
+  private var damagedIndexes: Set<Int> = []
+  /// In order. Also asked for keys, through a type that is `Sendable`.
+  private let parts = Locked<[Part]>([])
+  /// Nil if no other demuxer has to resume the stream.
+  private var fragments: FragmentMemory?
+
+  /// Requests the initialization and the first segment.
+  ///
+  /// - Parameters:
+  ///   - readsAhead: Whether the next segment is requested while the current one is read.
+  ///   - goesOn: Returns false if the span ends before a segment, although that continues the stream.
+  init(
+    _ track: RungTrack, from index: Int, _ segment: SegmentReference, readsAhead: Bool, scope: LoadScope,
+    options: SegmentDownload.Options, goesOn: @escaping (SegmentReference) -> Bool
+  ) {
+    self.track = track
+    firstIndex = index
+    nextIndex = index
+    first = segment
+    self.readsAhead = readsAhead
+    self.options = options
+    self.goesOn = goesOn
+    self.scope = scope
+    file = track.loader.opening?.claim()
+    begin(index, segment)
+  }
+
+  deinit { file?.close() }
+
+  // MARK: Reading
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    do {
+      while let download = downloads.first {
+        do {
+          let count = try download.pipe.read(into: buffer)
+          takeForm(of: download)
+          if count > 0 {
+            record(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer).prefix(count)))
+            if readsAhead { try lookAhead(of: download) }
+            return count
+          }
+          try end(download)
+        } catch let error as ReelError {
+          try recover(from: error, of: download)
+        }
+      }
+      return 0
+    } catch {
+      hasFailed = true
+      throw error
+    }
+  }
+
+  /// Returns the first bytes, without taking them. They may be fewer than `count` if the first segment is shorter.
+  func peek(_ count: Int) throws -> [UInt8] {
+    while let download = downloads.first {
+      do {
+        return try download.pipe.peek(count)
+      } catch let error as ReelError {
+        try recover(from: error, of: download)
+      }
+    }
+    return []
+  }
+
+  func seek(to offset: Int64) throws {
+    throw ReelError(.internalFault, "a stream of segments is not seekable")
+  }
+
+  /// Ends reading with this scope too: that of the reader, if the downloads have a longer one.
+  func end(with scope: LoadScope) {
+    guard scope !== self.scope else { return }
+    self.scope = scope
+    for download in downloads { download.end(with: scope) }
+  }
+
+  // MARK: Contents
+
+  /// Returns the part with the byte at `offset`; nil before the first one.
+  func part(at offset: Int64) -> Part? { Self.part(at: offset, in: parts) }
+
+  /// The URL of the last request, for the initialization or a segment.
+  var lastURL: URL? {
+    if let download = downloads.first { takeForm(of: download) }
+    return parts.withLock { $0.last?.url }
+  }
+
+  /// True if the index of a fragment has determined the bytes of the first key frame.
+  var hasFoundKeyFrame: Bool { hasReadKeyFrame || downloads.first?.hasFoundKeyFrame ?? false }
+
+  /// Returns true if damage to the segment at `index` was recorded.
+  func isDamaged(_ index: Int) -> Bool {
+    damagedIndexes.contains(index) || downloads.contains { $0.index == index && $0.isDamaged }
+  }
+
+  /// Returns the keys for the stream's samples.
+  func keys(_ store: KeyStore, protection: ContentProtection?, context: TrackContext) -> ContainerKeys {
+    ContainerKeys(
+      context: context, protection: protection, location: context.name, scope: scope, store: store
+    ) { [parts] in Self.part(at: $0, in: parts)?.encryption }
+  }
+
+  // MARK: Resuming
+
+  /// Enables another demuxer to resume the stream. Call it before the first read.
+  func rememberFragments() { fragments = FragmentMemory() }
+
+  /// Returns the state for another demuxer that resumes at the byte at `offset`. That byte was read before, and
+  /// `unread` are the bytes after it.
+  func resumed(at offset: Int64, unread: [UInt8]) -> SegmentResumption? {
+    guard let (head, count) = fragments?.resumption(at: offset) else { return nil }
+    return SegmentResumption(head: head, skippedByteCount: count, unread: unread, offset: offset)
+  }
+
+  // MARK: - Private
+
+  private static func part(at offset: Int64, in parts: Locked<[Part]>) -> Part? {
+    parts.withLock { parts in parts.last { $0.offset <= offset } ?? parts.first }
+  }
+
+  /// True if bytes of the current segment were read.
+  private var hasBytes: Bool {
+    guard let form else { return false }
+    return readCount > max(boundary, form.initializationByteCount)
+  }
+
+  private func begin(_ index: Int, _ segment: SegmentReference) {
+    let download = SegmentDownload(
+      track.loader, index: index, segment, form: form, of: file, scope: scope, options)
+    downloads.append(download)
+    if downloads.count == 1 { addPart(of: download) }
+  }
+
+  private func addPart(of download: SegmentDownload) {
+    let segment = download.segment
+    let url = form == nil ? segment.initialization?.url ?? segment.url : segment.url
+    parts.withLock {
+      $0.append(Part(offset: readCount, index: download.index, url: url, encryption: segment.encryption))
+    }
+  }
+
+  /// Begins the part of the first segment, once the initialization before it has come.
+  private func takeForm(of download: SegmentDownload) {
+    guard form == nil, let form = download.form else { return }
+    self.form = form
+    let segment = download.segment
+    parts.withLock {
+      $0.append(
+        Part(
+          offset: form.initializationByteCount, index: download.index, url: segment.url,
+          encryption: segment.encryption))
+    }
+  }
+
+  private func record(_ bytes: UnsafeRawBufferPointer) {
+    readCount += Int64(bytes.count)
+    track.loader.recorder.add(.segment, bytes: Int64(bytes.count))
+    fragments?.record(bytes)
+  }
+
+  /// Requests the next segment, if it is known and the span goes on with it. Parts of a file come one after the other.
+  private func lookAhead(of download: SegmentDownload) throws {
+    guard hasBytes, !hasLookedAhead, file?.isClosed ?? true else { return }
+    hasLookedAhead = true
+    let index = download.index + 1
+    if let segment = track.supply[index], segment.continues(first), goesOn(segment) { begin(index, segment) }
+  }
+
+  /// Goes on after a segment that was read to its end.
+  private func end(_ download: SegmentDownload) throws {
+    if case .live(let live, _) = track.supply { live.recordSuccess() }
+    leave(download)
+    if let next = downloads.first { return addPart(of: next) }
+    do {
+      if let (index, segment) = try following() { begin(index, segment) }
+    } catch let error as ReelError {
+      failure = error
+    }
+  }
+
+  /// Ends a download, after which the stream continues or ends.
+  private func leave(_ download: SegmentDownload) {
+    downloads.removeFirst()
+    hasReadKeyFrame = hasFoundKeyFrame || download.hasFoundKeyFrame
+    if download.isDamaged { damagedIndexes.insert(download.index) }
+    nextIndex = download.index + 1
+    boundary = readCount
+    hasLookedAhead = false
+  }
+
+  /// Returns the next segment of the span, after waiting for it if it has not appeared yet; nil if the span ends.
+  private func following() throws -> (index: Int, segment: SegmentReference)? {
+    let found: (index: Int, segment: SegmentReference)
+    switch track.supply.peek(at: nextIndex) {
+    case .end: return nil
+    case .element(let segment): found = (nextIndex, segment)
+    case .wait:
+      guard let awaited = try track.supply.segment(from: nextIndex, scope: scope) else { return nil }
+      found = awaited
+      nextIndex = found.index
+    }
+    return found.segment.continues(first) && goesOn(found.segment) ? found : nil
+  }
+
+  /// Goes on after a failure, ends the stream, or throws the error.
+  private func recover(from error: ReelError, of download: SegmentDownload) throws {
+    takeForm(of: download)
+    let isBetween = boundary > 0 && readCount == boundary
+    var recovery = Recovery.fail
+    if case .live(let live, _) = track.supply {
+      let index = download.index
+      recovery = try BlockingThread.wait(scope: scope) { try await live.recovery(after: error, at: index) }
+    }
+    switch recovery {
+    case .again where !hasBytes:
+      downloads = []
+      guard let segment = track.supply[download.index] else {
+        throw ReelError(.network, "the segment left the live window before it was fetched")
+      }
+      begin(download.index, segment)
+    case .again, .leaveOut:
+      if case .leaveOut = recovery { track.loader.recordMissed?(error, download.segment.range) }
+      leave(download)
+      downloads = []
+    case .fail, .otherRung, .otherLocation:
+      guard isBetween else { throw error }
+      downloads = []
+      failure = error
+    }
+  }
+}
+
+/// The state with which another demuxer resumes a stream of segments.
+struct SegmentResumption {
+  let head: [UInt8]
+  /// The number of bytes of media between the head and the offset, which were demuxed before.
+  let skippedByteCount: Int64
+  let unread: [UInt8]
+  /// The offset in the stream.
+  let offset: Int64
+
+  /// The offset in the bytes that the new demuxer gets.
+  var resumedOffset: Int64 { Int64(head.count) + skippedByteCount }
+}

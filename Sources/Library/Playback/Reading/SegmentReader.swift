@@ -1,0 +1,454 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// Reads the packets of a presentation's video, or of one audio rendition, span by span.
+///
+/// A span can be demuxed as one container: segments of one rung with the same initialization, no discontinuity and
+/// no gap between them. `SegmentSource` decides where each span begins and what follows a failure, `SegmentStream`
+/// brings its bytes.
+final class SegmentReader: PacketReader {
+  private let source: SegmentSource
+  private let context: TrackContext
+  private let log: any ReadingLog
+  private var span: Span?
+  private var planned: Planned?
+  private var loop = LoopIteration()
+  private var dropsAudio = false
+  /// The waiting times of closed containers.
+  private var finishedWait = Duration.zero
+  private var segmentURL: URL?
+
+  private(set) var streams = ReaderStreams()
+
+  init(
+    _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
+    controller: RungController, offsets: TimestampOffsets, isAlone: Bool, log: any ReadingLog,
+    scope: LoadScope, shared: SharedTracks? = nil
+  ) {
+    let keys =
+      shared?.keys
+      ?? KeyStore(
+        fetcher: context.fetcher, headers: context.configuration.headers, runtime: scope.runtime)
+    source = SegmentSource(
+      resolved, role: role, resolver: resolver, context: context, controller: controller, offsets: offsets,
+      isAlone: isAlone, keys: keys, log: log, scope: scope, shared: shared)
+    self.context = context
+    self.log = log
+    streams.duration = resolved.presentation.duration
+    streams.live = resolved.presentation.live
+  }
+
+  var waits: ReaderWaits {
+    var waits = source.waits
+    waits.media += finishedWait + (span?.container?.sourceWait ?? .zero)
+    return waits
+  }
+
+  var status: ReaderStatus {
+    ReaderStatus(
+      containerStreams: span?.container?.streams ?? [], position: span?.position ?? 0,
+      segmentURL: segmentURL, track: source.opened, missedSegmentCount: source.missedCount)
+  }
+
+  var endFault: ReelError? { source.endFault }
+
+  // MARK: Reading
+
+  func prepare() throws { if span == nil { _ = try openSpan() } }
+
+  func next() throws -> ReadUnit {
+    while true {
+      guard let span = try span ?? openSpan() else { return .end }
+      let failure: (error: ReelError, index: Int)
+      do {
+        let container = try span.awakeContainer(dropsAudio: dropsAudio, context: context)
+        if let unit = try read(span, container) {
+          if !span.hasPackets { source.recordSuccess() }
+          span.hasPackets = true
+          return unit
+        }
+        guard let error = span.stream.failure else {
+          close()
+          source.leave(span.place, before: span.stream.nextIndex, hasPackets: span.hasPackets)
+          continue
+        }
+        failure = (error.located(at: context.name), span.stream.nextIndex)
+      } catch let error as ReelError {
+        // A failure of the demuxer is in the bytes that it has read, not in those loaded ahead.
+        let part = span.stream.hasFailed ? nil : span.stream.part(at: span.position - 1)
+        failure = (
+          error.located(at: part?.url.reelName ?? context.name), part?.index ?? span.stream.nextIndex
+        )
+      }
+      close()
+      try source.recover(from: failure.error, at: failure.index, of: span.place)
+    }
+  }
+
+  func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws {
+    source.scope = scope
+    self.loop = loop
+    close()
+    source.seek(to: time)
+  }
+
+  func end(before time: MediaTime) { source.endTime = time }
+
+  func setDropsAudio(_ drops: Bool) {
+    dropsAudio = drops
+    span?.container?.setDropsAudio(drops)
+  }
+
+  func rest() -> Bool {
+    guard let span, let waited = span.rest() else { return false }
+    finishedWait += waited
+    return true
+  }
+
+  func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
+    source.isSeekWorthwhile(to: time, from: position, in: span?.place)
+  }
+
+  // MARK: Key frames
+
+  func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? {
+    guard let supply = source.opened?.supply else { return nil }
+    var places: [KeyFramePlace] = []
+    var index = (span?.place.index ?? supply.firstIndex) + 1
+    while let segment = supply[index] {
+      index += 1
+      if segment.isGap { continue }
+      places.append(KeyFramePlace(segment))
+      if isEnough(places[places.count - 1]) { break }
+    }
+    return places
+  }
+
+  func allKeyFramePlaces() throws -> [KeyFramePlace]? { try source.allKeyFramePlaces() }
+
+  /// Requests the segments in parallel, if their transfers end by themselves after the key frame.
+  func plan(_ places: [KeyFramePlace]) {
+    guard context.configuration.reading.endsTransfers, let span, span.stream.hasFoundKeyFrame,
+      span.place.track.supply.timing == nil
+    else { return }
+    planned = Planned(places, in: span.place)
+    // The rest of its transfer would take a share of the network.
+    close()
+    source.skip(span.place)
+    beginPlanned()
+  }
+
+  var sharedTracks: SharedTracks? { source.shared }
+
+  // MARK: - Private
+
+  private func read(_ span: Span, _ container: ContainerReader) throws -> ReadUnit? {
+    while true {
+      let unit = try container.next()
+      if container.takeDamage() != nil { span.mapper.recordDamage() }
+      defer { recordHole(in: span) }
+      if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
+      switch unit {
+      case .video(let box):
+        if let packet = try span.mapper.stamped(box, .video) { return .packet(packet, .video) }
+      case .audio(let box):
+        if let packet = try span.mapper.stamped(box, .audio) { return .packet(packet, .audio) }
+      case .programChanged:
+        streams.video = container.video
+        streams.audio = container.audio
+        span.mapper.begin(container)
+      case .end:
+        return nil
+      }
+    }
+  }
+
+  private func close() {
+    finishedWait += span?.container?.sourceWait ?? .zero
+    span = nil
+  }
+
+  /// Opens the next span; nil at the end of the last period.
+  private func openSpan() throws -> Span? {
+    while let place = try source.next() {
+      if streams.duration == nil { streams.duration = place.track.supply.end }
+      segmentURL = place.segment.url
+      do {
+        if let span = try makeSpan(at: place) {
+          self.span = span
+          streams.video = span.container?.video
+          streams.audio = span.container?.audio
+          streams.areAllKnown = span.container?.format.announcesStreamsFirst ?? false
+          streams.rung = place.track.rung
+          streams.live = place.track.supply.timing
+          streams.liveSegments = place.track.supply.reference
+          return span
+        }
+        source.skip(place)
+      } catch let error as ReelError {
+        try source.recover(from: error.located(at: place.segment.url.reelName), at: place.index, of: place)
+      }
+    }
+    return nil
+  }
+
+  /// Creates the span that begins at `place`; nil if a live track skipped the segment.
+  private func makeSpan(at place: SegmentSource.Place) throws -> Span? {
+    let (rung, segment) = (place.track.rung, place.segment)
+    if case .main = source.role { log.recordRung(rung) }
+    log.recordSegment(duration: segment.duration)
+    let stream = takePlanned(place) ?? makeStream(at: place, .wait, scope: source.scope)
+    let start = context.recorder.clock.now
+    let head: [UInt8]
+    do { head = try firstBytes(of: stream) } catch {
+      // The initialization comes first.
+      segmentURL = stream.lastURL ?? segmentURL
+      throw error
+    }
+    finishedWait += context.recorder.clock.now - start
+    if head.isEmpty, place.track.supply.timing != nil { return nil }
+    guard case .media(let format) = SourceSniffer.kind(of: head) else {
+      let what =
+        if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
+      throw ReelError(
+        .badMedia, "the segment is not media: \(what)",
+        at: (stream.part(at: 0)?.url ?? segment.url).reelName,
+        advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
+    }
+    if format == .mp4 {
+      if let initialization = segment.initialization,
+        source.opener.initializations[initialization]?.isEmpty == true
+      {
+        throw ReelError(
+          .badMedia, "the initialization segment is empty", at: initialization.url.reelName)
+      }
+      stream.rememberFragments()
+    }
+    var options = ContainerReader.Options()
+    options.isSeekable = false
+    options.audioLanguages = context.configuration.audioLanguages
+    options.clock = context.recorder.clock
+    options.keys = stream.keys(source.opener.keys, protection: rung.protection, context: context)
+    switch source.role {
+    case .main(let wantsAudio): (options.wantsVideo, options.wantsAudio) = (true, wantsAudio)
+    case .audio: (options.wantsVideo, options.wantsAudio) = (false, true)
+    }
+    let container = try ContainerReader(
+      source: stream, format: format, options: options, name: context.name, logger: context.logger)
+    container.setDropsAudio(dropsAudio)
+    var placement = TimestampMapper.Placement(
+      offset: source.offsets.offset(for: segment, period: place.key.period))
+    placement.start = segment.start
+    placement.isSegmented = true
+    placement.isChecked = segment.timestampOffset == nil
+    placement.rung = rung
+    placement.switchCause = source.controller.lastSwitchCause
+    placement.loop = loop
+    placement.followsGap = place.followsGap
+    return Span(
+      place, stream: stream, options: options, container: container,
+      mapper: TimestampMapper(container, placement))
+  }
+
+  private func makeStream(
+    at place: SegmentSource.Place, _ keyFrameAction: SegmentDownload.KeyFrameAction, scope: LoadScope
+  ) -> SegmentStream {
+    let reading = context.configuration.reading
+    return SegmentStream(
+      place.track, from: place.index, place.segment, readsAhead: context.readsAhead, scope: scope,
+      options: SegmentDownload.Options(
+        capacity: context.configuration.pipeCapacity,
+        keyFrameAction: reading.endsTransfers ? keyFrameAction : .readOn)
+    ) { [source] segment in
+      reading == .everything && source.stays(at: place, for: segment)
+    }
+  }
+
+  /// Returns enough bytes of a segment to detect its format. They stay in the stream.
+  private func firstBytes(of stream: SegmentStream) throws -> [UInt8] {
+    var count = SourceSniffer.byteCount / 4
+    var head = try stream.peek(count)
+    while head.count == count, SourceSniffer.needsMore(head) {
+      count *= 2
+      head = try stream.peek(count)
+    }
+    return head
+  }
+
+  // MARK: Planned segments
+
+  /// Begins as many planned transfers as allowed. They belong to the whole loading until they are read.
+  private func beginPlanned() {
+    planned?.begin { makeStream(at: $0, .end, scope: context.scope) }
+  }
+
+  /// Returns the stream of a planned segment; nil if there is none, in which case the plan is abandoned.
+  private func takePlanned(_ place: SegmentSource.Place) -> SegmentStream? {
+    guard let stream = planned?.take(place) else {
+      planned = nil
+      return nil
+    }
+    stream.end(with: source.scope)
+    beginPlanned()
+    return stream
+  }
+
+  // MARK: Holes
+
+  /// Reports media that is missing before the last packet, unless its segment is known to be damaged.
+  private func recordHole(in span: Span) {
+    guard let hole = span.mapper.takeHole() else { return }
+    let (kind, supply) = (hole.kind == .video ? PlayerItem.Track.Kind.video : .audio, span.place.track.supply)
+    let rung = span.place.track.rung.id
+    let (start, length) = (hole.range.lowerBound, hole.range.upperBound - hole.range.lowerBound)
+    let middle = start + MediaTime(seconds: length.seconds / 2)
+    guard let index = supply.index(at: middle), let segment = supply[index],
+      middle < segment.start + segment.duration
+    else {
+      let error = ReelError(.badManifest, "there is no segment \(hole.range.words)", at: context.name)
+      return log.recordHole(
+        error, rung: rung, MediaLoss(kind: kind, reason: .missing, range: hole.range))
+    }
+    // A frame may stay on show for long within a segment. If a segment lacks its end, the next frame is in
+    // the next one.
+    guard !span.stream.isDamaged(index),
+      hole.followsDamage || endsSegment(hole.range.upperBound, of: supply)
+    else { return }
+    let error = ReelError(
+      .badMedia, "the segment has no \(kind.rawValue) \(hole.range.words)", at: segment.url.reelName)
+    log.recordHole(error, rung: rung, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
+  }
+
+  /// Returns true if a segment ends at `time`, apart from leading frames.
+  private func endsSegment(_ time: MediaTime, of supply: SegmentSupply) -> Bool {
+    let tolerance = MediaTime(value: 1, timescale: 5)
+    guard let index = supply.index(at: time - tolerance), let segment = supply[index] else { return false }
+    return segment.start + segment.duration <= time + tolerance
+  }
+}
+
+/// Segments whose key frames will be read, in order. Several of them are requested in parallel.
+private struct Planned {
+  /// The place in whose rung they are.
+  private let origin: SegmentSource.Place
+  /// The segments whose transfers have not begun, in reverse order.
+  private var waiting: [Int] = []
+  /// The started transfers, in order.
+  private var begun: [SegmentStream] = []
+
+  /// The number of segments that are requested at the same time, or wait to be read: as many as browsers open
+  /// connections to a host.
+  private static let concurrency = 6
+
+  init(_ places: [KeyFramePlace], in origin: SegmentSource.Place) {
+    self.origin = origin
+    for index in places.compactMap({ origin.track.supply.index(at: $0.seekTime) }) where index != waiting.last
+    {
+      waiting.append(index)
+    }
+    waiting.reverse()
+  }
+
+  /// Begins as many transfers as allowed.
+  mutating func begin(_ makeStream: (SegmentSource.Place) -> SegmentStream) {
+    while begun.count < Self.concurrency, let index = waiting.popLast() {
+      guard let segment = origin.track.supply[index], !segment.isGap else { continue }
+      var place = origin
+      (place.index, place.segment) = (index, segment)
+      begun.append(makeStream(place))
+    }
+  }
+
+  /// Removes a segment whose transfer has begun, and ends the transfers before it; nil if it is not among them.
+  mutating func take(_ place: SegmentSource.Place) -> SegmentStream? {
+    guard place.key == origin.key, let index = begun.firstIndex(where: { $0.firstIndex == place.index })
+    else { return nil }
+    let stream = begun[index]
+    begun.removeFirst(index + 1)
+    return stream
+  }
+}
+
+/// A run of segments that is demuxed as one container.
+///
+/// A span can rest: its demuxer is closed while its transfer waits. A new demuxer then continues after the last
+/// packet without fetching a byte twice. It gets the boxes before the media of the fragment, zeros in place of the
+/// media that was demuxed before, and then the following bytes.
+private final class Span {
+  /// The start of the span.
+  let place: SegmentSource.Place
+  let stream: SegmentStream
+  /// Nil while the span rests.
+  private(set) var container: ContainerReader?
+  var mapper: TimestampMapper
+  var hasPackets = false
+  private let format: ContainerFormat
+  private let options: ContainerReader.Options
+  private var resumption: SegmentResumption?
+  /// The source of the container after a rest.
+  private var resumed: ResumedSource?
+  /// The offset of the container's first byte in the stream. A rest changes it.
+  private var shift: Int64 = 0
+
+  init(
+    _ place: SegmentSource.Place, stream: SegmentStream, options: ContainerReader.Options,
+    container: ContainerReader, mapper: TimestampMapper
+  ) {
+    self.place = place
+    self.stream = stream
+    self.options = options
+    format = container.format
+    self.container = container
+    self.mapper = mapper
+  }
+
+  /// The offset in the stream after the last packet.
+  var position: Int64 { resumption?.offset ?? shift + (container?.position ?? 0) }
+
+  /// Closes the demuxer if a new one can continue; returns how long it has waited for media. Otherwise does
+  /// nothing and returns nil.
+  func rest() -> Duration? {
+    guard hasPackets, !stream.hasFailed, let container, let used = container.unread,
+      let left = resumed == nil ? [] : resumed?.unreadTail,
+      let resumption = stream.resumed(at: position, unread: used + left)
+    else { return nil }
+    self.resumption = resumption
+    self.container = nil
+    resumed = nil
+    return container.sourceWait
+  }
+
+  /// Returns the container, opened again if the span rests. Throws the errors of opening and reading.
+  func awakeContainer(dropsAudio: Bool, context: TrackContext) throws -> ContainerReader {
+    if let container { return container }
+    guard let resumption else {
+      throw ReelError(.internalFault, "a span without a container does not rest", at: context.name)
+    }
+    let source = ResumedSource(
+      head: resumption.head, zeroCount: resumption.skippedByteCount, unread: resumption.unread, base: stream)
+    shift = resumption.offset - resumption.resumedOffset
+    (options.keys as? ContainerKeys)?.setShift(shift)
+    let made = try ContainerReader(
+      source: source, format: format, options: options, name: context.name, logger: context.logger)
+    made.setDropsAudio(dropsAudio)
+    // These bytes are zeros.
+    while made.position < resumption.resumedOffset {
+      if case .end = try made.next() { break }
+    }
+    // Discard the demuxer's reports about the zeros.
+    _ = made.takeLastError()
+    self.resumption = nil
+    resumed = source
+    container = made
+    return made
+  }
+}
+
+extension Range<MediaTime> {
+  /// The start and end as text, for an error.
+  var words: String {
+    "from \(lowerBound.seconds.formatted(places: 3)) s to \(upperBound.seconds.formatted(places: 3)) s"
+  }
+}

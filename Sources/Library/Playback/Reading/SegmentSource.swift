@@ -1,0 +1,379 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelManifest
+
+/// Decides which segment of a presentation's video, or of one audio rendition, begins the next span, and what
+/// follows a failure (`Recovery`).
+///
+/// Before each span a rung is chosen (`RungController`), and its segments are found (`RungOpener`). The next span
+/// continues at the position where the last one ended, with any rung.
+///
+/// Confined to its reader's thread, which may block.
+final class SegmentSource {
+  /// A rung in a period.
+  struct Key: Hashable {
+    let period: Int
+    let rung: String
+  }
+
+  /// A segment of a rung.
+  struct Place {
+    let key: Key
+    let track: RungTrack
+    /// The rungs of the period.
+    let ladder: [Rung]
+    var index: Int
+    var segment: SegmentReference
+    /// True if media before it is missing: a gap, or a segment that was skipped.
+    var followsGap = false
+  }
+
+  /// The position at which reading continues.
+  private enum Position {
+    /// The start of playback.
+    case start
+    case time(MediaTime)
+    /// After a segment of a rung.
+    case after(Key, index: Int, end: MediaTime)
+    case segment(Key, index: Int)
+  }
+
+  let role: ReaderRole
+  let controller: RungController
+  let offsets: TimestampOffsets
+  let opener: RungOpener
+  /// The scope that ends waiting.
+  var scope: LoadScope
+  /// The time spent waiting for playlists and indexes.
+  private(set) var waits = ReaderWaits()
+  /// The rung that was opened last, with its segments, even if none of them could be read.
+  private(set) var opened: RungTrack?
+  /// The time from which segments are not read.
+  var endTime: MediaTime?
+
+  private let resolved: ResolvedPresentation
+  /// The periods that have the media to read. The others are skipped.
+  private let periods: [Period]
+  private let context: TrackContext
+  private let isAlone: Bool
+  private let log: any ReadingLog
+  private var tracks: [Key: RungTrack]
+  private var position = Position.start
+  private var periodIndex = 0
+  private var followsGap = false
+  private var leftOutInARow = 0
+  private var leftOutCount = 0
+  /// The reason why the first of these segments was skipped; nil once something was read.
+  private var leftOut: ReelError?
+  private var hasRead = false
+
+  /// The distance from which a seek is worthwhile while the segments are not known: they are rarely shorter.
+  private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
+
+  init(
+    _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
+    controller: RungController, offsets: TimestampOffsets, isAlone: Bool, keys: KeyStore, log: any ReadingLog,
+    scope: LoadScope, shared: SharedTracks?
+  ) {
+    tracks = shared?.tracks ?? [:]
+    opened = shared?.opened
+    self.resolved = resolved
+    periods = resolved.presentation.periods(carrying: role)
+    self.role = role
+    opener = RungOpener(
+      resolved: resolved, resolver: resolver, role: role, context: context, location: controller.location,
+      offsets: offsets, keys: keys, initializations: shared?.initializations ?? InitializationStore(),
+      log: log)
+    self.context = context
+    self.controller = controller
+    self.offsets = offsets
+    self.isAlone = isAlone
+    self.log = log
+    self.scope = scope
+  }
+
+  /// The tracks with which other readers of the same presentation can avoid reading the same playlists and
+  /// initializations.
+  var shared: SharedTracks {
+    SharedTracks(
+      tracks: tracks, opened: opened, initializations: opener.initializations, offsets: offsets,
+      keys: opener.keys)
+  }
+
+  /// The number of segments that could not be loaded, or had left the live window.
+  var missedCount: Int { leftOutCount + tracks.values.reduce(0) { $0 + $1.supply.missedCount } }
+
+  /// The fault of media that has ended without anything to read; nil for none.
+  var endFault: ReelError? { hasRead ? nil : leftOut }
+
+  // MARK: The next segment
+
+  /// Goes to a position on the item's own timeline; nil for the start of playback.
+  func seek(to time: MediaTime?) {
+    endTime = nil
+    followsGap = false
+    leftOutInARow = 0
+    leftOut = nil
+    position = time.map(Position.time) ?? .start
+    periodIndex = 0
+    if let time, !resolved.presentation.isLive { periodIndex = periods.lastIndex { $0.start <= time } ?? 0 }
+  }
+
+  /// Returns the segment that begins the next span, after waiting for it if it has not appeared yet; nil at the end
+  /// of the last period, and at `endTime`.
+  func next() throws -> Place? {
+    while periodIndex < periodCount {
+      if scope.isCancelled { throw CancellationError() }
+      let ladder = try ladder(of: periodIndex)
+      guard let rung = controller.choose(among: ladder, segmentDuration: nil) else {
+        throw ReelError(.unsupported, "no playable rung is left", at: context.name)
+      }
+      let key = Key(period: periodIndex, rung: rung.id)
+      let track: RungTrack
+      do {
+        track = try self.track(key, rung: rung)
+      } catch let error as ReelError {
+        try recover(from: error, opening: rung, among: ladder)
+        continue
+      }
+      if let place = try place(in: track, key, ladder) {
+        if let endTime, place.segment.middle > endTime { return nil }
+        return place
+      }
+      periodIndex += 1
+      position = .start
+    }
+    return nil
+  }
+
+  /// Continues after a span.
+  ///
+  /// - Parameters:
+  ///   - place: The start of the span.
+  ///   - nextIndex: The segment after the last one that was read to its end.
+  ///   - hasPackets: False if the span turned out to have no media.
+  func leave(_ place: Place, before nextIndex: Int, hasPackets: Bool) {
+    if nextIndex <= place.index, !hasPackets {
+      skip(place)
+    } else if let last = place.track.supply[nextIndex - 1] {
+      position = .after(place.key, index: nextIndex - 1, end: last.start + last.duration)
+    } else {
+      position = .segment(place.key, index: nextIndex)
+    }
+  }
+
+  /// Continues with the segment after a place.
+  func skip(_ place: Place) { position = .segment(place.key, index: place.index + 1) }
+
+  /// Records that media was read.
+  func recordSuccess() {
+    followsGap = false
+    leftOutInARow = 0
+    leftOut = nil
+    hasRead = true
+    controller.recordSuccess()
+  }
+
+  /// Returns false if a segment should come from a rung other than that of `place`.
+  func stays(at place: Place, for segment: SegmentReference) -> Bool {
+    controller.staysAt(
+      place.track.rung, among: place.ladder, segmentDuration: .seconds(segment.duration.seconds))
+  }
+
+  // MARK: Failures
+
+  /// Decides where to continue after a failure; throws it if there is nothing left to try.
+  ///
+  /// - Parameters:
+  ///   - index: The segment that failed.
+  ///   - place: The start of its span.
+  func recover(from error: ReelError, at index: Int, of place: Place) throws {
+    let rung = place.track.rung
+    // An error that is thrown is reported by its receiver.
+    var outcome: ErrorLogEntry.Outcome?
+    defer { log.recordFailure(error, rung: rung.id, outcome: outcome) }
+    let segment = place.track.supply[index]
+    let alternates = rung.alternateURLs.isEmpty ? segment?.alternateURLs ?? [] : rung.alternateURLs
+    let locationCount = 1 + alternates.count
+    var situation = Recovery.Situation(leftOutInARow: leftOutInARow)
+    situation.hasOtherRung = controller.hasOther(than: rung, among: place.ladder)
+    situation.hasOtherLocation = controller.hasOtherLocation(of: locationCount)
+    position = .segment(place.key, index: index)
+    switch Recovery.after(error, in: situation) {
+    case .otherRung:
+      controller.avoid(rung)
+      outcome = .otherRung
+    case .otherLocation:
+      controller.goToNextLocation(of: locationCount)
+      if !rung.alternateURLs.isEmpty { tracks = [:] }
+      outcome = .otherLocation
+    case .leaveOut:
+      controller.forgive()
+      guard let segment else { throw leftOut ?? error }
+      leftOutInARow += 1
+      leftOutCount += 1
+      leftOut = leftOut ?? error
+      followsGap = true
+      position = .after(place.key, index: index, end: segment.range.upperBound)
+      outcome = .lost(MediaLoss(kind: role.kind, reason: .missing, range: segment.range))
+      log.recordPassedOver(error, start: segment.start, duration: segment.duration)
+    case .fail, .again:
+      controller.forgive()
+      throw leftOut ?? error
+    }
+  }
+
+  /// Goes on after a rung's playlist or index could not be loaded: another rung's may be available.
+  private func recover(from error: ReelError, opening rung: Rung, among ladder: [Rung]) throws {
+    let situation = Recovery.Situation(hasOtherRung: controller.hasOther(than: rung, among: ladder))
+    guard case .otherRung = Recovery.after(error, in: situation) else {
+      controller.forgive()
+      log.recordFailure(error, rung: rung.id, outcome: nil)
+      throw error
+    }
+    controller.avoid(rung)
+    log.recordFailure(error, rung: rung.id, outcome: .otherRung)
+  }
+
+  // MARK: Positions
+
+  /// Returns true if a seek to `time` is cheaper than reading on from `current`.
+  ///
+  /// - Parameter place: The start of the open span; nil for none.
+  func isSeekWorthwhile(to time: MediaTime, from current: MediaTime, in place: Place?) -> Bool {
+    if time < current { return true }
+    guard let place else { return time - current > Self.worthwhileDistance }
+    if periodIndex + 1 < periodCount, periods[periodIndex + 1].start <= time { return true }
+    let supply = place.track.supply
+    guard let wanted = supply.index(at: time), let current = supply.index(at: current) else { return false }
+    return wanted > max(current, place.index)
+  }
+
+  /// Returns the positions of the key frames at the starts of the known segments of all periods. Opens rungs, but
+  /// changes no position.
+  func allKeyFramePlaces() throws -> [KeyFramePlace] {
+    var places: [KeyFramePlace] = []
+    let (here, index, first) = (position, periodIndex, opened)
+    defer { (position, periodIndex, opened) = (here, index, first) }
+    for period in 0..<periodCount {
+      if scope.isCancelled { throw CancellationError() }
+      if period != index { position = .time(periods[period].start) }
+      periodIndex = period
+      guard let rung = controller.choose(among: try ladder(of: period), segmentDuration: nil) else {
+        continue
+      }
+      let supply = try track(Key(period: period, rung: rung.id), rung: rung).supply
+      for index in supply.knownIndexes {
+        if let segment = supply[index], !segment.isGap { places.append(KeyFramePlace(segment)) }
+      }
+    }
+    return places
+  }
+
+  // MARK: - Private
+
+  private var periodCount: Int { resolved.presentation.isLive ? 1 : periods.count }
+
+  private func ladder(of period: Int) throws -> [Rung] {
+    // The ladder of a live presentation is that of its newest period.
+    let period = resolved.presentation.isLive ? periods.last : periods[period]
+    guard let period else {
+      throw ReelError(.badManifest, "the presentation has no period", at: context.name)
+    }
+    do {
+      let ladder = try RungMatcher.ladder(of: period, role: role, configuration: context.configuration)
+      return ladder + keyFrameRungs(in: period, besides: ladder)
+    } catch {
+      // Rungs that are only for trick mode can't be played, but have stills.
+      let others = error.kind == .unsupported ? keyFrameRungs(in: period, besides: []) : []
+      guard others.isEmpty else { return others }
+      throw error.located(at: context.name)
+    }
+  }
+
+  /// Returns the playlists of I-frames, and the rungs for trick mode, that may be read.
+  private func keyFrameRungs(in period: Period, besides ladder: [Rung]) -> [Rung] {
+    guard context.configuration.usesIFramePlaylists, case .main = role else { return [] }
+    return resolved.presentation.keyFrameRungs(in: period, besides: ladder)
+  }
+
+  private func track(_ key: Key, rung: Rung) throws -> RungTrack {
+    let isAtStart = if case .start = position { true } else { false }
+    let track =
+      try tracks[key] ?? opener.open(rung, fromStart: isAtStart, scope: scope, waits: &waits)
+    tracks[key] = track
+    opened = track
+    return track
+  }
+
+  /// Returns the next segment that is not a gap, after waiting for it if it has not appeared yet; nil after the last
+  /// one.
+  private func place(in track: RungTrack, _ key: Key, _ ladder: [Rung]) throws -> Place? {
+    let supply = track.supply
+    var index = firstIndex(in: supply, key)
+    while true {
+      switch supply.peek(at: index) {
+      case .end: return nil
+      case .element(let segment) where segment.isGap:
+        index += 1
+        followsGap = true
+        log.recordGap(start: segment.start, duration: segment.duration)
+      case .element(let segment):
+        return Place(
+          key: key, track: track, ladder: ladder, index: index, segment: segment, followsGap: followsGap)
+      case .wait:
+        let hasAbsences = supply.reference?.hasAbsences ?? false
+        if hasAbsences, let live = supply.reference { log.recordAbsence(live) }
+        guard let found = try supply.segment(from: index, scope: scope)?.index else { return nil }
+        if found > index {
+          followsGap = true
+          if supply.reference?.hasAbsences != true {
+            log.recordHole(
+              ReelError(.network, "segments left the live window before they were fetched", at: context.name),
+              rung: key.rung, MediaLoss(kind: role.kind, reason: .missing, range: nil))
+          }
+        }
+        index = found
+      }
+    }
+  }
+
+  private func firstIndex(in supply: SegmentSupply, _ key: Key) -> Int {
+    switch position {
+    case .start: isAlone ? supply.firstIndex : supply.joiningIndex
+    case .segment(key, let index): index
+    case .after(key, let index, _): index + 1
+    case .time(let time): supply.index(at: time) ?? supply.firstIndex
+    case .after(_, _, let end): index(in: supply, at: end)
+    case .segment(let other, let index):
+      if let segment = tracks[other]?.supply[index] {
+        self.index(in: supply, at: segment.start)
+      } else {
+        supply.firstIndex
+      }
+    }
+  }
+
+  /// Returns the index of the segment that begins at `time`, or contains it. Ends of segments are rounded.
+  private func index(in supply: SegmentSupply, at time: MediaTime) -> Int {
+    guard let index = supply.index(at: time), let segment = supply[index] else {
+      return supply.knownIndexes.upperBound
+    }
+    let end = segment.start + segment.duration
+    return end - time < MediaTime(seconds: segment.duration.seconds / 10) ? index + 1 : index
+  }
+}
+
+/// What readers of one presentation can share.
+package struct SharedTracks: Sendable {
+  fileprivate let tracks: [SegmentSource.Key: RungTrack]
+  fileprivate let opened: RungTrack?
+  fileprivate let initializations: InitializationStore
+  let offsets: TimestampOffsets
+  let keys: KeyStore
+}
+
+extension KeyFramePlace {
+  /// The key frame at the start of a segment. Starts are rounded, so a seek goes to the middle.
+  init(_ segment: SegmentReference) { self.init(time: segment.start, seekTime: segment.middle) }
+}
