@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import ReelCore
 
 /// One transfer of a file into a pipe, and the bytes before its position that may be read again.
@@ -82,5 +83,91 @@ final class ResourceFeed {
   private func hurryAtEnd() {
     guard let end = limit.withLock({ $0 }), end - position <= ReadingOrder.remainderByteCount else { return }
     pipe.expand(to: Int(ReadingOrder.remainderByteCount))
+  }
+}
+
+/// The bytes read most recently from a transfer, for a reader that goes back a little.
+struct RecentBytes {
+  /// The minimum number of bytes that are kept, once that many have arrived.
+  var capacity: Int { didSet { trim() } }
+  private(set) var count = 0
+  private var chunks: Deque<[UInt8]> = []
+
+  init(capacity: Int) { self.capacity = capacity }
+
+  mutating func append(_ bytes: UnsafeMutableRawBufferPointer.SubSequence) {
+    guard capacity > 0, !bytes.isEmpty else { return }
+    chunks.append(Array(bytes))
+    count += bytes.count
+    trim()
+  }
+
+  /// Copies bytes that begin `distance` bytes before the end, and returns their number. Later calls may
+  /// return them again.
+  func read(_ distance: Int, beforeEndInto buffer: UnsafeMutableRawBufferPointer) -> Int {
+    var start = count - distance
+    for chunk in chunks {
+      guard start >= chunk.count else {
+        let copied = min(buffer.count, chunk.count - start)
+        chunk.withUnsafeBytes {
+          buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<(start + copied)]))
+        }
+        return copied
+      }
+      start -= chunk.count
+    }
+    return 0
+  }
+
+  private mutating func trim() {
+    while let first = chunks.first, count - first.count >= capacity {
+      count -= first.count
+      chunks.removeFirst()
+    }
+  }
+}
+
+/// Limits the number of concurrent transfers. Waiting ones begin in order, each as soon as another one ends.
+final class TransferPermits: Sendable {
+  private struct State {
+    var freeCount: Int
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state: Locked<State>
+
+  init(_ count: Int) { state = Locked(State(freeCount: count)) }
+
+  /// Waits for a permit, and returns it when `body` ends. A cancelled task also waits for the others to end.
+  func run(_ body: () async throws -> Void) async throws {
+    await acquire()
+    defer { release() }
+    try Task.checkCancellation()
+    try await body()
+  }
+
+  // MARK: - Private
+
+  private func acquire() async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let isFree = state.withLock { state in
+        guard state.freeCount > 0 else {
+          state.waiting.append(continuation)
+          return false
+        }
+        state.freeCount -= 1
+        return true
+      }
+      if isFree { continuation.resume() }
+    }
+  }
+
+  private func release() {
+    let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+      if !state.waiting.isEmpty { return state.waiting.removeFirst() }
+      state.freeCount += 1
+      return nil
+    }
+    next?.resume()
   }
 }
