@@ -75,11 +75,11 @@ final class ClipReader {
 
   // MARK: - Private
 
-  private func frame(_ step: (VideoDecoder) throws -> VideoDecoder.Step) throws -> Frame? {
+  private func frame(_ step: (VideoDecoder) throws -> Pulled<Frame>) throws -> Frame? {
     while true {
       switch try step(decoder) {
-      case .frame(let frame): return frame
-      case .needsUnit: return nil
+      case .element(let frame): return frame
+      case .wait: return nil
       case .end:
         if let refusal = container.refusal { throw refusal }
         if let fault = decoder.sizeFault { throw fault }
@@ -105,11 +105,11 @@ final class ClipReader {
       return hasChanged
     }
 
-    func nextUnit() throws -> AccessUnit {
+    func nextUnit() throws -> Pulled<SharedPacket> {
       do {
         while true {
           switch try container.next() {
-          case .video(let box): return .packet(box)
+          case .video(let box): return .element(box)
           case .audio: continue
           case .programChanged:
             hasChanged = true

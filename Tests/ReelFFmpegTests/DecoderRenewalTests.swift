@@ -31,9 +31,9 @@ struct DecoderRenewalTests {
 
   /// The frame that a decoder gives for a single unit.
   private static func drained(_ decoder: Decoder, _ box: SharedPacket) throws -> Seen? {
-    _ = try decoder.send(box.packet)
+    try decoder.send(box)
     decoder.finish()
-    guard case .frame(let frame) = try decoder.receive() else { return nil }
+    guard case .element(let frame) = try decoder.receive() else { return nil }
     return try Seen(frame)
   }
 
@@ -93,8 +93,8 @@ struct DecoderRenewalTests {
     var seen: [Seen] = []
     while true {
       switch try decoder.nextFrame() {
-      case .frame(let frame): seen.append(try Seen(frame))
-      case .needsUnit: return seen
+      case .element(let frame): seen.append(try Seen(frame))
+      case .wait: return seen
       case .end: return seen
       }
     }
@@ -118,17 +118,17 @@ struct DecoderRenewalTests {
   func seek(after count: Int) throws {
     let golden = try Clip("media/h264-cavlc-gops.mp4").golden().frames.map(\.md5)
     let (decoder, source) = try makeDecoder("bad/spoiled-cavlc.mp4")
-    for _ in 0..<count { guard case .frame = try decoder.nextFrame() else { break } }
+    for _ in 0..<count { guard case .element = try decoder.nextFrame() else { break } }
     for key in [24, 0] {
       source.next = key
       try decoder.reset()
-      guard case .frame(let frame) = try decoder.firstFrame() else {
+      guard case .element(let frame) = try decoder.firstFrame() else {
         Issue.record("no frame at \(key)")
         continue
       }
       #expect(try frame.md5() == golden[key])
       // The decoder was drained for the first frame and is fed its units again.
-      guard case .frame(let next) = try decoder.nextFrame() else {
+      guard case .element(let next) = try decoder.nextFrame() else {
         Issue.record("no second frame at \(key)")
         continue
       }
@@ -145,7 +145,7 @@ struct DecoderRenewalTests {
       VideoDecoder(stream: stream, source: ListedUnits(damaged), name: "plain", logger: silentLogger))
     let decoder = try VideoDecoder(
       stream: stream, source: ListedUnits(damaged), name: "first", logger: silentLogger)
-    guard case .frame(let frame) = try decoder.firstFrame() else {
+    guard case .element(let frame) = try decoder.firstFrame() else {
       Issue.record("no first frame")
       return
     }

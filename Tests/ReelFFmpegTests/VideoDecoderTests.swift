@@ -19,16 +19,16 @@ struct VideoDecoderTests {
       self.pauses = pauses
     }
 
-    func nextUnit() -> AccessUnit {
+    func nextUnit() -> Pulled<SharedPacket> {
       let left = pause ?? pauses()
       guard left == 0 else {
         pause = left - 1
-        return .none
+        return .wait
       }
       pause = nil
       guard next < boxes.count else { return .end }
       next += 1
-      return .packet(boxes[next - 1])
+      return .element(boxes[next - 1])
     }
 
     func didOpen(_ opening: OpeningPicture) { openings += 1 }
@@ -60,8 +60,8 @@ struct VideoDecoderTests {
     var waits = 0
     while seen.count < limit {
       switch try seen.isEmpty ? decoder.firstFrame() : decoder.nextFrame() {
-      case .frame(let frame): seen.append(try Seen(frame))
-      case .needsUnit: waits += 1
+      case .element(let frame): seen.append(try Seen(frame))
+      case .wait: waits += 1
       case .end: return (seen, waits)
       }
     }
@@ -108,6 +108,20 @@ struct VideoDecoderTests {
     #expect(seen.map(\.md5) == (try clip.golden()).frames.map(\.md5))
     #expect(waits > 0)
     #expect(source.openings > 0)
+  }
+
+  @Test("Pauses change no frame after a seek to where decoding can't begin")
+  func pausesWithoutKeyFrame() throws {
+    let (stream, boxes) = try units(Clip("media/h264-intra-refresh.ts"))
+    func seen(pauses: @escaping () -> Int) throws -> [Seen] {
+      let source = Units(boxes, pauses: pauses)
+      let decoder = try makeDecoder(stream, source)
+      _ = try frames(decoder, limit: 7)
+      source.next = boxes.count / 2
+      try decoder.reset()
+      return try frames(decoder).seen
+    }
+    #expect(try seen { 2 } == seen { 0 })
   }
 
   @Test("After a reset it begins anew, wherever it was", arguments: Clip.sound, [1, 2])

@@ -47,7 +47,7 @@ struct ModelledDecoderTests {
     var (isFirst, count, sinceStart) = (opensWithFirst, 0, 0)
     while true {
       switch try isFirst ? decoder.firstFrame() : decoder.nextFrame() {
-      case .frame(let frame):
+      case .element(let frame):
         isFirst = false
         count += 1
         sinceStart += 1
@@ -63,7 +63,7 @@ struct ModelledDecoderTests {
           sinceStart = 0
           lines.append("seek")
         }
-      case .needsUnit: lines.append("needs")
+      case .wait: lines.append("needs")
       case .end: return lines
       }
     }

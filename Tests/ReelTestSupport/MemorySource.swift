@@ -45,10 +45,10 @@ package final class ListedUnits: AccessUnitSource {
 
   package init(_ boxes: [SharedPacket]) { self.boxes = boxes }
 
-  package func nextUnit() -> AccessUnit {
+  package func nextUnit() -> Pulled<SharedPacket> {
     guard next < boxes.count else { return .end }
     next += 1
-    return .packet(boxes[next - 1])
+    return .element(boxes[next - 1])
   }
 
   package func didOpen(_ opening: OpeningPicture) {}

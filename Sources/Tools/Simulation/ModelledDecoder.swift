@@ -145,11 +145,11 @@ private final class ModelledDecoder: FrameDecoding {
     }
   }
 
-  func receive() throws(ReelError) -> Decoder.ReceiveResult {
-    guard let next = outputs.popFirst() else { return isFinished ? .drained : .needsInput }
+  func receive() throws(ReelError) -> Pulled<Frame> {
+    guard let next = outputs.popFirst() else { return isFinished ? .end : .wait }
     if next.isDecoded { decodedCount += 1 }
-    guard let packet = next.packet else { return .frame(try next.pixels.frame.clone()) }
-    return .frame(try next.pixels.frame.retimed(by: packet.packet))
+    guard let packet = next.packet else { return .element(try next.pixels.frame.clone()) }
+    return .element(try next.pixels.frame.retimed(by: packet.packet))
   }
 
   func flush() throws(ReelError) {
@@ -283,7 +283,7 @@ private final class ModelledDecoder: FrameDecoding {
     case .finish: decoder.finish()
     }
     var frames: [SharedPixels] = []
-    while case .frame(let frame) = try decoder.receive() { frames.append(SharedPixels(frame)) }
+    while case .element(let frame) = try decoder.receive() { frames.append(SharedPixels(frame)) }
     return frames
   }
 }

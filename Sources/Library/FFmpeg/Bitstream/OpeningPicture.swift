@@ -111,6 +111,22 @@ package struct OpeningPicture: Sendable, Hashable {
 extension Packet {
   /// False if there are only zeros.
   fileprivate var hasContent: Bool { byteCount == 0 || withBytes { bytes in bytes.contains { $0 != 0 } } }
+
+  /// Returns the header of the first slice of a picture in H.264 and HEVC; nil if there is none, and for other codecs.
+  borrowing func firstSlice(codec: VideoCodec, framing: NALFraming) -> NALUnitHeader? {
+    guard codec == .h264 || codec == .hevc else { return nil }
+    var slice: NALUnitHeader?
+    withBytes { bytes in
+      bytes.forEachNALUnit(framing: framing) { unit in
+        guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else {
+          return true
+        }
+        slice = header
+        return false
+      }
+    }
+    return slice
+  }
 }
 
 /// The header of the first picture in a unit of MPEG-1, MPEG-2 or MPEG-4 Part 2 video (ISO/IEC 11172-2 and 13818-2

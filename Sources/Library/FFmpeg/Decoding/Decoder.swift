@@ -5,10 +5,9 @@ package import ReelCore
 
 /// Decodes the packets of one video stream.
 ///
-/// `send` and `receive` alternate: if `send` returns `full`, a frame must be received first, and the packet
-/// was not taken; `receive` returns `needsInput` when a packet is needed. After `finish()`, `receive` returns
-/// the frames that were held back, then `drained`. `flush()` resets it; the next packet must be a random
-/// access point.
+/// `send` and `receive` alternate: `receive` returns `wait` when a packet is needed. After `finish()`, it returns
+/// the frames that were held back, then `end`. `flush()` resets it; the next packet must be a random access
+/// point.
 ///
 /// `flush()` replaces a decoder that has reported an error, because libavcodec's H.264 decoder can decode a later
 /// frame wrongly after an error in CAVLC data, without reporting it (FFmpeg 5.1 and 8). It parses the residual of a
@@ -24,18 +23,6 @@ package import ReelCore
 ///
 /// Confined to one thread at a time; with frame threads, frames come out `threads - 1` packets later.
 package final class Decoder: FrameDecoding {
-  package enum SendResult: Sendable {
-    case accepted
-    /// Receive first, then send the same packet again.
-    case full
-  }
-
-  package enum ReceiveResult: ~Copyable {
-    case frame(Frame)
-    case needsInput
-    case drained
-  }
-
   /// The number of packets that libavcodec rejected as invalid since the decoder was created.
   package private(set) var rejectedPacketCount = 0
 
@@ -110,22 +97,16 @@ package final class Decoder: FrameDecoding {
     }
   }
 
-  /// Sends a packet to the decoder. All frames must have been received before, so it is not full.
+  /// Sends a packet to the decoder. All frames must have been received before, so it is not full. A packet that
+  /// libavcodec rejects as invalid is counted and skipped, as in players.
   package func send(_ box: SharedPacket) throws(ReelError) {
     record(box.packet)
-    _ = try send(box.packet)
-  }
-
-  /// Sends a packet to the decoder. One that libavcodec rejects as invalid is counted and skipped, as in
-  /// players.
-  package func send(_ packet: borrowing Packet) throws(ReelError) -> SendResult {
-    reel_codec_tag_packet(context, packet.pointer, nextTag)
-    let code = avcodec_send_packet(context, packet.pointer)
-    if code == reel_averror_again() { return .full }
+    reel_codec_tag_packet(context, box.packet.pointer, nextTag)
+    let code = avcodec_send_packet(context, box.packet.pointer)
+    if code == reel_averror_again() { return }
     nextTag += 1
-    if let extradata = packet.newExtradata { newExtradata = extradata }
+    if let extradata = box.packet.newExtradata { newExtradata = extradata }
     try check(code, call: "avcodec_send_packet")
-    return .accepted
   }
 
   /// Switches deblocking off, or on, for the packets that are sent next. Not for packets that others refer
@@ -139,13 +120,13 @@ package final class Decoder: FrameDecoding {
     avcodec_send_packet(context, nil)
   }
 
-  /// Returns the next frame in presentation order, if one is ready.
-  package func receive() throws(ReelError) -> ReceiveResult {
+  /// Returns the next frame in presentation order; `wait` if it needs a packet, and `end` after `finish()`.
+  package func receive() throws(ReelError) -> Pulled<Frame> {
     while true {
       var frame = try Frame()
       let code = avcodec_receive_frame(context, frame.pointer)
-      if code == reel_averror_again() { return .needsInput }
-      if code == reel_averror_eof() { return .drained }
+      if code == reel_averror_again() { return .wait }
+      if code == reel_averror_eof() { return .end }
       if code < 0 {
         try check(code, call: "avcodec_receive_frame")
         continue
@@ -155,7 +136,7 @@ package final class Decoder: FrameDecoding {
       // An intact key frame is undamaged, unless an earlier error may have corrupted the decoder's state.
       let (tag, isKey) = (frame.tag, frame.isKey && !(usesCAVLC && hasReportedError))
       frame.isDamaged = scope.withDamage { $0.settle(tag, isKey: isKey, isFlagged: isFlagged) }
-      return .frame(frame)
+      return .element(frame)
     }
   }
 
@@ -387,8 +368,8 @@ package protocol FrameDecoding: AnyObject {
   func send(_ box: SharedPacket) throws(ReelError)
   /// Signals that no more packets follow, until `flush()`.
   func finish()
-  /// Returns the next frame in presentation order, if one is ready.
-  func receive() throws(ReelError) -> Decoder.ReceiveResult
+  /// Returns the next frame in presentation order; `wait` if it needs a packet, and `end` after `finish()`.
+  func receive() throws(ReelError) -> Pulled<Frame>
   /// Discards all frames and references. The next packet decodes as in a new decoder.
   func flush() throws(ReelError)
 }

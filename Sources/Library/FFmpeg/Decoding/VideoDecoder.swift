@@ -1,31 +1,26 @@
 package import Logging
 package import ReelCore
 
-/// The next input of a `VideoDecoder`.
-package enum AccessUnit {
-  case packet(SharedPacket)
-  /// No unit is available yet; more may follow.
-  case none
-  /// No more units follow.
-  case end
-}
-
 /// A source of the access units of one stream, in decoding order, for a `VideoDecoder`.
 package protocol AccessUnitSource: AnyObject {
-  func nextUnit() throws -> AccessUnit
+  func nextUnit() throws -> Pulled<SharedPacket>
   /// Called when decoding begins with the unit that was returned last.
   func didOpen(_ opening: OpeningPicture)
 }
 
 /// Turns the access units of one video stream into frames in presentation order.
 ///
-/// `firstFrame()` returns the earliest frame with the fewest units: it does not wait until the decoder's
-/// reorder delay has run out, but drains the decoder as soon as no later unit can contain an earlier frame. A
-/// drained decoder has lost its references and would return wrong frames without any error, so its units are
-/// kept and fed again before the next frame.
+/// - `firstFrame()` returns the earliest frame with the fewest units: it does not wait until the decoder's
+///   reorder delay has run out, but drains the decoder as soon as no later unit can contain an earlier frame
+///   (`FirstFrameSearch`). A drained decoder has lost its references and would return wrong frames without any
+///   error, so its units are kept and fed again before the next frame.
+/// - `nextFrame()` returns the frames after it.
+/// - `keyFrame()` returns frames that are decoded alone. After it, only `keyFrame()` can be called, until
+///   `reset()`.
+/// - `reset()` follows a seek of the source. Its next unit must be at or before a random access point.
 ///
-/// Neither call waits: if the source returns `none`, they return `needsUnit`, and continue from there when
-/// they are called again.
+/// No call waits: if the source does, the call returns `wait`, and the next call continues from there. If a call
+/// throws `CancellationError`, no unit is lost either. After `end`, `reset()` is needed before more units.
 ///
 /// Confined to one thread at a time.
 package final class VideoDecoder {
@@ -46,13 +41,32 @@ package final class VideoDecoder {
     package init() {}
   }
 
-  /// The result of a call.
-  package enum Step: ~Copyable {
-    case frame(Frame)
-    /// The source has no unit yet. Call again when it has.
-    case needsUnit
-    /// The last frame was returned before.
-    case end
+  /// What was sent to the decoder, and what it returns next.
+  private enum Phase {
+    /// Nothing was sent since the decoder was opened or flushed.
+    case fresh
+    /// Like `fresh`, after a seek in HEVC or MPEG video, whose frames would be decoded with missing references:
+    /// units before the first random access point are dropped.
+    case aligning
+    /// No frame has come out yet, and a unit that was not sent may contain an earlier one.
+    case searching(FirstFrameSearch)
+    /// The first frame came out because the decoder was drained. Before the next frame, it is flushed and gets
+    /// these units again.
+    case drained(again: [SharedPacket])
+    /// Units go in, and frames come out.
+    case running
+    /// H.264 after an error: the decoder is drained, and a new one goes on with the IDR picture in `unread`.
+    case renewing
+    /// The decoder is drained: no unit follows, or a key frame was decoded alone.
+    case ended
+  }
+
+  /// The frames that come out again after a drain.
+  private enum Repeated {
+    /// The next one. It has no time.
+    case one
+    /// Those up to this time.
+    case through(Int64)
   }
 
   /// The stream whose frames are decoded.
@@ -78,37 +92,12 @@ package final class VideoDecoder {
   package let options: Options
   private let framing: NALFraming
   private var keyTrust = KeyTrust()
+  private var phase = Phase.fresh
   /// The units to be read before those of the source.
-  private var pending: [SharedPacket] = []
-  private var isFinished = false
-  /// True while the decoder is drained before a new one continues with the pending unit.
-  private var isRenewing = false
-  /// The units to feed again to a decoder that was drained for a first frame and must be flushed before it
-  /// continues.
-  private var refeed: [SharedPacket]?
-  /// The search for a first frame among several units.
-  private var search: Search?
-  /// True after a seek: units before the first random access point are dropped, because HEVC and MPEG frames
-  /// would be decoded with missing references.
-  private var awaitsRandomAccess = false
-  /// The frames that come out again with the units of `refeed` and were returned before.
-  private var skip = Skip.nothing
+  private var unread: [SharedPacket] = []
+  /// The frames to be left out.
+  private var repeated: Repeated?
 
-  private enum Skip {
-    case nothing
-    case oneFrame
-    case through(Int64)
-  }
-
-  private struct Search {
-    let opening: OpeningPicture
-    var fed: [SharedPacket] = []
-    var earliest: Int64?
-  }
-
-  /// The number of units kept for a first frame. A stream that has shown nothing by then is decoded in plain
-  /// order.
-  private static let maximumFirstUnits = 64
   /// The maximum number of units of a gradual refresh: ten seconds at 30 frames per second.
   private static let maximumRefreshUnits = 300
 
@@ -161,64 +150,58 @@ package final class VideoDecoder {
 
   /// Returns the earliest frame in presentation order, as soon as it is known. Call it before requesting any
   /// other frame, or after `reset()`, until it returns a frame or the end.
-  package func firstFrame() throws -> Step {
+  package func firstFrame() throws -> Pulled<Frame> {
     guard options.threads == 1 else { return try nextFrame() }
-    while true {
-      try checkCancelled()
-      if search != nil { return try searchOn() }
+    switch phase {
+    case .fresh, .aligning:
       switch try nextUnit() {
-      case .none:
-        return .needsUnit
-      case .end:
-        return .end
-      case .packet(let box):
+      case .wait: return .wait
+      case .end: return .end
+      case .element(let box):
         let opening = try open(with: box.packet)
-        if awaitsRandomAccess {
-          guard opening.isRandomAccess else { continue }
-          awaitsRandomAccess = false
-        }
         if opening.canBeDecodedAlone {
           try send(box, isAlone: true)
-          if let frame = try drainedFrame(keeping: [box]) { return .frame(frame) }
+          if let frame = try drainedFrame(again: [box]) { return .element(frame) }
         }
-        pending.insert(box, at: 0)
-        search = Search(opening: opening)
+        unread.insert(box, at: 0)
+        phase = .searching(FirstFrameSearch(opening, codec: stream.videoCodec))
+        return try search()
       }
+    case .searching:
+      return try search()
+    case .drained, .running, .renewing, .ended:
+      return try nextFrame()
     }
   }
 
   /// Returns the next frame in presentation order.
-  package func nextFrame() throws -> Step {
-    if let boxes = refeed {
-      try resetDecoder()
-      pending = boxes + pending
+  package func nextFrame() throws -> Pulled<Frame> {
+    if case .drained(let again) = phase {
+      try flush()
+      unread = again + unread
     }
     while true {
       switch try receive() {
-      case .frame(let frame):
-        if shouldSkip(frame) { continue }
-        return .frame(count(frame))
-      case .drained:
-        guard isRenewing else { return .end }
-        isRenewing = false
-        try resetDecoder()
-      case .needsInput:
-        try checkCancelled()
+      case .element(let frame):
+        if leavesOut(frame) { continue }
+        return .element(count(frame))
+      case .end:
+        guard case .renewing = phase else { return .end }
+        try flush()
+      case .wait:
         switch try nextUnit() {
-        case .none:
-          return .needsUnit
+        case .wait:
+          return .wait
         case .end:
-          finish()
-        case .packet(let box) where needsRenewal(before: box.packet):
-          pending.insert(box, at: 0)
-          isRenewing = true
-          finish()
-        case .packet(let box):
+          phase = .ended
+          decoder.finish()
+        case .element(let box) where needsRenewal(before: box.packet):
+          unread.insert(box, at: 0)
+          phase = .renewing
+          decoder.finish()
+        case .element(let box):
+          phase = .running
           if opening == nil { _ = try open(with: box.packet) }
-          if awaitsRandomAccess {
-            guard try describe(box.packet).isRandomAccess else { continue }
-            awaitsRandomAccess = false
-          }
           try send(box)
         }
       }
@@ -226,45 +209,35 @@ package final class VideoDecoder {
   }
 
   /// Returns the next frame that can be decoded from its own unit alone: other units are skipped, and nothing
-  /// else is decoded. After it, only this method can be called, until `reset()`.
+  /// else is decoded.
   ///
   /// In an H.264 stream with gradual refresh, it is the first complete frame after a recovery point, decoded
   /// together with the frames in between.
   ///
   /// - Parameter isOnly: True to return the end if the first key frame can't be decoded, instead of the next
   ///   one.
-  package func keyFrame(isOnly: Bool = false) throws -> Step {
-    if isFinished || refeed != nil || search != nil || frameCount > 0 { try resetDecoder() }
-    isRenewing = false
-    search = nil
-    skip = .nothing
-    awaitsRandomAccess = false
+  package func keyFrame(isOnly: Bool = false) throws -> Pulled<Frame> {
+    switch phase {
+    case .fresh: break
+    case .aligning: phase = .fresh
+    case .searching, .drained, .running, .renewing, .ended: try flush()
+    }
+    repeated = nil
     while true {
-      try checkCancelled()
       switch try nextUnit() {
-      case .none: return .needsUnit
+      case .wait: return .wait
       case .end: return .end
-      case .packet(let box):
+      case .element(let box):
         let opening = try open(with: box.packet)
         if !opening.hasPicture {
           failedKeyFrameCount += 1
           continue
         }
         guard opening.entry != .none, opening.isShown else { continue }
-        keyByteCount = box.packet.byteCount
-        try send(box, isAlone: !opening.isField && opening.recoveryFrameCount ?? 0 == 0)
-        // The other field of the frame has a unit of its own.
-        if opening.isField, case .packet(let other) = try nextUnit() {
-          keyByteCount += other.packet.byteCount
-          try send(other)
-        }
-        if let count = opening.recoveryFrameCount, count > 0, let frame = try refreshedFrame(after: count) {
-          return .frame(self.count(frame))
-        }
-        finish()
-        if case .frame(let frame) = try receive() { return .frame(count(frame)) }
+        phase = .ended
+        if let frame = try keyFrame(of: box, opening) { return .element(count(frame)) }
         failedKeyFrameCount += 1
-        try resetDecoder()
+        try flush()
         if isOnly { return .end }
       }
     }
@@ -273,120 +246,110 @@ package final class VideoDecoder {
   /// Discards all frames after a seek of the source. Its next unit must be at or before a random access
   /// point.
   package func reset() throws(ReelError) {
-    try resetDecoder()
-    pending = []
-    isRenewing = false
-    search = nil
-    skip = .nothing
-    awaitsRandomAccess = stream.videoCodec == .hevc || stream.videoCodec?.isMPEGVideo == true
+    try flush()
+    unread = []
+    repeated = nil
+    if stream.videoCodec == .hevc || stream.videoCodec?.isMPEGVideo == true { phase = .aligning }
   }
 
   // MARK: - Private
 
-  private func nextUnit() throws -> AccessUnit {
-    if !pending.isEmpty { return .packet(pending.removeFirst()) }
-    return try source.nextUnit()
-  }
-
-  /// Returns the first frame at the end of a gradual refresh whose first unit was sent; nil if there is none.
-  private func refreshedFrame(after count: Int) throws -> Frame? {
-    // Non-reference frames are not counted, and the decoder may hold some back for their order.
-    for number in 1...min(2 * count + 16, Self.maximumRefreshUnits) {
-      try checkCancelled()
-      guard case .packet(let box) = try nextUnit() else { return nil }
-      keyByteCount += box.packet.byteCount
-      try send(box)
-      guard case .frame(var frame) = try receive(), number >= count else { continue }
-      // Missing references from before the recovery point do not affect it.
-      frame.isDamaged = frame.isFlaggedDamaged
-      if !frame.isDamaged { return frame }
+  private func nextUnit() throws -> Pulled<SharedPacket> {
+    while true {
+      if options.isCancelled() { throw CancellationError() }
+      let next = unread.isEmpty ? try source.nextUnit() : .element(unread.removeFirst())
+      guard case .aligning = phase, case .element(let box) = next else { return next }
+      guard try describe(box.packet).isRandomAccess else { continue }
+      phase = .fresh
+      return next
     }
-    return nil
   }
-
-  // MARK: First frame
 
   private func open(with packet: borrowing Packet) throws -> OpeningPicture {
-    let frame = try describe(packet)
-    opening = frame
-    source.didOpen(frame)
-    return frame
+    let opening = try describe(packet)
+    self.opening = opening
+    source.didOpen(opening)
+    return opening
   }
 
   private func describe(_ packet: borrowing Packet) throws -> OpeningPicture {
     try OpeningPicture(packet, codec: stream.videoCodec, framing: framing, parameters: stream.parameters)
   }
 
-  /// Drains the decoder and returns its first frame; `kept` will be fed again before the next one. If there
-  /// is no frame, the decoder is reset.
-  private func drainedFrame(keeping kept: [SharedPacket]) throws -> Frame? {
-    finish()
-    guard case .frame(let frame) = try receive() else {
-      try resetDecoder()
-      return nil
-    }
-    refeed = kept
-    skip = frame.presentationTicks.map { .through($0) } ?? .oneFrame
-    return count(frame)
-  }
+  // MARK: First frame
 
-  /// Feeds units until no later one can contain an earlier frame than those fed so far, or until the decoder
-  /// returns a frame by itself.
-  private func searchOn() throws -> Step {
-    while let search {
-      try checkCancelled()
+  /// Sends units until the first frame is known, or until the decoder returns it by itself. If there is none, the
+  /// stream is decoded in plain order.
+  private func search() throws -> Pulled<Frame> {
+    while case .searching(var search) = phase {
       let box: SharedPacket
       switch try nextUnit() {
-      case .packet(let unit): box = unit
-      case .none: return .needsUnit
+      case .element(let unit): box = unit
+      case .wait: return .wait
       case .end:
-        self.search = nil
+        phase = .running
         return try nextFrame()
       }
-      if let earliest = search.earliest,
-        try isLater(
-          box.packet, than: earliest, opening: search.opening, fedCount: search.fed.count)
-      {
-        pending.insert(box, at: 0)
-        self.search = nil
-        if let frame = try drainedFrame(keeping: search.fed) { return .frame(frame) }
-        pending = search.fed + pending
+      // The search has one owner while it is changed. If it ends, decoding goes on.
+      phase = .running
+      if search.isKnown(before: box.packet, framing: framing) {
+        unread.insert(box, at: 0)
+        if let frame = try drainedFrame(again: search.fed) { return .element(frame) }
+        unread = search.fed + unread
         break
       }
-      self.search?.fed.append(box)
-      if !box.packet.isDiscarded, let ticks = box.packet.presentationTicks {
-        self.search?.earliest = min(search.earliest ?? ticks, ticks)
-      }
+      search.record(box)
       try send(box)
-      if case .frame(let frame) = try receive() {
-        self.search = nil
-        return .frame(count(frame))
-      }
-      if search.fed.count + 1 >= Self.maximumFirstUnits { break }
+      if case .element(let frame) = try receive() { return .element(count(frame)) }
+      if !search.isExhausted { phase = .searching(search) }
     }
-    // Nothing to show so far: continue in plain order.
-    search = nil
     return try nextFrame()
   }
 
-  /// Returns true if `packet` and all later ones come after `earliest` in presentation order.
-  private func isLater(
-    _ packet: borrowing Packet, than earliest: Int64, opening: OpeningPicture, fedCount: Int
-  ) throws -> Bool {
-    // An edit list excludes the first kind; the second is the other field of the first frame.
-    if packet.isDiscarded || opening.isField && fedCount < 2 { return false }
-    switch stream.videoCodec {
-    case .hevc where opening.isRandomAccess && opening.isShown:
-      // All leading pictures precede the first trailing one (ISO/IEC 23008-2 §8.3.1).
-      return try !describe(packet).isLeading
-    case .h264, .hevc:
-      // A frame is never decoded after it is shown.
-      return packet.decodingTicks.map { $0 >= earliest } ?? false
-    default:
-      // These decoders are never drained. AV1, VP8, VP9, H.263, MJPEG and ProRes return a frame with its own
-      // unit, MPEG video returns it with the next I or P frame.
-      return false
+  /// Drains the decoder and returns its first frame; the units of `again` will be fed again before the next one.
+  /// If there is no frame, the decoder is flushed.
+  private func drainedFrame(again: [SharedPacket]) throws -> Frame? {
+    decoder.finish()
+    guard case .element(let frame) = try receive() else {
+      try flush()
+      return nil
     }
+    phase = .drained(again: again)
+    repeated = frame.presentationTicks.map { .through($0) } ?? .one
+    return count(frame)
+  }
+
+  // MARK: Key frames
+
+  /// Returns the frame that begins with this unit, decoded alone; nil if it can't be decoded.
+  private func keyFrame(of box: SharedPacket, _ opening: OpeningPicture) throws -> Frame? {
+    let refreshCount = opening.recoveryFrameCount ?? 0
+    keyByteCount = box.packet.byteCount
+    try send(box, isAlone: !opening.isField && refreshCount == 0)
+    // The other field of the frame has a unit of its own.
+    if opening.isField, case .element(let other) = try nextUnit() {
+      keyByteCount += other.packet.byteCount
+      try send(other)
+    }
+    if refreshCount > 0, let frame = try refreshedFrame(after: refreshCount) { return frame }
+    decoder.finish()
+    guard case .element(let frame) = try receive() else { return nil }
+    return frame
+  }
+
+  /// Returns the first frame at the end of a gradual refresh whose first unit was sent; nil if there is none.
+  private func refreshedFrame(after count: Int) throws -> Frame? {
+    // Non-reference frames are not counted, and the decoder may hold some back for their order.
+    for number in 1...min(2 * count + 16, Self.maximumRefreshUnits) {
+      guard case .element(let box) = try nextUnit() else { return nil }
+      keyByteCount += box.packet.byteCount
+      try send(box)
+      guard case .element(var frame) = try receive(), number >= count else { continue }
+      // Missing references from before the recovery point do not affect it.
+      frame.isDamaged = frame.isFlaggedDamaged
+      if !frame.isDamaged { return frame }
+    }
+    return nil
   }
 
   // MARK: Decoder
@@ -401,38 +364,21 @@ package final class VideoDecoder {
     try gated { try decoder.send(box) }
   }
 
-  private func receive() throws -> Decoder.ReceiveResult {
+  private func receive() throws -> Pulled<Frame> {
     try gated { try decoder.receive() }
   }
 
-  private func finish() {
-    guard !isFinished else { return }
-    isFinished = true
-    decoder.finish()
-  }
-
-  private func resetDecoder() throws(ReelError) {
-    refeed = nil
-    isFinished = false
+  private func flush() throws(ReelError) {
     try decoder.flush()
+    phase = .fresh
   }
 
   /// Returns true if `packet` needs a new decoder. After an error, an H.264 decoder may decode even an IDR
   /// picture wrongly, so a new decoder gets that unit, after all earlier frames have come out. (ffmpeg keeps
   /// the old decoder, and its output is wrong.)
   private func needsRenewal(before packet: borrowing Packet) -> Bool {
-    guard stream.videoCodec == .h264, !isRenewing, decoder.hasReportedError else { return false }
-    return packet.withBytes { bytes in
-      var isIDR = false
-      bytes.forEachNALUnit(framing: framing) { unit in
-        guard let header = NALUnitHeader(codec: .h264, bytes: unit), header.isPictureSlice else {
-          return true
-        }
-        isIDR = header.isIDR
-        return false
-      }
-      return isIDR
-    }
+    stream.videoCodec == .h264 && decoder.hasReportedError
+      && packet.firstSlice(codec: .h264, framing: framing)?.isIDR == true
   }
 
   private func count(_ frame: consuming Frame) -> Frame {
@@ -443,22 +389,19 @@ package final class VideoDecoder {
     return frame
   }
 
-  private func shouldSkip(_ frame: borrowing Frame) -> Bool {
-    switch skip {
-    case .nothing:
+  /// Returns true if the frame was returned before.
+  private func leavesOut(_ frame: borrowing Frame) -> Bool {
+    switch repeated {
+    case nil:
       return false
-    case .oneFrame:
-      skip = .nothing
+    case .one:
+      repeated = nil
       return true
     case .through(let ticks):
       guard let own = frame.presentationTicks, own > ticks else { return true }
-      skip = .nothing
+      repeated = nil
       return false
     }
-  }
-
-  private func checkCancelled() throws {
-    if options.isCancelled() { throw CancellationError() }
   }
 
   private func gated<Result: ~Copyable>(_ body: () throws -> Result) rethrows -> Result {

@@ -176,19 +176,19 @@ final class TrackDecoder {
 
   /// - Parameter keepsDecoder: True if the next packets need nothing that was decoded before.
   private func next(
-    threads: Int, keepsDecoder: Bool = false, _ decode: (VideoDecoder) throws -> VideoDecoder.Step
+    threads: Int, keepsDecoder: Bool = false, _ decode: (VideoDecoder) throws -> Pulled<Frame>
   ) throws -> Step {
     guard let decoder = try openDecoder(threads: threads) else {
       if packets.isStale { return .stale }
       return packets.hasEnded ? .end : .needsPacket
     }
     switch try decode(decoder) {
-    case .frame(let frame):
+    case .element(let frame):
       if let fault = decoder.keyFault { throw fault }
       frameCount += 1
       guard let placed = placed(frame, of: decoder) else { return .discarded }
       return .frame(placed)
-    case .needsUnit:
+    case .wait:
       return .needsPacket
     case .end:
       if packets.isStale { return .stale }
@@ -336,14 +336,14 @@ private final class RunPackets: AccessUnitSource {
     resumption = nil
   }
 
-  func nextUnit() throws -> AccessUnit {
+  func nextUnit() throws -> Pulled<SharedPacket> {
     switch try source.next(of: span) {
     case .packet(let packet):
       if !hasBegun { beganWithFirst = packet.isFirst }
       hasBegun = true
-      return .packet(packet.box)
+      return .element(packet.box)
     case .none:
-      return .none
+      return .wait
     case .end:
       switch try source.peek() {
       case .packet(let next):
