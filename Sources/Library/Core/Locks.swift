@@ -79,8 +79,8 @@ package struct LockRank: Sendable {
   /// Several feeds under one pool.
   package static let service = LockRank(4, "service")
   package static let pool = LockRank(8, "pool")
-  /// Held while a player publishes its status.
-  package static let announcing = LockRank(16, "announcing")
+  /// Held while a player tells its observers.
+  package static let telling = LockRank(16, "telling")
   package static let player = LockRank(24, "player")
   package static let session = LockRank(28, "session")
   /// A session's storage of media: the forward buffer, the frame ring, the audio queue.

@@ -13,14 +13,14 @@ extension PlayerCore {
         session.fruitlessFailure
         ?? ReelError(.badMedia, "no frame in the media", at: session.item.source.name)
       // After a seek beyond the last frame, the frame on show stays.
-      if session.pendingFailure == nil, state.withLock({ $0.onShow != nil }) {
+      if session.pendingFailure == nil, state.read({ $0.onShow != nil }) {
         return endSeek(session, generation: generation)
       }
       return fail(session, failure, generation: generation)
     }
     guard isPlaying else { return .idle }
     extendEnd(session, generation: generation)
-    let (timebase, end, isFast) = state.withLock { ($0.timebase, $0.lastEnd, $0.wantedRate == .infinity) }
+    let (timebase, end, isFast) = state.read { ($0.timebase, $0.lastEnd, $0.wantedRate == .infinity) }
     let failure = session.pendingFailure
     // Wait for audio that is longer than the video. After a failure, wait only for audio before the last
     // frame's end, because reading may have stopped.
@@ -48,37 +48,38 @@ extension PlayerCore {
     if let failure { return fail(session, failure, generation: generation) }
     if settings.actionAtItemEnd == .loop {
       // Looping was requested after the end had been read, so it restarts with a gap.
-      let continues = begin(seekTo: .zero, tolerance: .zero, continuation: nil) {
-        $0.isCurrent(session, generation)
+      let continues = change { state, out in
+        state.isCurrent(session, generation) && state.seek(to: .zero, at: now, &out) == nil
       }
       // A source that can't be sought ends here.
       if continues { return .again }
     }
-    let time = state.withLock { state -> MediaTime? in
-      guard !state.hasAnnouncedEnd, state.isCurrent(session, generation) else { return nil }
+    let isNews = change { state, _ in
+      guard !state.hasAnnouncedEnd, state.isCurrent(session, generation) else { return false }
       state.hasAnnouncedEnd = true
       state.hasEnded = true
       if let end { state.timebase.setTime(end, at: now) }
-      return (end ?? .zero) - state.shift
+      return true
     }
-    guard let time else { return .idle }
+    guard isNews else { return .idle }
     // Publish the buffer level at the end, which may have changed since the last check.
     checkLevel(of: session, always: true)
-    if settings.actionAtItemEnd != .none {
-      apply { $0.isCurrent(session, generation) ? $0.machine.handle(.reachedEnd) : [] }
-    } else {
-      state.withLock { state in
-        if state.isCurrent(session, generation) { state.timebase.setRate(0, at: now) }
+    change { state, out in
+      guard state.isCurrent(session, generation) else { return }
+      if state.settings.actionAtItemEnd != .none {
+        state.handle(.reachedEnd, at: now, &out)
+      } else {
+        state.timebase.setRate(0, at: now)
       }
+      out.tell(.playedToEnd(time: (end ?? .zero) - state.shift), of: session.item)
     }
-    emit(.playedToEnd(time: time), of: session.item)
     return .idle
   }
 
   /// Keeps the last frame on show until the audio has ended.
   private func extendEnd(_ session: ItemSession, generation: Int) {
     guard let sound = session.audio.end else { return }
-    state.withLock { state in
+    change { state, _ in
       guard state.isCurrent(session, generation), let end = state.lastEnd, sound > end else { return }
       state.lastEnd = sound
     }
@@ -86,51 +87,28 @@ extension PlayerCore {
 
   func endSeek(_ session: ItemSession, generation: Int) -> TaskLoop.Next {
     let now = clock.now
-    let seek = state.withLock { state -> PendingSeek? in
-      guard state.isCurrent(session, generation) else { return nil }
+    change { state, out in
+      guard state.isCurrent(session, generation) else { return }
       state.hasFrame = true
       state.lastEnd = state.timebase.time(at: now)
-      defer { state.seek = nil }
-      return state.seek
+      state.frameShown(at: now, &out)
     }
-    return frameShown(session, generation: generation, ending: seek, at: currentTime, now)
-  }
-
-  /// Continues after the first frame of a generation: completes the seek that waited for it, and resumes
-  /// playback.
-  ///
-  /// - Parameters:
-  ///   - seek: The waiting seek; nil for none.
-  ///   - time: The position of the frame, on the item's timeline.
-  func frameShown(
-    _ session: ItemSession, generation: Int, ending seek: PendingSeek?, at time: @autoclosure () -> MediaTime,
-    _ now: Duration
-  ) -> TaskLoop.Next {
-    if let seek {
-      emit(.seekDone(time: time(), after: now - seek.began), of: session.item)
-      seek.continuation.resume(returning: true)
-    }
-    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.frameShown) : [] }
     checkLevel(of: session, always: true)
     return .again
   }
 
   func fail(_ session: ItemSession, _ error: ReelError, generation: Int) -> TaskLoop.Next {
     let item = session.item
-    let outcome = state.withLock { state -> (seek: PendingSeek?, isNews: Bool)? in
-      guard state.isCurrent(session, generation) else { return nil }
-      defer { state.seek = nil }
-      if case .failed = item.status.value { return (state.seek, false) }
+    let isCurrent = change { state, out in
+      guard state.isCurrent(session, generation) else { return false }
+      out.answer(state.seek.take(), with: .failure(error))
+      if case .failed = item.status.value { return true }
       item.status.set(.failed(error))
-      return (state.seek, true)
+      state.handle(.failed, at: clock.now, &out)
+      out.tell(.failed(error), of: item)
+      return true
     }
-    guard let outcome else { return .idle }
-    session.makeFailureDue()
-    if outcome.isNews {
-      apply { $0.isCurrent(session, generation) ? $0.machine.handle(.failed) : [] }
-      emit(.failed(error), of: item)
-    }
-    outcome.seek?.continuation.resume(throwing: error)
+    if isCurrent { session.makeFailureDue() }
     return .idle
   }
 
@@ -147,7 +125,7 @@ extension PlayerCore {
   /// unless `always` is true.
   func checkLevel(of session: ItemSession, always: Bool = false) {
     let now = clock.now
-    let (isDue, isStalled, isPlaying, rate, time, lacksFrames) = state.withLock { state in
+    let (isDue, isStalled, isPlaying, rate, time, lacksFrames) = change { state, _ in
       let isPlaying = state.machine.status == .playing
       let isDue = always || !isPlaying || state.levelCheckedAt.map { now - $0 >= Self.levelInterval } ?? true
       if isDue { state.levelCheckedAt = now }
@@ -162,17 +140,17 @@ extension PlayerCore {
     // With less audio, playback would stall again at once, regardless of the level.
     if isStalled, session.lacksAudio(at: time - Self.audioTolerance) { keepsUp = false }
     // Playback does not begin while the audio decoder is behind.
-    if !isPlaying, state.withLock({ $0.isHeard }), session.isAudioDecoderBehind(time) { keepsUp = false }
-    apply { state in
-      state.session === session && state.hasFrame
-        ? state.machine.handle(.buffer(isLikelyToKeepUp: keepsUp)) : []
+    if !isPlaying, state.read({ $0.isHeard }), session.isAudioDecoderBehind(time) { keepsUp = false }
+    change { state, out in
+      guard state.session === session, state.hasFrame else { return }
+      state.handle(.buffer(isLikelyToKeepUp: keepsUp), at: now, &out)
     }
     followLive(session, now: now)
   }
 
   /// Keeps a live item at its distance from the live edge.
   func followLive(_ session: ItemSession, now: Duration) {
-    let (time, end, hasFrame, isPlaying, rate, isStalled) = state.withLock { state in
+    let (time, end, hasFrame, isPlaying, rate, isStalled) = change { state, _ in
       (
         state.timebase.time(at: now), state.lastEnd, state.hasFrame, state.machine.status == .playing,
         state.wantedRate, state.machine.isStalled
@@ -181,7 +159,7 @@ extension PlayerCore {
     guard hasFrame, let distances = session.liveDistances(from: time) else { return }
     session.item.liveLatency.set(distances.latency)
     guard isPlaying || isStalled, rate.isFinite else { return }
-    let action = state.withLock { state in
+    let action = change { state, _ in
       state.catchUp.action(
         latency: distances.latency, target: state.liveTarget ?? distances.target,
         oldestLatency: distances.oldest > distances.target ? distances.oldest : nil,
@@ -194,14 +172,16 @@ extension PlayerCore {
       let wanted = distances.edge - MediaTime(seconds: latency / .seconds(1))
       guard let to = session.livePlace(near: wanted, after: max(time, end ?? time)) else { return }
       setLiveFactor(1, now: now)
-      state.withLock { $0.liveTarget = nil }
-      begin(seekTo: to, tolerance: .zero, continuation: nil) { $0.session === session }
-      emit(.jumpedToLive(from: time, to: to), of: session.item)
+      change { state, out in
+        state.liveTarget = nil
+        if state.session === session { _ = state.seek(to: to, at: now, &out) }
+        out.tell(.jumpedToLive(from: time, to: to), of: session.item)
+      }
     }
   }
 
   func setLiveFactor(_ factor: Double, now: Duration) {
-    state.withLock { state in
+    change { state, _ in
       guard state.liveFactor != factor else { return }
       state.liveFactor = factor
       if state.timebase.rate > 0 { state.timebase.setRate(state.clockRate, at: now) }

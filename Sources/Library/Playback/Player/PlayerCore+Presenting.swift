@@ -8,7 +8,7 @@ extension PlayerCore {
   /// Runs one turn: shows the frames that are due.
   func present() -> TaskLoop.Next {
     while true {
-      guard let session = state.withLock({ $0.session }) else { return .idle }
+      guard let session = state.read({ $0.session }) else { return .idle }
       checkLevel(of: session)
       switch step(session) {
       case .again: continue
@@ -20,7 +20,7 @@ extension PlayerCore {
 
   func step(_ session: ItemSession) -> TaskLoop.Next {
     let now = clock.now
-    let (generation, hasFrame, isPlaying, rate, isCurrent, isHeard, hasBegun) = state.withLock { state in
+    let (generation, hasFrame, isPlaying, rate, isCurrent, isHeard, hasBegun) = change { state, _ in
       (
         state.generation, state.hasFrame, state.machine.status == .playing && !state.isHeld,
         state.wantedRate, state.session === session, state.isHeard, state.outputTimeline.hasBegun
@@ -33,7 +33,7 @@ extension PlayerCore {
     switch head {
     case .frame(let time, let following):
       if !hasBegun {
-        state.withLock { state in
+        change { state, _ in
           guard state.isCurrent(session, generation) else { return }
           state.outputTimeline.begin(firstFrame: time, shift: state.shift)
         }
@@ -63,7 +63,7 @@ extension PlayerCore {
         return next
       }
       guard isPlaying else { return .idle }
-      let time = state.withLock { $0.timebase.time(at: now) }
+      let time = state.read { $0.timebase.time(at: now) }
       if rate != .infinity { handOutAudio(session, until: time, generation: generation) }
       if session.absentKinds(at: time).contains(.video) {
         return playWithoutFrames(session, at: time, generation: generation, now: now)
@@ -79,7 +79,7 @@ extension PlayerCore {
   }
 
   func currentFrame() -> TimedFrame? {
-    guard let box = state.withLock({ $0.onShow }) else { return nil }
+    guard let box = state.read({ $0.onShow }) else { return nil }
     return try? box.frame.clone()
   }
 
@@ -87,7 +87,7 @@ extension PlayerCore {
   /// At a rate of `.infinity`, frames have no times: playback stalls after `dryTolerance` without a frame,
   /// counted from the beginning of the gap.
   func waitDry(_ session: ItemSession, generation: Int, now: Duration) -> TaskLoop.Next {
-    let times = state.withLock { state -> (since: Duration, due: Duration)? in
+    let times = change { state, _ -> (since: Duration, due: Duration)? in
       guard state.isCurrent(session, generation) else { return nil }
       guard state.wantedRate == .infinity else {
         return (now, state.lastEnd.flatMap { state.timebase.clockTime(of: $0) } ?? now)
@@ -103,15 +103,10 @@ extension PlayerCore {
   }
 
   func stall(_ session: ItemSession, generation: Int, since: Duration) -> TaskLoop.Next {
-    apply { state in
-      guard state.isCurrent(session, generation) else { return [] }
-      let actions = state.machine.handle(.ranDry)
-      if actions.contains(.stalled) {
-        state.stalledAt = since
-        state.drySince = nil
-        state.statistics.stallCount += 1
-      }
-      return actions
+    let now = clock.now
+    change { state, out in
+      guard state.isCurrent(session, generation) else { return }
+      state.handle(.ranDry, at: now, began: since, &out)
     }
     return .again
   }
@@ -121,33 +116,32 @@ extension PlayerCore {
   ///
   /// - Parameter frame: The time of the first frame; nil if it is unknown or if there is none.
   func beginBeforeFirst(_ session: ItemSession, frame: MediaTime?, generation: Int) -> TaskLoop.Next? {
-    let (isPlayWanted, seek, shift) = state.withLock { state in
-      (state.machine.isPlayWanted, state.seek, state.shift)
+    let (isPlayWanted, sought, shift) = state.read { state in
+      (state.machine.isPlayWanted, state.seek?.time, state.shift)
     }
     guard isPlayWanted else { return nil }
     let start: MediaTime
     if let frame {
-      start = session.beginning(sought: seek?.time, firstFrame: frame, shift: shift)
+      start = session.beginning(sought: sought, firstFrame: frame, shift: shift)
       guard start < frame else { return nil }
     } else {
       guard let sound = session.audio.nextTime, session.absentKinds(at: sound).contains(.video) else {
         return nil
       }
-      start = max(sound, seek?.time ?? sound)
+      start = max(sound, sought ?? sound)
     }
     let now = clock.now
-    let isCurrent = state.withLock { state in
-      guard state.isCurrent(session, generation) else { return false }
+    change { state, out in
+      guard state.isCurrent(session, generation) else { return }
       state.hasFrame = true
       // Show the first frame when it is due, not at once.
       state.lastShownAt = now
       state.timebase.setTime(start, at: now)
-      state.seek = nil
-      return true
+      session.item.status.set(.readyToPlay)
+      state.frameShown(at: now, &out)
     }
-    guard isCurrent else { return .again }
-    session.item.status.set(.readyToPlay)
-    return frameShown(session, generation: generation, ending: seek, at: start - shift, now)
+    checkLevel(of: session, always: true)
+    return .again
   }
 
   /// Plays audio only, while the last frame stays on show.
@@ -163,7 +157,7 @@ extension PlayerCore {
 
   /// Extends the display of the last frame at least to `time`.
   private func extendLastFrame(to time: MediaTime, _ session: ItemSession, generation: Int) {
-    state.withLock { state in
+    change { state, _ in
       guard state.isCurrent(session, generation), let end = state.lastEnd, end < time else { return }
       state.lastEnd = time
     }
@@ -173,12 +167,11 @@ extension PlayerCore {
     guard var frame = session.ring.take(generation: generation) else { return .again }
     session.recordFirstFrame()
     // The frame is kept until the item is played, and nobody is waiting for it now, so reduce its memory.
-    if state.withLock({ $0.restsAtFirst }), let small = frame.compacted(for: account) { frame = small }
+    if state.read({ $0.restsAtFirst }), let small = frame.compacted(for: account) { frame = small }
     let now = clock.now
     let time = frame.time
-    let (seek, isFirst, startup, start) = state.withLock {
-      state -> (PendingSeek?, Bool, Duration, MediaTime) in
-      guard state.isCurrent(session, generation) else { return (nil, false, .zero, time) }
+    let (isFirst, startup, start) = change { state, _ -> (Bool, Duration, MediaTime) in
+      guard state.isCurrent(session, generation) else { return (false, .zero, time) }
       state.hasFrame = true
       // After an exact seek the clock starts at the requested time, which is within the frame's duration.
       let anchor = session.beginning(sought: state.seek?.time, firstFrame: time, shift: state.shift)
@@ -189,33 +182,33 @@ extension PlayerCore {
         state.statistics.startupTime = startup
         state.statistics.times.record(.firstFrame, at: now)
       }
-      defer { state.seek = nil }
-      return (state.seek, isFirst, startup, anchor)
+      return (isFirst, startup, anchor)
     }
     display(frame, session: session, generation: generation, due: nil)
-    if session.lacksVideo(at: start - state.withLock { $0.shift }) {
+    if session.lacksVideo(at: start - state.read { $0.shift }) {
       extendLastFrame(to: start, session, generation: generation)
     }
     // Report the stage only when the frame is on show.
-    if state.withLock({ $0.isCurrent(session, generation) }) { session.reach(.firstFrame) }
+    if state.read({ $0.isCurrent(session, generation) }) { session.reach(.firstFrame) }
     let item = session.item
-    state.withLock { if $0.isCurrent(session, generation) { item.status.set(.readyToPlay) } }
-    if isFirst {
-      item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
-      emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
+    if isFirst { item.updateAccess(rung: item.rung.value) { $0.startupTime = startup } }
+    change { state, out in
+      guard state.isCurrent(session, generation) else { return }
+      item.status.set(.readyToPlay)
+      if isFirst { out.tell(.firstFrame(time: state.itemTime(at: now), after: startup), of: item) }
+      state.frameShown(at: now, &out)
     }
-    let next = frameShown(
-      session, generation: generation, ending: seek, at: state.withLock { $0.itemTime(at: now) }, now)
+    checkLevel(of: session, always: true)
     // The stages do not report a seek, because they never go back.
     if !isFirst { session.delegate.progress() }
-    return next
+    return .again
   }
 
   func showDue(
     _ session: ItemSession, time: MediaTime, following: MediaTime?, generation: Int, now: Duration
   ) -> TaskLoop.Next {
     let gapStart = skipGap(before: time, of: session, generation: generation, now: now)
-    let (timebase, lastShownAt, isFirst) = state.withLock {
+    let (timebase, lastShownAt, isFirst) = state.read {
       ($0.timebase, $0.lastShownAt, $0.lastTime == nil)
     }
     handOutAudio(session, until: timebase.time(at: now), generation: generation)
@@ -232,7 +225,7 @@ extension PlayerCore {
       return .again
     case .drop:
       if session.ring.take(generation: generation) != nil {
-        state.withLock { state in
+        change { state, _ in
           guard state.isCurrent(session, generation) else { return }
           state.statistics.droppedFrameCount += 1
           state.droppedCount += 1
@@ -253,7 +246,7 @@ extension PlayerCore {
   /// Waits until audio is due, which may be before the next frame is decoded.
   func audioWait(_ session: ItemSession, now: Duration) -> TaskLoop.Next {
     guard let sound = session.audio.nextTime,
-      let due = state.withLock({ $0.timebase.clockTime(of: sound) })
+      let due = state.read({ $0.timebase.clockTime(of: sound) })
     else { return .idle }
     return .at(max(due, now))
   }
@@ -266,7 +259,7 @@ extension PlayerCore {
       case ahead(Duration?)
       case skipped(from: MediaTime, to: MediaTime)
     }
-    let gap = state.withLock { state -> Gap? in
+    let gap = change { state, _ -> Gap? in
       guard state.isCurrent(session, generation), state.skipsFrom == nil, let end = state.lastEnd,
         time - end > MediaTime(value: 3, timescale: 10),
         session.ring.headFollowsGap(generation: generation, than: state.lastSpan)
@@ -292,7 +285,7 @@ extension PlayerCore {
     let now = clock.now
     let startup = now - session.startedAt
     // The frame may be the first one even if audio was played before it.
-    let isFirst = state.withLock { state in
+    let isFirst = change { state, _ in
       guard state.isCurrent(session, generation), state.statistics.startupTime == nil else { return false }
       state.statistics.startupTime = startup
       return true
@@ -303,7 +296,7 @@ extension PlayerCore {
     session.reach(.firstFrame)
     let item = session.item
     item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
-    emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
+    emit(.firstFrame(time: state.read { $0.itemTime(at: now) }, after: startup), of: item)
   }
 
   /// Returns the media between the frame on show and one at `time` of which nothing is shown; nil if no loss
@@ -312,7 +305,7 @@ extension PlayerCore {
     before frame: borrowing TimedFrame, at time: MediaTime, session: ItemSession, generation: Int
   ) -> MediaLoss? {
     let (span, length, followsDamage) = (frame.span, frame.displayTime, frame.followsDamage)
-    let before = state.withLock { state -> (end: MediaTime, jumped: Bool, dropped: Int, isAfterGap: Bool)? in
+    let before = change { state, _ -> (end: MediaTime, jumped: Bool, dropped: Int, isAfterGap: Bool)? in
       guard state.isCurrent(session, generation), let end = state.ownEnd,
         span?.loop.iteration == state.lastSpan?.loop.iteration
       else { return nil }
@@ -367,7 +360,7 @@ extension PlayerCore {
     let isDamaged = frame.decoded.isDamaged
     let size = frame.geometry().output
     frame.time = time - (span?.shift ?? .zero)
-    let placed = state.withLock { state -> (skipped: MediaTime, outputTime: MediaTime)? in
+    let placed = change { state, _ -> (skipped: MediaTime, outputTime: MediaTime)? in
       guard state.isCurrent(session, generation) else { return nil }
       defer { state.skipsFrom = nil }
       let outputTime = state.outputTimeline.place(frame, at: time, shift: span?.shift ?? .zero)
@@ -377,11 +370,11 @@ extension PlayerCore {
     (frame.skipped, frame.outputTime) = placed
     frame.loss = self.loss(before: frame, at: time, session: session, generation: generation)
     let (loss, isLeftOut) = (frame.loss, frame.skipped > .zero)
-    let startsDamage = isDamaged && !state.withLock { $0.isDamaged }
+    let startsDamage = isDamaged && !state.read { $0.isDamaged }
     let box = SharedFrame(frame)
     // Under one lock, so that neither outputs nor the item change in between.
     let shown = outputLock.withLock {
-      let shown = state.withLock { state -> Shown? in
+      let shown = change { state, _ -> Shown? in
         guard state.isCurrent(session, generation), (span?.loop.iteration ?? 0) <= state.lastIteration else {
           return nil
         }
@@ -444,7 +437,7 @@ extension PlayerCore {
   /// held.
   func show(_ frame: SharedFrame, to outputs: [any FrameOutput], while isWanted: (State) -> Bool) {
     for output in outputs {
-      let isNext = state.withLock { state in isWanted(state) && state.outputs.contains { $0 === output } }
+      let isNext = change { state, _ in isWanted(state) && state.outputs.contains { $0 === output } }
       guard isNext else { continue }
       do {
         try output.show(frame.frame)
@@ -455,7 +448,7 @@ extension PlayerCore {
   }
 
   func detachFailing(_ output: any FrameOutput, _ error: ReelError) {
-    let wasAttached = state.withLock { $0.remove(output) }
+    let wasAttached = change { state, _ in state.remove(output) }
     guard wasAttached else { return }
     try? output.finish()
     emit(.outputFailed(error), of: nil)
@@ -468,7 +461,7 @@ extension PlayerCore {
   func lacksAudio(_ session: ItemSession, at time: MediaTime) -> Bool {
     if session.lacksAudio(at: time) { return true }
     // A player that does not wait would pause, although the machine may only be busy.
-    let waits = state.withLock { $0.isHeard && $0.settings.waitsToMinimizeStalls }
+    let waits = state.read { $0.isHeard && $0.settings.waitsToMinimizeStalls }
     return waits && session.isAudioDecoderBehind(time)
   }
 
@@ -485,8 +478,8 @@ extension PlayerCore {
   private func handOut(_ chunks: [AudioQueue.Chunk], of session: ItemSession, generation: Int) {
     outputLock.withLock {
       for chunk in chunks {
-        let (attachments, volume, outputTime) = state.withLock {
-          state -> ([SoundAttachment], Float, MediaTime) in
+        let (attachments, volume, outputTime) = change {
+          state, _ -> ([SoundAttachment], Float, MediaTime) in
           guard state.isCurrent(session, generation) else { return ([], 0, .zero) }
           let outputTime = state.outputTimeline.place(chunk)
           return (state.isMuted ? [] : state.audioOutputs, state.volume, outputTime)
@@ -496,7 +489,7 @@ extension PlayerCore {
         buffer.scale(by: volume)
         for attachment in attachments {
           let output = attachment.output
-          guard state.withLock({ $0.audioOutputs.contains { $0.output === output } }) else { continue }
+          guard state.read({ $0.audioOutputs.contains { $0.output === output } }) else { continue }
           do {
             try output.write(
               TimedAudio(
@@ -511,7 +504,7 @@ extension PlayerCore {
 
   /// Notifies outputs once that the audio has ended. Not for an item that loops, because more audio follows.
   private func announceSoundEnd(of session: ItemSession, generation: Int) {
-    let outputs = state.withLock { state -> [any AudioOutput] in
+    let outputs = change { state, _ -> [any AudioOutput] in
       guard state.isCurrent(session, generation), !state.hasAnnouncedSoundEnd,
         state.settings.actionAtItemEnd != .loop
       else { return [] }
@@ -523,7 +516,7 @@ extension PlayerCore {
   }
 
   func detachFailing(_ output: any AudioOutput, _ error: ReelError) {
-    let wasAttached = state.withLock { $0.remove(output) }
+    let wasAttached = change { state, _ in state.remove(output) }
     guard wasAttached else { return }
     try? output.finish()
     emit(.outputFailed(error), of: nil)

@@ -5,8 +5,8 @@ internal import ReelManifest
 
 extension PlayerCore {
   struct PendingSeek {
-    let generation: Int
-    let time: MediaTime
+    /// The position, on the player's timeline once the seek has begun.
+    var time: MediaTime
     let began: Duration
     let continuation: CheckedContinuation<Bool, any Error>
   }
@@ -73,6 +73,18 @@ extension PlayerCore {
     var isClosed = false
     var volume: Float = 1
     var isMuted = false
+    /// What observers have not been told yet.
+    var news: [PlayerNews] = []
+  }
+
+  /// What a player has let go together with its item.
+  struct Left {
+    var session: ItemSession?
+    var seek: PendingSeek?
+    var outputs: [any FrameOutput] = []
+    var audioOutputs: [SoundAttachment] = []
+    /// The end of the frames and audio that outputs have received, in output time.
+    var outputEnd = MediaTime.zero
   }
 }
 
@@ -148,6 +160,128 @@ extension PlayerCore.State {
     levelCheckedAt = nil
     timebase = Timebase(time: time ?? .zero)
     outputTimeline.breakOff()
+  }
+
+  /// Starts or stops the clock as an event requires, and tells observers.
+  ///
+  /// - Parameter began: The time at which the clock should have started, or the stall has begun.
+  mutating func handle(
+    _ event: PlaybackMachine.Event, at now: Duration, began: Duration? = nil, _ out: inout Effects
+  ) {
+    let actions = machine.handle(event)
+    if actions.contains(.stalled) {
+      stalledAt = began ?? now
+      drySince = nil
+      statistics.stallCount += 1
+    }
+    follow(actions, now: now, began: began)
+    let item = session?.item
+    for action in actions {
+      switch action {
+      case .stalled:
+        out.tell(.stalled(time: itemTime(at: now)), of: item)
+        item?.updateAccess(rung: item?.rung.value) { $0.stallCount += 1 }
+      case .resumed: out.tell(.resumed(time: itemTime(at: now), after: lastStall), of: item)
+      case .startClock, .stopClock, .changed: break
+      }
+    }
+    if case .buffer = event, actions.isEmpty { return }
+    publish(&out)
+  }
+
+  /// Tells observers the values of the properties, and the session how the item is played.
+  func publish(_ out: inout Effects) {
+    out.tell(
+      .status(machine.status, rate: machine.isPlayWanted ? wantedRate : 0, item: session?.item))
+    session?.setRate(wantedRate, status: machine.status)
+  }
+
+  /// Continues after the first frame of a generation: completes the seek that waited for it, and resumes playback.
+  mutating func frameShown(at now: Duration, _ out: inout Effects) {
+    if let seek = seek.take() {
+      out.tell(.seekDone(time: itemTime(at: now), after: now - seek.began), of: session?.item)
+      out.answer(seek, with: .success(true))
+    }
+    handle(.frameShown, at: now, &out)
+  }
+
+  /// Lets a running clock follow a changed rate.
+  mutating func followRate(at now: Duration) {
+    if machine.status == .playing, !hasEnded { timebase.setRate(clockRate, at: now) }
+  }
+
+  /// Makes another session the current one, and returns what is left; nil if the player is closed.
+  mutating func replace(
+    _ session: ItemSession?, start: MediaTime?, detaches: Bool, at now: Duration, _ out: inout Effects
+  ) -> PlayerCore.Left? {
+    guard !isClosed else { return nil }
+    var left = PlayerCore.Left(session: self.session, seek: seek.take())
+    self.session = session
+    isHeld = false
+    var actions: [PlaybackMachine.Action] = []
+    if detaches {
+      (left.outputs, left.audioOutputs, left.outputEnd) = (outputs, audioOutputs, outputTimeline.end)
+      outputs = []
+      audioOutputs = []
+      actions += machine.handle(.pause)
+    }
+    actions += machine.handle(.itemReplaced(hasItem: session != nil))
+    if session != nil, settings.playsWhenReady { actions += machine.handle(.play) }
+    begin(generation: session?.generation ?? 0, at: start)
+    statistics = PlayerStatistics()
+    statistics.times = PlaybackTimes(start: session?.startedAt ?? now)
+    latenessIndex = 0
+    out.free(onShow.take())
+    lastSpan = nil
+    lastIteration = .max
+    liveFactor = 1
+    liveTarget = nil
+    catchUp = LiveCatchUp()
+    stalledAt = nil
+    follow(actions, now: now)
+    return left
+  }
+
+  /// Starts a seek, and returns the error if it can't. A seek retries a failed item if the failure is temporary.
+  ///
+  /// - Parameters:
+  ///   - wait: The seek that waits for the frame; nil if the player seeks by itself.
+  ///   - plays: Playback is requested with the seek: the item may end before it could be requested afterwards.
+  mutating func seek(
+    to time: MediaTime, tolerance: MediaTime = .zero, for wait: PlayerCore.PendingSeek? = nil,
+    plays: Bool = false, at now: Duration, _ out: inout Effects
+  ) -> ReelError? {
+    guard let session else { return ReelError(.usage, "there is no item to seek in") }
+    let item = session.item
+    if wait != nil, settings.isLinear {
+      return ReelError(.usage, "seeking is refused: playback is linear", at: item.source.name)
+    }
+    if let failure = session.failure, !failure.isTemporary { return failure }
+    guard session.streams.canSeek else {
+      return ReelError(.unsupported, "this source is not seekable", at: item.source.name)
+    }
+    let (generation, target, consequences) = session.seek(
+      to: self.target(of: time, duration: item.duration.value), tolerance: tolerance,
+      iteration: lastSpan?.loop.iteration ?? 0)
+    out.perform(consequences, of: session)
+    if wait != nil, let distances = session.liveDistances(from: target) {
+      // After a seek back within the window, playback stays at that distance.
+      liveTarget = max(distances.latency, distances.target)
+    }
+    out.answer(seek.take(), with: .success(false))
+    seek = wait
+    seek?.time = target
+    if case .failed = item.status.value { item.status.set(.unknown) }
+    handle(.seekBegan, at: now, &out)
+    // Media skipped by the player itself is reported as skipped.
+    let (skipsFrom, ownEnd) = wait == nil ? (lastEnd ?? self.skipsFrom, self.ownEnd) : (nil, nil)
+    begin(generation: generation, at: target)
+    self.skipsFrom = skipsFrom
+    self.ownEnd = ownEnd
+    hasJumped = ownEnd != nil
+    if plays { handle(.play, at: now, &out) }
+    out.wakePresenter()
+    return nil
   }
 
   /// - Parameter began: The time at which the clock should have started. It does not start later than the end

@@ -33,13 +33,12 @@ final class PlayerCore: Sendable {
   let account: MemoryAccount?
   let logger: Logger
   let clock: any MonotonicClock
-  let state = Locked(State(), rank: .player)
+  let state = Guarded(State(), rank: .player)
   let outputLock: OutputLock
   let presenter = Locked<TaskLoop?>(nil)
   let observer = Locked(Callback<PlayerSignal>())
-  /// The status that was published last. Held while properties and the session are updated, so that the later
-  /// of two updates wins.
-  let announced = Locked(TimeControlStatus.paused, rank: .announcing)
+  /// Held while observers are told, so that they are told in order.
+  let telling = Locked((), rank: .telling)
 
   init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
@@ -65,21 +64,23 @@ final class PlayerCore: Sendable {
   /// - Parameter time: The time at which playback was requested, by the clock. The frame on show counts as
   ///   shown since then.
   func play(asOf time: Duration? = nil) {
-    var isPlayed = false
-    while !isPlayed, !restartIfEnded() {
-      apply(asOf: time) { state in
-        // The item may have ended meanwhile.
-        isPlayed = !state.startsOver
-        return isPlayed ? state.machine.handle(.play) : []
+    let now = clock.now
+    change { state, out in
+      if state.startsOver {
+        // An item that can't be sought stays at its end.
+        _ = state.seek(to: .zero, plays: true, at: now, &out)
+      } else {
+        state.handle(.play, at: now, began: time, &out)
       }
+      out.wakePresenter()
     }
-    wake()
   }
 
   func pause() {
-    apply { state in
+    let now = clock.now
+    change { state, out in
       state.isHeld = false
-      return state.machine.handle(.pause)
+      state.handle(.pause, at: now, &out)
     }
   }
 
@@ -87,7 +88,7 @@ final class PlayerCore: Sendable {
   /// thread.
   func hold() {
     let now = clock.now
-    state.withLock { state in
+    change { state, _ in
       state.isHeld = true
       state.timebase.setRate(0, at: now)
     }
@@ -96,48 +97,39 @@ final class PlayerCore: Sendable {
   /// Continues after `hold()`.
   func release() {
     let now = clock.now
-    let wasHeld = state.withLock { state in
-      guard state.isHeld else { return false }
+    change { state, out in
+      guard state.isHeld else { return }
       state.isHeld = false
-      if state.machine.status == .playing, !state.hasEnded {
-        state.timebase.setRate(state.clockRate, at: now)
-      }
-      return true
+      state.followRate(at: now)
+      out.wakePresenter()
     }
-    if wasHeld { wake() }
   }
 
   func setRate(_ rate: Double) {
     guard rate > 0 else { return pause() }
     let wanted = rate == .infinity ? rate : min(max(rate, 0.25), 8)
     let now = clock.now
-    state.withLock { state in
+    change { state, _ in
       state.wantedRate = wanted
-      if state.machine.status == .playing, !state.hasEnded {
-        state.timebase.setRate(state.clockRate, at: now)
-      }
+      state.followRate(at: now)
     }
     play()
   }
 
-  func stop() { replace(with: nil, start: nil, detaches: true)?.finish() }
+  func stop() { replace(with: nil, start: nil, detaches: true) }
 
   func takeItem() -> @Sendable () async -> Void {
-    let ending = replace(with: nil, start: nil, detaches: false)
-    ending?.finish()
-    let session = ending?.session
+    let session = replace(with: nil, start: nil, detaches: false)
     return { await session?.waitUntilStopped() }
   }
 
   func stopAndWait() async {
-    let ending = replace(with: nil, start: nil, detaches: true)
-    ending?.finish()
-    await ending?.session?.waitUntilStopped()
+    await replace(with: nil, start: nil, detaches: true)?.waitUntilStopped()
   }
 
   func close() {
     stop()
-    state.withLock { $0.isClosed = true }
+    change { state, _ in state.isClosed = true }
     presenter.withLock { $0 }?.stop()
     timeControlStatus.finish()
     currentItem.finish()
@@ -148,21 +140,35 @@ final class PlayerCore: Sendable {
   }
 
   func replaceCurrentItem(with item: PlayerItem?, start: MediaTime?) {
-    replace(with: item, start: start, detaches: false)?.finish()
+    replace(with: item, start: start, detaches: false)
   }
 
   func seek(to time: MediaTime, tolerance: MediaTime) async throws -> Bool {
     try await withCheckedThrowingContinuation { continuation in
-      begin(seekTo: time, tolerance: tolerance, continuation: continuation)
+      let now = clock.now
+      change { state, out in
+        let wait = PendingSeek(time: time, began: now, continuation: continuation)
+        guard let error = state.seek(to: time, tolerance: tolerance, for: wait, at: now, &out) else { return }
+        out.answer(wait, with: .failure(error))
+      }
     }
+  }
+
+  /// True if the item has ended and `play()` would restart it.
+  var canRewind: Bool { state.read { $0.startsOver ? $0.session : nil }?.streams.canSeek ?? false }
+
+  /// Returns an item that has ended to its beginning, without playing it. Returns false if it can't.
+  func rewind() -> Bool {
+    let now = clock.now
+    return change { state, out in state.startsOver && state.seek(to: .zero, at: now, &out) == nil }
   }
 
   // MARK: Settings
 
-  var settings: Settings { state.withLock { $0.settings } }
+  var settings: Settings { state.read { $0.settings } }
 
   func updateSettings(_ body: (inout Settings) -> Void) {
-    let (session, loops, iteration, external) = state.withLock { state in
+    let (session, loops, iteration, external) = change { state, _ in
       body(&state.settings)
       state.machine.waitsToMinimizeStalls = state.settings.waitsToMinimizeStalls
       let external = state.settings.allowsExternalPlayback ? [] : state.outputs.filter(\.isExternal)
@@ -176,7 +182,7 @@ final class PlayerCore: Sendable {
   }
 
   func setPreloadTarget(_ target: PreloadTarget?) {
-    let session = state.withLock { state in
+    let session = change { state, _ in
       state.settings.preloadTarget = target
       return state.session
     }
@@ -185,7 +191,7 @@ final class PlayerCore: Sendable {
   }
 
   func setMuted(_ muted: Bool) {
-    let session = state.withLock { state in
+    let session = change { state, _ in
       state.isMuted = muted
       return state.session
     }
@@ -196,7 +202,7 @@ final class PlayerCore: Sendable {
 
   func setVolume(_ value: Float) {
     let value = value.isFinite ? max(0, value) : 1
-    state.withLock { $0.volume = value }
+    change { state, _ in state.volume = value }
     volume.set(value)
   }
 
@@ -205,7 +211,7 @@ final class PlayerCore: Sendable {
   func attach(_ output: any FrameOutput) throws(ReelError) {
     // Under one lock, so that the next frame comes after the one on show.
     let isAllowed = outputLock.withLock {
-      let (isAllowed, frame) = state.withLock { state -> (Bool, SharedFrame?) in
+      let (isAllowed, frame) = change { state, _ -> (Bool, SharedFrame?) in
         guard !output.isExternal || state.settings.allowsExternalPlayback else { return (false, nil) }
         guard !state.outputs.contains(where: { $0 === output }) else { return (true, nil) }
         state.outputs.append(output)
@@ -218,7 +224,7 @@ final class PlayerCore: Sendable {
   }
 
   func detach(_ output: any FrameOutput) throws {
-    let (wasAttached, end) = state.withLock { ($0.remove(output), $0.outputTimeline.end) }
+    let (wasAttached, end) = change { state, _ in (state.remove(output), state.outputTimeline.end) }
     // Waits for a running call of the output.
     outputLock.wait()
     guard wasAttached else { return }
@@ -227,7 +233,7 @@ final class PlayerCore: Sendable {
   }
 
   func attach(_ output: any AudioOutput) {
-    state.withLock { state in
+    change { state, _ in
       guard !state.audioOutputs.contains(where: { $0.output === output }) else { return }
       state.audioOutputs.append(
         SoundAttachment(output: output, start: state.onShow?.frame.outputTime ?? .zero))
@@ -235,7 +241,7 @@ final class PlayerCore: Sendable {
   }
 
   func detach(_ output: any AudioOutput) throws {
-    let (attachment, end) = state.withLock { state in
+    let (attachment, end) = change { state, _ in
       let attachment = state.audioOutputs.first { $0.output === output }
       return (state.remove(output) ? attachment : nil, state.outputTimeline.end)
     }
@@ -249,19 +255,19 @@ final class PlayerCore: Sendable {
 
   var currentTime: MediaTime {
     let now = clock.now
-    return state.withLock { $0.itemTime(at: now) }
+    return state.read { $0.itemTime(at: now) }
   }
 
   var statistics: PlayerStatistics {
     var statistics = statisticsWithoutUnshown
-    statistics.unshownByteCount = state.withLock { $0.session }?.buffer.unshownByteCount ?? 0
+    statistics.unshownByteCount = state.read { $0.session }?.buffer.unshownByteCount ?? 0
     return statistics
   }
 
   /// The statistics without `unshownByteCount`, which requires visiting all packets.
   var statisticsWithoutUnshown: PlayerStatistics {
     let now = clock.now
-    let (copy, session, onShow, hasOutput) = state.withLock { state in
+    let (copy, session, onShow, hasOutput) = change { state, _ in
       (state.statistics, state.session, state.onShow, !state.outputs.isEmpty)
     }
     var statistics = copy
@@ -292,124 +298,46 @@ final class PlayerCore: Sendable {
 
   func wake() { presenter.withLock { $0 }?.wake() }
 
-  func emit(_ event: PlayerEvent, of item: PlayerItem?) {
-    item?.eventChannel.send(event)
-    events.send(event)
-    observer.withLock { $0.call }?(.event(event, of: item))
-  }
+  func emit(_ event: PlayerEvent, of item: PlayerItem?) { change { $1.tell(event, of: item) } }
 
-  /// Changes the machine and performs its actions.
+  /// Loads another item, or none, and returns the session of the one before. It takes effect at once.
   ///
-  /// - Parameter began: The time at which the clock should have started, if an action starts it.
-  func apply(asOf began: Duration? = nil, _ body: (inout sending State) -> [PlaybackMachine.Action]) {
-    let now = clock.now
-    let (actions, session, time, lastStall) = state.withLock { state in
-      let actions = body(&state)
-      state.follow(actions, now: now, began: began)
-      return (actions, state.session, state.itemTime(at: now), state.lastStall)
-    }
-    for action in actions {
-      switch action {
-      case .stalled: emit(.stalled(time: time), of: session?.item)
-      case .resumed: emit(.resumed(time: time, after: lastStall), of: session?.item)
-      case .startClock, .stopClock, .changed: break
-      }
-    }
-    if actions.contains(.stalled) {
-      session?.item.updateAccess(rung: session?.item.rung.value) { $0.stallCount += 1 }
-    }
-    publish()
-  }
-
-  /// Publishes the state to properties and to the session, whose loading depends on it.
-  func publish() {
-    announced.withLock { announced in
-      let (session, wantedRate, status, isPlayWanted) = state.withLock { state in
-        (state.session, state.wantedRate, state.machine.status, state.machine.isPlayWanted)
-      }
-      announced = status
-      timeControlStatus.set(status)
-      rate.set(isPlayWanted ? wantedRate : 0)
-      currentItem.set(session?.item)
-      session?.setRate(wantedRate, status: status)
-    }
-  }
-
-  struct Ending {
-    var session: ItemSession?
-    var seek: PendingSeek?
-    var outputs: [any FrameOutput] = []
-    var audioOutputs: [SoundAttachment] = []
-    /// The end of the frames and audio that outputs have received, in output time.
-    var outputEnd = MediaTime.zero
-    var report: (ReelError) -> Void = { _ in }
-
-    func finish() {
-      seek?.continuation.resume(returning: false)
-      for output in outputs {
-        output.ended(at: outputEnd)
-        do { try output.finish() } catch {
-          report(error as? ReelError ?? ReelError(.internalFault, "\(error)"))
-        }
-      }
-      for attachment in audioOutputs {
-        attachment.output.ended(at: outputEnd - attachment.start)
-        do { try attachment.output.finish() } catch {
-          report(error as? ReelError ?? ReelError(.internalFault, "\(error)"))
-        }
-      }
-    }
-  }
-
-  func replace(with item: PlayerItem?, start: MediaTime?, detaches: Bool) -> Ending? {
+  /// - Parameter detaches: True to pause, and to end and detach all outputs.
+  @discardableResult
+  func replace(with item: PlayerItem?, start: MediaTime?, detaches: Bool) -> ItemSession? {
     let session = item.map { makeSession($0, start: start) }
-    var ending = Ending()
     let now = clock.now
-    let isClosed = state.withLock { state in
-      guard !state.isClosed else { return true }
-      ending.session = state.session
-      ending.seek = state.seek
-      state.seek = nil
-      state.session = session
-      state.isHeld = false
-      var actions: [PlaybackMachine.Action] = []
-      if detaches {
-        ending.outputs = state.outputs
-        ending.audioOutputs = state.audioOutputs
-        ending.outputEnd = state.outputTimeline.end
-        state.outputs = []
-        state.audioOutputs = []
-        actions += state.machine.handle(.pause)
-      }
-      actions += state.machine.handle(.itemReplaced(hasItem: session != nil))
-      if session != nil, state.settings.playsWhenReady { actions += state.machine.handle(.play) }
-      state.begin(generation: session?.generation ?? 0, at: start)
-      state.statistics = PlayerStatistics()
-      state.statistics.times = PlaybackTimes(start: session?.startedAt ?? now)
-      state.latenessIndex = 0
-      state.onShow = nil
-      state.lastSpan = nil
-      state.lastIteration = .max
-      state.liveFactor = 1
-      state.liveTarget = nil
-      state.catchUp = LiveCatchUp()
-      state.stalledAt = nil
-      state.follow(actions, now: now)
-      return false
-    }
-    guard !isClosed else {
+    guard let left = change({ $0.replace(session, start: start, detaches: detaches, at: now, &$1) }) else {
       session?.stop()
       return nil
     }
+    // A frame of the item may be shown to an output at this moment.
     outputLock.wait()
-    publish()
+    change { state, out in
+      state.publish(&out)
+      out.answer(left.seek, with: .success(false))
+    }
     // In this order, because both sessions may have the same item.
-    ending.session?.stop()
+    left.session?.stop()
     session?.start()
     // Without an item, nothing remains to be presented.
     if session != nil { wake() } else { presenter.withLock { $0 }?.forgetTime() }
-    ending.report = { [weak self] in self?.emit(.outputFailed($0), of: nil) }
-    return ending
+    for output in left.outputs {
+      output.ended(at: left.outputEnd)
+      report { try output.finish() }
+    }
+    for attachment in left.audioOutputs {
+      attachment.output.ended(at: left.outputEnd - attachment.start)
+      report { try attachment.output.finish() }
+    }
+    return left.session
+  }
+
+  /// Ends an output, and tells if that fails.
+  private func report(_ finish: () throws -> Void) {
+    do { try finish() } catch {
+      emit(.outputFailed(error as? ReelError ?? ReelError(.internalFault, "\(error)")), of: nil)
+    }
   }
 
   func makeSession(_ item: PlayerItem, start: MediaTime?) -> ItemSession {
@@ -422,7 +350,7 @@ final class PlayerCore: Sendable {
       thresholds: configuration.thresholds, retryPolicy: configuration.retryPolicy,
       ringFrameCapacity: configuration.ringFrameCapacity, ringByteCapacity: configuration.ringByteCapacity,
       isAdaptive: configuration.adaptsBitRate, initialBandwidth: configuration.initialBandwidth)
-    let (wantsAudio, loops, isFast, target) = state.withLock { state in
+    let (wantsAudio, loops, isFast, target) = change { state, _ in
       (
         !state.isMuted, state.settings.actionAtItemEnd == .loop, state.wantedRate == .infinity,
         state.settings.preloadTarget
