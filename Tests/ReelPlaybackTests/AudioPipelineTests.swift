@@ -9,21 +9,16 @@ import Testing
 struct AudioPipelineTests {
   /// A pipeline between a buffer and a queue, turned by hand.
   private final class Bench {
-    let buffer = ForwardBuffer(limits: ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1)))
-    let queue = AudioQueue()
+    let session = makeHandTurnedSession()
     let pipeline: AudioPipeline
-    var bufferGeneration = 0
-    var generation = 0
 
-    init() {
-      pipeline = AudioPipeline(buffer: buffer, queue: queue, name: "test", logger: silentLogger)
-    }
+    init() { pipeline = AudioPipeline(session: session, name: "test", logger: silentLogger) }
 
     convenience init(_ path: String) throws {
       self.init()
       // A frame for each moment: a seek goes by the key frames of the video.
       try append(path, kinds: [.video, .audio])
-      buffer.end([.video, .audio], from: .video, bufferGeneration: 0)
+      session.end([.video, .audio])
     }
 
     func append(
@@ -32,26 +27,20 @@ struct AudioPipelineTests {
     ) throws {
       for read in try readPackets(path, wantsAudio: true, loop: loop, start: start)
       where kinds.contains(read.kind) {
-        try #require(buffer.append(read.packet, read.kind, from: .video, bufferGeneration: 0))
+        session.append(read.packet, read.kind)
       }
     }
 
-    func turn() throws { try pipeline.turn(bufferGeneration: bufferGeneration, generation: generation) }
+    func turn() throws { try pipeline.turn(session.state.read { $0.audioJob }) }
 
-    func seek(to time: MediaTime) throws {
-      let place = buffer.seek(to: time)
-      try #require(place.reload.isEmpty)
-      bufferGeneration = place.bufferGeneration
-      generation += 1
-      queue.flush(generation: generation, start: time)
-    }
+    func seek(to time: MediaTime) throws { try #require(session.seekInside(to: time)) }
 
     /// Turns until there is nothing more.
     func rest() throws -> [AudioQueue.Chunk] {
       var chunks: [AudioQueue.Chunk] = []
-      while !queue.isDrained {
+      while !session.isAudioDrained {
         try turn()
-        let more = queue.take(until: nil)
+        let more = session.takeAudio()
         if more.isEmpty { break }
         chunks += more
       }
@@ -92,11 +81,11 @@ struct AudioPipelineTests {
     let bench = try Bench("media/audio-aac.mp4")
     try bench.turn()
     try bench.turn()
-    let chunks = bench.queue.take(until: nil)
+    let chunks = bench.session.takeAudio()
     let length = try #require(chunks.last).end - chunks[0].time
     #expect(length >= MediaTime(value: 1, timescale: 2))
     #expect(length < MediaTime(value: 6, timescale: 10))
-    #expect(!bench.queue.isDrained)
+    #expect(!bench.session.isAudioDrained)
     #expect(try samples(chunks + bench.rest()) == decoded("media/audio-aac.mp4").flatMap(\.samples))
   }
 
@@ -116,7 +105,7 @@ struct AudioPipelineTests {
       let place = MediaTime(value: Int64(sample), timescale: Int32(rate))
       try bench.seek(to: place)
       try bench.turn()
-      let chunks = bench.queue.take(until: nil)
+      let chunks = bench.session.takeAudio()
       #expect(try #require(chunks.first).time == place)
       let heard = samples(chunks)
       #expect(heard == Array(whole[(sample * channels)...].prefix(heard.count)), "from \(sample)")
@@ -133,7 +122,7 @@ struct AudioPipelineTests {
       let place = MediaTime(value: milliseconds, timescale: 1000)
       try bench.seek(to: place)
       try bench.turn()
-      let chunks = bench.queue.take(until: nil)
+      let chunks = bench.session.takeAudio()
       // Matroska counts in milliseconds.
       let late = try #require(chunks.first).time - place
       #expect(late >= .zero && late <= MediaTime(value: 1, timescale: 1000))
@@ -147,10 +136,11 @@ struct AudioPipelineTests {
     let first = try decoded("media/audio-flac.mp4").flatMap(\.samples)
     let second = try decoded("media/audio-pcm.mov")
     // Half a second of it stands before the end of the first.
-    let length = try #require(bench.buffer.end(of: .audio))
+    let end = bench.session.state.read { $0.packets.end(of: .audio) }
+    let length = try #require(end)
     let start = length - MediaTime(value: 1, timescale: 2)
     try bench.append("media/audio-pcm.mov", start: start)
-    bench.buffer.end([.audio], from: .video, bufferGeneration: 0)
+    bench.session.end([.audio])
     let chunks = try bench.rest()
     #expect(Array(samples(chunks).prefix(first.count)) == first)
     let added = chunks.last.map { $0.end - length } ?? .zero
@@ -163,9 +153,10 @@ struct AudioPipelineTests {
   func iterations() throws {
     let bench = Bench()
     try bench.append("media/audio-pcm.mov")
-    let shift = try #require(bench.buffer.end(of: .audio))
+    let end = bench.session.state.read { $0.packets.end(of: .audio) }
+    let shift = try #require(end)
     try bench.append("media/audio-pcm.mov", loop: LoopIteration(iteration: 1, shift: shift))
-    bench.buffer.end([.audio], from: .video, bufferGeneration: 0)
+    bench.session.end([.audio])
     let once = try decoded("media/audio-pcm.mov").flatMap(\.samples)
     let chunks = try bench.rest()
     #expect(samples(chunks) == once + once)
@@ -178,14 +169,14 @@ struct AudioPipelineTests {
     let bench = Bench()
     var heard: [Float] = []
     for read in try readPackets("media/audio-aac.ts", wantsAudio: true) where read.kind == .audio {
-      try #require(bench.buffer.append(read.packet, .audio, from: .video, bufferGeneration: 0))
+      bench.session.append(read.packet, .audio)
       try bench.turn()
-      heard += samples(bench.queue.take(until: nil))
+      heard += samples(bench.session.takeAudio())
     }
-    #expect(!bench.queue.isDrained)
-    bench.buffer.end([.audio], from: .video, bufferGeneration: 0)
+    #expect(!bench.session.isAudioDrained)
+    bench.session.end([.audio])
     heard += samples(try bench.rest())
-    #expect(bench.queue.isDrained)
+    #expect(bench.session.isAudioDrained)
     #expect(try heard == decoded("media/audio-aac.ts").flatMap(\.samples))
   }
 
@@ -193,11 +184,12 @@ struct AudioPipelineTests {
   func anotherStream() throws {
     let bench = try Bench("media/audio-pcm.mov")
     _ = try bench.rest()
-    bench.bufferGeneration = bench.buffer.dropAudio()
-    bench.generation += 1
-    bench.queue.flush(generation: bench.generation, start: nil)
+    bench.session.change { state, _ in
+      state.packets.dropAudio(isSeparate: false)
+      state.moveAudioDecoder(to: nil)
+    }
     try bench.append("media/audio-flac.mp4")
-    bench.buffer.end([.audio], from: .video, bufferGeneration: 0)
+    bench.session.end([.audio])
     #expect(try samples(bench.rest()) == decoded("media/audio-flac.mp4").flatMap(\.samples))
   }
 }

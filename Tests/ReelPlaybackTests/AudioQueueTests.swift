@@ -18,14 +18,14 @@ struct AudioQueueTests {
 
   @Test("Sound is taken in order, as far as it has begun")
   func order() {
-    let queue = AudioQueue()
+    var queue = AudioQueue()
     #expect(queue.isEmpty && queue.nextTime == nil)
-    for start in [0, 10, 20] { queue.append(chunk(start), generation: 0) }
+    for start in [0, 10, 20] { queue.append(chunk(start)) }
     #expect(queue.nextTime == .zero)
     #expect(queue.take(until: time(-1)).isEmpty)
     #expect(queue.take(until: time(10)).map(\.time) == [time(0), time(10)])
     #expect(queue.nextTime == time(20))
-    queue.finish(generation: 0)
+    queue.finish()
     #expect(!queue.isDrained)
     #expect(queue.take(until: nil).map(\.end) == [time(30)])
     #expect(queue.isDrained)
@@ -33,36 +33,41 @@ struct AudioQueueTests {
 
   @Test("It is full at half a second, and tells once when there is room again")
   func room() {
-    let queue = AudioQueue()
-    let told = Locked(0)
-    queue.setOnRoom { told.withLock { $0 += 1 } }
+    var queue = AudioQueue()
     for start in [0, 10, 20, 30] {
-      queue.append(chunk(start), generation: 0)
-      #expect(queue.hasRoom(generation: 0))
+      queue.append(chunk(start))
+      let hasRoom = queue.hasRoom()
+      #expect(hasRoom)
     }
-    queue.append(chunk(40), generation: 0)
+    queue.append(chunk(40))
     // Nobody was refused so far.
     #expect(queue.take(until: .zero).count == 1)
-    #expect(told.withLock { $0 } == 0)
-    queue.append(chunk(50), generation: 0)
-    #expect(!queue.hasRoom(generation: 0))
-    #expect(queue.take(until: .zero).isEmpty)
-    #expect(told.withLock { $0 } == 0)
+    var isTold = queue.takeRoom()
+    #expect(!isTold)
+    queue.append(chunk(50))
+    var hasRoom = queue.hasRoom()
+    #expect(!hasRoom)
+    isTold = queue.takeRoom()
+    #expect(!isTold)
     _ = queue.take(until: time(10))
+    isTold = queue.takeRoom()
+    #expect(isTold)
     _ = queue.take(until: time(20))
-    #expect(told.withLock { $0 } == 1)
-    #expect(queue.hasRoom(generation: 0))
+    isTold = queue.takeRoom()
+    #expect(!isTold)
+    hasRoom = queue.hasRoom()
+    #expect(hasRoom)
   }
 
   @Test("Sound before the place that was sought is let go, and the first of it cut there")
   func start() throws {
-    let queue = AudioQueue()
-    queue.flush(generation: 3, start: time(25))
-    queue.append(chunk(0), generation: 3)
-    queue.append(chunk(15), generation: 3)
+    var queue = AudioQueue()
+    queue.flush(start: time(25))
+    queue.append(chunk(0))
+    queue.append(chunk(15))
     #expect(queue.isEmpty)
-    queue.append(chunk(20), generation: 3)
-    queue.append(chunk(30), generation: 3)
+    queue.append(chunk(20))
+    queue.append(chunk(30))
     let taken = queue.take(until: nil)
     try #require(taken.map(\.time) == [time(25), time(30)])
     #expect(taken[0].buffer.samples == (250..<300).map(Float.init))
@@ -71,10 +76,10 @@ struct AudioQueueTests {
 
   @Test("A place between two samples cuts no sample that is heard there")
   func startBetweenSamples() {
-    let queue = AudioQueue()
+    var queue = AudioQueue()
     let place = MediaTime(value: 1005, timescale: 10_000)
-    queue.flush(generation: 1, start: place)
-    queue.append(chunk(10), generation: 1)
+    queue.flush(start: place)
+    queue.append(chunk(10))
     let taken = queue.take(until: nil)
     #expect(taken.first?.buffer.samples.first == 100)
     #expect(taken.first?.time == place)
@@ -82,34 +87,35 @@ struct AudioQueueTests {
 
   @Test("What comes later than the place that was sought is whole")
   func lateStart() {
-    let queue = AudioQueue()
-    queue.flush(generation: 1, start: time(5))
-    queue.append(chunk(40), generation: 1)
-    queue.append(chunk(0), generation: 1)
+    var queue = AudioQueue()
+    queue.flush(start: time(5))
+    queue.append(chunk(40))
+    queue.append(chunk(0))
     #expect(queue.take(until: nil).map(\.time) == [time(40), time(0)])
   }
 
-  @Test("What is of an earlier generation does nothing")
-  func generations() {
-    let queue = AudioQueue()
-    for start in stride(from: 0, to: 60, by: 10) { queue.append(chunk(start), generation: 0) }
-    #expect(!queue.hasRoom(generation: 0))
-    queue.flush(generation: 1, start: nil)
-    #expect(queue.isEmpty)
-    queue.append(chunk(0), generation: 0)
-    queue.finish(generation: 0)
-    #expect(queue.isEmpty && !queue.isDrained)
-    queue.finish(generation: 1)
+  @Test("A flush drops everything, and the end")
+  func flush() {
+    var queue = AudioQueue()
+    for start in stride(from: 0, to: 60, by: 10) { queue.append(chunk(start)) }
+    let hasRoom = queue.hasRoom()
+    #expect(!hasRoom)
+    queue.finish()
+    queue.flush(start: nil)
+    #expect(queue.isEmpty && !queue.isDrained && queue.end == nil)
+    let isTold = queue.takeRoom()
+    #expect(!isTold)
+    queue.finish()
     #expect(queue.isDrained)
-    queue.flush(generation: 2, start: nil)
+    queue.resume()
     #expect(!queue.isDrained)
   }
 
   @Test("Sound of later times through the item is dropped from the end")
   func iterations() {
-    let queue = AudioQueue()
-    for start in [0, 10] { queue.append(chunk(start), generation: 0) }
-    for start in [20, 30] { queue.append(chunk(start, shift: time(20)), generation: 0) }
+    var queue = AudioQueue()
+    for start in [0, 10] { queue.append(chunk(start)) }
+    for start in [20, 30] { queue.append(chunk(start, shift: time(20))) }
     queue.drop(after: time(20))
     #expect(queue.take(until: time(0)).count == 1)
     queue.drop(after: .zero)

@@ -58,28 +58,27 @@ struct DecoderClaimTests {
     "At whatever moment a decoder is given up, every frame is shown once, and right", arguments: clips, 0..<6)
   func revoked(name: String, seed: Int) throws {
     var random = SplitMix(seed: seed)
-    let buffer = ForwardBuffer(limits: ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1)))
-    let ring = FrameRing(frameCapacity: 2, byteCapacity: .max)
+    let session = makeHandTurnedSession(frameCapacity: 2)
     let claim = FickleClaim()
     let pipeline = VideoPipeline(
-      buffer: buffer, ring: ring,
+      session: session,
       options: VideoPipeline.Options(name: "test", logger: silentLogger, claim: claim, threads: 1 + seed % 2),
       isCancelled: { false })
     for read in try readPackets("media/\(name)") {
-      try #require(buffer.append(read.packet, read.kind, from: .video, bufferGeneration: 0))
+      session.append(read.packet, read.kind)
     }
-    buffer.end([.video], from: .video, bufferGeneration: 0)
+    session.end([.video])
     var shown: [Shown] = []
     var turnCount = 0
-    while ring.head() != .drained {
+    while session.head != .drained {
       turnCount += 1
       try #require(turnCount < 20_000)
       claim.state.withLock { state in
         state.isDenied = random.next(below: 4) == 0
         if random.next(below: 3) == 0 { state.patience = random.next(below: 12) }
       }
-      do { _ = try pipeline.turn(VideoPipeline.Order()) } catch is CancellationError {}
-      if random.next(below: 2) == 0, let frame = ring.take(generation: 0) { shown.append(try Shown(frame)) }
+      do { _ = try pipeline.turn(VideoPipeline.Order(job: session.videoJob)) } catch is CancellationError {}
+      if random.next(below: 2) == 0, let frame = session.takeFrame() { shown.append(try Shown(frame)) }
       #expect(claim.state.withLock { !$0.isResting })
     }
     let golden = try Golden(name)
@@ -93,26 +92,25 @@ struct DecoderClaimTests {
   @Test(
     "A stream without timestamps goes on at its last key frame", arguments: ["annexb.h264", "annexb.hevc"])
   func noTimestamps(name: String) throws {
-    let buffer = ForwardBuffer(limits: ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1)))
-    let ring = FrameRing(frameCapacity: 3, byteCapacity: .max)
+    let session = makeHandTurnedSession(frameCapacity: 3)
     let claim = FickleClaim()
     let pipeline = VideoPipeline(
-      buffer: buffer, ring: ring,
+      session: session,
       options: VideoPipeline.Options(name: "test", logger: silentLogger, claim: claim), isCancelled: { false }
     )
     for read in try readPackets("media/\(name)") {
-      try #require(buffer.append(read.packet, read.kind, from: .video, bufferGeneration: 0))
+      session.append(read.packet, read.kind)
     }
-    buffer.end([.video], from: .video, bufferGeneration: 0)
+    session.end([.video])
     var shown: [Shown] = []
     var turnCount = 0
-    while ring.head() != .drained, turnCount < 1000 {
+    while session.head != .drained, turnCount < 1000 {
       turnCount += 1
       if turnCount == 4 { claim.state.withLock { $0.patience = 0 } }
-      do { _ = try pipeline.turn(VideoPipeline.Order()) } catch is CancellationError {}
-      if let frame = ring.take(generation: 0) { shown.append(try Shown(frame)) }
+      do { _ = try pipeline.turn(VideoPipeline.Order(job: session.videoJob)) } catch is CancellationError {}
+      if let frame = session.takeFrame() { shown.append(try Shown(frame)) }
     }
-    #expect(ring.head() == .drained)
+    #expect(session.head == .drained)
     let golden = try Golden(name)
     #expect(Set(golden.frames.map(\.md5)).isSubset(of: Set(shown.map(\.md5))))
     #expect(zip(shown, shown.dropFirst()).allSatisfy { $0.time < $1.time })

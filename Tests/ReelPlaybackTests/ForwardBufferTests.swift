@@ -12,27 +12,45 @@ struct ForwardBufferTests {
 
   private func time(_ tenths: Int) -> MediaTime { MediaTime(value: Int64(tenths), timescale: 10) }
 
-  private func makeBuffer(target: Int = 100, byteCount: Int = .max / 4) -> ForwardBuffer {
-    ForwardBuffer(limits: ForwardBuffer.Limits(target: time(target), byteCount: byteCount))
+  /// A buffer that can be used in expectations.
+  private final class Bench {
+    var buffer: ForwardBuffer
+
+    init(_ limits: ForwardBuffer.Limits) { buffer = ForwardBuffer(limits: limits) }
+
+    var level: ForwardBuffer.Level { buffer.level }
+    var position: MediaTime? { buffer.position }
+    var byteCount: Int { buffer.byteCount }
+    func wantsMore(_ kind: MediaPacket.Kind) -> Bool { buffer.wantsMore(kind) }
+    func takeRefill(_ kind: MediaPacket.Kind) -> Bool { buffer.takeRefill(kind) }
+    func isAudioBehind(_ time: MediaTime) -> Bool { buffer.isAudioBehind(time) }
+    func seek(to time: MediaTime) -> Set<MediaPacket.Kind> { buffer.seek(to: time) }
+    func rewindToKey(before time: MediaTime) -> Bool { buffer.rewindToKey(before: time) }
+    func peekNext(_ kind: MediaPacket.Kind) -> NextPacket { buffer.peekNext(kind) }
+    func next(_ kind: MediaPacket.Kind, of span: StreamSpan? = nil) -> NextPacket {
+      buffer.next(kind, of: span)
+    }
+  }
+
+  private func makeBuffer(target: Int = 100, byteCount: Int = .max / 4) -> Bench {
+    Bench(ForwardBuffer.Limits(target: time(target), byteCount: byteCount))
   }
 
   /// Packets of 100 ms and 10 bytes; every fourth is a key.
   private func append(
-    _ range: Range<Int>, _ kind: MediaPacket.Kind = .video, to buffer: ForwardBuffer,
-    bufferGeneration: Int = 0,
-    from loader: MediaPacket.Kind = .video, iteration: Int = 0, byteCount: Int = 10
+    _ range: Range<Int>, _ kind: MediaPacket.Kind = .video, to bench: Bench, iteration: Int = 0,
+    byteCount: Int = 10
   ) throws {
     let span = maker.makeSpan(kind, iteration: iteration)
     for index in range {
       let packet = try maker.make(
         time(index), lasting: time(1), of: span, isKey: kind == .audio || index % 4 == 0, byteCount: byteCount
       )
-      try #require(buffer.append(packet, kind, from: loader, bufferGeneration: bufferGeneration))
+      bench.buffer.append(packet, kind)
     }
   }
 
   private func isNone(_ next: NextPacket) -> Bool { if case .none = next { true } else { false } }
-  private func isStale(_ next: NextPacket) -> Bool { if case .stale = next { true } else { false } }
   private func isEnd(_ next: NextPacket) -> Bool { if case .end = next { true } else { false } }
   private func packet(_ next: NextPacket) -> MediaPacket? {
     if case .packet(let packet) = next { packet } else { nil }
@@ -41,17 +59,17 @@ struct ForwardBufferTests {
   @Test("Packets come out in order, then nothing, then the end")
   func order() throws {
     let buffer = makeBuffer()
-    #expect(isNone(buffer.next(.video, bufferGeneration: 0)))
+    #expect(isNone(buffer.next(.video)))
     try append(0..<3, to: buffer)
-    for index in 0..<3 { #expect(packet(buffer.next(.video, bufferGeneration: 0))?.time == time(index)) }
-    #expect(isNone(buffer.next(.video, bufferGeneration: 0)))
-    #expect(!isEnd(buffer.peekNext(.video, bufferGeneration: 0)))
-    buffer.end([.video], from: .video, bufferGeneration: 0)
-    #expect(isEnd(buffer.next(.video, bufferGeneration: 0)))
-    #expect(isEnd(buffer.peekNext(.video, bufferGeneration: 0)))
-    #expect(isNone(buffer.next(.audio, bufferGeneration: 0)))
-    buffer.resume(from: .video, bufferGeneration: 0)
-    #expect(isNone(buffer.next(.video, bufferGeneration: 0)))
+    for index in 0..<3 { #expect(packet(buffer.next(.video))?.time == time(index)) }
+    #expect(isNone(buffer.next(.video)))
+    #expect(!isEnd(buffer.peekNext(.video)))
+    buffer.buffer.end([.video])
+    #expect(isEnd(buffer.next(.video)))
+    #expect(isEnd(buffer.peekNext(.video)))
+    #expect(isNone(buffer.next(.audio)))
+    buffer.buffer.resume(from: .video)
+    #expect(isNone(buffer.next(.video)))
   }
 
   @Test("A packet of another span ends the one that is decoded, and stays")
@@ -59,10 +77,10 @@ struct ForwardBufferTests {
     let buffer = makeBuffer()
     try append(0..<1, to: buffer)
     try append(1..<2, to: buffer)
-    let span = try #require(packet(buffer.next(.video, bufferGeneration: 0))).span
-    #expect(isEnd(buffer.next(.video, bufferGeneration: 0, of: span)))
-    #expect(packet(buffer.peekNext(.video, bufferGeneration: 0))?.time == time(1))
-    #expect(packet(buffer.next(.video, bufferGeneration: 0))?.time == time(1))
+    let span = try #require(packet(buffer.next(.video))).span
+    #expect(isEnd(buffer.next(.video, of: span)))
+    #expect(packet(buffer.peekNext(.video))?.time == time(1))
+    #expect(packet(buffer.next(.video))?.time == time(1))
   }
 
   @Test("It is full at its target in time or bytes, and is refilled below a share of both")
@@ -75,40 +93,40 @@ struct ForwardBufferTests {
     #expect(buffer.level.ahead == time(8))
     #expect(!buffer.wantsMore(.video))
     #expect(!buffer.takeRefill(.video))
-    buffer.setPosition(time(1), bufferGeneration: 0)
+    buffer.buffer.setPosition(time(1))
     #expect(!buffer.level.isFull)
     // 0.7 s is not below three quarters of the target.
     #expect(!buffer.takeRefill(.video))
     #expect(!buffer.wantsMore(.video))
-    buffer.setPosition(time(3), bufferGeneration: 0)
+    buffer.buffer.setPosition(time(3))
     #expect(buffer.takeRefill(.video))
     #expect(!buffer.takeRefill(.video))
     #expect(buffer.wantsMore(.video))
     try append(8..<9, to: buffer, byteCount: 200)
     #expect(!buffer.wantsMore(.video))
-    for _ in 0..<8 { _ = buffer.next(.video, bufferGeneration: 0) }
-    buffer.setPosition(time(7), bufferGeneration: 0)
+    for _ in 0..<8 { _ = buffer.next(.video) }
+    buffer.buffer.setPosition(time(7))
     #expect(!buffer.takeRefill(.video))
-    _ = buffer.next(.video, bufferGeneration: 0)
+    _ = buffer.next(.video)
     #expect(buffer.takeRefill(.video))
-    #expect(buffer.highWaterByteCount == 280)
+    #expect(buffer.buffer.highWaterByteCount == 280)
   }
 
   @Test("The level is that of the stream that has less, where sound has a loader of its own")
   func separateAudio() throws {
     let buffer = makeBuffer(target: 8)
-    buffer.setHasSeparateAudio(true)
+    buffer.buffer.setHasSeparateAudio(true)
     try append(0..<10, to: buffer)
     #expect(buffer.level.ahead == .zero)
     #expect(!buffer.level.isFull)
     #expect(buffer.isAudioBehind(time(1)))
-    try append(0..<5, .audio, to: buffer, from: .audio)
+    try append(0..<5, .audio, to: buffer)
     #expect(buffer.level.ahead == time(5))
     #expect(!buffer.isAudioBehind(time(5)))
     #expect(buffer.isAudioBehind(time(6)))
-    buffer.end([.video], from: .video, bufferGeneration: 0)
+    buffer.buffer.end([.video])
     #expect(!buffer.level.isComplete)
-    buffer.end([.audio], from: .audio, bufferGeneration: 0)
+    buffer.buffer.end([.audio])
     #expect(buffer.level.isComplete)
     #expect(buffer.level.ahead == time(10))
     #expect(!buffer.isAudioBehind(time(6)))
@@ -117,20 +135,17 @@ struct ForwardBufferTests {
   @Test("A seek inside of the video that sound does not cover loads the sound alone")
   func seekForAudio() throws {
     let buffer = makeBuffer()
-    buffer.setHasSeparateAudio(true)
+    buffer.buffer.setHasSeparateAudio(true)
     try append(0..<10, to: buffer)
-    try append(0..<5, .audio, to: buffer, from: .audio)
-    #expect(buffer.seek(to: time(4)) == (1, []))
-    #expect(packet(buffer.next(.audio, bufferGeneration: 1))?.time == time(4))
-    #expect(packet(buffer.next(.video, bufferGeneration: 1))?.time == time(4))
-    #expect(buffer.seek(to: time(5)) == (2, [.audio]))
-    #expect(isNone(buffer.next(.audio, bufferGeneration: 2)))
-    #expect(packet(buffer.next(.video, bufferGeneration: 2))?.time == time(4))
-    // The loader of the video goes on in its bufferGeneration, that of the sound in the new one.
-    #expect((buffer.loadGeneration(of: .video), buffer.loadGeneration(of: .audio)) == (0, 2))
-    try append(5..<7, .audio, to: buffer, bufferGeneration: 2, from: .audio)
-    #expect(buffer.seek(to: time(20)) == (3, [.video, .audio]))
-    #expect((buffer.loadGeneration(of: .video), buffer.loadGeneration(of: .audio)) == (3, 3))
+    try append(0..<5, .audio, to: buffer)
+    #expect(buffer.seek(to: time(4)) == [])
+    #expect(packet(buffer.next(.audio))?.time == time(4))
+    #expect(packet(buffer.next(.video))?.time == time(4))
+    #expect(buffer.seek(to: time(5)) == [.audio])
+    #expect(isNone(buffer.next(.audio)))
+    #expect(packet(buffer.next(.video))?.time == time(4))
+    try append(5..<7, .audio, to: buffer)
+    #expect(buffer.seek(to: time(20)) == [.video, .audio])
     #expect(buffer.byteCount == 0)
     #expect(buffer.position == time(20))
   }
@@ -140,41 +155,44 @@ struct ForwardBufferTests {
     let buffer = makeBuffer()
     try append(0..<10, to: buffer)
     try append(0..<5, .audio, to: buffer)
-    #expect(buffer.seek(to: time(3)) == (1, []))
-    #expect(packet(buffer.next(.audio, bufferGeneration: 1))?.time == time(3))
-    #expect(buffer.seek(to: time(9)) == (2, []))
-    #expect(isNone(buffer.next(.audio, bufferGeneration: 2)))
-    #expect(buffer.seek(to: time(10)) == (3, [.video, .audio]))
+    #expect(buffer.seek(to: time(3)) == [])
+    #expect(packet(buffer.next(.audio))?.time == time(3))
+    #expect(buffer.seek(to: time(9)) == [])
+    #expect(isNone(buffer.next(.audio)))
+    #expect(buffer.seek(to: time(10)) == [.video, .audio])
   }
 
-  @Test("What is of an earlier bufferGeneration does nothing")
-  func generations() throws {
+  @Test("After a reset, playback begins with the first packet that comes")
+  func reset() throws {
     let buffer = makeBuffer()
     try append(0..<6, to: buffer)
-    #expect(buffer.reset(position: nil) == 1)
-    let late = try maker.make(.zero, lasting: time(1), of: maker.makeSpan())
-    #expect(!buffer.append(late, .video, from: .video, bufferGeneration: 0))
-    buffer.end([.video, .audio], from: .video, bufferGeneration: 0)
-    buffer.setPosition(time(3), bufferGeneration: 0)
+    buffer.buffer.reset(position: nil)
     #expect(buffer.position == nil)
-    #expect(isStale(buffer.next(.video, bufferGeneration: 0)))
-    #expect(isStale(buffer.peekNext(.audio, bufferGeneration: 0)))
-    #expect(isNone(buffer.next(.video, bufferGeneration: 1)))
-    try append(7..<8, to: buffer, bufferGeneration: 1)
+    #expect(isNone(buffer.next(.video)))
+    try append(7..<8, to: buffer)
     #expect(buffer.position == time(7))
-    #expect(!buffer.rewindToKey(before: time(9), bufferGeneration: 0))
+  }
+
+  @Test("What is dropped is kept until its owner takes it")
+  func released() throws {
+    let buffer = makeBuffer()
+    try append(0..<6, to: buffer)
+    #expect(buffer.buffer.takeReleased().isEmpty)
+    for _ in 0..<5 { _ = buffer.next(.video) }
+    buffer.buffer.setPosition(time(4))
+    #expect(buffer.buffer.takeReleased().map(\.time) == (0..<4).map(time))
+    #expect(buffer.seek(to: time(20)) == [.video, .audio])
+    #expect(buffer.buffer.takeReleased().map(\.time) == [time(4), time(5)])
+    #expect(buffer.buffer.takeReleased().isEmpty)
   }
 
   @Test("Sound is let go when it is dropped, and loaded again")
   func dropAudio() throws {
     let buffer = makeBuffer(target: 4)
-    buffer.setHasSeparateAudio(true)
-    try append(0..<5, .audio, to: buffer, from: .audio)
+    buffer.buffer.setHasSeparateAudio(true)
+    try append(0..<5, .audio, to: buffer)
     #expect(!buffer.wantsMore(.audio))
-    #expect(buffer.dropAudio() == 1)
-    #expect((buffer.bufferGeneration(of: .video), buffer.bufferGeneration(of: .audio)) == (0, 1))
-    #expect((buffer.loadGeneration(of: .video), buffer.loadGeneration(of: .audio)) == (0, 1))
-    #expect(isStale(buffer.next(.audio, bufferGeneration: 0)))
+    buffer.buffer.dropAudio(isSeparate: true)
     #expect(buffer.byteCount == 0)
     #expect(buffer.wantsMore(.audio))
   }
@@ -193,9 +211,6 @@ struct ForwardBufferTests {
     }
 
     var entries: [Entry] = []
-    var bufferGeneration = 0
-    /// Of the loader.
-    var load = 0
     var position: Int?
     var hasEnded = false
     var nextStart = 0
@@ -233,8 +248,7 @@ struct ForwardBufferTests {
           let packet = try maker.make(
             time(start), lasting: time(1), of: spans[model.iteration], isKey: place == 0,
             byteCount: byteCount)
-          #expect(!buffer.append(packet, .video, from: .video, bufferGeneration: model.load - 1))
-          #expect(buffer.append(packet, .video, from: .video, bufferGeneration: model.load))
+          buffer.buffer.append(packet, .video)
           model.entries.append(
             Model.Entry(
               id: start, start: start, isKey: place == 0, byteCount: byteCount, iteration: model.iteration))
@@ -243,7 +257,7 @@ struct ForwardBufferTests {
         }
         model.nextStart += order.count
       case 7..<13:
-        let next = buffer.next(.video, bufferGeneration: model.bufferGeneration)
+        let next = buffer.next(.video)
         if let expected = model.entries.firstIndex(where: { !$0.isTaken }) {
           #expect(packet(next)?.time == time(model.entries[expected].start))
           model.entries[expected].isTaken = true
@@ -253,7 +267,7 @@ struct ForwardBufferTests {
       case 13, 14:
         guard let position = model.position, let end = model.end else { break }
         let new = Int.random(in: position...max(position, end), using: &random)
-        buffer.setPosition(time(new), bufferGeneration: model.bufferGeneration)
+        buffer.buffer.setPosition(time(new))
         model.position = new
         let taken = model.entries.prefix { $0.isTaken }
         let keep = taken.lastIndex { $0.isKey && $0.start <= new } ?? 0
@@ -265,45 +279,41 @@ struct ForwardBufferTests {
         }
       case 15, 16:
         let target = Int.random(in: -2...(model.nextStart + 3), using: &random)
-        let place = buffer.seek(to: time(target))
-        model.bufferGeneration += 1
-        #expect(place.bufferGeneration == model.bufferGeneration)
+        let reload = buffer.seek(to: time(target))
         model.position = target
         if let key = model.key(for: target), target < lastEnd ?? 0 || model.hasEnded {
-          #expect(place.reload.isEmpty)
+          #expect(reload.isEmpty)
           model.place(at: key)
           #expect(
-            packet(buffer.peekNext(.video, bufferGeneration: model.bufferGeneration))?.time
+            packet(buffer.peekNext(.video))?.time
               == time(model.entries[key].start))
         } else {
-          #expect(place.reload == [.video, .audio])
-          model.load = model.bufferGeneration
+          #expect(reload == [.video, .audio])
           model.entries = []
           model.hasEnded = false
           model.nextStart = max(target, 0)
           lastEnd = nil
         }
-        #expect(isStale(buffer.next(.video, bufferGeneration: model.bufferGeneration - 1)))
       case 17:
         guard let time = model.entries.last(where: \.isTaken)?.start else { break }
         let key = model.entries.lastIndex { $0.isTaken && $0.isKey && $0.start <= time }
         #expect(
-          buffer.rewindToKey(before: self.time(time), bufferGeneration: model.bufferGeneration)
+          buffer.rewindToKey(before: self.time(time))
             == (key != nil))
         if let key { model.place(at: key) }
       case 18:
-        buffer.end([.video], from: .video, bufferGeneration: model.load)
+        buffer.buffer.end([.video])
         model.hasEnded = true
         if Bool.random(using: &random) {
           // The item begins anew.
-          buffer.resume(from: .video, bufferGeneration: model.load)
+          buffer.buffer.resume(from: .video)
           model.hasEnded = false
           model.iteration += 1
           spans.append(maker.makeSpan(iteration: model.iteration))
         }
       default:
         guard let first = model.entries.first else { break }
-        buffer.drop(after: first.iteration, before: 0)
+        buffer.buffer.drop(after: first.iteration)
         model.entries.removeAll { $0.iteration > first.iteration }
         model.hasEnded = true
         lastEnd = model.end
@@ -315,12 +325,12 @@ struct ForwardBufferTests {
       #expect(level.isConsumed == (model.next == nil))
       #expect(level.isComplete == model.hasEnded)
       #expect(buffer.position == model.position.map(time))
-      #expect(buffer.end(of: .video) == lastEnd.map(time))
+      #expect(buffer.buffer.end(of: .video) == lastEnd.map(time))
       let ahead = max(0, (lastEnd ?? 0) - (model.position ?? 0))
       #expect(level.ahead == (lastEnd == nil ? .zero : time(ahead)))
       #expect(level.isFull == (model.pending >= byteLimit || level.ahead >= time(100)))
       #expect(
-        packet(buffer.peekNext(.video, bufferGeneration: model.bufferGeneration))?.time
+        packet(buffer.peekNext(.video))?.time
           == model.next.map { time($0.start) })
     }
   }

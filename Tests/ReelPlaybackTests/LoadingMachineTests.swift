@@ -18,20 +18,13 @@ struct LoadingMachineTests {
     target: PreloadTarget? = nil, attempts: Int = 2, after events: [Event] = []
   ) -> LoadingMachine {
     var machine = LoadingMachine(
-      target: target, wantsAudio: true, loops: false, prefersThroughput: false,
+      target: target, wantsAudio: true, loops: false,
       retry: ItemRetryPolicy(attempts: attempts, baseDelay: .seconds(1)))
     for event in events { _ = machine.handle(event) }
     return machine
   }
 
-  /// The order of a seek.
-  private func order(to seconds: Int64, bufferGeneration: Int) -> VideoPipeline.Order {
-    var order = VideoPipeline.Order()
-    order.bufferGeneration = bufferGeneration
-    order.generation = bufferGeneration
-    order.target = MediaTime(value: seconds, timescale: 1)
-    return order
-  }
+  private func time(_ seconds: Int64) -> MediaTime { MediaTime(value: seconds, timescale: 1) }
 
   private static let opened: [Event] = [.began, .resolved, .opened(hasSeparateAudio: false)]
   private static let openedApart: [Event] = [.began, .resolved, .opened(hasSeparateAudio: true)]
@@ -53,27 +46,14 @@ struct LoadingMachineTests {
   @Test("Nothing is read before it is known what the source is, and nothing once it is stopped")
   func assignments() {
     var machine = machine(after: [.began])
-    #expect(machine.assignment(of: .video) == nil)
+    #expect(!machine.wantsMore(of: .video))
     #expect(machine.handle(.resolved) == [.reached(.manifest), .wake(.reader)])
-    #expect(machine.assignment(of: .video) == LoadingMachine.Assignment(seek: nil, dropsAudio: false))
-    #expect(machine.assignment(of: .audio) == nil)
+    #expect(machine.wantsMore(of: .video))
+    #expect(!machine.wantsMore(of: .audio))
     _ = machine.handle(.opened(hasSeparateAudio: true))
-    #expect(machine.assignment(of: .audio) != nil)
+    #expect(machine.wantsMore(of: .audio))
     _ = machine.handle(.stopped)
-    #expect(machine.assignment(of: .video) == nil)
-  }
-
-  @Test("Where it is to begin elsewhere, each loader is sent there once")
-  func start() {
-    var machine = machine(after: [])
-    let place = MediaTime(value: 5, timescale: 1)
-    machine.start(at: place, bufferGeneration: 3)
-    for event in Self.openedApart { _ = machine.handle(event) }
-    #expect(machine.order.target == place)
-    for loader in [LoadingMachine.Loader.video, .audio] {
-      #expect(machine.assignment(of: loader)?.seek == LoadingMachine.Seek(bufferGeneration: 3, time: place))
-      #expect(machine.assignment(of: loader)?.seek == nil)
-    }
+    #expect(!machine.wantsMore(of: .video))
   }
 
   @Test(
@@ -84,11 +64,11 @@ struct LoadingMachineTests {
       (.buffered, [true, true, true]),
     ])
   func stages(stage: PreloadStage, wants: [Bool]) {
-    var machine = machine(target: PreloadTarget(stage: stage), after: Self.opened)
+    var machine = machine(target: PreloadTarget(stage: stage), after: Self.openedApart)
     #expect(machine.wantsMore(of: .video) == wants[0])
     _ = machine.handle(.packetRead(.video, isNews: true))
     #expect(machine.wantsMore(of: .video) == wants[1])
-    _ = machine.handle(.firstFrameDecoded)
+    _ = machine.handle(.firstFrameShown)
     #expect(machine.wantsMore(of: .video) == wants[2])
     #expect(machine.wantsMore(of: .audio) == (stage == .buffered))
   }
@@ -105,14 +85,14 @@ struct LoadingMachineTests {
           .announceRetry(attempt: attempt, of: 2, after: pause, network), .resolve(after: pause),
         ])
     }
-    #expect(machine.handle(.resolvingFailed(network)) == [.log(network, .failed), .wakePlayer])
+    #expect(machine.handle(.resolvingFailed(network)) == [.log(network, .failed), .wake(.presenter)])
     #expect(machine.dueFailure == network)
   }
 
   @Test("What can't loop is final at once, and nothing is told of what was stopped")
   func finalFailure() {
     var failed = machine(after: [.began])
-    #expect(failed.handle(.resolvingFailed(damage)) == [.log(damage, .failed), .wakePlayer])
+    #expect(failed.handle(.resolvingFailed(damage)) == [.log(damage, .failed), .wake(.presenter)])
     #expect(failed.dueFailure == damage)
     var stopped = machine(after: [.began, .stopped])
     #expect(stopped.handle(.resolvingFailed(network)) == [])
@@ -122,9 +102,8 @@ struct LoadingMachineTests {
   func loaderFails() {
     var machine = machine(after: Self.opened + [.packetRead(.video, isNews: true)])
     let place = MediaTime(value: 4, timescale: 1)
-    let actions = machine.handle(.failed(.video, network, bufferGeneration: 0, place: place))
-    #expect(actions.last == .loadAgain(.video, after: .seconds(1)))
-    #expect(machine.assignment(of: .video)?.seek == LoadingMachine.Seek(bufferGeneration: 0, time: place))
+    let actions = machine.handle(.failed(.video, network, place: place))
+    #expect(actions.last == .loadAgain(.video, at: place, after: .seconds(1)))
     #expect(machine.handle(.packetRead(.video, isNews: false)) == [])
     #expect(machine.handle(.packetRead(.video, isNews: true)) == [.publishRetries(remaining: 2)])
   }
@@ -132,26 +111,14 @@ struct LoadingMachineTests {
   @Test("A final failure ends the buffer, and is told when what was loaded has been shown")
   func failureWhilePlaying() {
     var machine = machine(attempts: 0, after: Self.opened + [.packetRead(.video, isNews: true)])
-    let actions = machine.handle(.failed(.video, network, bufferGeneration: 2, place: nil))
+    let actions = machine.handle(.failed(.video, network, place: nil))
     #expect(
-      actions.contains(.endBuffer([.video, .audio], from: .video, bufferGeneration: 2, isBroken: true)))
+      actions.contains(.endBuffer([.video, .audio], isBroken: true)))
     #expect(machine.failure == network)
     #expect(machine.dueFailure == nil)
     _ = machine.handle(.failureIsDue)
     #expect(machine.dueFailure == network)
-    #expect(machine.assignment(of: .video) == nil)
-  }
-
-  @Test("A failure of the place before is nobody's")
-  func failureBeforeSeek() {
-    var machine = machine(attempts: 0, after: Self.opened)
-    _ = machine.handle(.sought(order(to: 3, bufferGeneration: 1), reload: [.video]))
-    #expect(machine.isSent(.video))
-    #expect(
-      machine.handle(.failed(.video, network, bufferGeneration: 0, place: nil)) == [
-        .loadAgain(.video, after: .zero)
-      ])
-    #expect(machine.failure == nil)
+    #expect(!machine.wantsMore(of: .video))
   }
 
   // MARK: Seeks
@@ -159,28 +126,23 @@ struct LoadingMachineTests {
   @Test("A seek interrupts the loaders that have to go elsewhere, and wakes everybody")
   func seek() {
     var machine = machine(after: Self.openedApart)
-    let inside = machine.handle(.sought(order(to: 3, bufferGeneration: 1), reload: []))
-    #expect(inside == ItemSession.LoopKind.allCases.map(Action.wake))
-    let outside = machine.handle(.sought(order(to: 9, bufferGeneration: 2), reload: [.video, .audio]))
-    #expect(outside.prefix(2) == [.interrupt(.video), .interrupt(.audio)])
-    #expect(machine.order.bufferGeneration == 2)
-    #expect(
-      machine.assignment(of: .audio)?.seek
-        == LoadingMachine.Seek(bufferGeneration: 2, time: MediaTime(value: 9, timescale: 1)))
+    #expect(machine.handle(.sought(time(3), reload: [])) == [.wake(.loading)])
+    let outside = machine.handle(.sought(time(9), reload: [.video, .audio]))
+    #expect(outside == [.restart(.video, at: time(9)), .restart(.audio, at: time(9)), .wake(.loading)])
   }
 
   @Test("A seek tries again what has failed and may loop, from the source on where that is not known")
   func seekAfterFailure() {
     var machine = machine(attempts: 0, after: [.began, .resolvingFailed(network)])
     #expect(machine.startsOver)
-    let actions = machine.handle(.sought(order(to: 1, bufferGeneration: 1), reload: [.video, .audio]))
+    let actions = machine.handle(.sought(time(1), reload: [.video, .audio]))
     #expect(actions.contains(.resolve(after: .zero)))
     #expect(machine.failure == nil)
     // A failure that is final stays, where the place is one that was loaded.
     var ended = self.machine(attempts: 0, after: Self.opened)
-    _ = ended.handle(.failed(.video, damage, bufferGeneration: 0, place: nil))
+    _ = ended.handle(.failed(.video, damage, place: nil))
     #expect(!ended.startsOver)
-    _ = ended.handle(.sought(order(to: 1, bufferGeneration: 1), reload: []))
+    _ = ended.handle(.sought(time(1), reload: []))
     #expect(ended.failure == damage)
   }
 
@@ -192,38 +154,38 @@ struct LoadingMachineTests {
     #expect(
       machine.handle(.packetRead(.video, isNews: true)) == [.reached(.initialization), .wake(.audioReader)])
     #expect(machine.playsSeparateAudio)
-    let actions = machine.handle(.failed(.audio, network, bufferGeneration: 0, place: nil))
+    let actions = machine.handle(.failed(.audio, network, place: nil))
     #expect(actions.contains(.setHasSeparateAudio(false)))
-    #expect(actions.contains(.endBuffer([.audio], from: .audio, bufferGeneration: 0, isBroken: false)))
+    #expect(actions.contains(.endBuffer([.audio], isBroken: false)))
     #expect(machine.failure == nil)
     #expect(machine.isOver(.audio))
-    #expect(machine.assignment(of: .audio) == nil)
+    #expect(!machine.wantsMore(of: .audio))
   }
 
   @Test("Audio that does not come is given up; wanted again, it is loaded from where playback is")
   func missedAudio() {
     var machine = machine(after: Self.openedApart)
     let late = ReelError(.timedOut, "no sound")
-    let actions = machine.handle(.audioMissed(late, bufferGeneration: 4))
+    let actions = machine.handle(.audioMissed(late))
     let loss = MediaLoss(kind: .audio, reason: .missing, range: nil)
-    #expect(actions.prefix(2) == [.log(late, .lost(loss)), .interrupt(.audio)])
+    #expect(actions.prefix(2) == [.log(late, .lost(loss)), .restart(.audio, at: nil)])
     let place = MediaTime(value: 7, timescale: 1)
     #expect(
-      machine.handle(.audioWanted(true, bufferGeneration: 5, place: place)).contains(
-        .setHasSeparateAudio(true)))
-    #expect(machine.assignment(of: .audio)?.seek == LoadingMachine.Seek(bufferGeneration: 5, time: place))
+      machine.handle(.audioWanted(true, place: place)) == [
+        .restart(.audio, at: place), .setHasSeparateAudio(true), .wake(.loading),
+      ])
   }
 
   @Test("The end of video is the end of what is muxed with it")
   func end() {
     var muxed = machine(after: Self.opened)
     #expect(
-      muxed.handle(.ended(.video, bufferGeneration: 1, fault: nil)).first
-        == .endBuffer([.video, .audio], from: .video, bufferGeneration: 1, isBroken: false))
+      muxed.handle(.ended(.video, fault: nil)).first
+        == .endBuffer([.video, .audio], isBroken: false))
     var apart = machine(after: Self.openedApart)
     #expect(
-      apart.handle(.ended(.video, bufferGeneration: 1, fault: damage)).prefix(2) == [
-        .log(damage, .failed), .endBuffer([.video], from: .video, bufferGeneration: 1, isBroken: false),
+      apart.handle(.ended(.video, fault: damage)).prefix(2) == [
+        .log(damage, .failed), .endBuffer([.video], isBroken: false),
       ])
     #expect(apart.failure == damage)
   }
@@ -246,7 +208,7 @@ struct LoadingMachineTests {
 
     var silent = machine(after: Self.opened)
     _ = silent.record([video], of: .video, areAll: false)
-    #expect(silent.handle(.ended(.video, bufferGeneration: 0, fault: nil)).contains(.tracksAreKnown))
+    #expect(silent.handle(.ended(.video, fault: nil)).contains(.tracksAreKnown))
   }
 }
 
@@ -293,18 +255,15 @@ struct LoopIterationsTests {
     var iterations = LoopIterations(loops: true)
     _ = iterations.begin(at: nil, of: .audio)
     _ = iterations.next(after: 0, of: .video, videoEnd: time(3), audioEnd: nil)
-    let found = iterations.setLoops(false, iteration: 0, sent: [])
+    #expect(iterations.last == .max)
+    let found = iterations.setLoops(false, iteration: 0)
     let cut = try #require(found)
-    #expect(cut.iteration == 0)
-    #expect(cut.ended == [.video])
-    #expect(iterations.returnFromCut(.audio) == nil)
-    #expect(iterations.returnFromCut(.video) == 0)
-    #expect(iterations.returnFromCut(.video) == nil)
-    #expect(iterations.setLoops(false, iteration: 0, sent: []) == nil)
-    // Begun anew, a later pass has a later number than what was called off.
-    #expect(iterations.setLoops(true, iteration: 0, sent: []) == nil)
-    let again = iterations.next(after: 0, of: .video, videoEnd: time(3), audioEnd: nil)
-    #expect(again.map { $0.generation > cut.generation } == true)
-    #expect(iterations.returnFromCut(.video) == nil)
+    #expect(cut.loop == LoopIteration())
+    #expect(cut.ahead == [.video])
+    #expect(iterations.last == 0)
+    #expect(iterations.setLoops(false, iteration: 0) == nil)
+    // Nobody is ahead when it is begun anew.
+    #expect(iterations.setLoops(true, iteration: 0) == nil)
+    #expect(iterations.setLoops(false, iteration: 0) == nil)
   }
 }

@@ -9,11 +9,9 @@ import Testing
 struct VideoPipelineTests {
   /// A pipeline between a buffer and a ring, turned by hand.
   final class Bench {
-    let buffer = ForwardBuffer(
-      limits: ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1)))
-    let ring: FrameRing
+    let session: ItemSession
     let pipeline: VideoPipeline
-    var order = VideoPipeline.Order()
+    var order: VideoPipeline.Order
     var lastOutcome = VideoPipeline.Outcome.idle
     let isCancelled = Locked(false)
     /// What was noted with each frame, and how many were in the ring then.
@@ -23,14 +21,15 @@ struct VideoPipelineTests {
     private var keys: [MediaPacket] = []
 
     init(frameCapacity: Int = 1000, threads: Int = 1) {
-      ring = FrameRing(frameCapacity: frameCapacity, byteCapacity: .max)
-      let (isCancelled, ring, notes) = (isCancelled, ring, notes)
+      session = makeHandTurnedSession(frameCapacity: frameCapacity)
+      order = VideoPipeline.Order(job: session.videoJob)
+      let (isCancelled, notes) = (isCancelled, notes)
       pipeline = VideoPipeline(
-        buffer: buffer, ring: ring,
+        session: session,
         options: VideoPipeline.Options(
           name: "test", logger: silentLogger, threads: threads,
-          recordDecoding: { account in
-            let frameCount = ring.statistics.frameCount
+          recordDecoding: { [weak session] account in
+            guard let frameCount = session?.state.read({ $0.frames.statistics.frameCount }) else { return }
             notes.withLock { $0.append((account, frameCount)) }
           }),
         isCancelled: { isCancelled.withLock { $0 } })
@@ -40,23 +39,19 @@ struct VideoPipelineTests {
     convenience init(_ path: String, frameCapacity: Int = 1000, threads: Int = 1) throws {
       self.init(frameCapacity: frameCapacity, threads: threads)
       try append(path)
-      buffer.end([.video], from: .video, bufferGeneration: 0)
+      session.end([.video])
     }
 
     func append(_ path: String, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero) throws {
       for read in try readPackets(path, loop: loop, start: start) {
-        try #require(buffer.append(read.packet, read.kind, from: .video, bufferGeneration: 0))
+        session.append(read.packet, read.kind)
         if read.packet.isKey { keys.append(read.packet) }
       }
     }
 
     func seek(to time: MediaTime, tolerance: MediaTime = .zero) throws {
-      order.generation = ring.flush()
-      let place = buffer.seek(to: time)
-      try #require(place.reload.isEmpty)
-      order.bufferGeneration = place.bufferGeneration
-      order.target = time
-      order.tolerance = tolerance
+      try #require(session.seekInside(to: time, tolerance: tolerance))
+      order.job = session.videoJob
     }
 
     func turn() throws { lastOutcome = try pipeline.turn(order) }
@@ -64,7 +59,7 @@ struct VideoPipelineTests {
     /// What is in the ring.
     func taken(_ count: Int = .max) throws -> [Shown] {
       var shown: [Shown] = []
-      while shown.count < count, let frame = ring.take(generation: ring.generation) {
+      while shown.count < count, let frame = session.takeFrame() {
         shown.append(try Shown(frame))
       }
       return shown
@@ -73,7 +68,7 @@ struct VideoPipelineTests {
     /// Turns until the generation is drained, and gives all of it.
     func rest() throws -> [Shown] {
       var shown: [Shown] = []
-      while ring.head() != .drained {
+      while session.head != .drained {
         try turn()
         let more = try taken()
         if more.isEmpty, lastOutcome == .idle { break }
@@ -174,7 +169,7 @@ struct VideoPipelineTests {
       try bench.seek(to: frames[index].time)
       let count = Int.random(in: 1...8, using: &random)
       var shown: [Shown] = []
-      while shown.count < count, bench.ring.head() != .drained {
+      while shown.count < count, bench.session.head != .drained {
         try bench.turn()
         shown += try bench.taken()
       }
@@ -200,11 +195,11 @@ struct VideoPipelineTests {
       let packet = MediaPacket(
         box: read.packet.box, span: span, mediaTime: read.packet.mediaTime, duration: read.packet.duration,
         isKey: read.packet.isKey, byteCount: read.packet.byteCount, isFirst: read.packet.isFirst)
-      try #require(bench.buffer.append(packet, .video, from: .video, bufferGeneration: 0))
+      bench.session.append(packet, .video)
     }
-    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    bench.session.end([.video])
     #expect(try bench.rest() == frames)
-    #expect(bench.buffer.level.range?.lowerBound == .zero)
+    #expect(bench.session.level.range?.lowerBound == .zero)
     for (index, frame) in frames.enumerated().shuffled().prefix(6) {
       try bench.seek(to: frame.time)
       #expect(try bench.rest() == Array(frames[index...]), "frame \(index)")
@@ -232,10 +227,10 @@ struct VideoPipelineTests {
     let bench = try Bench(clip.path, frameCapacity: frameCapacity, threads: threads)
     var shown: [Shown] = []
     var random = SplitMix(seed: frameCapacity)
-    while bench.ring.head() != .drained {
+    while bench.session.head != .drained {
       try bench.turn()
       let left = frames.count - shown.count
-      #expect(bench.ring.statistics.frameCount == min(frameCapacity, left))
+      #expect(bench.session.state.read({ $0.frames.statistics.frameCount }) == min(frameCapacity, left))
       shown += try bench.taken(.random(in: 1...frameCapacity, using: &random))
     }
     #expect(shown == frames)
@@ -266,12 +261,12 @@ struct VideoPipelineTests {
     let bench = Bench(threads: threads)
     var shown: [Shown] = []
     for read in try readPackets(clip.path) {
-      try #require(bench.buffer.append(read.packet, .video, from: .video, bufferGeneration: 0))
+      bench.session.append(read.packet, .video)
       try bench.turn()
       #expect(bench.lastOutcome == .idle)
       shown += try bench.taken()
     }
-    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    bench.session.end([.video])
     #expect(try shown + bench.rest() == clip.frames())
   }
 
@@ -281,7 +276,7 @@ struct VideoPipelineTests {
     try bench.append("media/h264-bframes.mp4")
     try bench.append("media/hevc-gops.mp4", start: MediaTime(value: 1, timescale: 1))
     try bench.append("media/vp9.webm", start: MediaTime(value: 3, timescale: 1))
-    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    bench.session.end([.video])
     let expected =
       try Clip("h264-bframes.mp4").frames()
       + Clip("hevc-gops.mp4").frames(from: MediaTime(value: 1, timescale: 1))
@@ -298,7 +293,7 @@ struct VideoPipelineTests {
     let bench = Bench()
     try bench.append("media/h264-bframes.mp4")
     try bench.append("media/hevc-gops.mp4", start: MediaTime(value: 1, timescale: 2))
-    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    bench.session.end([.video])
     let first = try Clip("h264-bframes.mp4").frames()
     let second = try Clip("hevc-gops.mp4").frames(from: MediaTime(value: 1, timescale: 2))
     #expect(try bench.rest() == first + second.filter { $0.time > first[first.count - 1].time })
@@ -312,12 +307,15 @@ struct VideoPipelineTests {
     let loop = LoopIteration(iteration: 1, shift: MediaTime(value: 1, timescale: 1))
     try bench.append(clip.path)
     try bench.append(clip.path, loop: loop)
-    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    bench.session.end([.video])
     try bench.turn()
     let second = frames.map { Shown(time: $0.time + loop.shift, md5: $0.md5) }
     #expect(try bench.taken() == Array((frames + second)[..<40]))
     bench.order.lastIteration = 0
-    bench.buffer.drop(after: 0)
+    bench.session.change { state, _ in
+      _ = state.machine.setLoops(false, iteration: 0)
+      state.packets.drop(after: 0)
+    }
     #expect(try bench.rest() == [])
     #expect(bench.lastOutcome == .ended)
   }
@@ -331,12 +329,12 @@ struct VideoPipelineTests {
     // The ring is full when the decoder has been told of the end, and has not given its last frames.
     let bench = Bench(frameCapacity: frames.count - missing)
     try bench.append(clip.path)
-    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    bench.session.end([.video])
     try bench.turn()
-    let loop = LoopIteration(iteration: 1, shift: MediaTime(value: 10, timescale: 1), generation: 1)
-    bench.buffer.resume(from: .video, bufferGeneration: 0)
+    let loop = LoopIteration(iteration: 1, shift: MediaTime(value: 10, timescale: 1))
+    bench.session.change { state, _ in state.packets.resume(from: .video) }
     try bench.append(clip.path, loop: loop)
-    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    bench.session.end([.video])
     var shown = try bench.taken()
     try bench.turn()
     shown += try bench.taken()
@@ -349,7 +347,7 @@ struct VideoPipelineTests {
   func parking(clip: Clip, threads: Int) throws {
     let bench = try Bench(clip.path, frameCapacity: 2, threads: threads)
     var shown: [Shown] = []
-    while bench.ring.head() != .drained {
+    while bench.session.head != .drained {
       try bench.turn()
       shown += try bench.taken()
       _ = bench.pipeline.park()
@@ -365,7 +363,7 @@ struct VideoPipelineTests {
     let old = bench.order
     try bench.seek(to: MediaTime(value: 1, timescale: 2))
     _ = try? bench.pipeline.turn(old)
-    #expect(bench.ring.head() == .empty)
+    #expect(bench.session.head == .empty)
     #expect(try bench.rest() == Array(clip.frames()[15...]))
   }
 
@@ -405,6 +403,6 @@ struct VideoPipelineTests {
     let bench = try Bench("media/h264-bframes.mp4")
     bench.isCancelled.withLock { $0 = true }
     #expect(throws: CancellationError.self) { try bench.turn() }
-    #expect(bench.ring.head() == .empty)
+    #expect(bench.session.head == .empty)
   }
 }

@@ -83,8 +83,6 @@ package struct LockRank: Sendable {
   package static let telling = LockRank(16, "telling")
   package static let player = LockRank(24, "player")
   package static let session = LockRank(28, "session")
-  /// A session's storage of media: the forward buffer, the frame ring, the audio queue.
-  package static let media = LockRank(32, "media")
   /// An output that writes through another one.
   package static let recorder = LockRank(36, "recorder")
   /// An output that writes a file.

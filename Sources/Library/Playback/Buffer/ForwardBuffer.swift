@@ -4,14 +4,13 @@ internal import ReelFFmpeg
 /// The compressed media of one player: media loaded ahead, and the packets that the frame on show depends on,
 /// so that a seek within it fetches nothing.
 ///
-/// Loaders append packets and stop when the buffer is full; decoders take them; no call blocks. Each seek
-/// begins a new generation for the decoders, and for loaders that must start at another position: their earlier
-/// packets are dropped. A loader whose packets are kept continues in its own generation.
+/// Loaders append packets and stop when the buffer is full; decoders take them. A pure value, which its owner
+/// keeps with the jobs of loaders and decoders under one lock. Dropped packets wait for `takeReleased()`.
 ///
 /// The buffer stores packets, not the bytes of segments: a seek within it, or a restarted decoder, costs only
 /// decoding, and a limit in time is a limit in packets. Bytes would have to be demuxed again, and unwanted
 /// muxed audio would be kept.
-final class ForwardBuffer: Sendable {
+struct ForwardBuffer: ~Copyable, Sendable {
   struct Limits: Sendable, Hashable {
     /// The amount of media ahead of the frame on show at which loading stops.
     var target: MediaTime
@@ -38,393 +37,255 @@ final class ForwardBuffer: Sendable {
     var range: Range<MediaTime>?
   }
 
-  fileprivate struct State {
-    /// The highest generation of decoders and loaders.
-    var latest = 0
-    /// The generations of the decoders.
-    var generations = PerKind(0)
-    /// The generations of the loaders.
-    var loads = PerKind(0)
-    var video = PacketQueue()
-    var audio = PacketQueue()
-    /// The position of the frame on show; nil until there is one.
-    var position: MediaTime?
-    var limits: Limits
-    /// The loaders that are filling the buffer up to the target.
-    var filling: Set<MediaPacket.Kind> = [.video, .audio]
-    /// True if audio has a loader of its own.
-    var hasSeparateAudio = false
-    var hasAudio = false
-    /// Packets of later iterations are dropped if they began before this generation.
-    var cut: (iteration: Int, generation: Int)?
-    var highWaterByteCount = 0
-  }
+  var limits: Limits
+  /// The position of the frame on show; nil until there is one.
+  private(set) var position: MediaTime?
+  /// True if audio has a loader of its own.
+  private(set) var hasSeparateAudio = false
+  private(set) var highWaterByteCount = 0
+  private var video = PacketQueue()
+  private var audio = PacketQueue()
+  /// The loaders that are filling the buffer up to the target.
+  private var filling: Set<MediaPacket.Kind> = [.video, .audio]
+  private var hasAudio = false
 
-  private let state: Locked<State>
+  init(limits: Limits) { self.limits = limits }
 
-  init(limits: Limits) { state = Locked(State(limits: limits), rank: .media) }
-
-  /// Returns the generation of a kind's decoder.
-  func bufferGeneration(of kind: MediaPacket.Kind) -> Int { state.withLock { $0.generations[kind] } }
-  var byteCount: Int { state.withLock { $0.video.byteCount + $0.audio.byteCount } }
-  var highWaterByteCount: Int { state.withLock { $0.highWaterByteCount } }
-  var position: MediaTime? { state.withLock { $0.position } }
-
-  func setLimits(_ limits: Limits) { state.withLock { $0.limits = limits } }
+  var byteCount: Int { video.byteCount + audio.byteCount }
 
   // MARK: Loaders
 
-  /// Returns the generation of a kind's loader.
-  func loadGeneration(of loader: MediaPacket.Kind) -> Int { state.withLock { $0.loads[loader] } }
-
-  /// Appends a packet from the video loader, which may also deliver audio, or from the audio loader. Returns
-  /// false for a packet of an earlier generation.
-  func append(
-    _ packet: MediaPacket, _ kind: MediaPacket.Kind, from loader: MediaPacket.Kind, bufferGeneration: Int
-  ) -> Bool {
-    state.withLock { state in
-      guard bufferGeneration == state.loads[loader] else { return false }
-      let loop = packet.span.loop
-      if let cut = state.cut, loop.iteration > cut.iteration, loop.generation < cut.generation {
-        return false
-      }
-      switch kind {
-      case .video:
-        state.video.append(packet)
-      case .audio:
-        state.audio.append(packet)
-        state.hasAudio = true
-      }
-      if state.position == nil { state.position = packet.time }
-      state.highWaterByteCount = max(
-        state.highWaterByteCount, state.video.byteCount + state.audio.byteCount)
-      return true
+  /// Appends a packet from the video loader, which may also deliver audio, or from the audio loader.
+  mutating func append(_ packet: MediaPacket, _ kind: MediaPacket.Kind) {
+    switch kind {
+    case .video:
+      video.append(packet)
+    case .audio:
+      audio.append(packet)
+      hasAudio = true
     }
+    if position == nil { position = packet.time }
+    highWaterByteCount = max(highWaterByteCount, byteCount)
   }
 
-  /// Marks the end of these kinds: the loader has no more packets in this generation.
+  /// Marks the end of these kinds: no packet of them follows.
   ///
   /// - Parameter isBroken: True after a failure: a seek beyond the last packet loads again.
-  func end(
-    _ kinds: Set<MediaPacket.Kind>, from loader: MediaPacket.Kind, bufferGeneration: Int,
-    isBroken: Bool = false
-  ) {
-    state.withLock { state in
-      guard bufferGeneration == state.loads[loader] else { return }
-      if kinds.contains(.video) { (state.video.hasEnded, state.video.isBroken) = (true, isBroken) }
-      if kinds.contains(.audio) { (state.audio.hasEnded, state.audio.isBroken) = (true, isBroken) }
-    }
+  mutating func end(_ kinds: Set<MediaPacket.Kind>, isBroken: Bool = false) {
+    if kinds.contains(.video) { (video.hasEnded, video.isBroken) = (true, isBroken) }
+    if kinds.contains(.audio) { (audio.hasEnded, audio.isBroken) = (true, isBroken) }
   }
 
   /// Cancels `end`: more packets follow because the item loops.
-  func resume(from loader: MediaPacket.Kind, bufferGeneration: Int) {
-    state.withLock { state in
-      guard bufferGeneration == state.loads[loader] else { return }
-      if loader == .video { state.video.hasEnded = false }
-      if loader == .audio || !state.hasSeparateAudio { state.audio.hasEnded = false }
-    }
+  mutating func resume(from loader: MediaPacket.Kind) {
+    if loader == .video { video.hasEnded = false }
+    if loader == .audio || !hasSeparateAudio { audio.hasEnded = false }
   }
 
   /// Returns the end of the loaded packets of a kind, in presentation order.
-  func end(of kind: MediaPacket.Kind) -> MediaTime? {
-    state.withLock { kind == .video ? $0.video.end : $0.audio.end }
-  }
+  func end(of kind: MediaPacket.Kind) -> MediaTime? { kind == .video ? video.end : audio.end }
 
   /// Returns true if the loaded audio ends before `time` and more will follow.
   func isAudioBehind(_ time: MediaTime) -> Bool {
-    state.withLock { state in
-      guard !state.audio.hasEnded else { return false }
-      return state.audio.end.map { $0 < time } ?? true
-    }
+    guard !audio.hasEnded else { return false }
+    return audio.end.map { $0 < time } ?? true
   }
 
   /// Returns true if audio that is due by `time` was loaded but not yet passed to its decoder.
-  func hasAudioToDecode(until time: MediaTime) -> Bool {
-    state.withLock { state in state.audio.next.map { $0.time <= time } ?? false }
-  }
+  func hasAudioToDecode(until time: MediaTime) -> Bool { audio.next.map { $0.time <= time } ?? false }
 
   /// True if the loader that delivers audio, its own or that of video, has reached neither the end nor its target.
   var isLoadingMoreAudio: Bool {
-    state.withLock { state in
-      let loader: MediaPacket.Kind = state.hasSeparateAudio ? .audio : .video
-      return !state.audio.hasEnded && state.filling.contains(loader) && !state.isFull(loader)
-    }
+    let loader: MediaPacket.Kind = hasSeparateAudio ? .audio : .video
+    return !audio.hasEnded && filling.contains(loader) && !isFull(loader)
   }
 
   /// True if audio has a loader of its own, which has reached neither the end nor its target.
-  var isLoadingAudio: Bool {
-    state.withLock { $0.hasSeparateAudio && !$0.audio.hasEnded && $0.filling.contains(.audio) }
-  }
+  var isLoadingAudio: Bool { hasSeparateAudio && !audio.hasEnded && filling.contains(.audio) }
 
   /// True if only audio with its own loader is missing to continue, or to end.
   var isHeldUpByAudio: Bool {
-    state.withLock { state in
-      let moment = MediaTime(value: 1, timescale: 10)
-      return state.hasSeparateAudio && !state.audio.hasEnded && state.ahead(.audio) < moment
-        && (state.video.hasEnded || state.ahead(.video) > state.ahead(.audio) + moment)
-    }
+    let moment = MediaTime(value: 1, timescale: 10)
+    return hasSeparateAudio && !audio.hasEnded && ahead(.audio) < moment
+      && (video.hasEnded || ahead(.video) > ahead(.audio) + moment)
   }
 
-  func setHasSeparateAudio(_ hasSeparateAudio: Bool) {
-    state.withLock { state in
-      let wasSeparate = state.hasSeparateAudio
-      state.hasSeparateAudio = hasSeparateAudio
-      if wasSeparate, !hasSeparateAudio, !state.hasAudio { state.audio = PacketQueue() }
-    }
+  mutating func setHasSeparateAudio(_ isSeparate: Bool) {
+    if hasSeparateAudio, !isSeparate, !hasAudio { audio.removeAll() }
+    hasSeparateAudio = isSeparate
   }
 
   /// Returns true if the loader of a kind should continue.
-  func wantsMore(_ kind: MediaPacket.Kind) -> Bool {
-    state.withLock { state in
-      if state.isFull(kind) { state.filling.remove(kind) }
-      return state.filling.contains(kind)
-    }
+  mutating func wantsMore(_ kind: MediaPacket.Kind) -> Bool {
+    if isFull(kind) { filling.remove(kind) }
+    return filling.contains(kind)
   }
 
   /// Makes the loaders fill the buffer up to the target, regardless of its level.
-  func fill() { state.withLock { $0.filling = [.video, .audio] } }
+  mutating func fill() { filling = [.video, .audio] }
 
   /// Returns true, once, if a loader that stopped at a full buffer should resume.
-  func takeRefill(_ kind: MediaPacket.Kind) -> Bool {
-    state.withLock { state in
-      guard !state.filling.contains(kind), state.needsRefill(kind) else { return false }
-      state.filling.insert(kind)
-      return true
-    }
+  mutating func takeRefill(_ kind: MediaPacket.Kind) -> Bool {
+    guard !filling.contains(kind), needsRefill(kind) else { return false }
+    filling.insert(kind)
+    return true
   }
 
   // MARK: Decoders
 
   /// Takes the next packet.
   ///
-  /// - Parameter run: If the next packet belongs to another span, the result is `end`; nil accepts any span.
-  func next(
-    _ kind: MediaPacket.Kind, bufferGeneration: Int, of span: StreamSpan? = nil
-  ) -> NextPacket {
-    state.withLock { state in
-      let next = state.peek(kind, bufferGeneration: bufferGeneration)
-      switch next {
-      case .packet(let packet):
-        if let span, packet.span !== span { return .end }
-        _ = kind == .video ? state.video.takeNext() : state.audio.takeNext()
-      default: break
-      }
-      return next
-    }
+  /// - Parameter span: If the next packet belongs to another span, the result is `end`; nil accepts any span.
+  mutating func next(_ kind: MediaPacket.Kind, of span: StreamSpan? = nil) -> NextPacket {
+    let next = peekNext(kind)
+    guard case .packet(let packet) = next else { return next }
+    if let span, packet.span !== span { return .end }
+    _ = kind == .video ? video.takeNext() : audio.takeNext()
+    return next
   }
 
   /// Returns the next packet, without taking it.
-  func peekNext(_ kind: MediaPacket.Kind, bufferGeneration: Int) -> NextPacket {
-    state.withLock { $0.peek(kind, bufferGeneration: bufferGeneration) }
+  func peekNext(_ kind: MediaPacket.Kind) -> NextPacket {
+    if let packet = kind == .video ? video.next : audio.next { return .packet(packet) }
+    return (kind == .video ? video.hasEnded : audio.hasEnded) ? .end : .none
   }
 
   /// Moves the video decoder back to the last key frame at or before `time` that it has already taken.
-  /// Returns false without moving if there is none, or if the buffer is in another generation.
-  func rewindToKey(before time: MediaTime, bufferGeneration: Int) -> Bool {
-    state.withLock { $0.generations[.video] == bufferGeneration && $0.video.rewindToKey(before: time) }
-  }
+  /// Returns false without moving if there is none.
+  mutating func rewindToKey(before time: MediaTime) -> Bool { video.rewindToKey(before: time) }
 
-  /// Moves the video decoder back to its start in this generation, before it has returned any frame.
+  /// Moves the video decoder back to its start, before it has returned any frame.
   ///
   /// - Parameter time: The target of the seek; nil for the beginning.
-  func rewindToStart(soughtTime time: MediaTime?, bufferGeneration: Int) {
-    state.withLock { state in
-      guard state.generations[.video] == bufferGeneration else { return }
-      if let time, state.video.rewindToKey(before: time) { return }
-      state.video.rewindToStart()
-    }
+  mutating func rewindToStart(soughtTime time: MediaTime?) {
+    if let time, video.rewindToKey(before: time) { return }
+    video.rewindToStart()
   }
 
   /// Moves the video decoder back to the last key frame that it has taken.
-  func rewindToLastKey(bufferGeneration: Int) {
-    state.withLock { state in
-      guard state.generations[.video] == bufferGeneration else { return }
-      state.video.rewindToLastKey()
-    }
-  }
+  mutating func rewindToLastKey() { video.rewindToLastKey() }
 
   // MARK: Position
 
   /// Sets the position of the frame on show, and drops packets that are no longer needed for it.
-  func setPosition(_ time: MediaTime, bufferGeneration: Int) {
-    state.withLock { state in
-      guard bufferGeneration == state.generations[.video] else { return }
-      state.position = time
-      state.video.trim(before: time, byteLimit: state.limits.byteCount / 2)
-      if let start = state.video.start {
-        state.audio.drop(endingBefore: min(start, time))
-      } else {
-        state.audio.drop(endingBefore: time)
-      }
-    }
+  mutating func setPosition(_ time: MediaTime) {
+    position = time
+    video.trim(before: time, byteLimit: limits.byteCount / 2)
+    audio.drop(endingBefore: video.start.map { min($0, time) } ?? time)
   }
 
-  /// Begins a new generation for a seek to `time`.
+  /// Moves the decoders to `time`.
   ///
   /// Returns the kinds that must be loaded from there: none for a seek within the buffer.
-  func seek(to time: MediaTime) -> (bufferGeneration: Int, reload: Set<MediaPacket.Kind>) {
-    state.withLock { state in
-      state.latest += 1
-      state.generations = PerKind(state.latest)
-      guard state.video.seek(to: time) else {
-        state.reset(position: time)
-        return (state.latest, [.video, .audio])
-      }
-      state.position = time
-      state.filling = [.video, .audio]
-      guard state.hasSeparateAudio, !state.audioCovers(time) else {
-        state.audio.skip(to: time)
-        return (state.latest, [])
-      }
-      state.audio = PacketQueue()
-      state.loads[.audio] = state.latest
-      return (state.latest, [.audio])
+  mutating func seek(to time: MediaTime) -> Set<MediaPacket.Kind> {
+    guard video.seek(to: time) else {
+      reset(position: time)
+      return [.video, .audio]
     }
+    position = time
+    filling = [.video, .audio]
+    guard hasSeparateAudio, !audioCovers(time) else {
+      audio.skip(to: time)
+      return []
+    }
+    audio.removeAll()
+    return [.audio]
   }
 
-  /// Drops everything and begins a new generation.
-  func reset(position: MediaTime?) -> Int {
-    state.withLock { state in
-      state.latest += 1
-      state.generations = PerKind(state.latest)
-      state.reset(position: position)
-      return state.latest
-    }
+  /// Drops everything.
+  mutating func reset(position: MediaTime?) {
+    video.removeAll()
+    audio.removeAll()
+    self.position = position
+    filling = [.video, .audio]
   }
 
-  /// Drops the audio when it is muted or unmuted; returns the new generation of its loader.
+  /// Drops the audio when it is muted or unmuted.
   ///
-  /// - Parameter isSeparate: Whether audio has a loader of its own, which starts again; nil to keep the current
-  ///   state.
-  func dropAudio(isSeparate: Bool? = nil) -> Int {
-    state.withLock { state in
-      let isSeparate = isSeparate ?? state.hasSeparateAudio
-      state.latest += 1
-      // If audio comes from the video loader, its end is the end of the audio too.
-      let hasEnded = !isSeparate && state.audio.hasEnded
-      state.audio = PacketQueue()
-      state.audio.hasEnded = hasEnded
-      state.hasAudio = false
-      state.filling.insert(.audio)
-      state.generations[.audio] = state.latest
-      if isSeparate { state.loads[.audio] = state.latest }
-      return state.latest
-    }
+  /// - Parameter isSeparate: Whether audio has a loader of its own, which starts again.
+  mutating func dropAudio(isSeparate: Bool) {
+    // If audio comes from the video loader, its end is the end of the audio too.
+    let hasEnded = !isSeparate && audio.hasEnded
+    audio.removeAll()
+    audio.hasEnded = hasEnded
+    hasAudio = false
+    filling.insert(.audio)
   }
 
-  /// Drops packets of iterations after `iteration`, including packets still on their way.
+  /// Drops packets of iterations after `iteration`.
   ///
-  /// - Parameters:
-  ///   - kinds: The kinds that had been loaded to the end of the iteration, so that nothing more follows.
-  ///  - generation: Iterations that begin with this generation or later are wanted again.
-  func drop(
-    after iteration: Int, ending kinds: Set<MediaPacket.Kind> = [.video, .audio],
-    before generation: Int = .max
-  ) {
-    state.withLock { state in
-      state.cut = (iteration, generation)
-      state.video.drop(after: iteration)
-      state.audio.drop(after: iteration)
-      if kinds.contains(.video) { state.video.hasEnded = true }
-      if kinds.contains(.audio) { state.audio.hasEnded = true }
-    }
+  /// - Parameter kinds: The kinds that had been loaded to the end of the iteration, so that nothing more follows.
+  mutating func drop(after iteration: Int, ending kinds: Set<MediaPacket.Kind> = [.video, .audio]) {
+    video.drop(after: iteration)
+    audio.drop(after: iteration)
+    if kinds.contains(.video) { video.hasEnded = true }
+    if kinds.contains(.audio) { audio.hasEnded = true }
   }
 
   /// Sets where playback begins, which may be before the first loaded packet.
-  func begin(at time: MediaTime) {
-    state.withLock { state in
-      if state.position == nil { state.position = time }
-    }
+  mutating func begin(at time: MediaTime) {
+    if position == nil { position = time }
   }
+
+  /// Returns the packets that were dropped since the last call, to be freed outside the owner's lock.
+  mutating func takeReleased() -> [MediaPacket] { video.takeReleased() + audio.takeReleased() }
+
+  /// The number of bytes of packets after the position on show; of all packets if there is none.
+  var unshownByteCount: Int { video.byteCount(after: position) + audio.byteCount(after: position) }
 
   var level: Level { level(without: []) }
 
   /// Returns how much media is buffered.
   ///
   /// - Parameter absent: The kinds of media that the item currently lacks, which playback does not wait for.
-  func level(without absent: Set<MediaPacket.Kind>) -> Level { state.withLock { $0.level(without: absent) } }
-
-  /// The number of bytes of packets after the position on show; of all packets if there is none.
-  var unshownByteCount: Int {
-    state.withLock { state in
-      state.video.byteCount(after: state.position) + state.audio.byteCount(after: state.position)
-    }
-  }
-}
-
-/// A number for each kind of packet.
-private struct PerKind: Sendable {
-  private var video: Int
-  private var audio: Int
-
-  init(_ value: Int) { (video, audio) = (value, value) }
-
-  subscript(kind: MediaPacket.Kind) -> Int {
-    get { kind == .video ? video : audio }
-    set { if kind == .video { video = newValue } else { audio = newValue } }
-  }
-}
-
-extension ForwardBuffer.State {
-  fileprivate mutating func reset(position: MediaTime?) {
-    video = PacketQueue()
-    audio = PacketQueue()
-    loads = PerKind(latest)
-    self.position = position
-    filling = [.video, .audio]
+  func level(without absent: Set<MediaPacket.Kind>) -> Level {
+    var level = Level()
+    let separate = hasSeparateAudio && !audio.hasEnded
+    var kinds: Set<MediaPacket.Kind> = separate ? [.video, .audio] : [.video]
+    // If both kinds are absent, the level can only be measured with both.
+    if !kinds.isSubset(of: absent) { kinds.subtract(absent) }
+    level.ahead = kinds.contains(.video) ? ahead(.video) : ahead(.audio)
+    if kinds.count == 2 { level.ahead = min(level.ahead, ahead(.audio)) }
+    level.isComplete = video.hasEnded && (!hasSeparateAudio || audio.hasEnded)
+    level.isFull = !kinds.contains { !isFull($0) }
+    level.isResting = !kinds.contains { !isResting($0) }
+    level.isConsumed = isConsumed(kinds.contains(.video) ? .video : .audio)
+    level.byteCount = byteCount
+    if let start = video.start, let end = video.end, start < end { level.range = start..<end }
+    return level
   }
 
-  fileprivate func peek(_ kind: MediaPacket.Kind, bufferGeneration: Int) -> NextPacket {
-    guard bufferGeneration == generations[kind] else { return .stale }
-    let queue = kind == .video ? video : audio
-    if let packet = queue.next { return .packet(packet) }
-    if queue.hasEnded { return .end }
-    return .none
+  // MARK: - Private
+
+  private func isConsumed(_ kind: MediaPacket.Kind) -> Bool {
+    kind == .video ? video.isConsumed : audio.isConsumed
   }
 
   /// Returns the media of one kind ahead of the frame on show.
-  fileprivate func ahead(_ kind: MediaPacket.Kind) -> MediaTime {
-    let end = kind == .video ? video.end : audio.end
-    guard let end, let position, end > position else { return .zero }
+  private func ahead(_ kind: MediaPacket.Kind) -> MediaTime {
+    guard let end = end(of: kind), let position, end > position else { return .zero }
     return end - position
   }
 
-  fileprivate func isFull(_ kind: MediaPacket.Kind) -> Bool {
+  private func isFull(_ kind: MediaPacket.Kind) -> Bool {
     if video.pendingByteCount + audio.pendingByteCount >= limits.byteCount { return true }
     // Timestamps may be wrong: a buffer with nothing left to decode does not count as full.
-    let isConsumed = kind == .video ? video.isConsumed : audio.isConsumed
-    return ahead(kind) >= limits.target && !isConsumed
+    return ahead(kind) >= limits.target && !isConsumed(kind)
   }
 
   private func isResting(_ kind: MediaPacket.Kind) -> Bool {
     isFull(kind) || !filling.contains(kind) && !needsRefill(kind)
   }
 
-  fileprivate func needsRefill(_ kind: MediaPacket.Kind) -> Bool {
-    if kind == .video ? video.isConsumed : audio.isConsumed { return true }
+  private func needsRefill(_ kind: MediaPacket.Kind) -> Bool {
+    if isConsumed(kind) { return true }
     let bytes = Double(video.pendingByteCount + audio.pendingByteCount)
     return bytes < Double(limits.byteCount) * limits.refillShare
       && ahead(kind).seconds < limits.target.seconds * limits.refillShare
   }
 
-  fileprivate func audioCovers(_ time: MediaTime) -> Bool {
+  private func audioCovers(_ time: MediaTime) -> Bool {
     guard let start = audio.start, let end = audio.end else { return false }
     return start <= time && (time < end || audio.hasEnded)
-  }
-
-  fileprivate func level(without absent: Set<MediaPacket.Kind>) -> ForwardBuffer.Level {
-    var level = ForwardBuffer.Level()
-    let separate = hasSeparateAudio && !audio.hasEnded
-    var kinds: Set<MediaPacket.Kind> = separate ? [.video, .audio] : [.video]
-    // If both kinds are absent, the level can only be measured with both.
-    if !kinds.isSubset(of: absent) { kinds.subtract(absent) }
-    level.ahead = kinds.map(ahead).min() ?? .zero
-    level.isComplete = video.hasEnded && (!hasSeparateAudio || audio.hasEnded)
-    level.isFull = kinds.allSatisfy(isFull)
-    level.isResting = kinds.allSatisfy(isResting)
-    level.isConsumed = kinds.contains(.video) ? video.isConsumed : audio.isConsumed
-    level.byteCount = video.byteCount + audio.byteCount
-    if let start = video.start, let end = video.end, start < end { level.range = start..<end }
-    return level
   }
 }

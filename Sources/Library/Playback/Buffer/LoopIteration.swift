@@ -6,6 +6,4 @@ struct LoopIteration: Sendable, Hashable {
   var iteration = 0
   /// The start of the iteration on the player's timeline, which continues from iteration to iteration.
   var shift = MediaTime.zero
-  /// The generation, which rises each time a reader begins an iteration or seeks within one.
-  var generation = 0
 }

@@ -5,7 +5,8 @@ internal import ReelFFmpeg
 /// The packets of one stream, from the key frame of the frame on show to the end of the loaded media, and the
 /// position of its decoder.
 ///
-/// A pure value.
+/// A pure value. The packets that it drops are kept until their owner takes them with `takeReleased()`: freeing
+/// them may take long, so it does that outside its lock.
 struct PacketQueue: Sendable {
   private var packets: Deque<MediaPacket> = []
   /// The number of packets that the decoder has taken.
@@ -15,6 +16,8 @@ struct PacketQueue: Sendable {
   private(set) var byteCount = 0
   /// The number of bytes that the decoder has not taken.
   private(set) var pendingByteCount = 0
+  /// The packets that were dropped and not taken yet.
+  private var released: [MediaPacket] = []
   /// True if no packet follows the last one.
   var hasEnded = false
   /// True if the end is due to a failure: more media may follow.
@@ -97,13 +100,27 @@ struct PacketQueue: Sendable {
   /// Drops packets of iterations after `iteration`.
   mutating func drop(after iteration: Int) {
     while let last = packets.last, last.span.loop.iteration > iteration {
-      packets.removeLast()
+      released.append(packets.removeLast())
       byteCount -= last.byteCount
       if cursor > packets.count { cursor = packets.count } else { pendingByteCount -= last.byteCount }
     }
     guard !packets.isEmpty else { return }
     latest = nil
     for packet in packets { recordEnd(of: packet) }
+  }
+
+  /// Drops everything: the queue begins anew.
+  mutating func removeAll() {
+    var new = PacketQueue()
+    new.released = released
+    new.released.append(contentsOf: packets)
+    self = new
+  }
+
+  /// Returns the packets that were dropped since the last call.
+  mutating func takeReleased() -> [MediaPacket] {
+    defer { released = [] }
+    return released
   }
 
   /// Returns the number of bytes of the packets presented after `time`; of all packets if it is nil.
@@ -131,6 +148,7 @@ struct PacketQueue: Sendable {
   private mutating func drop(_ count: Int) {
     guard count > 0 else { return }
     byteCount -= packets[..<count].reduce(0) { $0 + $1.byteCount }
+    released.append(contentsOf: packets[..<count])
     packets.removeFirst(count)
     cursor -= count
   }

@@ -6,7 +6,7 @@ internal import ReelManifest
 /// The end of an item, its failure, and its buffer level.
 extension PlayerCore {
   func atEnd(
-    _ session: ItemSession, hasFrame: Bool, isPlaying: Bool, generation: Int, now: Duration
+    _ session: ItemSession, hasFrame: Bool, isPlaying: Bool, job: DecodingJob, now: Duration
   ) -> TaskLoop.Next {
     if !hasFrame {
       let failure =
@@ -14,12 +14,12 @@ extension PlayerCore {
         ?? ReelError(.badMedia, "no frame in the media", at: session.item.source.name)
       // After a seek beyond the last frame, the frame on show stays.
       if session.pendingFailure == nil, state.read({ $0.onShow != nil }) {
-        return endSeek(session, generation: generation)
+        return endSeek(session, job: job)
       }
-      return fail(session, failure, generation: generation)
+      return fail(session, failure, job: job)
     }
     guard isPlaying else { return .idle }
-    extendEnd(session, generation: generation)
+    extendEnd(session, job: job)
     let (timebase, end, isFast) = state.read { ($0.timebase, $0.lastEnd, $0.wantedRate == .infinity) }
     let failure = session.pendingFailure
     // Wait for audio that is longer than the video. After a failure, wait only for audio before the last
@@ -27,35 +27,35 @@ extension PlayerCore {
     let awaitsAudio = { session.hasAudioLeft && (failure == nil || session.hasAudio(before: end ?? .zero)) }
     if isFast {
       guard !awaitsAudio() else {
-        handOutAudio(session, until: nil, generation: generation)
+        handOutAudio(session, until: nil, job: job)
         return awaitsAudio() ? .idle : .again
       }
     } else {
-      handOutAudio(session, until: timebase.time(at: now), generation: generation)
+      handOutAudio(session, until: timebase.time(at: now), job: job)
       if let end, let due = timebase.clockTime(of: end), due > now {
-        guard let sound = session.audio.nextTime, let first = timebase.clockTime(of: sound) else {
+        guard let sound = session.nextAudioTime, let first = timebase.clockTime(of: sound) else {
           return .at(due)
         }
         return .at(min(due, max(first, now)))
       }
       if awaitsAudio() {
-        guard let sound = session.audio.nextTime, let due = timebase.clockTime(of: sound) else {
+        guard let sound = session.nextAudioTime, let due = timebase.clockTime(of: sound) else {
           return .idle
         }
         return .at(max(due, now))
       }
     }
-    if let failure { return fail(session, failure, generation: generation) }
+    if let failure { return fail(session, failure, job: job) }
     if settings.actionAtItemEnd == .loop {
       // Looping was requested after the end had been read, so it restarts with a gap.
       let continues = change { state, out in
-        state.isCurrent(session, generation) && state.seek(to: .zero, at: now, &out) == nil
+        state.isCurrent(session, job) && state.seek(to: .zero, at: now, &out) == nil
       }
       // A source that can't be sought ends here.
       if continues { return .again }
     }
     let isNews = change { state, _ in
-      guard !state.hasAnnouncedEnd, state.isCurrent(session, generation) else { return false }
+      guard !state.hasAnnouncedEnd, state.isCurrent(session, job) else { return false }
       state.hasAnnouncedEnd = true
       state.hasEnded = true
       if let end { state.timebase.setTime(end, at: now) }
@@ -65,7 +65,7 @@ extension PlayerCore {
     // Publish the buffer level at the end, which may have changed since the last check.
     checkLevel(of: session, always: true)
     change { state, out in
-      guard state.isCurrent(session, generation) else { return }
+      guard state.isCurrent(session, job) else { return }
       if state.settings.actionAtItemEnd != .none {
         state.handle(.reachedEnd, at: now, &out)
       } else {
@@ -77,18 +77,18 @@ extension PlayerCore {
   }
 
   /// Keeps the last frame on show until the audio has ended.
-  private func extendEnd(_ session: ItemSession, generation: Int) {
-    guard let sound = session.audio.end else { return }
+  private func extendEnd(_ session: ItemSession, job: DecodingJob) {
+    guard let sound = session.audioEnd else { return }
     change { state, _ in
-      guard state.isCurrent(session, generation), let end = state.lastEnd, sound > end else { return }
+      guard state.isCurrent(session, job), let end = state.lastEnd, sound > end else { return }
       state.lastEnd = sound
     }
   }
 
-  func endSeek(_ session: ItemSession, generation: Int) -> TaskLoop.Next {
+  func endSeek(_ session: ItemSession, job: DecodingJob) -> TaskLoop.Next {
     let now = clock.now
     change { state, out in
-      guard state.isCurrent(session, generation) else { return }
+      guard state.isCurrent(session, job) else { return }
       state.hasFrame = true
       state.lastEnd = state.timebase.time(at: now)
       state.frameShown(at: now, &out)
@@ -97,10 +97,10 @@ extension PlayerCore {
     return .again
   }
 
-  func fail(_ session: ItemSession, _ error: ReelError, generation: Int) -> TaskLoop.Next {
+  func fail(_ session: ItemSession, _ error: ReelError, job: DecodingJob) -> TaskLoop.Next {
     let item = session.item
     let isCurrent = change { state, out in
-      guard state.isCurrent(session, generation) else { return false }
+      guard state.isCurrent(session, job) else { return false }
       out.answer(state.seek.take(), with: .failure(error))
       if case .failed = item.status.value { return true }
       item.status.set(.failed(error))
@@ -135,8 +135,8 @@ extension PlayerCore {
     }
     guard isDue else { return }
     // While only audio plays, the position follows the clock.
-    if lacksFrames { session.setPosition(time) }
-    var (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate, at: time)
+    if lacksFrames { session.change { $0.setPosition(time, &$1) } }
+    var keepsUp = session.publishLevel(isStalled: isStalled, rate: rate, at: time)
     // With less audio, playback would stall again at once, regardless of the level.
     if isStalled, session.lacksAudio(at: time - Self.audioTolerance) { keepsUp = false }
     // Playback does not begin while the audio decoder is behind.

@@ -30,8 +30,9 @@ extension PlayerCore {
     var catchUp = LiveCatchUp()
     /// The distance from the live edge that the user chose; nil for the manifest's.
     var liveTarget: Duration?
-    var generation = 0
-    /// True if the first frame of the generation is on show.
+    /// The job of the item's video decoder since the last seek. What belongs to another one is not shown.
+    var job: DecodingJob?
+    /// True if the first frame of the job is on show.
     var hasFrame = false
     var lastShownAt: Duration?
     var lastTime: MediaTime?
@@ -49,8 +50,6 @@ extension PlayerCore {
     var droppedCount = 0
     /// True if the last frame is damaged.
     var isDamaged = false
-    /// The last iteration to show. Frames of later ones, which were read ahead, are dropped.
-    var lastIteration = Int.max
     var onShow: SharedFrame?
     var hasEnded = false
     var hasAnnouncedEnd = false
@@ -122,9 +121,9 @@ extension PlayerCore.State {
     return time + shift
   }
 
-  /// Returns true if this session and generation are still current.
-  func isCurrent(_ session: ItemSession, _ generation: Int) -> Bool {
-    self.session === session && self.generation == generation
+  /// Returns true if this session and job are still current.
+  func isCurrent(_ session: ItemSession, _ job: DecodingJob) -> Bool {
+    self.session === session && self.job === job
   }
 
   /// Removes an output; false if it was not attached.
@@ -141,9 +140,9 @@ extension PlayerCore.State {
     return audioOutputs.count < count
   }
 
-  /// Begins a generation with nothing shown.
-  mutating func begin(generation: Int, at time: MediaTime?) {
-    self.generation = generation
+  /// Begins a job of which nothing is shown yet.
+  mutating func begin(_ job: DecodingJob?, at time: MediaTime?) {
+    self.job = job
     hasFrame = false
     hasEnded = false
     hasAnnouncedEnd = false
@@ -193,10 +192,10 @@ extension PlayerCore.State {
   func publish(_ out: inout Effects) {
     out.tell(
       .status(machine.status, rate: machine.isPlayWanted ? wantedRate : 0, item: session?.item))
-    session?.setRate(wantedRate, status: machine.status)
+    session?.setRate(wantedRate, status: machine.status, &out)
   }
 
-  /// Continues after the first frame of a generation: completes the seek that waited for it, and resumes playback.
+  /// Continues after the first frame of a job: completes the seek that waited for it, and resumes playback.
   mutating func frameShown(at now: Duration, _ out: inout Effects) {
     if let seek = seek.take() {
       out.tell(.seekDone(time: itemTime(at: now), after: now - seek.began), of: session?.item)
@@ -227,13 +226,12 @@ extension PlayerCore.State {
     }
     actions += machine.handle(.itemReplaced(hasItem: session != nil))
     if session != nil, settings.playsWhenReady { actions += machine.handle(.play) }
-    begin(generation: session?.generation ?? 0, at: start)
+    begin(session?.videoJob, at: start)
     statistics = PlayerStatistics()
     statistics.times = PlaybackTimes(start: session?.startedAt ?? now)
     latenessIndex = 0
     out.free(onShow.take())
     lastSpan = nil
-    lastIteration = .max
     liveFactor = 1
     liveTarget = nil
     catchUp = LiveCatchUp()
@@ -260,10 +258,9 @@ extension PlayerCore.State {
     guard session.streams.canSeek else {
       return ReelError(.unsupported, "this source is not seekable", at: item.source.name)
     }
-    let (generation, target, consequences) = session.seek(
+    let (job, target) = session.seek(
       to: self.target(of: time, duration: item.duration.value), tolerance: tolerance,
-      iteration: lastSpan?.loop.iteration ?? 0)
-    out.perform(consequences, of: session)
+      iteration: lastSpan?.loop.iteration ?? 0, &out)
     if wait != nil, let distances = session.liveDistances(from: target) {
       // After a seek back within the window, playback stays at that distance.
       liveTarget = max(distances.latency, distances.target)
@@ -275,12 +272,12 @@ extension PlayerCore.State {
     handle(.seekBegan, at: now, &out)
     // Media skipped by the player itself is reported as skipped.
     let (skipsFrom, ownEnd) = wait == nil ? (lastEnd ?? self.skipsFrom, self.ownEnd) : (nil, nil)
-    begin(generation: generation, at: target)
+    begin(job, at: target)
     self.skipsFrom = skipsFrom
     self.ownEnd = ownEnd
     hasJumped = ownEnd != nil
     if plays { handle(.play, at: now, &out) }
-    out.wakePresenter()
+    out.wake(.presenter)
     return nil
   }
 

@@ -72,7 +72,7 @@ final class PlayerCore: Sendable {
       } else {
         state.handle(.play, at: now, began: time, &out)
       }
-      out.wakePresenter()
+      out.wake(.presenter)
     }
   }
 
@@ -101,7 +101,7 @@ final class PlayerCore: Sendable {
       guard state.isHeld else { return }
       state.isHeld = false
       state.followRate(at: now)
-      out.wakePresenter()
+      out.wake(.presenter)
     }
   }
 
@@ -168,17 +168,16 @@ final class PlayerCore: Sendable {
   var settings: Settings { state.read { $0.settings } }
 
   func updateSettings(_ body: (inout Settings) -> Void) {
-    let (session, loops, iteration, external) = change { state, _ in
+    let external = change { state, out in
       body(&state.settings)
       state.machine.waitsToMinimizeStalls = state.settings.waitsToMinimizeStalls
-      let external = state.settings.allowsExternalPlayback ? [] : state.outputs.filter(\.isExternal)
-      let iteration = state.lastSpan?.loop.iteration ?? 0
-      state.lastIteration = state.settings.actionAtItemEnd == .loop ? .max : iteration
-      return (state.session, state.settings.actionAtItemEnd == .loop, iteration, external)
+      // In the same change, so that no frame of a later iteration is shown once the item no longer loops.
+      state.session?.setLoops(
+        state.settings.actionAtItemEnd == .loop, iteration: state.lastSpan?.loop.iteration ?? 0, &out)
+      out.wake(.presenter)
+      return state.settings.allowsExternalPlayback ? [] : state.outputs.filter(\.isExternal)
     }
-    session?.setLoops(loops, iteration: iteration)
     for output in external { detachFailing(output, ReelError(.usage, "external playback is not allowed")) }
-    wake()
   }
 
   func setPreloadTarget(_ target: PreloadTarget?) {
@@ -260,7 +259,7 @@ final class PlayerCore: Sendable {
 
   var statistics: PlayerStatistics {
     var statistics = statisticsWithoutUnshown
-    statistics.unshownByteCount = state.read { $0.session }?.buffer.unshownByteCount ?? 0
+    statistics.unshownByteCount = state.read { $0.session }?.state.read { $0.packets.unshownByteCount } ?? 0
     return statistics
   }
 
@@ -274,22 +273,23 @@ final class PlayerCore: Sendable {
     statistics.times = copy.times.closed(at: now)
     statistics.stallDuration = statistics.times[.stalled]
     guard let session else { return statistics }
-    let level = session.buffer.level
+    let (level, highWaterByteCount, ring, decoding) = session.state.read {
+      ($0.packets.level, $0.packets.highWaterByteCount, $0.frames.statistics, $0.decoding)
+    }
     statistics.inFlightByteCount = session.memory.inFlightByteCount
     statistics.manifestByteCount = session.memory.manifestByteCount
     statistics.hasOutput = hasOutput
     statistics.onShowByteCount = onShow?.frame.decoded.byteCount ?? 0
-    statistics.ring = session.ring.statistics
+    statistics.ring = ring
     statistics.bufferByteCount = level.byteCount
-    statistics.bufferHighWaterByteCount = session.buffer.highWaterByteCount
+    statistics.bufferHighWaterByteCount = highWaterByteCount
     statistics.bufferedDuration = .seconds(level.ahead.seconds)
     statistics.isLoadedToEnd = level.isComplete
     statistics.estimatedBandwidth = session.bandwidth
-    let decoding = session.decoding
     statistics.decodeDuration = decoding.duration
     statistics.decodedFrameCount = decoding.frameCount
     statistics.repeatedFrameCount = decoding.repeatedCount
-    let outsideCount = (statistics.ring?.frameCount ?? 0) + (onShow == nil ? 0 : 1)
+    let outsideCount = ring.frameCount + (onShow == nil ? 0 : 1)
     statistics.decoderByteCount = decoding.facts?.heldByteCount(outsideCount: outsideCount) ?? 0
     return statistics
   }

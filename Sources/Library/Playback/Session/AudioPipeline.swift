@@ -2,17 +2,17 @@ internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// Decodes the audio packets of a forward buffer into an audio queue.
+/// Decodes the audio packets of an item into its audio queue.
 ///
 /// Confined to its task loop's turns.
 final class AudioPipeline {
-  private let buffer: ForwardBuffer
-  private let queue: AudioQueue
+  // Turns are of the session, so it lives as long as one.
+  private unowned let session: ItemSession
   private let name: String
   private let logger: Logger
   private var decoder: AudioDecoder?
   private var span: StreamSpan?
-  private var bufferGeneration = -1
+  private var job: DecodingJob?
   /// The audio that was decoded last.
   private var last: AudioQueue.Chunk?
   /// True if no audio of the span has been decoded yet.
@@ -21,48 +21,46 @@ final class AudioPipeline {
   /// A span that can't be decoded. Its packets are skipped.
   private var brokenSpan: StreamSpan?
 
-  init(buffer: ForwardBuffer, queue: AudioQueue, name: String, logger: Logger) {
-    self.buffer = buffer
-    self.queue = queue
+  init(session: ItemSession, name: String, logger: Logger) {
+    self.session = session
     self.name = name
     self.logger = logger
   }
 
   /// Decodes as much as possible. If a span can't be decoded, throws `ReelError` once and skips the span.
-  func turn(bufferGeneration: Int, generation: Int) throws(ReelError) {
-    if bufferGeneration != self.bufferGeneration {
-      self.bufferGeneration = bufferGeneration
+  func turn(_ job: DecodingJob) throws(ReelError) {
+    if job !== self.job {
+      self.job = job
       try decoder?.flush()
       last = nil
       isFinished = false
     }
     if isFinished {
-      switch buffer.peekNext(.audio, bufferGeneration: bufferGeneration) {
-      case .packet:
+      isFinished = session.change { state, _ in
+        guard state.audioJob === job, case .packet = state.packets.peekNext(.audio) else { return true }
         // More packets follow after all: the item loops.
-        isFinished = false
-        queue.resume(generation: generation)
-      case .end:
-        // The queue may have been flushed since.
-        return queue.finish(generation: generation)
-      case .none, .stale:
-        return
+        state.audio.resume()
+        return false
       }
     }
-    while !isFinished, queue.hasRoom(generation: generation) {
-      switch buffer.next(.audio, bufferGeneration: bufferGeneration) {
+    while !isFinished {
+      let next = session.change { state, _ -> NextPacket in
+        guard state.audioJob === job else { return .stale }
+        return state.audio.hasRoom() ? state.packets.next(.audio) : .none
+      }
+      switch next {
       case .packet(let packet):
         if packet.span === brokenSpan { continue }
         do throws(ReelError) {
-          try decode(packet, generation: generation)
+          try decode(packet)
         } catch {
           brokenSpan = packet.span
           decoder = nil
           throw error
         }
       case .end:
-        try drain(generation: generation)
-        queue.finish(generation: generation)
+        try drain()
+        session.change { state, _ in if state.audioJob === job { state.audio.finish() } }
         isFinished = true
       case .none, .stale:
         return
@@ -72,25 +70,35 @@ final class AudioPipeline {
 
   // MARK: - Private
 
-  private func decode(_ packet: MediaPacket, generation: Int) throws(ReelError) {
+  private func decode(_ packet: MediaPacket) throws(ReelError) {
     if packet.span !== span || decoder == nil {
-      try drain(generation: generation)
+      try drain()
       span = packet.span
       decoder = try AudioDecoder(stream: packet.span.stream, name: name, logger: logger)
       isSpanNew = true
     }
     guard let buffers = try decoder?.decode(packet.box.packet) else { return }
-    for pcm in buffers { append(pcm, of: packet.span, generation: generation) }
+    append(buffers, of: packet.span)
   }
 
-  private func drain(generation: Int) throws(ReelError) {
+  private func drain() throws(ReelError) {
     guard let decoder, let span else { return }
     self.decoder = nil
-    for pcm in try decoder.drain() { append(pcm, of: span, generation: generation) }
+    append(try decoder.drain(), of: span)
   }
 
-  private func append(_ pcm: PCMBuffer, of span: StreamSpan, generation: Int) {
-    guard pcm.frameCount > 0 else { return }
+  private func append(_ buffers: [PCMBuffer], of span: StreamSpan) {
+    let chunks = buffers.compactMap { place($0, of: span) }
+    guard !chunks.isEmpty else { return }
+    session.change { state, _ in
+      guard state.audioJob === job else { return }
+      for chunk in chunks { state.audio.append(chunk) }
+    }
+  }
+
+  /// Gives audio its place on the timeline; nil if it was played already.
+  private func place(_ pcm: PCMBuffer, of span: StreamSpan) -> AudioQueue.Chunk? {
+    guard pcm.frameCount > 0 else { return nil }
     var pcm = pcm
     let nextTime = last?.end
     // The first frame may correct the offset meanwhile.
@@ -98,7 +106,7 @@ final class AudioPipeline {
     var time = pcm.ticks.map { span.stream.time(ticks: $0) + offset + span.shift } ?? nextTime ?? span.shift
     if let nextTime, time < nextTime {
       // Repeated, or from another rung: it was played already.
-      if time + pcm.duration <= nextTime { return }
+      if time + pcm.duration <= nextTime { return nil }
       if isSpanNew {
         pcm = pcm.dropping(Int((nextTime - time).ticks(timescale: Int32(clamping: pcm.sampleRate))))
         time = nextTime
@@ -108,6 +116,6 @@ final class AudioPipeline {
     let chunk = AudioQueue.Chunk(
       buffer: pcm, shift: span.shift, mediaTime: time - offset, offset: span.offset)
     last = chunk
-    queue.append(chunk, generation: generation)
+    return chunk
   }
 }

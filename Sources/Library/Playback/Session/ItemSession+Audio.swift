@@ -5,7 +5,7 @@ extension ItemSession {
   /// Starts to check, while audio is being loaded, whether playback waits for it without result.
   func watchAudio() {
     let (now, patience) = (environment.clock.now, environment.thresholds.audioPatience)
-    let deadline = state.withLock { state -> Duration? in
+    let deadline = change { state, _ -> Duration? in
       guard state.audioWatch == nil, !state.machine.isStopped else { return nil }
       state.audioAbsence.end(at: now)
       return state.audioAbsence.nextLook(after: now, patience: patience)
@@ -15,7 +15,7 @@ extension ItemSession {
 
   private func lookAtAudio(at deadline: Duration) {
     let runtime = environment.runtime
-    state.withLock { state in
+    change { state, _ in
       guard !state.machine.isStopped else { return }
       state.audioWatch = environment.clock.schedule(at: deadline) { [weak self] in
         // Runs on the same executor as the loading tasks, so it has the same delays.
@@ -27,24 +27,26 @@ extension ItemSession {
   private func lookAtAudio(due: Duration) {
     let patience = environment.thresholds.audioPatience
     let now = environment.clock.now
-    let (absence, isWanted) = state.withLock { state in
+    // Audio that was loaded earlier may last for a while.
+    let isAbsent = state.read { $0.packets.position }.map { absentKinds(at: $0).contains(.audio) } ?? false
+    let next = change { state, out -> Duration? in
       state.audioWatch = nil
       state.audioAbsence.count(to: due, now: now)
-      return (state.audioAbsence, !state.machine.isOver(.audio) && state.machine.failure == nil)
+      // Watching restarts with the next turn of its reader.
+      guard !state.machine.isOver(.audio), state.machine.failure == nil, state.packets.isLoadingAudio else {
+        return nil
+      }
+      let absence = state.audioAbsence
+      guard absence.length >= patience, state.packets.isHeldUpByAudio, !isAbsent else {
+        return absence.nextLook(after: now, patience: patience)
+      }
+      let seconds = Int((now - absence.since) / .seconds(1))
+      let error = ReelError(
+        .timedOut, "no audio has arrived for \(seconds) s: playback continues without it",
+        at: item.source.name)
+      state.decide(.audioMissed(error), &out)
+      return nil
     }
-    // Watching restarts with the next turn of its reader.
-    guard isWanted, buffer.isLoadingAudio else { return }
-    // Audio that was loaded earlier may last for a while.
-    let isAbsent = buffer.position.map { absentKinds(at: $0).contains(.audio) } ?? false
-    guard absence.length >= patience, buffer.isHeldUpByAudio, !isAbsent else {
-      return lookAtAudio(at: absence.nextLook(after: now, patience: patience))
-    }
-    let seconds = Int((now - absence.since) / .seconds(1))
-    handle(
-      .audioMissed(
-        ReelError(
-          .timedOut, "no audio has arrived for \(seconds) s: playback continues without it",
-          at: item.source.name),
-        bufferGeneration: buffer.loadGeneration(of: .audio)))
+    if let next { lookAtAudio(at: next) }
   }
 }

@@ -4,31 +4,31 @@ internal import ReelManifest
 
 /// The task loops, and the turns of the decoding ones.
 extension ItemSession {
-  func makeTaskLoops() {
-    let (runtime, clock, account) = (environment.runtime, environment.clock, environment.account)
+  func makeTaskLoops() -> TaskLoops {
     let reading = Reading(kind: .video)
     let readingAudio = Reading(kind: .audio)
     let video = PipelineBox<VideoPipeline>()
-    let audioBox = PipelineBox<AudioPipeline>()
-    taskLoops.all.withLock { all in
-      all[.reader] = TaskLoop(named: "read", runtime: runtime, clock: clock, account: account) {
-        [weak self] in
-        self?.read(reading) ?? .idle
-      }
-      all[.audioReader] = TaskLoop(named: "read-audio", runtime: runtime, clock: clock, account: account) {
-        [weak self] in
-        self?.read(readingAudio) ?? .idle
-      }
-      all[.video] = TaskLoop(named: "decode", runtime: runtime, clock: clock, account: account) {
-        [weak self] in
-        self?.decodeVideo(video)
+    let audio = PipelineBox<AudioPipeline>()
+    return TaskLoops(
+      reader: makeLoop("read") { $0.read(reading) },
+      audioReader: makeLoop("read-audio") { $0.read(readingAudio) },
+      video: makeLoop("decode") { session in
+        session.decodeVideo(video)
         return .idle
-      }
-      all[.audio] = TaskLoop(named: "decode-audio", runtime: runtime, clock: clock, account: account) {
-        [weak self] in
-        self?.decodeAudio(audioBox)
+      },
+      audio: makeLoop("decode-audio") { session in
+        session.decodeAudio(audio)
         return .idle
-      }
+      })
+  }
+
+  private func makeLoop(
+    _ name: String, turn: @escaping @Sendable (ItemSession) -> TaskLoop.Next
+  ) -> TaskLoop {
+    TaskLoop(
+      named: name, runtime: environment.runtime, clock: environment.clock, account: environment.account
+    ) { [weak self] in
+      self.map(turn) ?? .idle
     }
   }
 
@@ -44,15 +44,15 @@ extension ItemSession {
       pipeline = made
     } else {
       let scope = scope
-      let claim = environment.decoderLimit?.makeClaim { [weak self] in self?.taskLoops.wake(.video) }
+      let claim = environment.decoderLimit?.makeClaim { [weak self] in self?.wake(.video) }
       pipeline = VideoPipeline(
-        buffer: buffer, ring: ring,
+        session: self,
         options: VideoPipeline.Options(
           name: item.source.name, logger: environment.logger, gate: environment.gate,
           claim: claim, clock: environment.clock, decoders: environment.decoders,
           threads: environment.loading.decoderThreads,
           recordDecoding: { [weak self] account in
-            self?.state.withLock { $0.decoding = account }
+            self?.change { state, _ in state.decoding = account }
             self?.delegate.decoded(account.frameCount)
           },
           recordFailure: { [weak self] error in
@@ -62,24 +62,33 @@ extension ItemSession {
         isCancelled: { scope.isCancelled })
       box.pipeline = pipeline
     }
-    let (order, target) = state.withLock { ($0.machine.order, $0.machine.target) }
+    let (order, target) = state.read { ($0.decodingOrder(prefersThroughput), $0.machine.target) }
     // The decoder may be closed by then.
-    defer { state.withLock { $0.decoding.facts = pipeline.facts } }
+    defer { change { state, _ in state.decoding.facts = pipeline.facts } }
     do {
       if let target {
         try preload(pipeline, order, target)
       } else {
         _ = try pipeline.turn(order)
       }
-      refill()
+      change { state, out in state.refill(&out) }
     } catch is CancellationError {
       // After a seek there is another turn; after a stop there is none.
-      if !scope.isCancelled { taskLoops.wake(.video) }
+      if !scope.isCancelled { wake(.video) }
     } catch {
       pipeline.giveUpDecoder()
       let unknown = ReelError(.internalFault, "\(error)")
       handle(.decodingFailed((error as? ReelError ?? unknown).located(at: item.source.name)))
-      ring.finish(generation: order.generation)
+      finishFrames(of: order.job)
+    }
+  }
+
+  /// Ends the frames of a job: none follows the last one.
+  func finishFrames(of job: DecodingJob) {
+    change { state, out in
+      guard state.videoJob === job else { return }
+      state.frames.finish()
+      if state.frames.isEmpty { out.wake(.presenter) }
     }
   }
 
@@ -88,12 +97,7 @@ extension ItemSession {
     throws
   {
     guard target.stage >= .firstFrame else { return pipeline.giveUpDecoder() }
-    if ring.statistics.frameCount > target.frameLimit - 1 {
-      // The last frame taken may not be on show yet, and another may be taken meanwhile.
-      while let taken = ring.takenTime(generation: order.generation), pipeline.rest(at: taken) {
-        if ring.clear(generation: order.generation, after: taken) { break }
-      }
-    }
+    if state.read({ $0.frames.statistics.frameCount }) > target.frameLimit - 1 { pipeline.rest() }
     _ = try pipeline.turn(order)
     guard !target.isDecoderWarm, pipeline.hasReachedLimit, pipeline.park() else { return }
     environment.account?.purge()
@@ -103,31 +107,43 @@ extension ItemSession {
 
   func decodeAudio(_ box: PipelineBox<AudioPipeline>) {
     // The audio of a preloaded item is decoded only when it is played.
-    guard state.withLock({ $0.machine.target == nil }) else { return }
+    guard state.read({ $0.machine.target == nil }) else { return }
     let pipeline =
-      box.pipeline
-      ?? AudioPipeline(buffer: buffer, queue: audio, name: item.source.name, logger: environment.logger)
+      box.pipeline ?? AudioPipeline(session: self, name: item.source.name, logger: environment.logger)
     box.pipeline = pipeline
-    let (bufferGeneration, generation) = state.withLock { state in
+    let job = change { state, _ in
       state.isDecodingAudio = true
-      return (buffer.bufferGeneration(of: .audio), state.machine.order.generation)
+      return state.audioJob
     }
     // The presenter may be waiting for the decoder.
     defer {
-      state.withLock { $0.isDecodingAudio = false }
-      delegate.wake()
+      change { state, out in
+        state.isDecodingAudio = false
+        out.wake(.presenter)
+      }
     }
     do {
-      try pipeline.turn(bufferGeneration: bufferGeneration, generation: generation)
-      refill()
+      try pipeline.turn(job)
+      change { state, out in state.refill(&out) }
     } catch {
       // The item continues to play without its audio.
       recordFailure(
         error.located(at: item.source.name), rung: "",
         outcome: .lost(MediaLoss(kind: .audio, reason: .damaged, range: nil)))
-      audio.finish(generation: generation)
-      // Another span may be decodable.
-      taskLoops.wake(.audio)
+      change { state, out in
+        if state.audioJob === job { state.audio.finish() }
+        // Another span may be decodable.
+        out.wake(.audio)
+      }
     }
+  }
+}
+
+extension ItemSession.State {
+  /// What the video decoder is to do.
+  func decodingOrder(_ prefersThroughput: Bool) -> VideoPipeline.Order {
+    VideoPipeline.Order(
+      job: videoJob, limit: machine.target?.frameLimit, prefersThroughput: prefersThroughput,
+      lastIteration: machine.iterations.last)
   }
 }

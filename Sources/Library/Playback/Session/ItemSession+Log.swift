@@ -72,7 +72,7 @@ extension ItemSession {
 
   func recordTransfer(_ transfer: SegmentTransfer, rung: String) {
     // Video only: transfers of separate audio share the link and would measure only their part of it.
-    state.withLock { $0.controller }?.record(transfer)
+    state.read { $0.controller }?.record(transfer)
     item.updateAccess(rung: rung) { entry in
       entry.byteCount += transfer.byteCount
       entry.requestCount += transfer.requestCount
@@ -83,7 +83,7 @@ extension ItemSession {
 
   func recordFile(requestCount: Int, byteCount: Int64) {
     // Another session may play the item by now, so nothing more is counted for it.
-    guard !state.withLock({ $0.machine.isStopped }) else { return }
+    guard !state.read({ $0.machine.isStopped }) else { return }
     item.updateAccess(rung: nil) { entry in
       entry.byteCount += byteCount
       entry.requestCount += requestCount
@@ -92,6 +92,8 @@ extension ItemSession {
 
   func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome) {
     item.log(
-      ErrorLogEntry(error: error, rung: rung.isEmpty ? nil : rung, time: buffer.position, outcome: outcome))
+      ErrorLogEntry(
+        error: error, rung: rung.isEmpty ? nil : rung, time: state.read { $0.packets.position },
+        outcome: outcome))
   }
 }

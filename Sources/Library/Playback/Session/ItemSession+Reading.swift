@@ -9,44 +9,50 @@ extension ItemSession {
     // Sendable: used only in turns of its task loop, and there is one turn at a time.
     let kind: MediaPacket.Kind
     var reader: LandingReader?
-    var bufferGeneration = 0
-    var scope: LoadScope?
-    var hasEnded = false
+    var job: ReadingJob?
+    /// The iteration that is being read, and whether its end has been reached.
     var iteration = 0
-    var isNew = true
+    var hasEnded = false
     var dropsAudio = false
-    /// The position of the last seek on the player's timeline; nil for the beginning.
-    var target: MediaTime?
 
     init(kind: MediaPacket.Kind) { self.kind = kind }
+  }
+
+  /// What a reader does next.
+  private enum NextReading {
+    case begin(ReadingJob, Opened)
+    /// Reads the next packet.
+    case read(dropsAudio: Bool)
+    /// Begins the next iteration.
+    case goRound(LoopIteration)
+    case rest
+  }
+
+  /// What readers are made of, once the source is resolved.
+  struct Opened: Sendable {
+    let source: ResolvedSource
+    let resolver: SourceResolver
+    let context: TrackContext
   }
 
   func read(_ reading: Reading) -> TaskLoop.Next {
     do {
       while true {
-        guard state.withLock({ $0.machine.wantsMore(of: reading.kind) }), let reader = try adopt(reading)
-        else {
+        switch nextReading(reading) {
+        case .begin(let job, let opened): try begin(job, opened, reading)
+        case .read(let dropsAudio): try readNext(reading, dropsAudio: dropsAudio)
+        case .goRound(let loop):
+          if goRound(loop, reading) { continue }
           rest(reading)
-          return .idle
-        }
-        endAfterLastIteration(reading)
-        guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else {
-          rest(reading)
-          // The presenter may be waiting for audio that will not come.
           delegate.wake()
           return .idle
+        case .rest:
+          rest(reading)
+          return .idle
         }
-        if reading.kind == .audio { watchAudio() }
-        let unit = try timing(reader.base) { try reader.next() }
-        take(unit, from: reader.base, reading)
       }
     } catch is CancellationError {
       // After a seek or a stop, the next turn handles it. Otherwise, a transfer ended for another reason.
-      let (isOver, isSent) = state.withLock { state in
-        (state.machine.isOver(reading.kind), state.machine.isSent(reading.kind))
-      }
-      if isOver { return .idle }
-      if isSent { return .again }
       return recover(from: ReelError(.network, "a transfer was cancelled", at: item.source.name), reading)
     } catch {
       let unknown = ReelError(.internalFault, "\(error)", at: item.source.name)
@@ -54,80 +60,81 @@ extension ItemSession {
     }
   }
 
+  private func nextReading(_ reading: Reading) -> NextReading {
+    let kind = reading.kind
+    return change { state, out in
+      guard state.machine.wantsMore(of: kind), let opened = state.opened, let job = state.readingJobs[kind]
+      else { return .rest }
+      if job !== reading.job { return .begin(job, opened) }
+      if reading.hasEnded {
+        if let loop = state.nextIteration(after: reading.iteration, of: kind) { return .goRound(loop) }
+      } else if state.packets.wantsMore(kind) {
+        return .read(dropsAudio: kind == .video && !state.machine.wantsAudio)
+      }
+      // The presenter may be waiting for audio that will not come.
+      out.wake(.presenter)
+      return .rest
+    }
+  }
+
+  private func readNext(_ reading: Reading, dropsAudio: Bool) throws {
+    guard let reader = reading.reader else { return }
+    if dropsAudio != reading.dropsAudio {
+      reading.dropsAudio = dropsAudio
+      reader.base.setDropsAudio(dropsAudio)
+    }
+    if reading.kind == .audio { watchAudio() }
+    let unit = try timing(reader.base) { try reader.next() }
+    take(unit, from: reader.base, reading)
+  }
+
   /// Pauses reading for a while. A preloaded item returns the memory that it needs for reading to the system.
-  func rest(_ reading: Reading) {
-    guard state.withLock({ $0.machine.target != nil }), let reader = reading.reader else { return }
+  private func rest(_ reading: Reading) {
+    guard state.read({ $0.machine.target != nil }), let reader = reading.reader else { return }
     if reader.base.rest() { environment.account?.purge() }
   }
 
   /// Measures the time that a reader takes before the first packet.
   func timing<Result>(_ reader: any PacketReader, _ body: () throws -> Result) rethrows -> Result {
-    guard !state.withLock({ $0.machine.hasVideoPacket }) else { return try body() }
+    guard !state.read({ $0.machine.hasVideoPacket }) else { return try body() }
     return try reader.timed(by: environment.clock, body) { wait, busy in
-      state.withLock { state in
+      change { state, _ in
         state.readerWait += wait
         state.readerBusy += busy
       }
     }
   }
 
-  /// Returns the reader, created if necessary and moved to the position of the last seek; nil if there is
-  /// nothing to read.
-  func adopt(_ reading: Reading) throws -> LandingReader? {
-    let (source, context, resolver, scope, assignment) = state.withLock { state in
-      (
-        state.source, state.context, state.resolver, state.scopes[reading.kind],
-        state.machine.assignment(of: reading.kind)
-      )
-    }
-    guard let assignment, let source, let context, let resolver, let scope else { return nil }
-    let reader: LandingReader
-    if let made = reading.reader {
-      reader = made
-    } else {
-      reader = LandingReader(
-        makeReader(reading.kind, source, context, resolver, scope: scope), scope: scope)
-      reading.reader = reader
-      reading.scope = scope
-    }
-    if let seek = assignment.seek {
-      reading.bufferGeneration = seek.bufferGeneration
-      try go(to: seek.time, reader, reading, scope: scope)
-    } else if reading.isNew {
-      reading.bufferGeneration = buffer.loadGeneration(of: reading.kind)
-    }
-    reading.isNew = false
-    if assignment.dropsAudio != reading.dropsAudio {
-      reading.dropsAudio = assignment.dropsAudio
-      reader.base.setDropsAudio(assignment.dropsAudio)
-    }
-    return reader
-  }
-
-  /// - Parameter time: The position on the player's timeline.
-  func go(
-    to time: MediaTime?, _ reader: LandingReader, _ reading: Reading, scope: LoadScope
-  ) throws {
-    let loop = state.withLock { $0.machine.iterations.begin(at: time, of: reading.kind) }
-    reading.scope = scope
-    reading.target = time
+  /// Begins a job, with a new reader if there is none yet.
+  private func begin(_ job: ReadingJob, _ opened: Opened, _ reading: Reading) throws {
+    reading.job = job
+    reading.iteration = job.loop.iteration
     reading.hasEnded = false
-    reading.iteration = loop.iteration
-    // Before the first video, there is no key frame to land on.
-    let videoStart = state.withLock { $0.soundBeforeVideo }?.upperBound ?? .zero
-    let needsKeyFrame = reading.kind == .video && time.map { $0 > loop.shift + videoStart } ?? false
-    try timing(reader.base) {
-      try reader.seek(to: time, needsKeyFrame: needsKeyFrame, loop: loop, scope: scope)
+    if let reader = reading.reader {
+      if job.beginsAtEnd { return noteEnd(reading, fault: nil) }
+      try seek(reader, job, reading)
+    } else {
+      let reader = LandingReader(makeReader(reading.kind, opened, scope: job.scope), scope: job.scope)
+      reading.reader = reader
+      if job.start != nil { try seek(reader, job, reading) }
     }
   }
 
-  func makeReader(
-    _ kind: MediaPacket.Kind, _ source: ResolvedSource, _ context: TrackContext, _ resolver: SourceResolver,
-    scope: LoadScope
+  private func seek(_ reader: LandingReader, _ job: ReadingJob, _ reading: Reading) throws {
+    // Before the first video, there is no key frame to land on.
+    let videoStart = state.read { $0.soundBeforeVideo }?.upperBound ?? .zero
+    let needsKeyFrame = reading.kind == .video && job.start.map { $0 > job.loop.shift + videoStart } ?? false
+    try timing(reader.base) {
+      try reader.seek(to: job.start, needsKeyFrame: needsKeyFrame, loop: job.loop, scope: job.scope)
+    }
+  }
+
+  private func makeReader(
+    _ kind: MediaPacket.Kind, _ opened: Opened, scope: LoadScope
   ) -> any PacketReader {
     var role = ReaderRole.main(wantsAudio: true)
     var controller = RungController(environment.loading, clock: environment.clock)
-    switch source {
+    switch opened.source {
     case .resource:
       handle(.opened(hasSeparateAudio: false))
       item.beginAccess(AccessLogEntry())
@@ -136,30 +143,31 @@ extension ItemSession {
       case .video:
         let separate = resolved.presentation.periods.contains(where: \.hasAudio)
         let sound = resolved.presentation.soundBeforeVideo
-        handle(.opened(hasSeparateAudio: separate))
-        state.withLock { state in
+        change { state, out in
+          state.decide(.opened(hasSeparateAudio: separate), &out)
           state.soundBeforeVideo = sound
           if !resolved.presentation.isLive {
             state.videoAbsences = resolved.presentation.absences(of: .main(wantsAudio: false))
           }
+          if let sound { state.packets.begin(at: sound.lowerBound) }
+          state.packets.setHasSeparateAudio(state.machine.playsSeparateAudio)
         }
-        if let sound { buffer.begin(at: sound.lowerBound) }
-        buffer.setHasSeparateAudio(state.withLock { $0.machine.playsSeparateAudio })
         role = .main(wantsAudio: !separate)
-        controller = RungController(adaptation: makeAdaptation()) { [weak self] in
+        let adapting = RungController(adaptation: makeAdaptation()) { [weak self] in
           self?.conditions ?? RungConditions()
         }
-        state.withLock { $0.controller = controller }
+        controller = adapting
+        change { state, _ in state.controller = adapting }
       case .audio:
-        role = .audio(group: state.withLock { $0.audioGroup })
+        role = .audio(group: state.read { $0.audioGroup })
         var configuration = environment.loading
         configuration.bandwidthCap = Self.audioBitRateCap
         configuration.maximumHeight = nil
         controller = RungController(configuration, clock: environment.clock)
       }
     }
-    return source.packetReader(
-      for: role, resolver: resolver, context: context, controller: controller, offsets: offsets,
+    return opened.source.packetReader(
+      for: role, resolver: opened.resolver, context: opened.context, controller: controller, offsets: offsets,
       log: SessionLog(session: self, isVideo: kind == .video), scope: scope)
   }
 
@@ -176,8 +184,9 @@ extension ItemSession {
   var conditions: RungConditions {
     let preferences = item.preferences
     let bounds = item.bounds
-    let target = state.withLock { $0.machine.target }
-    let level = buffer.level
+    let (target, level, rate, isRebuffering) = state.read {
+      ($0.machine.target, $0.packets.level, $0.rate, $0.isRebuffering)
+    }
     var conditions = RungConditions()
     conditions.now = environment.clock.now
     conditions.buffered = .seconds(level.ahead.seconds)
@@ -187,108 +196,118 @@ extension ItemSession {
     conditions.bandwidthCap = [cap, peak].compactMap(\.self).min()
     conditions.startCap = target.map { $0.startPeakBitRate } ?? bounds.startPeakBitRate
     conditions.maximumHeight = preferences.maximumResolution?.height
-    state.withLock { state in
-      conditions.rate = state.rate.isFinite ? state.rate : 1
-      conditions.isRebuffering = state.isRebuffering
-    }
+    conditions.rate = rate.isFinite ? rate : 1
+    conditions.isRebuffering = isRebuffering
     return conditions
   }
 
-  /// Ends reading if it continued past the last iteration, whose later packets have been dropped.
-  func endAfterLastIteration(_ reading: Reading) {
-    guard let last = state.withLock({ $0.machine.iterations.returnFromCut(reading.kind) }) else { return }
-    reading.iteration = last
-    reading.hasEnded = true
-    if !goesRound(reading) {
-      handle(.ended(reading.kind, bufferGeneration: reading.bufferGeneration, fault: nil))
-    }
-  }
-
-  /// Returns true if reading starts the next iteration.
+  /// Starts the next iteration. Returns false if it can't be read.
+  ///
   /// This happens as soon as the end has been read, so that the first frame of the next iteration is decoded
   /// in time.
-  func goesRound(_ reading: Reading) -> Bool {
-    let loop = state.withLock { state in
-      state.machine.iterations.next(
-        after: reading.iteration, of: reading.kind, videoEnd: buffer.end(of: .video),
-        audioEnd: state.machine.wantsAudio ? buffer.end(of: .audio) : nil)
-    }
-    guard let loop, let reader = reading.reader, let scope = reading.scope else { return false }
+  private func goRound(_ loop: LoopIteration, _ reading: Reading) -> Bool {
+    guard let reader = reading.reader, let job = reading.job else { return false }
     do {
-      try reader.seek(to: nil, needsKeyFrame: false, loop: loop, scope: scope)
+      try reader.seek(to: nil, needsKeyFrame: false, loop: loop, scope: job.scope)
     } catch {
       return false
     }
     reading.iteration = loop.iteration
     reading.hasEnded = false
-    buffer.resume(from: reading.kind, bufferGeneration: reading.bufferGeneration)
+    change { state, out in
+      guard state.readingJobs[reading.kind] === job else { return }
+      state.packets.resume(from: reading.kind)
+      // The reader of the audio may wait for the iteration's start.
+      if reading.kind == .video, state.machine.hasSeparateAudio == true { out.wake(.audioReader) }
+    }
     return true
   }
 
-  func take(_ unit: ReadUnit, from reader: any PacketReader, _ reading: Reading) {
+  private func take(_ unit: ReadUnit, from reader: any PacketReader, _ reading: Reading) {
     switch unit {
     case .packet(let packet, let kind):
-      recordStreams(reader, reading.kind)
-      // Packets that are read again on the way back to a failure are not progress.
-      let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
-      guard buffer.append(packet, kind, from: reading.kind, bufferGeneration: reading.bufferGeneration) else {
-        return
+      let streams = reader.streams
+      let live = streams.liveSegments
+      let now = environment.clock.now
+      change { state, out in
+        guard state.readingJobs[reading.kind] === reading.job else { return }
+        if reading.kind == .audio { state.audioAbsence.end(at: now) }
+        state.record(streams, live, of: reading.kind, for: item, &out)
+        // Packets that are read again on the way back to a failure are not progress.
+        let isNews = state.packets.end(of: kind).map { packet.end > $0 } ?? true
+        state.packets.append(packet, kind)
+        state.decide(.packetRead(kind, isNews: isNews), &out)
+        out.wake(kind == .video ? .video : .audio)
+        if !state.isPlaying { out.wake(.presenter) }
       }
-      if reading.kind == .audio {
-        let now = environment.clock.now
-        state.withLock { $0.audioAbsence.end(at: now) }
-      }
-      handle(.packetRead(kind, isNews: isNews))
-      taskLoops.wake(kind == .video ? .video : .audio)
-      if !state.withLock({ $0.isPlaying }) { delegate.wake() }
     case .end:
-      reading.hasEnded = true
-      let fault = reader.endFault
-      if fault == nil, goesRound(reading) {
-        if hasSeparateAudio { taskLoops.wake(.audioReader) }
-        return
+      noteEnd(reading, fault: reader.endFault)
+    }
+  }
+
+  /// Goes on with the next iteration after the end of one, or records that no packet follows.
+  private func noteEnd(_ reading: Reading, fault: ReelError?) {
+    reading.hasEnded = true
+    if fault == nil {
+      let loop = change { state, _ in
+        state.readingJobs[reading.kind] === reading.job
+          ? state.nextIteration(after: reading.iteration, of: reading.kind) : nil
       }
-      handle(.ended(reading.kind, bufferGeneration: reading.bufferGeneration, fault: fault))
+      if let loop, goRound(loop, reading) { return }
+    }
+    change { state, out in
+      guard state.readingJobs[reading.kind] === reading.job else { return }
+      state.decide(.ended(reading.kind, fault: fault), &out)
     }
   }
 
   /// Records that a kind of media may be missing for a long time. Without video, audio begins by itself.
   func recordAbsence(_ segments: LiveSegments, of kind: MediaPacket.Kind) {
-    state.withLock { state in
+    change { state, out in
       if kind == .video { state.live = segments } else { state.liveAudio = segments }
+      out.wake(kind == .video ? [.audioReader, .presenter] : .presenter)
     }
-    if kind == .video { taskLoops.wake(.audioReader) }
-    delegate.wake()
-  }
-
-  func recordStreams(_ reader: any PacketReader, _ kind: MediaPacket.Kind) {
-    let streams = reader.streams
-    let live = streams.liveSegments
-    let (isChanged, consequences) = state.withLock { state -> (Bool, Consequences) in
-      switch kind {
-      case .video:
-        state.streams = streams
-        state.audioGroup = streams.rung?.audioGroup ?? state.audioGroup
-        if let live { state.live = live }
-      case .audio:
-        if let live { state.liveAudio = live }
-      }
-      let (tracks, actions) = state.machine.record(
-        streams.tracks(of: kind), of: kind, areAll: streams.areAllKnown)
-      // Set under the lock: if both readers report at the same time, the later report includes the earlier one.
-      if let tracks { item.tracks.set(tracks) }
-      return (tracks != nil, Consequences(actions: actions))
-    }
-    perform(consequences)
-    if isChanged, kind == .video { item.duration.set(streams.live == nil ? streams.duration : nil) }
   }
 
   func recover(from error: ReelError, _ reading: Reading) -> TaskLoop.Next {
-    let place = buffer.end(of: reading.kind) ?? reading.target
-    return perform(
-      state.withLock {
-        $0.decide(.failed(reading.kind, error, bufferGeneration: reading.bufferGeneration, place: place))
-      })
+    change { state, out in
+      guard !state.machine.isOver(reading.kind) else { return .idle }
+      // The error is from a position that is no longer wanted.
+      guard let job = reading.job, state.readingJobs[reading.kind] === job else { return .again }
+      let place = state.packets.end(of: reading.kind) ?? job.start
+      guard let pause = state.decide(.failed(reading.kind, error, place: place), &out) else { return .idle }
+      return pause == .zero ? .again : .at(environment.clock.now + pause)
+    }
+  }
+}
+
+extension ItemSession.State {
+  /// Returns the iteration that a loader begins after it has read one to its end; nil if there is none.
+  fileprivate mutating func nextIteration(after iteration: Int, of kind: MediaPacket.Kind) -> LoopIteration? {
+    machine.iterations.next(
+      after: iteration, of: kind, videoEnd: packets.end(of: .video),
+      audioEnd: machine.wantsAudio ? packets.end(of: .audio) : nil)
+  }
+
+  /// Records what a reader knows of its streams. Properties of the item are set under the lock: if both readers
+  /// report at the same time, the later report includes the earlier one.
+  fileprivate mutating func record(
+    _ streams: ReaderStreams, _ live: LiveSegments?, of kind: MediaPacket.Kind, for item: PlayerItem,
+    _ out: inout Effects
+  ) {
+    switch kind {
+    case .video:
+      self.streams = streams
+      audioGroup = streams.rung?.audioGroup ?? audioGroup
+      self.live = live ?? self.live
+    case .audio:
+      liveAudio = live ?? liveAudio
+    }
+    let (tracks, actions) = machine.record(streams.tracks(of: kind), of: kind, areAll: streams.areAllKnown)
+    for action in actions { out.perform(action) }
+    guard let tracks else { return }
+    item.tracks.set(tracks)
+    if kind == .video { item.duration.set(streams.live == nil ? streams.duration : nil) }
   }
 }
 

@@ -13,7 +13,7 @@ extension ItemSession {
       }
       await resolve()
     }
-    let isStopped = state.withLock { state in
+    let isStopped = change { state, _ in
       if !state.machine.isStopped { state.resolving = resolving }
       return state.machine.isStopped
     }
@@ -43,12 +43,11 @@ extension ItemSession {
     let context = TrackContext(
       name: source.name, fetcher: fetcher, configuration: environment.loading, scope: scope,
       recorder: recorder, gate: environment.gate, logger: environment.logger,
-      readsAhead: state.withLock { $0.machine.order.prefersThroughput })
+      readsAhead: prefersThroughput)
     let resolved = try await resolver.resolve(source)
-    let isStopped = state.withLock { state in
-      state.source = resolved
-      state.resolver = resolver
-      state.context = context
+    let opened = Opened(source: resolved, resolver: resolver, context: context)
+    let isStopped = change { state, _ in
+      state.opened = opened
       return state.machine.isStopped
     }
     // The item may be played by another session by now.

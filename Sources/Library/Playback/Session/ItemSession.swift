@@ -14,20 +14,22 @@ internal import ReelManifest
 ///                  +------------> AudioPipeline ---> AudioQueue --->
 /// ```
 ///
+/// All that the loops and the player share is one state under one lock. Each worker has a job, and what it brings
+/// counts while that job is the current one: a seek ends the jobs that must begin elsewhere.
+///
 /// `stop()` ends everything; running work ends by itself soon after.
 final class ItemSession: Sendable {
   let item: PlayerItem
-  let buffer: ForwardBuffer
-  let ring: FrameRing
-  let audio = AudioQueue()
   let startedAt: Duration
 
   let environment: SessionEnvironment
   let scope: LoadScope
   let recorder: StartupRecorder
   let offsets = TimestampOffsets()
-  let state: Locked<State>
-  let taskLoops: TaskLoops
+  let state: Guarded<State>
+  /// True if the first frame is not urgent, so that all decoder threads are used from the beginning.
+  let prefersThroughput: Bool
+  private let taskLoops = Locked(TaskLoops())
   let delegate: Delegate
 
   /// The handlers of the owner. Called on any thread, never with a lock held.
@@ -43,28 +45,29 @@ final class ItemSession: Sendable {
     var decoded: @Sendable (Int) -> Void
   }
 
-  final class TaskLoops: Sendable {
-    let all = Locked<[LoopKind: TaskLoop]>([:])
+  struct TaskLoops: Sendable {
+    var reader: TaskLoop?
+    var audioReader: TaskLoop?
+    var video: TaskLoop?
+    var audio: TaskLoop?
 
-    func wake(_ kind: LoopKind) { all.withLock { $0[kind] }?.wake() }
+    var all: [TaskLoop] { [reader, audioReader, video, audio].compactMap(\.self) }
   }
 
-  enum LoopKind: Sendable, Hashable, CaseIterable {
-    case reader
-    case audioReader
-    case video
-    case audio
-  }
-
-  struct State {
+  struct State: ~Copyable {
     var machine: LoadingMachine
-    var source: ResolvedSource?
-    var resolver: SourceResolver?
-    var context: TrackContext?
+    var packets: ForwardBuffer
+    var frames: FrameRing
+    var audio = AudioQueue()
+    /// The job of the video decoder. For the player, it stands for the position since the last seek.
+    var videoJob: DecodingJob
+    var audioJob = DecodingJob()
+    /// The jobs of the readers.
+    var readingJobs: [MediaPacket.Kind: ReadingJob]
+    /// Nil until the source is resolved.
+    var opened: Opened?
     var controller: RungController?
     var resolving: Task<Void, Never>?
-    /// The scopes of the current reads. Cancelling one interrupts its loader.
-    var scopes: [MediaPacket.Kind: LoadScope]
     var stoppedLoops: [TaskLoop] = []
     var stoppedResolving: Task<Void, Never>?
     /// The audio group of the rung (HLS).
@@ -91,25 +94,6 @@ final class ItemSession: Sendable {
     var decoding = DecodingAccount()
     /// The limits up to which the buffer was filled; nil while it is not full.
     var filledLimits: ForwardBuffer.Limits?
-
-    /// Passes an event to the machine. Returns the consequences, to be performed once the lock is released.
-    mutating func decide(_ event: LoadingMachine.Event) -> Consequences {
-      let actions = machine.handle(event)
-      var interrupted: [LoadScope] = []
-      for case .interrupt(let loader) in actions {
-        guard let old = scopes[loader] else { continue }
-        interrupted.append(old)
-        scopes[loader] = LoadScope(runtime: old.runtime, memory: old.memory)
-      }
-      return Consequences(actions: actions, interrupted: interrupted)
-    }
-  }
-
-  /// The consequences of a decision. Perform them without holding a lock that ranks above the session's.
-  struct Consequences {
-    var actions: [LoadingMachine.Action] = []
-    /// The scopes of reads that are no longer wanted.
-    var interrupted: [LoadScope] = []
   }
 
   init(
@@ -120,121 +104,116 @@ final class ItemSession: Sendable {
     self.environment = environment
     self.delegate = delegate
     startedAt = environment.clock.now
-    ring = FrameRing(
-      frameCapacity: environment.ringFrameCapacity, byteCapacity: environment.ringByteCapacity)
-    buffer = ForwardBuffer(limits: Self.limits(of: item, environment, target))
+    self.prefersThroughput = prefersThroughput
     let runtime = environment.runtime
     let memory = LoadingMemory(account: environment.account)
     scope = LoadScope(runtime: runtime, memory: memory)
     recorder = StartupRecorder(clock: environment.clock)
-    var machine = LoadingMachine(
-      target: target, wantsAudio: wantsAudio, loops: loops, prefersThroughput: prefersThroughput,
-      retry: environment.retryPolicy)
-    if let start, start > .zero {
-      let start = start + Self.instant
-      machine.start(at: start, bufferGeneration: buffer.seek(to: start).bufferGeneration)
+    var packets = ForwardBuffer(limits: Self.limits(of: item, environment, target))
+    // Printed times are rounded down.
+    let start = start.flatMap { $0 > .zero ? $0 + Self.instant : nil }
+    if let start { _ = packets.seek(to: start) }
+    let readingJobs = MediaPacket.Kind.allCases.map { kind in
+      (kind, ReadingJob(start: start, scope: LoadScope(runtime: runtime, memory: memory)))
     }
-    let state = State(
-      machine: machine,
-      scopes: [
-        .video: LoadScope(runtime: runtime, memory: memory),
-        .audio: LoadScope(runtime: runtime, memory: memory),
-      ])
-    self.state = Locked(state, rank: .session)
-    taskLoops = TaskLoops()
+    state = Guarded(
+      State(
+        machine: LoadingMachine(
+          target: target, wantsAudio: wantsAudio, loops: loops, retry: environment.retryPolicy),
+        packets: packets,
+        frames: FrameRing(
+          frameCapacity: environment.ringFrameCapacity, byteCapacity: environment.ringByteCapacity),
+        videoJob: DecodingJob(target: start), readingJobs: Dictionary(uniqueKeysWithValues: readingJobs)),
+      rank: .session)
   }
 
   /// Starts loading. Call it once, after stopping a session that played the item before.
   func start() {
     item.reset()
     item.remainingRetries.set(environment.retryPolicy.remaining)
-    let (taskLoops, delegate) = (taskLoops, delegate)
-    makeTaskLoops()
-    ring.setHandlers(onRoom: { taskLoops.wake(.video) }, onFrame: { delegate.wake() })
-    audio.setOnRoom { taskLoops.wake(.audio) }
+    let loops = makeTaskLoops()
+    taskLoops.withLock { $0 = loops }
     item.setOnChange { [weak self] in self?.preferencesHaveChanged(wantsMore: $0) }
     handle(.began)
   }
 
   /// Ends all loading and decoding, and releases everything.
   func stop() {
-    let (resolving, scopes) = state.withLock { state in
+    let resolving = change { state, out in
       _ = state.machine.handle(.stopped)
+      out.cancel(scope)
+      state.packets.reset(position: nil)
+      state.moveDecoders(to: DecodingJob())
+      for kind in MediaPacket.Kind.allCases { state.restart(kind, at: nil, &out) }
       state.stoppedResolving = state.resolving.take()
       state.audioWatch.take()?.cancel()
-      return (state.stoppedResolving, MediaPacket.Kind.allCases.compactMap { state.scopes[$0] })
+      return state.stoppedResolving
     }
     resolving?.cancel()
-    scope.cancel()
-    for scope in scopes { scope.cancel() }
-    let all = taskLoops.all.withLock { all in
-      defer { all = [:] }
-      return LoopKind.allCases.compactMap { all[$0] }
+    let all = taskLoops.withLock { loops in
+      defer { loops = TaskLoops() }
+      return loops.all
     }
     for taskLoop in all { taskLoop.stop() }
-    state.withLock { $0.stoppedLoops += all }
+    change { state, _ in state.stoppedLoops += all }
     item.setOnChange(nil)
-    ring.flush()
-    _ = buffer.reset(position: nil)
-    audio.flush(generation: .max, start: nil)
   }
 
   /// Waits, after `stop()`, until nothing runs any more.
   func waitUntilStopped() async {
-    let (stopped, resolving) = state.withLock { ($0.stoppedLoops, $0.stoppedResolving) }
+    let (stopped, resolving) = state.read { ($0.stoppedLoops, $0.stoppedResolving) }
     await resolving?.value
     for taskLoop in stopped { await taskLoop.waitUntilStopped() }
   }
 
-  // MARK: Consequences of decisions
+  // MARK: Decisions
 
-  func handle(_ event: LoadingMachine.Event) {
-    perform(state.withLock { state in state.decide(event) })
+  /// Passes an event to the machine.
+  ///
+  /// - Returns: The pause after which the loader continues that failed; nil for none.
+  @discardableResult
+  func handle(_ event: LoadingMachine.Event) -> Duration? {
+    change { state, out in state.decide(event, &out) }
   }
 
-  /// - Returns: The time at which the current loader continues from its position.
-  @discardableResult
-  func perform(_ consequences: Consequences) -> TaskLoop.Next {
-    var next = TaskLoop.Next.idle
-    for scope in consequences.interrupted { scope.cancel() }
-    for action in consequences.actions {
-      switch action {
-      case .interrupt: break
-      case .resolve(let pause): beginResolving(after: pause)
-      case .loadAgain(_, let pause): next = pause == .zero ? .again : .at(environment.clock.now + pause)
-      case .wake(let kind): taskLoops.wake(kind)
-      case .wakePlayer: delegate.wake()
-      case .updateLimits: buffer.setLimits(Self.limits(of: item, environment, target))
-      case .fillBuffer: buffer.fill()
-      case .endBuffer(let kinds, let loader, let bufferGeneration, let isBroken):
-        buffer.end(kinds, from: loader, bufferGeneration: bufferGeneration, isBroken: isBroken)
-      case .setHasSeparateAudio(let hasSeparateAudio): buffer.setHasSeparateAudio(hasSeparateAudio)
-      case .reached(let stage): reach(stage)
-      case .log(let error, let outcome): recordFailure(error, rung: "", outcome: outcome)
-      case .publishRetries(let remaining): item.remainingRetries.set(remaining)
-      case .announceRetry(let attempt, let count, let pause, let error):
-        delegate.event(.retry(attempt: attempt, of: count, after: pause, error))
-      case .tracksAreKnown: item.areTracksKnown.set(true)
-      }
+  /// Performs what a decision has left to do without the lock.
+  func perform(_ action: LoadingMachine.Action) {
+    switch action {
+    case .resolve(let pause): beginResolving(after: pause)
+    case .reached(let stage): reach(stage)
+    case .log(let error, let outcome): recordFailure(error, rung: "", outcome: outcome)
+    case .publishRetries(let remaining): item.remainingRetries.set(remaining)
+    case .announceRetry(let attempt, let count, let pause, let error):
+      delegate.event(.retry(attempt: attempt, of: count, after: pause, error))
+    case .tracksAreKnown: item.areTracksKnown.set(true)
+    case .restart, .loadAgain, .wake, .fillBuffer, .endBuffer, .setHasSeparateAudio: break
     }
-    return next
+  }
+
+  /// Wakes task loops, always in the same order.
+  func wake(_ workers: Workers) {
+    let loops = taskLoops.withLock { $0 }
+    if workers.contains(.reader) { loops.reader?.wake() }
+    if workers.contains(.audioReader) { loops.audioReader?.wake() }
+    if workers.contains(.video) { loops.video?.wake() }
+    if workers.contains(.audio) { loops.audio?.wake() }
+    if workers.contains(.presenter) { delegate.wake() }
   }
 
   // MARK: Queries of the player
 
-  var failure: ReelError? { state.withLock { $0.machine.dueFailure } }
+  var failure: ReelError? { state.read { $0.machine.dueFailure } }
   /// The reason why there was no frame at all.
-  var fruitlessFailure: ReelError? { state.withLock { $0.machine.emptyFailure } }
+  var fruitlessFailure: ReelError? { state.read { $0.machine.emptyFailure } }
   /// The failure, even if it is not due yet.
-  var pendingFailure: ReelError? { state.withLock { $0.machine.failure } }
-  private var target: PreloadTarget? { state.withLock { $0.machine.target } }
-  var streams: ReaderStreams { state.withLock { $0.streams } }
-  var hasSeparateAudio: Bool { state.withLock { $0.machine.hasSeparateAudio ?? false } }
-  var generation: Int { state.withLock { $0.machine.order.generation } }
-  var bandwidth: Double? { state.withLock { $0.controller }?.estimatedBandwidth }
+  var pendingFailure: ReelError? { state.read { $0.machine.failure } }
+  private var target: PreloadTarget? { state.read { $0.machine.target } }
+  var streams: ReaderStreams { state.read { $0.streams } }
+  var videoJob: DecodingJob { state.read { $0.videoJob } }
+  var level: ForwardBuffer.Level { state.read { $0.packets.level } }
+  var bandwidth: Double? { state.read { $0.controller }?.estimatedBandwidth }
   /// The memory that loading holds outside the buffer.
   var memory: LoadingMemory { scope.memory }
-  var decoding: DecodingAccount { state.withLock { $0.decoding } }
 
   /// Makes the item fail. Called when the rest of the buffer has been shown.
   func makeFailureDue() { handle(.failureIsDue) }
@@ -243,39 +222,28 @@ final class ItemSession: Sendable {
   /// requested time is the intended one.
   static let instant = MediaTime(value: 1, timescale: 1_000_000)
 
-  /// Seeks to `time`, but not beyond the current iteration. Everything after the seek has the returned
-  /// generation. Buffer, ring and audio queue change under the session's lock, so that no turn finds one of
-  /// them at the old position. Perform the returned consequences when the caller's locks are released.
+  /// Seeks to `time`, but not beyond the current iteration, and returns the new job of the video decoder.
   ///
   /// - Parameter iteration: The current iteration.
   func seek(
-    to time: MediaTime, tolerance: MediaTime, iteration: Int
-  ) -> (generation: Int, target: MediaTime, consequences: Consequences) {
-    state.withLock { state in
+    to time: MediaTime, tolerance: MediaTime, iteration: Int, _ out: inout Effects
+  ) -> (job: DecodingJob, target: MediaTime) {
+    change(in: &out) { state, out in
       let time = state.machine.iterations.place(of: time, iteration: iteration, instant: Self.instant)
-      var order = state.machine.order
-      order.generation = ring.flush()
       // After a temporary failure, loading starts over, even for a buffered position.
-      if state.machine.startsOver { _ = buffer.reset(position: nil) }
-      let place = buffer.seek(to: time)
-      order.bufferGeneration = place.bufferGeneration
-      order.target = time
-      order.tolerance = tolerance
-      audio.flush(generation: order.generation, start: time)
+      if state.machine.startsOver { state.packets.reset(position: nil) }
+      let reload = state.packets.seek(to: time)
+      let job = DecodingJob(target: time, tolerance: tolerance)
+      state.moveDecoders(to: job)
       // A buffer that fills up again is reported again.
       state.filledLimits = nil
-      return (order.generation, time, state.decide(.sought(order, reload: place.reload)))
+      state.decide(.sought(time, reload: reload), &out)
+      return (job, time)
     }
   }
 
-  /// Sets the position on show: drops media before it, and resumes loading if there is room again.
-  func setPosition(_ time: MediaTime) {
-    buffer.setPosition(time, bufferGeneration: state.withLock { $0.machine.order.bufferGeneration })
-    refill()
-  }
-
-  func setRate(_ rate: Double, status: TimeControlStatus) {
-    state.withLock { state in
+  func setRate(_ rate: Double, status: TimeControlStatus, _ out: inout Effects) {
+    change(in: &out) { state, _ in
       state.rate = rate
       state.isRebuffering = status == .waitingToPlay(.toMinimizeStalls)
       state.isPlaying = status == .playing
@@ -284,42 +252,90 @@ final class ItemSession: Sendable {
 
   /// Sets how far to load; nil for playing. If the target is below the current stage, releases everything
   /// that can be restored: frames after the one on show, and the decoder.
-  func setTarget(_ target: PreloadTarget?) { handle(.targetChanged(target)) }
+  func setTarget(_ target: PreloadTarget?) {
+    let limits = Self.limits(of: item, environment, target)
+    change { state, out in
+      state.packets.limits = limits
+      state.decide(.targetChanged(target), &out)
+    }
+  }
 
   /// - Parameter iteration: The current iteration. If the item no longer loops, it is the last one.
-  func setLoops(_ loops: Bool, iteration: Int) {
-    state.withLock { state in
+  func setLoops(_ loops: Bool, iteration: Int, _ out: inout Effects) {
+    change(in: &out) { state, out in
+      out.wake(.loading)
       guard let cut = state.machine.setLoops(loops, iteration: iteration) else { return }
-      audio.drop(after: cut.shift)
-      buffer.drop(after: cut.iteration, ending: cut.ended, before: cut.generation)
-      ring.drop(after: cut.iteration)
+      state.audio.drop(after: cut.loop.shift)
+      state.packets.drop(after: cut.loop.iteration, ending: cut.ended)
+      state.frames.drop(after: cut.loop.iteration)
+      // What loaders ahead have under way is of iterations that are not wanted.
+      for loader in MediaPacket.Kind.allCases where cut.ahead.contains(loader) {
+        guard let job = state.readingJobs[loader] else { continue }
+        state.readingJobs[loader] = ReadingJob(loop: cut.loop, beginsAtEnd: true, scope: job.scope)
+      }
     }
-    for kind in LoopKind.allCases { taskLoops.wake(kind) }
   }
 
   func setWantsAudio(_ wants: Bool) {
-    let consequences = state.withLock { state -> Consequences in
-      guard state.machine.wantsAudio != wants else { return Consequences() }
-      let position = buffer.position
-      // Under one lock, so that the decoder takes the new generation only when the queue has been flushed for
-      // it.
-      let bufferGeneration = buffer.dropAudio(isSeparate: state.machine.hasSeparateAudio ?? false)
-      audio.flush(generation: state.machine.order.generation, start: position)
-      return state.decide(.audioWanted(wants, bufferGeneration: bufferGeneration, place: position))
+    change { state, out in
+      guard state.machine.wantsAudio != wants else { return }
+      let position = state.packets.position
+      state.packets.dropAudio(isSeparate: state.machine.hasSeparateAudio ?? false)
+      state.moveAudioDecoder(to: position)
+      state.decide(.audioWanted(wants, place: position), &out)
     }
-    perform(consequences)
   }
+
+  // MARK: Frames and audio for the player
+
+  /// The next frame; nil if the job is over.
+  func head(of job: DecodingJob) -> FrameRing.Head? {
+    state.read { $0.videoJob === job ? $0.frames.head : nil }
+  }
+
+  /// Takes the next frame, which is shown or dropped in the same change; nil if there is none, or if the job is
+  /// over.
+  func takeFrame(of job: DecodingJob, _ out: inout Effects) -> TimedFrame? {
+    var taken: TimedFrame?
+    change(in: &out) { state, out in
+      guard state.videoJob === job else { return }
+      taken = state.frames.take()
+      if state.frames.takeRoom() { out.wake(.video) }
+    }
+    return taken
+  }
+
+  /// Returns true if the next frame belongs to a span other than `span` that follows a gap in the timeline.
+  func headFollowsGap(than span: StreamSpan?) -> Bool { state.read { $0.frames.headFollowsGap(than: span) } }
+
+  /// Takes the audio due by `time`; nil for all of it.
+  func takeAudio(until time: MediaTime?, of job: DecodingJob) -> [AudioQueue.Chunk] {
+    change { state, out in
+      guard state.videoJob === job else { return [] }
+      let chunks = state.audio.take(until: time)
+      if state.audio.takeRoom() { out.wake(.audio) }
+      return chunks
+    }
+  }
+
+  /// The time at which the next audio is due; nil if there is none.
+  var nextAudioTime: MediaTime? { state.read { $0.audio.nextTime } }
+  /// The end of the audio so far; nil before there is any.
+  var audioEnd: MediaTime? { state.read { $0.audio.end } }
+  /// True if the last audio has been taken.
+  var isAudioDrained: Bool { state.read { $0.audio.isDrained } }
 
   /// Returns true if separate audio has run out and more will follow.
   func lacksAudio(at time: MediaTime) -> Bool {
-    let wants = state.withLock { $0.machine.playsSeparateAudio }
-    return wants && audio.isEmpty && !audio.isDrained && buffer.isAudioBehind(time)
-      && !absentKinds(at: time).contains(.audio)
+    let lacks = state.read { state in
+      state.machine.playsSeparateAudio && state.lacksDecodedAudio && state.packets.isAudioBehind(time)
+    }
+    return lacks && !absentKinds(at: time).contains(.audio)
   }
 
   /// Returns the kinds of media that a live presentation lacks at `time`, according to its periods.
   func absentKinds(at time: MediaTime) -> Set<MediaPacket.Kind> {
-    let (video, audio) = state.withLock { ($0.live, $0.liveAudio) }
+    let (video, audio) = state.read { ($0.live, $0.liveAudio) }
     var absent: Set<MediaPacket.Kind> = []
     if video?.isAbsent(at: time) == true { absent.insert(.video) }
     if audio?.isAbsent(at: time) == true { absent.insert(.audio) }
@@ -328,7 +344,7 @@ final class ItemSession: Sendable {
 
   /// Returns true if a complete presentation has no video at `time`, on the presentation's timeline.
   func lacksVideo(at time: MediaTime) -> Bool {
-    state.withLock { $0.videoAbsences.contains { $0.contains(time) } }
+    state.read { $0.videoAbsences.contains { $0.contains(time) } }
   }
 
   /// Returns the position at which playback begins: the first frame, or the requested position if there is no
@@ -336,9 +352,9 @@ final class ItemSession: Sendable {
   ///
   /// - Parameter sought: The position of a seek; nil if there was none.
   func beginning(sought: MediaTime?, firstFrame: MediaTime, shift: MediaTime) -> MediaTime {
-    let (wanted, isAbsent) = state.withLock { state -> (MediaTime, Bool) in
+    let (wanted, isAbsent) = state.read { state -> (MediaTime, Bool) in
       let start = state.soundBeforeVideo.map { $0.lowerBound + shift }
-      let wanted = sought ?? state.machine.order.target ?? start ?? firstFrame
+      let wanted = sought ?? state.videoJob.target ?? start ?? firstFrame
       return (
         wanted, state.machine.wantsAudio && state.videoAbsences.contains { $0.contains(wanted - shift) }
       )
@@ -349,46 +365,40 @@ final class ItemSession: Sendable {
   /// Returns true if the audio decoder is behind: no audio is ready, although packets due by `time` were
   /// loaded.
   func isAudioDecoderBehind(_ time: MediaTime) -> Bool {
-    let (isWanted, isDecoding) = state.withLock {
-      ($0.machine.wantsAudio && $0.machine.target == nil, $0.isDecodingAudio)
+    state.read { state in
+      state.playsAudio && state.lacksDecodedAudio
+        && (state.isDecodingAudio || state.packets.hasAudioToDecode(until: time))
     }
-    guard isWanted, audio.isEmpty, !audio.isDrained else { return false }
-    return isDecoding || buffer.hasAudioToDecode(until: time)
   }
 
   /// Returns true if the audio loader is behind: no audio is ready, packets due by `time` were not loaded,
   /// and more will come.
   func isAudioLoaderBehind(_ time: MediaTime) -> Bool {
-    let isWanted = state.withLock { state in
-      state.machine.wantsAudio && state.machine.target == nil
-        && (state.machine.hasSeparateAudio == true || state.streams.audio != nil)
+    state.read { state in
+      state.playsAudio && (state.machine.hasSeparateAudio == true || state.streams.audio != nil)
+        && state.lacksDecodedAudio && state.packets.isAudioBehind(time) && state.packets.isLoadingMoreAudio
     }
-    guard isWanted, audio.isEmpty, !audio.isDrained else { return false }
-    return buffer.isAudioBehind(time) && buffer.isLoadingMoreAudio
   }
 
   /// The same for audio that is read with the video.
   private func isMuxedAudioBehind(_ time: MediaTime) -> Bool {
-    state.withLock { $0.machine.hasSeparateAudio == false } && isAudioLoaderBehind(time)
+    state.read { $0.machine.hasSeparateAudio == false } && isAudioLoaderBehind(time)
   }
 
   /// Returns true if audio before `time` is ready, or will be without more loading.
   func hasAudio(before time: MediaTime) -> Bool {
-    audio.nextTime.map { $0 < time } ?? isAudioDecoderBehind(time)
+    nextAudioTime.map { $0 < time } ?? isAudioDecoderBehind(time)
   }
 
   /// True if some audio has not been passed to outputs yet.
-  var hasAudioLeft: Bool {
-    state.withLock { $0.machine.wantsAudio } && !audio.isDrained
-  }
+  var hasAudioLeft: Bool { state.read { $0.machine.wantsAudio && !$0.audio.isDrained } }
 
-  /// Publishes the buffer level, and returns it.
-  func publishLevel(isStalled: Bool, rate: Double, at time: MediaTime) -> (
-    level: ForwardBuffer.Level, keepsUp: Bool
-  ) {
-    let level = buffer.level(without: absentKinds(at: time))
+  /// Publishes the buffer level. Returns true if playback can start or resume and is then unlikely to stall.
+  func publishLevel(isStalled: Bool, rate: Double, at time: MediaTime) -> Bool {
+    let absent = absentKinds(at: time)
+    let (level, isRingEmpty) = state.read { ($0.packets.level(without: absent), $0.frames.isEmpty) }
     let target = target?.bufferDuration ?? item.forwardBufferDuration
-    let isDry = level.isConsumed && !level.isComplete && ring.statistics.frameCount == 0
+    let isDry = level.isConsumed && !level.isComplete && isRingEmpty
     let keepsUp =
       !isDry
       && environment.thresholds.isLikelyToKeepUp(
@@ -396,17 +406,17 @@ final class ItemSession: Sendable {
         isFull: level.isResting, isAfterStall: isStalled || isMuxedAudioBehind(time), rate: rate)
     item.loadedTimeRanges.set(level.range.map { [$0] } ?? [])
     item.isPlaybackBufferFull.set(level.isFull || level.isComplete)
-    item.isPlaybackBufferEmpty.set(level.isConsumed && ring.statistics.frameCount == 0)
+    item.isPlaybackBufferEmpty.set(level.isConsumed && isRingEmpty)
     item.isPlaybackLikelyToKeepUp.set(keepsUp)
     if level.isFull || level.isComplete, item.preloadStage.value == .firstFrame { reach(.buffered) }
     recordFilled(level.isFull || level.isComplete)
-    return (level, keepsUp)
+    return keepsUp
   }
 
   /// Reports once that the buffer is full, and again if it is full with other limits.
   private func recordFilled(_ isFull: Bool) {
     let limits = isFull ? Self.limits(of: item, environment, target) : nil
-    let isNews = state.withLock { state in
+    let isNews = change { state, _ in
       defer { state.filledLimits = limits }
       return limits != nil && state.filledLimits != limits
     }
@@ -422,27 +432,25 @@ final class ItemSession: Sendable {
     delegate.progress()
   }
 
-  /// Records that the first frame, or the first since a seek, is about to be shown. Its decoding time was
-  /// recorded before the ring received it.
-  func recordFirstFrame() {
-    let report = state.withLock { state -> StartupReport? in
+  /// Records that the first frame, or the first since a seek, is on show. Its decoding time was recorded before the
+  /// ring received it.
+  func recordFirstFrame(_ out: inout Effects) {
+    change(in: &out) { state, _ in
       let isFirst = !state.machine.hasFirstFrame
-      _ = state.machine.handle(.firstFrameDecoded)
-      guard isFirst else { return nil }
-      let decoding = state.decoding
+      _ = state.machine.handle(.firstFrameShown)
+      guard isFirst else { return }
       recorder.close(
         StartupReport.Timing(
           source: state.readerWait, demux: state.readerBusy,
-          decode: decoding.firstFrameDuration ?? decoding.duration))
-      return recorder.current
+          decode: state.decoding.firstFrameDuration ?? state.decoding.duration))
+      item.setStartup(recorder.current)
     }
-    if let report { item.setStartup(report) }
   }
 
   /// Returns the distances of `time` from the live edge and of the oldest segment from the edge, and the
   /// manifest's delay; nil if the item is not live.
   func liveDistances(from time: MediaTime) -> LiveDistances? {
-    guard let live = state.withLock({ $0.live }), let distance = live.distance else { return nil }
+    guard let live = state.read({ $0.live }), let distance = live.distance else { return nil }
     let edge = live.edge
     let window = live.window
     let latency = Duration.seconds((edge - time).seconds)
@@ -457,7 +465,7 @@ final class ItemSession: Sendable {
   /// last known one if the edge, which moves with the clock, is further ahead. Inside the segment of
   /// `position`, it is `time` itself, if that is in the window. Nil if nothing is later than `position`.
   func livePlace(near time: MediaTime, after position: MediaTime) -> MediaTime? {
-    guard let window = state.withLock({ $0.live })?.window,
+    guard let window = state.read({ $0.live })?.window,
       let index = window.index(at: min(time, window.end - Self.instant)), let segment = window[index]
     else { return nil }
     if segment.start > position { return segment.start }
@@ -485,18 +493,88 @@ extension ItemSession {
   }
 
   func preferencesHaveChanged(wantsMore: Bool) {
-    buffer.setLimits(Self.limits(of: item, environment, state.withLock { $0.machine.target }))
-    guard wantsMore else { return refill() }
-    // Fill the buffer up to the new bound, regardless of its level.
-    buffer.fill()
-    taskLoops.wake(.reader)
-    taskLoops.wake(.audioReader)
+    let limits = Self.limits(of: item, environment, target)
+    change { state, out in
+      state.packets.limits = limits
+      guard wantsMore else { return state.refill(&out) }
+      // Fill the buffer up to the new bound, regardless of its level.
+      state.packets.fill()
+      out.wake([.reader, .audioReader])
+    }
+  }
+}
+
+extension ItemSession.State {
+  /// Passes an event to the machine, and carries out what concerns the state.
+  ///
+  /// - Returns: The pause after which the loader continues that failed; nil for none.
+  @discardableResult
+  mutating func decide(_ event: LoadingMachine.Event, _ out: inout Effects) -> Duration? {
+    var delay: Duration?
+    for action in machine.handle(event) {
+      switch action {
+      case .restart(let loader, let time): restart(loader, at: time, &out)
+      case .loadAgain(let loader, let time, let pause):
+        guard let scope = readingJobs[loader]?.scope else { continue }
+        readingJobs[loader] = makeJob(loader, at: time, scope: scope)
+        delay = pause
+      case .wake(let workers): out.wake(workers)
+      case .fillBuffer: packets.fill()
+      case .endBuffer(let kinds, let isBroken): packets.end(kinds, isBroken: isBroken)
+      case .setHasSeparateAudio(let isSeparate): packets.setHasSeparateAudio(isSeparate)
+      case .resolve, .reached, .log, .publishRetries, .announceRetry, .tracksAreKnown: out.perform(action)
+      }
+    }
+    return delay
   }
 
-  func refill() {
-    if buffer.takeRefill(.video) { taskLoops.wake(.reader) }
-    if buffer.takeRefill(.audio) { taskLoops.wake(.audioReader) }
+  /// Interrupts a loader, which begins again at a time.
+  mutating func restart(_ loader: MediaPacket.Kind, at time: MediaTime?, _ out: inout Effects) {
+    guard let old = readingJobs[loader]?.scope else { return }
+    out.cancel(old)
+    let scope = LoadScope(runtime: old.runtime, memory: old.memory)
+    readingJobs[loader] = makeJob(loader, at: time, scope: scope)
   }
+
+  private mutating func makeJob(_ loader: MediaPacket.Kind, at time: MediaTime?, scope: LoadScope)
+    -> ReadingJob
+  {
+    ReadingJob(start: time, loop: machine.iterations.begin(at: time, of: loader), scope: scope)
+  }
+
+  /// Ends the jobs of both decoders, and drops what they have decoded.
+  mutating func moveDecoders(to job: DecodingJob) {
+    videoJob.end()
+    videoJob = job
+    frames.flush()
+    moveAudioDecoder(to: job.target)
+  }
+
+  /// Ends the job of the audio decoder. Flush and new job are one change, so that no audio of the old one comes
+  /// in between.
+  mutating func moveAudioDecoder(to time: MediaTime?) {
+    audioJob.end()
+    audioJob = DecodingJob(target: time)
+    audio.flush(start: time)
+  }
+
+  /// Sets the position on show: drops media before it, and resumes loading if there is room again.
+  mutating func setPosition(_ time: MediaTime, _ out: inout Effects) {
+    packets.setPosition(time)
+    refill(&out)
+  }
+
+  /// Wakes the readers that have stopped at a full buffer and have room again.
+  mutating func refill(_ out: inout Effects) {
+    if packets.takeRefill(.video) { out.wake(.reader) }
+    if packets.takeRefill(.audio) { out.wake(.audioReader) }
+  }
+
+  /// True if audio is decoded, and not only loaded.
+  var playsAudio: Bool { machine.wantsAudio && machine.target == nil }
+
+  /// True if no audio is ready, and more comes.
+  var lacksDecodedAudio: Bool { audio.isEmpty && !audio.isDrained }
 }
 
 extension PlayerItem {

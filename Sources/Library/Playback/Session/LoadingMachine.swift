@@ -21,43 +21,41 @@ struct LoadingMachine: Sendable {
     case resolvingFailed(ReelError)
     /// The streams of the source are known.
     case opened(hasSeparateAudio: Bool)
-    /// The buffer has moved; the loaders in `reload` must follow.
-    case sought(VideoPipeline.Order, reload: Set<Loader>)
+    /// The buffer has moved to a time; the loaders in `reload` must follow.
+    case sought(MediaTime, reload: Set<Loader>)
     /// The audio was dropped. If it is wanted, it is loaded again from `place`.
-    case audioWanted(Bool, bufferGeneration: Int, place: MediaTime?)
+    case audioWanted(Bool, place: MediaTime?)
     /// A packet was read.
     ///
     /// - isNews: True if it comes after all packets loaded so far.
     case packetRead(Loader, isNews: Bool)
     /// A loader has reached the end of the item.
-    case ended(Loader, bufferGeneration: Int, fault: ReelError?)
+    case ended(Loader, fault: ReelError?)
     /// A loader failed at `place`.
-    case failed(Loader, ReelError, bufferGeneration: Int, place: MediaTime?)
+    case failed(Loader, ReelError, place: MediaTime?)
     /// Separate audio has been missing for too long.
-    case audioMissed(ReelError, bufferGeneration: Int)
+    case audioMissed(ReelError)
     case decodingFailed(ReelError)
     /// A span ended without any frame.
     case spanWasFruitless(ReelError)
     /// The loaded media has been shown.
     case failureIsDue
-    /// The first frame, or the first since a seek, is about to be shown.
-    case firstFrameDecoded
+    /// The first frame, or the first since a seek, is on show.
+    case firstFrameShown
     case stopped
   }
 
   enum Action: Sendable, Equatable {
     /// Resolves the source after a pause.
     case resolve(after: Duration)
-    /// Interrupts a loader's read.
-    case interrupt(Loader)
-    /// The loader continues after a pause.
-    case loadAgain(Loader, after: Duration)
-    case wake(ItemSession.LoopKind)
-    case wakePlayer
-    case updateLimits
+    /// Interrupts a loader, which begins again at a time on the player's timeline; nil for the beginning.
+    case restart(Loader, at: MediaTime?)
+    /// The loader begins again at a time after a pause. What it has loaded is kept.
+    case loadAgain(Loader, at: MediaTime?, after: Duration)
+    case wake(Workers)
     case fillBuffer
     /// No more packets of these kinds follow.
-    case endBuffer(Set<Loader>, from: Loader, bufferGeneration: Int, isBroken: Bool)
+    case endBuffer(Set<Loader>, isBroken: Bool)
     case setHasSeparateAudio(Bool)
     case reached(PreloadStage)
     case log(ReelError, ErrorLogEntry.Outcome)
@@ -67,22 +65,7 @@ struct LoadingMachine: Sendable {
     case tracksAreKnown
   }
 
-  /// The task of a loader.
-  struct Assignment: Sendable, Equatable {
-    /// The seek to make first; nil to continue where it is.
-    var seek: Seek?
-    var dropsAudio: Bool
-  }
-
-  struct Seek: Sendable, Equatable {
-    let bufferGeneration: Int
-    /// On the player's timeline; nil for the beginning.
-    let time: MediaTime?
-  }
-
   private(set) var target: PreloadTarget?
-  /// The current order for decoding.
-  private(set) var order = VideoPipeline.Order()
   private(set) var wantsAudio: Bool
   /// Whether audio is a separate stream; nil until that is known.
   private(set) var hasSeparateAudio: Bool?
@@ -102,32 +85,17 @@ struct LoadingMachine: Sendable {
   /// True if the loaded media has been shown, so the failure can be reported.
   private var isFailureDue = false
   private var retry: ItemRetryPolicy
-  /// The seeks that loaders make before they continue to read.
-  private var pendingSeeks: [Loader: Seek] = [:]
   private var tracks: [Loader: [PlayerItem.Track]] = [:]
   private var areAllAnnounced = false
   /// The loaders that have read to the end. They announce no more tracks.
   private var hasReadEnd: Set<Loader> = []
   private var hasReportedTracks = false
 
-  init(
-    target: PreloadTarget?, wantsAudio: Bool, loops: Bool, prefersThroughput: Bool, retry: ItemRetryPolicy
-  ) {
+  init(target: PreloadTarget?, wantsAudio: Bool, loops: Bool, retry: ItemRetryPolicy) {
     self.target = target
     self.wantsAudio = wantsAudio
     self.retry = retry
     iterations = LoopIterations(loops: loops)
-    order.limit = target?.frameLimit
-    order.prefersThroughput = prefersThroughput
-  }
-
-  /// Begins loading at `time`, to which the buffer has already been moved.
-  mutating func start(at time: MediaTime, bufferGeneration: Int) {
-    order.bufferGeneration = bufferGeneration
-    order.target = time
-    for loader in Loader.allCases {
-      pendingSeeks[loader] = Seek(bufferGeneration: bufferGeneration, time: time)
-    }
   }
 
   mutating func handle(_ event: Event) -> [Action] {
@@ -137,8 +105,7 @@ struct LoadingMachine: Sendable {
     case .targetChanged(let target):
       guard self.target != target else { return [] }
       self.target = target
-      order.limit = target?.frameLimit
-      return [.updateLimits] + begin() + [.fillBuffer] + Self.wakeAll
+      return begin() + [.fillBuffer, .wake(.loading)]
     case .resolved:
       isResolved = true
       return [.reached(.manifest), .wake(.reader)]
@@ -146,38 +113,37 @@ struct LoadingMachine: Sendable {
       guard !isStopped else { return [] }
       guard let (delay, actions) = tryAgain(after: error) else {
         failure = error
-        return [.log(error, .failed), .wakePlayer]
+        return [.log(error, .failed), .wake(.presenter)]
       }
       return [.log(error, .retried)] + actions + [.resolve(after: delay)]
     case .opened(let hasSeparateAudio):
       self.hasSeparateAudio = hasSeparateAudio
       return []
-    case .sought(let order, let reload):
-      return seek(order, reload)
-    case .audioWanted(let wants, let bufferGeneration, let place):
+    case .sought(let time, let reload):
+      return seek(to: time, reload)
+    case .audioWanted(let wants, let place):
       wantsAudio = wants
-      pendingSeeks[.audio] = Seek(bufferGeneration: bufferGeneration, time: place)
-      return [.interrupt(.audio)] + reportTracks()
-        + [.setHasSeparateAudio(wants && hasSeparateAudio == true)] + Self.wakeAll
+      return [.restart(.audio, at: place)] + reportTracks()
+        + [.setHasSeparateAudio(wants && hasSeparateAudio == true), .wake(.loading)]
     case .packetRead(let kind, let isNews):
       return progress(kind, isNews: isNews)
-    case .ended(let loader, let bufferGeneration, let fault):
+    case .ended(let loader, let fault):
       if let fault { failure = failure ?? fault }
-      return (fault.map { [.log($0, .failed)] } ?? []) + end(loader, bufferGeneration: bufferGeneration)
-    case .failed(let loader, let error, let bufferGeneration, let place):
-      return fail(loader, error, bufferGeneration: bufferGeneration, place: place)
-    case .audioMissed(let error, let bufferGeneration):
-      return [.log(error, Self.audioLoss)] + giveUpAudio(bufferGeneration: bufferGeneration)
+      return (fault.map { [.log($0, .failed)] } ?? []) + end(loader)
+    case .failed(let loader, let error, let place):
+      return fail(loader, error, place: place)
+    case .audioMissed(let error):
+      return [.log(error, Self.audioLoss)] + giveUpAudio()
     case .decodingFailed(let error):
       failure = error
-      return [.log(error, .failed), .wakePlayer]
+      return [.log(error, .failed), .wake(.presenter)]
     case .spanWasFruitless(let error):
       fruitlessFailure = fruitlessFailure ?? error
       return [.log(error, .lost(MediaLoss(kind: .video, reason: .damaged, range: nil)))]
     case .failureIsDue:
       isFailureDue = failure != nil
       return []
-    case .firstFrameDecoded:
+    case .firstFrameShown:
       hasFirstFrame = true
       awaitsFrame = false
       return []
@@ -195,14 +161,14 @@ struct LoadingMachine: Sendable {
   var emptyFailure: ReelError? { failure ?? fruitlessFailure }
   /// True after a temporary failure: a seek then discards the loaded media.
   var startsOver: Bool { failure?.isTemporary == true }
-  /// Returns true if a seek of this loader is pending.
-  func isSent(_ loader: Loader) -> Bool { pendingSeeks[loader] != nil }
   /// Returns true if the packets of a loader are no longer wanted.
   func isOver(_ loader: Loader) -> Bool { isStopped || loader == .audio && !wantsAudio }
   var playsSeparateAudio: Bool { wantsAudio && hasSeparateAudio == true }
 
-  /// Returns false if the target of preloading has been reached.
+  /// Returns false if a loader has nothing to do: its source is not known, it is not needed, or the target of
+  /// preloading has been reached.
   func wantsMore(of loader: Loader) -> Bool {
+    guard !isStopped, isResolved, failure == nil, loader == .video || playsSeparateAudio else { return false }
     guard let target else { return true }
     // Separate audio comes after the first frame.
     guard loader == .video else { return target.stage >= .buffered }
@@ -214,25 +180,14 @@ struct LoadingMachine: Sendable {
     }
   }
 
-  /// Returns the next task of a loader; nil for none. A seek is returned once.
-  mutating func assignment(of loader: Loader) -> Assignment? {
-    guard !isStopped, isResolved, failure == nil, loader == .video || playsSeparateAudio else { return nil }
-    return Assignment(
-      seek: pendingSeeks.removeValue(forKey: loader), dropsAudio: loader == .video && !wantsAudio)
-  }
-
   /// Starts or stops looping; returns the iterations to drop.
   ///
   /// - Parameter iteration: The current iteration. If the item no longer loops, it is the last one.
   mutating func setLoops(_ loops: Bool, iteration: Int) -> LoopIterations.Cut? {
-    order.lastIteration = loops ? .max : iteration
-    guard let cut = iterations.setLoops(loops, iteration: iteration, sent: Set(pendingSeeks.keys)) else {
-      return nil
-    }
-    guard cut.ended.contains(.video), hasSeparateAudio != true else { return cut }
-    return LoopIterations.Cut(
-      iteration: cut.iteration, shift: cut.shift, generation: cut.generation, ended: cut.ended.union([.audio])
-    )
+    guard var cut = iterations.setLoops(loops, iteration: iteration) else { return nil }
+    cut.ended = cut.ahead
+    if cut.ahead.contains(.video), hasSeparateAudio != true { cut.ended.insert(.audio) }
+    return cut
   }
 
   /// Returns the tracks of all loaders, if those of one have changed.
@@ -252,7 +207,6 @@ struct LoadingMachine: Sendable {
   /// The outcome of a failure after which the item plays without audio.
   private static let audioLoss = ErrorLogEntry.Outcome.lost(
     MediaLoss(kind: .audio, reason: .missing, range: nil))
-  private static let wakeAll = ItemSession.LoopKind.allCases.map(Action.wake)
 
   private mutating func begin() -> [Action] {
     guard !hasBegun, !isStopped, target.map({ $0.stage > .none }) ?? true else { return [] }
@@ -260,14 +214,9 @@ struct LoadingMachine: Sendable {
     return [.resolve(after: .zero)]
   }
 
-  private mutating func seek(_ order: VideoPipeline.Order, _ reload: Set<Loader>) -> [Action] {
-    self.order = order
+  private mutating func seek(to time: MediaTime, _ reload: Set<Loader>) -> [Action] {
     awaitsFrame = true
-    var actions: [Action] = []
-    for loader in Loader.allCases where reload.contains(loader) {
-      pendingSeeks[loader] = Seek(bufferGeneration: order.bufferGeneration, time: order.target)
-      actions.append(.interrupt(loader))
-    }
+    var actions = Loader.allCases.filter(reload.contains).map { Action.restart($0, at: time) }
     if let failure, failure.isTemporary || !reload.isEmpty {
       self.failure = nil
       isFailureDue = false
@@ -275,7 +224,7 @@ struct LoadingMachine: Sendable {
       actions.append(.publishRetries(remaining: retry.remaining))
       if !isResolved { actions.append(.resolve(after: .zero)) }
     }
-    return actions + Self.wakeAll
+    return actions + [.wake(.loading)]
   }
 
   private mutating func progress(_ kind: Loader, isNews: Bool) -> [Action] {
@@ -293,48 +242,33 @@ struct LoadingMachine: Sendable {
     return actions
   }
 
-  private mutating func end(_ loader: Loader, bufferGeneration: Int) -> [Action] {
+  private mutating func end(_ loader: Loader) -> [Action] {
     hasReadEnd.insert(loader)
     var kinds: Set<Loader> = [loader]
     if loader == .video, hasSeparateAudio != true { kinds.insert(.audio) }
-    return [.endBuffer(kinds, from: loader, bufferGeneration: bufferGeneration, isBroken: false)]
-      + reportTracks()
-      + [.wake(.video), .wake(.audio), .wakePlayer]
+    return [.endBuffer(kinds, isBroken: false)] + reportTracks() + [.wake([.video, .audio, .presenter])]
   }
 
-  private mutating func fail(_ loader: Loader, _ error: ReelError, bufferGeneration: Int, place: MediaTime?)
-    -> [Action]
-  {
-    // The error is from a position that is no longer wanted.
-    if isSent(loader) { return [.loadAgain(loader, after: .zero)] }
+  private mutating func fail(_ loader: Loader, _ error: ReelError, place: MediaTime?) -> [Action] {
     var error = error
     if hasVideoPacket, error.kind == .network { error.isTemporary = true }
     if let (delay, actions) = tryAgain(after: error) {
       // Continues at the same position with a container that is opened again.
-      pendingSeeks[loader] = Seek(bufferGeneration: bufferGeneration, time: place)
-      return [.log(error, .retried)] + actions + [.loadAgain(loader, after: delay)]
+      return [.log(error, .retried)] + actions + [.loadAgain(loader, at: place, after: delay)]
     }
-    guard loader == .video else {
-      return [.log(error, Self.audioLoss)] + giveUpAudio(bufferGeneration: bufferGeneration)
-    }
+    guard loader == .video else { return [.log(error, Self.audioLoss)] + giveUpAudio() }
     failure = error
     // Show the loaded media first.
     return [
-      .log(error, .failed),
-      .endBuffer([.video, .audio], from: .video, bufferGeneration: bufferGeneration, isBroken: true),
-      .wake(.video),
-      .wake(.audio), .wakePlayer,
+      .log(error, .failed), .endBuffer([.video, .audio], isBroken: true),
+      .wake([.video, .audio, .presenter]),
     ]
   }
 
-  private mutating func giveUpAudio(bufferGeneration: Int) -> [Action] {
+  private mutating func giveUpAudio() -> [Action] {
     wantsAudio = false
-    return [.interrupt(.audio)] + reportTracks()
-      + [
-        .setHasSeparateAudio(false),
-        .endBuffer([.audio], from: .audio, bufferGeneration: bufferGeneration, isBroken: false),
-        .wake(.audio), .wakePlayer,
-      ]
+    return [.restart(.audio, at: nil)] + reportTracks()
+      + [.setHasSeparateAudio(false), .endBuffer([.audio], isBroken: false), .wake([.audio, .presenter])]
   }
 
   /// Returns the pause before the next attempt and the report of it; nil if there is none.

@@ -6,26 +6,23 @@ struct LoopIterations: Sendable {
   /// Iterations that are no longer wanted.
   struct Cut: Sendable, Equatable {
     /// The last iteration that is wanted.
-    let iteration: Int
-    /// Its start on the player's timeline.
-    let shift: MediaTime
-    /// The minimum generation of iterations begun from now on.
-    let generation: Int
-    /// The loaders that have read the last iteration completely.
-    let ended: Set<MediaPacket.Kind>
+    let loop: LoopIteration
+    /// The loaders that are beyond it.
+    let ahead: Set<MediaPacket.Kind>
+    /// The kinds of which no packet follows.
+    var ended: Set<MediaPacket.Kind> = []
   }
 
   private(set) var loops: Bool
   /// The offset of each iteration from the first.
   private var shifts: [MediaTime] = [.zero]
-  /// The number of iterations that loaders have begun.
-  private var generation = 0
   /// The iteration that each loader is in.
-  private var current: [MediaPacket.Kind: LoopIteration] = [:]
-  /// The iteration to whose end loaders return if they were in later ones when looping stopped.
-  private var cut: (iteration: Int, generation: Int)?
+  private var current: [MediaPacket.Kind: Int] = [:]
 
   init(loops: Bool) { self.loops = loops }
+
+  /// The last iteration that is wanted.
+  var last: Int { loops ? .max : shifts.count - 1 }
 
   /// Returns the position of a seek to `time`: not beyond the current iteration. Printed times are rounded
   /// down to an instant, so a frame that begins within one is the intended one.
@@ -63,37 +60,21 @@ struct LoopIterations: Sendable {
   /// Starts or stops looping.
   ///
   /// - Parameters:
-  ///   - iteration: The current iteration.
-  ///   - sent: The loaders with a pending seek.
-  mutating func setLoops(_ loops: Bool, iteration: Int, sent: Set<MediaPacket.Kind>) -> Cut? {
+  ///   - iteration: The current iteration. If the item no longer loops, it is the last one.
+  mutating func setLoops(_ loops: Bool, iteration: Int) -> Cut? {
     let hadMore = self.loops && !loops && shifts.count > iteration + 1
     self.loops = loops
     guard hadMore else { return nil }
     shifts.removeLast(shifts.count - iteration - 1)
-    generation += 1
-    cut = (iteration, generation)
-    let ended = current.filter { $1.iteration > iteration && !sent.contains($0) }.map(\.key)
-    return Cut(iteration: iteration, shift: shifts[iteration], generation: generation, ended: Set(ended))
-  }
-
-  /// Returns the last iteration, for a loader that was beyond it. Returns it once.
-  mutating func returnFromCut(_ loader: MediaPacket.Kind) -> Int? {
-    guard let cut, let loop = current[loader], loop.generation < cut.generation,
-      loop.iteration > cut.iteration
-    else {
-      return nil
-    }
-    current[loader] = LoopIteration(
-      iteration: cut.iteration, shift: shifts[cut.iteration], generation: cut.generation)
-    return cut.iteration
+    let ahead = Set(current.filter { $1 > iteration }.keys)
+    for loader in ahead { current[loader] = iteration }
+    return Cut(loop: LoopIteration(iteration: iteration, shift: shifts[iteration]), ahead: ahead)
   }
 
   // MARK: - Private
 
   private mutating func begin(_ iteration: Int, of loader: MediaPacket.Kind) -> LoopIteration {
-    generation += 1
-    let loop = LoopIteration(iteration: iteration, shift: shifts[iteration], generation: generation)
-    current[loader] = loop
-    return loop
+    current[loader] = iteration
+    return LoopIteration(iteration: iteration, shift: shifts[iteration])
   }
 }

@@ -1,9 +1,8 @@
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
-internal import Synchronization
 
-/// Decodes the packets of a forward buffer into a frame ring.
+/// Decodes the packets of an item into its frame ring.
 ///
 /// A turn decodes until the ring is full or the packets have run out (`TrackDecoder`). After a seek, frames
 /// before the requested one are decoded and dropped.
@@ -34,14 +33,10 @@ final class VideoPipeline {
     case ended
   }
 
-  /// The instructions for decoding from a position.
+  /// What to decode.
   struct Order: Sendable {
-    var bufferGeneration = 0
-    var generation = 0
-    /// The first frame to show is the one on show at this time; nil for the very first.
-    var target: MediaTime?
-    /// The time by which the first frame may be earlier.
-    var tolerance = MediaTime.zero
+    /// The position to decode from.
+    var job: DecodingJob
     /// The number of frames to decode ahead; nil for as many as fit the ring.
     var limit: Int?
     /// True to use all threads from the beginning, because the first frame is not urgent.
@@ -50,15 +45,13 @@ final class VideoPipeline {
     var lastIteration = Int.max
   }
 
-  private let buffer: ForwardBuffer
-  private let ring: FrameRing
+  // Turns are of the session, so it lives as long as one.
+  private unowned let session: ItemSession
   private let options: Options
   private let isCancelled: @Sendable () -> Bool
   private let packets: BufferedPackets
   private let frames: TrackDecoder
-  private var order = Order(bufferGeneration: -1)
-  /// The generation of the order, for the decoder, which is kept across seeks.
-  private let bufferGeneration: DecodingGeneration
+  private var order: Order
   /// The latest frame at or before the target, until it is known whether a later one exists.
   private var candidate: TimedFrame?
   /// The iteration of the target; nil before the first frame.
@@ -73,27 +66,21 @@ final class VideoPipeline {
   /// The decoding time when the order's first frame was ready.
   private var firstFrameDuration: Duration?
 
-  init(
-    buffer: ForwardBuffer, ring: FrameRing, options: Options,
-    isCancelled: @escaping @Sendable () -> Bool
-  ) {
-    self.buffer = buffer
-    self.ring = ring
+  init(session: ItemSession, options: Options, isCancelled: @escaping @Sendable () -> Bool) {
+    self.session = session
     self.options = options
     self.isCancelled = isCancelled
     let claim = options.claim
-    let bufferGeneration = DecodingGeneration()
-    self.bufferGeneration = bufferGeneration
-    packets = BufferedPackets(buffer)
+    let packets = BufferedPackets(session)
+    self.packets = packets
+    order = Order(job: packets.job.withLock { $0 })
     frames = TrackDecoder(
       packets,
       options: TrackDecoder.Options(
         name: options.name, logger: options.logger, gate: options.gate, clock: options.clock,
         decoders: options.decoders,
-        isCancelled: {
-          isCancelled()
-            || buffer.bufferGeneration(of: .video) != bufferGeneration.value.load(ordering: .relaxed)
-            || claim?.isRevoked == true
+        isCancelled: { [job = packets.job] in
+          isCancelled() || job.withLock { $0.isOver } || claim?.isRevoked == true
         }, mayOpen: { claim?.take() ?? true }))
   }
 
@@ -117,7 +104,7 @@ final class VideoPipeline {
 
   /// Decodes as much as possible. Throws `ReelError` or `CancellationError`.
   func turn(_ order: Order) throws -> Outcome {
-    if order.bufferGeneration != self.order.bufferGeneration { try begin(order) }
+    if order.job !== self.order.job { try begin(order) }
     self.order = order
     frames.lastIteration = order.lastIteration
     frames.isRefused = false
@@ -127,7 +114,7 @@ final class VideoPipeline {
       // More packets follow after all: the item loops.
       isFinished = false
       frames.resume()
-      ring.resume(generation: order.generation)
+      session.change { state, _ in if state.videoJob === order.job { state.frames.resume() } }
     }
     while true {
       if isCancelled() { throw CancellationError() }
@@ -178,28 +165,38 @@ final class VideoPipeline {
     defer { claim.giveBack() }
     guard frames.decoder != nil, !rewind() else { return }
     frames.close()
-    if frames.lastTime != nil {
-      buffer.rewindToLastKey(bufferGeneration: order.bufferGeneration)
-    } else {
-      // No frame was returned: go back to the beginning of the order.
-      buffer.rewindToStart(soughtTime: order.target, bufferGeneration: order.bufferGeneration)
-      frames.beginAgain()
-      isOpening = !order.prefersThroughput
+    let hasFrame = frames.lastTime != nil
+    session.change { state, _ in
+      guard state.videoJob === order.job else { return }
+      if hasFrame {
+        state.packets.rewindToLastKey()
+      } else {
+        // No frame was returned: go back to the beginning of the order.
+        state.packets.rewindToStart(soughtTime: order.job.target)
+      }
     }
+    guard !hasFrame else { return }
+    frames.beginAgain()
+    isOpening = !order.prefersThroughput
   }
 
-  /// Goes back to just after the frame on show, so that frames decoded ahead of it can be released. Returns
-  /// false without an effect if that is impossible.
-  func rest(at shown: MediaTime) -> Bool {
-    guard frames.hasTimestamps, buffer.rewindToKey(before: shown, bufferGeneration: order.bufferGeneration)
-    else { return false }
+  /// Goes back to just after the frame on show, and drops those decoded ahead of it, if they can be decoded again.
+  func rest() {
+    guard frames.hasTimestamps else { return }
+    let shown = session.change { state, _ -> MediaTime? in
+      guard state.videoJob === order.job, let shown = state.frames.takenTime,
+        state.packets.rewindToKey(before: shown)
+      else { return nil }
+      state.frames.clear()
+      return shown
+    }
+    guard let shown else { return }
     refused = nil
     refusedNext = nil
     frames.close(after: shown)
     frames.resume()
     offeredCount = 1
     isFinished = false
-    return true
   }
 
   // MARK: - Private
@@ -222,8 +219,7 @@ final class VideoPipeline {
     firstFrameDuration = nil
     isFinished = false
     isOpening = !order.prefersThroughput
-    bufferGeneration.value.store(order.bufferGeneration, ordering: .relaxed)
-    packets.bufferGeneration = order.bufferGeneration
+    packets.job.withLock { $0 = order.job }
     try frames.begin()
   }
 
@@ -235,7 +231,7 @@ final class VideoPipeline {
     }
     if let fault = frames.fault { options.recordFailure(fault) }
     isFinished = true
-    ring.finish(generation: order.generation)
+    session.finishFrames(of: order.job)
     return .ended
   }
 
@@ -254,17 +250,18 @@ final class VideoPipeline {
   /// impossible.
   private func rewind() -> Bool {
     // Frames without timestamps could not be recognized when they are decoded again.
-    guard let lastTime = frames.lastTime, frames.hasTimestamps,
-      buffer.rewindToKey(before: lastTime, bufferGeneration: order.bufferGeneration)
-    else { return false }
-    frames.close()
-    return true
+    guard let lastTime = frames.lastTime, frames.hasTimestamps else { return false }
+    let isPossible = session.change { state, _ in
+      state.videoJob === order.job && state.packets.rewindToKey(before: lastTime)
+    }
+    if isPossible { frames.close() }
+    return isPossible
   }
 
   /// Offers a frame, or drops it if it is before the requested one.
   private func offerWhereWanted(_ placed: consuming TimedFrame) {
     let frame = placed
-    guard let target = order.target, offeredCount == 0 else { return offer(frame) }
+    guard let target = order.job.target, offeredCount == 0 else { return offer(frame) }
     let time = frame.time
     // A position beyond the end selects the last frame of its iteration, not the next iteration.
     let iteration = frame.span?.loop.iteration ?? 0
@@ -279,7 +276,7 @@ final class VideoPipeline {
     } else if time + frame.displayTime > target, frame.decoded.durationTicks > 0 || time == target {
       candidate = nil
       offer(frame)
-    } else if time + order.tolerance >= target {
+    } else if time + order.job.tolerance >= target {
       candidate = nil
       offer(frame)
     } else {
@@ -291,11 +288,7 @@ final class VideoPipeline {
     let frame = offered
     offeredCount += 1
     if refused == nil {
-      switch ring.offer(frame, generation: order.generation) {
-      case .accepted: break
-      case .stale: break
-      case .full(let frame): refused = consume frame
-      }
+      refused = hand(frame)
     } else {
       refusedNext = consume frame
     }
@@ -304,34 +297,50 @@ final class VideoPipeline {
   /// Offers the rejected frames again. Returns false if the ring is still full.
   private func handOver() throws -> Bool {
     while let frame = refused.take() ?? refusedNext.take() {
-      if let span = frame.span, span.loop.iteration > order.lastIteration { continue }
-      switch ring.offer(frame, generation: order.generation) {
-      case .accepted: continue
-      case .stale: continue
-      case .full(let frame):
-        refused = consume frame
+      if let full = hand(frame) {
+        refused = consume full
         return false
       }
     }
     return true
   }
+
+  /// Gives a frame to the ring. Returns it if there is no room; one that is not wanted any more is freed.
+  private func hand(_ offered: consuming TimedFrame) -> TimedFrame? {
+    let iteration = offered.span?.loop.iteration ?? 0
+    var frame: TimedFrame? = offered
+    let isWanted = session.change { state, out in
+      guard state.videoJob === order.job, iteration <= state.machine.iterations.last else { return false }
+      guard let offered = frame.take() else { return false }
+      if state.frames.isEmpty { out.wake(.presenter) }
+      frame = state.frames.offer(offered)
+      return true
+    }
+    return isWanted ? frame : nil
+  }
 }
 
-/// The generation being decoded.
-private final class DecodingGeneration: Sendable {
-  let value = Atomic(-1)
-}
-
-/// The video packets of a forward buffer.
+/// The video packets of an item, from the position of a job.
 private final class BufferedPackets: PacketSource {
-  var bufferGeneration = -1
-  private let buffer: ForwardBuffer
+  /// The job that is being decoded. Also asked by the decoder, between packets.
+  let job: Locked<DecodingJob>
+  private unowned let session: ItemSession
 
-  init(_ buffer: ForwardBuffer) { self.buffer = buffer }
+  init(_ session: ItemSession) {
+    self.session = session
+    // A job that nobody else has: decoding has not begun.
+    job = Locked(DecodingJob())
+  }
 
-  func peek() -> NextPacket { buffer.peekNext(.video, bufferGeneration: bufferGeneration) }
+  func peek() -> NextPacket {
+    let job = job.withLock { $0 }
+    return session.state.read { $0.videoJob === job ? $0.packets.peekNext(.video) : .stale }
+  }
 
   func next(of span: StreamSpan?) -> NextPacket {
-    buffer.next(.video, bufferGeneration: bufferGeneration, of: span)
+    let job = job.withLock { $0 }
+    return session.change { state, _ in
+      state.videoJob === job ? state.packets.next(.video, of: span) : .stale
+    }
   }
 }
