@@ -59,11 +59,20 @@ final class Stage: Sendable {
     try self.init(fetcher: network, configure: configure)
   }
 
-  var player: Player { held.withLock { $0! } }
+  var player: Player {
+    guard let player = held.withLock({ $0 }) else { preconditionFailure("the player was released") }
+    return player
+  }
   /// The item that was loaded last.
-  var item: PlayerItem { current.withLock { $0! } }
-  /// The stage's network; a stage with a fetcher of another kind has none.
-  var network: Network { fetcher as! Network }
+  var item: PlayerItem {
+    guard let item = current.withLock({ $0 }) else { preconditionFailure("no item was loaded") }
+    return item
+  }
+  /// The stage's network, for a stage that was made with one.
+  var network: Network {
+    guard let network = fetcher as? Network else { preconditionFailure("the stage has another fetcher") }
+    return network
+  }
   var shown: [Shown] { screen.all }
   var events: [PlayerEvent] { log.withLock { $0 } }
   /// The names of the events so far, without changes of rung.

@@ -1,4 +1,4 @@
-import ReelCore
+package import ReelCore
 package import ReelFFmpeg
 
 /// Bytes in memory as a demuxer reads them, so many at a time.

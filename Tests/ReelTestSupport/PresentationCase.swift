@@ -24,6 +24,12 @@ package struct PresentationCase: Sendable, CustomTestStringConvertible {
   package var bandwidthCap: Int?
   package let parts: [Part]
 
+  package init(path: String, bandwidthCap: Int? = nil, parts: [Part]) {
+    self.path = path
+    self.bandwidthCap = bandwidthCap
+    self.parts = parts
+  }
+
   package var testDescription: String { bandwidthCap.map { "\(path) up to \($0)" } ?? path }
 
   /// A player configuration with the keys of the fixtures.

@@ -54,4 +54,11 @@ struct ReferenceTests {
       #expect(committed == text, "\(url.lastPathComponent) is out of date: run Scripts/reference")
     }
   }
+
+  @Test("The version is one line")
+  func version() async throws {
+    let run = try await Command.run("--version")
+    #expect(run.status == 0)
+    #expect(run.outputLines.count == 1 && run.outputText.contains("."))
+  }
 }
