@@ -6,7 +6,7 @@ internal import ReelPlayback
 
 /// The posters of the window's items, fetched ahead and kept compressed. The one that is wanted is decoded.
 final class PosterStore: Sendable {
-  private enum Poster: Sendable {
+  private enum Stage: Sendable {
     case loading(Task<Void, Never>)
     case fetched([UInt8])
     case decoding([UInt8])
@@ -15,7 +15,7 @@ final class PosterStore: Sendable {
   }
 
   private struct State {
-    var posters: [(url: URL, poster: Poster)] = []
+    var posters: [(url: URL, stage: Stage)] = []
     var isClosed = false
   }
 
@@ -64,12 +64,12 @@ final class PosterStore: Sendable {
   func takeFrame(of url: URL) -> SharedFrame? {
     state.withLock { state in
       guard let index = state.posters.firstIndex(where: { $0.url == url }) else { return nil }
-      switch state.posters[index].poster {
+      switch state.posters[index].stage {
       case .decoded(let frame, let bytes):
-        state.posters[index].poster = .fetched(bytes)
+        state.posters[index].stage = .fetched(bytes)
         return frame
       case .fetched(let bytes):
-        state.posters[index].poster = .decoding(bytes)
+        state.posters[index].stage = .decoding(bytes)
         decode(bytes, of: url)
         return nil
       case .loading, .decoding, .missing: return nil
@@ -100,14 +100,14 @@ final class PosterStore: Sendable {
     }
   }
 
-  private func set(_ poster: Poster, of url: URL) {
+  private func set(_ stage: Stage, of url: URL) {
     let isWanted = state.withLock { state in
       guard let index = state.posters.firstIndex(where: { $0.url == url }) else { return false }
-      state.posters[index].poster = poster
+      state.posters[index].stage = stage
       return true
     }
     guard isWanted else { return }
-    if case .missing = poster { return }
+    if case .missing = stage { return }
     onArrival()
   }
 }
