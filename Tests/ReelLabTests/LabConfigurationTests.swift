@@ -88,8 +88,8 @@ struct LabConfigurationTests {
         "{\"feeds\": [\"f\"], \"seeds\": 10000000}",
         "lab.json: seeds: the number of seeds must be from 1 to 1000000, not 10000000"
       ),
-      ("{\"feeds\": [\"f\"], \"seeds\": [-1]}", "lab.json: seeds[0]: "),
-      ("{\"feeds\": [\"f\"], \"seeds\": [1e99]}", "lab.json: seeds[0]: "),
+      ("{\"feeds\": [\"f\"], \"seeds\": [-1]}", "lab.json: seeds: a number is out of range"),
+      ("{\"feeds\": [\"f\"], \"seeds\": [1e99]}", "lab.json: seeds: a number is out of range"),
       (
         "{\"feeds\": [\"f\"], \"swipes\": 1e7}",
         "lab.json: swipes: must be a whole number from 0 to 100000, not 10000000"

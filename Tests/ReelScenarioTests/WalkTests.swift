@@ -51,7 +51,7 @@ private struct Walk {
       switch random.next(below: 100) {
       case 0..<16: player.play()
       case 16..<22: player.pause()
-      case 22..<28: player.setRate([0.25, 1, 2, 8, .infinity, 0][random.next(below: 6)])
+      case 22..<28: setRate([0.25, 1, 2, 8, .infinity, 0][random.next(below: 6)])
       case 28..<50: seek()
       case 50..<60: try loadAny()
       case 60..<62:
@@ -63,7 +63,7 @@ private struct Walk {
         start = stage.screen.count
       case 65..<69: player.setMuted(random.next(below: 2) == 0)
       case 69..<73: player.setVolume(Float(random.next(below: 3)))
-      case 73..<79: player.actionAtItemEnd = [.pause, .loop, .none][random.next(below: 3)]
+      case 73..<79: setAction([.pause, .loop, .none][random.next(below: 3)])
       case 79..<82: player.automaticallyWaitsToMinimizeStalling.toggle()
       case 82..<86:
         player.preloadTarget = [nil, nil, .buffered, .current, PreloadTarget.none][random.next(below: 5)]
@@ -120,6 +120,17 @@ private struct Walk {
     let next = clips[random.next(below: clips.count)]
     try load(next.path)
     clip = next
+  }
+
+  /// Sets the rate. A loop without a clock would never end, because decoding takes no simulated time.
+  private func setRate(_ rate: Double) {
+    if rate == .infinity { stage.player.actionAtItemEnd = .pause }
+    stage.player.setRate(rate)
+  }
+
+  private func setAction(_ action: Player.ActionAtItemEnd) {
+    if action == .loop { stage.player.setRate(1) }
+    stage.player.actionAtItemEnd = action
   }
 
   private mutating func seek() {

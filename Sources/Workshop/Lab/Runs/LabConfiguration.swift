@@ -285,7 +285,13 @@ extension Decoder {
 extension KeyedDecodingContainer {
   /// Sets `value` if the field is present.
   fileprivate func read<Value: Decodable>(_ key: Key, into value: inout Value) throws {
-    if let new = try decodeIfPresent(Value.self, forKey: key) { value = new }
+    do {
+      if let new = try decodeIfPresent(Value.self, forKey: key) { value = new }
+    } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
+      // The decoder does not say where a number is that the type can't hold.
+      throw DecodingError.dataCorrupted(
+        DecodingError.Context(codingPath: codingPath + [key], debugDescription: "a number is out of range"))
+    }
   }
 }
 
