@@ -287,8 +287,8 @@ extension KeyedDecodingContainer {
   fileprivate func read<Value: Decodable>(_ key: Key, into value: inout Value) throws {
     do {
       if let new = try decodeIfPresent(Value.self, forKey: key) { value = new }
-    } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
-      // The decoder does not say where a number is that the type can't hold.
+    } catch let error where !(error is DecodingError || error is ReelError) {
+      // The decoder has an error of its own for a number that the type can't hold, without its place.
       throw DecodingError.dataCorrupted(
         DecodingError.Context(codingPath: codingPath + [key], debugDescription: "a number is out of range"))
     }
