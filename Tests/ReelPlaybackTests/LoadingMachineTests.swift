@@ -262,7 +262,7 @@ struct LoopIterationsTests {
     #expect(cut.ahead == [.video])
     #expect(iterations.last == 0)
     #expect(iterations.setLoops(false, iteration: 0) == nil)
-    // Nobody is ahead when it is begun anew.
+    // No reader is ahead when looping begins again.
     #expect(iterations.setLoops(true, iteration: 0) == nil)
     #expect(iterations.setLoops(false, iteration: 0) == nil)
   }

@@ -26,7 +26,7 @@ struct LiveTests {
 
   /// A player of a broadcast that began 100 s before, two seconds behind its edge.
   ///
-  /// - Parameter restart: After how many seconds the broadcast begins anew.
+  /// - Parameter restart: The number of seconds after which the broadcast restarts.
   private func stage(
     restart: Double? = nil, refused: Locked<String?> = Locked(nil)
   ) throws -> Stage {

@@ -7,7 +7,7 @@ import ReelSimulation
 import ReelTestSupport
 import Testing
 
-/// A pool in a simulation, with a surface that keeps what it is shown.
+/// A pool in a simulation, with a surface that keeps all frames.
 final class PoolStage: Sendable {
   let simulation = SimulatedRuntime()
   let network: Network

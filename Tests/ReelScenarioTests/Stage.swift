@@ -6,7 +6,7 @@ import ReelSimulation
 import ReelTestSupport
 import Testing
 
-/// A player in a simulation, and an account of what it shows and tells.
+/// A player in a simulation, with a record of its frames and events.
 ///
 /// A test acts between two steps of the simulation, which goes on only within the stage's methods. So every act comes at
 /// the same moment in every run, and no test waits for real time.
@@ -179,7 +179,7 @@ final class Stage: Sendable {
     weak let item = current.withLock { $0.take() }
     weak let player = held.withLock { $0.take() }
     await simulation.runToRest()
-    // The thread that ran the simulation's last step may still hold what it ran.
+    // The thread that ran the simulation's last step may still hold the work that it ran.
     try await until({ "something is left" }) { player == nil && item == nil }
     #expect(simulation.bodyCount == 0, sourceLocation: sourceLocation)
     if let fixtures = fetcher as? FixtureFetcher ?? (fetcher as? Network)?.fixtures {

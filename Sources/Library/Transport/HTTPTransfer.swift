@@ -343,7 +343,7 @@ private struct TransferState {
     case connection(EventLoopPromise<Void>)
   }
 
-  /// Returns who has waited; nil if the transfer had ended.
+  /// Returns the waiting caller; nil if the transfer had ended.
   mutating func end(_ result: Result<Void, any Error>) -> Waiting? {
     let before = phase
     if case .ended = before { return nil }

@@ -41,7 +41,7 @@ package final class VideoDecoder {
     package init() {}
   }
 
-  /// What was sent to the decoder, and what it returns next.
+  /// The state of decoding: the units that were sent, and what the decoder returns next.
   private enum Phase {
     /// Nothing was sent since the decoder was opened or flushed.
     case fresh

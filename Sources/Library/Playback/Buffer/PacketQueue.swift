@@ -109,7 +109,7 @@ struct PacketQueue: Sendable {
     for packet in packets { recordEnd(of: packet) }
   }
 
-  /// Drops everything: the queue begins anew.
+  /// Removes all packets.
   mutating func removeAll() {
     var new = PacketQueue()
     new.released = released

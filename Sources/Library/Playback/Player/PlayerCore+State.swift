@@ -140,7 +140,7 @@ extension PlayerCore.State {
     return audioOutputs.count < count
   }
 
-  /// Begins a job of which nothing is shown yet.
+  /// Begins a job. None of its frames is on show yet.
   mutating func begin(_ job: DecodingJob?, at time: MediaTime?) {
     self.job = job
     hasFrame = false
