@@ -31,7 +31,7 @@ struct AudioPipelineTests {
       }
     }
 
-    func turn() throws { try pipeline.turn(session.state.read { $0.audioJob }) }
+    func turn() throws { try pipeline.turn(session.look { $0.audioJob }) }
 
     func seek(to time: MediaTime) throws { try #require(session.seekInside(to: time)) }
 
@@ -136,7 +136,7 @@ struct AudioPipelineTests {
     let first = try decoded("media/audio-flac.mp4").flatMap(\.samples)
     let second = try decoded("media/audio-pcm.mov")
     // Half a second of it stands before the end of the first.
-    let end = bench.session.state.read { $0.packets.end(of: .audio) }
+    let end = bench.session.look { $0.packets.end(of: .audio) }
     let length = try #require(end)
     let start = length - MediaTime(value: 1, timescale: 2)
     try bench.append("media/audio-pcm.mov", start: start)
@@ -153,7 +153,7 @@ struct AudioPipelineTests {
   func iterations() throws {
     let bench = Bench()
     try bench.append("media/audio-pcm.mov")
-    let end = bench.session.state.read { $0.packets.end(of: .audio) }
+    let end = bench.session.look { $0.packets.end(of: .audio) }
     let shift = try #require(end)
     try bench.append("media/audio-pcm.mov", loop: LoopIteration(iteration: 1, shift: shift))
     bench.session.end([.audio])

@@ -22,12 +22,12 @@ struct AudioQueueTests {
     #expect(queue.isEmpty && queue.nextTime == nil)
     for start in [0, 10, 20] { queue.append(chunk(start)) }
     #expect(queue.nextTime == .zero)
-    #expect(queue.take(until: time(-1)).isEmpty)
-    #expect(queue.take(until: time(10)).map(\.time) == [time(0), time(10)])
+    #expect(queue.takeAll(until: time(-1)).isEmpty)
+    #expect(queue.takeAll(until: time(10)).map(\.time) == [time(0), time(10)])
     #expect(queue.nextTime == time(20))
     queue.finish()
     #expect(!queue.isDrained)
-    #expect(queue.take(until: nil).map(\.end) == [time(30)])
+    #expect(queue.takeAll().map(\.end) == [time(30)])
     #expect(queue.isDrained)
   }
 
@@ -41,7 +41,7 @@ struct AudioQueueTests {
     }
     queue.append(chunk(40))
     // Nobody was refused so far.
-    #expect(queue.take(until: .zero).count == 1)
+    #expect(queue.takeAll(until: .zero).count == 1)
     var isTold = queue.takeRoom()
     #expect(!isTold)
     queue.append(chunk(50))
@@ -49,10 +49,10 @@ struct AudioQueueTests {
     #expect(!hasRoom)
     isTold = queue.takeRoom()
     #expect(!isTold)
-    _ = queue.take(until: time(10))
+    _ = queue.takeAll(until: time(10))
     isTold = queue.takeRoom()
     #expect(isTold)
-    _ = queue.take(until: time(20))
+    _ = queue.takeAll(until: time(20))
     isTold = queue.takeRoom()
     #expect(!isTold)
     hasRoom = queue.hasRoom()
@@ -68,7 +68,7 @@ struct AudioQueueTests {
     #expect(queue.isEmpty)
     queue.append(chunk(20))
     queue.append(chunk(30))
-    let taken = queue.take(until: nil)
+    let taken = queue.takeAll()
     try #require(taken.map(\.time) == [time(25), time(30)])
     #expect(taken[0].buffer.samples == (250..<300).map(Float.init))
     #expect(taken[1].buffer.samples.count == 100)
@@ -80,7 +80,7 @@ struct AudioQueueTests {
     let place = MediaTime(value: 1005, timescale: 10_000)
     queue.flush(start: place)
     queue.append(chunk(10))
-    let taken = queue.take(until: nil)
+    let taken = queue.takeAll()
     #expect(taken.first?.buffer.samples.first == 100)
     #expect(taken.first?.time == place)
   }
@@ -91,7 +91,7 @@ struct AudioQueueTests {
     queue.flush(start: time(5))
     queue.append(chunk(40))
     queue.append(chunk(0))
-    #expect(queue.take(until: nil).map(\.time) == [time(40), time(0)])
+    #expect(queue.takeAll().map(\.time) == [time(40), time(0)])
   }
 
   @Test("A flush drops everything, and the end")
@@ -117,8 +117,8 @@ struct AudioQueueTests {
     for start in [0, 10] { queue.append(chunk(start)) }
     for start in [20, 30] { queue.append(chunk(start, shift: time(20))) }
     queue.drop(after: time(20))
-    #expect(queue.take(until: time(0)).count == 1)
+    #expect(queue.takeAll(until: time(0)).count == 1)
     queue.drop(after: .zero)
-    #expect(queue.take(until: nil).map(\.time) == [time(10)])
+    #expect(queue.takeAll().map(\.time) == [time(10)])
   }
 }

@@ -6,33 +6,29 @@ import Testing
 
 @Suite("The order of events", .hangLimit)
 struct EventOrderTests {
-  /// Of several threads.
-  private static let events =
-    [[PlaybackMachine.Event]](repeating: [.ranDry, .buffer(isLikelyToKeepUp: true)], count: 4).flatMap { $0 }
-
   @Test("A stall and its end are told in this order, whichever threads bring them", arguments: 0..<20)
   func stalls(round: Int) async throws {
-    let player = Player(
-      fetcher: FixtureFetcher(), configuration: PlayerConfiguration(), logger: silentLogger)
-    let core = player.core
-    let events = player.events
-    for event in [.itemReplaced(hasItem: true), .play, .frameShown, .buffer(isLikelyToKeepUp: true)]
-      as [PlaybackMachine.Event]
-    {
-      core.handle(event)
+    let core = makeHandTurnedSession().core
+    let events = core.events.events
+    core.change { state, out in
+      state.play(at: .zero, &out)
+      state.beginPlaying(at: .zero, &out)
+      state.keepUp(at: .zero, &out)
     }
     await withTaskGroup(of: Void.self) { group in
-      for event in Self.events {
-        group.addTask { for _ in 0..<2000 { core.handle(event) } }
+      for _ in 0..<4 {
+        group.addTask {
+          for _ in 0..<2000 {
+            core.change { state, out in state.stall(since: .zero, at: .zero, &out) }
+            core.change { state, out in state.keepUp(at: .zero, &out) }
+          }
+        }
       }
     }
     core.events.finish()
     var names: [String] = []
     for await event in events { names.append(String("\(event)".prefix { $0 != "(" })) }
+    #expect(names.count > 1000)
     for (name, next) in zip(names, names.dropFirst()) { #expect(name != next) }
   }
-}
-
-extension PlayerCore {
-  fileprivate func handle(_ event: PlaybackMachine.Event) { change { $0.handle(event, at: clock.now, &$1) } }
 }

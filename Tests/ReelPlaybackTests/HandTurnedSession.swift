@@ -5,26 +5,37 @@ import ReelTestSupport
 
 @testable import ReelPlayback
 
-/// Makes a session that loads nothing by itself: a test puts packets into it, and turns its decoders.
-func makeHandTurnedSession(frameCapacity: Int = 1000, start: MediaTime? = nil) -> ItemSession {
-  let environment = SessionEnvironment(
-    fetcher: FixtureFetcher(), loading: LoadingConfiguration(), clock: SystemMonotonicClock(),
-    runtime: SystemRuntime.shared, decoders: LibavDecoders(), logger: silentLogger,
-    thresholds: BufferingThresholds(), retryPolicy: ItemRetryPolicy(), ringFrameCapacity: frameCapacity,
-    ringByteCapacity: .max, isAdaptive: false)
-  let session = ItemSession(
-    PlayerItem(.url(URL(fileURLWithPath: "/none"))), environment: environment, start: start, wantsAudio: true,
-    loops: true,
-    prefersThroughput: false,
-    delegate: ItemSession.Delegate(
-      wake: {}, event: { _ in }, progress: {}, filled: {}, decoded: { _ in }))
-  session.change { state, _ in
-    state.packets.limits = ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1))
+/// Makes a session that loads nothing by itself: a test puts packets into it, and turns its decoders. Nothing is
+/// presented either.
+func makeHandTurnedSession(
+  frameCapacity: Int = 1000, start: MediaTime? = nil, target: PreloadTarget? = nil, loops: Bool = true,
+  retryPolicy: ItemRetryPolicy = ItemRetryPolicy(), clock: any MonotonicClock = SystemMonotonicClock()
+) -> ItemSession {
+  var configuration = PlayerConfiguration()
+  configuration.ringFrameCapacity = frameCapacity
+  configuration.ringByteCapacity = .max
+  configuration.retryPolicy = retryPolicy
+  configuration.clock = clock
+  let core = PlayerCore(
+    fetcher: FixtureFetcher(), configuration: configuration, gate: nil, logger: silentLogger)
+  core.presenter.withLock { $0 }?.stop()
+  let session = ItemSession(PlayerItem(.url(URL(fileURLWithPath: "/none"))), core: core)
+  core.change { state, out in
+    state.settings.preloadTarget = target
+    state.settings.actionAtItemEnd = loops ? .loop : .pause
+    _ = state.replace(with: session, start: start, detaches: false, at: clock.now, &out)
+    state.item.packets.limits = ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1))
   }
   return session
 }
 
 extension ItemSession {
+  /// What `body` sees in the state of the item, which the player has not left.
+  func look<Result>(_ body: (borrowing ItemState) -> sending Result) -> sending Result {
+    guard let result = read(body) else { preconditionFailure("the player has left the item") }
+    return result
+  }
+
   func append(_ packet: MediaPacket, _ kind: MediaPacket.Kind) {
     change { state, _ in state.packets.append(packet, kind) }
   }
@@ -33,14 +44,17 @@ extension ItemSession {
 
   /// Seeks within the packets. Returns true if nothing would have to be loaded.
   func seekInside(to time: MediaTime, tolerance: MediaTime = .zero) -> Bool {
-    change { state, _ in
+    let isInside = change { state, _ in
       let reload = state.packets.seek(to: time)
       state.moveDecoders(to: DecodingJob(target: time, tolerance: tolerance))
       return reload.isEmpty
     }
+    return isInside == true
   }
 
-  var head: FrameRing.Head { state.read { $0.frames.head } }
+  var videoJob: DecodingJob { look { $0.videoJob } }
+
+  var head: FrameRing.Head { look { $0.frames.head } }
 
   func takeFrame(of job: DecodingJob? = nil) -> TimedFrame? {
     var frame: TimedFrame?
@@ -50,5 +64,16 @@ extension ItemSession {
     return frame
   }
 
-  func takeAudio() -> [AudioQueue.Chunk] { change { state, _ in state.audio.take(until: nil) } }
+  func takeAudio() -> [AudioQueue.Chunk] { change { state, _ in state.audio.takeAll() } ?? [] }
+
+  var isAudioDrained: Bool { look { $0.audio.isDrained } }
+}
+
+extension AudioQueue {
+  /// Takes the audio due by `time`; nil for all of it.
+  mutating func takeAll(until time: MediaTime? = nil) -> [Chunk] {
+    var taken: [Chunk] = []
+    while let chunk = take(until: time) { taken.append(chunk) }
+    return taken
+  }
 }

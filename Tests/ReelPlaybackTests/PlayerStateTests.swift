@@ -1,18 +1,35 @@
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
 @Suite("The state of a player") struct PlayerStateTests {
-  /// A frame of 40 ms is on show since 10 s of the clock, at 1 s of the item.
-  private static var parked: PlayerCore.State {
-    var state = PlayerCore.State()
-    state.timebase.setTime(MediaTime(value: 1, timescale: 1), at: .seconds(10))
-    state.lastShownAt = .seconds(10)
-    state.lastTime = MediaTime(value: 1000, timescale: 1000)
-    state.lastEnd = MediaTime(value: 1040, timescale: 1000)
-    return state
+  /// A player whose buffer keeps up. A frame of 40 ms is on show since 10 s of the clock, at `position` of the item.
+  private func makeParked(at position: MediaTime = MediaTime(value: 1, timescale: 1), rate: Double = 1)
+    -> PlayerCore
+  {
+    let core = makeHandTurnedSession().core
+    core.change { state, out in
+      state.wantedRate = rate
+      state.item.onShow.shownAt = .seconds(10)
+      state.item.onShow.time = MediaTime(value: 1000, timescale: 1000)
+      state.item.onShow.end = MediaTime(value: 1040, timescale: 1000)
+      state.item.clock.setTime(position, at: .seconds(10))
+      state.item.playback = .running
+    }
+    return core
   }
+
+  /// When `time` is due, after `play()` was asked for and done at times of the clock.
+  private func due(_ time: MediaTime, in core: PlayerCore, asked: Duration?, done: Duration) -> Duration? {
+    core.change { state, out in
+      state.play(asked: asked, at: done, &out)
+      return state.item.clock.clockTime(of: time)
+    }
+  }
+
+  private let next = MediaTime(value: 1040, timescale: 1000)
 
   @Test(
     "The frame on show has had its time since playing was asked for",
@@ -27,37 +44,32 @@ import Testing
       (900, 500, 540),
     ])
   func start(asked: Int, done: Int, due: Int) {
-    var state = Self.parked
-    state.follow(
-      [.startClock], now: .milliseconds(10_000 + done), began: .milliseconds(10_000 + asked))
-    let next = MediaTime(value: 1040, timescale: 1000)
-    #expect(state.timebase.clockTime(of: next) == .milliseconds(10_000 + due))
+    let time = self.due(
+      next, in: makeParked(), asked: .milliseconds(10_000 + asked), done: .milliseconds(10_000 + done))
+    #expect(time == .milliseconds(10_000 + due))
   }
 
   @Test("A clock that stood still within the frame has the rest of its time left")
   func rest() {
-    var state = Self.parked
-    state.timebase.setTime(MediaTime(value: 1030, timescale: 1000), at: .seconds(10))
-    state.follow([.startClock], now: .milliseconds(10_700), began: .milliseconds(10_100))
-    let next = MediaTime(value: 1040, timescale: 1000)
-    #expect(state.timebase.clockTime(of: next) == .milliseconds(10_700))
+    let core = makeParked(at: MediaTime(value: 1030, timescale: 1000))
+    #expect(
+      due(next, in: core, asked: .milliseconds(10_100), done: .milliseconds(10_700)) == .milliseconds(10_700))
   }
 
   @Test("At another rate its time is another one")
   func rate() {
-    var state = Self.parked
-    state.wantedRate = 2
-    state.follow([.startClock], now: .milliseconds(10_700), began: .milliseconds(10_100))
-    #expect(state.timebase.clockTime(of: MediaTime(value: 1040, timescale: 1000)) == .milliseconds(10_700))
+    let core = makeParked(rate: 2)
+    #expect(
+      due(next, in: core, asked: .milliseconds(10_100), done: .milliseconds(10_700)) == .milliseconds(10_700))
   }
 
   @Test("Without a frame, or without a time, the clock begins when it is told to")
   func noFrame() {
-    var state = PlayerCore.State()
-    state.follow([.startClock], now: .seconds(3), began: .seconds(1))
-    #expect(state.timebase.clockTime(of: .zero) == .seconds(3))
-    var other = Self.parked
-    other.follow([.startClock], now: .seconds(30))
-    #expect(other.timebase.clockTime(of: MediaTime(value: 1, timescale: 1)) == .seconds(30))
+    let core = makeHandTurnedSession().core
+    core.change { state, _ in state.item.playback = .running }
+    #expect(due(.zero, in: core, asked: .seconds(1), done: .seconds(3)) == .seconds(3))
+    #expect(
+      due(MediaTime(value: 1, timescale: 1), in: makeParked(), asked: nil, done: .seconds(30)) == .seconds(30)
+    )
   }
 }

@@ -11,28 +11,42 @@ struct SessionJobTests {
   func start() {
     let place = MediaTime(value: 5, timescale: 1)
     let session = makeHandTurnedSession(start: place)
-    let (target, starts) = session.state.read { state in
+    let (target, starts) = session.look { state in
       (state.videoJob.target, MediaPacket.Kind.allCases.map { state.readingJobs[$0]?.start })
     }
-    #expect(target == place + ItemSession.instant)
+    #expect(target == place + ItemState.instant)
     #expect(starts == [target, target])
-    #expect(session.state.read { $0.packets.position } == target)
+    #expect(session.look { $0.packets.position } == target)
   }
 
   @Test("A failure of the place before is nobody's")
   func failureBeforeSeek() {
     let session = makeHandTurnedSession()
-    let reading = ItemSession.Reading(kind: .video)
-    reading.job = session.state.read { $0.readingJobs[.video] }
+    let reader = ItemReader(session, kind: .video)
+    reader.job = session.look { $0.readingJobs[.video] }
     session.change { state, out in
-      state.decide(.sought(MediaTime(value: 3, timescale: 1), reload: [.video]), &out)
+      _ = state.seek(to: MediaTime(value: 3, timescale: 1), tolerance: .zero, &out)
     }
-    #expect(reading.job?.scope.isCancelled == true)
-    #expect(session.recover(from: ReelError(.badMedia, "not media"), reading) == .again)
-    #expect(session.pendingFailure == nil)
-    reading.job = session.state.read { $0.readingJobs[.video] }
-    #expect(session.recover(from: ReelError(.badMedia, "not media"), reading) == .idle)
-    #expect(session.pendingFailure != nil)
+    #expect(reader.job?.scope.isCancelled == true)
+    #expect(reader.recover(from: ReelError(.badMedia, "not media")) == .again)
+    #expect(session.look { $0.failure } == nil)
+    reader.job = session.look { $0.readingJobs[.video] }
+    #expect(reader.recover(from: ReelError(.badMedia, "not media")) == .idle)
+    #expect(session.look { $0.failure } != nil)
+  }
+
+  @Test("Once the player has left an item, its workers change nothing, and have nothing to do")
+  func left() {
+    let session = makeHandTurnedSession()
+    let reader = ItemReader(session, kind: .video)
+    session.core.replaceCurrentItem(with: nil, start: nil)
+    #expect(session.change { _, _ in true } == nil)
+    #expect(session.read { _ in true } == nil)
+    #expect(reader.turn() == .idle)
+    #expect(reader.recover(from: ReelError(.badMedia, "not media")) == .idle)
+    #expect(session.decodeVideo(DecoderBox()) == .idle)
+    #expect(session.decodeAudio(DecoderBox()) == .idle)
+    #expect(session.item.errorLog.isEmpty)
   }
 
   @Test("Two threads and random seeks: in order, none lost, none of an earlier job", arguments: [1, 3, 8])
@@ -43,15 +57,14 @@ struct SessionJobTests {
     for read in try readPackets(clip.path) where read.kind == .video { session.append(read.packet, .video) }
     session.end([.video])
     let clock = ManualMonotonicClock()
-    let box = ItemSession.PipelineBox<VideoPipeline>()
+    let box = DecoderBox<VideoPipeline>()
     let producer = TaskLoop(named: "producer", clock: clock) {
       session.decodeVideo(box)
-      return .idle
     }
     let received = Locked<[(job: DecodingJob, shown: Shown)]>([])
     let consumer = TaskLoop(named: "consumer", clock: clock) {
       let job = session.videoJob
-      while case .frame = session.head(of: job) {
+      while case .frame = session.head, session.videoJob === job {
         guard let frame = session.takeFrame(of: job) else { return .again }
         if let shown = try? Shown(frame) { received.withLock { $0.append((job, shown)) } }
         producer.wake()
@@ -76,7 +89,7 @@ struct SessionJobTests {
     try await until {
       producer.wake()
       consumer.wake()
-      return session.head(of: last.job) == .drained
+      return session.videoJob === last.job && session.head == .drained
     }
     producer.stop()
     consumer.stop()
@@ -91,6 +104,6 @@ struct SessionJobTests {
     }
     #expect(place == all.count)
     #expect(all.count { $0.job === last.job } == frames.count - last.index)
-    #expect(session.state.read { $0.frames.statistics.highWaterFrameCount } <= frameCapacity)
+    #expect(session.look { $0.frames.statistics.highWaterFrameCount } <= frameCapacity)
   }
 }

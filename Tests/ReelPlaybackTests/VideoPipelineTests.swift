@@ -29,7 +29,7 @@ struct VideoPipelineTests {
         options: VideoPipeline.Options(
           name: "test", logger: silentLogger, threads: threads,
           recordDecoding: { [weak session] account in
-            guard let frameCount = session?.state.read({ $0.frames.statistics.frameCount }) else { return }
+            guard let frameCount = session?.look({ $0.frames.statistics.frameCount }) else { return }
             notes.withLock { $0.append((account, frameCount)) }
           }),
         isCancelled: { isCancelled.withLock { $0 } })
@@ -199,7 +199,7 @@ struct VideoPipelineTests {
     }
     bench.session.end([.video])
     #expect(try bench.rest() == frames)
-    #expect(bench.session.level.range?.lowerBound == .zero)
+    #expect(bench.session.look({ $0.packets.level }).range?.lowerBound == .zero)
     for (index, frame) in frames.enumerated().shuffled().prefix(6) {
       try bench.seek(to: frame.time)
       #expect(try bench.rest() == Array(frames[index...]), "frame \(index)")
@@ -230,7 +230,7 @@ struct VideoPipelineTests {
     while bench.session.head != .drained {
       try bench.turn()
       let left = frames.count - shown.count
-      #expect(bench.session.state.read({ $0.frames.statistics.frameCount }) == min(frameCapacity, left))
+      #expect(bench.session.look({ $0.frames.statistics.frameCount }) == min(frameCapacity, left))
       shown += try bench.taken(.random(in: 1...frameCapacity, using: &random))
     }
     #expect(shown == frames)
@@ -313,7 +313,7 @@ struct VideoPipelineTests {
     #expect(try bench.taken() == Array((frames + second)[..<40]))
     bench.order.lastIteration = 0
     bench.session.change { state, _ in
-      _ = state.machine.setLoops(false, iteration: 0)
+      _ = state.iterations.setLoops(false, iteration: 0)
       state.packets.drop(after: 0)
     }
     #expect(try bench.rest() == [])

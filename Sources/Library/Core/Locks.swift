@@ -82,7 +82,6 @@ package struct LockRank: Sendable {
   /// Held while a player tells its observers.
   package static let telling = LockRank(16, "telling")
   package static let player = LockRank(24, "player")
-  package static let session = LockRank(28, "session")
   /// An output that writes through another one.
   package static let recorder = LockRank(36, "recorder")
   /// An output that writes a file.

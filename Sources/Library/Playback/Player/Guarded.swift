@@ -1,43 +1,44 @@
 internal import DequeModule
 internal import ReelCore
 
-/// A state under a lock. Whoever changes it gets the effects of the change to fill in, and they are performed
-/// once the lock is released.
+/// A player's state under its lock. Whoever changes it gets the effects of the change to fill in, and they are
+/// performed once the lock is released.
 ///
 /// No effect can be lost, kept, or performed under the lock: only the functions of this file make effects and
 /// perform them.
-final class Guarded<State: ~Copyable>: Sendable {
-  fileprivate let locked: Locked<State>
-
-  init(_ state: consuming sending State, rank: LockRank) { locked = Locked(state, rank: rank) }
+final class Guarded: Sendable {
+  fileprivate let locked = Locked(PlayerState(), rank: .player)
 
   /// Calls `body` with the state, which it can't change.
-  func read<Result>(_ body: (borrowing State) -> sending Result) -> sending Result {
+  func read<Result>(_ body: (borrowing PlayerState) -> sending Result) -> sending Result {
     locked.withLock { body($0) }
   }
 }
 
-/// What follows from a change of a player's or an item's state.
+/// What follows from a change of a player's state.
 struct Effects: ~Copyable {
-  /// The session whose state was changed, directly or within a change of its player's.
+  /// What runs the workers of the item, after the change.
   fileprivate var session: ItemSession?
   fileprivate var cancelled: [LoadScope] = []
-  fileprivate var actions: [LoadingMachine.Action] = []
+  /// The pause before the source is resolved; nil if it is not.
+  fileprivate var resolving: Duration?
   fileprivate var news: [PlayerNews] = []
   /// Seeks, and what their callers get.
-  fileprivate var answers: [(seek: PlayerCore.PendingSeek, result: Result<Bool, any Error>)] = []
+  fileprivate var answers: [(seek: PendingSeek, result: Result<Bool, any Error>)] = []
+  fileprivate var signals: [PlayerSignal] = []
   fileprivate var workers: Workers = []
   fileprivate var packets: [MediaPacket] = []
   fileprivate var frames = UniqueDeque<TimedFrame>()
   fileprivate var shown: [SharedFrame] = []
+  fileprivate var items = UniqueDeque<ItemState>()
 
   fileprivate init() {}
 
   /// Interrupts the work of a scope. That runs foreign code, which may use the player.
   mutating func cancel(_ scope: LoadScope) { cancelled.append(scope) }
 
-  /// Performs a decision of the session.
-  mutating func perform(_ action: LoadingMachine.Action) { actions.append(action) }
+  /// Begins to resolve the source of the item, after a pause.
+  mutating func resolve(after pause: Duration) { resolving = pause }
 
   /// Tells observers. News of several changes are told in the order of the changes.
   mutating func tell(_ news: PlayerNews) { self.news.append(news) }
@@ -45,9 +46,12 @@ struct Effects: ~Copyable {
   mutating func tell(_ event: PlayerEvent, of item: PlayerItem?) { tell(.event(event, of: item)) }
 
   /// Ends the wait of a seek's caller.
-  mutating func answer(_ seek: PlayerCore.PendingSeek?, with result: Result<Bool, any Error>) {
+  mutating func answer(_ seek: PendingSeek?, with result: Result<Bool, any Error>) {
     if let seek { answers.append((seek, result)) }
   }
+
+  /// Signals the owner of the player, which may take locks of its own.
+  mutating func signal(_ signal: PlayerSignal) { signals.append(signal) }
 
   mutating func wake(_ workers: Workers) { self.workers.formUnion(workers) }
 
@@ -58,6 +62,9 @@ struct Effects: ~Copyable {
 
   mutating func free(_ frame: consuming TimedFrame) { frames.append(frame) }
 
+  /// Frees all that an item holds.
+  mutating func free(_ item: consuming ItemState) { items.append(item) }
+
   /// Frees what an item has let go.
   fileprivate mutating func free(_ packets: [MediaPacket], _ frames: consuming UniqueDeque<TimedFrame>) {
     if self.packets.isEmpty { self.packets = packets } else { self.packets += packets }
@@ -66,18 +73,17 @@ struct Effects: ~Copyable {
 
   /// Performs effects in a fixed order: what goes on in vain ends first, observers know before a waiting caller
   /// does, and threads are woken last, so that this one has done its work. What was let go is freed at the end.
-  fileprivate consuming func perform(of core: PlayerCore?) {
+  fileprivate consuming func perform(on core: PlayerCore) {
     for scope in cancelled { scope.cancel() }
-    for action in actions { session?.perform(action) }
-    if !news.isEmpty { core?.tell() }
+    if let resolving { session?.beginResolving(after: resolving) }
+    if !news.isEmpty { core.tell() }
     for (seek, result) in answers { seek.continuation.resume(with: result) }
-    guard !workers.isEmpty else { return }
-    if let core {
-      session?.wake(workers.subtracting(.presenter))
-      if workers.contains(.presenter) { core.wake() }
-    } else {
-      session?.wake(workers)
+    if !signals.isEmpty, let signal = core.observer.withLock({ $0.call }) {
+      for news in signals { signal(news) }
     }
+    guard !workers.isEmpty else { return }
+    session?.wake(workers)
+    if workers.contains(.presenter) { core.wake() }
   }
 }
 
@@ -88,17 +94,31 @@ enum PlayerNews: Sendable {
   case status(TimeControlStatus, rate: Double, item: PlayerItem?)
 }
 
+/// A signal to the owner of a player, sent at once on the thread where it happens.
+package enum PlayerSignal: Sendable {
+  /// An event of an item; nil if it concerns no item. The item may just have been replaced.
+  case event(PlayerEvent, of: PlayerItem?)
+  /// Loading has reached another stage.
+  case progressed
+  /// The buffer is full, or contains the rest of the item.
+  case filled
+  /// The total number of frames that decoders have returned.
+  case decoded(count: Int)
+}
+
 extension PlayerCore {
   /// Changes the state, and performs the effects when the lock is released.
   @discardableResult
-  func change<Result>(_ body: (inout State, inout Effects) -> sending Result) -> sending Result {
+  func change<Result>(_ body: (inout PlayerState, inout Effects) -> sending Result) -> sending Result {
     var effects = Effects()
     let result = state.locked.withLock { state in
       let result = body(&state, &effects)
       state.news += effects.news
+      effects.session = state.item.session
+      effects.free(state.item.packets.takeReleased(), state.item.frames.takeReleased())
       return result
     }
-    effects.perform(of: self)
+    effects.perform(on: self)
     return result
   }
 
@@ -132,27 +152,14 @@ extension PlayerCore {
 }
 
 extension ItemSession {
-  /// Changes the state, and performs the effects when the lock is released.
+  /// Changes the state of the item. Returns nil, without calling `body`, once the player has left the item.
   @discardableResult
-  func change<Result>(_ body: (inout State, inout Effects) -> sending Result) -> sending Result {
-    var effects = Effects()
-    let result = change(in: &effects, body)
-    assert(effects.news.isEmpty, "only a player has observers to tell")
-    effects.perform(of: nil)
-    return result
+  func change<Result>(_ body: (inout ItemState, inout Effects) -> sending Result) -> sending Result? {
+    core.change { state, out in state.item.session === self ? body(&state.item, &out) : nil }
   }
 
-  /// Changes the state within a change of the player's: both happen at once, and the effects are performed when
-  /// both locks are released.
-  @discardableResult
-  func change<Result>(
-    in effects: inout Effects, _ body: (inout State, inout Effects) -> sending Result
-  ) -> sending Result {
-    effects.session = self
-    return state.locked.withLock { state in
-      let result = body(&state, &effects)
-      effects.free(state.packets.takeReleased(), state.frames.takeReleased())
-      return result
-    }
+  /// Calls `body` with the state of the item; returns nil once the player has left it.
+  func read<Result>(_ body: (borrowing ItemState) -> sending Result) -> sending Result? {
+    core.state.read { $0.item.session === self ? body($0.item) : nil }
   }
 }

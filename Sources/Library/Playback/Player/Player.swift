@@ -215,7 +215,7 @@ public final class Player: Sendable {
   public func currentFrame() -> TimedFrame? { core.currentFrame() }
 
   /// Whether a frame is on show.
-  public var hasFrame: Bool { core.state.read { $0.onShow != nil } }
+  public var hasFrame: Bool { core.state.read { $0.item.onShow.frame != nil } }
 
   /// Keeps the frame on show, even if other frames are due, until `release()`, `pause()` or another item.
   /// Wakes no thread.
@@ -237,7 +237,7 @@ public final class Player: Sendable {
   package func rewind() -> Bool { core.rewind() }
 
   /// False while the frame on show is from before the last seek.
-  package var hasCurrentFrame: Bool { core.state.read { $0.hasFrame } }
+  package var hasCurrentFrame: Bool { core.state.read { $0.hasCurrentFrame } }
 
   /// Unloads the item like `replaceCurrentItem(with: nil)`. The returned closure waits until nothing of the
   /// item is running, even if the player plays another one by then.

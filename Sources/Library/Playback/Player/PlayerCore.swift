@@ -7,18 +7,8 @@ internal import ReelManifest
 /// The implementation of `Player`, which its task loops reference weakly.
 ///
 /// One task loop shows frames and passes audio to outputs (`present`). Its state has one lock, which is never
-/// held while an output is called.
+/// held while an output is called. The workers of the item (`ItemSession`) change the same state.
 final class PlayerCore: Sendable {
-  struct Settings: Sendable {
-    var waitsToMinimizeStalls = true
-    var isLinear = false
-    var actionAtItemEnd = Player.ActionAtItemEnd.pause
-    var allowsExternalPlayback = true
-    var playsWhenReady = false
-    var preloadTarget: PreloadTarget?
-    var allowsPictureInPicture = true
-  }
-
   let timeControlStatus = ObservedProperty(TimeControlStatus.paused)
   let currentItem = ObservedProperty<PlayerItem?>(nil)
   let rate = ObservedProperty(0.0)
@@ -33,7 +23,7 @@ final class PlayerCore: Sendable {
   let account: MemoryAccount?
   let logger: Logger
   let clock: any MonotonicClock
-  let state = Guarded(State(), rank: .player)
+  let state = Guarded()
   let outputLock: OutputLock
   let presenter = Locked<TaskLoop?>(nil)
   let observer = Locked(Callback<PlayerSignal>())
@@ -65,55 +55,31 @@ final class PlayerCore: Sendable {
   ///   shown since then.
   func play(asOf time: Duration? = nil) {
     let now = clock.now
-    change { state, out in
-      if state.startsOver {
-        // An item that can't be sought stays at its end.
-        _ = state.seek(to: .zero, plays: true, at: now, &out)
-      } else {
-        state.handle(.play, at: now, began: time, &out)
-      }
-      out.wake(.presenter)
-    }
+    change { state, out in state.play(asked: time, at: now, &out) }
   }
 
   func pause() {
     let now = clock.now
-    change { state, out in
-      state.isHeld = false
-      state.handle(.pause, at: now, &out)
-    }
+    change { state, out in state.pause(at: now, &out) }
   }
 
   /// Keeps the frame on show, even if other frames are due, until the player is released or paused. Wakes no
   /// thread.
   func hold() {
     let now = clock.now
-    change { state, _ in
-      state.isHeld = true
-      state.timebase.setRate(0, at: now)
-    }
+    change { state, _ in state.hold(at: now) }
   }
 
   /// Continues after `hold()`.
   func release() {
     let now = clock.now
-    change { state, out in
-      guard state.isHeld else { return }
-      state.isHeld = false
-      state.followRate(at: now)
-      out.wake(.presenter)
-    }
+    change { state, out in state.release(at: now, &out) }
   }
 
   func setRate(_ rate: Double) {
     guard rate > 0 else { return pause() }
-    let wanted = rate == .infinity ? rate : min(max(rate, 0.25), 8)
     let now = clock.now
-    change { state, _ in
-      state.wantedRate = wanted
-      state.followRate(at: now)
-    }
-    play()
+    change { state, out in state.setRate(rate, at: now, &out) }
   }
 
   func stop() { replace(with: nil, start: nil, detaches: true) }
@@ -155,7 +121,7 @@ final class PlayerCore: Sendable {
   }
 
   /// True if the item has ended and `play()` would restart it.
-  var canRewind: Bool { state.read { $0.startsOver ? $0.session : nil }?.streams.canSeek ?? false }
+  var canRewind: Bool { state.read { $0.startsOver && $0.item.streams.canSeek } }
 
   /// Returns an item that has ended to its beginning, without playing it. Returns false if it can't.
   func rewind() -> Bool {
@@ -165,44 +131,32 @@ final class PlayerCore: Sendable {
 
   // MARK: Settings
 
-  var settings: Settings { state.read { $0.settings } }
+  var settings: PlayerState.Settings { state.read { $0.settings } }
 
-  func updateSettings(_ body: (inout Settings) -> Void) {
+  func updateSettings(_ body: (inout PlayerState.Settings) -> Void) {
+    let now = clock.now
     let external = change { state, out in
-      body(&state.settings)
-      state.machine.waitsToMinimizeStalls = state.settings.waitsToMinimizeStalls
-      // In the same change, so that no frame of a later iteration is shown once the item no longer loops.
-      state.session?.setLoops(
-        state.settings.actionAtItemEnd == .loop, iteration: state.lastSpan?.loop.iteration ?? 0, &out)
-      out.wake(.presenter)
+      state.update(body, at: now, &out)
       return state.settings.allowsExternalPlayback ? [] : state.outputs.filter(\.isExternal)
     }
     for output in external { detachFailing(output, ReelError(.usage, "external playback is not allowed")) }
   }
 
-  func setPreloadTarget(_ target: PreloadTarget?) {
-    let session = change { state, _ in
-      state.settings.preloadTarget = target
-      return state.session
-    }
-    session?.setTarget(target)
-    wake()
-  }
+  func setPreloadTarget(_ target: PreloadTarget?) { change { state, out in state.setTarget(target, &out) } }
 
   func setMuted(_ muted: Bool) {
-    let session = change { state, _ in
-      state.isMuted = muted
-      return state.session
+    change { state, out in
+      state.setMuted(muted, &out)
+      isMuted.set(muted)
     }
-    isMuted.set(muted)
-    session?.setWantsAudio(!muted)
-    wake()
   }
 
   func setVolume(_ value: Float) {
     let value = value.isFinite ? max(0, value) : 1
-    change { state, _ in state.volume = value }
-    volume.set(value)
+    change { state, _ in
+      state.volume = value
+      volume.set(value)
+    }
   }
 
   // MARK: Outputs
@@ -212,11 +166,9 @@ final class PlayerCore: Sendable {
     let isAllowed = outputLock.withLock {
       let (isAllowed, frame) = change { state, _ -> (Bool, SharedFrame?) in
         guard !output.isExternal || state.settings.allowsExternalPlayback else { return (false, nil) }
-        guard !state.outputs.contains(where: { $0 === output }) else { return (true, nil) }
-        state.outputs.append(output)
-        return (true, state.onShow)
+        return (true, state.attach(output))
       }
-      if let frame { show(frame, to: [output]) { $0.onShow === frame } }
+      if let frame { show(frame, to: [output]) { $0.item.onShow.frame === frame } }
       return isAllowed
     }
     guard isAllowed else { throw ReelError(.usage, "external playback is not allowed by this player") }
@@ -231,19 +183,10 @@ final class PlayerCore: Sendable {
     try output.finish()
   }
 
-  func attach(_ output: any AudioOutput) {
-    change { state, _ in
-      guard !state.audioOutputs.contains(where: { $0.output === output }) else { return }
-      state.audioOutputs.append(
-        SoundAttachment(output: output, start: state.onShow?.frame.outputTime ?? .zero))
-    }
-  }
+  func attach(_ output: any AudioOutput) { change { state, _ in state.attach(output) } }
 
   func detach(_ output: any AudioOutput) throws {
-    let (attachment, end) = change { state, _ in
-      let attachment = state.audioOutputs.first { $0.output === output }
-      return (state.remove(output) ? attachment : nil, state.outputTimeline.end)
-    }
+    let (attachment, end) = change { state, _ in (state.remove(output), state.outputTimeline.end) }
     outputLock.wait()
     guard let attachment else { return }
     output.ended(at: end - attachment.start)
@@ -259,39 +202,28 @@ final class PlayerCore: Sendable {
 
   var statistics: PlayerStatistics {
     var statistics = statisticsWithoutUnshown
-    statistics.unshownByteCount = state.read { $0.session }?.state.read { $0.packets.unshownByteCount } ?? 0
+    statistics.unshownByteCount = state.read { $0.item.packets.unshownByteCount }
     return statistics
   }
 
   /// The statistics without `unshownByteCount`, which requires visiting all packets.
   var statisticsWithoutUnshown: PlayerStatistics {
     let now = clock.now
-    let (copy, session, onShow, hasOutput) = change { state, _ in
-      (state.statistics, state.session, state.onShow, !state.outputs.isEmpty)
+    let (copy, session) = state.read { state -> (PlayerStatistics, ItemSession?) in
+      (state.statistics, state.item.session)
     }
     var statistics = copy
     statistics.times = copy.times.closed(at: now)
     statistics.stallDuration = statistics.times[.stalled]
     guard let session else { return statistics }
-    let (level, highWaterByteCount, ring, decoding) = session.state.read {
-      ($0.packets.level, $0.packets.highWaterByteCount, $0.frames.statistics, $0.decoding)
-    }
-    statistics.inFlightByteCount = session.memory.inFlightByteCount
-    statistics.manifestByteCount = session.memory.manifestByteCount
-    statistics.hasOutput = hasOutput
-    statistics.onShowByteCount = onShow?.frame.decoded.byteCount ?? 0
-    statistics.ring = ring
-    statistics.bufferByteCount = level.byteCount
-    statistics.bufferHighWaterByteCount = highWaterByteCount
-    statistics.bufferedDuration = .seconds(level.ahead.seconds)
-    statistics.isLoadedToEnd = level.isComplete
-    statistics.estimatedBandwidth = session.bandwidth
-    statistics.decodeDuration = decoding.duration
-    statistics.decodedFrameCount = decoding.frameCount
-    statistics.repeatedFrameCount = decoding.repeatedCount
-    let outsideCount = ring.frameCount + (onShow == nil ? 0 : 1)
-    statistics.decoderByteCount = decoding.facts?.heldByteCount(outsideCount: outsideCount) ?? 0
+    statistics.inFlightByteCount = session.scope.memory.inFlightByteCount
+    statistics.manifestByteCount = session.scope.memory.manifestByteCount
     return statistics
+  }
+
+  func currentFrame() -> TimedFrame? {
+    guard let box = state.read({ $0.item.onShow.frame }) else { return nil }
+    return try? box.frame.clone()
   }
 
   // MARK: - Private
@@ -305,12 +237,12 @@ final class PlayerCore: Sendable {
   /// - Parameter detaches: True to pause, and to end and detach all outputs.
   @discardableResult
   func replace(with item: PlayerItem?, start: MediaTime?, detaches: Bool) -> ItemSession? {
-    let session = item.map { makeSession($0, start: start) }
+    let session = item.map { ItemSession($0, core: self) }
     let now = clock.now
-    guard let left = change({ $0.replace(session, start: start, detaches: detaches, at: now, &$1) }) else {
-      session?.stop()
-      return nil
+    let replaced = change { state, out in
+      state.replace(with: session, start: start, detaches: detaches, at: now, &out)
     }
+    guard let left = replaced else { return nil }
     // A frame of the item may be shown to an output at this moment.
     outputLock.wait()
     change { state, out in
@@ -318,7 +250,7 @@ final class PlayerCore: Sendable {
       out.answer(left.seek, with: .success(false))
     }
     // In this order, because both sessions may have the same item.
-    left.session?.stop()
+    left.session?.stop(left.scopes)
     session?.start()
     // Without an item, nothing remains to be presented.
     if session != nil { wake() } else { presenter.withLock { $0 }?.forgetTime() }
@@ -338,32 +270,5 @@ final class PlayerCore: Sendable {
     do { try finish() } catch {
       emit(.outputFailed(error as? ReelError ?? ReelError(.internalFault, "\(error)")), of: nil)
     }
-  }
-
-  func makeSession(_ item: PlayerItem, start: MediaTime?) -> ItemSession {
-    var loading = configuration.loading
-    loading.headers += item.headers
-    let environment = SessionEnvironment(
-      fetcher: fetcher, loading: loading, account: account, clock: clock,
-      runtime: configuration.runtime, gate: gate, decoderLimit: decoders,
-      decoders: configuration.decoders, logger: logger,
-      thresholds: configuration.thresholds, retryPolicy: configuration.retryPolicy,
-      ringFrameCapacity: configuration.ringFrameCapacity, ringByteCapacity: configuration.ringByteCapacity,
-      isAdaptive: configuration.adaptsBitRate, initialBandwidth: configuration.initialBandwidth)
-    let (wantsAudio, loops, isFast, target) = change { state, _ in
-      (
-        !state.isMuted, state.settings.actionAtItemEnd == .loop, state.wantedRate == .infinity,
-        state.settings.preloadTarget
-      )
-    }
-    let delegate = ItemSession.Delegate(
-      wake: { [weak self] in self?.wake() },
-      event: { [weak self, weak item] event in self?.emit(event, of: item) },
-      progress: { [weak self] in self?.observer.withLock { $0.call }?(.progressed) },
-      filled: { [weak self] in self?.observer.withLock { $0.call }?(.filled) },
-      decoded: { [weak self] count in self?.observer.withLock { $0.call }?(.decoded(count: count)) })
-    return ItemSession(
-      item, environment: environment, start: start, wantsAudio: wantsAudio, loops: loops,
-      prefersThroughput: isFast && target == nil, target: target, delegate: delegate)
   }
 }

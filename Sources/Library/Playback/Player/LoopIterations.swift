@@ -9,8 +9,6 @@ struct LoopIterations: Sendable {
     let loop: LoopIteration
     /// The loaders that are beyond it.
     let ahead: Set<MediaPacket.Kind>
-    /// The kinds of which no packet follows.
-    var ended: Set<MediaPacket.Kind> = []
   }
 
   private(set) var loops: Bool

@@ -36,19 +36,20 @@ final class AudioPipeline {
       isFinished = false
     }
     if isFinished {
-      isFinished = session.change { state, _ in
-        guard state.audioJob === job, case .packet = state.packets.peekNext(.audio) else { return true }
+      let goesOn = session.change { state, _ in
+        guard state.audioJob === job, case .packet = state.packets.peekNext(.audio) else { return false }
         // More packets follow after all: the item loops.
         state.audio.resume()
-        return false
+        return true
       }
+      isFinished = goesOn != true
     }
     while !isFinished {
       let next = session.change { state, _ -> NextPacket in
         guard state.audioJob === job else { return .stale }
         return state.audio.hasRoom() ? state.packets.next(.audio) : .none
       }
-      switch next {
+      switch next ?? .stale {
       case .packet(let packet):
         if packet.span === brokenSpan { continue }
         do throws(ReelError) {
@@ -117,5 +118,42 @@ final class AudioPipeline {
       buffer: pcm, shift: span.shift, mediaTime: time - offset, offset: span.offset)
     last = chunk
     return chunk
+  }
+}
+
+extension ItemSession {
+  /// A turn of the task loop that decodes audio.
+  func decodeAudio(_ box: DecoderBox<AudioPipeline>) -> TaskLoop.Next {
+    let pipeline =
+      box.pipeline ?? AudioPipeline(session: self, name: item.source.name, logger: core.logger)
+    box.pipeline = pipeline
+    let job = change { state, _ -> DecodingJob? in
+      // The audio of a preloaded item is decoded only when it is played.
+      guard state.target == nil else { return nil }
+      state.isDecodingAudio = true
+      return state.audioJob
+    }
+    guard case .some(let job?) = job else { return .idle }
+    // The presenter may be waiting for the decoder.
+    defer {
+      change { state, out in
+        state.isDecodingAudio = false
+        out.wake(.presenter)
+      }
+    }
+    do {
+      try pipeline.turn(job)
+      change { state, out in state.refill(&out) }
+    } catch {
+      // The item continues to play without its audio.
+      let failure = error.located(at: item.source.name)
+      change { state, out in
+        state.log(failure, .lost(MediaLoss(kind: .audio, reason: .damaged, range: nil)))
+        if state.audioJob === job { state.audio.finish() }
+        // Another span may be decodable.
+        out.wake(.audio)
+      }
+    }
+    return .idle
   }
 }

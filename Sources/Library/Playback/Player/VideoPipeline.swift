@@ -190,7 +190,7 @@ final class VideoPipeline {
       state.frames.clear()
       return shown
     }
-    guard let shown else { return }
+    guard case .some(let shown?) = shown else { return }
     refused = nil
     refusedNext = nil
     frames.close(after: shown)
@@ -231,7 +231,7 @@ final class VideoPipeline {
     }
     if let fault = frames.fault { options.recordFailure(fault) }
     isFinished = true
-    session.finishFrames(of: order.job)
+    session.change { state, out in state.finishFrames(of: order.job, &out) }
     return .ended
   }
 
@@ -254,8 +254,9 @@ final class VideoPipeline {
     let isPossible = session.change { state, _ in
       state.videoJob === order.job && state.packets.rewindToKey(before: lastTime)
     }
-    if isPossible { frames.close() }
-    return isPossible
+    guard isPossible == true else { return false }
+    frames.close()
+    return true
   }
 
   /// Offers a frame, or drops it if it is before the requested one.
@@ -310,13 +311,92 @@ final class VideoPipeline {
     let iteration = offered.span?.loop.iteration ?? 0
     var frame: TimedFrame? = offered
     let isWanted = session.change { state, out in
-      guard state.videoJob === order.job, iteration <= state.machine.iterations.last else { return false }
+      guard state.videoJob === order.job, iteration <= state.iterations.last else { return false }
       guard let offered = frame.take() else { return false }
       if state.frames.isEmpty { out.wake(.presenter) }
       frame = state.frames.offer(offered)
       return true
     }
-    return isWanted ? frame : nil
+    return isWanted == true ? frame : nil
+  }
+}
+
+/// The work of one item's decoders.
+struct DecodingAccount: Sendable, Hashable {
+  /// The time spent in decoders.
+  var duration = Duration.zero
+  /// The part of it up to the first frame shown after the start or the last seek; nil before that frame.
+  var firstFrameDuration: Duration?
+  /// The number of frames that decoders returned.
+  var frameCount = 0
+  /// The number of those frames that were decoded again because the decoder had been closed.
+  var repeatedCount = 0
+  /// The open decoder's information about its stream; nil without one.
+  var facts: DecoderFacts?
+}
+
+extension ItemSession {
+  /// A turn of the task loop that decodes frames.
+  func decodeVideo(_ box: DecoderBox<VideoPipeline>) -> TaskLoop.Next {
+    let pipeline = box.pipeline ?? makeVideoPipeline()
+    box.pipeline = pipeline
+    guard let (order, target) = read({ ($0.decodingOrder, $0.target) }) else { return .idle }
+    // The decoder may be closed by then.
+    defer { change { state, _ in state.decoding.facts = pipeline.facts } }
+    do {
+      if let target {
+        try preload(pipeline, order, target)
+      } else {
+        _ = try pipeline.turn(order)
+      }
+      change { state, out in state.refill(&out) }
+    } catch is CancellationError {
+      // After a seek there is another turn; after a stop there is none.
+      if !scope.isCancelled { wake(.video) }
+    } catch {
+      pipeline.giveUpDecoder()
+      let unknown = ReelError(.internalFault, "\(error)")
+      let failure = (error as? ReelError ?? unknown).located(at: item.source.name)
+      change { state, out in
+        state.decodingFailed(failure, &out)
+        state.finishFrames(of: order.job, &out)
+      }
+    }
+    return .idle
+  }
+
+  /// Decodes up to the target, then releases everything that can be restored.
+  private func preload(_ pipeline: VideoPipeline, _ order: VideoPipeline.Order, _ target: PreloadTarget)
+    throws
+  {
+    guard target.stage >= .firstFrame else { return pipeline.giveUpDecoder() }
+    if read({ $0.frames.statistics.frameCount > target.frameLimit - 1 }) == true { pipeline.rest() }
+    _ = try pipeline.turn(order)
+    guard !target.isDecoderWarm, pipeline.hasReachedLimit, pipeline.park() else { return }
+    core.account?.purge()
+    // The decoder has packets to decode again, so the buffer may now count as full.
+    core.wake()
+  }
+
+  private func makeVideoPipeline() -> VideoPipeline {
+    let (scope, configuration) = (scope, core.configuration)
+    let claim = core.decoders?.makeClaim { [weak self] in self?.wake(.video) }
+    return VideoPipeline(
+      session: self,
+      options: VideoPipeline.Options(
+        name: item.source.name, logger: core.logger, gate: core.gate, claim: claim, clock: core.clock,
+        decoders: configuration.decoders, threads: loading.decoderThreads,
+        recordDecoding: { [weak self] account in
+          self?.change { state, out in
+            state.decoding = account
+            out.signal(.decoded(count: account.frameCount))
+          }
+        },
+        recordFailure: { [weak self] error in
+          guard let self else { return }
+          change { state, _ in state.spanWasFruitless(error.located(at: item.source.name)) }
+        }),
+      isCancelled: { scope.isCancelled })
   }
 }
 
@@ -334,13 +414,14 @@ private final class BufferedPackets: PacketSource {
 
   func peek() -> NextPacket {
     let job = job.withLock { $0 }
-    return session.state.read { $0.videoJob === job ? $0.packets.peekNext(.video) : .stale }
+    return session.read { $0.videoJob === job ? $0.packets.peekNext(.video) : .stale } ?? .stale
   }
 
   func next(of span: StreamSpan?) -> NextPacket {
     let job = job.withLock { $0 }
-    return session.change { state, _ in
+    let next = session.change { state, _ in
       state.videoJob === job ? state.packets.next(.video, of: span) : .stale
     }
+    return next ?? .stale
   }
 }

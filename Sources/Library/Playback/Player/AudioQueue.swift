@@ -75,15 +75,11 @@ struct AudioQueue: Sendable {
   /// Cancels the end: more audio follows.
   mutating func resume() { isFinished = false }
 
-  /// Takes the audio due by `time`; nil for all of it.
-  mutating func take(until time: MediaTime?) -> [Chunk] {
-    var taken: [Chunk] = []
-    while let first = chunks.first, time.map({ first.time <= $0 }) ?? true {
-      taken.append(first)
-      takenEnd = first.end
-      chunks.removeFirst()
-    }
-    return taken
+  /// Takes the next chunk, if it is due by `time`; nil for any.
+  mutating func take(until time: MediaTime?) -> Chunk? {
+    guard let first = chunks.first, time.map({ first.time <= $0 }) ?? true else { return nil }
+    takenEnd = first.end
+    return chunks.removeFirst()
   }
 
   /// Drops the audio of iterations after the one that begins at `shift`.

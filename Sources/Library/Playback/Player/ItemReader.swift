@@ -1,0 +1,265 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// Moves packets of an item from its source to the forward buffer: of video and muxed audio, or of separate audio.
+///
+/// Confined to the turns of its task loop. Between turns it owns its demuxer, and nothing else.
+final class ItemReader: @unchecked Sendable {
+  // Sendable: used only in turns of its task loop, and there is one turn at a time.
+  private unowned let session: ItemSession
+  let kind: MediaPacket.Kind
+  private var reader: LandingReader?
+  var job: ReadingJob?
+  /// The iteration that is being read, and whether its end has been reached.
+  private var iteration = 0
+  private var hasEnded = false
+  private var dropsAudio = false
+
+  init(_ session: ItemSession, kind: MediaPacket.Kind) {
+    self.session = session
+    self.kind = kind
+  }
+
+  /// What a reader does next.
+  private enum Step {
+    case begin(ReadingJob, OpenSource)
+    /// Reads the next packet.
+    case read(dropsAudio: Bool)
+    /// Begins the next iteration.
+    case goRound(LoopIteration)
+    case rest
+  }
+
+  func turn() -> TaskLoop.Next {
+    do {
+      while true {
+        switch next() {
+        case .begin(let job, let source): try begin(job, source)
+        case .read(let dropsAudio): try readNext(dropsAudio: dropsAudio)
+        case .goRound(let loop):
+          if goRound(loop) { continue }
+          rest()
+          session.core.wake()
+          return .idle
+        case .rest:
+          rest()
+          return .idle
+        }
+      }
+    } catch is CancellationError {
+      // After a seek or a stop, the next turn handles it. Otherwise, a transfer ended for another reason.
+      return recover(from: ReelError(.network, "a transfer was cancelled", at: session.item.source.name))
+    } catch {
+      let unknown = ReelError(.internalFault, "\(error)", at: session.item.source.name)
+      return recover(from: error as? ReelError ?? unknown)
+    }
+  }
+
+  func recover(from error: ReelError) -> TaskLoop.Next {
+    let next = session.change { state, out -> TaskLoop.Next in
+      guard !state.isOver(kind) else { return .idle }
+      // The error is from a position that is no longer wanted.
+      guard let job, state.readingJobs[kind] === job else { return .again }
+      let place = state.packets.end(of: kind) ?? job.start
+      guard let pause = state.readingFailed(kind, error, place: place, &out) else { return .idle }
+      return pause == .zero ? .again : .at(session.core.clock.now + pause)
+    }
+    return next ?? .idle
+  }
+
+  // MARK: - Private
+
+  private func next() -> Step {
+    let next = session.change { state, out -> Step in
+      guard state.wantsMore(of: kind), let source = state.source.opened, let job = state.readingJobs[kind]
+      else { return .rest }
+      if job !== self.job { return .begin(job, source) }
+      if hasEnded {
+        if let loop = state.nextIteration(after: iteration, of: kind) { return .goRound(loop) }
+      } else if state.packets.wantsMore(kind) {
+        return .read(dropsAudio: kind == .video && !state.wantsAudio)
+      }
+      // The presenter may be waiting for audio that will not come.
+      out.wake(.presenter)
+      return .rest
+    }
+    return next ?? .rest
+  }
+
+  /// Begins a job, with a new reader if there is none yet.
+  private func begin(_ job: ReadingJob, _ source: OpenSource) throws {
+    self.job = job
+    iteration = job.loop.iteration
+    hasEnded = false
+    if let reader {
+      if job.beginsAtEnd { return noteEnd(fault: nil) }
+      try seek(reader, job)
+    } else {
+      let reader = LandingReader(makeReader(source, scope: job.scope), scope: job.scope)
+      self.reader = reader
+      if job.start != nil { try seek(reader, job) }
+    }
+  }
+
+  private func seek(_ reader: LandingReader, _ job: ReadingJob) throws {
+    // Before the first video, there is no key frame to land on.
+    let videoStart = session.read { $0.soundBeforeVideo?.upperBound ?? .zero } ?? .zero
+    let needsKeyFrame = kind == .video && job.start.map { $0 > job.loop.shift + videoStart } ?? false
+    try timing(reader.base) {
+      try reader.seek(to: job.start, needsKeyFrame: needsKeyFrame, loop: job.loop, scope: job.scope)
+    }
+  }
+
+  private func makeReader(_ source: OpenSource, scope: LoadScope) -> any PacketReader {
+    var role = ReaderRole.main(wantsAudio: true)
+    var controller = RungController(session.loading, clock: session.core.clock)
+    switch source.source {
+    case .resource:
+      session.change { state, _ in state.hasSeparateAudio = false }
+      session.item.beginAccess(AccessLogEntry())
+    case .presentation(let resolved):
+      switch kind {
+      case .video:
+        role = .main(wantsAudio: !resolved.presentation.periods.contains(where: \.hasAudio))
+        controller = RungController(adaptation: session.adaptation) { [weak session] in
+          session?.conditions ?? RungConditions()
+        }
+        session.change { state, _ in
+          state.presentationOpened(resolved.presentation)
+          state.controller = controller
+        }
+      case .audio:
+        role = .audio(group: session.read { $0.audioGroup } ?? nil)
+        var configuration = session.loading
+        configuration.bandwidthCap = Self.audioBitRateCap
+        configuration.maximumHeight = nil
+        controller = RungController(configuration, clock: session.core.clock)
+      }
+    }
+    return source.source.packetReader(
+      for: role, resolver: source.resolver, context: source.context, controller: controller,
+      offsets: session.offsets, log: SessionLog(session: session, isVideo: kind == .video), scope: scope)
+  }
+
+  /// The limit for the bit rate of an audio rendition.
+  private static let audioBitRateCap = 192_000
+
+  private func readNext(dropsAudio: Bool) throws {
+    guard let reader else { return }
+    if dropsAudio != self.dropsAudio {
+      self.dropsAudio = dropsAudio
+      reader.base.setDropsAudio(dropsAudio)
+    }
+    if kind == .audio { session.watchAudio() }
+    switch try timing(reader.base, { try reader.next() }) {
+    case .packet(let packet, let kind): take(packet, kind, of: reader.base.streams)
+    case .end: noteEnd(fault: reader.base.endFault)
+    }
+  }
+
+  private func take(_ packet: MediaPacket, _ kind: MediaPacket.Kind, of streams: ReaderStreams) {
+    let now = session.core.clock.now
+    session.core.change { state, out in
+      guard let job, state.item.readingJobs[self.kind] === job else { return }
+      state.item.packetRead(packet, kind, by: self.kind, of: streams, at: now, &out)
+      if state.status != .playing { out.wake(.presenter) }
+    }
+  }
+
+  /// Goes on with the next iteration after the end of one, or records that no packet follows.
+  private func noteEnd(fault: ReelError?) {
+    hasEnded = true
+    if fault == nil {
+      let loop = session.change { state, _ in
+        state.readingJobs[kind] === job ? state.nextIteration(after: iteration, of: kind) : nil
+      }
+      if let loop = loop ?? nil, goRound(loop) { return }
+    }
+    session.change { state, out in
+      if state.readingJobs[kind] === job { state.readingEnded(kind, fault: fault, &out) }
+    }
+  }
+
+  /// Starts the next iteration. Returns false if it can't be read.
+  ///
+  /// This happens as soon as the end has been read, so that the first frame of the next iteration is decoded
+  /// in time.
+  private func goRound(_ loop: LoopIteration) -> Bool {
+    guard let reader, let job else { return false }
+    do {
+      try reader.seek(to: nil, needsKeyFrame: false, loop: loop, scope: job.scope)
+    } catch {
+      return false
+    }
+    iteration = loop.iteration
+    hasEnded = false
+    session.change { state, out in
+      guard state.readingJobs[kind] === job else { return }
+      state.packets.resume(from: kind)
+      // The reader of the audio may wait for the iteration's start.
+      if kind == .video, state.hasSeparateAudio == true { out.wake(.audioReader) }
+    }
+    return true
+  }
+
+  /// Pauses reading for a while. A preloaded item returns the memory that it needs for reading to the system.
+  private func rest() {
+    guard session.read({ $0.target != nil }) == true, let reader else { return }
+    if reader.base.rest() { session.core.account?.purge() }
+  }
+
+  /// Measures the time that a reader takes before the first packet.
+  private func timing<Result>(_ reader: any PacketReader, _ body: () throws -> Result) rethrows -> Result {
+    guard session.read({ $0.hasVideoPacket }) == false else { return try body() }
+    return try reader.timed(by: session.core.clock, body) { wait, busy in
+      session.change { state, _ in
+        state.readerWait += wait
+        state.readerBusy += busy
+      }
+    }
+  }
+}
+
+/// Detects a separate audio stream that does not arrive.
+extension ItemSession {
+  /// Starts to check, while audio is being loaded, whether playback waits for it without result.
+  func watchAudio() {
+    let (now, patience) = (core.clock.now, core.configuration.thresholds.audioPatience)
+    change { state, _ in
+      guard state.audioWatch == nil else { return }
+      state.audioAbsence.end(at: now)
+      lookAtAudio(at: state.audioAbsence.nextLook(after: now, patience: patience), &state)
+    }
+  }
+
+  private func lookAtAudio(at deadline: Duration, _ state: inout ItemState) {
+    let runtime = core.configuration.runtime
+    state.audioWatch = core.clock.schedule(at: deadline) { [weak self] in
+      // Runs on the same executor as the loading tasks, so it has the same delays.
+      runtime.task { [weak self] in self?.lookAtAudio(due: deadline) }
+    }
+  }
+
+  private func lookAtAudio(due: Duration) {
+    let patience = core.configuration.thresholds.audioPatience
+    let now = core.clock.now
+    change { state, out in
+      state.audioWatch = nil
+      state.audioAbsence.count(to: due, now: now)
+      // Watching restarts with the next turn of its reader.
+      guard !state.isOver(.audio), state.failure == nil, state.packets.isLoadingAudio else { return }
+      let absence = state.audioAbsence
+      // Audio that was loaded earlier may last for a while.
+      let isAbsent = state.packets.position.map { state.absentKinds(at: $0).contains(.audio) } ?? false
+      guard absence.length >= patience, state.packets.isHeldUpByAudio, !isAbsent else {
+        return lookAtAudio(at: absence.nextLook(after: now, patience: patience), &state)
+      }
+      let seconds = Int((now - absence.since) / .seconds(1))
+      let error = ReelError(
+        .timedOut, "no audio has arrived for \(seconds) s: playback continues without it",
+        at: item.source.name)
+      state.giveUpAudio(after: error, &out)
+    }
+  }
+}

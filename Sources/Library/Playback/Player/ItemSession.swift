@@ -1,0 +1,313 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// What works for one item of one player: the task that resolves its source, and the task loops that read and decode
+/// it. All that they share is the state of the player (`ItemState`).
+///
+/// The work is done in turns of task loops: one reads video and muxed audio, one reads separate audio, one
+/// decodes frames, one decodes audio. A turn never waits for another; each loop is woken when its input is
+/// ready. Only reading waits, for bytes, and a seek or the end of the session interrupts it.
+///
+/// `stop()` ends everything; running work ends by itself soon after. What it brings then is of an item that the player
+/// has left, and changes nothing.
+final class ItemSession: Sendable {
+  let item: PlayerItem
+  // The player lives until it has left its last item (`Player.deinit`).
+  let core: PlayerCore
+  let startedAt: Duration
+  let loading: LoadingConfiguration
+  let scope: LoadScope
+  let recorder: StartupRecorder
+  let offsets = TimestampOffsets()
+  private let workers = Locked(Running())
+
+  private struct Running: Sendable {
+    var resolving: Task<Void, Never>?
+    var reader: TaskLoop?
+    var audioReader: TaskLoop?
+    var video: TaskLoop?
+    var audio: TaskLoop?
+    var isStopped = false
+
+    var loops: [TaskLoop] { [reader, audioReader, video, audio].compactMap(\.self) }
+  }
+
+  init(_ item: PlayerItem, core: PlayerCore) {
+    self.item = item
+    self.core = core
+    startedAt = core.clock.now
+    var loading = core.configuration.loading
+    loading.headers += item.headers
+    self.loading = loading
+    scope = LoadScope(runtime: core.configuration.runtime, memory: LoadingMemory(account: core.account))
+    recorder = StartupRecorder(clock: core.clock)
+  }
+
+  /// Starts loading. Call it once, after stopping a session that played the item before.
+  func start() {
+    item.reset()
+    item.remainingRetries.set(core.configuration.retryPolicy.remaining)
+    let reader = ItemReader(self, kind: .video)
+    let audioReader = ItemReader(self, kind: .audio)
+    let (decoders, audioDecoders) = (DecoderBox<VideoPipeline>(), DecoderBox<AudioPipeline>())
+    let loops = (
+      makeLoop("read") { _ in reader.turn() }, makeLoop("read-audio") { _ in audioReader.turn() },
+      makeLoop("decode") { $0.decodeVideo(decoders) },
+      makeLoop("decode-audio") { $0.decodeAudio(audioDecoders) }
+    )
+    workers.withLock { workers in
+      (workers.reader, workers.audioReader, workers.video, workers.audio) = loops
+    }
+    item.setOnChange { [weak self] in self?.preferencesHaveChanged(wantsMore: $0) }
+    change { state, out in state.begin(&out) }
+  }
+
+  /// Ends all loading and decoding.
+  ///
+  /// - Parameter scopes: Those of the readers' jobs.
+  func stop(_ scopes: [LoadScope] = []) {
+    scope.cancel()
+    for scope in scopes { scope.cancel() }
+    let (resolving, loops) = workers.withLock { workers in
+      workers.isStopped = true
+      return (workers.resolving, workers.loops)
+    }
+    resolving?.cancel()
+    for taskLoop in loops { taskLoop.stop() }
+    item.setOnChange(nil)
+  }
+
+  /// Waits, after `stop()`, until nothing runs any more.
+  func waitUntilStopped() async {
+    let (resolving, loops) = workers.withLock { ($0.resolving, $0.loops) }
+    await resolving?.value
+    for taskLoop in loops { await taskLoop.waitUntilStopped() }
+  }
+
+  /// Wakes task loops, always in the same order.
+  func wake(_ wanted: Workers) {
+    let workers = workers.withLock { $0 }
+    if wanted.contains(.reader) { workers.reader?.wake() }
+    if wanted.contains(.audioReader) { workers.audioReader?.wake() }
+    if wanted.contains(.video) { workers.video?.wake() }
+    if wanted.contains(.audio) { workers.audio?.wake() }
+  }
+
+  /// The scope of a reader's work from one position on.
+  func makeScope() -> LoadScope { LoadScope(runtime: scope.runtime, memory: scope.memory) }
+
+  // MARK: The source
+
+  func beginResolving(after pause: Duration) {
+    let resolving = core.configuration.runtime.task { [weak self] in
+      guard let self else { return }
+      if pause > .zero {
+        do { try await core.clock.sleep(for: pause) } catch { return }
+      }
+      await resolve()
+    }
+    let isStopped = workers.withLock { workers in
+      workers.resolving = resolving
+      return workers.isStopped
+    }
+    if isStopped { resolving.cancel() }
+  }
+
+  private func resolve() async {
+    do {
+      let opened = try await openSource()
+      var (rungs, fault): ([ItemRung]?, ReelError?) = (nil, nil)
+      if case .presentation(let resolved) = opened.source {
+        rungs = ladder(of: resolved.presentation)
+        fault = resolved.presentation.live?.driftFault?.located(at: item.source.name)
+      }
+      change { state, out in
+        // Before any rung is opened.
+        if let rungs { state.playerItem?.updateLadder { $0.rungs = rungs } }
+        if let fault { state.log(fault, .tolerated) }
+        state.sourceOpened(opened, &out)
+      }
+    } catch {
+      if Task.isCancelled { return }
+      let other =
+        error is CancellationError
+        ? ReelError(.network, "a transfer was cancelled") : ReelError(.internalFault, "\(error)")
+      let failure = (error as? ReelError ?? other).located(at: item.source.name)
+      change { state, out in state.sourceFailed(failure, &out) }
+    }
+  }
+
+  private func openSource() async throws -> OpenSource {
+    let source = item.source
+    let url: URL? = if case .url(let url) = source { url } else { nil }
+    let fetcher = ConfinedFetcher(
+      base: CountedFetcher(base: core.fetcher, memory: scope.memory), source: url)
+    let resolver = SourceResolver(
+      fetcher: fetcher, configuration: loading, scope: scope, recorder: recorder, record: nil)
+    let context = TrackContext(
+      name: source.name, fetcher: fetcher, configuration: loading, scope: scope, recorder: recorder,
+      gate: core.gate, logger: core.logger, readsAhead: read { $0.prefersThroughput } ?? false)
+    return OpenSource(source: try await resolver.resolve(source), resolver: resolver, context: context)
+  }
+
+  /// Returns the available rungs; nil if they are not known yet.
+  private func ladder(of presentation: Presentation) -> [ItemRung]? {
+    let role = ReaderRole.main(wantsAudio: false)
+    guard let period = presentation.periods(carrying: role).first,
+      let ladder = try? RungMatcher.ladder(of: period, role: role, configuration: loading)
+    else { return nil }
+    let rungs = ladder.sorted { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
+    return rungs.map { rung in
+      ItemRung(id: rung.id, bitRate: rung.bitsPerSecond ?? rung.averageBitsPerSecond ?? 0, size: rung.size)
+    }
+  }
+
+  // MARK: What the program wants of the item
+
+  /// Returns the limits of the forward buffer: from the target, or else from the item's preferences.
+  func limits(for target: PreloadTarget?) -> ForwardBuffer.Limits {
+    let thresholds = core.configuration.thresholds
+    let seconds = (target?.bufferDuration ?? item.forwardBufferDuration) / .seconds(1)
+    return ForwardBuffer.Limits(
+      target: MediaTime(seconds: seconds), refillShare: thresholds.refillShare,
+      byteCount: min(target?.byteLimit ?? .max, thresholds.maximumByteCount))
+  }
+
+  func preferencesHaveChanged(wantsMore: Bool) {
+    change { state, out in
+      state.packets.limits = limits(for: state.target)
+      guard wantsMore else { return state.refill(&out) }
+      // Fill the buffer up to the new bound, regardless of its level.
+      state.packets.fill()
+      out.wake([.reader, .audioReader])
+    }
+  }
+
+  var adaptation: any RungAdaptation {
+    guard core.configuration.adaptsBitRate else { return FixedRung() }
+    var options = AdaptiveRungs.Options()
+    options.initialEstimate =
+      (item.initialBandwidth ?? core.configuration.initialBandwidth).map { Int($0) }
+    return AdaptiveRungs(options: options)
+  }
+
+  var conditions: RungConditions {
+    let preferences = item.preferences
+    let bounds = item.bounds
+    let known = core.state.read {
+      $0.item.session === self
+        ? ($0.item.target, $0.item.packets.level, $0.wantedRate, $0.status) : nil
+    }
+    var conditions = RungConditions()
+    guard let (target, level, rate, status) = known else { return conditions }
+    conditions.now = core.clock.now
+    conditions.buffered = .seconds(level.ahead.seconds)
+    conditions.bufferTarget = target == nil ? item.forwardBufferDuration : preferences.forwardBufferDuration
+    let isAdaptive = core.configuration.adaptsBitRate
+    let cap = preferences.peakBitRate ?? (isAdaptive ? nil : loading.bandwidthCap)
+    let peak = target.map { $0.peakBitRate } ?? bounds.peakBitRate
+    conditions.bandwidthCap = [cap, peak].compactMap(\.self).min()
+    conditions.startCap = target.map { $0.startPeakBitRate } ?? bounds.startPeakBitRate
+    conditions.maximumHeight = preferences.maximumResolution?.height
+    conditions.rate = rate.isFinite ? rate : 1
+    conditions.isRebuffering = status == .waitingToPlay(.toMinimizeStalls)
+    return conditions
+  }
+
+  // MARK: - Private
+
+  private func makeLoop(
+    _ name: String, turn: @escaping @Sendable (ItemSession) -> TaskLoop.Next
+  ) -> TaskLoop {
+    TaskLoop(
+      named: name, runtime: core.configuration.runtime, clock: core.clock, account: core.account
+    ) { [weak self] in
+      self.map(turn) ?? .idle
+    }
+  }
+}
+
+/// The state that a decoder's task loop keeps between turns.
+final class DecoderBox<Pipeline>: @unchecked Sendable {
+  // Sendable: used only in turns of its task loop, and there is one turn at a time.
+  var pipeline: Pipeline?
+}
+
+extension PlayerItem {
+  /// The compressed media to load ahead while the item is played.
+  var forwardBufferDuration: Duration { bounds.forwardBufferDuration ?? preferences.forwardBufferDuration }
+}
+
+/// Passes reports of readers to the item's logs.
+struct SessionLog: ReadingLog {
+  weak let session: ItemSession?
+  let isVideo: Bool
+
+  func recordRung(_ rung: Rung) {
+    var entry = AccessLogEntry(rung: rung.id)
+    entry.indicatedBitRate = rung.bitsPerSecond ?? rung.averageBitsPerSecond
+    entry.size = rung.size
+    session?.item.beginAccess(entry)
+  }
+
+  func recordTransfer(_ transfer: SegmentTransfer, rung: String) {
+    // Video only: transfers of separate audio share the link and would measure only their part of it.
+    guard isVideo, let session else { return }
+    session.read { $0.controller }??.record(transfer)
+    session.item.updateAccess(rung: rung) { entry in
+      entry.byteCount += transfer.byteCount
+      entry.requestCount += transfer.requestCount
+      entry.measuredByteCount += transfer.freeByteCount
+      entry.transferDuration += transfer.freeEnd - transfer.began
+    }
+  }
+
+  func recordFile(requestCount: Int, byteCount: Int64) {
+    guard isVideo else { return }
+    session?.change { state, _ in
+      state.playerItem?.updateAccess(rung: nil) { entry in
+        entry.byteCount += byteCount
+        entry.requestCount += requestCount
+      }
+    }
+  }
+
+  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
+    if let outcome { log(error, rung: rung, outcome) }
+  }
+
+  func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
+    // Missing or damaged frames are recorded separately.
+    let loss = range.map { MediaLoss(kind: isVideo ? .video : .audio, reason: .damaged, range: $0) }
+    log(error, rung: rung, loss.map(ErrorLogEntry.Outcome.lost) ?? .tolerated)
+  }
+
+  func recordHole(_ error: ReelError, rung: String, _ loss: MediaLoss) { log(error, rung: rung, .lost(loss)) }
+
+  func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {
+    guard isVideo else { return }
+    session?.change { state, out in
+      out.tell(.segmentMissed(start: start, duration: duration, error), of: state.playerItem)
+    }
+  }
+
+  /// Records that a kind of media may be missing for a long time. Without video, audio begins by itself.
+  func recordAbsence(_ segments: LiveSegments) {
+    session?.change { state, out in
+      if isVideo { state.live = segments } else { state.liveAudio = segments }
+      out.wake(isVideo ? [.audioReader, .presenter] : .presenter)
+    }
+  }
+
+  func recordGap(start: MediaTime, duration: MediaTime) {}
+
+  func recordSegment(duration: MediaTime) {
+    if isVideo { session?.item.updateLadder { $0.segmentDuration = .seconds(duration.seconds) } }
+  }
+
+  private func log(_ error: ReelError, rung: String, _ outcome: ErrorLogEntry.Outcome) {
+    session?.change { state, _ in state.log(error, rung: rung, outcome) }
+  }
+}

@@ -1,0 +1,376 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// How an item is played. These exclude each other; whether the program wants to play is not among them.
+enum Playback {
+  /// No frame of the position is on show yet. The seek, if any, that waits for it.
+  case opening(PendingSeek?)
+  /// The first frame is on show, and the buffer is not likely to keep up yet.
+  case ready
+  /// The clock runs whenever playback is wanted.
+  case running
+  /// The media ran out then. The clock stands still until the buffer is likely to keep up.
+  case stalled(since: Duration)
+  /// All is shown.
+  case ended
+  case failed
+
+  var isOpening: Bool { if case .opening = self { true } else { false } }
+
+  var hasEnded: Bool { if case .ended = self { true } else { false } }
+
+  /// The seek that waits for its frame.
+  var seek: PendingSeek? { if case .opening(let seek) = self { seek } else { nil } }
+
+  var stalledAt: Duration? { if case .stalled(let time) = self { time } else { nil } }
+}
+
+/// A seek that waits for its frame.
+struct PendingSeek {
+  /// The position, on the player's timeline once the seek has begun.
+  var time: MediaTime
+  let began: Duration
+  let continuation: CheckedContinuation<Bool, any Error>
+}
+
+/// What is on show, and what is known of it since the last seek.
+struct OnShow {
+  /// The frame. It stays over a seek until the next one.
+  var frame: SharedFrame?
+  /// The span of the last frame that had one.
+  var span: StreamSpan?
+  /// The time of the last frame, and when it was shown. Playback may also begin without a frame: then there is
+  /// only the latter.
+  var time: MediaTime?
+  var shownAt: Duration?
+  /// The end of the time for which the last frame stays on show.
+  var end: MediaTime?
+  /// The end of the last frame by its own duration. Kept when the player jumps by itself.
+  var ownEnd: MediaTime?
+  /// The end of the last frame, if the player then jumped by itself. Media between it and the next frame is
+  /// reported as skipped.
+  var skipsFrom: MediaTime?
+  /// True if the player has jumped since the last frame.
+  var hasJumped = false
+  /// The number of frames dropped since the last frame.
+  var droppedCount = 0
+  /// True if the last frame is damaged.
+  var isDamaged = false
+  /// The time at which the ring ran empty, at a rate of `.infinity`.
+  var drySince: Duration?
+
+  /// The start of the current iteration on the player's timeline.
+  var shift: MediaTime { span?.shift ?? .zero }
+
+  /// Keeps the frame on show until `time`.
+  mutating func extend(to time: MediaTime?) {
+    if let time, let end, end < time { self.end = time }
+  }
+}
+
+/// How a live item keeps its distance from the live edge.
+struct LiveFollowing {
+  /// A factor for the rate, above 1 while the item catches up.
+  var factor = 1.0
+  var catchUp = LiveCatchUp()
+  /// The distance that the user chose; nil for the manifest's.
+  var target: Duration?
+}
+
+/// Where an item's media comes from.
+enum ItemSource {
+  case unbegun
+  case resolving
+  case open(OpenSource)
+
+  var isUnbegun: Bool { if case .unbegun = self { true } else { false } }
+
+  var opened: OpenSource? { if case .open(let source) = self { source } else { nil } }
+}
+
+/// What readers are made of, once the source is resolved.
+struct OpenSource: Sendable {
+  let source: ResolvedSource
+  let resolver: SourceResolver
+  let context: TrackContext
+}
+
+enum ItemHealth {
+  case sound
+  /// Loading has ended with an error. What was loaded is shown first.
+  case failing(ReelError)
+  /// What was loaded has been shown.
+  case failed(ReelError)
+
+  var failure: ReelError? {
+    switch self {
+    case .sound: nil
+    case .failing(let error), .failed(let error): error
+    }
+  }
+}
+
+/// All that belongs to the item of a player, and ends with it: how it is played, and how it is loaded and decoded.
+/// Without an item it is empty, and never changes.
+///
+/// ```
+///  reader ---> packets ---> VideoPipeline ---> frames ---> onShow
+///                 |
+///                 +-------> AudioPipeline ---> audio --->
+/// ```
+///
+/// The workers of the item (`ItemSession`) each have a job, and what they bring counts while that job is the current
+/// one: a seek ends the jobs that must begin elsewhere.
+struct ItemState: ~Copyable {
+  /// What runs the workers; nil without an item.
+  let session: ItemSession?
+
+  // MARK: Playing
+  var playback = Playback.opening(nil)
+  var clock = Timebase()
+  var onShow = OnShow()
+  /// True once outputs were notified that the audio has ended.
+  var hasAnnouncedSoundEnd = false
+  var levelCheckedAt: Duration?
+  var following = LiveFollowing()
+  var statistics = PlayerStatistics()
+  var latenessIndex = 0
+
+  // MARK: Loading
+  var source = ItemSource.unbegun
+  var health = ItemHealth.sound
+  /// The reason why nothing was shown, if there is no other failure.
+  var fruitlessFailure: ReelError?
+  var retry = ItemRetryPolicy()
+  /// How far to load; nil for playing.
+  var target: PreloadTarget?
+  /// False while muted, and once separate audio was given up.
+  var wantsAudio = true
+  /// Whether audio is a separate stream; nil until that is known.
+  var hasSeparateAudio: Bool?
+  var hasVideoPacket = false
+  var iterations = LoopIterations(loops: false)
+  /// The jobs of the readers.
+  var readingJobs: [MediaPacket.Kind: ReadingJob] = [:]
+  var streams = ReaderStreams()
+  var tracks = KnownTracks()
+  var controller: RungController?
+  /// The audio group of the rung (HLS).
+  var audioGroup: String?
+  /// The time for which the separate audio stream has been missing, and the next check of that.
+  var audioAbsence = AudioAbsence()
+  var audioWatch: (any ScheduledCall)?
+  var live: LiveSegments?
+  /// The live segments of a separate audio stream.
+  var liveAudio: LiveSegments?
+  /// The time range of audio before the first frame.
+  var soundBeforeVideo: Range<MediaTime>?
+  /// The parts of a complete presentation that have no video.
+  var videoAbsences: [Absence] = []
+  var readerWait: Duration = .zero
+  var readerBusy: Duration = .zero
+  var packets: ForwardBuffer
+  /// The limits up to which the buffer was filled; nil while it is not full.
+  var filledLimits: ForwardBuffer.Limits?
+
+  // MARK: Decoding
+  /// The job of the video decoder. For the player, it stands for the position since the last seek.
+  var videoJob = DecodingJob()
+  var audioJob = DecodingJob()
+  var frames: FrameRing
+  var audio = AudioQueue()
+  /// True if the first frame is not urgent, so that all decoder threads are used from the beginning.
+  var prefersThroughput = false
+  /// True during a turn of the audio decoder. The packet that it has taken is then in no queue.
+  var isDecodingAudio = false
+  var decoding = DecodingAccount()
+
+  /// A time shorter than any frame. Printed times are rounded down to it, so a frame less than this after a
+  /// requested time is the intended one.
+  static let instant = MediaTime(value: 1, timescale: 1_000_000)
+
+  /// No item.
+  init() {
+    session = nil
+    packets = ForwardBuffer(limits: ForwardBuffer.Limits(target: .zero))
+    frames = FrameRing(frameCapacity: 1, byteCapacity: 0)
+  }
+
+  /// An item of which nothing is loaded yet.
+  init(_ session: ItemSession, start: MediaTime?, target: PreloadTarget?, wantsAudio: Bool, loops: Bool) {
+    let configuration = session.core.configuration
+    self.session = session
+    self.target = target
+    self.wantsAudio = wantsAudio
+    retry = configuration.retryPolicy
+    iterations = LoopIterations(loops: loops)
+    packets = ForwardBuffer(limits: session.limits(for: target))
+    frames = FrameRing(
+      frameCapacity: configuration.ringFrameCapacity, byteCapacity: configuration.ringByteCapacity)
+    clock = Timebase(time: start ?? .zero)
+    statistics.times = PlaybackTimes(start: session.startedAt)
+    // Printed times are rounded down.
+    let start = start.flatMap { $0 > .zero ? $0 + Self.instant : nil }
+    if let start { _ = packets.seek(to: start) }
+    videoJob = DecodingJob(target: start)
+    for kind in MediaPacket.Kind.allCases {
+      readingJobs[kind] = ReadingJob(start: start, scope: session.makeScope())
+    }
+  }
+}
+
+// MARK: What the player asks
+
+extension ItemState {
+  var playerItem: PlayerItem? { session?.item }
+
+  /// The error that ended loading, even if it is not due yet.
+  var failure: ReelError? { health.failure }
+
+  /// The failure, if it can be reported now.
+  var dueFailure: ReelError? {
+    if case .failed(let error) = health { return error }
+    return hasVideoPacket ? nil : failure
+  }
+
+  /// The time of the item, at a time of the clock.
+  func time(at now: Duration, isFast: Bool) -> MediaTime {
+    if isFast, let time = onShow.time { return time - onShow.shift }
+    let time = clock.time(at: now)
+    // The clock does not advance past the loaded media.
+    return (onShow.end.map { min(time, max($0, onShow.time ?? $0)) } ?? time) - onShow.shift
+  }
+
+  /// Returns the kinds of media that a live presentation lacks at `time`, according to its periods.
+  func absentKinds(at time: MediaTime) -> Set<MediaPacket.Kind> {
+    var absent: Set<MediaPacket.Kind> = []
+    if live?.isAbsent(at: time) == true { absent.insert(.video) }
+    if liveAudio?.isAbsent(at: time) == true { absent.insert(.audio) }
+    return absent
+  }
+
+  /// Returns true if a complete presentation has no video at `time`, on the presentation's timeline.
+  func lacksVideo(at time: MediaTime) -> Bool { videoAbsences.contains { $0.contains(time) } }
+
+  /// Returns the position at which playback begins: the first frame, or the requested position if there is no
+  /// video at that time. All times are on the player's timeline.
+  func beginning(firstFrame: MediaTime) -> MediaTime {
+    let sought = playback.seek?.time
+    let start = soundBeforeVideo.map { $0.lowerBound + onShow.shift }
+    let wanted = sought ?? videoJob.target ?? start ?? firstFrame
+    if wantsAudio, lacksVideo(at: wanted - onShow.shift) { return wanted }
+    return max(sought ?? firstFrame, firstFrame)
+  }
+
+  /// True if no audio is ready, and more comes.
+  private var lacksDecodedAudio: Bool { audio.isEmpty && !audio.isDrained }
+
+  /// True if audio is decoded, and not only loaded.
+  private var playsAudio: Bool { wantsAudio && target == nil }
+
+  /// Returns true if separate audio has run out and more will follow.
+  func lacksAudio(at time: MediaTime) -> Bool {
+    playsSeparateAudio && lacksDecodedAudio && packets.isAudioBehind(time)
+      && !absentKinds(at: time).contains(.audio)
+  }
+
+  /// Returns true if the audio decoder is behind: no audio is ready, although packets due by `time` were
+  /// loaded.
+  func isAudioDecoderBehind(_ time: MediaTime) -> Bool {
+    playsAudio && lacksDecodedAudio && (isDecodingAudio || packets.hasAudioToDecode(until: time))
+  }
+
+  /// Returns true if the audio loader is behind: no audio is ready, packets due by `time` were not loaded,
+  /// and more will come.
+  func isAudioLoaderBehind(_ time: MediaTime) -> Bool {
+    playsAudio && (hasSeparateAudio == true || streams.audio != nil) && lacksDecodedAudio
+      && packets.isAudioBehind(time) && packets.isLoadingMoreAudio
+  }
+
+  /// Returns true if audio before `time` is ready, or will be without more loading.
+  func hasAudio(before time: MediaTime) -> Bool {
+    audio.nextTime.map { $0 < time } ?? isAudioDecoderBehind(time)
+  }
+
+  /// True if some audio has not been passed to outputs yet.
+  var hasAudioLeft: Bool { wantsAudio && !audio.isDrained }
+
+  /// Returns the distances of `time` from the live edge and of the oldest segment from the edge, and the
+  /// manifest's delay; nil if the item is not live.
+  func liveDistances(from time: MediaTime) -> LiveDistances? {
+    guard let live, let distance = live.distance else { return nil }
+    let edge = live.edge
+    let window = live.window
+    let latency = Duration.seconds((edge - time).seconds)
+    // While video is missing, its window does not show which media is still available.
+    let length = live.isAbsent(at: time) ? MediaTime.zero : window.end - window.start
+    return LiveDistances(
+      latency: latency, target: .seconds(distance.seconds), oldest: .seconds(length.seconds),
+      segmentDuration: window[window.endIndex - 1].map { .seconds($0.duration.seconds) }, edge: edge)
+  }
+
+  /// Returns the position for a jump of a live item to `time`: the start of the segment at `time`, or of the
+  /// last known one if the edge, which moves with the clock, is further ahead. Inside the segment of
+  /// `position`, it is `time` itself, if that is in the window. Nil if nothing is later than `position`.
+  func livePlace(near time: MediaTime, after position: MediaTime) -> MediaTime? {
+    guard let window = live?.window, let index = window.index(at: min(time, window.end - Self.instant)),
+      let segment = window[index]
+    else { return nil }
+    if segment.start > position { return segment.start }
+    return time > position && time < window.end ? time : nil
+  }
+
+  struct LiveDistances {
+    var latency: Duration
+    var target: Duration
+    var oldest: Duration
+    var segmentDuration: Duration?
+    var edge: MediaTime
+  }
+
+  // MARK: What the player changes
+
+  /// Begins at another position: none of its frames is on show yet.
+  mutating func begin(at time: MediaTime) {
+    onShow = OnShow(frame: onShow.frame, span: onShow.span)
+    hasAnnouncedSoundEnd = false
+    levelCheckedAt = nil
+    clock = Timebase(time: time)
+  }
+
+  /// Sets the position on show: drops media before it, and resumes loading if there is room again.
+  mutating func setPosition(_ time: MediaTime, _ out: inout Effects) {
+    packets.setPosition(time)
+    refill(&out)
+  }
+
+  /// Takes the next frame, which is shown or dropped in the same change; nil if there is none.
+  mutating func takeFrame(_ out: inout Effects) -> TimedFrame? {
+    let taken = frames.take()
+    if frames.takeRoom() { out.wake(.video) }
+    return taken
+  }
+
+  /// Takes the next audio, if it is due by `time`; nil for any.
+  mutating func takeAudio(until time: MediaTime?, _ out: inout Effects) -> AudioQueue.Chunk? {
+    let chunk = audio.take(until: time)
+    if audio.takeRoom() { out.wake(.audio) }
+    return chunk
+  }
+
+  /// Publishes a stage of loading. The reader and the presenter may report at the same time, so the stage never
+  /// goes back.
+  func reach(_ stage: PreloadStage, _ out: inout Effects) {
+    guard let session, session.item.preloadStage.value < stage else { return }
+    session.item.record(stage, after: session.core.clock.now - session.startedAt)
+    session.item.preloadStage.set(stage)
+    out.signal(.progressed)
+  }
+
+  func log(_ error: ReelError, rung: String = "", _ outcome: ErrorLogEntry.Outcome) {
+    playerItem?.log(
+      ErrorLogEntry(
+        error: error, rung: rung.isEmpty ? nil : rung, time: packets.position, outcome: outcome))
+  }
+}

@@ -1,0 +1,203 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// A frame that was put on show.
+struct NewFrame {
+  let frame: SharedFrame
+  let session: ItemSession
+  let job: DecodingJob
+  let outputs: [any FrameOutput]
+  /// True if another frame of the item was shown before.
+  let hasPredecessor: Bool
+  /// How late the frame is, if an iteration begins with it.
+  let loopGap: Duration?
+  /// The time from the beginning of loading, if this is the item's first frame.
+  let startup: Duration?
+  /// True if this is the first frame since the start or a seek, and no audio was played before it.
+  let beginsJob: Bool
+}
+
+/// Audio that was taken to be heard.
+struct NewSound {
+  let chunk: AudioQueue.Chunk
+  let outputTime: MediaTime
+  let attachments: [PlayerState.SoundAttachment]
+  let volume: Float
+}
+
+/// Showing a frame: it is taken and put on show in one change, then outputs are called, then observers are told.
+extension PlayerState {
+  /// Takes the next frame and puts it on show: no frame is ever taken and not shown. Returns nil if there is none
+  /// any more, because of a seek or another item, or if the player is held.
+  ///
+  /// - Parameter due: When the frame was due; nil if it has no due time.
+  mutating func take(_ job: DecodingJob, due: Duration?, at now: Duration, _ out: inout Effects) -> NewFrame?
+  {
+    let beginsJob = item.playback.isOpening
+    guard item.videoJob === job, beginsJob || !isHeld, let session = item.session,
+      var frame = item.takeFrame(&out)
+    else { return nil }
+    let (span, time, length, isDamaged) = (frame.span, frame.time, frame.displayTime, frame.decoded.isDamaged)
+    let shift = span?.shift ?? .zero
+    let startup = item.statistics.startupTime == nil ? now - session.startedAt : nil
+    if let startup {
+      item.statistics.startupTime = startup
+      // The decoding time was recorded before the ring received the frame.
+      session.recorder.close(
+        StartupReport.Timing(
+          source: item.readerWait, demux: item.readerBusy,
+          decode: item.decoding.firstFrameDuration ?? item.decoding.duration))
+      session.item.setStartup(session.recorder.current)
+    }
+    var anchor: MediaTime?
+    if beginsJob {
+      // After an exact seek the clock starts at the requested time, which is within the frame's duration.
+      let start = item.beginning(firstFrame: time)
+      item.clock.setTime(start, at: now)
+      anchor = start
+      if startup != nil { item.statistics.times.record(.firstFrame, at: now) }
+    }
+    frame.time = time - shift
+    frame.outputTime = outputTimeline.place(frame, at: time, shift: shift)
+    frame.skipped = item.onShow.skipsFrom.map { max(.zero, time - $0) } ?? .zero
+    frame.loss = loss(before: frame, at: time)
+    if isDamaged, !item.onShow.isDamaged { logDamage(of: frame, length) }
+    if frame.skipped == .zero { recordFreeze(over: frame.loss, at: now) }
+    let last = item.onShow.span
+    var loopGap: Duration?
+    if let last, let span, span.loop.iteration > last.loop.iteration {
+      let gap = due.map { max(.zero, now - $0) } ?? .zero
+      item.statistics.loopGaps.append(gap)
+      loopGap = gap
+    }
+    session.item.presentationSize.set(frame.geometry().output)
+    session.item.updateAccess(rung: span?.rung?.id) { $0.shownFrameCount += 1 }
+    let shared = SharedFrame(frame)
+    out.free(item.onShow.frame)
+    item.onShow = OnShow(
+      frame: shared, span: span ?? last, time: time, shownAt: now, end: time + length, ownEnd: time + length,
+      isDamaged: isDamaged)
+    if let anchor, time + length < anchor, item.lacksVideo(at: anchor - item.onShow.shift) {
+      item.onShow.end = anchor
+    }
+    // At a rate of `.infinity`, the clock follows the frames. Another rate continues from there.
+    if isFast { item.clock.setTime(time, at: now) }
+    item.statistics.shownFrameCount += 1
+    item.statistics.times.record(.frame, at: now)
+    if isDamaged { item.statistics.damagedFrameCount += 1 }
+    if let due { recordLateness(now - due) }
+    // Audio may be playing at an earlier position; the buffer has to keep that media too.
+    item.setPosition(min(time, item.clock.time(at: now)), &out)
+    return NewFrame(
+      frame: shared, session: session, job: job, outputs: outputs, hasPredecessor: last != nil,
+      loopGap: loopGap,
+      startup: startup, beginsJob: beginsJob)
+  }
+
+  /// Tells observers of a frame that outputs have been called with, and continues after the first one of a position.
+  mutating func shown(_ new: NewFrame, at now: Duration, _ out: inout Effects) {
+    guard item.session === new.session else { return }
+    let (played, span) = (new.session.item, new.frame.frame.span)
+    if let rung = span?.rung?.id, rung != played.rung.value {
+      let old = played.rung.value
+      played.rung.set(rung)
+      if new.hasPredecessor {
+        out.tell(
+          .rungSwitched(from: old, to: rung, time: new.frame.frame.time, cause: span?.switchCause), of: played
+        )
+      }
+    }
+    if let gap = new.loopGap { out.tell(.looped(gap: gap), of: played) }
+    // An output may have sought another position.
+    if new.beginsJob, item.videoJob !== new.job { return }
+    if new.beginsJob || new.startup != nil { item.reach(.firstFrame, &out) }
+    if new.beginsJob { played.status.set(.readyToPlay) }
+    if let startup = new.startup {
+      played.updateAccess(rung: played.rung.value) { $0.startupTime = startup }
+      out.tell(.firstFrame(time: itemTime(at: now), after: startup), of: played)
+    }
+    guard new.beginsJob else { return }
+    beginPlaying(at: now, &out)
+    // The stages do not report a seek, because they never go back.
+    if new.startup == nil { out.signal(.progressed) }
+  }
+
+  /// Takes audio that is due by `time`; nil if there is none any more.
+  mutating func takeSound(_ job: DecodingJob, until time: MediaTime?, _ out: inout Effects) -> NewSound? {
+    guard item.videoJob === job, let chunk = item.takeAudio(until: time, &out) else { return nil }
+    return NewSound(
+      chunk: chunk, outputTime: outputTimeline.place(chunk), attachments: isMuted ? [] : audioOutputs,
+      volume: volume)
+  }
+
+  /// Returns the outputs to notify that the audio has ended, once.
+  mutating func takeSoundEnd(_ job: DecodingJob) -> [any AudioOutput] {
+    guard item.videoJob === job, isSoundEndDue else { return [] }
+    item.hasAnnouncedSoundEnd = true
+    return audioOutputs.map(\.output)
+  }
+
+  // MARK: - Private
+
+  private func logDamage(of frame: borrowing TimedFrame, _ length: MediaTime) {
+    let start = frame.time
+    let error = ReelError(
+      .badMedia, "the frame at \(start.seconds.formatted(places: 3)) s is damaged",
+      at: item.playerItem?.source.name)
+    item.log(
+      error, rung: frame.span?.rung?.id ?? "",
+      .lost(MediaLoss(kind: .video, reason: .damaged, range: start..<start + length)))
+  }
+
+  /// Returns the media between the frame on show and one at `time` of which nothing is shown; nil if no loss
+  /// is known. If no failure explains it, one is logged.
+  private func loss(before frame: borrowing TimedFrame, at time: MediaTime) -> MediaLoss? {
+    let (span, length) = (frame.span, frame.displayTime)
+    let onShow = item.onShow
+    // A frame may be longer or shorter than it states.
+    guard let end = onShow.ownEnd, span?.loop.iteration == onShow.span?.loop.iteration,
+      (time - end) * 2 > length
+    else { return nil }
+    let shift = span?.shift ?? .zero
+    let range = end - shift..<time - shift
+    let reason: MediaLoss.Reason
+    if onShow.hasJumped {
+      reason = .jumped
+    } else if (time - end - length * Int64(onShow.droppedCount)) * 2 <= length {
+      reason = .dropped
+    } else if let known = item.playerItem?.videoLoss(in: range) {
+      reason = known
+    } else if span !== onShow.span, span?.followsGap == true {
+      reason = .missing
+    } else if frame.followsDamage {
+      reason = .damaged
+      let words = "no frame can be decoded \(range.words)"
+      item.log(
+        ReelError(.badMedia, words, at: item.playerItem?.source.name), rung: span?.rung?.id ?? "",
+        .lost(MediaLoss(kind: .video, reason: .damaged, range: range)))
+    } else if onShow.droppedCount > 0 {
+      reason = .dropped
+    } else {
+      return nil
+    }
+    return MediaLoss(kind: .video, reason: reason, range: range)
+  }
+
+  /// Records that the last frame stayed on show until now over media that is lost.
+  private mutating func recordFreeze(over loss: MediaLoss?, at now: Duration) {
+    guard let loss, loss.reason != .dropped, wantedRate.isFinite, let ownEnd = item.onShow.ownEnd,
+      !item.onShow.hasJumped, let due = item.clock.clockTime(of: ownEnd)
+    else { return }
+    item.statistics.times.record(.freeze(since: due), at: now)
+  }
+
+  private mutating func recordLateness(_ lateness: Duration) {
+    if item.statistics.lateness.count < 8192 {
+      item.statistics.lateness.append(lateness)
+    } else {
+      item.statistics.lateness[item.latenessIndex] = lateness
+      item.latenessIndex = (item.latenessIndex + 1) % item.statistics.lateness.count
+    }
+  }
+}
