@@ -265,8 +265,7 @@ struct ReportTests {
       frames.add(frame, of: item)
       let size = try #require(frames.all[0]).size
       let geometry = frame.geometry(target: size, gravity: .resize)
-      let image = try FrameConverter().convert(
-        frame.decoded, geometry: geometry, orientation: frame.orientation)
+      let image = try FrameConverter().convert(frame, target: size, gravity: .resize)
       plain.withLock { $0 = image }
       let still = try StillRenderer().render(
         frame.decoded, geometry: geometry, orientation: frame.orientation)

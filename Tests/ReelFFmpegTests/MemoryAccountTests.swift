@@ -10,7 +10,7 @@ struct MemoryAccountTests {
   private let clip = Clip("media/h264-bframes.mp4")
 
   /// What a frame of the clip takes: in whole pages, a little more than its pixels.
-  private func frameByteCount(of frame: borrowing Frame) -> Int {
+  private func frameByteCount(of frame: Frame) -> Int {
     let page = Int(sysconf(Int32(_SC_PAGESIZE)))
     return (frame.byteCount + page - 1) / page * page
   }
@@ -21,33 +21,33 @@ struct MemoryAccountTests {
     var reader: ClipReader? = try account.perform {
       try makeReader(clip.bytes(), clip.format, threads: threads)
     }
-    var frames: [Held] = []
+    var frames: [Frame] = []
     try account.perform {
-      while let frame = try reader?.nextFrame(), frames.count < 5 { frames.append(Held(frame)) }
+      while let frame = try reader?.nextFrame(), frames.count < 5 { frames.append(frame) }
     }
-    let one = try #require(frames.first.map { frameByteCount(of: $0.frame) })
+    let one = try #require(frames.first.map { frameByteCount(of: $0) })
     #expect(account.frameByteCount >= 5 * one)
     #expect(account.frameByteCount % one == 0)
     reader = nil
     #expect(account.frameByteCount == 5 * one)
-    let clone = Held(try frames[0].frame.clone())
+    let kept = frames[0]
     for left in (0..<5).reversed() {
       frames.removeLast()
       #expect(account.frameByteCount == max(left, 1) * one)
     }
-    #expect(try clone.frame.md5() == clip.golden().frames[0].md5)
-    withExtendedLifetime(clone) {}
+    #expect(try kept.md5() == clip.golden().frames[0].md5)
+    withExtendedLifetime(kept) {}
   }
 
   @Test("a decoder keeps few frames that nobody holds")
   func spares() throws {
     let account = try MemoryAccount()
     let reader = try account.perform { try makeReader(clip.bytes(), clip.format) }
-    var frames: [Held] = []
+    var frames: [Frame] = []
     try account.perform {
-      while let frame = try reader.nextFrame() { frames.append(Held(frame)) }
+      while let frame = try reader.nextFrame() { frames.append(frame) }
     }
-    let one = try #require(frames.first.map { frameByteCount(of: $0.frame) })
+    let one = try #require(frames.first.map { frameByteCount(of: $0) })
     #expect(account.frameByteCount >= frames.count * one)
     frames = []
     // Up to 4 references, what is being reordered, and 3 spare ones.
@@ -130,18 +130,11 @@ struct MemoryAccountTests {
   func outside() throws {
     let account = try MemoryAccount()
     let reader = try makeReader(clip.bytes(), clip.format)
-    var frames: [Held] = []
+    var frames: [Frame] = []
     try account.perform {
-      if let frame = try reader.nextFrame() { frames.append(Held(frame)) }
+      if let frame = try reader.nextFrame() { frames.append(frame) }
     }
     #expect(frames.count == 1)
     #expect(account.frameByteCount == 0)
-  }
-
-  /// Noncopyable values do not go into an array.
-  private final class Held {
-    let frame: Frame
-
-    init(_ frame: consuming Frame) { self.frame = frame }
   }
 }

@@ -68,7 +68,7 @@ struct Seen: Hashable {
   let md5: String
   let isDamaged: Bool
 
-  init(_ frame: borrowing Frame) throws {
+  init(_ frame: Frame) throws {
     ticks = frame.presentationTicks
     md5 = try frame.md5()
     isDamaged = frame.isDamaged

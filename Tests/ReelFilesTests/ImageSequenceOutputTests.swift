@@ -14,9 +14,7 @@ struct ImageSequenceOutputTests {
   ) async throws -> [[UInt8]] {
     let files = Locked<[[UInt8]]>([])
     try await withFrames(of: path, count: count) { frame in
-      let image = try FrameConverter().convert(
-        frame.decoded, geometry: frame.geometry(target: size, gravity: gravity),
-        orientation: frame.orientation)
+      let image = try FrameConverter().convert(frame, target: size, gravity: gravity)
       files.withLock { $0.append(image.ppmHeader + image.pixels) }
     }
     return files.withLock { $0 }

@@ -42,7 +42,7 @@ private final class SlowKeys: KeyProvider {
     let md5s = Locked<[String]>([])
     let source = try MediaSource(argument: Fixtures.folder.appending(path: path).path)
     try await extractor.extract(selection, from: source) { frame in
-      let md5 = try frame.decoded.md5()
+      let md5 = try frame.md5()
       md5s.withLock { $0.append(md5) }
     }
     return md5s.withLock { $0 }

@@ -266,7 +266,7 @@ struct FrameExtractorTests {
           group.addTask {
             let seen = Locked<[String]>([])
             try await extractor.extract(.count(3), from: origin.source(presentation.path)) { frame in
-              let md5 = try frame.decoded.md5()
+              let md5 = try frame.md5()
               seen.withLock { $0.append(md5) }
             }
             let expected = try presentation.expected().prefix(3).map(\.md5)
@@ -591,7 +591,7 @@ struct FrameExtractorErrorTests {
       let source = try origin.source("hls-ts/master.m3u8")
       let error = await reelError {
         try await extractor.extract(.count(0), from: source) { frame in
-          let md5 = try frame.decoded.md5()
+          let md5 = try frame.md5()
           seen.withLock { $0.append(md5) }
         }
       }

@@ -8,22 +8,21 @@ import ReelTestSupport
 
 /// Makes frames of two sizes with any times.
 final class FrameMaker: Sendable {
-  private let small: TimedFrame
-  private let large: TimedFrame
+  private let small: VideoFrame
+  private let large: VideoFrame
   let smallByteCount: Int
   let largeByteCount: Int
 
   init() throws {
     small = try Self.read("odd-420-158x86.mp4")
     large = try Self.read("h264-faststart.mp4")
-    smallByteCount = small.decoded.byteCount
-    largeByteCount = large.decoded.byteCount
+    smallByteCount = small.byteCount
+    largeByteCount = large.byteCount
   }
 
-  func make(_ time: MediaTime, isLarge: Bool = false) throws -> TimedFrame {
-    let original = isLarge ? try large.clone() : try small.clone()
-    return TimedFrame(
-      try original.decoded.clone(), time: time, stream: original.stream, frameRate: nil)
+  func make(_ time: MediaTime, isLarge: Bool = false) -> VideoFrame {
+    let original = isLarge ? large : small
+    return VideoFrame(original.decoded, time: time, stream: original.stream, frameRate: nil)
   }
 
   /// What every frame of this maker holds: gone when the maker and all its frames are.
@@ -31,7 +30,7 @@ final class FrameMaker: Sendable {
 
   // MARK: - Private
 
-  private static func read(_ name: String) throws -> TimedFrame {
+  private static func read(_ name: String) throws -> VideoFrame {
     let packets = try readPackets("media/\(name)").filter { $0.kind == .video }.map(\.packet)
     let decoder = TrackDecoder(
       PacketList(packets), options: TrackDecoder.Options(name: name, logger: silentLogger))

@@ -56,12 +56,8 @@ extension ItemSession {
 
   var head: FrameRing.Head { look { $0.frames.head } }
 
-  func takeFrame(of job: DecodingJob? = nil) -> TimedFrame? {
-    var frame: TimedFrame?
-    change { state, _ in
-      if job.map({ $0 === state.videoJob }) ?? true { frame = state.frames.take() }
-    }
-    return frame
+  func takeFrame(of job: DecodingJob? = nil) -> VideoFrame? {
+    change { state, _ in job.map { $0 === state.videoJob } ?? true ? state.frames.take() : nil }
   }
 
   func takeAudio() -> [AudioQueue.Chunk] { change { state, _ in state.audio.takeAll() } ?? [] }

@@ -13,8 +13,7 @@ func writeFirstFrame(of source: String, to file: URL) async throws {
   let logger = Logger(label: "example")
   let extractor = FrameExtractor(logger: logger)
   try await extractor.extract(.first, from: try MediaSource(argument: source)) { frame in
-    let image = try FrameConverter().convert(
-      frame.decoded, geometry: frame.geometry(), orientation: frame.orientation)
+    let image = try FrameConverter().convert(frame)
     try Data(image.ppmHeader + image.pixels).write(to: file)
   }
 }
@@ -28,8 +27,8 @@ func play(
   let player = Player(fetcher: TransportFetcher(logger: logger), logger: logger)
   let sound = try WAVOutput(path: path)
   player.attach(sound)
-  // Called with each frame when its time has come. The frame is lent: `clone()` keeps it.
-  try player.attach(CallbackOutput { frame in onFrame(frame.time, frame.geometry().output) })
+  // Called with each frame when it is due. You can keep the frame; it holds its memory.
+  try player.attach(CallbackOutput { frame in onFrame(frame.time, frame.presentationSize) })
 
   let item = PlayerItem(try MediaSource(argument: source))
   item.preferredForwardBufferDuration = .seconds(5)

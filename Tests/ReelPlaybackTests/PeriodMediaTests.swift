@@ -147,7 +147,7 @@ struct PeriodMediaTests {
 
     init(_ clock: any MonotonicClock) { self.clock = clock }
 
-    func show(_ frame: borrowing TimedFrame) throws {
+    func show(_ frame: VideoFrame) throws {
       let shown = try Shown(frame)
       frames.withLock { $0.append((shown, clock.now)) }
     }

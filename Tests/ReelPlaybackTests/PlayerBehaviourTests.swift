@@ -354,7 +354,7 @@ struct PlayerBehaviourTests {
     let shown = Locked<[MediaTime]>([])
     let finishCount = Locked(0)
 
-    func show(_ frame: borrowing TimedFrame) {
+    func show(_ frame: VideoFrame) {
       let time = frame.time
       shown.withLock { $0.append(time) }
     }

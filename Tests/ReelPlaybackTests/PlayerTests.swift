@@ -13,7 +13,7 @@ final class Recording: FrameOutput {
   let frames = Locked<[Shown]>([])
   let isFinished = Locked(false)
 
-  func show(_ frame: borrowing TimedFrame) throws {
+  func show(_ frame: VideoFrame) throws {
     let shown = try Shown(frame)
     frames.withLock { $0.append(shown) }
   }

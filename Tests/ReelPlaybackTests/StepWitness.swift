@@ -24,7 +24,7 @@ struct StepWitness {
     let all = Locked<[Handed]>([])
     let end = Locked<MediaTime?>(nil)
 
-    func show(_ frame: borrowing TimedFrame) {
+    func show(_ frame: VideoFrame) {
       let handed = Handed(time: frame.time, outputTime: frame.outputTime, length: frame.displayTime)
       all.withLock { $0.append(handed) }
     }

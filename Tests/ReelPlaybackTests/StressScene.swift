@@ -29,7 +29,7 @@ final class StressScene: Sendable {
     /// Frames shown after `finish()`.
     var lateCount: Int { state.withLock { $0.lateCount } }
 
-    func show(_ frame: borrowing TimedFrame) throws {
+    func show(_ frame: VideoFrame) throws {
       let shown = try Shown(frame)
       state.withLock { state in
         state.shown.append(shown)

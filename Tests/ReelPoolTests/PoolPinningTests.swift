@@ -192,7 +192,7 @@ private final class HeldOutput: FrameOutput {
     state.signal()
   }
 
-  func show(_ frame: borrowing TimedFrame) throws {
+  func show(_ frame: VideoFrame) throws {
     state.withLock { $0.shownCount += 1 }
     state.wait { state in
       state.isHeld = state.shownCount > 1 && !state.isOpen

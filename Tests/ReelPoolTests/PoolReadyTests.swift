@@ -23,9 +23,9 @@ import Testing
     let expected = try await plainFrames(Self.good[1])
     #expect(frame.item == scene.id(1))
     #expect(frame.time == expected.first?.time)
-    #expect(try frame.timed.decoded.md5() == expected.first?.md5)
+    #expect(try frame.md5() == expected.first?.md5)
     #expect(swipe.description == "\(frame) after \(swipe.duration)")
-    #expect(try await scene.firstFrame(of: swipe).frame === frame)
+    #expect(try await scene.firstFrame(of: swipe).frame?.decoded === frame.decoded)
     try await scene.ready(1)
     try await scene.close()
   }

@@ -218,9 +218,9 @@ final class PoolScene: Sendable {
     lines.compactMap { if case .frame(let shown) = $0 { shown } else { nil } }
   }
 
-  private func show(_ frame: borrowing TimedFrame) throws {
+  private func show(_ frame: VideoFrame) throws {
     if frame.stream.videoCodec == nil {
-      let size = frame.geometry().output
+      let size = frame.presentationSize
       log.withLock { $0.append(.poster(size)) }
     } else {
       let shown = try Shown(frame)

@@ -221,7 +221,7 @@ final class EndingOutput: FrameOutput {
   var count: Int { counts.withLock { $0.shown } }
   var ends: Int { counts.withLock { $0.ends } }
 
-  func show(_ frame: borrowing TimedFrame) throws {
+  func show(_ frame: VideoFrame) throws {
     let count = counts.withLock { counts in
       counts.shown += 1
       return counts.shown

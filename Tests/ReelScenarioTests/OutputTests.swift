@@ -43,10 +43,11 @@ struct OutputTests {
     let targets = Locked<[PixelSize]>([])
     try stage.player.attach(
       CallbackOutput { frame in
-        let upright = frame.geometry().output
-        let target = frame.geometry(target: PixelSize(width: 100, height: 100), gravity: place.gravity).output
+        let upright = frame.presentationSize
+        let square = PixelSize(width: 100, height: 100)
+        let image = try FrameConverter().convert(frame, target: square, gravity: place.gravity)
         sizes.withLock { $0.append(upright) }
-        targets.withLock { $0.append(target) }
+        targets.withLock { $0.append(image.size) }
       })
     stage.player.setRate(.infinity)
     try await stage.playsOut()

@@ -234,7 +234,7 @@ final class Screen: FrameOutput {
   /// Frames that were shown after `finish()`.
   var lateCount: Int { state.withLock { $0.lateCount } }
 
-  func show(_ frame: borrowing TimedFrame) throws {
+  func show(_ frame: VideoFrame) throws {
     let (shown, now) = (try Shown(frame), clock.now)
     state.withLock { state in
       state.shown.append((shown, now))

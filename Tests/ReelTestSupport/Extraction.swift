@@ -75,7 +75,7 @@ extension KeyList {
 
 /// Calls `body` with the first frames of a clip, as the player gets them; 0 for all of them.
 package func withFrames(
-  of path: String, count: Int = 0, _ body: @escaping @Sendable (borrowing TimedFrame) throws -> Void
+  of path: String, count: Int = 0, _ body: @escaping @Sendable (VideoFrame) throws -> Void
 ) async throws {
   let extractor = FrameExtractor(fetcher: makeFetcher(), logger: silentLogger)
   let source = try MediaSource(argument: Fixtures.folder.appending(path: path).path)
@@ -89,7 +89,7 @@ package func show(
   _ path: String, count: Int = 0, on output: any FrameOutput, from start: MediaTime = .zero
 ) async throws {
   try await withFrames(of: path, count: count) { frame in
-    var placed = try frame.clone()
+    var placed = frame
     placed.outputTime = frame.time + start
     try output.show(placed)
   }

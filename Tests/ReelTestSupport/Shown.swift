@@ -12,8 +12,8 @@ package struct Shown: Hashable, Sendable, CustomStringConvertible {
     self.md5 = md5
   }
 
-  package init(_ frame: borrowing TimedFrame) throws {
-    self.init(time: frame.time, md5: try frame.decoded.md5())
+  package init(_ frame: VideoFrame) throws {
+    self.init(time: frame.time, md5: try frame.md5())
   }
 
   package var description: String { "\(time) \(md5.prefix(6))" }

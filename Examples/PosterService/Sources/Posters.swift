@@ -44,9 +44,8 @@ final class Posters: Sendable {
     return try await withLimit {
       let image = Mutex<[UInt8]>([])
       try await extractor.extract(selection, from: .url(url)) { frame in
-        let size = Self.limited(frame.geometry().output)
-        let pixels = try FrameConverter().convert(
-          frame.decoded, geometry: frame.geometry(target: size), orientation: frame.orientation)
+        let size = Self.limited(frame.presentationSize)
+        let pixels = try FrameConverter().convert(frame, target: size)
         let file = try PNGEncoder.encode(pixels)
         image.withLock { $0 = file }
       }

@@ -4,7 +4,7 @@ package import Logging
 package import ReelCore
 
 /// A single image: a poster, as JPEG, PNG or WebP.
-package struct StillImage: ~Copyable, Sendable {
+package struct StillImage: Sendable {
   package let frame: Frame
   /// The stream for showing the frame: its aspect ratio, without rotation.
   package let stream: StreamInfo

@@ -74,11 +74,10 @@ public final class ImageSequenceOutput: FrameOutput {
   ///
   /// Throws `ReelError.cannotCreateOutput` or `cannotWriteOutput`, `unsupported` if the pixel format can't be
   /// converted, and `usage` after ``finish()``. The frame then has no file.
-  public func show(_ frame: borrowing TimedFrame) throws {
-    let box = SharedFrame(try frame.clone())
+  public func show(_ frame: VideoFrame) throws {
     try state.withLock { state in
       if state.isFinished { throw ReelError(.usage, "the output has ended and can't show frames") }
-      _ = try state.writer.convert(box.frame)
+      _ = try state.writer.convert(frame)
       let name = format.still.fileName(stem: stem, number: state.number)
       try state.writer.write(
         to: OutputFile(path: (directory as NSString).appendingPathComponent(name), existing: existing))
@@ -112,7 +111,7 @@ package final class ImageFileWriter {
 
   /// Converts a frame for `write(to:)`, and returns its size. Throws `ReelError.unsupported` for a pixel format
   /// that can't be converted.
-  package func convert(_ frame: borrowing TimedFrame) throws(ReelError) -> PixelSize {
+  package func convert(_ frame: VideoFrame) throws(ReelError) -> PixelSize {
     try renderer.convert(
       frame.decoded, geometry: frame.geometry(target: size, gravity: gravity),
       orientation: frame.orientation, into: &image)

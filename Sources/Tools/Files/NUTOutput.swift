@@ -5,7 +5,7 @@ internal import ReelFFmpeg
 /// An output that writes frames, and optionally the audio of the same player, as one NUT stream: raw video
 /// and 16-bit PCM with their times.
 ///
-/// Each frame is written once, as decoded and upright, at its ``TimedFrame/outputTime``. Later frames that
+/// Each frame is written once, as decoded and upright, at its ``VideoFrame/outputTime``. Later frames that
 /// differ from the first are converted as by ``Y4MOutput``. Audio is written at its
 /// ``TimedAudio/outputTime``, as by ``WAVOutput``, but missing audio remains a gap in its times.
 ///
@@ -40,9 +40,8 @@ package final class NUTOutput: FrameOutput {
   /// Throws `ReelError`, and the same one in later calls, also those of ``audio``; the file is then removed:
   /// - `cannotWriteOutput` if writing fails.
   /// - `unsupported` if the frame is not planar YUV, or can't be converted to match the first one.
-  package func show(_ frame: borrowing TimedFrame) throws {
-    let box = SharedFrame(try frame.clone())
-    try stream.withLock { stream throws(ReelError) in try stream.show(box) }
+  package func show(_ frame: VideoFrame) throws {
+    try stream.withLock { stream throws(ReelError) in try stream.show(frame) }
   }
 
   /// Ends the frames. The file ends, and gets its name, when its audio has ended too. Without any frame there
@@ -82,7 +81,7 @@ private struct NUTStream {
   private let images = UniformImages()
   private var sequence = AudioSequence()
   /// The frames and the samples before the header.
-  private var frames: [SharedFrame] = []
+  private var frames: [VideoFrame] = []
   private var pieces: [AudioSequence.Piece] = []
   /// The parts that have not ended.
   private var openParts: Set<Part>
@@ -101,14 +100,14 @@ private struct NUTStream {
     openParts = hasAudio ? [.frames, .audio] : [.frames]
   }
 
-  mutating func show(_ frame: SharedFrame) throws(ReelError) {
+  mutating func show(_ frame: VideoFrame) throws(ReelError) {
     try attempt { stream throws(ReelError) in
       guard stream.openParts.contains(.frames) else {
         throw ReelError(.usage, "the output has ended and can't show frames")
       }
       guard stream.muxer == nil else { return try stream.write(frame) }
       stream.frames.append(frame)
-      let waited = frame.frame.outputTime - (stream.frames.first?.frame.outputTime ?? .zero)
+      let waited = frame.outputTime - (stream.frames.first?.outputTime ?? .zero)
       guard
         !stream.hasAudio || stream.sequence.format != nil || waited >= Self.patience
           || stream.frames.count >= Self.frameLimit
@@ -168,11 +167,11 @@ private struct NUTStream {
   /// Writes the header, and everything that arrived before it.
   private mutating func begin() throws(ReelError) {
     guard let first = frames.first, let file else { return }
-    _ = try images.image(of: first.frame)
+    _ = try images.image(of: first)
     guard let format = images.format else { return }
-    let rate = first.frame.frameRate ?? first.frame.constantRate
+    let rate = first.frameRate ?? first.constantRate
     muxer = try NUTMuxer(
-      NUTMuxer.Video(format: format, timeBase: first.frame.stream.timeBase, frameRate: rate),
+      NUTMuxer.Video(format: format, timeBase: first.stream.timeBase, frameRate: rate),
       audio: hasAudio ? sequence.begin() : nil
     ) { bytes throws(ReelError) in try file.write(bytes) }
     for frame in frames { try write(frame) }
@@ -180,8 +179,8 @@ private struct NUTStream {
     try writePieces()
   }
 
-  private func write(_ frame: SharedFrame) throws(ReelError) {
-    try muxer?.write(images.image(of: frame.frame), at: frame.frame.outputTime)
+  private func write(_ frame: VideoFrame) throws(ReelError) {
+    try muxer?.write(images.image(of: frame), at: frame.outputTime)
   }
 
   private mutating func writePieces() throws(ReelError) {

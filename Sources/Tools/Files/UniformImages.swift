@@ -12,7 +12,7 @@ final class UniformImages {
   private let converter = PlanarConverter()
 
   /// Throws `ReelError.unsupported` for a first frame that is not planar YUV, and for one that can't be converted.
-  func image(of frame: borrowing TimedFrame) throws(ReelError) -> PlanarImage {
+  func image(of frame: VideoFrame) throws(ReelError) -> PlanarImage {
     if let format {
       return try converter.convert(
         frame.decoded, orientation: frame.orientation, sampleAspectRatio: frame.sampleAspectRatio,

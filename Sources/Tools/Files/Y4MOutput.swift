@@ -9,7 +9,7 @@ internal import ReelFFmpeg
 /// differs. HDR is not tone mapped.
 ///
 /// YUV4MPEG2 has no timestamps: the header's rate gives each frame its time. Therefore, a frame is written at
-/// the position nearest to its `TimedFrame.outputTime`, and repeated until the next one: across gaps and
+/// the position nearest to its `VideoFrame.outputTime`, and repeated until the next one: across gaps and
 /// dropped frames, and at variable rates. Of two frames at one position, the first is written. The file
 /// begins with the first frame, and is synchronous with that of a ``WAVOutput`` of the same player. If the
 /// first frame's duration shows that the stream's rate is only an average below 25, the header has a multiple
@@ -54,14 +54,13 @@ public final class Y4MOutput: FrameOutput {
   /// - `unsupported` if YUV4MPEG2 has no name for the frame's pixel format, or if the frame can't be converted to match
   ///   the first one. Earlier frames are kept.
   /// - `usage` after ``finish()`` or a failed write.
-  public func show(_ frame: borrowing TimedFrame) throws {
-    let box = SharedFrame(try frame.clone())
+  public func show(_ frame: VideoFrame) throws {
     try state.withLock { state in
       guard state.sequence != nil else {
         throw ReelError(.usage, "the output has ended and can't show frames")
       }
       do throws(ReelError) {
-        try state.sequence?.write(box.frame)
+        try state.sequence?.write(frame)
       } catch {
         if error.kind == .cannotWriteOutput { state.sequence = nil }
         throw error
@@ -120,7 +119,7 @@ struct Y4MSequence {
   /// Writes a frame after the repetitions of the previous one. Leaves it out if its position is occupied.
   ///
   /// Throws like `Y4MWriter.convert(_:rate:)` and `write(_:)`.
-  mutating func write(_ frame: borrowing TimedFrame) throws(ReelError) {
+  mutating func write(_ frame: VideoFrame) throws(ReelError) {
     let time = frame.outputTime
     let end = time + min(frame.displayTime, OutputTimeline.longestHole)
     guard let track else {
@@ -173,7 +172,7 @@ package final class Y4MWriter {
   /// Writes a frame and returns its size. Throws `ReelError.unsupported` for a frame that the format can't
   /// express, or that differs from the first, because Y4M has one header for all frames; `cannotWriteOutput` if writing
   /// fails.
-  package func write(_ frame: borrowing TimedFrame) throws(ReelError) -> PixelSize {
+  package func write(_ frame: VideoFrame) throws(ReelError) -> PixelSize {
     let image = try PlanarImage(frame.decoded, orientation: frame.orientation)
     try start(with: image, of: frame, rate: frame.frameRate ?? Rational(25, 1))
     try write(image)
@@ -184,7 +183,7 @@ package final class Y4MWriter {
   /// ratio differs.
   ///
   /// - Parameter rate: The rate of the header; only the first call's value has an effect.
-  func convert(_ frame: borrowing TimedFrame, rate: Rational) throws(ReelError) -> PlanarImage {
+  func convert(_ frame: VideoFrame, rate: Rational) throws(ReelError) -> PlanarImage {
     let image = try images.image(of: frame)
     if header == nil { try start(with: image, of: frame, rate: rate) }
     return image
@@ -203,7 +202,7 @@ package final class Y4MWriter {
 
   /// Writes the header. For a later frame, compares it with the header.
   private func start(
-    with image: PlanarImage, of frame: borrowing TimedFrame, rate: Rational
+    with image: PlanarImage, of frame: VideoFrame, rate: Rational
   ) throws(ReelError) {
     let wanted = Self.header(of: image, frame: frame, rate: rate)
     if let header {
@@ -219,7 +218,7 @@ package final class Y4MWriter {
   }
 
   private static func header(
-    of image: PlanarImage, frame: borrowing TimedFrame, rate: Rational
+    of image: PlanarImage, frame: VideoFrame, rate: Rational
   ) -> [UInt8] {
     var aspect = frame.sampleAspectRatio ?? Rational(1, 1)
     if frame.orientation.swapsAxes { aspect = Rational(aspect.denominator, aspect.numerator) }

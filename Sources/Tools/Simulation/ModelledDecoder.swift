@@ -53,7 +53,7 @@ private final class ModelledDecoder: FrameDecoding {
   }
 
   private struct Output {
-    let pixels: SharedPixels
+    let pixels: Frame
     /// The packet with the frame's times; nil for a frame with its own.
     let packet: SharedPacket?
     let isDecoded: Bool
@@ -82,7 +82,7 @@ private final class ModelledDecoder: FrameDecoding {
   private var waiting: [SharedPacket] = []
   private var outputs: Deque<Output> = []
   /// The pixels of the last decoded frame.
-  private var pixels: SharedPixels?
+  private var pixels: Frame?
   /// The time of the last frame that came out.
   private var lastTicks = Int64.min
   private var parameterSets: [UInt8] = []
@@ -148,8 +148,8 @@ private final class ModelledDecoder: FrameDecoding {
   func receive() throws(ReelError) -> Pulled<Frame> {
     guard let next = outputs.popFirst() else { return isFinished ? .end : .wait }
     if next.isDecoded { decodedCount += 1 }
-    guard let packet = next.packet else { return .element(try next.pixels.frame.clone()) }
-    return .element(try next.pixels.frame.retimed(by: packet.packet))
+    guard let packet = next.packet else { return .element(next.pixels) }
+    return .element(try next.pixels.retimed(by: packet.packet))
   }
 
   func flush() throws(ReelError) {
@@ -239,14 +239,14 @@ private final class ModelledDecoder: FrameDecoding {
     }
     let steps = undone
     undone = []
-    var frames: [SharedPixels] = []
+    var frames: [Frame] = []
     // The output of the earlier ones has already been returned.
     for step in steps { frames = try perform(step, with: real) }
     facts = real.facts
     if real.hasReportedError || real.rejectedPacketCount > 0 { decodesAll = true }
     var known = DecodedStarts.Outcome(frames: [], facts: facts)
     for pixels in frames {
-      let place = decodesAll ? nil : place(of: pixels.frame)
+      let place = decodesAll ? nil : place(of: pixels)
       guard let place else {
         decodesAll = true
         outputs.append(Output(pixels: pixels, packet: nil, isDecoded: true))
@@ -264,26 +264,26 @@ private final class ModelledDecoder: FrameDecoding {
 
   /// Returns the index of the frame's waiting packet; nil if there is none, or if a packet may be half a
   /// frame.
-  private func place(of frame: borrowing Frame) -> Int? {
+  private func place(of frame: Frame) -> Int? {
     guard !(stream.videoCodec == .h264 && frame.isInterlaced), let ticks = frame.presentationTicks else {
       return nil
     }
     return waiting.firstIndex { $0.packet.presentationTicks == ticks }
   }
 
-  private func putOut(_ pixels: SharedPixels, of box: SharedPacket) {
+  private func putOut(_ pixels: Frame, of box: SharedPacket) {
     self.pixels = pixels
     lastTicks = box.packet.presentationTicks ?? lastTicks
     outputs.append(Output(pixels: pixels, packet: box, isDecoded: true))
   }
 
-  private func perform(_ step: Step, with decoder: Decoder) throws(ReelError) -> [SharedPixels] {
+  private func perform(_ step: Step, with decoder: Decoder) throws(ReelError) -> [Frame] {
     switch step {
     case .packet(let box): try decoder.send(box)
     case .finish: decoder.finish()
     }
-    var frames: [SharedPixels] = []
-    while case .element(let frame) = try decoder.receive() { frames.append(SharedPixels(frame)) }
+    var frames: [Frame] = []
+    while case .element(let frame) = try decoder.receive() { frames.append(frame) }
     return frames
   }
 }
@@ -297,7 +297,7 @@ package final class DecodedStarts: Sendable {
   /// The result of a decoder's step.
   struct Outcome: Sendable {
     /// The frames that came out, each with the index of its packet among the waiting ones.
-    var frames: [(place: Int, pixels: SharedPixels)]
+    var frames: [(place: Int, pixels: Frame)]
     var facts: DecoderFacts
   }
 
@@ -320,7 +320,7 @@ package final class DecodedStarts: Sendable {
 
   func insert(_ outcome: Outcome, of key: Int) {
     // An entry without frames counts a little, so that their number is limited too.
-    let byteCount = outcome.frames.reduce(512) { $0 + $1.pixels.frame.byteCount }
+    let byteCount = outcome.frames.reduce(512) { $0 + $1.pixels.byteCount }
     // Free dropped frames after releasing the lock.
     let dropped = state.withLock { state in
       var dropped = State()
@@ -330,11 +330,4 @@ package final class DecodedStarts: Sendable {
     }
     withExtendedLifetime(dropped) {}
   }
-}
-
-/// A frame that can be stored in an array.
-final class SharedPixels: Sendable {
-  let frame: Frame
-
-  init(_ frame: consuming Frame) { self.frame = frame }
 }

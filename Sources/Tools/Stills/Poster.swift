@@ -60,7 +60,7 @@ private struct PosterSearch {
   /// The number of candidates that did not arrive in time.
   private var lateCount = 0
   private var candidates: [Poster.Candidate] = []
-  private var best: (index: Int, frame: SharedFrame)?
+  private var best: (index: Int, frame: VideoFrame)?
   private var faults: [ReelError] = []
 
   init(opening: TrackOpening, counter: TrafficCounter, makeLimit: @escaping () -> ReadingLimit) {
@@ -74,9 +74,9 @@ private struct PosterSearch {
   mutating func run(_ choice: Poster.Choice, name: String, recordFirst: () -> Void) throws -> Poster {
     switch choice {
     case .at(let time):
-      var found: SharedFrame?
+      var found: VideoFrame?
       _ = try FramePicker(reader: reader, recorder: opening.context.recorder, name: name)
-        .pick(.times([time])) { found = SharedFrame(try $0.clone()) }
+        .pick(.times([time])) { found = $0 }
       if let found { try add(found) }
     case .first:
       try addFirst()
@@ -105,15 +105,15 @@ private struct PosterSearch {
   private mutating func addFirst() throws {
     guard let frame = try reader.firstFrame() else { return }
     opening.context.recorder.close(reader.timing)
-    try add(SharedFrame(frame))
+    try add(frame)
   }
 
-  private mutating func add(_ shared: SharedFrame) throws {
-    try shared.frame.stream.checkColors()
-    let candidate = try Poster.Candidate(shared.frame, byteCount: reader.keyByteCount)
+  private mutating func add(_ frame: VideoFrame) throws {
+    try frame.stream.checkColors()
+    let candidate = try Poster.Candidate(frame, byteCount: reader.keyByteCount)
     candidates.append(candidate)
     if let best, !candidate.isBetter(than: candidates[best.index]) { return }
-    best = (candidates.count - 1, shared)
+    best = (candidates.count - 1, frame)
   }
 
   /// Examines further key frames. Unreadable ones are left out.
@@ -175,7 +175,7 @@ private struct PosterSearch {
       record(frame.time)
       // A seek may lead back to a known frame.
       if search.candidates.contains(where: { $0.time == frame.time }) { return true }
-      try search.add(SharedFrame(frame))
+      try search.add(frame)
       return true
     }
       // If a server repeatedly does not answer, stop waiting for it.
@@ -242,11 +242,11 @@ package struct Poster: Sendable {
     /// The reasons why it is not a good poster; empty if it is one.
     package let flaws: [StillMeasures.Flaw]
 
-    init(_ frame: borrowing TimedFrame, byteCount: Int) throws(ReelError) {
+    init(_ frame: VideoFrame, byteCount: Int) throws(ReelError) {
       time = frame.time
       self.byteCount = byteCount
       measures = StillMeasures(try LumaPlane(frame.decoded))
-      flaws = (frame.decoded.isDamaged ? [.damaged] : []) + measures.flaws
+      flaws = (frame.isDamaged ? [.damaged] : []) + measures.flaws
     }
 
     /// Returns true if `self` makes a better poster than `other`: any good one is better than any with flaws,
@@ -257,7 +257,7 @@ package struct Poster: Sendable {
   }
 
   /// The chosen frame.
-  package let frame: SharedFrame
+  package let frame: VideoFrame
   /// All frames that were examined, in order of time; never empty.
   package let candidates: [Candidate]
   /// The index of the chosen one in `candidates`.

@@ -396,8 +396,8 @@ final class StoryboardWork: Sendable {
   }
 
   /// Scales a frame to a tile.
-  func still(of frame: borrowing TimedFrame, _ renderer: StillRenderer) throws(ReelError) -> Still {
-    let natural = frame.geometry().output
+  func still(of frame: VideoFrame, _ renderer: StillRenderer) throws(ReelError) -> Still {
+    let natural = frame.presentationSize
     let size = tileSize(natural: natural)
     let height = Double(size.width) * Double(natural.height) / Double(max(1, natural.width))
     // Frames with another aspect ratio get bars.

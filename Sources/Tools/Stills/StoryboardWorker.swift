@@ -220,7 +220,7 @@ final class StoryboardWorker {
   }
 
   /// Returns the next key frame of a scan; nil at its end. Frames read before a fault count.
-  private func nextKeyFrame(isFirst: Bool) throws -> TimedFrame? {
+  private func nextKeyFrame(isFirst: Bool) throws -> VideoFrame? {
     do {
       return try limited { try reader.keyFrame() }
     } catch let error as ReelError where !isFirst && (error.concernsOneStill || error.kind == .unsupported) {
@@ -230,16 +230,16 @@ final class StoryboardWorker {
   }
 
   private func outcome(
-    of frame: borrowing TimedFrame, slot: Int
+    of frame: VideoFrame, slot: Int
   ) throws(ReelError) -> StoryboardQueue.Outcome {
     try frame.stream.checkColors()
-    if frame.decoded.isDamaged {
+    if frame.isDamaged {
       let error = ReelError(.badMedia, "the key frame is damaged")
       return .missing(
         Storyboard.Missing(
           slot: slot, error: reader.segmentURL.map { error.located(at: $0.reelName) } ?? error))
     }
-    if let hdr = frame.decoded.color.hdrTransfer { work.record(hdr: hdr) }
+    if let hdr = frame.color.hdrTransfer { work.record(hdr: hdr) }
     let still = try work.still(of: frame, renderer)
     return .tile(
       Storyboard.Tile(

@@ -1,7 +1,7 @@
 internal import CFFmpeg
 public import ReelCore
 
-/// Converts decoded frames to upright RGB images with square pixels.
+/// Converts frames to upright RGB images with square pixels.
 ///
 /// The conversion uses the frame's matrix and range (`ColorDescription`). It converts neither the transfer function nor
 /// the primaries, so HDR is not tone mapped.
@@ -38,8 +38,8 @@ public final class FrameConverter {
   ///   - orientation: How to turn the frame. Must be the orientation that `geometry` was made with.
   /// - Throws: `ReelError` of kind `unsupported` for a pixel format that swscale can't read, or `internalFault` if the
   ///   conversion fails.
-  public func convert(
-    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation
+  package func convert(
+    _ frame: Frame, geometry: FrameGeometry, orientation: Orientation
   ) throws(ReelError) -> RGBImage {
     var image = RGBImage.empty
     try convert(frame, geometry: geometry, orientation: orientation, into: &image)
@@ -49,8 +49,8 @@ public final class FrameConverter {
   /// Converts a frame into `image`, and reuses its memory if the size is the same.
   ///
   /// - Throws: The same as `convert(_:geometry:orientation:)`. `image` is then undefined.
-  public func convert(
-    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
+  package func convert(
+    _ frame: Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
   ) throws(ReelError) {
     // swscale is fast, but less exact, for 8-bit frames that keep their size.
     let isFast = geometry.scaled == frame.size && frame.color.bitDepth <= 8
@@ -60,7 +60,7 @@ public final class FrameConverter {
 
   /// Like `convert(_:geometry:orientation:)`, but as exact as 8 bits allow, even without scaling.
   package func convertExactly(
-    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation
+    _ frame: Frame, geometry: FrameGeometry, orientation: Orientation
   ) throws(ReelError) -> RGBImage {
     var image = RGBImage.empty
     try convert(frame, geometry: geometry, orientation: orientation, isPlanar: true, into: &image)
@@ -69,7 +69,7 @@ public final class FrameConverter {
 
   /// Like `convert(_:geometry:orientation:)`, but returns 16 bits per component, for frames with more than 8.
   package func convertDeep(
-    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation
+    _ frame: Frame, geometry: FrameGeometry, orientation: Orientation
   ) throws(ReelError) -> [UInt16] {
     let (scaled, output) = (geometry.scaled, geometry.output)
     let isLittleEndian = UInt16(1).littleEndian == 1
@@ -86,7 +86,7 @@ public final class FrameConverter {
   // MARK: - Private
 
   private func convert(
-    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, isPlanar: Bool,
+    _ frame: Frame, geometry: FrameGeometry, orientation: Orientation, isPlanar: Bool,
     into image: inout RGBImage
   ) throws(ReelError) {
     let (scaled, output) = (geometry.scaled, geometry.output)
@@ -123,7 +123,7 @@ public final class FrameConverter {
 
   /// Scales a frame into the scratch buffer.
   private func scaledSamples<Sample: FixedWidthInteger>(
-    _ frame: borrowing Frame, with context: OpaquePointer, size: PixelSize, of _: Sample.Type, isPlanar: Bool
+    _ frame: Frame, with context: OpaquePointer, size: PixelSize, of _: Sample.Type, isPlanar: Bool
   ) throws(ReelError) -> ScaledSamples<Sample> {
     let (planeCount, step) = isPlanar ? (3, 1) : (1, 3)
     // Rows and planes need padding: swscale's vector code may write past the last pixel of a row.
@@ -146,7 +146,7 @@ public final class FrameConverter {
   }
 
   private func context(
-    for frame: borrowing Frame, scaled: PixelSize, output: AVPixelFormat
+    for frame: Frame, scaled: PixelSize, output: AVPixelFormat
   ) throws(ReelError) -> OpaquePointer {
     let color = frame.color
     let matrix = Self.matrixCode(color.assumedMatrix)
@@ -189,7 +189,7 @@ public final class FrameConverter {
   ///   - targets: The first byte of each plane.
   ///   - stride: The distance from one row to the next, in bytes.
   private func scale(
-    _ frame: borrowing Frame, with context: OpaquePointer, to targets: [UnsafeMutablePointer<UInt8>?],
+    _ frame: Frame, with context: OpaquePointer, to targets: [UnsafeMutablePointer<UInt8>?],
     stride: Int, rows: Int
   ) -> Bool {
     var planes: [UnsafePointer<UInt8>?] = []
@@ -264,9 +264,9 @@ public final class FrameConverter {
 }
 
 /// The position and size of a frame in an upright output with square pixels.
-public struct FrameGeometry: Sendable, Hashable {
+package struct FrameGeometry: Sendable, Hashable {
   /// The size of the output in pixels.
-  public let output: PixelSize
+  package let output: PixelSize
   /// The size to which the stored frame is scaled, before it is turned.
   let scaled: PixelSize
   /// The position of the upper left corner of the turned frame in the output; negative if the frame is cropped.
@@ -282,7 +282,7 @@ public struct FrameGeometry: Sendable, Hashable {
   ///   - target: The size of the output. Nil for the natural size of the frame: its stored height, and its stored width
   ///     times the aspect ratio, turned.
   ///   - gravity: How the frame is fitted into `target`.
-  public init(
+  package init(
     stored: PixelSize, sampleAspectRatio: Rational?, orientation: Orientation, target: PixelSize? = nil,
     gravity: VideoGravity = .resizeAspect
   ) {
@@ -312,11 +312,11 @@ public struct FrameGeometry: Sendable, Hashable {
     origin = ((target.width - fitted.width) / 2, (target.height - fitted.height) / 2)
   }
 
-  public static func == (left: FrameGeometry, right: FrameGeometry) -> Bool {
+  package static func == (left: FrameGeometry, right: FrameGeometry) -> Bool {
     left.output == right.output && left.scaled == right.scaled && left.origin == right.origin
   }
 
-  public func hash(into hasher: inout Hasher) {
+  package func hash(into hasher: inout Hasher) {
     hasher.combine(output)
     hasher.combine(scaled)
   }
@@ -346,7 +346,7 @@ public struct RGBImage: Sendable, Hashable {
   /// The pixels: `size.width * size.height * 3` bytes, in the order red, green, blue.
   public internal(set) var pixels: [UInt8]
 
-  /// An image without pixels, to pass to `FrameConverter.convert(_:geometry:orientation:into:)`.
+  /// An image without pixels, to pass to `FrameConverter.convert(_:target:gravity:into:)`.
   public static let empty = RGBImage(size: PixelSize(width: 0, height: 0), pixels: [])
 
   /// Creates an image. `pixels` must have `size.width * size.height * 3` bytes.

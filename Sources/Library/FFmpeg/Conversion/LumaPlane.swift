@@ -18,7 +18,7 @@ package struct LumaPlane: Sendable {
   /// Averages the luma of a frame. Frames without a luma plane are converted to RGB first.
   ///
   /// - Throws: `ReelError.unsupported` for a pixel format that can't be converted.
-  package init(_ frame: borrowing Frame) throws(ReelError) {
+  package init(_ frame: Frame) throws(ReelError) {
     if let plane = Self.averaged(frame) {
       self = plane
       return
@@ -44,7 +44,7 @@ package struct LumaPlane: Sendable {
   }
 
   /// Returns nil if the frame's first component is not luma in a plane of its own.
-  private static func averaged(_ frame: borrowing Frame) -> LumaPlane? {
+  private static func averaged(_ frame: Frame) -> LumaPlane? {
     guard let descriptor = av_pix_fmt_desc_get(frame.format)?.pointee else { return nil }
     let flags = Int32(truncatingIfNeeded: descriptor.flags)
     let (component, wide) = (descriptor.comp.0, descriptor.comp.0.depth > 8)

@@ -39,7 +39,7 @@ package final class PlanarConverter {
     /// The format of `image`, which was made from `frame` with `orientation`. `sampleAspectRatio` is the stored
     /// frame's; nil for square samples.
     package init(
-      of image: PlanarImage, frame: borrowing Frame, orientation: Orientation, sampleAspectRatio: Rational?
+      of image: PlanarImage, frame: Frame, orientation: Orientation, sampleAspectRatio: Rational?
     ) {
       self.init(
         size: image.size, chroma: image.chroma, bitDepth: image.bitDepth, isFullRange: image.isFullRange,
@@ -86,7 +86,7 @@ package final class PlanarConverter {
   /// Throws `ReelError.unsupported` for a pixel format that swscale can't read, and for a `format` that it can't
   /// write.
   package func convert(
-    _ frame: borrowing Frame, orientation: Orientation, sampleAspectRatio: Rational?, to format: Format
+    _ frame: Frame, orientation: Orientation, sampleAspectRatio: Rational?, to format: Format
   ) throws(ReelError) -> PlanarImage {
     let placement = Self.placement(
       of: frame.size, orientation: orientation,
@@ -108,7 +108,7 @@ package final class PlanarConverter {
   // MARK: - Private
 
   private func scale(
-    _ frame: borrowing Frame, source: AVPixelFormat, to size: PixelSize, orientation: Orientation,
+    _ frame: Frame, source: AVPixelFormat, to size: PixelSize, orientation: Orientation,
     format: Format
   ) throws(ReelError) -> Frame {
     // swscale treats grey as full range, whatever the settings. For the right luma plane, convert chroma as
@@ -205,7 +205,7 @@ package final class PlanarConverter {
 
   /// Returns the planes of `frame`, turned and placed between bars.
   private static func image(
-    of frame: borrowing Frame, orientation: Orientation, origin: (x: Int, y: Int), format: Format
+    of frame: Frame, orientation: Orientation, origin: (x: Int, y: Int), format: Format
   ) -> PlanarImage {
     let sampleBytes = format.bitDepth > 8 ? 2 : 1
     let (stepX, stepY) = steps(of: format.chroma)
@@ -332,7 +332,7 @@ package struct PlanarImage: Sendable {
   package let planes: [[UInt8]]
 
   /// Throws `ReelError.unsupported` for frames that are not planar YUV, and for a quarter turn of 4:2:2.
-  package init(_ frame: borrowing Frame, orientation: Orientation) throws(ReelError) {
+  package init(_ frame: Frame, orientation: Orientation) throws(ReelError) {
     guard let descriptor = av_pix_fmt_desc_get(frame.format)?.pointee else {
       throw ReelError(.unsupported, "the pixel format of the frames is unknown")
     }

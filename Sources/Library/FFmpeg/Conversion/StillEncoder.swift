@@ -329,7 +329,7 @@ struct ImageCodec: ~Copyable {
 
   /// Creates the first available encoder of `format`, with the properties of `frame`. It is opened by
   /// `encode`.
-  init(_ format: StillFormat, frame: borrowing Frame) throws(ReelError) {
+  init(_ format: StillFormat, frame: Frame) throws(ReelError) {
     guard let codec = format.encoderNames.lazy.compactMap({ avcodec_find_encoder_by_name($0) }).first else {
       throw ReelError(.unsupported, "this FFmpeg has no \(format.encoderNames.first ?? "") encoder")
     }
@@ -368,7 +368,7 @@ struct ImageCodec: ~Copyable {
   ///   - options: The encoder's own options.
   ///   - muxer: Writes the file; nil if the packet is the file.
   func encode(
-    _ frame: borrowing Frame, options: [String: String] = [:], muxer: String? = nil
+    _ frame: Frame, options: [String: String] = [:], muxer: String? = nil
   ) throws(ReelError) -> [UInt8] {
     if muxer != nil { context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER }
     var dictionary: OpaquePointer?
@@ -398,7 +398,7 @@ struct ImageCodec: ~Copyable {
   ///
   /// - Parameter matrix: An `SWS_CS` number.
   static func converted(
-    _ source: borrowing Frame, to format: AVPixelFormat, matrix: Int32
+    _ source: Frame, to format: AVPixelFormat, matrix: Int32
   ) throws(ReelError) -> Frame {
     let frame = try frame(size: source.size, format: format)
     let (width, height) = (source.pointer.pointee.width, source.pointer.pointee.height)

@@ -67,7 +67,7 @@ package final class StillRenderer {
   /// - Throws: `ReelError` of kind `unsupported` for a pixel format that swscale can't read, or `internalFault` if the
   ///   conversion fails.
   package func render(
-    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, hdr: HDRHandling = .sdr
+    _ frame: Frame, geometry: FrameGeometry, orientation: Orientation, hdr: HDRHandling = .sdr
   ) throws(ReelError) -> Still {
     let color = frame.color
     let transfer: ToneMapper.Transfer? =
@@ -93,7 +93,7 @@ package final class StillRenderer {
   ///
   /// - Parameter image: Its memory is reused for SDR.
   package func convert(
-    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
+    _ frame: Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
   ) throws(ReelError) {
     guard frame.color.isHDR else {
       return try converter.convert(frame, geometry: geometry, orientation: orientation, into: &image)
@@ -105,7 +105,7 @@ package final class StillRenderer {
 
   // MARK: - Private
 
-  private func mapper(_ transfer: ToneMapper.Transfer, for frame: borrowing Frame) -> ToneMapper {
+  private func mapper(_ transfer: ToneMapper.Transfer, for frame: Frame) -> ToneMapper {
     let stated = reel_frame_peak_luminance(frame.pointer)
     let peak = stated > 0 ? stated : nil
     if let mapper, mapper.transfer == transfer, mapper.peak == peak { return mapper.mapper }

@@ -123,7 +123,7 @@ package final class Decoder: FrameDecoding {
   /// Returns the next frame in presentation order; `wait` if it needs a packet, and `end` after `finish()`.
   package func receive() throws(ReelError) -> Pulled<Frame> {
     while true {
-      var frame = try Frame()
+      let frame = try Frame()
       let code = avcodec_receive_frame(context, frame.pointer)
       if code == reel_averror_again() { return .wait }
       if code == reel_averror_eof() { return .end }

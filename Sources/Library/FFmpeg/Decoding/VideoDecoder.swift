@@ -344,7 +344,7 @@ package final class VideoDecoder {
       guard case .element(let box) = try nextUnit() else { return nil }
       keyByteCount += box.packet.byteCount
       try send(box)
-      guard case .element(var frame) = try receive(), number >= count else { continue }
+      guard case .element(let frame) = try receive(), number >= count else { continue }
       // Missing references from before the recovery point do not affect it.
       frame.isDamaged = frame.isFlaggedDamaged
       if !frame.isDamaged { return frame }
@@ -381,7 +381,7 @@ package final class VideoDecoder {
       && packet.firstSlice(codec: .h264, framing: framing)?.isIDR == true
   }
 
-  private func count(_ frame: consuming Frame) -> Frame {
+  private func count(_ frame: Frame) -> Frame {
     if frame.isDamaged { damagedCount += 1 }
     keyTrust.record(frame, rejectedCount: decoder.rejectedPacketCount)
     frameCount += 1
@@ -390,7 +390,7 @@ package final class VideoDecoder {
   }
 
   /// Returns true if the frame was returned before.
-  private func leavesOut(_ frame: borrowing Frame) -> Bool {
+  private func leavesOut(_ frame: Frame) -> Bool {
     switch repeated {
     case nil:
       return false

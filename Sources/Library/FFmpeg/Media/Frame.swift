@@ -2,16 +2,17 @@ internal import CFFmpeg
 internal import CFFmpegShims
 public import ReelCore
 
-/// One decoded frame.
+/// The owner of one decoded frame. Programs know it as `VideoFrame`.
 ///
-/// A frame owns a reference to its pixels, which FFmpeg counts, and releases it at the end of its life. `clone()` takes
-/// another reference without copying pixels. To read pixels, use `withPlane(_:_:)`.
-public struct Frame: ~Copyable, @unchecked Sendable {
-  // Sendable: the sole owner of its AVFrame. A decoder does not write to a frame that it has handed out.
+/// Ownership: owns its `AVFrame`, which holds a reference to the pixels, and frees it at the end. FFmpeg counts the
+/// references to the pixels, so several frames may share them (`retimed(by:)`).
+package final class Frame: @unchecked Sendable {
+  // Sendable: whoever makes a frame, such as a decoder, fills it in before handing it out. From then on nobody writes to
+  // it, nor to its pixels: FFmpeg's decoders reuse pixels only when no frame refers to them.
   let pointer: UnsafeMutablePointer<AVFrame>
 
   /// True if the frame differs from the encoded one: a reference was missing, or the decoder concealed errors.
-  public internal(set) var isDamaged = false
+  package internal(set) var isDamaged = false
 
   init() throws(ReelError) {
     guard let pointer = av_frame_alloc() else { throw ReelError(.internalFault, "out of memory") }
@@ -25,19 +26,13 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     av_frame_free(&pointer)
   }
 
-  /// Returns another frame that shares the same pixels.
+  /// Returns another frame that shares the same pixels, with the times of another packet.
   ///
   /// - Throws: `ReelError` of kind `internalFault` if memory runs out.
-  public borrowing func clone() throws(ReelError) -> Frame {
-    var copy = try Frame()
+  package func retimed(by packet: borrowing Packet) throws(ReelError) -> Frame {
+    let copy = try Frame()
     guard av_frame_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
     copy.isDamaged = isDamaged
-    return copy
-  }
-
-  /// Returns another frame that shares the same pixels, with the times of another packet.
-  package borrowing func retimed(by packet: borrowing Packet) throws(ReelError) -> Frame {
-    let copy = try clone()
     if let ticks = packet.presentationTicks {
       reel_frame_set_times(copy.pointer, ticks, packet.decodingTicks ?? ticks, packet.durationTicks)
     }
@@ -48,20 +43,20 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// would not be smaller, and for formats that are not stored plane by plane.
   ///
   /// - Parameter account: The account that the memory of the copy is counted on.
-  package borrowing func compacted(for account: MemoryAccount?) -> Frame? {
+  package func compacted(for account: MemoryAccount?) -> Frame? {
     guard let made = reel_frame_compact(pointer, account?.account) else { return nil }
-    var copy = Frame(owning: made)
+    let copy = Frame(owning: made)
     copy.isDamaged = isDamaged
     return copy
   }
 
   /// The size in stored pixels after cropping, before sample aspect ratio and rotation.
-  public var size: PixelSize {
+  package var size: PixelSize {
     PixelSize(width: Int(pointer.pointee.width), height: Int(pointer.pointee.height))
   }
 
   /// The presentation time in ticks of the stream's time base, or the decoder's estimate of it; nil if unknown.
-  public var presentationTicks: Int64? {
+  package var presentationTicks: Int64? {
     let own = pointer.pointee.pts
     // FFmpeg's estimate switches to decoding times after odd timestamps: use it only for frames without a timestamp.
     let ticks = own == reel_nopts() ? pointer.pointee.best_effort_timestamp : own
@@ -69,7 +64,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   }
 
   /// The duration in ticks; 0 if unknown.
-  public var durationTicks: Int64 { reel_frame_duration(pointer) }
+  package var durationTicks: Int64 { reel_frame_duration(pointer) }
 
   /// True if FFmpeg marks this frame itself as damaged.
   var isFlaggedDamaged: Bool {
@@ -77,30 +72,30 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   }
 
   /// True for a key frame, which decodes without other frames.
-  public var isKey: Bool { reel_frame_is_key(pointer) }
+  package var isKey: Bool { reel_frame_is_key(pointer) }
 
   /// True if the frame consists of two interlaced fields.
-  public var isInterlaced: Bool { reel_frame_is_interlaced(pointer) }
+  package var isInterlaced: Bool { reel_frame_is_interlaced(pointer) }
 
   /// The ratio of pixel width to pixel height; nil if the bitstream does not state it.
-  public var sampleAspectRatio: Rational? {
+  package var sampleAspectRatio: Rational? {
     let ratio = pointer.pointee.sample_aspect_ratio
     return ratio.num > 0 && ratio.den > 0 ? Rational(ratio.num, ratio.den) : nil
   }
 
   /// FFmpeg's name for the pixel format, such as `yuv420p10le`.
-  public var pixelFormat: String {
+  package var pixelFormat: String {
     String(cString: av_get_pix_fmt_name(format) ?? av_get_pix_fmt_name(AV_PIX_FMT_NONE))
   }
 
   /// The colour properties, as the bitstream states them and as Reel uses them.
-  public var color: ColorDescription { ColorDescription(pointer) }
+  package var color: ColorDescription { ColorDescription(pointer) }
 
   /// The number of planes of the pixel format.
-  public var planeCount: Int { max(0, Int(av_pix_fmt_count_planes(format))) }
+  package var planeCount: Int { max(0, Int(av_pix_fmt_count_planes(format))) }
 
-  /// The size in bytes of the pixel buffers, including padding. Clones share the buffers and report the same size.
-  public var byteCount: Int {
+  /// The size in bytes of the pixel buffers, including padding. Frames that share the buffers report the same size.
+  package var byteCount: Int {
     let buffers = pointer.pointee.buf
     let all = [
       buffers.0, buffers.1, buffers.2, buffers.3, buffers.4, buffers.5, buffers.6, buffers.7,
@@ -114,7 +109,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   ///   - index: The plane, counted from 0.
   ///   - body: Receives the address of the first row, the number of rows, the number of bytes of pixels per row, and
   ///     the distance in bytes from one row to the next, which may be negative. The address is valid during the call.
-  public borrowing func withPlane<Result, Failure: Error>(
+  package func withPlane<Result, Failure: Error>(
     _ index: Int,
     _ body: (_ base: UnsafeRawPointer, _ rows: Int, _ bytesPerRow: Int, _ stride: Int) throws(Failure) ->
       Result
@@ -128,7 +123,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// `ffmpeg -f framemd5` prints.
   ///
   /// - Throws: `ReelError` of kind `internalFault` if memory runs out.
-  public borrowing func md5() throws(ReelError) -> String {
+  package func md5() throws(ReelError) -> String {
     let hash = try MD5Hash()
     for plane in 0..<planeCount {
       withPlane(plane) { base, rows, bytesPerRow, stride in

@@ -263,7 +263,7 @@ struct KeyTrust {
 
   /// Records a decoded frame, and how many units the decoder has rejected so far. The first frame that was encrypted
   /// decides.
-  mutating func record(_ frame: borrowing Frame, rejectedCount: Int) {
+  mutating func record(_ frame: Frame, rejectedCount: Int) {
     guard hasDecrypted, !isTrusted, fault == nil else { return }
     if let firstTicks, let ticks = frame.presentationTicks, ticks < firstTicks { return }
     if frame.isDamaged || rejectedCount > self.rejectedCount {

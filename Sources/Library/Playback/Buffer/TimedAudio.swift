@@ -8,7 +8,7 @@ public struct TimedAudio: Sendable {
   /// The time of the first sample, on the item's timeline. It jumps at seeks and loops.
   public let time: MediaTime
   /// The time of the first sample since the frame that was on show when the output was attached, or since the
-  /// first frame if there was none. It continues over loops and seeks, like ``TimedFrame/outputTime``, and is
+  /// first frame if there was none. It continues over loops and seeks, like ``VideoFrame/outputTime``, and is
   /// negative for audio before that frame.
   public let outputTime: MediaTime
 

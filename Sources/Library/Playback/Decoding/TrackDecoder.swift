@@ -27,8 +27,8 @@ final class TrackDecoder {
   }
 
   /// The result of a call.
-  enum Step: ~Copyable {
-    case frame(TimedFrame)
+  enum Step {
+    case frame(VideoFrame)
     /// A frame was decoded but is not shown: it was returned before, or its iteration is not wanted.
     case discarded
     /// The source has no packet yet; call again when it has one.
@@ -237,7 +237,7 @@ final class TrackDecoder {
   }
 
   /// Returns the frame with its time on the timeline; nil if it must not be shown.
-  private func placed(_ frame: consuming Frame, of decoder: VideoDecoder) -> TimedFrame? {
+  private func placed(_ frame: Frame, of decoder: VideoDecoder) -> VideoFrame? {
     guard let span = packets.span, span.loop.iteration <= lastIteration else { return nil }
     let ticks = frame.presentationTicks
     if isSpanNew, span !== lastSpan, span.setsOffset, packets.beganWithFirst, let ticks {
@@ -257,7 +257,7 @@ final class TrackDecoder {
       time = lastTime + lastDuration
     }
     isSpanNew = false
-    var placed = TimedFrame(frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
+    var placed = VideoFrame(frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
     placed.span = span
     suspectCount = rejectedPacketCount > knownRejectedCount ? Self.suspectCount : max(0, suspectCount - 1)
     knownRejectedCount = rejectedPacketCount

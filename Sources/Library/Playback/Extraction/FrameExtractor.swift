@@ -64,7 +64,7 @@ public struct FrameExtractor: Sendable {
   ///   - selection: The frames to extract.
   ///   - source: The source of the frames.
   ///   - handle: Called with each frame, in presentation order, on the extraction's thread. The extraction waits for it
-  ///     to return. The frame is only valid during the call; keep it with ``TimedFrame/clone()``.
+  ///     to return. You can keep the frame; it holds its memory.
   ///
   /// Throws `ReelError`, the error that `handle` threw, or `CancellationError`. `handle` may have received frames
   /// before that. The error's kind is `badMedia` if the source has no frame, and `usage` if a time is after the end or
@@ -72,7 +72,7 @@ public struct FrameExtractor: Sendable {
   @discardableResult
   public func extract(
     _ selection: FrameSelection, from source: MediaSource,
-    handle: @escaping @Sendable (borrowing TimedFrame) throws -> Void
+    handle: @escaping @Sendable (VideoFrame) throws -> Void
   ) async throws -> Report {
     if case .every(let interval) = selection, interval <= .zero {
       throw ReelError(.usage, "the interval between frames must be greater than 0", at: source.name)
@@ -121,7 +121,7 @@ package struct FramePicker {
   }
 
   package consuming func pick(
-    _ selection: FrameSelection, handle: (borrowing TimedFrame) throws -> Void
+    _ selection: FrameSelection, handle: (VideoFrame) throws -> Void
   ) throws -> FrameExtractor.Report {
     switch selection {
     case .first:
@@ -156,7 +156,7 @@ package struct FramePicker {
   private var noFrame: ReelError { ReelError(.badMedia, "no frame in the media", at: name) }
 
   private mutating func hand(
-    _ frame: borrowing TimedFrame, to handle: (borrowing TimedFrame) throws -> Void
+    _ frame: VideoFrame, to handle: (VideoFrame) throws -> Void
   ) throws {
     if report.frameCount == 0 {
       recorder.close(reader.timing)
@@ -170,7 +170,7 @@ package struct FramePicker {
   /// Returns the frames on show at `times`, the earliest first, because a source that can't seek is only read
   /// forward.
   private mutating func pick(
-    times: [MediaTime], handle: (borrowing TimedFrame) throws -> Void
+    times: [MediaTime], handle: (VideoFrame) throws -> Void
   ) throws {
     var cursor = Cursor()
     for time in times.sorted() {
@@ -181,23 +181,17 @@ package struct FramePicker {
         throw ReelError(
           .usage, "there is no frame at \(time.seconds) s: the media ends before that", at: name)
       }
-      if let frame = cursor.current.take() {
-        try hand(frame, to: handle)
-        cursor.current = consume frame
-      }
+      if let frame = cursor.current { try hand(frame, to: handle) }
     }
   }
 
   private mutating func pick(
-    every length: MediaTime, handle: (borrowing TimedFrame) throws -> Void
+    every length: MediaTime, handle: (VideoFrame) throws -> Void
   ) throws {
     var cursor = Cursor()
     var index: Int64 = 0
     while let found = try cursor.frame(at: length * index, reader: reader), found != .afterEnd {
-      if let frame = cursor.current.take() {
-        try hand(frame, to: handle)
-        cursor.current = consume frame
-      }
+      if let frame = cursor.current { try hand(frame, to: handle) }
       index += 1
     }
     if index == 0 { throw noFrame }
@@ -205,15 +199,15 @@ package struct FramePicker {
 }
 
 /// The position of a picker in a track: the frame on show, and the one after it.
-private struct Cursor: ~Copyable {
+private struct Cursor {
   enum Found {
     case onShow
     /// Every frame ends before the time.
     case afterEnd
   }
 
-  var current: TimedFrame?
-  private var following: TimedFrame?
+  var current: VideoFrame?
+  private var following: VideoFrame?
   private var hasEnded = false
 
   /// Makes `current` the frame on show at `time`; nil if there is no frame at all.

@@ -50,12 +50,12 @@ package final class FrameReader {
 
   /// The earliest frame from the current position, read from as few bytes as possible; nil if there is none.
   /// Only for the first call, and after a seek.
-  package func firstFrame() throws -> TimedFrame? { try frame(isFirst: true) }
+  package func firstFrame() throws -> VideoFrame? { try frame(isFirst: true) }
 
   /// Returns the next frame; nil at the end.
   ///
   /// A fault of the source is thrown after the frames before it have been returned.
-  func nextFrame() throws -> TimedFrame? { try frame(isFirst: false) }
+  func nextFrame() throws -> VideoFrame? { try frame(isFirst: false) }
 
   /// Seeks to a key frame at or before `time`, or as near to it as the source allows.
   ///
@@ -72,7 +72,7 @@ package final class FrameReader {
   /// After it, only further key frames can be read, until the next seek.
   ///
   /// - Parameter isOnly: Nil also if the first key frame can't be decoded (`failedKeyFrameCount`). Nothing after it is read.
-  package func keyFrame(isOnly: Bool = false) throws -> TimedFrame? {
+  package func keyFrame(isOnly: Bool = false) throws -> VideoFrame? {
     let failedCount = failedKeyFrameCount
     return try frame(threads: 1, endsAtHoles: false) { decoder in
       switch try decoder.nextKeyFrame(isOnly: isOnly) {
@@ -181,14 +181,14 @@ package final class FrameReader {
 
   private var threads: Int { context.readsAhead ? context.configuration.decoderThreads : 1 }
 
-  private func frame(isFirst: Bool) throws -> TimedFrame? {
+  private func frame(isFirst: Bool) throws -> VideoFrame? {
     let threads = threads
     return try frame(threads: threads, endsAtHoles: true) { try $0.next(isFirst: isFirst, threads: threads) }
   }
 
   private func frame(
     threads: Int, endsAtHoles: Bool, _ step: (TrackDecoder) throws -> TrackDecoder.Step
-  ) throws -> TimedFrame? {
+  ) throws -> VideoFrame? {
     if let stream = try packets.open() { decoder.prepare(stream, threads: threads) }
     while true {
       switch try step(decoder) {
@@ -210,7 +210,7 @@ package final class FrameReader {
   /// still held when reading failed: earlier frames might have been decoded after it.
   ///
   /// Throws the failure if it is not certain that the frame is the first one.
-  private func hasHole(before frame: borrowing TimedFrame) throws -> Bool {
+  private func hasHole(before frame: VideoFrame) throws -> Bool {
     guard let failure = packets.failure else { return false }
     guard let lastEnd else {
       if failure.kind != .unsupported { throw failure }
@@ -220,7 +220,7 @@ package final class FrameReader {
   }
 
   /// Ends the track. Throws the source's fault here, once.
-  private func end() throws -> TimedFrame? {
+  private func end() throws -> VideoFrame? {
     guard !isFailureThrown else { return nil }
     isFailureThrown = true
     if let failure = packets.failure { throw failure }

@@ -111,16 +111,15 @@ public struct SourceProber: Sendable {
     let stream = frame.stream
     description.firstFrame = SourceDescription.FirstFrame(
       byteCount: reader.firstFrameEnd, codec: stream.codecName, profile: decoder.facts.profileName,
-      level: decoder.facts.level,
-      pixelFormat: frame.decoded.pixelFormat, size: frame.decoded.size,
-      displaySize: frame.geometry().output,
-      sampleAspectRatio: frame.sampleAspectRatio, frameRate: frame.frameRate, color: frame.decoded.color,
-      rotation: stream.rotation, isMirrored: stream.isMirrored, isInterlaced: frame.decoded.isInterlaced,
-      isDamaged: frame.decoded.isDamaged, reorderDepth: decoder.facts.reorderDepth,
+      level: decoder.facts.level, pixelFormat: frame.pixelFormat, size: frame.size,
+      displaySize: frame.presentationSize,
+      sampleAspectRatio: frame.sampleAspectRatio, frameRate: frame.frameRate, color: frame.color,
+      rotation: stream.rotation, isMirrored: stream.isMirrored, isInterlaced: frame.isInterlaced,
+      isDamaged: frame.isDamaged, reorderDepth: decoder.facts.reorderDepth,
       entry: decoder.opening?.entry,
       time: frame.time.seconds,
-      presentationTime: frame.decoded.presentationTicks.map { Double($0) * stream.timeBase.value },
-      md5: try frame.decoded.md5())
+      presentationTime: frame.presentationTicks.map { Double($0) * stream.timeBase.value },
+      md5: try frame.md5())
   }
 }
 

@@ -8,12 +8,12 @@ public protocol FrameOutput: AnyObject, Sendable {
 
   /// Shows a frame. The player calls this with each frame when it is due, on one thread at a time.
   ///
-  /// The frame is only valid during the call; keep it with ``TimedFrame/clone()``. A call that takes long makes later
-  /// frames late. If it throws, the player detaches the output and sends ``PlayerEvent/outputFailed(_:)``.
-  func show(_ frame: borrowing TimedFrame) throws
+  /// You can keep the frame; it holds its memory. A call that takes long makes later frames late. If it throws, the
+  /// player detaches the output and sends ``PlayerEvent/outputFailed(_:)``.
+  func show(_ frame: VideoFrame) throws
 
   /// Called before ``finish()`` with the end of the frames and the audio passed to outputs, in
-  /// ``TimedFrame/outputTime``. The last frame was on show until then.
+  /// ``VideoFrame/outputTime``. The last frame was on show until then.
   func ended(at outputTime: MediaTime)
 
   /// Ends the output. The player calls this once, when it has detached the output; no frames follow.
@@ -52,13 +52,6 @@ extension AudioOutput {
   public func soundEnded() {}
 }
 
-/// A frame that a closure can capture.
-package final class SharedFrame: Sendable {
-  package let frame: TimedFrame
-
-  package init(_ frame: consuming TimedFrame) { self.frame = frame }
-}
-
 /// An output that only counts frames.
 public final class NullOutput: FrameOutput {
   private struct State {
@@ -80,7 +73,7 @@ public final class NullOutput: FrameOutput {
   public var lastTime: MediaTime? { state.withLock { $0.lastTime } }
 
   /// Counts the frame.
-  public func show(_ frame: borrowing TimedFrame) {
+  public func show(_ frame: VideoFrame) {
     let time = frame.time
     state.withLock { state in
       state.frameCount += 1
@@ -96,7 +89,7 @@ public final class NullOutput: FrameOutput {
 public final class CallbackOutput: FrameOutput {
   /// Whether the closure shows frames outside of the process.
   public let isExternal: Bool
-  private let onFrame: @Sendable (borrowing TimedFrame) throws -> Void
+  private let onFrame: @Sendable (VideoFrame) throws -> Void
   private let onFinish: @Sendable () throws -> Void
   private let isFinished = Locked(false)
 
@@ -105,11 +98,11 @@ public final class CallbackOutput: FrameOutput {
   /// - Parameters:
   ///   - isExternal: Whether the closure shows frames outside of the process.
   ///   - onFinish: Called once, when no more frames follow.
-  ///   - onFrame: Called with each frame when it is due, on one thread at a time. The frame is only valid during the
-  ///     call; keep it with ``TimedFrame/clone()``. If it throws, the player detaches the output.
+  ///   - onFrame: Called with each frame when it is due, on one thread at a time. You can keep the frame; it holds its
+  ///     memory. If it throws, the player detaches the output.
   public init(
     isExternal: Bool = false, onFinish: @escaping @Sendable () throws -> Void = {},
-    onFrame: @escaping @Sendable (borrowing TimedFrame) throws -> Void
+    onFrame: @escaping @Sendable (VideoFrame) throws -> Void
   ) {
     self.isExternal = isExternal
     self.onFrame = onFrame
@@ -117,7 +110,7 @@ public final class CallbackOutput: FrameOutput {
   }
 
   /// Calls the closure with the frame. Throws the closure's error.
-  public func show(_ frame: borrowing TimedFrame) throws { try onFrame(frame) }
+  public func show(_ frame: VideoFrame) throws { try onFrame(frame) }
 
   /// Calls `onFinish`, the first time only. Throws its error.
   public func finish() throws {

@@ -28,8 +28,7 @@ struct Effects: ~Copyable {
   fileprivate var signals: [PlayerSignal] = []
   fileprivate var workers: Workers = []
   fileprivate var packets: [MediaPacket] = []
-  fileprivate var frames = UniqueDeque<TimedFrame>()
-  fileprivate var shown: [SharedFrame] = []
+  fileprivate var frames: [VideoFrame] = []
   fileprivate var items = UniqueDeque<ItemState>()
 
   fileprivate init() {}
@@ -56,19 +55,17 @@ struct Effects: ~Copyable {
   mutating func wake(_ workers: Workers) { self.workers.formUnion(workers) }
 
   /// Frees a frame. Unmapping it takes longer than a whole swipe.
-  mutating func free(_ frame: SharedFrame?) {
-    if let frame { shown.append(frame) }
+  mutating func free(_ frame: VideoFrame?) {
+    if let frame { frames.append(frame) }
   }
-
-  mutating func free(_ frame: consuming TimedFrame) { frames.append(frame) }
 
   /// Frees all that an item holds.
   mutating func free(_ item: consuming ItemState) { items.append(item) }
 
   /// Frees what an item has let go.
-  fileprivate mutating func free(_ packets: [MediaPacket], _ frames: consuming UniqueDeque<TimedFrame>) {
+  fileprivate mutating func free(_ packets: [MediaPacket], _ frames: [VideoFrame]) {
     if self.packets.isEmpty { self.packets = packets } else { self.packets += packets }
-    while !frames.isEmpty { self.frames.append(frames.removeFirst()) }
+    self.frames += frames
   }
 
   /// Performs effects in a fixed order: what goes on in vain ends first, observers know before a waiting caller

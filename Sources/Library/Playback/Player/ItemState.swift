@@ -37,7 +37,7 @@ struct PendingSeek {
 /// What is on show, and what is known of it since the last seek.
 struct OnShow {
   /// The frame. It stays over a seek until the next one.
-  var frame: SharedFrame?
+  var frame: VideoFrame?
   /// The span of the last frame that had one.
   var span: StreamSpan?
   /// The time of the last frame, and when it was shown. Playback may also begin without a frame: then there is
@@ -62,6 +62,8 @@ struct OnShow {
 
   /// The start of the current iteration on the player's timeline.
   var shift: MediaTime { span?.shift ?? .zero }
+
+  func isOf(_ frame: VideoFrame) -> Bool { self.frame?.decoded === frame.decoded }
 
   /// Keeps the frame on show until `time`.
   mutating func extend(to time: MediaTime?) {
@@ -346,7 +348,7 @@ extension ItemState {
   }
 
   /// Takes the next frame, which is shown or dropped in the same change; nil if there is none.
-  mutating func takeFrame(_ out: inout Effects) -> TimedFrame? {
+  mutating func takeFrame(_ out: inout Effects) -> VideoFrame? {
     let taken = frames.take()
     if frames.takeRoom() { out.wake(.video) }
     return taken

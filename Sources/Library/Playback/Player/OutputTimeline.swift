@@ -53,9 +53,7 @@ package struct OutputTimeline: Sendable {
   /// - Parameters:
   ///   - time: The time on the player's timeline.
   ///   - shift: The start of the frame's iteration on that timeline.
-  package mutating func place(_ frame: borrowing TimedFrame, at time: MediaTime, shift: MediaTime)
-    -> MediaTime
-  {
+  package mutating func place(_ frame: VideoFrame, at time: MediaTime, shift: MediaTime) -> MediaTime {
     hasBegun = true
     if rate == nil { rate = frame.constantRate }
     return place(time, length: frame.displayTime, shift: shift)

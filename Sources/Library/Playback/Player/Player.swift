@@ -212,7 +212,7 @@ public final class Player: Sendable {
   public func detach(_ output: any AudioOutput) throws { try core.detach(output) }
 
   /// Returns the frame on show, or nil if there is none. No pixels are copied, and the call does not wait.
-  public func currentFrame() -> TimedFrame? { core.currentFrame() }
+  public func currentFrame() -> VideoFrame? { core.currentFrame() }
 
   /// Whether a frame is on show.
   public var hasFrame: Bool { core.state.read { $0.item.onShow.frame != nil } }

@@ -24,7 +24,7 @@ extension PlayerCore {
     let new = outputLock.withLock {
       let new = change { state, out in state.take(job, due: due, at: now, &out) }
       if let new {
-        show(new.frame, to: new.outputs) { $0.item.onShow.frame === new.frame && $0.item.videoJob === job }
+        show(new.frame, to: new.outputs) { $0.item.onShow.isOf(new.frame) && $0.item.videoJob === job }
       }
       return new
     }
@@ -37,13 +37,13 @@ extension PlayerCore {
   /// Shows a frame to outputs while it is still current: an output may use the player. Call with `outputLock`
   /// held.
   func show(
-    _ frame: SharedFrame, to outputs: [any FrameOutput], while isWanted: (borrowing PlayerState) -> Bool
+    _ frame: VideoFrame, to outputs: [any FrameOutput], while isWanted: (borrowing PlayerState) -> Bool
   ) {
     for output in outputs {
       let isNext = state.read { state in isWanted(state) && state.outputs.contains { $0 === output } }
       guard isNext else { continue }
       do {
-        try output.show(frame.frame)
+        try output.show(frame)
       } catch {
         detachFailing(output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)"))
       }
@@ -51,13 +51,12 @@ extension PlayerCore {
   }
 
   /// Reduces the memory of the frame on show, if it is kept until the item is played, and nobody is waiting for it.
-  private func compact(_ frame: SharedFrame) {
-    guard state.read({ $0.restsAtFirst }), let small = frame.frame.compacted(for: account) else { return }
-    let shared = SharedFrame(small)
+  private func compact(_ frame: VideoFrame) {
+    guard state.read({ $0.restsAtFirst }), let small = frame.compacted(for: account) else { return }
     change { state, out in
-      guard state.item.onShow.frame === frame else { return }
+      guard state.item.onShow.isOf(frame) else { return }
       out.free(frame)
-      state.item.onShow.frame = shared
+      state.item.onShow.frame = small
     }
   }
 

@@ -164,11 +164,11 @@ final class PlayerCore: Sendable {
   func attach(_ output: any FrameOutput) throws(ReelError) {
     // Under one lock, so that the next frame comes after the one on show.
     let isAllowed = outputLock.withLock {
-      let (isAllowed, frame) = change { state, _ -> (Bool, SharedFrame?) in
+      let (isAllowed, frame) = change { state, _ -> (Bool, VideoFrame?) in
         guard !output.isExternal || state.settings.allowsExternalPlayback else { return (false, nil) }
         return (true, state.attach(output))
       }
-      if let frame { show(frame, to: [output]) { $0.item.onShow.frame === frame } }
+      if let frame { show(frame, to: [output]) { $0.item.onShow.isOf(frame) } }
       return isAllowed
     }
     guard isAllowed else { throw ReelError(.usage, "external playback is not allowed by this player") }
@@ -221,10 +221,7 @@ final class PlayerCore: Sendable {
     return statistics
   }
 
-  func currentFrame() -> TimedFrame? {
-    guard let box = state.read({ $0.item.onShow.frame }) else { return nil }
-    return try? box.frame.clone()
-  }
+  func currentFrame() -> VideoFrame? { state.read { $0.item.onShow.frame } }
 
   // MARK: - Private
 

@@ -183,7 +183,7 @@ extension PlayerState {
   // MARK: Outputs
 
   /// Attaches an output, and returns the frame on show. Does nothing if it is attached.
-  mutating func attach(_ output: any FrameOutput) -> SharedFrame? {
+  mutating func attach(_ output: any FrameOutput) -> VideoFrame? {
     guard !outputs.contains(where: { $0 === output }) else { return nil }
     outputs.append(output)
     return item.onShow.frame
@@ -192,7 +192,7 @@ extension PlayerState {
   mutating func attach(_ output: any AudioOutput) {
     guard !audioOutputs.contains(where: { $0.output === output }) else { return }
     audioOutputs.append(
-      SoundAttachment(output: output, start: item.onShow.frame?.frame.outputTime ?? .zero))
+      SoundAttachment(output: output, start: item.onShow.frame?.outputTime ?? .zero))
   }
 
   /// Removes an output; false if it was not attached.

@@ -4,7 +4,7 @@ internal import ReelManifest
 
 /// A frame that was put on show.
 struct NewFrame {
-  let frame: SharedFrame
+  let frame: VideoFrame
   let session: ItemSession
   let job: DecodingJob
   let outputs: [any FrameOutput]
@@ -38,7 +38,7 @@ extension PlayerState {
     guard item.videoJob === job, beginsJob || !isHeld, let session = item.session,
       var frame = item.takeFrame(&out)
     else { return nil }
-    let (span, time, length, isDamaged) = (frame.span, frame.time, frame.displayTime, frame.decoded.isDamaged)
+    let (span, time, length, isDamaged) = (frame.span, frame.time, frame.displayTime, frame.isDamaged)
     let shift = span?.shift ?? .zero
     let startup = item.statistics.startupTime == nil ? now - session.startedAt : nil
     if let startup {
@@ -71,12 +71,11 @@ extension PlayerState {
       item.statistics.loopGaps.append(gap)
       loopGap = gap
     }
-    session.item.presentationSize.set(frame.geometry().output)
+    session.item.presentationSize.set(frame.presentationSize)
     session.item.updateAccess(rung: span?.rung?.id) { $0.shownFrameCount += 1 }
-    let shared = SharedFrame(frame)
     out.free(item.onShow.frame)
     item.onShow = OnShow(
-      frame: shared, span: span ?? last, time: time, shownAt: now, end: time + length, ownEnd: time + length,
+      frame: frame, span: span ?? last, time: time, shownAt: now, end: time + length, ownEnd: time + length,
       isDamaged: isDamaged)
     if let anchor, time + length < anchor, item.lacksVideo(at: anchor - item.onShow.shift) {
       item.onShow.end = anchor
@@ -90,7 +89,7 @@ extension PlayerState {
     // Audio may be playing at an earlier position; the buffer has to keep that media too.
     item.setPosition(min(time, item.clock.time(at: now)), &out)
     return NewFrame(
-      frame: shared, session: session, job: job, outputs: outputs, hasPredecessor: last != nil,
+      frame: frame, session: session, job: job, outputs: outputs, hasPredecessor: last != nil,
       loopGap: loopGap,
       startup: startup, beginsJob: beginsJob)
   }
@@ -98,13 +97,13 @@ extension PlayerState {
   /// Tells observers of a frame that outputs have been called with, and continues after the first one of a position.
   mutating func shown(_ new: NewFrame, at now: Duration, _ out: inout Effects) {
     guard item.session === new.session else { return }
-    let (played, span) = (new.session.item, new.frame.frame.span)
+    let (played, span) = (new.session.item, new.frame.span)
     if let rung = span?.rung?.id, rung != played.rung.value {
       let old = played.rung.value
       played.rung.set(rung)
       if new.hasPredecessor {
         out.tell(
-          .rungSwitched(from: old, to: rung, time: new.frame.frame.time, cause: span?.switchCause), of: played
+          .rungSwitched(from: old, to: rung, time: new.frame.time, cause: span?.switchCause), of: played
         )
       }
     }
@@ -140,7 +139,7 @@ extension PlayerState {
 
   // MARK: - Private
 
-  private func logDamage(of frame: borrowing TimedFrame, _ length: MediaTime) {
+  private func logDamage(of frame: VideoFrame, _ length: MediaTime) {
     let start = frame.time
     let error = ReelError(
       .badMedia, "the frame at \(start.seconds.formatted(places: 3)) s is damaged",
@@ -152,7 +151,7 @@ extension PlayerState {
 
   /// Returns the media between the frame on show and one at `time` of which nothing is shown; nil if no loss
   /// is known. If no failure explains it, one is logged.
-  private func loss(before frame: borrowing TimedFrame, at time: MediaTime) -> MediaLoss? {
+  private func loss(before frame: VideoFrame, at time: MediaTime) -> MediaLoss? {
     let (span, length) = (frame.span, frame.displayTime)
     let onShow = item.onShow
     // A frame may be longer or shorter than it states.

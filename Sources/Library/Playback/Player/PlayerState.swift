@@ -90,7 +90,7 @@ extension PlayerState {
     let ring = item.frames.statistics
     let onShow = item.onShow.frame
     statistics.hasOutput = !outputs.isEmpty
-    statistics.onShowByteCount = onShow?.frame.decoded.byteCount ?? 0
+    statistics.onShowByteCount = onShow?.byteCount ?? 0
     statistics.ring = ring
     statistics.bufferByteCount = level.byteCount
     statistics.bufferHighWaterByteCount = item.packets.highWaterByteCount

@@ -53,13 +53,13 @@ final class VideoPipeline {
   private let frames: TrackDecoder
   private var order: Order
   /// The latest frame at or before the target, until it is known whether a later one exists.
-  private var candidate: TimedFrame?
+  private var candidate: VideoFrame?
   /// The iteration of the target; nil before the first frame.
   private var targetIteration: Int?
   /// The frame that the ring rejected.
-  private var refused: TimedFrame?
+  private var refused: VideoFrame?
   /// The frame after the rejected one.
-  private var refusedNext: TimedFrame?
+  private var refusedNext: VideoFrame?
   private var offeredCount = 0
   private var isOpening = true
   private var isFinished = false
@@ -225,7 +225,7 @@ final class VideoPipeline {
 
   /// Ends the generation after the last frame.
   private func finish() throws -> Outcome {
-    if candidate != nil, let last = candidate.take() {
+    if let last = candidate.take() {
       offer(last)
       guard try handOver() else { return .idle }
     }
@@ -260,8 +260,7 @@ final class VideoPipeline {
   }
 
   /// Offers a frame, or drops it if it is before the requested one.
-  private func offerWhereWanted(_ placed: consuming TimedFrame) {
-    let frame = placed
+  private func offerWhereWanted(_ frame: VideoFrame) {
     guard let target = order.job.target, offeredCount == 0 else { return offer(frame) }
     let time = frame.time
     // A position beyond the end selects the last frame of its iteration, not the next iteration.
@@ -270,54 +269,50 @@ final class VideoPipeline {
     if time > target || iteration != targetIteration {
       if let earlier = candidate.take() {
         offer(earlier)
-        refusedNext = consume frame
+        refusedNext = frame
       } else {
         offer(frame)
       }
-    } else if time + frame.displayTime > target, frame.decoded.durationTicks > 0 || time == target {
+    } else if time + frame.displayTime > target, frame.durationTicks > 0 || time == target {
       candidate = nil
       offer(frame)
     } else if time + order.job.tolerance >= target {
       candidate = nil
       offer(frame)
     } else {
-      candidate = consume frame
+      candidate = frame
     }
   }
 
-  private func offer(_ offered: consuming TimedFrame) {
-    let frame = offered
+  private func offer(_ frame: VideoFrame) {
     offeredCount += 1
-    if refused == nil {
-      refused = hand(frame)
-    } else {
-      refusedNext = consume frame
+    if refused != nil {
+      refusedNext = frame
+    } else if !hand(frame) {
+      refused = frame
     }
   }
 
   /// Offers the rejected frames again. Returns false if the ring is still full.
   private func handOver() throws -> Bool {
     while let frame = refused.take() ?? refusedNext.take() {
-      if let full = hand(frame) {
-        refused = consume full
+      if !hand(frame) {
+        refused = frame
         return false
       }
     }
     return true
   }
 
-  /// Gives a frame to the ring. Returns it if there is no room; one that is not wanted any more is freed.
-  private func hand(_ offered: consuming TimedFrame) -> TimedFrame? {
-    let iteration = offered.span?.loop.iteration ?? 0
-    var frame: TimedFrame? = offered
-    let isWanted = session.change { state, out in
-      guard state.videoJob === order.job, iteration <= state.iterations.last else { return false }
-      guard let offered = frame.take() else { return false }
+  /// Gives a frame to the ring, unless it is not wanted any more. Returns false if there is no room.
+  private func hand(_ frame: VideoFrame) -> Bool {
+    let iteration = frame.span?.loop.iteration ?? 0
+    let isTaken = session.change { state, out -> Bool in
+      guard state.videoJob === order.job, iteration <= state.iterations.last else { return true }
       if state.frames.isEmpty { out.wake(.presenter) }
-      frame = state.frames.offer(offered)
-      return true
+      return state.frames.offer(frame)
     }
-    return isWanted == true ? frame : nil
+    return isTaken ?? true
   }
 }
 

@@ -18,7 +18,7 @@ package struct FrameRing: ~Copyable, Sendable {
   }
 
   package struct Statistics: Sendable, Hashable {
-    /// The frames in the ring and their bytes, as counted by `Frame.byteCount`.
+    /// The frames in the ring and their bytes, as counted by `VideoFrame.byteCount`.
     package internal(set) var frameCount = 0
     package internal(set) var byteCount = 0
     package let frameCapacity: Int
@@ -31,8 +31,8 @@ package struct FrameRing: ~Copyable, Sendable {
   private(set) var statistics: Statistics
   /// The time of the last frame taken since the last flush.
   private(set) var takenTime: MediaTime?
-  private var frames = UniqueDeque<TimedFrame>()
-  private var released = UniqueDeque<TimedFrame>()
+  private var frames = Deque<VideoFrame>()
+  private var released: [VideoFrame] = []
   private var isFinished = false
   /// The size of the rejected frame while the decoder waits for room.
   private var refusedByteCount: Int?
@@ -47,21 +47,21 @@ package struct FrameRing: ~Copyable, Sendable {
 
   /// The state of the next frame.
   var head: Head {
-    guard !frames.isEmpty else { return isFinished ? .drained : .empty }
-    return .frame(frames[0].time, following: frames.count > 1 ? frames[1].time : nil)
+    guard let first = frames.first else { return isFinished ? .drained : .empty }
+    return .frame(first.time, following: frames.count > 1 ? frames[1].time : nil)
   }
 
-  /// Adds a frame that follows the others in presentation order. Returns the frame if there is no room.
-  mutating func offer(_ frame: consuming TimedFrame) -> TimedFrame? {
-    let byteCount = frame.decoded.byteCount
+  /// Adds a frame that follows the others in presentation order. Returns false if there is no room.
+  mutating func offer(_ frame: VideoFrame) -> Bool {
+    let byteCount = frame.byteCount
     guard hasRoom(for: byteCount) else {
       refusedByteCount = byteCount
-      return frame
+      return false
     }
     refusedByteCount = nil
     frames.append(frame)
     statistics.add(byteCount)
-    return nil
+    return true
   }
 
   /// Ends the frames: after the last, the head is `drained`.
@@ -71,10 +71,9 @@ package struct FrameRing: ~Copyable, Sendable {
   mutating func resume() { isFinished = false }
 
   /// Takes the first frame; nil if the ring is empty.
-  mutating func take() -> TimedFrame? {
-    guard !frames.isEmpty else { return nil }
-    let frame = frames.removeFirst()
-    statistics.remove(frame.decoded.byteCount)
+  mutating func take() -> VideoFrame? {
+    guard let frame = frames.popFirst() else { return nil }
+    statistics.remove(frame.byteCount)
     takenTime = frame.time
     return frame
   }
@@ -88,21 +87,22 @@ package struct FrameRing: ~Copyable, Sendable {
 
   /// Returns true if the next frame belongs to a span other than `span` that follows a gap in the timeline.
   func headFollowsGap(than span: StreamSpan?) -> Bool {
-    guard !frames.isEmpty, let own = frames[0].span else { return false }
+    guard let own = frames.first?.span else { return false }
     return own !== span && own.followsGap
   }
 
   /// Drops the frames of iterations after `iteration`.
   mutating func drop(after iteration: Int) {
-    while let last = frames.indices.last, let span = frames[last].span, span.loop.iteration > iteration {
-      statistics.remove(frames[last].decoded.byteCount)
+    while let last = frames.last, let span = last.span, span.loop.iteration > iteration {
+      statistics.remove(last.byteCount)
       released.append(frames.removeLast())
     }
   }
 
   /// Drops all frames, which the decoder will bring again.
   mutating func clear() {
-    while !frames.isEmpty { released.append(frames.removeFirst()) }
+    released += frames
+    frames.removeAll(keepingCapacity: true)
     isFinished = false
     statistics.frameCount = 0
     statistics.byteCount = 0
@@ -115,10 +115,9 @@ package struct FrameRing: ~Copyable, Sendable {
   }
 
   /// Returns the frames that were dropped since the last call, to be freed outside the owner's lock.
-  mutating func takeReleased() -> UniqueDeque<TimedFrame> {
-    var frames = UniqueDeque<TimedFrame>()
-    swap(&frames, &released)
-    return frames
+  mutating func takeReleased() -> [VideoFrame] {
+    defer { released = [] }
+    return released
   }
 
   // MARK: - Private

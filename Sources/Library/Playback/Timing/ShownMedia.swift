@@ -40,7 +40,7 @@ package struct ShownMedia: Sendable, Hashable {
   /// Returns the media time that has passed before a next frame at `time`, without the parts that the player
   /// left out.
   ///
-  /// - Parameter leftOut: The frame's `TimedFrame.skipped`.
+  /// - Parameter leftOut: The frame's `VideoFrame.skipped`.
   package func passed(before time: MediaTime, leftOut: MediaTime) -> MediaTime {
     guard let lastTime else { return .zero }
     let step = time - lastTime
@@ -58,8 +58,8 @@ package struct ShownMedia: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - length: The frame's own duration.
-  ///   - leftOut: The frame's `TimedFrame.skipped`.
-  ///   - loss: The frame's `TimedFrame.loss`.
+  ///   - leftOut: The frame's `VideoFrame.skipped`.
+  ///   - loss: The frame's `VideoFrame.loss`.
   package mutating func show(_ time: MediaTime, length: MediaTime, leftOut: MediaTime, loss: MediaLoss?) {
     passedBefore = passed(before: time, leftOut: leftOut)
     if let lastTime {

@@ -21,11 +21,12 @@ final class OutputSurface: Sendable {
     /// The output's own time, which continues from player to player.
     var timeline = OutputTimeline()
 
-    /// Returns the frame with its output time.
-    mutating func place(_ frame: borrowing TimedFrame) throws(ReelError) -> SharedFrame {
-      var placed = try frame.clone()
+    /// Returns the frame of an item with its output time.
+    mutating func place(_ frame: VideoFrame, of id: FeedItem.ID) -> VideoFrame {
+      var placed = frame
       placed.outputTime = timeline.place(frame, at: frame.outputTime, shift: .zero)
-      return SharedFrame(placed)
+      placed.item = id
+      return placed
     }
   }
 
@@ -45,9 +46,9 @@ final class OutputSurface: Sendable {
       self.surface = surface
     }
 
-    func show(_ frame: borrowing TimedFrame) throws {
+    func show(_ frame: VideoFrame) throws {
       guard let surface, surface.isCurrent(self) else { return }
-      do { try output.show(surface.placed(frame).frame) } catch {
+      do { try output.show(surface.placed(frame, of: id)) } catch {
         surface.drop(output)
         throw error
       }
@@ -104,13 +105,13 @@ final class OutputSurface: Sendable {
   /// Shows an item's poster, once, unless a frame of the item is shown.
   ///
   /// - Parameter isWanted: Called while no player shows a frame.
-  func show(_ poster: borrowing TimedFrame, of id: FeedItem.ID, where isWanted: () -> Bool) {
+  func show(_ poster: VideoFrame, of id: FeedItem.ID, where isWanted: () -> Bool) {
     lock.withLock { showLocked(poster, of: id, where: isWanted) }
   }
 
   // MARK: - Private
 
-  private func showLocked(_ poster: borrowing TimedFrame, of id: FeedItem.ID, where isWanted: () -> Bool) {
+  private func showLocked(_ poster: VideoFrame, of id: FeedItem.ID, where isWanted: () -> Bool) {
     let output = state.withLock { state -> (any FrameOutput)? in
       guard state.posterID != id else { return nil }
       return state.output
@@ -119,7 +120,7 @@ final class OutputSurface: Sendable {
     state.withLock { $0.posterID = id }
     emit(.posterShown(id))
     state.withLock { $0.timeline.breakOff() }
-    do { try output.show(placed(poster).frame) } catch {
+    do { try output.show(placed(poster, of: id)) } catch {
       drop(output)
       detach()
       let failure = error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")
@@ -153,8 +154,8 @@ final class OutputSurface: Sendable {
     emit(.surfaceDetached(attachment.id))
   }
 
-  private func placed(_ frame: borrowing TimedFrame) throws(ReelError) -> SharedFrame {
-    try state.withLock { state throws(ReelError) in try state.place(frame) }
+  private func placed(_ frame: VideoFrame, of id: FeedItem.ID) -> VideoFrame {
+    state.withLock { $0.place(frame, of: id) }
   }
 
   private func isCurrent(_ attachment: Attachment) -> Bool {

@@ -280,31 +280,12 @@ public enum PoolEvent: Sendable, Hashable {
   case player(FeedItem.ID, PlayerEvent)
 }
 
-/// A decoded frame of an item in a pool.
-///
-/// All references share the pixels, which never change. Releasing the last one frees the memory.
-public final class VideoFrame: Sendable {
-  /// The item that the frame belongs to.
-  public let item: FeedItem.ID
-  /// The frame with its time, colour, orientation and geometry. The pixels are in `timed.decoded`.
-  public let timed: TimedFrame
-
-  /// Takes ownership of a frame of an item.
-  public init(_ frame: consuming TimedFrame, item: FeedItem.ID) {
-    self.item = item
-    self.timed = frame
+extension VideoFrame {
+  /// The feed's item that the frame belongs to; nil for a frame that does not come from a pool.
+  public internal(set) var item: FeedItem.ID? {
+    get { itemID as? FeedItem.ID }
+    set { itemID = newValue }
   }
-
-  /// The frame's time on the presentation's timeline, which begins at 0.
-  public var time: MediaTime { timed.time }
-
-  /// The size of the frame when shown upright with square pixels.
-  public var size: PixelSize { timed.geometry().output }
-}
-
-extension VideoFrame: CustomStringConvertible {
-  /// `256x144 at 0.066 s`.
-  public var description: String { "\(size.width)x\(size.height) at \(time)" }
 }
 
 /// The items of one feed at one moment, for a ``PlayerPooling`` pool.

@@ -413,7 +413,8 @@ extension PoolCore {
     outputLock.withLock {
       // Attach only for the first reader, because a player without outputs holds less memory.
       if !frameSurface.hasOutput {
-        try? frameSurface.setOutput(makeFrameOutput()) { state.withLock { $0.target } }
+        let output = CallbackOutput { [frames] in frames.send($0) }
+        try? frameSurface.setOutput(output) { state.withLock { $0.target } }
       }
       let shown = state.withLock { $0.target }.flatMap { $0.id == frameSurface.id ? frame(of: $0) : nil }
       return frames.events(after: shown)
@@ -422,18 +423,9 @@ extension PoolCore {
 
   /// Returns the frame on show in a player; nil before the first.
   func frame(of target: OutputSurface.Target) -> VideoFrame? {
-    guard let frame = target.player.player.currentFrame() else { return nil }
-    return VideoFrame(frame, item: target.id)
-  }
-
-  private func makeFrameOutput() -> CallbackOutput {
-    CallbackOutput { [frames, weak frameSurface] frame in
-      // Without readers, no frame is kept.
-      guard frames.observerCount > 0, let id = frameSurface?.id, let copy = try? frame.clone() else {
-        return
-      }
-      frames.send(VideoFrame(copy, item: id))
-    }
+    var frame = target.player.player.currentFrame()
+    frame?.item = target.id
+    return frame
   }
 
   /// Shows the poster of the current item if it is decoded and no frame is shown yet.
@@ -446,9 +438,9 @@ extension PoolCore {
       return state.currentItem
     }
     guard let item, let url = item.poster, surface.wantsPoster(of: item.id),
-      let poster = posters.takeFrame(of: url), let frame = try? poster.frame.clone()
+      let poster = posters.takeFrame(of: url)
     else { return }
-    surface.show(frame, of: item.id) {
+    surface.show(poster, of: item.id) {
       state.withLock { $0.currentItem?.id == item.id && $0.target?.player.player.hasFrame != true }
     }
   }

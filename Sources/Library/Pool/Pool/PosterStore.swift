@@ -10,7 +10,7 @@ final class PosterStore: Sendable {
     case loading(Task<Void, Never>)
     case fetched([UInt8])
     case decoding([UInt8])
-    case decoded(SharedFrame, [UInt8])
+    case decoded(VideoFrame, [UInt8])
     case missing
   }
 
@@ -61,7 +61,7 @@ final class PosterStore: Sendable {
 
   /// Returns a decoded poster, and keeps only its bytes. If it is fetched, but not decoded yet, decoding begins, and the
   /// result is nil.
-  func takeFrame(of url: URL) -> SharedFrame? {
+  func takeFrame(of url: URL) -> VideoFrame? {
     state.withLock { state in
       guard let index = state.posters.firstIndex(where: { $0.url == url }) else { return nil }
       switch state.posters[index].stage {
@@ -93,8 +93,7 @@ final class PosterStore: Sendable {
     runtime.task { [weak self, runtime, logger] in
       let frame = try? await BlockingThread.run(named: "pool-poster", on: runtime) {
         let image = try StillImage(decoding: bytes, name: url.absoluteString, logger: logger)
-        return SharedFrame(
-          TimedFrame(try image.frame.clone(), time: .zero, stream: image.stream, frameRate: nil))
+        return VideoFrame(image.frame, time: .zero, stream: image.stream, frameRate: nil)
       }
       self?.set(frame.map { .decoded($0, bytes) } ?? .missing, of: url)
     }

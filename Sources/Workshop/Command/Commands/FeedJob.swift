@@ -205,7 +205,7 @@ struct FeedJob: Sendable {
     }
 
     /// Keeps the first frame of each item for the page.
-    var show: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)? {
+    var show: (@Sendable (FeedItem, VideoFrame) -> Void)? {
       guard let frames else { return nil }
       return { item, frame in frames.add(frame, of: item) }
     }

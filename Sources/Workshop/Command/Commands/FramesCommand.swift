@@ -248,10 +248,9 @@ final class FramesJob: Sendable {
 
   // MARK: - Private
 
-  private func write(_ frame: borrowing TimedFrame) throws {
-    let copy = SharedFrame(try frame.clone())
+  private func write(_ frame: VideoFrame) throws {
     let written = try state.withLock { state in
-      let (written, converted) = try state.writer.write(copy.frame)
+      let (written, converted) = try state.writer.write(frame)
       if state.written.isEmpty { state.firstConversion = converted }
       state.written.append(written)
       return written

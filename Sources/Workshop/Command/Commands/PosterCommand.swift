@@ -149,7 +149,7 @@ struct PosterCommand: AsyncParsableCommand {
       extractor.fetcher = fetcher
       try job.place.check(names.first)
       let (poster, file) = try await extractor.poster(choice, of: job.source, recordFirst: lift) { poster in
-        try writer.write(poster.frame.frame, to: job.place, names)
+        try writer.write(poster.frame, to: job.place, names)
       }
       return PosterRecord(
         source: job.text, poster, choice, hdr: writer.format == .y4m ? nil : writer.hdr, file: file)

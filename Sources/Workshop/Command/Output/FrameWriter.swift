@@ -44,10 +44,10 @@ final class FrameWriter {
   }
 
   /// Converts and writes a frame; `converted` is the duration of the conversion.
-  func write(_ frame: borrowing TimedFrame) throws -> (written: FramesRecord.Frame, converted: Duration) {
+  func write(_ frame: VideoFrame) throws -> (written: FramesRecord.Frame, converted: Duration) {
     index += 1
     let start = ContinuousClock.now
-    let md5 = options.computesMD5 ? try frame.decoded.md5() : nil
+    let md5 = options.computesMD5 ? try frame.md5() : nil
     let name: String
     let size: PixelSize
     let converted: Duration
@@ -87,23 +87,22 @@ final class FramePipeline: Sendable {
   private let queue = DispatchQueue(label: "reel.write")
   private let places = DispatchSemaphore(value: 4)
   private let failure = Locked<(any Error)?>(nil)
-  private let process: @Sendable (borrowing TimedFrame) throws -> Void
+  private let process: @Sendable (VideoFrame) throws -> Void
 
   /// - Parameter process: Called with each frame in order.
-  init(process: @escaping @Sendable (borrowing TimedFrame) throws -> Void) { self.process = process }
+  init(process: @escaping @Sendable (VideoFrame) throws -> Void) { self.process = process }
 
-  /// Passes a clone of the frame. Throws the error of an earlier one.
-  func submit(_ frame: borrowing TimedFrame) throws {
+  /// Passes the frame on. Throws the error of an earlier one.
+  func submit(_ frame: VideoFrame) throws {
     places.wait()
     if let error = failure.withLock({ $0 }) {
       places.signal()
       throw error
     }
-    let box = SharedFrame(try frame.clone())
     queue.async { [self] in
       defer { places.signal() }
       guard failure.withLock({ $0 == nil }) else { return }
-      do { try process(box.frame) } catch { failure.withLock { $0 = error } }
+      do { try process(frame) } catch { failure.withLock { $0 = error } }
     }
   }
 

@@ -24,18 +24,18 @@ struct FramesRecord: SourceRecord {
     ///   - path: The path of the frame's file.
     ///   - size: The size of the frame in it.
     ///   - keepsSamples: False if HDR was mapped to SDR.
-    init(_ frame: borrowing TimedFrame, path: String, size: PixelSize, md5: String?, keepsSamples: Bool) {
+    init(_ frame: VideoFrame, path: String, size: PixelSize, md5: String?, keepsSamples: Bool) {
       self.path = path
-      pts = frame.decoded.presentationTicks
+      pts = frame.presentationTicks
       ptsTime = frame.ptsTime
       timeBase = frame.stream.timeBase.description
       time = frame.time.seconds.rounded(places: 6)
       width = size.width
       height = size.height
-      keyFrame = frame.decoded.isKey
-      damaged = frame.decoded.isDamaged
-      hdrNotToneMapped = keepsSamples && frame.decoded.color.isHDR
-      toneMapped = !keepsSamples && frame.decoded.color.isHDR
+      keyFrame = frame.isKey
+      damaged = frame.isDamaged
+      hdrNotToneMapped = keepsSamples && frame.color.isHDR
+      toneMapped = !keepsSamples && frame.color.isHDR
       self.md5 = md5
     }
   }
@@ -63,10 +63,10 @@ extension FramesRecord {
   }
 }
 
-extension TimedFrame {
+extension VideoFrame {
   /// The media's presentation timestamp in seconds, for JSON; 0 if the frame has none.
   var ptsTime: Double {
-    (Double(decoded.presentationTicks ?? 0) * stream.timeBase.value).rounded(places: 6)
+    (Double(presentationTicks ?? 0) * stream.timeBase.value).rounded(places: 6)
   }
 }
 

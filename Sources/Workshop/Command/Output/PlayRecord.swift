@@ -172,15 +172,15 @@ struct PlayRecordFrame: Encodable {
 
   /// - Parameter after: The time since work on the source began. Throws `ReelError.internalFault` if memory
   ///   runs out.
-  init(_ frame: borrowing TimedFrame, after: Duration) throws(ReelError) {
-    pts = frame.decoded.presentationTicks
+  init(_ frame: VideoFrame, after: Duration) throws(ReelError) {
+    pts = frame.presentationTicks
     ptsTime = frame.ptsTime
     timeBase = frame.stream.timeBase.description
     time = frame.time.seconds.rounded(places: 6)
     timeMs = after.milliseconds
-    keyFrame = frame.decoded.isKey
-    damaged = frame.decoded.isDamaged
-    md5 = try frame.decoded.md5()
+    keyFrame = frame.isKey
+    damaged = frame.isDamaged
+    md5 = try frame.md5()
   }
 }
 

@@ -251,8 +251,8 @@ final class PlayFrames: FrameOutput {
     }
   }
 
-  func show(_ frame: borrowing TimedFrame) throws {
-    let isDamaged = frame.decoded.isDamaged
+  func show(_ frame: VideoFrame) throws {
+    let isDamaged = frame.isDamaged
     switch place(of: frame) {
     case .ignored: return
     case .beyond:
@@ -312,7 +312,7 @@ final class PlayFrames: FrameOutput {
   }
 
   /// Returns whether the frame is among the wanted ones.
-  private func place(of frame: borrowing TimedFrame) -> Place {
+  private func place(of frame: VideoFrame) -> Place {
     let (time, length, leftOut, loss) = (frame.time, frame.displayTime, frame.skipped, frame.loss)
     let outputTime = frame.outputTime
     return state.withLock { state in

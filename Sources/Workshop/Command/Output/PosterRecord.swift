@@ -64,13 +64,13 @@ struct PosterRecord: SourceRecord {
     self.source = source
     self.file = file
     time = poster.chosen.time.seconds.rounded(places: 6)
-    pts = poster.frame.frame.decoded.presentationTicks
-    ptsTime = pts == nil ? nil : poster.frame.frame.ptsTime
+    pts = poster.frame.presentationTicks
+    ptsTime = pts == nil ? nil : poster.frame.ptsTime
     why = PosterText.why(poster, choice)
     good = poster.chosen.flaws.isEmpty
     chosen = poster.chosenIndex
     candidates = poster.candidates.map(Self.candidate)
-    hdr = poster.frame.frame.decoded.color.hdrTransfer
+    hdr = poster.frame.color.hdrTransfer
     toneMapped = hdr == nil ? nil : handling == .sdr
     track = poster.track?.rawValue
     rung = poster.rung?.id
@@ -148,7 +148,7 @@ struct PosterWriter: Sendable {
   /// Writes the file. Throws `ReelError`: `unsupported` if the format can't hold the frame, or `cannotCreateOutput` if
   /// the file would be larger than the limit at any quality.
   func write(
-    _ frame: borrowing TimedFrame, to place: OutputPlace, _ names: FrameNames
+    _ frame: VideoFrame, to place: OutputPlace, _ names: FrameNames
   ) throws(ReelError) -> PosterRecord.File {
     var names = names
     let name = names.next(number: 1, time: frame.time)
@@ -161,7 +161,7 @@ struct PosterWriter: Sendable {
         path: path, format: format.rawValue, width: size.width, height: size.height,
         bytes: nil, quality: nil)
     }
-    let natural = frame.geometry().output
+    let natural = frame.presentationSize
     let image = try StillRenderer().render(
       frame.decoded, geometry: frame.geometry(target: size?.fitted(natural), gravity: .resize),
       orientation: frame.orientation, hdr: hdr)

@@ -177,11 +177,11 @@ final class FirstFrames: Sendable {
   var all: [Int: RGBImage] { images.withLock { $0 } }
 
   /// Keeps a frame with its own aspect ratio, HDR as SDR. A frame that can't be converted is left out.
-  func add(_ frame: borrowing TimedFrame, of item: FeedItem) {
+  func add(_ frame: VideoFrame, of item: FeedItem) {
     guard let index = indices[item.id], images.withLock({ $0.count < Self.limit && $0[index] == nil }) else {
       return
     }
-    let natural = frame.geometry().output
+    let natural = frame.presentationSize
     let scale = min(
       Double(Self.box.width) / Double(max(natural.width, 1)),
       Double(Self.box.height) / Double(max(natural.height, 1)))

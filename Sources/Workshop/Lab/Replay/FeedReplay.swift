@@ -24,7 +24,7 @@ public final class FeedReplay: Sendable {
   private let configuration: PoolConfiguration
   private let fetcher: any Fetching
   private let trace: WalkTrace?
-  private let frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
+  private let frames: (@Sendable (FeedItem, VideoFrame) -> Void)?
   private let patience: Duration
   private let logger: Logger
   private let interrupted = Locked<WalkReport?>(nil)
@@ -46,7 +46,7 @@ public final class FeedReplay: Sendable {
   public init(
     _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
     fetcher: any Fetching, trace: WalkTrace? = nil,
-    frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)? = nil, patience: Duration = .seconds(30),
+    frames: (@Sendable (FeedItem, VideoFrame) -> Void)? = nil, patience: Duration = .seconds(30),
     logger: Logger = Logger(label: "reel.replay")
   ) {
     self.feed = feed

@@ -31,7 +31,7 @@ package struct SimulatedWalk: Sendable {
   package var limit: Duration?
   package var memory: Memory
   package var trace: WalkTrace?
-  package var frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
+  package var frames: (@Sendable (FeedItem, VideoFrame) -> Void)?
   /// Called with the report so far if the walk is cancelled.
   package var onInterruption: (@Sendable (WalkReport) -> Void)?
   package var logger: Logger

@@ -46,12 +46,12 @@ final class WalkRecorder: FrameOutput {
   private let clock: any MonotonicClock
   private let trace: WalkTrace
   private let waits: WaitRecorder
-  private let frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
+  private let frames: (@Sendable (FeedItem, VideoFrame) -> Void)?
   private let state = Locked(State())
 
   init(
     _ feed: Feed, pool: PlayerPool, clock: any MonotonicClock, trace: WalkTrace, waits: WaitRecorder,
-    frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
+    frames: (@Sendable (FeedItem, VideoFrame) -> Void)?
   ) {
     self.feed = feed
     self.pool = pool
@@ -199,7 +199,7 @@ final class WalkRecorder: FrameOutput {
 
   // MARK: FrameOutput
 
-  func show(_ frame: borrowing TimedFrame) throws {
+  func show(_ frame: VideoFrame) throws {
     // An item's poster is not a frame of its video.
     guard frame.stream.videoCodec != nil else { return }
     let now = clock.now
