@@ -54,24 +54,6 @@ struct RunStyle: Sendable {
   func isList(_ run: RunOptions) -> Bool { run.list.isGiven || naming?.isGiven == true }
 }
 
-/// The JSON record of a source, printed by `--json`. Results files have it without `source`, in whose place they have
-/// `url`, and without fields of the run (`ResultLine.keys`).
-protocol SourceRecord: Encodable, Sendable {
-  /// The record of a source of which nothing but its error is known.
-  init(source: String, error: ReelError)
-}
-
-extension SourceRecord {
-  /// The names of the fields.
-  static var keys: Set<String> {
-    let record = Self(source: "", error: .interrupted)
-    return Set(
-      Mirror(reflecting: record).children.compactMap(\.label).map { name in
-        name.reduce(into: "") { $0 += $1.isUppercase ? "_" + $1.lowercased() : String($1) }
-      })
-  }
-}
-
 extension Batch {
   /// What a worker is made with.
   struct Setting: Sendable {
