@@ -168,9 +168,9 @@ struct ManualPage {
     let pages = ManualPage(
       tree: try CommandTree.read(), date: epoch.map { Date(timeIntervalSince1970: $0) } ?? Date())
     try OutputFolder.make(folder)
-    try ResultFile("\(folder)/reel.1").write(pages.main())
+    try ResultFile("\(folder)/reel.1").complete(with: pages.main())
     for command in pages.tree.commands {
-      try ResultFile("\(folder)/reel-\(command.commandName).1").write(pages.page(of: command))
+      try ResultFile("\(folder)/reel-\(command.commandName).1").complete(with: pages.page(of: command))
     }
   }
 

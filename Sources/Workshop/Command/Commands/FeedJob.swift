@@ -196,7 +196,7 @@ struct FeedJob: Sendable {
       let chromeTrace = outputs.chromeTrace.map { _ in TimelineRecorder(feed, limits: .trace) }
       frames = page != nil ? FirstFrames(feed) : nil
       var consumers: [WalkTrace.Consumer] = []
-      if let file = outputs.trace { consumers.append(WalkTrace.lines { file.write($0) }) }
+      if let file = outputs.trace { consumers.append(WalkTrace.lines { file.add($0) }) }
       for recorder in [page, chromeTrace].compactMap({ $0 }) { consumers.append { recorder.record($0) } }
       consumers.append { progress.record($0, of: place) }
       trace = WalkTrace(consumers: consumers)
@@ -246,26 +246,24 @@ struct FeedJob: Sendable {
     _ walks: [Walk], _ feed: Feed, _ warnings: [String], to outputs: FeedOutputs
   ) -> [ReelError] {
     var failures: [ReelError] = []
-    func attempt(_ body: () throws(ReelError) -> Void) {
-      do throws(ReelError) { try body() } catch { failures.append(error) }
-    }
     let (reports, names) = (walks.map(\.report), feed.items.map { Redaction.clean($0.name) })
-    attempt { () throws(ReelError) in try outputs.trace?.commit() }
-    attempt { () throws(ReelError) in try outputs.csv?.write(WalkCSV.text(reports, names: names)) }
-    attempt { () throws(ReelError) in try outputs.junit?.write(JUnitXML.text(reports)) }
-    attempt { () throws(ReelError) in
-      try outputs.page?.write(try page(walks, names: names, warnings: warnings))
+    failures.catching { () throws(ReelError) in try outputs.trace?.complete() }
+    failures.catching { () throws(ReelError) in
+      try outputs.csv?.complete(with: WalkCSV.text(reports, names: names))
     }
-    guard let walk = walks.first else { return failures }
-    attempt { () throws(ReelError) in
-      guard let timeline = walk.chromeTrace?.timeline else { return }
-      try outputs.chromeTrace?.write(ChromeTrace.json(walk.report, timeline, names: names))
+    failures.catching { () throws(ReelError) in try outputs.junit?.complete(with: JUnitXML.text(reports)) }
+    failures.catching { () throws(ReelError) in
+      try outputs.page?.complete(with: try page(walks, names: names, warnings: warnings))
+    }
+    guard let walk = walks.first, let timeline = walk.chromeTrace?.timeline else { return failures }
+    failures.catching { () throws(ReelError) in
+      try outputs.chromeTrace?.complete(with: ChromeTrace.json(walk.report, timeline, names: names))
     }
     return failures
   }
 
   private func page(_ walks: [Walk], names: [String], warnings: [String]) throws(ReelError) -> String {
-    let run = RunDescription(arguments: Array(CommandLine.arguments.dropFirst()))
+    let run = RunDescription()
     guard walks.count == 1, let walk = walks.first, let timeline = walk.page?.timeline else {
       return ComparisonPage(reports: walks.map(\.report), run: run, warnings: warnings).html
     }
@@ -325,7 +323,7 @@ struct FeedJob: Sendable {
 /// They are opened before the walk, so that errors are found early.
 struct FeedOutputs: Sendable {
   /// The trace in JSON Lines.
-  let trace: TraceFile?
+  let trace: ResultFile?
   /// The trace in Chrome's format.
   let chromeTrace: ResultFile?
   let page: ResultFile?
@@ -334,58 +332,11 @@ struct FeedOutputs: Sendable {
 
   /// Throws `ReelError.cannotCreateOutput`.
   init(_ command: FeedCommand) throws(ReelError) {
-    func file(_ path: String?) throws(ReelError) -> ResultFile? {
-      try path.map { path throws(ReelError) in try ResultFile(path) }
-    }
     let isChrome = command.trace?.lowercased().hasSuffix(".json") ?? false
-    trace =
-      isChrome
-      ? nil
-      : try command.trace.map { path throws(ReelError) in
-        TraceFile(try ResultFile.open(path))
-      }
-    chromeTrace = isChrome ? try file(command.trace) : nil
-    page = try file(command.results.report)
-    csv = try file(command.results.csv)
-    junit = try file(command.junit)
-  }
-}
-
-/// A file that is written in one piece at the end of a run, but opened before.
-final class ResultFile: Sendable {
-  private struct State: ~Copyable {
-    let file: OutputFile
-  }
-
-  private let state: Locked<State>
-
-  /// Throws `ReelError.cannotCreateOutput`.
-  init(_ path: String) throws(ReelError) {
-    state = Locked(State(file: try Self.open(path)), rank: .writer)
-  }
-
-  /// Writes the whole file and gives it its name.
-  func write(_ bytes: [UInt8]) throws(ReelError) {
-    let failure = state.withLock { state -> ReelError? in
-      do throws(ReelError) {
-        try state.file.write(bytes)
-        try state.file.commit()
-      } catch { return error }
-      return nil
-    }
-    if let failure { throw failure }
-  }
-
-  func write(_ text: String) throws(ReelError) { try write(Array(text.utf8)) }
-
-  /// Throws `ReelError.cannotCreateOutput`.
-  static func open(_ path: String) throws(ReelError) -> sending OutputFile {
-    var isDirectory: ObjCBool = false
-    let isThere = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-    // Otherwise, the error would occur only at the end, when the file gets its name.
-    guard !path.hasSuffix("/"), !(isThere && isDirectory.boolValue) else {
-      throw ReelError(.cannotCreateOutput, "is a directory", at: path, advice: "name a file in it")
-    }
-    return try OutputFile(path: path)
+    trace = try ResultFile.open(isChrome ? nil : command.trace)
+    chromeTrace = try ResultFile.open(isChrome ? command.trace : nil)
+    page = try ResultFile.open(command.results.report)
+    csv = try ResultFile.open(command.results.csv)
+    junit = try ResultFile.open(command.junit)
   }
 }

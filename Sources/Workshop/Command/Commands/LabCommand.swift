@@ -288,8 +288,8 @@ struct LabJob {
       if !isQuiet { try Console.printText(estimate(inputs, runs)) }
       return true
     }
-    let csv = try command.outputs.csv.map { path throws(ReelError) in try ResultFile(path) }
-    let page = try command.outputs.report.map { path throws(ReelError) in try ResultFile(path) }
+    let csv = try ResultFile.open(command.outputs.csv)
+    let page = try ResultFile.open(command.outputs.report)
     let header = LabStore.Header(reel: Version.text, fingerprint: inputs.fingerprint, runs: runs.count)
     let store = try LabStore(path: command.resultsPath, header: header, restarts: command.restart)
     let doneCount = store.endedCount - store.failedCount
@@ -311,9 +311,8 @@ struct LabJob {
     }
     try printSummary(summary)
     if failure == nil {
-      try csv?.write(LabCSV.text(results))
-      let run = RunDescription(arguments: Array(CommandLine.arguments.dropFirst()))
-      try page?.write(LabPage(summary: summary, results: results, run: run).html)
+      try csv?.complete(with: LabCSV.text(results))
+      try page?.complete(with: LabPage(summary: summary, results: results, run: RunDescription()).html)
     }
     report(results.filter { $0.error != nil }, of: runs.count)
     if let failure { throw failure }

@@ -338,11 +338,8 @@ final class PlayFiles: Sendable {
 
   /// Throws `ReelError.cannotCreateOutput`.
   init(page: String?, junit: String?, isStrict: Bool) throws(ReelError) {
-    func file(_ path: String?) throws(ReelError) -> ResultFile? {
-      try path.map { path throws(ReelError) in try ResultFile(path) }
-    }
-    self.page = try file(page)
-    self.junit = try file(junit)
+    self.page = try ResultFile.open(page)
+    self.junit = try ResultFile.open(junit)
     self.isStrict = isStrict
   }
 
@@ -359,15 +356,11 @@ final class PlayFiles: Sendable {
   func write() -> [ReelError] {
     let (recordings, suites) = played.withLock { $0 }
     var failures: [ReelError] = []
-    func attempt(_ body: () throws(ReelError) -> Void) {
-      do throws(ReelError) { try body() } catch { failures.append(error) }
+    failures.catching { () throws(ReelError) in
+      try page?.complete(with: PlayPage(sources: recordings, run: RunDescription()).html)
     }
-    attempt { () throws(ReelError) in
-      let run = RunDescription(arguments: Array(CommandLine.arguments.dropFirst()))
-      try page?.write(PlayPage(sources: recordings, run: run).html)
-    }
-    attempt { () throws(ReelError) in
-      try junit?.write(JUnitXML(command: "play", suites: suites).text)
+    failures.catching { () throws(ReelError) in
+      try junit?.complete(with: JUnitXML(command: "play", suites: suites).text)
     }
     return failures
   }

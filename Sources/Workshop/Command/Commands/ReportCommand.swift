@@ -1,6 +1,5 @@
 import ArgumentParser
 import ReelCore
-import ReelFiles
 import ReelLab
 import ReelPlayback
 
@@ -63,9 +62,7 @@ struct ReportCommand: AsyncParsableCommand {
         throw ReelError(.badManifest, "no results", at: location)
       }
       if let html {
-        let file = try OutputFile(path: html)
-        try file.write(Array(ResultsPage(report: report, files: results).html.utf8))
-        try file.commit()
+        try ResultFile(html).complete(with: ResultsPage(report: report, files: results).html)
       }
       if print.json {
         try Console.print(JSONLine.string(report.record, of: "report"))

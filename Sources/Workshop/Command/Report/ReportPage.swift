@@ -371,8 +371,8 @@ struct RunDescription: Sendable {
     "--report", "--trace", "--csv", "--junit", "--y4m", "--wav", "-o", "--output", "--results", "--jobs",
   ]
 
-  /// - Parameter arguments: The arguments without the name of the program.
-  init(arguments: [String]) {
+  /// - Parameter arguments: The arguments without the name of the program, by default those of this process.
+  init(arguments: [String] = Array(CommandLine.arguments.dropFirst())) {
     commandLine = Redaction.commandLine(arguments, outputs: Self.outputOptions)
   }
 

@@ -105,6 +105,13 @@ extension Error {
   }
 }
 
+extension [ReelError] {
+  /// Adds the error of `body`, so that what follows is done nevertheless.
+  mutating func catching(_ body: () throws(ReelError) -> Void) {
+    do throws(ReelError) { try body() } catch { append(error) }
+  }
+}
+
 /// The rule for writing in colour (`--color`).
 enum ColorMode: String, ExpressibleByArgument, CaseIterable, Sendable {
   /// On a terminal that is not dumb, unless NO_COLOR is set (no-color.org).

@@ -77,3 +77,64 @@ enum OutputFolder {
     else { throw OutputFile.creationFailure(ENOTDIR, at: folder, "the folder can't be created") }
   }
 }
+
+/// A file that a command writes besides its results. It is opened before the work, so that errors are found early, and has
+/// its name when it is complete.
+final class ResultFile: Sendable {
+  private struct State: ~Copyable {
+    let file: OutputFile
+    /// Lines that are not written yet.
+    var buffer: [UInt8] = []
+    /// The error of a line.
+    var failure: ReelError?
+  }
+
+  private static let bufferByteCount = 64 << 10
+
+  private let state: Locked<State>
+
+  /// Throws `ReelError.cannotCreateOutput`.
+  init(_ path: String) throws(ReelError) {
+    var isDirectory: ObjCBool = false
+    let isThere = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+    // Otherwise, the error would occur only at the end, when the file gets its name.
+    guard !path.hasSuffix("/"), !(isThere && isDirectory.boolValue) else {
+      throw ReelError(.cannotCreateOutput, "is a directory", at: path, advice: "name a file in it")
+    }
+    state = Locked(State(file: try OutputFile(path: path)), rank: .writer)
+  }
+
+  /// Opens the file of an option; nil without one.
+  static func open(_ path: String?) throws(ReelError) -> ResultFile? {
+    guard let path else { return nil }
+    return try ResultFile(path)
+  }
+
+  /// Adds a line. If it can't be written, `complete(with:)` throws the error.
+  func add(_ line: String) {
+    state.withLock { state in
+      guard state.failure == nil else { return }
+      state.buffer += Array(line.utf8)
+      state.buffer.append(UInt8(ascii: "\n"))
+      guard state.buffer.count >= Self.bufferByteCount else { return }
+      do throws(ReelError) { try state.file.write(state.buffer) } catch { state.failure = error }
+      state.buffer.removeAll(keepingCapacity: true)
+    }
+  }
+
+  /// Writes the rest of the file, and gives it its name.
+  func complete(with bytes: [UInt8] = []) throws(ReelError) {
+    let failure = state.withLock { state -> ReelError? in
+      do throws(ReelError) {
+        if let failure = state.failure { throw failure }
+        try state.file.write(state.buffer)
+        try state.file.write(bytes)
+        try state.file.commit()
+      } catch { return error }
+      return nil
+    }
+    if let failure { throw failure }
+  }
+
+  func complete(with text: String) throws(ReelError) { try complete(with: Array(text.utf8)) }
+}
