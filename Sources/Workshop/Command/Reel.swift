@@ -60,13 +60,6 @@ enum Main {
     ProcessSettings.registerArenas()
     let arguments = Array(CommandLine.arguments.dropFirst())
     if Set(arguments) == ["--version", "--verbose"] { return print(Version.details) }
-    if arguments.count == 2, arguments[0] == "--generate-manual-pages" {
-      do { return try ManualPage.writeAll(to: arguments[1]) } catch {
-        let error = error.asReelError
-        Console.report(error)
-        Reel.exit(withError: ExitCode(ExitStatus.code(of: error)))
-      }
-    }
     let commands = Reel.configuration.subcommands.compactMap { $0.configuration.commandName }
     if let fault = Typos.unknownCommand(in: arguments, commands: commands) {
       Terminal.use(ColorMode(asking: arguments))
@@ -74,6 +67,12 @@ enum Main {
       Reel.exit(withError: ExitCode.validationFailure)
     }
     do {
+      if arguments.count == 2, arguments[0] == "--generate-manual-pages" {
+        return try await ExitStatus.run {
+          try ManualPage.writeAll(to: arguments[1])
+          return 0
+        }
+      }
       var command = try Reel.parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()

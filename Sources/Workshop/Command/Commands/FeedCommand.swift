@@ -204,18 +204,10 @@ struct FeedCommand: AsyncParsableCommand {
 
   func run() async throws {
     let logger = options.bootstrapLogging()
-    let isMet: Bool
-    do {
-      isMet = try await Interruption.cancelling { try await FeedJob(self, logger: logger).run() }
-    } catch {
-      PartialFiles.removeAll()
-      if error is CancellationError { throw ExitCode(ExitStatus.interrupted) }
-      let unknown = ReelError(.internalFault, "\(error)")
-      let known = error as? ReelError ?? unknown
-      if known.kind != .cancelled { Console.report(known) }
-      throw ExitCode(ExitStatus.code(of: known))
+    try await ExitStatus.run {
+      let isMet = try await Interruption.cancelling { try await FeedJob(self, logger: logger).run() }
+      return isMet ? 0 : ExitStatus.failedSource
     }
-    if !isMet { throw ExitCode(ExitStatus.failedSource) }
   }
 
   // MARK: - Values

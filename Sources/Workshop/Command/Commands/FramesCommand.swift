@@ -94,8 +94,8 @@ struct FramesCommand: AsyncParsableCommand {
 
   func run() async throws {
     let place = try place
-    try place.checkEncoder()
     try await Batch.run(try style, runOptions, options) { setting in
+      if let still = place.format.still { try StillEncoder.check(still) }
       let extractor = FrameExtractor(
         fetcher: setting.fetcher, configuration: try configuration(),
         cores: CoreGate(leavesCoreToServer: true), logger: setting.logger)

@@ -176,19 +176,12 @@ struct LabCommand: AsyncParsableCommand {
 
   func run() async throws {
     let logger = options.bootstrapLogging()
-    let isComplete: Bool
-    do {
-      isComplete = try await Interruption.cancelling(within: Self.grace) {
+    try await ExitStatus.run {
+      let isComplete = try await Interruption.cancelling(within: Self.grace) {
         try await LabJob(self, logger: logger).run()
       }
-    } catch {
-      PartialFiles.removeAll()
-      if error is CancellationError { throw ExitCode(ExitStatus.interrupted) }
-      let known = error.asReelError
-      if known.kind != .cancelled { Console.report(known) }
-      throw ExitCode(ExitStatus.code(of: known))
+      return isComplete ? 0 : ExitStatus.failedSource
     }
-    if !isComplete { throw ExitCode(ExitStatus.failedSource) }
   }
 
   // MARK: - Values

@@ -122,13 +122,15 @@ struct MemoryCommand: AsyncParsableCommand {
 
   func run() async throws {
     let logger = options.bootstrapLogging()
-    let (errors, count) = try await Interruption.cancelling {
-      let job = MemoryJob(
-        sources: sources, options: try jobOptions(), fetcher: try options.transport(logger: logger),
-        configuration: try configuration(), logger: logger)
-      return try await measure(job)
+    try await ExitStatus.run {
+      let outcome = try await Interruption.cancelling {
+        try await measure(
+          MemoryJob(
+            sources: sources, options: jobOptions(), fetcher: try options.transport(logger: logger),
+            configuration: try configuration(), logger: logger))
+      }
+      return ExitStatus.code(of: outcome.errors, sourceCount: outcome.sourceCount)
     }
-    try ExitStatus.check(errors, sourceCount: count)
   }
 
   // MARK: - Private
@@ -137,7 +139,7 @@ struct MemoryCommand: AsyncParsableCommand {
     do { return try ByteSize(parsing: text).byteCount } catch { throw ValidationError(error.description) }
   }
 
-  private func jobOptions() throws -> MemoryJob.Options {
+  private func jobOptions() -> MemoryJob.Options {
     MemoryJob.Options(
       count: players ?? max(3, sources.count),
       target: PreloadTarget(stage: stage.preload, bufferDuration: .seconds(buffer), isDecoderWarm: warm),
@@ -152,27 +154,21 @@ struct MemoryCommand: AsyncParsableCommand {
     return configuration
   }
 
-  /// Prints the results; returns the errors and the number of sources.
-  private func measure(_ job: MemoryJob) async throws -> (errors: [ReelError], sourceCount: Int) {
+  /// Measures, and prints the results.
+  private func measure(_ job: MemoryJob) async throws -> MemoryJob.Outcome {
     defer { job.close() }
-    do {
-      let result = try await WorkProgress.showing(
-        when: !options.quiet, { "\(job.progress), \(Int($0 / .seconds(1))) s" }
-      ) { try await job.run() }
-      if options.json {
-        for line in result.players { try Console.print(JSONLine.string(line)) }
-        try Console.print(JSONLine.string(result.summary))
-      } else if !options.quiet {
-        try Console.printText(MemoryText.text(of: result))
-      }
-      // The report has been printed, so it is complete even if the rest is interrupted.
-      try await job.hold()
-      return (result.errors, result.sourceCount)
-    } catch {
-      let error = error.asReelError
-      if error.kind != .cancelled { Console.report(error) }
-      return ([error], 1)
+    let outcome = try await WorkProgress.showing(
+      when: !options.quiet, { "\(job.progress), \(Int($0 / .seconds(1))) s" }
+    ) { try await job.run() }
+    if options.json {
+      for line in outcome.players { try Console.print(JSONLine.string(line)) }
+      try Console.print(JSONLine.string(outcome.summary))
+    } else if !options.quiet {
+      try Console.printText(MemoryText.text(of: outcome))
     }
+    // The report has been printed, so it is complete even if the rest is interrupted.
+    try await job.hold()
+    return outcome
   }
 }
 

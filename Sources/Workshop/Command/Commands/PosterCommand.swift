@@ -102,8 +102,8 @@ struct PosterCommand: AsyncParsableCommand {
 
   func run() async throws {
     let place = try place
-    try place.checkEncoder()
     try await Batch.run(try style, runOptions, options) { setting in
+      if let still = place.format.still { try StillEncoder.check(still) }
       let extractor = StillExtractor(
         fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
         stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)

@@ -80,14 +80,11 @@ struct ServeCommand: AsyncParsableCommand {
 
   func run() async throws {
     let logger = options.bootstrapLogging()
-    do {
+    try await ExitStatus.run {
       try await Interruption.cancelling {
         if isFolder { try await serveFolder(logger) } else { try await servePresentation(logger) }
       }
-      throw ReelError.interrupted
-    } catch {
-      if error.asReelError.kind != .cancelled { Console.report(error.asReelError) }
-      throw ExitCode(ExitStatus.code(of: error.asReelError))
+      return ExitStatus.interrupted
     }
   }
 

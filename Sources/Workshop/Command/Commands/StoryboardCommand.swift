@@ -109,9 +109,9 @@ struct StoryboardCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    if sheets.writesSheets { try StillOutput.checkEncoder(sheets.format) }
-    if write.contains(.bif) { try StillOutput.checkEncoder(.jpeg) }
     try await Batch.run(style, runOptions, options) { setting in
+      if sheets.writesSheets { try StillEncoder.check(sheets.format) }
+      if write.contains(.bif) { try StillEncoder.check(.jpeg) }
       let extractor = StillExtractor(
         fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
         stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)

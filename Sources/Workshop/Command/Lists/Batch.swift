@@ -117,24 +117,19 @@ final class Batch: Sendable {
     let logger = options.bootstrapLogging()
     let configuration = try Configuration(style, run, options)
     let isList = configuration.isList
-    // Engines wait 5 s or longer after SIGTERM before they kill a process.
-    let status = try await Interruption.cancelling(
-      within: isList ? .seconds(4) : Interruption.usualGrace, isResumable: isList
-    ) {
-      let batch = Batch(configuration)
-      do {
+    try await ExitStatus.run {
+      // Engines wait 5 s or longer after SIGTERM before they kill a process.
+      try await Interruption.cancelling(
+        within: isList ? .seconds(4) : Interruption.usualGrace, isResumable: isList
+      ) {
+        let batch = Batch(configuration)
         let fetcher = try options.transport(logger: logger) { url, delay in
           // No source of the host is begun in that time.
           batch.events.continuation.yield(.held(host: Self.host(of: .url(url)), delay))
         }
         return await batch.run(try prepare(Setting(fetcher: fetcher, logger: logger)))
-      } catch let error as ReelError {
-        Console.report(error)
-        return ExitStatus.code(of: error)
       }
     }
-    PartialFiles.removeAll()
-    if status != 0 { throw ExitCode(status) }
   }
 
   /// Returns the host of a source in lower case; empty for a file.

@@ -42,20 +42,4 @@ struct StillOutput {
       throw ValidationError("\(fileName) holds one frame: name a folder for several")
     }
   }
-
-  /// Reports a missing encoder of FFmpeg, before any source is opened.
-  ///
-  /// Throws the `ExitCode` of that error.
-  func checkEncoder() throws {
-    if let still = format.still { try Self.checkEncoder(still) }
-  }
-
-  static func checkEncoder(_ format: StillFormat) throws {
-    do throws(ReelError) {
-      try StillEncoder.check(format)
-    } catch {
-      Console.report(error)
-      throw ExitCode(ExitStatus.code(of: error))
-    }
-  }
 }

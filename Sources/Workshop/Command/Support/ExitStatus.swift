@@ -1,5 +1,6 @@
 import ArgumentParser
 import ReelCore
+import ReelFiles
 
 /// The exit codes of the command line contract (sysexits.h).
 enum ExitStatus {
@@ -30,9 +31,19 @@ enum ExitStatus {
     return sourceCount == 1 ? code(of: first) : failedSource
   }
 
-  /// Throws that exit code, unless there are no errors.
-  static func check(_ errors: [ReelError], sourceCount: Int) throws {
-    if !errors.isEmpty { throw ExitCode(code(of: errors, sourceCount: sourceCount)) }
+  /// Runs the work of a command, and throws the exit code that it returns, unless that is 0. An error of the work is
+  /// reported, except for that of Ctrl-C, and has a code of its own.
+  static func run(_ work: @Sendable () async throws -> Int32) async throws {
+    let status: Int32
+    do {
+      status = try await work()
+    } catch {
+      let error = error.asReelError
+      if error.kind != .cancelled { Console.report(error) }
+      status = code(of: error)
+    }
+    PartialFiles.removeAll()
+    if status != 0 { throw ExitCode(status) }
   }
 }
 
