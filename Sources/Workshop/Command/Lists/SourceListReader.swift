@@ -168,57 +168,81 @@ struct SourceListCounter {
   }
 }
 
+/// A file, or standard input, that is read in pieces.
+///
+/// Confined to one thread at a time: reading may block.
+final class PieceReader {
+  /// The name in messages.
+  let name: String
+  private let descriptor: Int32
+
+  /// - Parameter path: `-` for standard input. Throws `ReelError.noSuchFile`.
+  init(path: String) throws(ReelError) {
+    name = path == "-" ? "standard input" : path
+    descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .unreadable(errno, at: name) }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  /// The type of the file (`S_IFMT`); nil if it is unknown.
+  var fileType: mode_t? {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? status.st_mode & S_IFMT : nil
+  }
+
+  /// The position of the next piece, of a file that has positions.
+  var position: off_t { lseek(descriptor, 0, SEEK_CUR) }
+
+  /// Returns the next bytes, or those from a position on; none at the end. Throws `ReelError.noSuchFile`.
+  func piece(from position: off_t? = nil) throws(ReelError) -> [UInt8] {
+    while true {
+      var code: Int32 = 0
+      let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 17) { buffer, count in
+        let (start, length) = (buffer.baseAddress, buffer.count)
+        let result =
+          position.map { pread(descriptor, start, length, $0) } ?? read(descriptor, start, length)
+        if result < 0 { code = errno }
+        count = max(0, result)
+      }
+      if code == EINTR { continue }
+      guard code == 0 else { throw .unreadable(code, at: name) }
+      return bytes
+    }
+  }
+}
+
 /// Reads a list from a file, from standard input, or from the arguments.
 ///
 /// Confined to one thread at a time: reading may block.
 final class SourceListReader {
-  /// The name in messages.
-  let name: String
-  /// The location to which entries are relative: the list, or the working folder for arguments.
-  let location: MediaSource
-
-  private let descriptor: Int32
+  /// Nil for arguments.
+  private let file: PieceReader?
   private var parser = SourceListParser()
   private var arguments: ArraySlice<String>
   private var isAtEnd = false
 
   init(arguments: [String]) {
     self.arguments = arguments[...]
-    name = "arguments"
-    location = .standardInput
-    descriptor = -1
+    file = nil
   }
 
   /// - Parameter path: `-` for standard input. Throws `ReelError.noSuchFile`.
   init(path: String) throws(ReelError) {
     arguments = []
-    if path == "-" {
-      name = "standard input"
-      location = .standardInput
-      descriptor = dup(STDIN_FILENO)
-    } else {
-      name = path
-      location = .url(URL(fileURLWithPath: path))
-      descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    }
-    guard descriptor >= 0 else { throw .unreadable(errno, at: name) }
-    var status = stat()
-    if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
-      throw ReelError(.noSuchFile, "is a folder", at: name)
-    }
+    let file = try PieceReader(path: path)
+    if file.fileType == S_IFDIR { throw ReelError(.noSuchFile, "is a folder", at: file.name) }
+    self.file = file
   }
-
-  deinit { if descriptor >= 0 { close(descriptor) } }
 
   /// Returns the number of sources from the current position; nil for a pipe.
   func count() throws(ReelError) -> Int? {
-    guard descriptor >= 0 else { return arguments.count }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    guard let file else { return arguments.count }
+    guard file.fileType == S_IFREG else { return nil }
     var counter = SourceListCounter()
-    var offset = lseek(descriptor, 0, SEEK_CUR)
+    var offset = file.position
     while true {
-      let piece = try piece { pread(descriptor, $0, $1, offset) }
+      let piece = try file.piece(from: offset)
       if piece.isEmpty { return counter.count }
       counter.add(piece[...])
       offset += off_t(piece.count)
@@ -227,13 +251,13 @@ final class SourceListReader {
 
   /// Returns some more entries, maybe none; nil at the end. Throws `ReelError` with the list as its location.
   func next() throws(ReelError) -> [SourceListParser.Entry]? {
-    guard descriptor >= 0 else {
+    guard let file else {
       guard !arguments.isEmpty else { return nil }
       defer { arguments = arguments.dropFirst(256) }
       return arguments.prefix(256).map { .init(line: 0, content: .source($0, fields: [])) }
     }
     guard !isAtEnd else { return nil }
-    let piece = try piece { read(descriptor, $0, $1) }
+    let piece = try file.piece()
     var entries: [SourceListParser.Entry] = []
     do throws(ReelError) {
       if piece.isEmpty {
@@ -243,28 +267,9 @@ final class SourceListReader {
         try parser.add(piece[...], to: &entries)
       }
     } catch {
-      throw error.located(at: name)
+      throw error.located(at: file.name)
     }
     return entries
-  }
-
-  // MARK: - Private
-
-  private func piece(
-    _ read: (UnsafeMutableRawPointer, Int) -> Int
-  ) throws(ReelError) -> [UInt8] {
-    while true {
-      var code: Int32 = 0
-      let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
-        guard let base = buffer.baseAddress else { return }
-        let result = read(base, buffer.count)
-        if result < 0 { code = errno }
-        count = max(0, result)
-      }
-      if code == EINTR { continue }
-      guard code == 0 else { throw .unreadable(code, at: name) }
-      return bytes
-    }
   }
 }
 
@@ -279,9 +284,8 @@ final class LineReader {
     case overlong
   }
 
-  private let name: String
+  private let file: PieceReader
   private let limit: Int
-  private let descriptor: Int32
   private var bytes: [UInt8] = []
   private var start = 0
   private var isAtEnd = false
@@ -293,12 +297,8 @@ final class LineReader {
   /// Throws `ReelError.noSuchFile`.
   init(path: String, limit: Int) throws(ReelError) {
     self.limit = limit
-    name = path == "-" ? "standard input" : path
-    descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw .unreadable(errno, at: name) }
+    file = try PieceReader(path: path)
   }
-
-  deinit { if descriptor >= 0 { close(descriptor) } }
 
   /// Returns the next line; nil at the end. Throws `ReelError.noSuchFile`.
   func next() throws(ReelError) -> Line? {
@@ -319,7 +319,9 @@ final class LineReader {
       searched = bytes.count - start
       bytes.removeFirst(start)
       start = 0
-      try fill()
+      let piece = try file.piece()
+      isAtEnd = piece.isEmpty
+      bytes += piece
     }
   }
 
@@ -327,22 +329,6 @@ final class LineReader {
 
   private func line(_ bytes: ArraySlice<UInt8>, _ isOverlong: Bool) -> Line {
     isOverlong || bytes.count > limit ? .overlong : .bytes(Array(bytes))
-  }
-
-  private func fill() throws(ReelError) {
-    while true {
-      var code: Int32 = 0
-      let piece = [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in
-        let result = read(descriptor, buffer.baseAddress, buffer.count)
-        if result < 0 { code = errno }
-        count = max(0, result)
-      }
-      if code == EINTR { continue }
-      guard code == 0 else { throw .unreadable(code, at: name) }
-      isAtEnd = piece.isEmpty
-      bytes.append(contentsOf: piece)
-      return
-    }
   }
 }
 
