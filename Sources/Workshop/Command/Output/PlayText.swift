@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelLab
 import ReelPlayback
 import ReelPool
 
@@ -30,13 +31,17 @@ enum PlayText {
     parts.append("buffer \((statistics.bufferedDuration / .seconds(1)).formatted(places: 1)) s")
     if let ring = statistics.ring { parts.append("ring \(ring.frameCount)/\(ring.frameCapacity)") }
     if let rung = item.rung.value { parts.append("rung \(rung.printable)") }
-    if let rate = item.accessLog.last?.indicatedBitRate { parts.append(bitRate(Double(rate))) }
+    if let rate = item.accessLog.last?.indicatedBitRate {
+      parts.append(WalkValue.text(bitsPerSecond: Double(rate)))
+    }
     if let latency = item.liveLatency.value {
       parts.append("\((latency / .seconds(1)).formatted(places: 1)) s behind live")
     }
     parts.append("dropped \(statistics.droppedFrameCount)")
     if let memory = ProcessMemory.currentResidentByteCount { parts.append(size(memory)) }
-    if let bandwidth = statistics.estimatedBandwidth { parts.append("link \(bitRate(bandwidth))") }
+    if let bandwidth = statistics.estimatedBandwidth {
+      parts.append("link \(WalkValue.text(bitsPerSecond: bandwidth))")
+    }
     return parts.joined(separator: "  ")
   }
 
@@ -232,8 +237,8 @@ enum PlayText {
   private static func rung(_ rung: PlayRecordSummary.Rung, isLocal: Bool) -> String {
     var parts = [rung.rung?.printable ?? "the file"]
     if let width = rung.width, let height = rung.height { parts.append("\(width)x\(height)") }
-    if let rate = rung.indicatedBitRate { parts.append(bitRate(Double(rate))) }
-    if let rate = rung.observedBitRate { parts.append("came at \(bitRate(rate))") }
+    if let rate = rung.indicatedBitRate { parts.append(WalkValue.text(bitsPerSecond: Double(rate))) }
+    if let rate = rung.observedBitRate { parts.append("came at \(WalkValue.text(bitsPerSecond: rate))") }
     parts.append(
       isLocal ? "\(size(rung.bytes)) read" : "\(size(rung.bytes)) in \(rung.requests.counted("request"))")
     parts.append(
@@ -246,12 +251,6 @@ enum PlayText {
   /// Returns a duration in milliseconds, or in seconds from 1 s on.
   private static func milliseconds(_ value: Double) -> String {
     value < 1e3 ? "\(value.formatted(places: 1)) ms" : "\((value / 1e3).formatted(places: 3)) s"
-  }
-
-  private static func bitRate(_ bitsPerSecond: Double) -> String {
-    bitsPerSecond >= 1e6
-      ? "\((bitsPerSecond / 1e6).formatted(places: 2)) Mbit/s"
-      : "\((bitsPerSecond / 1e3).formatted(places: 0)) kbit/s"
   }
 
   private static func size(_ byteCount: some BinaryInteger) -> String {

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelLab
 import ReelManifest
 import ReelPlayback
 
@@ -20,7 +21,7 @@ enum ProbeText {
     }
     for rung in record.rungs ?? [] {
       let facts = [
-        rung.bandwidth.map { "\(bitRate($0))" }, size(rung.width, rung.height), rung.frameRate.map(frameRate),
+        rung.bandwidth.map(bitRate), size(rung.width, rung.height), rung.frameRate.map(frameRate),
         rung.codecs, rung.videoRange, rung.unplayable.map { "(\($0))" },
         rung.protection.map(protection),
       ]
@@ -135,9 +136,7 @@ enum ProbeText {
   }
 
   private static func bitRate(_ bitsPerSecond: Int) -> String {
-    bitsPerSecond >= 1_000_000
-      ? "\((Double(bitsPerSecond) / 1e6).formatted(places: 2)) Mbit/s"
-      : "\((Double(bitsPerSecond) / 1e3).formatted(places: 0)) kbit/s"
+    WalkValue.text(bitsPerSecond: Double(bitsPerSecond))
   }
 
   private static func frameRate(_ text: String) -> String {

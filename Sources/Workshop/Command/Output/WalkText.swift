@@ -253,7 +253,7 @@ final class WalkProgress: Sendable {
       "\(now.label): swipe \(swipes) of \(now.swipeCount * now.walkCount), \(DurationText.readable(time))"
     let speed = time / (ContinuousClock.now - now.began)
     if now.checkCount > 0 {
-      text += ", opening \(now.checkCount == 1 ? "1 item" : "\(now.checkCount) items") again"
+      text += ", opening \(now.checkCount.counted("item")) again"
     } else if speed > 0, rest > .zero {
       text += ", about \(Int((rest / .seconds(1) / speed).rounded(.up))) s left"
     }

@@ -179,13 +179,13 @@ struct ComparisonSummary {
 
   private var failures: String {
     let count = reports.map(\.failedItems.count).max() ?? 0
-    return count == 0 ? "" : count == 1 ? "1 item failed." : "\(count) items failed."
+    return count == 0 ? "" : "\(count.counted("item")) failed."
   }
 }
 
 extension WalkSettings {
   /// The pool in words: `adaptive with 3 players`.
-  var pool: String { "\(policy) with \(slotCount == 1 ? "1 player" : "\(slotCount) players")" }
+  var pool: String { "\(policy) with \(slotCount.counted("player"))" }
 }
 
 extension WalkReport {

@@ -271,8 +271,6 @@ struct TimelineChart {
   }
 
   private static func rate(_ bitsPerSecond: Double) -> String {
-    bitsPerSecond >= 1e6
-      ? "\((bitsPerSecond / 1e6).formatted(places: 1)) Mbit/s"
-      : "\((bitsPerSecond / 1e3).formatted(places: 0)) kbit/s"
+    WalkValue.text(bitsPerSecond: bitsPerSecond, places: 1)
   }
 }

@@ -103,18 +103,15 @@ enum LinkWarning {
     guard let most = swipes.compactMap(\.rungBitRate).max() else { return nil }
     let count = Set(swipes.map(\.itemIndex)).count
     let items = count.counted("item plays", "items play")
-    var text = "\(items) at up to \(rate(Double(most))), but the link has \(rate(Double(bitsPerSecond)))"
+    let (rate, linkRate) = (Double(most), Double(bitsPerSecond))
+    var text =
+      "\(items) at up to \(WalkValue.text(bitsPerSecond: rate)), but the link has "
+      + WalkValue.text(bitsPerSecond: linkRate)
     // A fifth of the link is reserved for requests and preloads.
     let suitable = max(1, bitsPerSecond * 4 / 5 / 1000)
     text += "; use --bandwidth \(suitable)k for a lower rung"
     if !adapts { text += " or --bandwidth auto to adapt to the throughput" }
     return text
-  }
-
-  private static func rate(_ bitsPerSecond: Double) -> String {
-    bitsPerSecond >= 1e6
-      ? "\((bitsPerSecond / 1e6).formatted(places: 2)) Mbit/s"
-      : "\((bitsPerSecond / 1e3).formatted(places: 0)) kbit/s"
   }
 }
 

@@ -381,9 +381,16 @@ extension WalkValue: CustomStringConvertible {
     case .size(let byteCount): ByteSize(byteCount: Int(clamping: byteCount)).description
     case .share(let share): "\((share * 100).formatted(places: 1)) %"
     case .count(let count): String(count)
-    case .bitRate(let bitRate):
-      bitRate >= 1e6
-        ? "\((bitRate / 1e6).formatted(places: 2)) Mbit/s" : "\((bitRate / 1e3).formatted(places: 0)) kbit/s"
+    case .bitRate(let bitRate): Self.text(bitsPerSecond: bitRate)
     }
+  }
+
+  /// A bit rate in words: `1.25 Mbit/s`, `800 kbit/s`.
+  ///
+  /// - Parameter places: The number of decimals of a rate in Mbit/s.
+  package static func text(bitsPerSecond: Double, places: Int = 2) -> String {
+    bitsPerSecond >= 1e6
+      ? "\((bitsPerSecond / 1e6).formatted(places: places)) Mbit/s"
+      : "\((bitsPerSecond / 1e3).formatted(places: 0)) kbit/s"
   }
 }

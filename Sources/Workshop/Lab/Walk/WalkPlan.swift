@@ -273,9 +273,8 @@ public struct WalkPlan: Sendable, Hashable {
   private static func outside(
     _ what: String, itemCount: Int, _ trace: DwellTrace, _ entry: DwellTrace.Entry
   ) -> ReelError {
-    let items = itemCount == 1 ? "1 item" : "\(itemCount) items"
-    return ReelError(
-      .badManifest, "\(what) outside of the feed, which has \(items)", at: trace.name,
+    ReelError(
+      .badManifest, "\(what) outside of the feed, which has \(itemCount.counted("item"))", at: trace.name,
       place: .line(entry.line))
   }
 }
