@@ -36,7 +36,8 @@ struct SimulatedWalkTests {
       feed: "fixtures", itemCount: feed.items.count, slotCount: slotCount, policy: policy.description,
       link: link, dwell: "exp:1500ms", seed: seed)
     return SimulatedWalk(
-      feed, plan: plan, settings: settings, label: policy.description, configuration: configuration,
+      Walk(
+        feed, plan: plan, settings: settings, label: policy.description, configuration: configuration),
       link: try LinkSpec(parsing: link), fetcher: FixtureFetcher(),
       memory: SimulatedWalk.Memory(), logger: silentLogger)
   }
@@ -76,7 +77,7 @@ struct SimulatedWalkTests {
       let settings = WalkSettings(
         feed: "short", itemCount: 6, slotCount: 3, policy: policy, dwell: "fixed:4s", seed: seed)
       return SimulatedWalk(
-        feed, plan: plan, settings: settings, label: policy, configuration: configuration,
+        Walk(feed, plan: plan, settings: settings, label: policy, configuration: configuration),
         link: try LinkSpec(parsing: "3Mbit/60ms"), fetcher: FixtureFetcher(),
         memory: SimulatedWalk.Memory(), logger: silentLogger)
     }
@@ -100,12 +101,10 @@ struct SimulatedWalkTests {
     func report(_ policy: any PreloadPolicy) async throws -> WalkReport {
       var configuration = PoolConfiguration()
       configuration.policy = policy
+      let settings = WalkSettings(
+        feed: "short", itemCount: 3, slotCount: 3, policy: policy.description, dwell: "fixed:4s", seed: 0)
       let walk = SimulatedWalk(
-        feed, plan: plan,
-        settings: WalkSettings(
-          feed: "short", itemCount: 3, slotCount: 3, policy: policy.description, dwell: "fixed:4s",
-          seed: 0),
-        label: "short", configuration: configuration, link: try LinkSpec(parsing: "20Mbit/20ms"),
+        Walk(feed, plan: plan, settings: settings, label: "short", configuration: configuration), link: try LinkSpec(parsing: "20Mbit/20ms"),
         fetcher: FixtureFetcher(), memory: SimulatedWalk.Memory(),
         logger: silentLogger)
       return try await walk.run()
@@ -192,7 +191,7 @@ struct SimulatedWalkTests {
     let settings = WalkSettings(
       feed: "files", itemCount: 3, slotCount: 3, policy: "adjacent", dwell: "fixed:1s", seed: 1)
     var walk = SimulatedWalk(
-      feed, plan: plan, settings: settings, label: "files", configuration: PoolConfiguration(),
+      Walk(feed, plan: plan, settings: settings, label: "files", configuration: PoolConfiguration()),
       link: try LinkSpec(parsing: "lte"), fetcher: FixtureFetcher(),
       memory: SimulatedWalk.Memory(), logger: silentLogger)
     let report = try await walk.run()

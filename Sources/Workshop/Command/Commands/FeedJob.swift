@@ -51,7 +51,7 @@ struct FeedJob: Sendable {
   /// The walks that were performed, some perhaps in part, and the error that ended them early.
   private struct Outcome: Sendable {
     var feed: Feed
-    var walks: [Walk] = []
+    var walks: [RecordedWalk] = []
     var failure: (any Error)?
   }
 
@@ -77,7 +77,7 @@ struct FeedJob: Sendable {
     let cost = try command.cost()
     let pools = try command.pools()
     let count = links.count * pools.count
-    var walks: [Walk] = []
+    var walks: [RecordedWalk] = []
     for link in links {
       for pool in pools {
         let label = (links.count > 1 ? link.map { $0.name + " " } ?? "" : "") + pool.label
@@ -87,14 +87,13 @@ struct FeedJob: Sendable {
           shares: viewer.reportedShares, seed: command.seed)
         settings.device = command.device
         settings.firstRung = command.firstRung?.firstRung ?? .adapted
+        let walk = Walk(
+          feed, plan: plan, settings: settings, label: label, configuration: try configuration(pool, device))
         walks.append(
-          Walk(
-            feed, plan, settings, label: label, link: link?.spec, linkName: link?.name,
-            configuration: try configuration(pool, device),
-            outputs, progress, place: walks.count, isSingle: count == 1))
+          RecordedWalk(walk, over: link, outputs, progress, place: walks.count, isSingle: count == 1))
       }
     }
-    progress.begin(walks.map(\.label), plan: plan)
+    progress.begin(walks.map(\.walk.label), plan: plan)
     var outcome = Outcome(feed: feed)
     let reports = Locked([WalkReport?](repeating: nil, count: count))
     do {
@@ -124,16 +123,14 @@ struct FeedJob: Sendable {
   ///
   /// - Parameter record: Called with the index and the report of each walk, also of one that was interrupted.
   private func perform(
-    _ walks: [Walk], fetcher: any Fetching, record: (Int, WalkReport) -> Void
+    _ walks: [RecordedWalk], fetcher: any Fetching, record: (Int, WalkReport) -> Void
   ) async throws {
     for (place, walk) in walks.enumerated() {
       try Task.checkCancellation()
       // Each walk finds the link in the same state.
-      let network: any Fetching = walk.link.map { ThrottledFetcher(fetcher, link: $0) } ?? fetcher
+      let network: any Fetching = walk.link.map { ThrottledFetcher(fetcher, link: $0.spec) } ?? fetcher
       let replay = FeedReplay(
-        walk.feed, plan: walk.plan, settings: walk.settings, label: walk.label,
-        configuration: walk.configuration, fetcher: network, trace: walk.trace, frames: walk.show,
-        patience: command.options.patience, logger: logger)
+        walk.walk, fetcher: network, patience: command.options.patience, logger: logger)
       do {
         record(place, try await replay.run())
       } catch {
@@ -147,17 +144,14 @@ struct FeedJob: Sendable {
   ///
   /// - Parameter record: The same as for `perform`; called on any thread.
   private func simulate(
-    _ walks: [Walk], cost: DecodeCost, fetcher: any Fetching,
+    _ walks: [RecordedWalk], cost: DecodeCost, fetcher: any Fetching,
     record: @escaping @Sendable (Int, WalkReport) -> Void
   ) async throws {
     let memory = SimulatedWalk.Memory()
     let simulated = walks.enumerated().map { place, walk in
       var simulated = SimulatedWalk(
-        walk.feed, plan: walk.plan, settings: walk.settings, label: walk.label,
-        configuration: walk.configuration, decodeCost: cost, link: walk.link, fetcher: fetcher,
+        walk.walk, decodeCost: cost, link: walk.link?.spec, fetcher: fetcher,
         limit: .seconds(command.options.timeout), memory: memory, logger: logger)
-      simulated.trace = walk.trace
-      simulated.frames = walk.show
       simulated.onInterruption = { record(place, $0) }
       return simulated
     }
@@ -165,16 +159,9 @@ struct FeedJob: Sendable {
   }
 
   /// A walk with one pool over one link, and the recorders of its events.
-  private struct Walk: Sendable {
-    let feed: Feed
-    let plan: WalkPlan
-    let settings: WalkSettings
-    let label: String
-    let link: LinkSpec?
-    /// The name of the recording in a folder.
-    let linkName: String?
-    let configuration: PoolConfiguration
-    let trace: WalkTrace
+  private struct RecordedWalk: Sendable {
+    private(set) var walk: Walk
+    let link: LinkArgument.Link?
     let page: TimelineRecorder?
     let chromeTrace: TimelineRecorder?
     let frames: FirstFrames?
@@ -184,30 +171,21 @@ struct FeedJob: Sendable {
     ///   - place: The index of the walk.
     ///   - isSingle: False if there are other walks: a page of several has no timelines.
     init(
-      _ feed: Feed, _ plan: WalkPlan, _ settings: WalkSettings, label: String, link: LinkSpec?,
-      linkName: String?, configuration: PoolConfiguration, _ outputs: FeedOutputs, _ progress: WalkProgress,
-      place: Int,
-      isSingle: Bool
+      _ walk: Walk, over link: LinkArgument.Link?, _ outputs: FeedOutputs, _ progress: WalkProgress,
+      place: Int, isSingle: Bool
     ) {
-      (self.feed, self.plan, self.settings, self.label, self.link) = (feed, plan, settings, label, link)
-      self.linkName = linkName
-      self.configuration = configuration
-      let page = outputs.page != nil && isSingle ? TimelineRecorder(feed) : nil
-      let chromeTrace = outputs.chromeTrace.map { _ in TimelineRecorder(feed, limits: .trace) }
-      frames = page != nil ? FirstFrames(feed) : nil
+      (self.walk, self.link) = (walk, link)
+      let page = outputs.page != nil && isSingle ? TimelineRecorder(walk.feed) : nil
+      let chromeTrace = outputs.chromeTrace.map { _ in TimelineRecorder(walk.feed, limits: .trace) }
+      let frames = page != nil ? FirstFrames(walk.feed) : nil
       var consumers: [WalkTrace.Consumer] = []
       if let file = outputs.trace { consumers.append(WalkTrace.lines { file.add($0) }) }
       for recorder in [page, chromeTrace].compactMap({ $0 }) { consumers.append { recorder.record($0) } }
       consumers.append { progress.record($0, of: place) }
-      trace = WalkTrace(consumers: consumers)
-      (self.page, self.chromeTrace) = (page, chromeTrace)
-      report = WalkReport(label: label, settings: settings)
-    }
-
-    /// Keeps the first frame of each item for the page.
-    var show: (@Sendable (FeedItem, VideoFrame) -> Void)? {
-      guard let frames else { return nil }
-      return { item, frame in frames.add(frame, of: item) }
+      self.walk.trace = WalkTrace(consumers: consumers)
+      if let frames { self.walk.frames = { item, frame in frames.add(frame, of: item) } }
+      (self.page, self.chromeTrace, self.frames) = (page, chromeTrace, frames)
+      report = WalkReport(label: walk.label, settings: walk.settings)
     }
   }
 
@@ -222,15 +200,15 @@ struct FeedJob: Sendable {
 
   /// Warns of rungs above the rate of a link, or above the mean rate of a recorded one. Among several links, each
   /// warning names its link.
-  private func warnings(_ walks: [Walk]) -> [String] {
-    let areSeveral = Set(walks.map(\.linkName)).count > 1
+  private func warnings(_ walks: [RecordedWalk]) -> [String] {
+    let areSeveral = Set(walks.map(\.link?.name)).count > 1
     var warnings: [String] = []
     for walk in walks {
       guard let link = walk.link,
         let text = LinkWarning.text(
-          [walk.report], bitsPerSecond: link.bitsPerSecond, adapts: command.options.adaptsBitRate)
+          [walk.report], bitsPerSecond: link.spec.bitsPerSecond, adapts: command.options.adaptsBitRate)
       else { continue }
-      let warning = areSeveral ? "\(walk.linkName ?? ""): \(text)" : text
+      let warning = areSeveral ? "\(link.name): \(text)" : text
       if !warnings.contains(warning) { warnings.append(warning) }
     }
     guard warnings.count > Self.warningLimit else { return warnings }
@@ -243,7 +221,7 @@ struct FeedJob: Sendable {
 
   /// Writes the files besides the reports; returns the errors of those that failed.
   private func write(
-    _ walks: [Walk], _ feed: Feed, _ warnings: [String], to outputs: FeedOutputs
+    _ walks: [RecordedWalk], _ feed: Feed, _ warnings: [String], to outputs: FeedOutputs
   ) -> [ReelError] {
     var failures: [ReelError] = []
     let (reports, names) = (walks.map(\.report), feed.items.map { Redaction.clean($0.name) })
@@ -262,7 +240,8 @@ struct FeedJob: Sendable {
     return failures
   }
 
-  private func page(_ walks: [Walk], names: [String], warnings: [String]) throws(ReelError) -> String {
+  private func page(_ walks: [RecordedWalk], names: [String], warnings: [String]) throws(ReelError) -> String
+  {
     let run = RunDescription()
     guard walks.count == 1, let walk = walks.first, let timeline = walk.page?.timeline else {
       return ComparisonPage(reports: walks.map(\.report), run: run, warnings: warnings).html
@@ -273,7 +252,7 @@ struct FeedJob: Sendable {
       let picture = try images[index].map { image throws(ReelError) in try PNGEncoder.encode(image) }
       items.append(WalkPage.Item(title: name, picture: picture))
     }
-    let rate = walk.link.map { link -> @Sendable (Duration) -> Double in
+    let rate = (walk.link?.spec).map { link -> @Sendable (Duration) -> Double in
       { Double(link.recording?.bitsPerSecond(at: link.start + $0) ?? link.bitsPerSecond) }
     }
     return WalkPage(

@@ -441,11 +441,12 @@ struct LabWalks: Sendable {
       link: link.text, dwell: viewer.dwell.description, shares: viewer.reportedShares, seed: run.seed)
     settings.device = run.device
     settings.firstRung = configuration.firstRung
-    return SimulatedWalk(
+    let walk = Walk(
       feed,
       plan: try WalkPlan(feed, swipeCount: configuration.swipeCount, viewer: viewer, seed: run.seed),
-      settings: settings, label: run.policy, configuration: pool, decodeCost: device.decodeCost,
-      link: link.spec.seeded(with: run.seed), fetcher: fetcher, limit: limit, memory: memory,
-      logger: logger)
+      settings: settings, label: run.policy, configuration: pool)
+    return SimulatedWalk(
+      walk, decodeCost: device.decodeCost, link: link.spec.seeded(with: run.seed), fetcher: fetcher,
+      limit: limit, memory: memory, logger: logger)
   }
 }

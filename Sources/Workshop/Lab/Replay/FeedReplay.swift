@@ -5,6 +5,31 @@ public import ReelPlayback
 public import ReelPool
 public import ReelSimulation
 
+/// A walk to perform, and what gets its events.
+package struct Walk: Sendable {
+  /// The feed, with as many items as the plan was made for.
+  package let feed: Feed
+  package let plan: WalkPlan
+  /// The settings for the report.
+  package var settings: WalkSettings
+  /// Distinguishes the report from others.
+  package let label: String
+  /// The settings of the pool.
+  package var configuration: PoolConfiguration
+  /// Gets every event of the walk.
+  package var trace: WalkTrace?
+  /// Called with the first frame shown of each item, once per item.
+  package var frames: (@Sendable (FeedItem, VideoFrame) -> Void)?
+
+  package init(
+    _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
+    trace: WalkTrace? = nil, frames: (@Sendable (FeedItem, VideoFrame) -> Void)? = nil
+  ) {
+    (self.feed, self.plan, self.settings, self.label) = (feed, plan, settings, label)
+    (self.configuration, self.trace, self.frames) = (configuration, trace, frames)
+  }
+}
+
 /// Swipes through a feed on a pool as a viewer would, and reports how long the viewer waited.
 ///
 /// A swipe has two moments: the end of the drag, when the surface moves to the next item's player, and the
@@ -17,14 +42,8 @@ public import ReelSimulation
 ///
 /// In a `SimulatedRuntime` the same plan gives the same report, byte for byte.
 public final class FeedReplay: Sendable {
-  private let feed: Feed
-  private let plan: WalkPlan
-  private let settings: WalkSettings
-  private let label: String
-  private let configuration: PoolConfiguration
+  private let walk: Walk
   private let fetcher: any Fetching
-  private let trace: WalkTrace?
-  private let frames: (@Sendable (FeedItem, VideoFrame) -> Void)?
   private let patience: Duration
   private let logger: Logger
   private let interrupted = Locked<WalkReport?>(nil)
@@ -43,22 +62,21 @@ public final class FeedReplay: Sendable {
   ///   - patience: The time to wait, after the walk, for an item that the viewer left before its first frame,
   ///     to determine whether it failed or was slow. In a simulation, up to 10 simulated minutes.
   ///   - logger: Gets the messages of the pool and its players.
-  public init(
+  public convenience init(
     _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
     fetcher: any Fetching, trace: WalkTrace? = nil,
     frames: (@Sendable (FeedItem, VideoFrame) -> Void)? = nil, patience: Duration = .seconds(30),
     logger: Logger = Logger(label: "reel.replay")
   ) {
-    self.feed = feed
-    self.plan = plan
-    self.settings = settings
-    self.label = label
-    self.configuration = configuration
-    self.fetcher = fetcher
-    self.trace = trace
-    self.frames = frames
-    self.patience = patience
-    self.logger = logger
+    self.init(
+      Walk(
+        feed, plan: plan, settings: settings, label: label, configuration: configuration, trace: trace,
+        frames: frames),
+      fetcher: fetcher, patience: patience, logger: logger)
+  }
+
+  package init(_ walk: Walk, fetcher: any Fetching, patience: Duration = .seconds(30), logger: Logger) {
+    (self.walk, self.fetcher, self.patience, self.logger) = (walk, fetcher, patience, logger)
   }
 
   /// Performs the plan from its beginning to its end, on a pool that is closed afterwards.
@@ -67,10 +85,10 @@ public final class FeedReplay: Sendable {
   ///   (`PoolConfiguration.enter(_:decodeCost:)`); `nil` for real time.
   /// - Throws: `CancellationError` if the task was cancelled, and the errors of `SimulatedRuntime.run(_:)`.
   public func run(in simulation: SimulatedRuntime? = nil) async throws -> WalkReport {
-    guard let simulation else { return try await walk(patience: patience) }
+    guard let simulation else { return try await perform(patience: patience) }
     let result: Result<WalkReport, any Error>
     do {
-      result = .success(try await simulation.run { try await self.walk(patience: Self.simulatedPatience) })
+      result = .success(try await simulation.run { try await self.perform(patience: Self.simulatedPatience) })
     } catch {
       result = .failure(error)
     }
@@ -87,37 +105,37 @@ public final class FeedReplay: Sendable {
   /// The wait in a simulation, longer than any recorded link is without a connection.
   private static let simulatedPatience = Duration.seconds(600)
 
-  private func walk(patience: Duration) async throws -> WalkReport {
-    let clock = configuration.player.clock
+  private func perform(patience: Duration) async throws -> WalkReport {
+    let clock = walk.configuration.player.clock
     let waits = WaitRecorder()
-    let trace = (trace ?? WalkTrace(consumers: [])).appending { waits.record($0) }
+    let trace = (walk.trace ?? WalkTrace(consumers: [])).appending { waits.record($0) }
     let pool = PlayerPool(
-      fetcher: TracedFetcher(fetcher, trace: trace, clock: clock), configuration: configuration,
+      fetcher: TracedFetcher(fetcher, trace: trace, clock: clock), configuration: walk.configuration,
       logger: logger)
     let recorder = WalkRecorder(
-      feed, pool: pool, clock: clock, trace: trace, waits: waits, frames: frames)
+      walk.feed, pool: pool, clock: clock, trace: trace, waits: waits, frames: walk.frames)
     defer {
       pool.setObserver(nil)
       pool.setAccountant(nil)
     }
     try recorder.begin()
-    let service = PlayerService(pool: pool, feeds: [feed])
+    let service = PlayerService(pool: pool, feeds: [walk.feed])
     do {
-      try await walk(service, recorder, clock)
+      try await swipe(service, recorder, clock)
     } catch {
       recorder.leave()
       pool.close()
-      throw recordInterruption(of: recorder.report(label: label, settings: settings), error)
+      throw recordInterruption(of: recorder.report(label: walk.label, settings: walk.settings), error)
     }
     pool.close()
-    var report = recorder.report(label: label, settings: settings)
+    var report = recorder.report(label: walk.label, settings: walk.settings)
     let unopened = recorder.unopenedIndices
     guard !unopened.isEmpty else { return report }
     trace.record(check: unopened.count, at: clock.now)
     let check = FirstFrameCheck(
-      fetcher: fetcher, configuration: configuration.player, limit: patience, logger: logger)
+      fetcher: fetcher, configuration: walk.configuration.player, limit: patience, logger: logger)
     do {
-      report.recordFailures(try await check.failures(of: unopened, in: feed))
+      report.recordFailures(try await check.failures(of: unopened, in: walk.feed))
     } catch {
       throw recordInterruption(of: report, error)
     }
@@ -133,9 +151,10 @@ public final class FeedReplay: Sendable {
     return error
   }
 
-  private func walk(
+  private func swipe(
     _ service: PlayerService, _ recorder: WalkRecorder, _ clock: any MonotonicClock
   ) async throws {
+    let plan = walk.plan
     recorder.settles(plan.start, kind: .start)
     service.go(to: plan.start)
     for step in plan.steps {

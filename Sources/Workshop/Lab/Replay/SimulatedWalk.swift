@@ -1,7 +1,7 @@
 package import Logging
 package import ReelCore
-package import ReelPlayback
-package import ReelPool
+internal import ReelPlayback
+internal import ReelPool
 package import ReelSimulation
 
 /// A walk through a feed in a simulation of its own.
@@ -15,61 +15,42 @@ package struct SimulatedWalk: Sendable {
     package init() {}
   }
 
-  package var feed: Feed
-  package var plan: WalkPlan
-  /// The settings for the report. The walk sets `isVirtual` and `decodeCost`.
-  package var settings: WalkSettings
-  package var label: String
-  /// The configuration of the pool; the walk puts it into its simulation.
-  package var configuration: PoolConfiguration
-  package var decodeCost: DecodeCost
-  /// The link; nil for transfers without delay.
-  package var link: LinkSpec?
-  /// Fetches the real bytes.
-  package var fetcher: any Fetching
-  /// The maximum real time to wait for an answer, or for its next part.
-  package var limit: Duration?
+  /// The walk, whose settings get `isVirtual` and `decodeCost`, and whose pool is put into the simulation.
+  private var walk: Walk
+  private let decodeCost: DecodeCost
+  private let link: LinkSpec?
+  private let fetcher: any Fetching
+  private let limit: Duration?
   package var memory: Memory
-  package var trace: WalkTrace?
-  package var frames: (@Sendable (FeedItem, VideoFrame) -> Void)?
+  private let logger: Logger
   /// Called with the report so far if the walk is cancelled.
   package var onInterruption: (@Sendable (WalkReport) -> Void)?
-  package var logger: Logger
 
+  /// - Parameters:
+  ///   - link: The link; nil for transfers without delay.
+  ///   - fetcher: Fetches the real bytes.
+  ///   - limit: The maximum real time to wait for an answer, or for its next part.
   package init(
-    _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
-    decodeCost: DecodeCost = DecodeCost(), link: LinkSpec?, fetcher: any Fetching, limit: Duration? = nil,
-    memory: Memory, logger: Logger = Logger(label: "reel.replay")
+    _ walk: Walk, decodeCost: DecodeCost = DecodeCost(), link: LinkSpec?, fetcher: any Fetching,
+    limit: Duration? = nil, memory: Memory, logger: Logger
   ) {
-    self.feed = feed
-    self.plan = plan
-    self.settings = settings
-    self.label = label
-    self.configuration = configuration
-    self.decodeCost = decodeCost
-    self.link = link
-    self.fetcher = fetcher
-    self.limit = limit
-    self.memory = memory
-    self.logger = logger
+    (self.walk, self.decodeCost, self.link, self.fetcher) = (walk, decodeCost, link, fetcher)
+    (self.limit, self.memory, self.logger) = (limit, memory, logger)
   }
 
   /// Performs the walk. Throws the same errors as `FeedReplay.run(in:)`.
   package func run() async throws -> WalkReport {
     let simulation = SimulatedRuntime()
-    var configuration = configuration
-    configuration.enter(
+    var walk = walk
+    walk.configuration.enter(
       simulation, decoders: ModelledDecoders(cost: decodeCost, starts: memory.starts, in: simulation))
-    var settings = settings
-    settings.isVirtual = true
-    if settings.device == nil { settings.decodeCost = decodeCost.frame }
+    walk.settings.isVirtual = true
+    if walk.settings.device == nil { walk.settings.decodeCost = decodeCost.frame }
     // Without a link, bytes cost nothing but must still arrive one after the other.
     let network = ThrottledFetcher(
       fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: simulation, limit: limit,
       files: memory.files)
-    let replay = FeedReplay(
-      feed, plan: plan, settings: settings, label: label, configuration: configuration, fetcher: network,
-      trace: trace, frames: frames, logger: logger)
+    let replay = FeedReplay(walk, fetcher: network, logger: logger)
     do {
       return try await replay.run(in: simulation)
     } catch {
