@@ -137,7 +137,7 @@ struct FramesCommand: AsyncParsableCommand {
         return try await frames.run(selection, source: job.source, extractor: extractor)
       }
       var record = frames.record(report, error: nil)
-      record.startup?.queuedMs += job.held.milliseconds
+      record.startup?.queued += job.held
       return Batch.Outcome(record)
     } catch {
       let error = error.asReelError
@@ -243,7 +243,7 @@ final class FramesJob: Sendable {
       damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.damaged) },
       missedSegments: report.flatMap { $0.missedSegmentCount > 0 ? $0.missedSegmentCount : nil },
       rungBandwidth: report?.rungBitsPerSecond, firstFrameBytes: report?.firstFrameEnd,
-      startup: report.map { StartupRecord($0.startup) }, error: error.map(ErrorRecord.init))
+      startup: report?.startup, error: error.map(ErrorRecord.init))
   }
 
   // MARK: - Private

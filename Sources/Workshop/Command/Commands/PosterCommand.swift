@@ -154,7 +154,7 @@ struct PosterCommand: AsyncParsableCommand {
       return PosterRecord(
         source: job.text, poster, choice, hdr: writer.format == .y4m ? nil : writer.hdr, file: file)
     }
-    record.startup?.queuedMs += job.held.milliseconds
+    record.startup?.queued += job.held
     if let line = PosterText.line(record) { try job.print(line) }
     for fault in (record.faults ?? []).prefix(Self.printedFaultCount) {
       Console.warn("\(job.text.printable): \(fault.message)")

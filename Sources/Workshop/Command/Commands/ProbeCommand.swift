@@ -43,7 +43,7 @@ struct ProbeCommand: AsyncParsableCommand {
         }
         try job.print(text: ProbeText.text(for: description, source: job.text))
         var record = ProbeRecord(source: job.text, description)
-        record.startup?.queuedMs += job.held.milliseconds
+        record.startup?.queued += job.held
         // The error of a frame that can't be decoded, beside the description.
         return Batch.Outcome(record, error: description.failure)
       }

@@ -50,7 +50,7 @@ struct FramesRecord: SourceRecord {
   let rungBandwidth: Int?
   /// The number of bytes of the container up to the end of the first frame.
   let firstFrameBytes: Int64?
-  var startup: StartupRecord?
+  var startup: StartupReport?
   let error: ErrorRecord?
 }
 
@@ -67,43 +67,5 @@ extension VideoFrame {
   /// The media's presentation timestamp in seconds, for JSON; 0 if the frame has none.
   var ptsTime: Double {
     (Double(presentationTicks ?? 0) * stream.timeBase.value).rounded(places: 6)
-  }
-}
-
-/// A `StartupReport` as JSON: milliseconds, requests and bytes by stage.
-struct StartupRecord: Encodable {
-  struct Stage: Encodable {
-    let ms: Double
-    let requests: Int
-    let bytes: Int64
-
-    init(_ entry: StartupReport.Entry) {
-      ms = entry.duration.milliseconds
-      requests = entry.requestCount
-      bytes = entry.byteCount
-    }
-  }
-
-  let totalMs: Double
-  /// The waiting time, which is not part of any other time.
-  var queuedMs: Double
-  let resolve: Stage
-  let manifest: Stage
-  let `init`: Stage
-  let segment: Stage
-  let demux: Stage
-  let decode: Stage
-  let convert: Stage
-
-  init(_ report: StartupReport) {
-    totalMs = report.total.milliseconds
-    queuedMs = report.queued.milliseconds
-    resolve = Stage(report[.resolve])
-    manifest = Stage(report[.manifest])
-    `init` = Stage(report[.initialization])
-    segment = Stage(report[.segment])
-    demux = Stage(report[.demux])
-    decode = Stage(report[.decode])
-    convert = Stage(report[.convert])
   }
 }

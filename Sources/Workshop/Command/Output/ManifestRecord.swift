@@ -112,11 +112,11 @@ struct ManifestRecord: SourceRecord {
     let hasSegments = segments != nil && printed != nil
     return [
       "id": rung.id, "bandwidth": rung.bitsPerSecond, "average_bandwidth": rung.averageBitsPerSecond,
-      "codecs": rung.codecs.isEmpty ? nil : rung.codecs.joined(separator: ","), "mime_type": rung.mimeType,
+      "codecs": rung.codecText, "mime_type": rung.mimeType,
       "width": rung.size?.width, "height": rung.size?.height, "frame_rate": rung.frameRate?.description,
-      "sample_aspect_ratio": rung.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
+      "sample_aspect_ratio": rung.sampleAspectRatio?.ratioText,
       "video_range": rung.videoRange, "channels": rung.channels, "audio_group": rung.audioGroup,
-      "tiles": rung.tiles.map(tiles), "protection": rung.protection.map(ProtectionRecord.init),
+      "tiles": rung.tiles.map(tiles), "protection": rung.protection?.fields,
       "playlist": playlist, "alternate_playlists": texts(rung.alternateURLs), "index": index,
       "error": error.map(ErrorRecord.init), "duration": duration,
       "initializations": printed.flatMap { printed in
@@ -321,16 +321,5 @@ extension LiveUpdate {
       "distance_from_clock": distanceFromClock?.seconds, "ended": hasEnded,
       "segments": PrintedSegments.Placeholder(),
     ]
-  }
-}
-
-/// The encryption of samples as stated in a manifest, as JSON.
-struct ProtectionRecord: Encodable, Sendable {
-  let schemes: [String]
-  let keyIds: [String]
-
-  init(_ protection: ContentProtection) {
-    schemes = protection.schemes
-    keyIds = protection.keyIDs.map(\.description)
   }
 }

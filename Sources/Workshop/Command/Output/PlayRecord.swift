@@ -325,7 +325,7 @@ struct PlayRecordSummary: SourceRecord {
   var wall: Wall
   /// From the start of loading to the first frame shown.
   var firstFrameMs: Double?
-  var startup: StartupRecord?
+  var startup: StartupReport?
   /// The time from the beginning of loading to the second frame.
   var secondFrameMs: Double?
   var frames: Frames
@@ -387,7 +387,7 @@ struct PlayRecordSummary: SourceRecord {
     secondFrameMs = statistics.times.timeToSecondFrame?.milliseconds
     rebuffering = statistics.times.rebufferingRatio?.rounded(places: 6)
     firstFrameMs = statistics.startupTime?.milliseconds
-    startup = item?.startup.map(StartupRecord.init)
+    startup = item?.startup
     frames = Frames(
       shown: statistics.shownFrameCount, dropped: statistics.droppedFrameCount,
       damaged: statistics.damagedFrameCount)

@@ -209,10 +209,9 @@ enum PlayText {
   private static func startup(_ record: PlayRecordSummary) -> String? {
     guard let total = record.firstFrameMs else { return nil }
     guard let stages = record.startup else { return milliseconds(total) }
-    let parts = [
-      ("resolve", stages.resolve), ("manifest", stages.manifest), ("init", stages.`init`),
-      ("segment", stages.segment), ("demux", stages.demux), ("decode", stages.decode),
-    ].map { name, stage in "\(name) \(stage.ms.formatted(places: 1))" }
+    let parts = StartupReport.Stage.loading.map { stage in
+      "\(stage.rawValue) \(stages[stage].duration.milliseconds.formatted(places: 1))"
+    }
     return "\(milliseconds(total)): \(parts.joined(separator: ", "))"
   }
 
@@ -256,4 +255,9 @@ enum PlayText {
   private static func size(_ byteCount: some BinaryInteger) -> String {
     ByteSize(byteCount: Int(clamping: byteCount)).description
   }
+}
+
+extension StartupReport.Stage {
+  /// The stages up to the decoded first frame: all but the conversion, which players do without.
+  static let loading = allCases.filter { $0 != .convert }
 }

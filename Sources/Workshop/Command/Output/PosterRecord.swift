@@ -43,14 +43,9 @@ struct PosterRecord: SourceRecord {
   var rung: String?
   var rungBandwidth: Int?
   var read: JSONFields?
-  var startup: StartupRecord?
+  var startup: StartupReport?
   var faults: [ErrorRecord]?
   var error: ErrorRecord?
-
-  private enum CodingKeys: String, CodingKey {
-    case source, file, time, pts, ptsTime, why, good, chosen, candidates, hdr, toneMapped, track, rung
-    case rungBandwidth, read, startup, faults, error
-  }
 
   init(source: String, error: ReelError) {
     self.source = source
@@ -81,7 +76,7 @@ struct PosterRecord: SourceRecord {
       "key_frame_bytes": traffic.keyFrameByteCount, "manifest_bytes": traffic.manifestByteCount,
       "init_bytes": traffic.initializationByteCount,
     ]
-    startup = StartupRecord(poster.startup)
+    startup = poster.startup
     faults = poster.faults.isEmpty ? nil : poster.faults.map { ErrorRecord($0) }
   }
 

@@ -1,131 +1,25 @@
 import ReelCore
 import ReelFFmpeg
+import ReelLab
 import ReelManifest
-import ReelPlayback
+public import ReelPlayback
 
 /// The JSON record of `reel probe` for a source.
 struct ProbeRecord: SourceRecord {
-  struct Rung: Encodable {
-    let id: String
-    let period: Int
-    let bandwidth: Int?
-    let averageBandwidth: Int?
-    let codecs: String?
-    let width: Int?
-    let height: Int?
-    let frameRate: String?
-    let videoRange: String?
-    let chosen: Bool
-    let unplayable: String?
-    let protection: ProtectionRecord?
-  }
-
-  struct Rendition: Encodable {
-    let id: String
-    let period: Int
-    let language: String?
-    let label: String?
-    let `default`: Bool
-    let roles: [String]
-    let codecs: String?
-    let channels: String?
-    let bandwidth: Int?
-    let unplayable: String?
-    let protection: ProtectionRecord?
-  }
-
-  /// A rung with images.
-  struct Images: Encodable {
-    let id: String
-    let period: Int
-    let bandwidth: Int?
-    let codecs: String?
-    let mimeType: String?
-    /// The width of a tile.
-    let width: Int?
-    let height: Int?
-    /// The number of columns of an image.
-    let columns: Int?
-    let rows: Int?
-    let unplayable: String?
-  }
-
-  struct Segments: Encodable {
-    let count: Int
-    let shortestDuration: Double
-    let longestDuration: Double
-    let totalDuration: Double
-    let discontinuities: Int
-  }
-
-  struct Stream: Encodable {
-    let index: Int
-    let codecType: String
-    let codecName: String
-    let codecTag: String?
-    let width: Int?
-    let height: Int?
-    let avgFrameRate: String?
-    let channels: Int?
-    let sampleRate: Int?
-    let language: String?
-    let `default`: Bool
-  }
-
-  struct Frame: Encodable {
-    let bytes: Int64?
-    let codecName: String
-    let profile: String?
-    let level: String?
-    let pixFmt: String
-    let bitDepth: Int
-    let width: Int
-    let height: Int
-    let displayWidth: Int
-    let displayHeight: Int
-    let sampleAspectRatio: String?
-    let frameRate: String?
-    let colorSpace: String?
-    let colorPrimaries: String?
-    let colorTransfer: String?
-    let colorRange: String
-    let matrixUsed: String
-    let hdr: Bool
-    let rotation: Int
-    let mirrored: Bool
-    let interlaced: Bool
-    let damaged: Bool
-    let reorderDepth: Int
-    let gop: String?
-    let time: Double
-    let ptsTime: Double?
-    let md5: String
-  }
-
-  struct Period: Encodable {
-    let id: String?
-    let start: Double
-    let duration: Double?
-    /// The kinds of tracks in the period.
-    let media: [String]
-    /// The reason why the period's video was left out.
-    let videoError: String?
-  }
-
   let source: String
   var kind: String?
   var live: Bool?
   var duration: Double?
   var periods: Int?
-  var periodList: [Period]?
-  var rungs: [Rung]?
-  var audio: [Rendition]?
-  var text: [Rendition]?
-  var images: [Images]?
-  var segments: Segments?
-  var streams: [Stream]?
-  var firstFrame: Frame?
-  var startup: StartupRecord?
+  var periodList: [JSONFields]?
+  var rungs: [JSONFields]?
+  var audio: [JSONFields]?
+  var text: [JSONFields]?
+  var images: [JSONFields]?
+  var segments: JSONFields?
+  var streams: [JSONFields]?
+  var firstFrame: JSONFields?
+  var startup: StartupReport?
   var warnings: [String]?
   var error: ErrorRecord?
 
@@ -140,124 +34,150 @@ struct ProbeRecord: SourceRecord {
     live = description.isLive
     duration = description.duration?.rounded(places: 6)
     if let presentation = description.presentation {
+      let chosen = description.chosenPlace
       periods = presentation.periods.count
       periodList = presentation.periods.map(Self.period)
-      rungs = Self.rungs(
-        of: presentation, chosen: description.chosenRung, in: description.chosenPeriod ?? 0)
-      audio = Self.renditions(of: presentation, kind: .audio)
-      text = Self.renditions(of: presentation, kind: .text)
-      images = Self.images(of: presentation)
+      rungs = presentation.rungs(of: .video).enumerated().map { Self.rung($1, isChosen: $0 == chosen) }
+      audio = presentation.rungs(of: .audio).map(Self.rendition)
+      text = presentation.rungs(of: .text).map(Self.rendition)
+      let images = presentation.rungs(of: .image).compactMap(Self.images)
+      if !images.isEmpty { self.images = images }
     }
-    let told =
-      (description.presentation?.warnings.map(\.description) ?? []) + description.faults.map(\.description)
-    if description.presentation != nil || !told.isEmpty { warnings = told }
-    segments = description.segments.map {
-      Segments(
-        count: $0.count, shortestDuration: $0.shortest.rounded(places: 6),
-        longestDuration: $0.longest.rounded(places: 6),
-        totalDuration: $0.total.rounded(places: 6), discontinuities: $0.discontinuityCount)
+    if description.presentation != nil || !description.warnings.isEmpty { warnings = description.warnings }
+    segments = description.segments.map { segments in
+      [
+        "count": segments.count, "shortest_duration": segments.shortest.rounded(places: 6),
+        "longest_duration": segments.longest.rounded(places: 6),
+        "total_duration": segments.total.rounded(places: 6), "discontinuities": segments.discontinuityCount,
+      ]
     }
-    streams = description.streams.map {
-      Stream(
-        index: $0.index, codecType: $0.kind.rawValue, codecName: $0.codecName, codecTag: $0.codecTag,
-        width: $0.size?.width, height: $0.size?.height, avgFrameRate: $0.averageFrameRate?.description,
-        channels: $0.channelCount, sampleRate: $0.sampleRate, language: $0.language, default: $0.isDefault)
+    streams = description.streams.map { stream in
+      [
+        "index": stream.index, "codec_type": stream.kind.rawValue, "codec_name": stream.codecName,
+        "codec_tag": stream.codecTag, "width": stream.size?.width, "height": stream.size?.height,
+        "avg_frame_rate": stream.averageFrameRate?.description, "channels": stream.channelCount,
+        "sample_rate": stream.sampleRate, "language": stream.language, "default": stream.isDefault,
+      ]
     }
     firstFrame = description.firstFrame.map(Self.frame)
-    startup = StartupRecord(description.startup)
+    startup = description.startup
     error = description.failure.map(ErrorRecord.init)
   }
 
   // MARK: - Private
 
-  private static func period(_ period: ReelManifest.Period) -> Period {
-    var media: [String] = []
-    for group in period.trackGroups where !media.contains(group.kind.rawValue) {
-      media.append(group.kind.rawValue)
-    }
-    return Period(
-      id: period.id, start: period.start.seconds.rounded(places: 6),
-      duration: period.duration?.seconds.rounded(places: 6), media: media.sorted(),
-      videoError: period.videoFailure?.description)
+  private static func period(_ period: Period) -> JSONFields {
+    [
+      "id": period.id, "start": period.start.seconds.rounded(places: 6),
+      "duration": period.duration?.seconds.rounded(places: 6), "media": period.mediaKinds,
+      // The reason why the period's video was left out.
+      "video_error": period.videoFailure?.description,
+    ]
   }
 
-  private static func rungs(
-    of presentation: Presentation, chosen: ReelManifest.Rung?, in chosenPeriod: Int
-  ) -> [Rung] {
-    var isFirst = true
-    return presentation.periods.enumerated().flatMap { index, period in
-      period.trackGroups.filter { $0.kind == .video }.flatMap { group in
-        group.rungs.map { rung in
-          let isChosen =
-            isFirst && index == chosenPeriod && rung.id == chosen?.id
-            && rung.bitsPerSecond == chosen?.bitsPerSecond
-          if isChosen { isFirst = false }
-          return Rung(
-            id: rung.id, period: index, bandwidth: rung.bitsPerSecond,
-            averageBandwidth: rung.averageBitsPerSecond,
-            codecs: joined(rung.codecs), width: rung.size?.width, height: rung.size?.height,
-            frameRate: rung.frameRate?.description, videoRange: rung.videoRange, chosen: isChosen,
-            unplayable: group.unplayableReason, protection: rung.protection.map(ProtectionRecord.init))
-        }
-      }
-    }
+  private static func rung(_ found: Presentation.FoundRung, isChosen: Bool) -> JSONFields {
+    let (rung, group) = (found.rung, found.group)
+    return [
+      "id": rung.id, "period": found.period, "bandwidth": rung.bitsPerSecond,
+      "average_bandwidth": rung.averageBitsPerSecond, "codecs": rung.codecText, "width": rung.size?.width,
+      "height": rung.size?.height, "frame_rate": rung.frameRate?.description, "video_range": rung.videoRange,
+      "chosen": isChosen, "unplayable": group.unplayableReason, "protection": rung.protection?.fields,
+    ]
   }
 
-  private static func renditions(of presentation: Presentation, kind: TrackGroup.Kind) -> [Rendition] {
-    presentation.periods.enumerated().flatMap { index, period in
+  private static func rendition(_ found: Presentation.FoundRung) -> JSONFields {
+    let (rung, group) = (found.rung, found.group)
+    return [
+      "id": rung.id, "period": found.period, "language": group.language, "label": group.label,
+      "default": group.isDefault, "roles": group.roles, "codecs": rung.codecText, "channels": rung.channels,
+      "bandwidth": rung.bitsPerSecond, "unplayable": group.unplayableReason,
+      "protection": rung.protection?.fields,
+    ]
+  }
+
+  /// Width and height are those of a tile. Nil for a rung without images.
+  private static func images(_ found: Presentation.FoundRung) -> JSONFields? {
+    let rung = found.rung
+    guard let tiles = rung.tiles else { return nil }
+    let layout = rung.tileLayout
+    return [
+      "id": rung.id, "period": found.period, "bandwidth": rung.bitsPerSecond, "codecs": rung.codecText,
+      "mime_type": rung.mimeType, "width": tiles.size?.width, "height": tiles.size?.height,
+      "columns": layout?.columns, "rows": layout?.rows, "unplayable": found.group.unplayableReason,
+    ]
+  }
+
+  private static func frame(_ frame: SourceDescription.FirstFrame) -> JSONFields {
+    [
+      "bytes": frame.byteCount, "codec_name": frame.codec, "profile": frame.profile,
+      "level": frame.levelText, "pix_fmt": frame.pixelFormat, "bit_depth": frame.color.bitDepth,
+      "width": frame.size.width, "height": frame.size.height, "display_width": frame.displaySize.width,
+      "display_height": frame.displaySize.height, "sample_aspect_ratio": frame.sampleAspectRatio?.ratioText,
+      "frame_rate": frame.frameRate?.description, "color_space": frame.color.matrix,
+      "color_primaries": frame.color.primaries, "color_transfer": frame.color.transfer,
+      "color_range": frame.color.isFullRange ? "pc" : "tv", "matrix_used": frame.color.assumedMatrix,
+      "hdr": frame.color.isHDR, "rotation": frame.rotation, "mirrored": frame.isMirrored,
+      "interlaced": frame.isInterlaced, "damaged": frame.isDamaged, "reorder_depth": frame.reorderDepth,
+      "gop": frame.gopText, "time": frame.time.rounded(places: 6),
+      "pts_time": frame.presentationTime?.rounded(places: 6), "md5": frame.md5,
+    ]
+  }
+}
+
+extension Presentation {
+  /// A rung with its track group and the index of its period.
+  typealias FoundRung = (period: Int, group: TrackGroup, rung: Rung)
+
+  /// The rungs of one kind of media, in all periods.
+  func rungs(of kind: TrackGroup.Kind) -> [FoundRung] {
+    periods.enumerated().flatMap { index, period in
       period.trackGroups.filter { $0.kind == kind }.flatMap { group in
-        group.rungs.map { rung in
-          Rendition(
-            id: rung.id, period: index, language: group.language, label: group.label,
-            default: group.isDefault,
-            roles: group.roles, codecs: joined(rung.codecs), channels: rung.channels,
-            bandwidth: rung.bitsPerSecond,
-            unplayable: group.unplayableReason, protection: rung.protection.map(ProtectionRecord.init))
-        }
+        group.rungs.map { (index, group, $0) }
       }
     }
   }
+}
 
-  /// Returns the rungs with images. In a multivariant playlist, their layout is unknown, because their playlists
-  /// are not read.
-  private static func images(of presentation: Presentation) -> [Images]? {
-    let images = presentation.periods.enumerated().flatMap { index, period in
-      period.trackGroups.filter { $0.kind == .image }.flatMap { group in
-        group.rungs.compactMap { rung -> Images? in
-          guard let tiles = rung.tiles else { return nil }
-          var isLayoutKnown = tiles.fault == nil
-          if case .playlist = rung.media { isLayoutKnown = false }
-          return Images(
-            id: rung.id, period: index, bandwidth: rung.bitsPerSecond, codecs: joined(rung.codecs),
-            mimeType: rung.mimeType, width: tiles.size?.width, height: tiles.size?.height,
-            columns: isLayoutKnown ? tiles.columns : nil, rows: isLayoutKnown ? tiles.rows : nil,
-            unplayable: group.unplayableReason)
-        }
-      }
+extension SourceDescription {
+  /// The place of the chosen rung among those of video.
+  var chosenPlace: Int? {
+    presentation?.rungs(of: .video).firstIndex { period, _, rung in
+      period == chosenPeriod ?? 0 && rung.id == chosenRung?.id
+        && rung.bitsPerSecond == chosenRung?.bitsPerSecond
     }
-    return images.isEmpty ? nil : images
   }
 
-  private static func joined(_ codecs: [String]) -> String? {
-    codecs.isEmpty ? nil : codecs.joined(separator: ",")
+  /// The warnings of the manifest, and the faults of its media.
+  var warnings: [String] {
+    (presentation?.warnings.map(\.description) ?? []) + faults.map(\.description)
   }
+}
 
-  private static func frame(_ frame: SourceDescription.FirstFrame) -> Frame {
-    Frame(
-      bytes: frame.byteCount, codecName: frame.codec, profile: frame.profile, level: frame.levelText,
-      pixFmt: frame.pixelFormat, bitDepth: frame.color.bitDepth, width: frame.size.width,
-      height: frame.size.height, displayWidth: frame.displaySize.width,
-      displayHeight: frame.displaySize.height,
-      sampleAspectRatio: frame.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
-      frameRate: frame.frameRate?.description, colorSpace: frame.color.matrix,
-      colorPrimaries: frame.color.primaries, colorTransfer: frame.color.transfer,
-      colorRange: frame.color.isFullRange ? "pc" : "tv", matrixUsed: frame.color.assumedMatrix,
-      hdr: frame.color.isHDR, rotation: frame.rotation, mirrored: frame.isMirrored,
-      interlaced: frame.isInterlaced, damaged: frame.isDamaged, reorderDepth: frame.reorderDepth,
-      gop: frame.gopText, time: frame.time.rounded(places: 6),
-      ptsTime: frame.presentationTime?.rounded(places: 6),
-      md5: frame.md5)
+extension Period {
+  /// The kinds of media in the period.
+  var mediaKinds: [String] { Set(trackGroups.map(\.kind.rawValue)).sorted() }
+}
+
+extension Rung {
+  var codecText: String? { codecs.isEmpty ? nil : codecs.joined(separator: ",") }
+
+  /// The division of its images into tiles; nil if it is unknown. That of a multivariant playlist is, because its
+  /// playlists are not read.
+  var tileLayout: (columns: Int, rows: Int)? {
+    guard let tiles, tiles.fault == nil else { return nil }
+    if case .playlist = media { return nil }
+    return (tiles.columns, tiles.rows)
   }
+}
+
+extension ContentProtection {
+  /// The encryption of samples as stated in a manifest, as JSON.
+  var fields: JSONFields { ["schemes": schemes, "key_ids": keyIDs.map(\.description)] }
+}
+
+extension Rational {
+  /// `4:3`.
+  var ratioText: String { "\(numerator):\(denominator)" }
 }
 
 extension SourceDescription.FirstFrame {
@@ -279,6 +199,20 @@ extension SourceDescription.FirstFrame {
     case .openGOP: "open"
     case .some(.none): "none"
     case nil: nil
+    }
+  }
+}
+
+/// Milliseconds, requests and bytes by stage.
+extension StartupReport: Encodable {
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["total_ms": total, "queued_ms": queued])
+    for stage in Stage.allCases {
+      let entry = self[stage]
+      let cost: JSONFields = [
+        "ms": entry.duration, "requests": entry.requestCount, "bytes": entry.byteCount,
+      ]
+      try encoder.encode([stage.rawValue: cost])
     }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelFFmpeg
 import ReelLab
 import ReelManifest
 import ReelPlayback
@@ -8,73 +9,28 @@ import ReelPlayback
 enum ProbeText {
   static func text(for description: SourceDescription, source: String) -> String {
     var lines = [source.printable, headline(description)]
-    let record = ProbeRecord(source: source, description)
-    if let periods = record.periodList, periods.count > 1 {
-      for (index, period) in periods.enumerated() {
-        let facts: [String?] = [
-          period.id, "at \(period.start.formatted(places: 3)) s",
-          period.duration.map { "\($0.formatted(places: 3)) s long" },
-          period.media.isEmpty ? "nothing to play" : period.media.joined(separator: " and "),
-        ]
-        lines.append("    period \(index + 1)  \(join(facts))")
-      }
+    if let presentation = description.presentation {
+      lines += presentationLines(presentation, chosen: description.chosenPlace)
     }
-    for rung in record.rungs ?? [] {
-      let facts = [
-        rung.bandwidth.map(bitRate), size(rung.width, rung.height), rung.frameRate.map(frameRate),
-        rung.codecs, rung.videoRange, rung.unplayable.map { "(\($0))" },
-        rung.protection.map(protection),
-      ]
-      let text = join(facts)
-      lines.append(
-        "  \(rung.chosen ? "*" : " ") video  \(rung.id.printable)  \(text.isEmpty ? "nothing stated" : text)")
-    }
-    for (name, renditions) in [("audio", record.audio ?? []), ("text", record.text ?? [])] {
-      for rendition in renditions {
-        let facts = [
-          rendition.language, rendition.label, rendition.bandwidth.map(bitRate), rendition.codecs,
-          rendition.channels.map { "\($0) \($0 == "1" ? "channel" : "channels")" },
-          rendition.default ? "default" : nil,
-          rendition.unplayable.map { "(\($0))" }, rendition.protection.map(protection),
-        ]
-        lines.append(
-          "    \(name.padding(toLength: 6, withPad: " ", startingAt: 0)) \(rendition.id.printable)  \(join(facts))"
-        )
-      }
-    }
-    for images in record.images ?? [] {
-      let layout = images.columns.flatMap { columns in
-        images.rows.flatMap { columns * $0 == 1 ? nil : "\(columns)x\($0) tiles per image" }
-      }
-      let facts = [
-        images.bandwidth.map(bitRate), size(images.width, images.height), layout, images.mimeType,
-        images.codecs, images.unplayable.map { "(\($0))" },
-      ]
-      let text = join(facts)
-      lines.append("    images \(images.id.printable)  \(text.isEmpty ? "nothing stated" : text)")
-    }
-    if let segments = record.segments {
-      var line = "  segments \(segments.count), \(segments.shortestDuration.formatted(places: 3))"
-      if segments.longestDuration != segments.shortestDuration {
-        line += "-\(segments.longestDuration.formatted(places: 3))"
-      }
+    if let segments = description.segments {
+      var line = "  segments \(segments.count), \(segments.shortest.formatted(places: 3))"
+      if segments.longest != segments.shortest { line += "-\(segments.longest.formatted(places: 3))" }
       line += " s"
-      if segments.discontinuities > 0 {
-        line += ", \(segments.discontinuities.counted("discontinuity", "discontinuities"))"
+      if segments.discontinuityCount > 0 {
+        line += ", \(segments.discontinuityCount.counted("discontinuity", "discontinuities"))"
       }
       lines.append(line)
     }
-    for stream in record.streams ?? [] {
+    for stream in description.streams {
       let facts = [
-        stream.codecName, stream.codecTag, size(stream.width, stream.height),
-        stream.avgFrameRate.map(frameRate),
-        stream.channels.map { $0.counted("channel") },
-        stream.sampleRate.map { "\($0) Hz" }, stream.language,
+        stream.codecName, stream.codecTag, size(stream.size), stream.averageFrameRate.map(frameRate),
+        stream.channelCount.map { $0.counted("channel") }, stream.sampleRate.map { "\($0) Hz" },
+        stream.language,
       ]
-      lines.append("  stream \(stream.index) \(stream.codecType)  \(join(facts))")
+      lines.append("  stream \(stream.index) \(stream.kind.rawValue)  \(join(facts))")
     }
-    if let frame = record.firstFrame { lines.append(contentsOf: self.frame(frame)) }
-    for warning in record.warnings ?? [] {
+    if let frame = description.firstFrame { lines += self.frame(frame) }
+    for warning in description.warnings {
       lines.append("  \(Terminal.layout.styled("warning", .warning))  \(warning)")
     }
     return lines.joined(separator: "\n")
@@ -92,46 +48,90 @@ enum ProbeText {
     return "  " + join(parts)
   }
 
-  private static func frame(_ frame: ProbeRecord.Frame) -> [String] {
+  /// - Parameter chosen: The place of the chosen rung among those of video.
+  private static func presentationLines(_ presentation: Presentation, chosen: Int?) -> [String] {
+    var lines: [String] = []
+    if presentation.periods.count > 1 {
+      for (index, period) in presentation.periods.enumerated() {
+        let media = period.mediaKinds
+        let facts: [String?] = [
+          period.id, "at \(period.start.seconds.formatted(places: 3)) s",
+          period.duration.map { "\($0.seconds.formatted(places: 3)) s long" },
+          media.isEmpty ? "nothing to play" : media.joined(separator: " and "),
+        ]
+        lines.append("    period \(index + 1)  \(join(facts))")
+      }
+    }
+    for (place, found) in presentation.rungs(of: .video).enumerated() {
+      let (rung, group) = (found.rung, found.group)
+      let facts = [
+        rung.bitsPerSecond.map(bitRate), size(rung.size), rung.frameRate.map(frameRate), rung.codecText,
+        rung.videoRange, group.unplayableReason.map { "(\($0))" }, rung.protection.map(protection),
+      ]
+      let mark = place == chosen ? "*" : " "
+      lines.append("  \(mark) video  \(rung.id.printable)  \(join(facts, or: "nothing stated"))")
+    }
+    for (name, kind) in [("audio", TrackGroup.Kind.audio), ("text", .text)] {
+      for (_, group, rung) in presentation.rungs(of: kind) {
+        let facts = [
+          group.language, group.label, rung.bitsPerSecond.map(bitRate), rung.codecText,
+          rung.channels.map { "\($0) \($0 == "1" ? "channel" : "channels")" },
+          group.isDefault ? "default" : nil, group.unplayableReason.map { "(\($0))" },
+          rung.protection.map(protection),
+        ]
+        let column = name.padding(toLength: 6, withPad: " ", startingAt: 0)
+        lines.append("    \(column) \(rung.id.printable)  \(join(facts))")
+      }
+    }
+    for (_, group, rung) in presentation.rungs(of: .image) {
+      guard let tiles = rung.tiles else { continue }
+      let layout = rung.tileLayout.flatMap { columns, rows in
+        columns * rows == 1 ? nil : "\(columns)x\(rows) tiles per image"
+      }
+      let facts = [
+        rung.bitsPerSecond.map(bitRate), size(tiles.size), layout, rung.mimeType, rung.codecText,
+        group.unplayableReason.map { "(\($0))" },
+      ]
+      lines.append("    images \(rung.id.printable)  \(join(facts, or: "nothing stated"))")
+    }
+    return lines
+  }
+
+  private static func frame(_ frame: SourceDescription.FirstFrame) -> [String] {
+    let color = frame.color
     let codec = [
-      frame.codecName, frame.profile, frame.level.map { "level \($0)" }, frame.pixFmt,
-      "\(frame.bitDepth) bit",
+      frame.codec, frame.profile, frame.levelText.map { "level \($0)" }, frame.pixelFormat,
+      "\(color.bitDepth) bit",
     ]
     let shape = [
-      "\(frame.width)x\(frame.height)",
-      frame.sampleAspectRatio.flatMap { $0 == "1:1" ? nil : "pixels \($0)" },
-      frame.rotation == 0 ? nil : "rotated \(frame.rotation)", frame.mirrored ? "mirrored" : nil,
-      "shown \(frame.displayWidth)x\(frame.displayHeight)", frame.frameRate.map(frameRate),
-      frame.interlaced ? "interlaced" : nil,
+      size(frame.size),
+      frame.sampleAspectRatio.flatMap { $0.ratioText == "1:1" ? nil : "pixels \($0.ratioText)" },
+      frame.rotation == 0 ? nil : "rotated \(frame.rotation)", frame.isMirrored ? "mirrored" : nil,
+      size(frame.displaySize).map { "shown \($0)" }, frame.frameRate.map(frameRate),
+      frame.isInterlaced ? "interlaced" : nil,
     ]
-    let color = [
-      "matrix \(frame.colorSpace ?? "unspecified, \(frame.matrixUsed) used")",
-      frame.colorPrimaries.map { "primaries \($0)" }, frame.colorTransfer.map { "transfer \($0)" },
-      frame.colorRange == "pc" ? "full range" : "limited range", frame.hdr ? "HDR, not tone mapped" : nil,
+    let colors = [
+      "matrix \(color.matrix ?? "unspecified, \(color.assumedMatrix) used")",
+      color.primaries.map { "primaries \($0)" }, color.transfer.map { "transfer \($0)" },
+      color.isFullRange ? "full range" : "limited range", color.isHDR ? "HDR, not tone mapped" : nil,
     ]
     let start = [
-      frame.bytes.map { "\($0) bytes to its end" },
-      frame.ptsTime.map { "pts \($0.formatted(places: 6))" },
-      frame.gop.map { $0 == "none" ? "no clean start" : "\($0) GOP" },
-      "reorder depth \(frame.reorderDepth)",
-      frame.damaged ? "damaged" : nil,
+      frame.byteCount.map { "\($0) bytes to its end" },
+      frame.presentationTime.map { "pts \($0.formatted(places: 6))" },
+      frame.gopText.map { $0 == "none" ? "no clean start" : "\($0) GOP" },
+      "reorder depth \(frame.reorderDepth)", frame.isDamaged ? "damaged" : nil,
     ]
-    return [
-      "  first frame  \(join(codec))", "                 \(join(shape))", "                 \(join(color))",
-      "                 \(join(start))",
-    ]
+    return ["  first frame  \(join(codec))"] + [shape, colors, start].map { "                 \(join($0))" }
   }
 
-  private static func join(_ parts: [String?]) -> String {
-    parts.compactMap { $0?.printable }.joined(separator: ", ")
+  private static func join(_ parts: [String?], or nothing: String = "") -> String {
+    let text = parts.compactMap { $0?.printable }.joined(separator: ", ")
+    return text.isEmpty ? nothing : text
   }
 
-  private static func size(_ width: Int?, _ height: Int?) -> String? {
-    guard let width, let height else { return nil }
-    return "\(width)x\(height)"
-  }
+  private static func size(_ size: PixelSize?) -> String? { size.map { "\($0.width)x\($0.height)" } }
 
-  private static func protection(_ protection: ProtectionRecord) -> String {
+  private static func protection(_ protection: ContentProtection) -> String {
     "(encrypted: \(protection.schemes.joined(separator: ", ")))"
   }
 
@@ -139,9 +139,7 @@ enum ProbeText {
     WalkValue.text(bitsPerSecond: Double(bitsPerSecond))
   }
 
-  private static func frameRate(_ text: String) -> String {
-    let parts = text.split(separator: "/").compactMap { Double($0) }
-    guard let first = parts.first, first > 0 else { return text }
-    return "\((parts.count > 1 && parts[1] > 0 ? first / parts[1] : first).formatted(places: 3)) fps"
+  private static func frameRate(_ rate: Rational) -> String {
+    rate.isPositive ? "\(rate.value.formatted(places: 3)) fps" : rate.description
   }
 }

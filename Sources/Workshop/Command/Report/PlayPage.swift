@@ -49,40 +49,38 @@ struct PlayPage {
       + ReportPage.tiles([(name: "ended", value: ended)] + figures) + "</section>"
   }
 
-  private func stages(_ summary: PlayRecordSummary) -> [(
-    name: String, stage: StartupRecord.Stage, classes: String
-  )] {
-    guard let startup = summary.startup else { return [] }
-    return [
-      ("resolve", startup.resolve, "k0 o3"), ("manifest", startup.manifest, "k0 o5"),
-      ("init", startup.`init`, "k6 o5"), ("segment", startup.segment, "k2 o5"),
-      ("demux", startup.demux, "k4 o5"),
-      ("decode", startup.decode, "k1 o5"),
-    ]
-  }
+  private static let stageColors: [StartupReport.Stage: String] = [
+    .resolve: "k0 o3", .manifest: "k0 o5", .initialization: "k6 o5", .segment: "k2 o5", .demux: "k4 o5",
+    .decode: "k1 o5",
+  ]
 
   private func startup(_ summary: PlayRecordSummary) -> String {
-    let stages = stages(summary)
-    guard !stages.isEmpty else { return "" }
-    let sum = stages.reduce(0) { $0 + $1.stage.ms }
+    guard let startup = summary.startup else { return "" }
+    let stages = StartupReport.Stage.loading.map { stage in
+      (name: stage.rawValue, entry: startup[stage], classes: Self.stageColors[stage] ?? "mute")
+    }
     let bar = Charts.bar(
-      stages.map { (classes: $0.classes, value: $0.stage.ms, title: "\($0.name) \(Self.time($0.stage.ms))") },
-      longest: sum)
+      stages.map { name, entry, classes in
+        (
+          classes: classes, value: entry.duration.milliseconds,
+          title: "\(name) \(DurationText.readable(entry.duration))"
+        )
+      }, longest: stages.reduce(0) { $0 + $1.entry.duration.milliseconds })
     return "<div class=\"bars\"><div>\(bar)</div></div>"
       + ReportPage.legend(stages.map { (classes: $0.classes, name: $0.name) })
       + ReportPage.table(
         ["stage", "time", "requests", "bytes"],
-        stages.map { name, stage, _ in
+        stages.map { name, entry, _ in
           [
-            name, Self.time(stage.ms), "\(stage.requests)",
-            "\(ByteSize(byteCount: Int(clamping: stage.bytes)))",
+            name, DurationText.readable(entry.duration), "\(entry.requestCount)",
+            WalkValue.size(entry.byteCount).description,
           ]
         })
   }
 
   private func startupNote(_ summary: PlayRecordSummary) -> String? {
-    guard let total = summary.startup?.totalMs else { return nil }
-    return "\(Self.time(total)) to the decoded first frame. Stages may overlap."
+    guard let total = summary.startup?.total else { return nil }
+    return "\(DurationText.readable(total)) to the decoded first frame. Stages may overlap."
   }
 
   /// Returns the stalls, in seconds since work on the source began.
@@ -133,7 +131,7 @@ struct PlayPage {
         [
           rung.rung ?? "the file", rung.width.map { "\($0)×\(rung.height ?? 0)" } ?? "–",
           rate(rung.indicatedBitRate.map(Double.init)), rate(rung.observedBitRate),
-          "\(ByteSize(byteCount: Int(clamping: rung.bytes)))", "\(rung.requests)", "\(rung.framesShown)",
+          WalkValue.size(rung.bytes).description, "\(rung.requests)", "\(rung.framesShown)",
           "\(rung.framesDropped)", "\(rung.stalls)",
         ]
       })

@@ -32,5 +32,5 @@ package struct JSONFields: Encodable, Sendable, ExpressibleByDictionaryLiteral {
 
 extension Encoder {
   /// Writes the fields into the object of this encoder, which may have others already.
-  func encode(_ fields: JSONFields) throws { try fields.encode(to: self) }
+  package func encode(_ fields: JSONFields) throws { try fields.encode(to: self) }
 }
