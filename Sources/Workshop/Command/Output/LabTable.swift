@@ -27,9 +27,7 @@ struct LabTable {
   private var sections: [String] {
     guard let overall = summary.overall else { return [] }
     var parts = [full(overall, "All walks")]
-    let margins = summary.groups(.dimension)
-    let cells = summary.groups(.cell)
-    let groups = margins + (cells.count > 1 ? cells : [])
+    let groups = summary.partialGroups
     if groups.count <= Self.groupLimit {
       parts += groups.map { full($0, summary.name(of: $0.key)) }
     } else {

@@ -10,9 +10,7 @@ enum Charts {
     let values: [Double]
     var number = 0
 
-    var line: String { "l\(number % 8)\(dash)" }
-    var fill: String { "k\(number % 8)" }
-    private var dash: String { number < 8 ? "" : number < 16 ? " d1" : " d2" }
+    var line: String { "l\(number % 8)" + (number < 8 ? "" : number < 16 ? " d1" : " d2") }
   }
 
   /// The maximum number of points of a line; if there are more values, this many quantiles are drawn.

@@ -48,20 +48,17 @@ struct ComparisonPage {
     return Redaction.clean(parts.joined(separator: " · "))
   }
 
-  private var legend: String {
-    ReportPage.legend(
-      reports.enumerated().map { number, report in
-        (classes: "k\(number % 8)", name: "\(number + 1): \(report.poolName)")
-      })
-  }
+  private var legend: String { ReportPage.legend(ofPools: reports.map(\.poolName)) }
 
   private func series(_ values: (WalkReport) -> [Double]) -> [Charts.Series] {
     reports.enumerated().map { .init(name: $1.poolName, values: values($1), number: $0) }
   }
 
   private var delays: String {
-    "<div class=\"charts\">" + Charts.delays("First frame", series(WalkPage.firstFrames))
-      + Charts.delays("Second frame", series(WalkPage.secondFrames)) + "</div>"
+    ReportPage.charts([
+      Charts.delays("First frame", series(WalkPage.firstFrames)),
+      Charts.delays("Second frame", series(WalkPage.secondFrames)),
+    ])
   }
 
   /// A plot of each cost of the front against the delay, for the pools that have all of them.
@@ -83,7 +80,7 @@ struct ComparisonPage {
       }
       return Charts.front(figure.title.titled, candidates) { figure.text($0, step: $1) }
     }
-    return "<div class=\"charts\">\(plots.joined())</div>" + legend
+    return ReportPage.charts(Array(plots)) + legend
   }
 
   private func table(_ totals: [WalkTotals]) -> String {

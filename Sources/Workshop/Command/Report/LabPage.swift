@@ -34,7 +34,7 @@ struct LabPage {
 
   private func addGroups(to page: inout ReportPage) {
     guard let overall = summary.overall else { return }
-    let pools = overall.rows.map(\.pool)
+    let (pools, groups) = (overall.rows.map(\.pool), summary.partialGroups)
     page.add(
       "All walks", legend(pools) + table(overall),
       note:
@@ -63,12 +63,6 @@ struct LabPage {
     page.add("Pareto fronts of groups", groupFronts(groups, pools), note: frontNote(groups.count))
   }
 
-  /// The groups that add information to that of all walks.
-  private var groups: [LabGroup] {
-    let cells = summary.groups(.cell)
-    return summary.groups(.dimension) + (cells.count > 1 ? cells : [])
-  }
-
   private var unevenness: [String] {
     guard let rows = summary.overall?.rows, Set(rows.map(\.runCount)).count > 1 else { return [] }
     let counts = rows.map { "\(summary.name(of: $0.pool)): \($0.runCount)" }.joined(separator: ", ")
@@ -80,10 +74,7 @@ struct LabPage {
   // MARK: All walks
 
   private func legend(_ pools: [LabPool]) -> String {
-    ReportPage.legend(
-      pools.enumerated().map { number, pool in
-        (classes: "k\(number % 8)", name: "\(number + 1): \(summary.name(of: pool))")
-      })
+    ReportPage.legend(ofPools: pools.map { summary.name(of: $0) })
   }
 
   private func table(_ group: LabGroup) -> String {
@@ -157,7 +148,7 @@ struct LabPage {
         })
     }
     return ReportPage.table(head, cells: rows, style: "wide")
-      + "<div class=\"charts two\">\(plots.joined())</div>"
+      + ReportPage.charts(plots, areWide: true)
   }
 
   private func distributions(_ group: LabGroup) -> String {
@@ -169,15 +160,20 @@ struct LabPage {
           number: number)
       }
     }
-    var charts = ""
-    for figure in WalkFigures.all(in: .front) where group.rows.contains(where: { $0.mean(figure) != nil }) {
-      charts +=
-        figure.costKind == .time
+    let charts = WalkFigures.all(in: .front).filter { figure in
+      group.rows.contains { $0.mean(figure) != nil }
+    }.map { figure in
+      figure.costKind == .time
         ? Charts.delays(
           "\(figure.title.titled) of each walk", series(figure), axis: "delay from the settle")
         : Charts.shares(figure.head.titled, series(figure))
     }
-    return charts.isEmpty ? "" : "<div class=\"charts two\">\(charts)</div>" + legend(group.rows.map(\.pool))
+    return plots(charts, group.rows.map(\.pool), areWide: true)
+  }
+
+  /// Plots side by side, and the colours of their pools; nothing without plots.
+  private func plots(_ plots: [String], _ pools: [LabPool], areWide: Bool = false) -> String {
+    plots.isEmpty ? "" : ReportPage.charts(plots, areWide: areWide) + legend(pools)
   }
 
   // MARK: Pareto fronts
@@ -197,15 +193,14 @@ struct LabPage {
   private func fronts(_ group: LabGroup) -> String {
     let pools = group.rows.map(\.pool)
     let costs = WalkFigures.all(in: .front).filter { $0.name != Self.delay.name }
-    let plots = costs.compactMap { plot($0.title.titled, group, $0, pools) }
-    return plots.isEmpty ? "" : "<div class=\"charts\">\(plots.joined())</div>" + legend(pools)
+    return plots(costs.compactMap { plot($0.title.titled, group, $0, pools) }, pools)
   }
 
   private func groupFronts(_ groups: [LabGroup], _ pools: [LabPool]) -> String {
-    let plots = groups.prefix(Self.plotLimit).compactMap { group in
+    let fronts = groups.prefix(Self.plotLimit).compactMap { group in
       plot("\(summary.name(of: group.key)): wasted bytes", group, WalkFigures["bytes.wasted"], pools)
     }
-    return plots.isEmpty ? "" : "<div class=\"charts\">\(plots.joined())</div>" + legend(pools)
+    return plots(fronts, pools)
   }
 
   private func frontNote(_ count: Int) -> String {
@@ -360,7 +355,7 @@ struct LabPage {
       ("slots", Self.list(dimensions.slotCounts.map(String.init))),
       ("policies", Self.list(dimensions.policies)), ("seeds", Self.list(dimensions.seeds.map(String.init))),
       ("baseline", summary.baseline ?? "none"),
-    ].map { (name: $0.0, value: $0.1) }
+    ]
   }
 
   private var method: String {

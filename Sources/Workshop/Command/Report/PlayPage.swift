@@ -17,9 +17,11 @@ struct PlayPage {
       guard let summary = recording.summary else { continue }
       page.add(heading(recording, summary))
       page.add("Start-up", startup(summary), note: startupNote(summary))
-      let charts = buffer(recording, summary) + bitRate(recording, summary) + lateness(recording, summary)
+      let charts = [
+        buffer(recording, summary), bitRate(recording, summary), lateness(recording, summary),
+      ]
       page.add(
-        "Playback over time", charts.isEmpty ? "" : "<div class=\"charts\">\(charts)</div>",
+        "Playback over time", ReportPage.charts(charts),
         note:
           "The buffer is the media ahead of the frame on show; the bit rate is that of the rung, as its manifest "
           + "states it. Red: stalls.")

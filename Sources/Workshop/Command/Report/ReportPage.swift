@@ -124,6 +124,44 @@ struct ReportPage {
       ? "" : "<ul class=\"\(style)\">\(lines.map { "<li>\(Markup.escape($0))</li>" }.joined())</ul>"
   }
 
+  /// Returns plots side by side; nothing without any.
+  ///
+  /// - Parameter areWide: True for two in a row at most.
+  static func charts(_ plots: [String], areWide: Bool = false) -> String {
+    let plots = plots.joined()
+    return plots.isEmpty ? "" : "<div class=\"charts\(areWide ? " two" : "")\">\(plots)</div>"
+  }
+
+  /// Returns a frame with its caption, as one of those that `frames` puts into rows.
+  ///
+  /// - Parameters:
+  ///   - picture: HTML, such as that of `image` or `noImage`.
+  ///   - caption: HTML.
+  ///   - text: A text below the caption.
+  static func frame(_ picture: String, _ caption: String, _ text: String) -> String {
+    "<figure><div class=\"pic\">\(picture)</div><figcaption>\(caption)"
+      + "<br><span>\(Markup.escape(text))</span></figcaption></figure>"
+  }
+
+  static func frames(_ frames: [String], _ style: String = "frames") -> String {
+    frames.isEmpty ? "" : "<div class=\"\(style)\">\(frames.joined(separator: "\n"))</div>"
+  }
+
+  static func image(_ url: String, _ text: String = "") -> String {
+    "<img alt=\"\(Markup.escape(text))\" src=\"\(url)\">"
+  }
+
+  /// Returns the reason why there is no image, in its place.
+  static func noImage(_ reason: String, isFailure: Bool = false) -> String {
+    "<div class=\"none\(isFailure ? "" : " later")\">\(Markup.escape(reason))</div>"
+  }
+
+  /// Returns the colours of pools, which are numbered from 1.
+  static func legend(ofPools names: [String]) -> String {
+    legend(
+      names.enumerated().map { number, name in (classes: "k\(number % 8)", name: "\(number + 1): \(name)") })
+  }
+
   /// Returns the names of colours.
   static func legend(_ entries: [(classes: String, name: String)]) -> String {
     "<ul class=\"legend\">"
@@ -296,11 +334,6 @@ struct SVG {
   let height: Double
   private(set) var body = ""
 
-  init(width: Double, height: Double) {
-    self.width = width
-    self.height = height
-  }
-
   /// - Parameters:
   ///   - classes: The classes that give the shape its colours.
   ///   - title: The tooltip of the shape.
@@ -390,7 +423,7 @@ struct RunDescription: Sendable {
 extension WalkSettings {
   /// The settings as facts.
   var facts: [(name: String, value: String)] {
-    var facts = [
+    var facts: [(name: String, value: String)] = [
       ("feed", "\(feed), \(itemCount.counted("item"))"), ("dwell", dwell), ("seed", "\(seed)"),
       ("link", link ?? "not modelled"),
     ]
@@ -399,6 +432,6 @@ extension WalkSettings {
     if let device { facts.append(("device", device)) }
     let cost = decodeCost.map { ", \(DurationText.readable($0)) per frame" } ?? ""
     facts.append(("time", isVirtual ? "simulated\(cost)" : "real"))
-    return facts.map { (name: $0.0, value: $0.1) }
+    return facts
   }
 }

@@ -41,17 +41,18 @@ struct ResultsPage {
   }
 
   private var remarks: [String] {
-    func lines(_ count: Int) -> String { count.counted("line") }
     var remarks: [String] = []
     if report.supersededCount > 0 {
-      remarks.append("\(lines(report.supersededCount)) replaced by later ones of the same source")
+      remarks.append("\(report.supersededCount.counted("line")) replaced by later ones of the same source")
     }
-    if report.unreadableCount > 0 { remarks.append("\(lines(report.unreadableCount)) can't be read") }
+    if report.unreadableCount > 0 {
+      remarks.append("\(report.unreadableCount.counted("line")) can't be read")
+    }
     return remarks
   }
 
   private var figures: [(name: String, value: String)] {
-    var figures = [
+    var figures: [(name: String, value: String)] = [
       ("written", "\(report.writtenCount)"), ("failed permanently", "\(report.permanentCount)"),
       ("may succeed on a retry", "\(report.temporaryCount)"),
     ]
@@ -67,7 +68,7 @@ struct ResultsPage {
     if let queued = report.queued {
       figures.append(("queued before, p95", DurationText.readable(queued.p95)))
     }
-    return figures.map { (name: $0.0, value: $0.1) }
+    return figures
   }
 
   private var causes: String {
@@ -107,11 +108,11 @@ struct ResultsPage {
   private var startup: String {
     let times = report.startupTimes
     guard !times.isEmpty else { return "" }
-    return "<div class=\"charts\">"
-      + Charts.delays(
+    return ReportPage.charts([
+      Charts.delays(
         "Time to the first frame", [.init(name: "", values: times, number: 0)],
         axis: "time to the first frame")
-      + "</div>"
+    ])
   }
 
   private var startupByHost: String {
@@ -133,27 +134,25 @@ struct ResultsPage {
     private var byteCount = 0
 
     mutating func html(_ streams: [WorstStreams.Stream]) -> String {
-      let figures = streams.prefix(ResultsPage.streamLimit).map { figure($0) }
-      return figures.isEmpty ? "" : "<div class=\"frames stills\">\(figures.joined(separator: "\n"))</div>"
+      ReportPage.frames(streams.prefix(ResultsPage.streamLimit).map { figure($0) }, "frames stills")
     }
 
     private mutating func figure(_ stream: WorstStreams.Stream) -> String {
-      var picture = "<div class=\"none later\">no still</div>"
+      var picture = ReportPage.noImage("no still")
       if let path = stream.path {
         switch Thumbnail.image(path: path, folder: stream.folder) {
         case .data(let url, let count) where byteCount + count <= ResultsPage.stillByteLimit:
           byteCount += count
-          picture = "<img alt=\"\" src=\"\(url)\">"
-        case .data: picture = "<div class=\"none later\">not included</div>"
-        case .none(let reason): picture = "<div class=\"none later\">\(Markup.escape(reason))</div>"
+          picture = ReportPage.image(url)
+        case .data: picture = ReportPage.noImage("not included")
+        case .none(let reason): picture = ReportPage.noImage(reason)
         }
       }
       var words =
         stream.startup > 0 ? [DurationText.readable(.microseconds(Int64(stream.startup * 1e3)))] : []
       if let flaw = stream.flaw { words.append(flaw) }
-      return "<figure><div class=\"pic\">\(picture)</div><figcaption>"
-        + Markup.escape(Markup.shortened(Redaction.clean(stream.url), to: 120))
-        + "<br><span>\(Markup.escape(words.joined(separator: "; ")))</span></figcaption></figure>"
+      let caption = Markup.escape(Markup.shortened(Redaction.clean(stream.url), to: 120))
+      return ReportPage.frame(picture, caption, words.joined(separator: "; "))
     }
   }
 }

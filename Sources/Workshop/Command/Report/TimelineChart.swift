@@ -250,7 +250,7 @@ struct TimelineChart {
   }
 
   private var legend: String {
-    var entries = [
+    var entries: [(classes: String, name: String)] = [
       ("k0 o1", "has a slot"), ("k0 o2", "manifest"), ("k0 o3", "initialization"), ("k0 o4", "first frame"),
       ("k0 o5", "buffered"), ("mute o2", "request, no answer yet"), ("mute o4", "frames decoded"),
       ("warn", "wait for the first frame"), ("bad", "stall or failure"), ("k6 o4", "rate of the bytes read"),
@@ -259,7 +259,7 @@ struct TimelineChart {
     for slot in 0..<min(timeline.slotCount, 8) {
       entries.append(("k\(slot % 8) o4", "memory of slot \(slot)"))
     }
-    return ReportPage.legend(entries.map { (classes: $0.0, name: $0.1) })
+    return ReportPage.legend(entries)
   }
 
   /// Formats a duration with at most four digits.

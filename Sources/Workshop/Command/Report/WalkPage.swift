@@ -77,12 +77,11 @@ struct WalkPage {
 
   /// Returns the delays that count, in milliseconds. An abandoned wait counts with its duration.
   static func firstFrames(_ report: WalkReport) -> [Double] {
-    report.swipes.filter(\.isCounted).map { ($0.timeToFirstFrame ?? $0.watched).milliseconds }
+    report.swipes.compactMap { $0.countedFirstFrame?.milliseconds }
   }
 
   static func secondFrames(_ report: WalkReport) -> [Double] {
-    report.swipes.filter { $0.isCounted && !$0.isStill && ($0.error == nil || $0.timeToSecondFrame != nil) }
-      .map { ($0.timeToSecondFrame ?? $0.watched).milliseconds }
+    report.swipes.compactMap { $0.countedSecondFrame?.milliseconds }
   }
 
   // MARK: - Private
@@ -122,16 +121,15 @@ struct WalkPage {
     var (tiles, byteCount) = ([String](), 0)
     for index in shownItems {
       let swipe = report.swipes.first { $0.itemIndex == index && !$0.isPassing }
-      var picture = "<div class=\"none later\">no frame was shown</div>"
-      if failed.contains(index) { picture = "<div class=\"none\">failed</div>" }
+      var picture = ReportPage.noImage("no frame was shown")
+      if failed.contains(index) { picture = ReportPage.noImage("failed", isFailure: true) }
       if let bytes = items.indices.contains(index) ? items[index].picture : nil {
         if byteCount + bytes.count <= Self.pictureByteLimit {
           byteCount += bytes.count
           let data = Data(bytes).base64EncodedString()
-          let text = Markup.escape("First frame of item \(index)")
-          picture = "<img alt=\"\(text)\" src=\"data:image/png;base64,\(data)\">"
+          picture = ReportPage.image("data:image/png;base64,\(data)", "First frame of item \(index)")
         } else {
-          picture = "<div class=\"none later\">not included</div>"
+          picture = ReportPage.noImage("not included")
         }
       }
       let delay: String
@@ -143,10 +141,11 @@ struct WalkPage {
         delay = "left before its first frame"
       }
       tiles.append(
-        "<figure><div class=\"pic\">\(picture)</div><figcaption><b>\(index)</b> \(Markup.escape(Markup.shortened(name(index), to: 80)))"
-          + "<br><span>\(Markup.escape(Markup.shortened(delay, to: 160)))</span></figcaption></figure>")
+        ReportPage.frame(
+          picture, "<b>\(index)</b> \(Markup.escape(Markup.shortened(name(index), to: 80)))",
+          Markup.shortened(delay, to: 160)))
     }
-    return tiles.isEmpty ? "" : "<div class=\"frames\">\(tiles.joined(separator: "\n"))</div>"
+    return ReportPage.frames(tiles)
   }
 
   /// The items that were looked at, by index.
@@ -161,10 +160,10 @@ struct WalkPage {
   private var delays: String {
     let first = Self.firstFrames(report)
     guard !first.isEmpty else { return "" }
-    return "<div class=\"charts\">"
-      + Charts.delays("First frame", [.init(name: "", values: first, number: 0)])
-      + Charts.delays("Second frame", [.init(name: "", values: Self.secondFrames(report), number: 1)])
-      + "</div>"
+    return ReportPage.charts([
+      Charts.delays("First frame", [.init(name: "", values: first, number: 0)]),
+      Charts.delays("Second frame", [.init(name: "", values: Self.secondFrames(report), number: 1)]),
+    ])
   }
 
   private func explanations(_ totals: WalkTotals) -> String {

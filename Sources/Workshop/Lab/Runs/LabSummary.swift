@@ -44,6 +44,12 @@ package struct LabSummary: Sendable {
 
   package func groups(_ extent: LabGroup.Extent) -> [LabGroup] { groups.filter { $0.extent == extent } }
 
+  /// The groups that add information to that of all walks.
+  package var partialGroups: [LabGroup] {
+    let cells = groups(.cell)
+    return groups(.dimension) + (cells.count > 1 ? cells : [])
+  }
+
   // MARK: - Private
 
   /// The properties that two paired walks have in common.

@@ -98,11 +98,11 @@ public struct SwipeRecord: Sendable, Hashable {
 
   /// The wait for the first frame for statistics. An abandoned wait counts with its duration so far, which is
   /// a lower bound. Nil if the swipe does not count.
-  var countedFirstFrame: Duration? { isCounted ? timeToFirstFrame ?? watched : nil }
+  package var countedFirstFrame: Duration? { isCounted ? timeToFirstFrame ?? watched : nil }
 
   /// The same for the second frame. Also nil for an item with one frame, and for one that failed before its second
   /// frame.
-  var countedSecondFrame: Duration? {
+  package var countedSecondFrame: Duration? {
     guard isCounted, !isStill, error == nil || timeToSecondFrame != nil else { return nil }
     return timeToSecondFrame ?? watched
   }
