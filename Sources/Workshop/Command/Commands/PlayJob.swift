@@ -230,7 +230,7 @@ final class PlayJob: Sendable {
               session.sound?.soundEnded()
             }
             try report.add(
-              PlayRecord(ready: session.item, position: session.player.currentTime, after: elapsed))
+              PlayRecord(.ready(session.item), position: session.player.currentTime, after: elapsed))
           }
           if let outcome = try handle(signal, of: session) { return outcome }
         } catch {
@@ -262,15 +262,15 @@ final class PlayJob: Sendable {
       // Reported before the beginning, and at an end or a failure, which have messages of their own.
       return nil
     case .status(let status):
-      try report.add(PlayRecord(status, position: position, after: elapsed))
+      try report.add(PlayRecord(.status(status), position: position, after: elapsed))
     case .item(.unknown), .item(.readyToPlay), .tracksKnown: return nil
     case .item(.failed(let error)):
-      try report.add(PlayRecord(.failed(error), position: position, after: elapsed))
+      try report.add(PlayRecord(.player(.failed(error)), position: position, after: elapsed))
       return Outcome(ending: .failed, failure: error)
     // Reported with the item's status.
     case .event(.failed): return nil
     case .event(let event):
-      try report.add(PlayRecord(event, position: position, after: elapsed))
+      try report.add(PlayRecord(.player(event), position: position, after: elapsed))
       if case .playedToEnd = event { return Outcome(ending: .playedToEnd) }
       if case .outputFailed(let error) = event { return Outcome(ending: .failed, failure: error) }
     case .reachedLimit: return Outcome(ending: .duration)
@@ -328,7 +328,7 @@ final class PlayJob: Sendable {
     let losses = PlayLosses(
       account, failures: session.item.errorLog, start: options.start,
       isComplete: outcome.ending == .playedToEnd, source: session.item.source.name)
-    summary.position = account.media.lastTime?.seconds.rounded(places: 6)
+    summary.position = account.media.lastTime?.roundedSeconds
     summary.set(losses)
     summary.liveLatencyMs = latency?.milliseconds
     // The player may have passed one frame too many to the outputs.

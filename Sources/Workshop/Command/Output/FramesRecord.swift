@@ -29,7 +29,7 @@ struct FramesRecord: SourceRecord {
       pts = frame.presentationTicks
       ptsTime = frame.ptsTime
       timeBase = frame.stream.timeBase.description
-      time = frame.time.seconds.rounded(places: 6)
+      time = frame.time.roundedSeconds
       width = size.width
       height = size.height
       keyFrame = frame.isKey

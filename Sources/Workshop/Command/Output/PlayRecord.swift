@@ -1,160 +1,101 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
+public import ReelPlayback
 import ReelLab
 
 /// An event of `reel play`: a line of `--json`, or of text (`PlayText`).
-///
-/// Times on the item's timeline are in seconds.
-struct PlayRecord: Encodable {
-  struct Track: Encodable {
-    let kind: String
-    let codec: String
-    let language: String?
-    let width: Int?
-    let height: Int?
-    let frameRate: Double?
-    let sampleRate: Int?
-    let channels: Int?
+struct PlayRecord: Encodable, Sendable {
+  enum Event: Sendable {
+    case status(TimeControlStatus)
+    /// An item is ready to play. It has no duration if it is live.
+    case ready(duration: MediaTime?, size: PixelSize?, tracks: [PlayerItem.Track])
+    case player(PlayerEvent)
 
-    init(_ track: PlayerItem.Track) {
-      kind = track.kind.rawValue
-      codec = track.codec
-      language = track.language
-      width = track.size?.width
-      height = track.size?.height
-      frameRate = track.frameRate.map { $0.value.rounded(places: 6) }
-      sampleRate = track.sampleRate
-      channels = track.channelCount
+    static func ready(_ item: PlayerItem) -> Event {
+      .ready(
+        duration: item.duration.value, size: item.presentationSize.value, tracks: item.tracks.value)
     }
   }
 
-  let event: String
-  /// The position on show.
-  var position: Double
+  let event: Event
+  /// The position on show, on the item's timeline, or that of an event that has one.
+  let position: MediaTime
   /// The time since work on the source began.
-  var timeMs: Double
-  var status: String?
-  /// The reason why playback waits.
-  var reason: String?
-  /// The time that it took, or will take.
-  var afterMs: Double?
-  var fromRung: String?
-  var toRung: String?
-  /// The reason why another rung was chosen.
-  var cause: String?
-  var attempt: Int?
-  var of: Int?
-  var from: Double?
-  var to: Double?
-  var gapMs: Double?
-  /// Nil for a live item.
-  var duration: Double?
-  var width: Int?
-  var height: Int?
-  var tracks: [Track]?
-  var error: ErrorRecord?
-
-  private init(_ event: String, position: MediaTime, after: Duration) {
-    self.event = event
-    self.position = position.seconds.rounded(places: 6)
-    timeMs = after.milliseconds
-  }
+  let time: Duration
 
   /// - Parameters:
   ///   - position: The position on show.
   ///   - after: The time since work on the source began.
-  init(_ status: TimeControlStatus, position: MediaTime, after: Duration) {
-    self.init("status", position: position, after: after)
-    switch status {
-    case .paused: self.status = "paused"
-    case .playing: self.status = "playing"
-    case .waitingToPlay(let reason):
-      self.status = "waiting_to_play"
-      self.reason =
-        switch reason {
-        case .noItemToPlay: "no_item_to_play"
-        case .evaluatingBufferingRate: "evaluating_buffering_rate"
-        case .toMinimizeStalls: "to_minimize_stalls"
-        }
-    }
-  }
-
-  /// Creates the record of an item that is ready to play.
-  init(ready item: PlayerItem, position: MediaTime, after: Duration) {
-    self.init("ready", position: position, after: after)
-    duration = item.duration.value?.seconds.rounded(places: 6)
-    width = item.presentationSize.value?.width
-    height = item.presentationSize.value?.height
-    tracks = item.tracks.value.map(Track.init)
-  }
-
-  /// - Parameter position: The time of events without a time of their own.
-  init(_ event: PlayerEvent, position: MediaTime, after: Duration) {
+  init(_ event: Event, position: MediaTime, after: Duration) {
+    self.event = event
+    time = after
     switch event {
-    case .firstFrame(let time, let wait):
-      self.init("first_frame", position: time, after: after)
-      afterMs = wait.milliseconds
-    case .seekDone(let time, let wait):
-      self.init("seek_done", position: time, after: after)
-      afterMs = wait.milliseconds
-    case .stalled(let time):
-      self.init("stalled", position: time, after: after)
-    case .resumed(let time, let wait):
-      self.init("resumed", position: time, after: after)
-      afterMs = wait.milliseconds
-    case .rungSwitched(let old, let new, let time, let cause):
-      self.init("rung_switched", position: time, after: after)
-      fromRung = old
-      toRung = new
-      self.cause = cause?.name
-    case .retry(let attempt, let count, let wait, let error):
-      self.init("retry", position: position, after: after)
-      self.attempt = attempt
-      of = count
-      afterMs = wait.milliseconds
-      self.error = ErrorRecord(error)
-    case .segmentMissed(let start, let length, let error):
-      self.init("segment_missed", position: position, after: after)
-      from = start.seconds.rounded(places: 6)
-      to = (start + length).seconds.rounded(places: 6)
-      self.error = ErrorRecord(error)
-    case .gapSkipped(let start, let end):
-      self.init("gap_skipped", position: position, after: after)
-      from = start.seconds.rounded(places: 6)
-      to = end.seconds.rounded(places: 6)
-    case .jumpedToLive(let start, let end):
-      self.init("jumped_to_live", position: position, after: after)
-      from = start.seconds.rounded(places: 6)
-      to = end.seconds.rounded(places: 6)
-    case .looped(let gap):
-      self.init("looped", position: position, after: after)
-      gapMs = gap.milliseconds
-    case .playedToEnd(let time):
-      self.init("played_to_end", position: time, after: after)
-    case .failed(let error):
-      self.init("failed", position: position, after: after)
-      self.error = ErrorRecord(error)
-    case .outputFailed(let error):
-      self.init("output_failed", position: position, after: after)
-      self.error = ErrorRecord(error)
+    case .player(.firstFrame(let time, _)), .player(.seekDone(let time, _)), .player(.stalled(let time)),
+      .player(.resumed(let time, _)), .player(.rungSwitched(_, _, let time, _)),
+      .player(.playedToEnd(let time)):
+      self.position = time
+    default: self.position = position
     }
   }
-}
 
-extension RungSwitchCause {
-  /// The name in JSON.
-  var name: String {
-    switch self {
-    case .adaptationUp: "adaptation_up"
-    case .adaptationDown: "adaptation_down"
-    case .failure: "failure"
-    case .retry: "retry"
-    case .limit: "limit"
-    case .startup: "startup"
-    case .period: "period"
+  /// Times on the item's timeline are in seconds.
+  func encode(to encoder: any Encoder) throws {
+    let (name, fields) = content
+    try encoder.encode(["event": name, "position": position.roundedSeconds, "time_ms": time])
+    try encoder.encode(fields)
+  }
+
+  /// The name of the event, and the fields that only such events have.
+  private var content: (name: String, fields: JSONFields) {
+    switch event {
+    case .status(.paused): ("status", ["status": "paused"])
+    case .status(.playing): ("status", ["status": "playing"])
+    case .status(.waitingToPlay(let reason)):
+      ("status", ["status": "waiting_to_play", "reason": reason.rawValue.snakeCased])
+    case .ready(let duration, let size, let tracks):
+      (
+        "ready",
+        [
+          "duration": duration?.roundedSeconds, "width": size?.width, "height": size?.height,
+          "tracks": tracks.map(Self.fields),
+        ]
+      )
+    case .player(.firstFrame(_, let wait)): ("first_frame", ["after_ms": wait])
+    case .player(.seekDone(_, let wait)): ("seek_done", ["after_ms": wait])
+    case .player(.stalled): ("stalled", [:])
+    case .player(.resumed(_, let wait)): ("resumed", ["after_ms": wait])
+    case .player(.rungSwitched(let old, let new, _, let cause)):
+      ("rung_switched", ["from_rung": old, "to_rung": new, "cause": cause?.rawValue.snakeCased])
+    case .player(.retry(let attempt, let count, let wait, let error)):
+      (
+        "retry", ["attempt": attempt, "of": count, "after_ms": wait, "error": ErrorRecord(error)]
+      )
+    case .player(.segmentMissed(let start, let length, let error)):
+      (
+        "segment_missed",
+        [
+          "from": start.roundedSeconds, "to": (start + length).roundedSeconds, "error": ErrorRecord(error),
+        ]
+      )
+    case .player(.gapSkipped(let start, let end)):
+      ("gap_skipped", ["from": start.roundedSeconds, "to": end.roundedSeconds])
+    case .player(.jumpedToLive(let start, let end)):
+      ("jumped_to_live", ["from": start.roundedSeconds, "to": end.roundedSeconds])
+    case .player(.looped(let gap)): ("looped", ["gap_ms": gap])
+    case .player(.playedToEnd): ("played_to_end", [:])
+    case .player(.failed(let error)): ("failed", ["error": ErrorRecord(error)])
+    case .player(.outputFailed(let error)): ("output_failed", ["error": ErrorRecord(error)])
     }
+  }
+
+  private static func fields(_ track: PlayerItem.Track) -> JSONFields {
+    [
+      "kind": track.kind.rawValue, "codec": track.codec, "language": track.language,
+      "width": track.size?.width, "height": track.size?.height,
+      "frame_rate": track.frameRate?.value.rounded(places: 6), "sample_rate": track.sampleRate,
+      "channels": track.channelCount,
+    ]
   }
 }
 
@@ -176,7 +117,7 @@ struct PlayRecordFrame: Encodable {
     pts = frame.presentationTicks
     ptsTime = frame.ptsTime
     timeBase = frame.stream.timeBase.description
-    time = frame.time.seconds.rounded(places: 6)
+    time = frame.time.roundedSeconds
     timeMs = after.milliseconds
     keyFrame = frame.isKey
     damaged = frame.isDamaged
@@ -194,58 +135,6 @@ struct PlayRecordSummary: SourceRecord {
     case duration
     case interrupted
     case failed
-  }
-
-  /// The data loaded and the frames shown of one rung.
-  struct Rung: Encodable {
-    /// Nil for a media file.
-    let rung: String?
-    let width: Int?
-    let height: Int?
-    /// The bit rate in bits per second, as the manifest states it.
-    let indicatedBitRate: Int?
-    /// The bit rate in bits per second, as measured by its transfers.
-    let observedBitRate: Double?
-    let bytes: Int64
-    let requests: Int
-    var framesShown: Int
-    let framesDropped: Int
-    let stalls: Int
-
-    /// - Parameter entries: The entries of one rung, in order.
-    init(_ entries: [AccessLogEntry]) {
-      var entry = entries.last ?? AccessLogEntry()
-      for other in entries.dropLast() {
-        entry.byteCount += other.byteCount
-        entry.requestCount += other.requestCount
-        entry.measuredByteCount += other.measuredByteCount
-        entry.transferDuration += other.transferDuration
-        entry.shownFrameCount += other.shownFrameCount
-        entry.droppedFrameCount += other.droppedFrameCount
-        entry.stallCount += other.stallCount
-      }
-      rung = entry.rung
-      width = entry.size?.width
-      height = entry.size?.height
-      indicatedBitRate = entry.indicatedBitRate
-      observedBitRate = entry.observedBitRate.flatMap { $0.isFinite ? $0.rounded(places: 0) : nil }
-      bytes = entry.byteCount
-      requests = entry.requestCount
-      framesShown = entry.shownFrameCount
-      framesDropped = entry.droppedFrameCount
-      stalls = entry.stallCount
-    }
-
-    /// Returns one record for each rung of which anything was loaded or shown, in the order of their first
-    /// use.
-    static func all(_ log: [AccessLogEntry]) -> [Rung] {
-      var order: [String?] = []
-      for entry in log where !order.contains(entry.rung) { order.append(entry.rung) }
-      return order.map { id in Rung(log.filter { $0.rung == id }) }.filter {
-        $0.rung == nil || $0.bytes > 0 || $0.requests > 0 || $0.framesShown > 0 || $0.framesDropped > 0
-          || $0.stalls > 0
-      }
-    }
   }
 
   struct Frames: Encodable {
@@ -281,27 +170,21 @@ struct PlayRecordSummary: SourceRecord {
   }
 
   /// How the wall-clock time was spent. The parts add up to `wall_ms`.
-  struct Wall: Encodable {
+  struct Wall: Encodable, Sendable {
     /// The time before loading began, while outputs were opened.
-    let preparingMs: Double
-    let startupMs: Double
-    let bufferingMs: Double
-    let playingMs: Double
-    /// The time in which the last frame stayed on show over lost media.
-    let frozenMs: Double
-    let stalledMs: Double
-    let seekingMs: Double
-    let pausedMs: Double
+    let preparing: Duration
+    let times: PlaybackTimes
 
     init(_ times: PlaybackTimes, wall: Duration) {
-      preparingMs = max(.zero, wall - times.total).milliseconds
-      startupMs = times[.startup].milliseconds
-      bufferingMs = times[.buffering].milliseconds
-      playingMs = times[.playing].milliseconds
-      frozenMs = times[.frozen].milliseconds
-      stalledMs = times[.stalled].milliseconds
-      seekingMs = times[.seeking].milliseconds
-      pausedMs = times[.paused].milliseconds
+      preparing = max(.zero, wall - times.total)
+      self.times = times
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      try encoder.encode(["preparing_ms": preparing])
+      for phase in PlaybackTimes.Phase.allCases {
+        try encoder.encode(["\(phase.rawValue)_ms": times[phase]])
+      }
     }
   }
 
@@ -338,7 +221,8 @@ struct PlayRecordSummary: SourceRecord {
   var rebuffering: Double?
   /// For a live item, how far behind the live edge playback ended.
   var liveLatencyMs: Double?
-  var rungs: [Rung]
+  /// One entry for each rung of which anything was loaded or shown.
+  var rungs: [AccessLogEntry]
   /// The bytes of manifests, keys and media, read over the network or from local files.
   var bytes: Int64
   /// The number of requests. Opening a local file counts as one.
@@ -356,7 +240,7 @@ struct PlayRecordSummary: SourceRecord {
   /// The number of failed requests and segments, mended or not.
   var failures: Int
   /// The first and the last failures: at most 200.
-  var failureList: [Failure]
+  var failureList: [ErrorLogEntry]
   /// The latest failure.
   var lastFailure: ErrorRecord?
   /// The first media, of video or audio, that was missed, damaged or skipped: `--strict` fails with it.
@@ -381,7 +265,7 @@ struct PlayRecordSummary: SourceRecord {
     self.ended = ended
     played = 0
     skipped = 0
-    duration = item?.duration.value?.seconds.rounded(places: 6)
+    duration = item?.duration.value?.roundedSeconds
     wallMs = wall.milliseconds
     self.wall = Wall(statistics.times, wall: wall)
     secondFrameMs = statistics.times.timeToSecondFrame?.milliseconds
@@ -394,7 +278,7 @@ struct PlayRecordSummary: SourceRecord {
     lateness = Lateness(statistics.lateness)
     stalls = Stalls(count: statistics.stallCount)
     stalledMs = statistics.stallDuration.milliseconds
-    rungs = Rung.all(item?.accessLog ?? [])
+    rungs = (item?.accessLog ?? []).byRung
     bytes = 0
     requests = 0
     localBytes = 0
@@ -407,7 +291,9 @@ struct PlayRecordSummary: SourceRecord {
     memoryBytes = ProcessMemory.peakResidentByteCount
     let errors = item?.errorLog ?? []
     failures = errors.count
-    failureList = Self.listed(errors)
+    failureList =
+      errors.count > Self.failureLimit
+      ? Array(errors.prefix(Self.failureLimit / 2) + errors.suffix(Self.failureLimit / 2)) : errors
     lastFailure = errors.last.map { ErrorRecord($0.error) }
   }
 
@@ -441,100 +327,113 @@ struct PlayRecordSummary: SourceRecord {
   /// shown.
   mutating func setFramesShown(_ count: Int) {
     frames.shown = count
-    var excess = max(0, rungs.map(\.framesShown).reduce(0, +) - count)
+    var excess = max(0, rungs.map(\.shownFrameCount).reduce(0, +) - count)
     for index in rungs.indices.reversed() {
-      let part = min(excess, rungs[index].framesShown)
-      rungs[index].framesShown -= part
+      let part = min(excess, rungs[index].shownFrameCount)
+      rungs[index].shownFrameCount -= part
       excess -= part
     }
   }
 }
 
 extension PlayRecordSummary {
-  /// Media that was not shown.
-  struct SkippedPart: Encodable {
-    let from: Double
-    let to: Double
-    let reason: String
-    /// The failure that explains it.
-    let error: ErrorRecord?
-  }
+  /// Media that was not shown, with the failure that explains it.
+  struct SkippedPart: Encodable, Sendable {
+    let range: Range<MediaTime>
+    let reason: MediaLoss.Reason
+    let error: ReelError?
 
-  /// The media that was not shown, by reason. The parts add up to `skipped`.
-  struct SkippedReasons: Encodable {
-    let missing: Double
-    let damaged: Double
-    let jumped: Double
-    let dropped: Double
-
-    init(_ skipped: [MediaLoss.Reason: MediaTime] = [:]) {
-      func seconds(_ reason: MediaLoss.Reason) -> Double {
-        (skipped[reason] ?? .zero).seconds.rounded(places: 6)
-      }
-      missing = seconds(.missing)
-      damaged = seconds(.damaged)
-      jumped = seconds(.jumped)
-      dropped = seconds(.dropped)
+    func encode(to encoder: any Encoder) throws {
+      try encoder.encode([
+        "from": range.lowerBound.roundedSeconds, "to": range.upperBound.roundedSeconds,
+        "reason": reason.rawValue, "error": error.map(ErrorRecord.init),
+      ])
     }
   }
 
-  /// A failure of a request, a segment or a part of the media.
-  struct Failure: Encodable {
-    /// The position on show at that time; nil before anything was loaded.
-    let position: Double?
-    let rung: String?
-    /// The consequence: `retried`, `other_rung`, `other_location`, `tolerated`, `missing`, `damaged`,
-    /// `jumped` or `failed`.
-    let outcome: String
-    /// The kind of media that is lost.
-    let kind: String?
-    /// The affected media.
-    let from: Double?
-    let to: Double?
-    let error: ErrorRecord
+  /// The media that was not shown, by reason. The parts add up to `skipped`.
+  struct SkippedReasons: Encodable, Sendable {
+    var skipped: [MediaLoss.Reason: MediaTime] = [:]
 
-    init(_ entry: ErrorLogEntry) {
-      position = entry.time?.seconds.rounded(places: 6)
-      rung = entry.rung
-      outcome =
-        switch entry.outcome {
-        case .retried: "retried"
-        case .otherRung: "other_rung"
-        case .otherLocation: "other_location"
-        case .tolerated: "tolerated"
-        case .lost(let loss): loss.reason.rawValue
-        case .failed: "failed"
-        }
-      kind = entry.loss?.kind.rawValue
-      from = entry.loss?.range?.lowerBound.seconds.rounded(places: 6)
-      to = entry.loss?.range?.upperBound.seconds.rounded(places: 6)
-      error = ErrorRecord(entry.error)
+    /// Seconds.
+    subscript(reason: MediaLoss.Reason) -> Double { (skipped[reason] ?? .zero).roundedSeconds }
+
+    func encode(to encoder: any Encoder) throws {
+      for reason in MediaLoss.Reason.allCases { try encoder.encode([reason.rawValue: self[reason]]) }
     }
   }
 
   /// The number of failures that are listed: half of it from the beginning, half from the end.
   static let failureLimit = 200
 
-  /// Returns the first and the last failures.
-  static func listed(_ entries: [ErrorLogEntry]) -> [Failure] {
-    guard entries.count > failureLimit else { return entries.map(Failure.init) }
-    return (entries.prefix(failureLimit / 2) + entries.suffix(failureLimit / 2)).map(Failure.init)
-  }
-
   /// Sets the played and the skipped media.
   mutating func set(_ losses: PlayLosses) {
-    played = losses.media.played.seconds.rounded(places: 6)
-    skipped = losses.media.allSkipped.seconds.rounded(places: 6)
-    skippedReasons = SkippedReasons(losses.media.skipped)
-    skippedParts = losses.parts.map { part in
-      SkippedPart(
-        from: part.range.lowerBound.seconds.rounded(places: 6),
-        to: part.range.upperBound.seconds.rounded(places: 6), reason: part.reason.rawValue,
-        error: part.error.map(ErrorRecord.init))
-    }
+    played = losses.media.played.roundedSeconds
+    skipped = losses.media.allSkipped.roundedSeconds
+    skippedReasons = SkippedReasons(skipped: losses.media.skipped)
+    skippedParts = losses.parts
     let omitted = losses.media.omittedLossCount
     skippedPartsOmitted = omitted > 0 ? omitted : nil
     loss = losses.first.map(ErrorRecord.init)
+  }
+}
+
+/// The data loaded and the frames shown of one rung.
+extension AccessLogEntry: Encodable {
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "rung": rung, "width": size?.width, "height": size?.height, "indicated_bit_rate": indicatedBitRate,
+      "observed_bit_rate": observedBitRate.flatMap { $0.isFinite ? $0.rounded(places: 0) : nil },
+      "bytes": byteCount, "requests": requestCount, "frames_shown": shownFrameCount,
+      "frames_dropped": droppedFrameCount, "stalls": stallCount,
+    ])
+  }
+}
+
+extension [AccessLogEntry] {
+  /// One entry for each rung of which anything was loaded or shown, in the order of their first use.
+  fileprivate var byRung: [AccessLogEntry] {
+    var rungs: [AccessLogEntry] = []
+    for entry in self {
+      guard let place = rungs.firstIndex(where: { $0.rung == entry.rung }) else {
+        rungs.append(entry)
+        continue
+      }
+      let before = rungs[place]
+      rungs[place] = entry
+      rungs[place].byteCount += before.byteCount
+      rungs[place].requestCount += before.requestCount
+      rungs[place].measuredByteCount += before.measuredByteCount
+      rungs[place].transferDuration += before.transferDuration
+      rungs[place].shownFrameCount += before.shownFrameCount
+      rungs[place].droppedFrameCount += before.droppedFrameCount
+      rungs[place].stallCount += before.stallCount
+    }
+    return rungs.filter {
+      $0.rung == nil || $0.byteCount > 0 || $0.requestCount > 0 || $0.shownFrameCount > 0
+        || $0.droppedFrameCount > 0 || $0.stallCount > 0
+    }
+  }
+}
+
+/// A failure of a request, a segment or a part of the media, with the position on show at that time, the kind of media
+/// that is lost, and the part of it.
+extension ErrorLogEntry: Encodable {
+  public func encode(to encoder: any Encoder) throws {
+    let outcome =
+      switch outcome {
+      case .retried: "retried"
+      case .otherRung: "other_rung"
+      case .otherLocation: "other_location"
+      case .tolerated: "tolerated"
+      case .lost(let loss): loss.reason.rawValue
+      case .failed: "failed"
+      }
+    try encoder.encode([
+      "position": time?.roundedSeconds, "rung": rung, "outcome": outcome, "kind": loss?.kind.rawValue,
+      "from": loss?.range?.lowerBound.roundedSeconds, "to": loss?.range?.upperBound.roundedSeconds,
+      "error": ErrorRecord(error),
+    ])
   }
 }
 
@@ -584,9 +483,11 @@ struct PlayLosses {
   }
 
   /// The media that was not shown, in order, each with the failure that explains it.
-  var parts: [(range: Range<MediaTime>, reason: MediaLoss.Reason, error: ReelError?)] {
+  var parts: [PlayRecordSummary.SkippedPart] {
     media.losses.compactMap { loss in
-      loss.range.map { range in (range, loss.reason, explanation(of: loss.reason, in: range)) }
+      loss.range.map { range in
+        .init(range: range, reason: loss.reason, error: explanation(of: loss.reason, in: range))
+      }
     }.sorted { $0.range.lowerBound < $1.range.lowerBound }
   }
 

@@ -11,16 +11,16 @@ enum PlayText {
   static func line(for record: PlayRecord, usesColor: Bool) -> String? {
     guard let (text, color) = words(for: record) else { return nil }
     let shown = usesColor ? color.map { "\u{1b}[\($0)m\(text)\u{1b}[0m" } ?? text : text
-    return "\(seconds(record.position)) s  \(shown)"
+    return "\(seconds(record.position.seconds)) s  \(shown)"
   }
 
   /// Returns the words for an event, without its position.
   static func words(of record: PlayRecord) -> String {
-    if let words = words(for: record)?.text {
-      return record.event == "failed" || record.event == "output_failed"
-        ? "\(words): \(record.error?.message ?? "")" : words
+    let words = words(for: record)?.text ?? "to minimize stalls"
+    switch record.event {
+    case .player(.failed(let error)), .player(.outputFailed(let error)): return "\(words): \(error)"
+    default: return words
     }
-    return words(record.reason ?? record.event)
   }
 
   /// Returns the status line during playback.
@@ -100,51 +100,56 @@ enum PlayText {
 
   /// Returns the text for an event and its SGR colour (ECMA-48).
   private static func words(for record: PlayRecord) -> (text: String, color: Int?)? {
-    let after = record.afterMs.map(milliseconds) ?? ""
-    let why = record.error?.message ?? ""
-    let places = "\(seconds(record.from ?? 0)) s to \(seconds(record.to ?? 0)) s"
     switch record.event {
-    case "status":
-      switch (record.status, record.reason) {
-      // The stall itself is reported separately.
-      case (_, "to_minimize_stalls"): return nil
-      case ("waiting_to_play", let reason): return ("waiting (\(words(reason ?? "")))", nil)
-      case (let status, _): return (status ?? "", Color.good)
-      }
-    case "ready": return (ready(record), nil)
-    case "first_frame": return ("first frame after \(after)", nil)
-    case "seek_done": return ("seek done after \(after)", nil)
-    case "stalled": return ("stalled", Color.warning)
-    case "resumed": return ("resumed after \(after)", nil)
-    case "rung_switched":
-      let cause = record.cause.map { " (\(words(ofCause: $0)))" } ?? ""
-      return (
-        "rung \(record.fromRung?.printable ?? "none") -> \(record.toRung?.printable ?? "none")\(cause)", nil
-      )
-    case "retry":
-      return ("retry \(record.attempt ?? 0) of \(record.of ?? 0) in \(after): \(why)", Color.warning)
-    case "segment_missed": return ("segment missed, \(places): \(why)", Color.warning)
-    case "gap_skipped": return ("gap skipped, \(places)", Color.warning)
-    case "jumped_to_live": return ("jumped towards live, \(places)", Color.warning)
-    case "looped": return ("looped, gap \(milliseconds(record.gapMs ?? 0))", nil)
-    case "played_to_end": return ("played to the end", Color.good)
-    // The error itself is reported separately.
-    case "failed", "output_failed": return ("failed", Color.bad)
-    default: return (words(record.event), nil)
+    // The stall itself is reported separately.
+    case .status(.waitingToPlay(.toMinimizeStalls)): nil
+    case .status(.waitingToPlay(let reason)):
+      ("waiting (\(reason.rawValue.snakeCased.replacing("_", with: " ")))", nil)
+    case .status(.playing): ("playing", Color.good)
+    case .status(.paused): ("paused", Color.good)
+    case .ready(let duration, _, let tracks): (ready(duration, tracks), nil)
+    case .player(let event): words(for: event)
     }
   }
 
-  private static func words(_ key: String) -> String { key.replacing("_", with: " ") }
+  private static func words(for event: PlayerEvent) -> (text: String, color: Int?) {
+    switch event {
+    case .firstFrame(_, let wait): return ("first frame after \(milliseconds(wait.milliseconds))", nil)
+    case .seekDone(_, let wait): return ("seek done after \(milliseconds(wait.milliseconds))", nil)
+    case .stalled: return ("stalled", Color.warning)
+    case .resumed(_, let wait): return ("resumed after \(milliseconds(wait.milliseconds))", nil)
+    case .rungSwitched(let old, let new, _, let cause):
+      let cause = cause.map { " (\(words(of: $0)))" } ?? ""
+      return ("rung \(old?.printable ?? "none") -> \(new.printable)\(cause)", nil)
+    case .retry(let attempt, let count, let wait, let error):
+      let time = milliseconds(wait.milliseconds)
+      return ("retry \(attempt) of \(count) in \(time): \(error)", Color.warning)
+    case .segmentMissed(let start, let length, let error):
+      return ("segment missed, \(places(start, start + length)): \(error)", Color.warning)
+    case .gapSkipped(let start, let end): return ("gap skipped, \(places(start, end))", Color.warning)
+    case .jumpedToLive(let start, let end):
+      return ("jumped towards live, \(places(start, end))", Color.warning)
+    case .looped(let gap): return ("looped, gap \(milliseconds(gap.milliseconds))", nil)
+    case .playedToEnd: return ("played to the end", Color.good)
+    // The error itself is reported separately.
+    case .failed, .outputFailed: return ("failed", Color.bad)
+    }
+  }
 
-  /// Returns why another rung was chosen, from the name of a `RungSwitchCause`.
-  private static func words(ofCause name: String) -> String {
-    switch name {
-    case "failure": "the rung before failed"
-    case "retry": "tried again after a failure"
-    case "limit": "limited bit rate or height"
-    case "startup": "the limit of the first segment has ended"
-    case "period": "another period"
-    default: words(name)
+  private static func places(_ start: MediaTime, _ end: MediaTime) -> String {
+    "\(seconds(start.seconds)) s to \(seconds(end.seconds)) s"
+  }
+
+  /// Returns why another rung was chosen.
+  private static func words(of cause: RungSwitchCause) -> String {
+    switch cause {
+    case .adaptationUp: "adaptation up"
+    case .adaptationDown: "adaptation down"
+    case .failure: "the rung before failed"
+    case .retry: "tried again after a failure"
+    case .limit: "limited bit rate or height"
+    case .startup: "the limit of the first segment has ended"
+    case .period: "another period"
     }
   }
 
@@ -152,48 +157,50 @@ enum PlayText {
   private static let listLimit = 10
 
   static func words(of range: Range<MediaTime>) -> String {
-    "from \(seconds(range.lowerBound.seconds)) s to \(seconds(range.upperBound.seconds)) s"
+    "from \(places(range.lowerBound, range.upperBound))"
   }
 
   /// Returns the consequence of a failure.
-  static func outcome(of failure: PlayRecordSummary.Failure) -> String {
+  static func outcome(of failure: ErrorLogEntry) -> String {
     switch failure.outcome {
-    case "other_rung": "another rung was read"
-    case "other_location": "another location was read"
-    case "missing": failure.kind == "audio" ? "audio left out" : "left out"
-    case "tolerated": "nothing lost"
-    case "failed": "not retried"
-    case let outcome: failure.kind == "audio" ? "audio \(outcome)" : outcome
+    case .retried: return "retried"
+    case .otherRung: return "another rung was read"
+    case .otherLocation: return "another location was read"
+    case .tolerated: return "nothing lost"
+    case .failed: return "not retried"
+    case .lost(let loss):
+      let words = loss.reason == .missing ? "left out" : loss.reason.rawValue
+      return loss.kind == .audio ? "audio \(words)" : words
     }
   }
 
-  private static func words(of failure: PlayRecordSummary.Failure) -> String {
-    "\(failure.error.message) (\(outcome(of: failure)))"
+  private static func words(of failure: ErrorLogEntry) -> String {
+    "\(failure.error) (\(outcome(of: failure)))"
   }
 
   /// Returns the lines for skipped media. Dropped frames are combined in one line.
   private static func skipped(_ record: PlayRecordSummary) -> [String] {
-    let parts = record.skippedParts.filter { $0.reason != MediaLoss.Reason.dropped.rawValue }
+    let parts = record.skippedParts.filter { $0.reason != .dropped }
     var lines = parts.prefix(listLimit).map { part in
-      "\(seconds(part.from)) s to \(seconds(part.to)) s, \(part.reason)"
-        + (part.error.map { ": \($0.message)" } ?? "")
+      "\(places(part.range.lowerBound, part.range.upperBound)), \(part.reason.rawValue)"
+        + (part.error.map { ": \($0)" } ?? "")
     }
     if parts.count > listLimit { lines.append("and \(parts.count - listLimit) more parts") }
-    let dropped = record.skippedReasons.dropped
+    let dropped = record.skippedReasons[.dropped]
     if dropped > 0 { lines.append("\(dropped.formatted(places: 3)) s of dropped frames") }
     return lines
   }
 
-  private static func ready(_ record: PlayRecord) -> String {
-    var parts = (record.tracks ?? []).map { track in
+  private static func ready(_ duration: MediaTime?, _ tracks: [PlayerItem.Track]) -> String {
+    var parts = tracks.map { track in
       var words = [track.codec.printable]
-      if let width = track.width, let height = track.height { words.append("\(width)x\(height)") }
-      if let rate = track.frameRate { words.append("\(rate.formatted(places: 3)) fps") }
+      if let size = track.size { words.append("\(size.width)x\(size.height)") }
+      if let rate = track.frameRate { words.append("\(rate.value.formatted(places: 3)) fps") }
       if let rate = track.sampleRate { words.append("\(rate) Hz") }
       if let language = track.language, language != "und" { words.append(language.printable) }
       return words.joined(separator: " ")
     }
-    if let duration = record.duration { parts.append("\(duration.formatted(places: 3)) s") }
+    if let duration { parts.append("\(duration.seconds.formatted(places: 3)) s") }
     return "ready: " + parts.joined(separator: ", ")
   }
 
@@ -217,12 +224,11 @@ enum PlayText {
 
   /// Returns the non-zero parts of the wall-clock time.
   private static func wall(_ wall: PlayRecordSummary.Wall) -> String {
-    [
-      ("preparing", wall.preparingMs), ("start-up", wall.startupMs), ("buffering", wall.bufferingMs),
-      ("playing", wall.playingMs), ("frozen", wall.frozenMs), ("stalled", wall.stalledMs),
-      ("seeking", wall.seekingMs),
-      ("paused", wall.pausedMs),
-    ].filter { $0.1 >= 0.05 }.map { "\($0) \(milliseconds($1))" }.joined(separator: ", ")
+    let phases = PlaybackTimes.Phase.allCases.map { phase in
+      (phase == .startup ? "start-up" : phase.rawValue, wall.times[phase].milliseconds)
+    }
+    return ([("preparing", wall.preparing.milliseconds)] + phases).filter { $0.1 >= 0.05 }
+      .map { "\($0) \(milliseconds($1))" }.joined(separator: ", ")
   }
 
   private static func stalls(_ record: PlayRecordSummary) -> String {
@@ -233,15 +239,17 @@ enum PlayText {
     return text
   }
 
-  private static func rung(_ rung: PlayRecordSummary.Rung, isLocal: Bool) -> String {
+  private static func rung(_ rung: AccessLogEntry, isLocal: Bool) -> String {
     var parts = [rung.rung?.printable ?? "the file"]
-    if let width = rung.width, let height = rung.height { parts.append("\(width)x\(height)") }
+    if let size = rung.size { parts.append("\(size.width)x\(size.height)") }
     if let rate = rung.indicatedBitRate { parts.append(WalkValue.text(bitsPerSecond: Double(rate))) }
-    if let rate = rung.observedBitRate { parts.append("came at \(WalkValue.text(bitsPerSecond: rate))") }
+    if let rate = rung.observedBitRate, rate.isFinite {
+      parts.append("came at \(WalkValue.text(bitsPerSecond: rate))")
+    }
+    let read = size(rung.byteCount)
+    parts.append(isLocal ? "\(read) read" : "\(read) in \(rung.requestCount.counted("request"))")
     parts.append(
-      isLocal ? "\(size(rung.bytes)) read" : "\(size(rung.bytes)) in \(rung.requests.counted("request"))")
-    parts.append(
-      "\(rung.framesShown) shown, \(rung.framesDropped) dropped, \(rung.stalls.counted("stall"))")
+      "\(rung.shownFrameCount) shown, \(rung.droppedFrameCount) dropped, \(rung.stallCount.counted("stall"))")
     return parts.joined(separator: "  ")
   }
 

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelLab
+import ReelPlayback
 
 /// A figure of the playback of a source.
 typealias PlaybackFigure = Figure<PlayRecordSummary>
@@ -47,7 +48,9 @@ enum PlaybackFigures {
   private static let stalls = [
     count("stalls.count", "stalls", "number of stalls", .page) { $0.stalls.count },
     time("stalled", "stalled", "total time of all stalls", .page) { $0.stalledMs },
-    time("frozen", "frozen", "time in which a frame stood still over lost media") { $0.wall.frozenMs },
+    time("frozen", "frozen", "time in which a frame stood still over lost media") {
+      $0.wall.times[.frozen].milliseconds
+    },
     PlaybackFigure(
       "rebuffering", "rebuffering", "share of stalls and seeks in the time from the first frame on", .share,
       .page, absence: "nothing was played"
@@ -59,14 +62,14 @@ enum PlaybackFigures {
       time("played", "played", "media shown", .page) { $0.played * 1e3 },
       time("skipped", "skipped", "media not shown", .page) { $0.skipped * 1e3 },
       time("skipped.missing", "missing", "media not shown because it was not loaded") {
-        $0.skippedReasons.missing * 1e3
+        $0.skippedReasons[.missing] * 1e3
       },
       time("skipped.damaged", "damaged", "media not shown because it was damaged") {
-        $0.skippedReasons.damaged * 1e3
+        $0.skippedReasons[.damaged] * 1e3
       },
-      time("skipped.jumped", "jumped", "media jumped over") { $0.skippedReasons.jumped * 1e3 },
+      time("skipped.jumped", "jumped", "media jumped over") { $0.skippedReasons[.jumped] * 1e3 },
       time("skipped.dropped", "dropped", "media not shown because it was late") {
-        $0.skippedReasons.dropped * 1e3
+        $0.skippedReasons[.dropped] * 1e3
       },
       count("frames.shown", "frames shown", "frames shown", .page) { $0.frames.shown },
       PlaybackFigure(
@@ -85,10 +88,10 @@ enum PlaybackFigures {
       "rung.mean", "mean bit rate", "mean declared bit rate of the frames shown", .bitRate,
       absence: "no rung with a stated bit rate was shown"
     ) { record in
-      let rungs = record.rungs.filter { $0.indicatedBitRate != nil && $0.framesShown > 0 }
-      let frames = rungs.map(\.framesShown).reduce(0, +)
+      let rungs = record.rungs.filter { $0.indicatedBitRate != nil && $0.shownFrameCount > 0 }
+      let frames = rungs.map(\.shownFrameCount).reduce(0, +)
       guard frames > 0 else { return nil }
-      let sum = rungs.map { Double($0.indicatedBitRate ?? 0) * Double($0.framesShown) }.reduce(0, +)
+      let sum = rungs.map { Double($0.indicatedBitRate ?? 0) * Double($0.shownFrameCount) }.reduce(0, +)
       return .bitRate(sum / Double(frames))
     },
     PlaybackFigure("bytes", "bytes", "bytes of manifests, keys and media", .size, .page) { .size($0.bytes) },

@@ -58,7 +58,7 @@ struct PosterRecord: SourceRecord {
   ) {
     self.source = source
     self.file = file
-    time = poster.chosen.time.seconds.rounded(places: 6)
+    time = poster.chosen.time.roundedSeconds
     pts = poster.frame.presentationTicks
     ptsTime = pts == nil ? nil : poster.frame.ptsTime
     why = PosterText.why(poster, choice)
@@ -83,7 +83,7 @@ struct PosterRecord: SourceRecord {
   private static func candidate(_ candidate: Poster.Candidate) -> JSONFields {
     let measures = candidate.measures
     return [
-      "time": candidate.time.seconds.rounded(places: 6), "score": measures.score.rounded(places: 4),
+      "time": candidate.time.roundedSeconds, "score": measures.score.rounded(places: 4),
       "flaws": candidate.flaws.map(\.rawValue), "mean": measures.mean.rounded(places: 4),
       "deviation": measures.deviation.rounded(places: 4), "contrast": measures.contrast.rounded(places: 4),
       "dark_share": measures.darkShare.rounded(places: 4),

@@ -68,8 +68,8 @@ struct ProbeRecord: SourceRecord {
 
   private static func period(_ period: Period) -> JSONFields {
     [
-      "id": period.id, "start": period.start.seconds.rounded(places: 6),
-      "duration": period.duration?.seconds.rounded(places: 6), "media": period.mediaKinds,
+      "id": period.id, "start": period.start.roundedSeconds,
+      "duration": period.duration?.roundedSeconds, "media": period.mediaKinds,
       // The reason why the period's video was left out.
       "video_error": period.videoFailure?.description,
     ]

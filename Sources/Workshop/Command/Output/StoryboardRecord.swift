@@ -28,7 +28,7 @@ struct StoryboardRecord: SourceRecord {
 
     init(_ tile: Storyboard.Tile) {
       slot = tile.slot
-      time = tile.time.seconds.rounded(places: 6)
+      time = tile.time.roundedSeconds
       bytes = tile.byteCount
     }
   }
@@ -101,7 +101,7 @@ struct StoryboardRecord: SourceRecord {
     tileHeight = writer.tileSize?.height
     interval = Double(storyboard.interval) / 1000
     duration = Double(storyboard.duration) / 1000
-    start = storyboard.start.seconds.rounded(places: 6)
+    start = storyboard.start.roundedSeconds
     live = storyboard.isLive
     files = writer.files.map { file in
       File(

@@ -89,9 +89,12 @@ struct PlayPage {
   private func stalls(
     _ recording: PlayRecorder.Recording
   ) -> [(from: Double, to: Double, title: String)] {
-    recording.events.filter { $0.event == "resumed" }.map { record in
-      let (end, length) = (record.timeMs / 1e3, (record.afterMs ?? 0) / 1e3)
-      return (from: end - length, to: end, title: "stall of \(Self.time(length * 1e3))")
+    recording.events.compactMap { record in
+      guard case .player(.resumed(_, let length)) = record.event else { return nil }
+      let end = record.time / .seconds(1)
+      return (
+        from: end - length / .seconds(1), to: end, title: "stall of \(DurationText.readable(length))"
+      )
     }
   }
 
@@ -131,10 +134,10 @@ struct PlayPage {
       ["rung", "size", "bit rate", "came at", "bytes", "requests", "shown", "dropped", "stalls"],
       summary.rungs.map { rung in
         [
-          rung.rung ?? "the file", rung.width.map { "\($0)×\(rung.height ?? 0)" } ?? "–",
+          rung.rung ?? "the file", rung.size.map { "\($0.width)×\($0.height)" } ?? "–",
           rate(rung.indicatedBitRate.map(Double.init)), rate(rung.observedBitRate),
-          WalkValue.size(rung.bytes).description, "\(rung.requests)", "\(rung.framesShown)",
-          "\(rung.framesDropped)", "\(rung.stalls)",
+          WalkValue.size(rung.byteCount).description, "\(rung.requestCount)", "\(rung.shownFrameCount)",
+          "\(rung.droppedFrameCount)", "\(rung.stallCount)",
         ]
       })
   }
@@ -144,10 +147,11 @@ struct PlayPage {
     return ReportPage.table(
       ["from", "to", "length", "reason", "failure"],
       summary.skippedParts.map { part in
-        [
-          "\(part.from.formatted(places: 3)) s", "\(part.to.formatted(places: 3)) s",
-          Self.time((part.to - part.from) * 1e3), part.reason,
-          part.error.map { Markup.shortened(Redaction.clean($0.message), to: 300) } ?? "–",
+        let (from, to) = (part.range.lowerBound.seconds, part.range.upperBound.seconds)
+        return [
+          "\(from.formatted(places: 3)) s", "\(to.formatted(places: 3)) s", Self.time((to - from) * 1e3),
+          part.reason.rawValue,
+          part.error.map { Markup.shortened(Redaction.clean("\($0)"), to: 300) } ?? "–",
         ]
       }, numbers: 0..<3)
   }
@@ -163,8 +167,8 @@ struct PlayPage {
       ["position", "rung", "failure", "outcome"],
       summary.failureList.map { failure in
         [
-          failure.position.map { "\($0.formatted(places: 3)) s" } ?? "–", failure.rung ?? "–",
-          Markup.shortened(Redaction.clean(failure.error.message), to: 300), PlayText.outcome(of: failure),
+          failure.time.map { "\($0.seconds.formatted(places: 3)) s" } ?? "–", failure.rung ?? "–",
+          Markup.shortened(Redaction.clean("\(failure.error)"), to: 300), PlayText.outcome(of: failure),
         ]
       }, numbers: 0..<1)
   }
@@ -179,7 +183,7 @@ struct PlayPage {
   private func events(_ recording: PlayRecorder.Recording) -> String {
     let rows = recording.events.map { record in
       [
-        Self.time(record.timeMs), "\(record.position.formatted(places: 3)) s",
+        DurationText.readable(record.time), "\(record.position.seconds.formatted(places: 3)) s",
         Markup.shortened(Redaction.clean(PlayText.words(of: record)), to: 300),
       ]
     }

@@ -129,9 +129,7 @@ extension SourceRecord {
   static var keys: Set<String> {
     let record = Self(source: "", error: .interrupted)
     return Set(
-      Mirror(reflecting: record).children.compactMap(\.label).map { name in
-        name.reduce(into: "") { $0 += $1.isUppercase ? "_" + $1.lowercased() : String($1) }
-      })
+      Mirror(reflecting: record).children.compactMap { $0.label?.snakeCased })
   }
 }
 
@@ -141,4 +139,14 @@ extension Double {
     let factor = pow(10, Double(places))
     return (self * factor).rounded() / factor
   }
+}
+
+extension MediaTime {
+  /// The seconds to the microsecond, for JSON.
+  var roundedSeconds: Double { seconds.rounded(places: 6) }
+}
+
+extension String {
+  /// A name of Swift as one of JSON: `first_frame` for `firstFrame`.
+  var snakeCased: String { reduce(into: "") { $0 += $1.isUppercase ? "_" + $1.lowercased() : String($1) } }
 }
