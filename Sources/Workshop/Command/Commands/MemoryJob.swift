@@ -408,7 +408,7 @@ enum MemoryText {
 
   private static let sourceWidth = 40
 
-  private static func table(_ players: [MemoryPlayerRecord], mean: MemoryKindsRecord?) -> [String] {
+  private static func table(_ players: [MemoryPlayerRecord], mean: MemoryLedger.Account?) -> [String] {
     var table = TextTable([.right, .left, .left, .left])
     table.add(
       [
@@ -425,12 +425,9 @@ enum MemoryText {
     return table.lines
   }
 
-  private static func words(_ memory: MemoryKindsRecord) -> [String] {
-    [
-      memory.manifestBytes, memory.inFlightBytes, memory.packetsBytes, memory.framesBytes,
-      memory.decoderBytes,
-      memory.internalsBytes, memory.allocatorBytes, memory.sumBytes,
-    ].map { $0.map(megabytes) ?? "?" }
+  private static func words(_ memory: MemoryLedger.Account) -> [String] {
+    let kinds = MemoryLedger.Kind.allCases.filter { $0 != .output }
+    return kinds.map { memory.known($0).map(megabytes) ?? "?" } + [megabytes(memory.byteCount)]
   }
 
   private static func facts(_ summary: MemorySummaryRecord) -> [String] {
@@ -444,7 +441,7 @@ enum MemoryText {
       let deviation = summary.standardDeviationBytes
     {
       players +=
-        ": \(megabytes(mean.sumBytes)) MB each, from \(megabytes(least)) to \(megabytes(most)),"
+        ": \(megabytes(mean.byteCount)) MB each, from \(megabytes(least)) to \(megabytes(most)),"
         + " standard deviation \(megabytes(deviation))"
     }
     lines.append(["players", players])

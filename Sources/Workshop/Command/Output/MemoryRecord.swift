@@ -3,7 +3,7 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
-import ReelPool
+public import ReelPool
 import ReelLab
 
 /// A player of `reel memory`, with the account of its memory.
@@ -135,7 +135,7 @@ struct MemoryPlayerRecord: Encodable, Sendable {
   var stage: String?
   /// The time at which each stage was reached, from the start of loading.
   var stageMs: [String: Double]?
-  var memory: MemoryKindsRecord?
+  var memory: MemoryLedger.Account?
   var error: ErrorRecord?
 
   init(_ player: MemoryPlayer, account: MemoryLedger.Account, plays: Bool) {
@@ -144,7 +144,7 @@ struct MemoryPlayerRecord: Encodable, Sendable {
     rung = player.rung
     stage = plays ? "playing" : player.stage.reportName
     stageMs = player.stageTimes.reduce(into: [:]) { $0[$1.key.reportName] = $1.value.milliseconds }
-    memory = MemoryKindsRecord(account)
+    memory = account
   }
 
   init(_ failure: Failure) {
@@ -155,29 +155,16 @@ struct MemoryPlayerRecord: Encodable, Sendable {
   }
 }
 
-/// Bytes by kind.
-struct MemoryKindsRecord: Encodable, Sendable {
-  var manifestBytes: Int
-  var inFlightBytes: Int
-  var packetsBytes: Int
-  var framesBytes: Int
-  var decoderBytes: Int
-  /// Nil if the allocator can't distinguish players.
-  var internalsBytes: Int?
-  var allocatorBytes: Int?
-  var outputBytes: Int
-  var sumBytes: Int
+/// Bytes by kind, without those that are unknown.
+extension MemoryLedger.Account: Encodable {
+  /// The bytes of a kind; nil if the allocator can't distinguish players.
+  func known(_ kind: MemoryLedger.Kind) -> Int? {
+    knowsInternals || ![.internals, .allocator].contains(kind) ? self[kind] : nil
+  }
 
-  init(_ account: MemoryLedger.Account) {
-    manifestBytes = account[.manifest]
-    inFlightBytes = account[.inFlight]
-    packetsBytes = account[.packets]
-    framesBytes = account[.frames]
-    decoderBytes = account[.decoder]
-    internalsBytes = account.knowsInternals ? account[.internals] : nil
-    allocatorBytes = account.knowsInternals ? account[.allocator] : nil
-    outputBytes = account[.output]
-    sumBytes = account.byteCount
+  public func encode(to encoder: any Encoder) throws {
+    for kind in MemoryLedger.Kind.allCases { try encoder.encode(["\(kind.rawValue)_bytes": known(kind)]) }
+    try encoder.encode(["sum_bytes": byteCount])
   }
 }
 
@@ -261,7 +248,7 @@ struct MemorySummaryRecord: Encodable, Sendable {
   let players: Int
   let failed: Int
   /// The mean over the players, for each kind.
-  var mean: MemoryKindsRecord?
+  var mean: MemoryLedger.Account?
   /// The smallest sum of any player.
   var minBytes: Int?
   var maxBytes: Int?
@@ -305,7 +292,7 @@ struct MemorySummaryRecord: Encodable, Sendable {
     if let old = before.sharedBytes, let new = after.sharedBytes { sharedBytes = new - old }
     unexplainedBytes = growthBytes - ledgerBytes - (sharedBytes ?? 0)
     guard !accounts.isEmpty else { return }
-    mean = MemoryKindsRecord(Self.mean(of: accounts))
+    mean = Self.mean(of: accounts)
     let sums = accounts.map(\.byteCount)
     minBytes = sums.min()
     maxBytes = sums.max()
