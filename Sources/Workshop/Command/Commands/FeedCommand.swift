@@ -172,17 +172,15 @@ struct FeedCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    guard (1...1000).contains(pool) else { throw ValidationError("--pool takes a number from 1 to 1000") }
-    if let swipes, !(0...WalkPlan.swipeLimit).contains(swipes) {
-      throw ValidationError("--swipes takes a number from 0 to \(WalkPlan.swipeLimit)")
-    }
-    if let cores, !(1...256).contains(cores) { throw ValidationError("--cores takes a number from 1 to 256") }
+    try OptionValue.check(pool, of: "--pool", in: 1...1000)
+    try OptionValue.check(swipes, of: "--swipes", in: 0...WalkPlan.swipeLimit)
+    try OptionValue.check(cores, of: "--cores", in: 1...256)
     if !virtual, decodeCost != nil { throw ValidationError("--decode-cost requires --virtual") }
     if device != nil, decodeCost != nil || cores != nil {
       throw ValidationError(
         "--device states costs and cores: it can't be combined with --decode-cost or --cores")
     }
-    do throws(ReelError) {
+    try OptionValue.read { () throws(ReelError) in
       let link = try linkArgument()
       if link?.isFolder == true, trace != nil {
         throw ReelError(.usage, "--trace can't be combined with a folder of recordings")
@@ -191,8 +189,6 @@ struct FeedCommand: AsyncParsableCommand {
       _ = try cost()
       _ = try shares()
       for text in assertions { _ = try WalkAssertion(parsing: text) }
-    } catch {
-      throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
     }
     if compare != nil, trace != nil {
       throw ValidationError("--trace can't be combined with --compare")

@@ -164,7 +164,7 @@ struct LabCommand: AsyncParsableCommand {
       throw ValidationError("\(given.joined(separator: ", ")) can't be combined with a configuration file")
     }
     if config == "-" { throw ValidationError("the configuration can't be standard input: name a file") }
-    if let jobs, !(1...1000).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 1000") }
+    try OptionValue.check(jobs, of: "--jobs", in: 1...1000)
     var files = [config, resultsPath].compactMap { $0.flatMap(FileIdentity.init(path:)) }
     try WalkResultOptions.checkFile(results, of: "--results")
     for (option, path) in [("--results", results), ("--report", outputs.report), ("--csv", outputs.csv)] {

@@ -86,7 +86,7 @@ struct MemoryCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       "Report how many players fit in this much memory, including the process itself. Default: 256MB.",
       valueName: "size"),
-    transform: Self.size)
+    transform: ImageOptions.byteSize)
   var budget = 256_000_000
 
   @Option(
@@ -105,9 +105,7 @@ struct MemoryCommand: AsyncParsableCommand {
     if sources.contains("-") {
       throw ValidationError("standard input can be read only once, and each player reads its source")
     }
-    if let players, !(1...10_000).contains(players) {
-      throw ValidationError("--players takes a number from 1 to 10000")
-    }
+    try OptionValue.check(players, of: "--players", in: 1...10_000)
     if !(buffer >= 0 && buffer <= 3600) { throw ValidationError("--buffer takes a time of up to 1h") }
     if !(hold >= 0 && hold <= 86_400) { throw ValidationError("--hold takes a time of up to 24h") }
     if !(play >= 0.1 && play <= 3600) { throw ValidationError("--play takes a time from 100ms to 1h") }
@@ -134,10 +132,6 @@ struct MemoryCommand: AsyncParsableCommand {
   }
 
   // MARK: - Private
-
-  private static func size(_ text: String) throws -> Int {
-    do { return try ByteSize(parsing: text).byteCount } catch { throw ValidationError(error.description) }
-  }
 
   private func jobOptions() -> MemoryJob.Options {
     MemoryJob.Options(

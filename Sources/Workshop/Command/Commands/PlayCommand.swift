@@ -153,15 +153,11 @@ struct PlayCommand: AsyncParsableCommand {
     try validateTimes()
     try validateOutputs()
     if !(volume >= 0 && volume <= 16) { throw ValidationError("--volume takes a number from 0 to 16") }
-    if let threads, !(1...64).contains(threads) {
-      throw ValidationError("--threads takes a number from 1 to 64")
-    }
+    try OptionValue.check(threads, of: "--threads", in: 1...64)
     if md5, !options.json { throw ValidationError("--md5 requires --json") }
     if audioLanguage.contains(where: \.isEmpty) { throw ValidationError("--audio-language takes a language") }
-    do throws(ReelError) {
+    try OptionValue.read { () throws(ReelError) in
       for text in assertions { _ = try PlaybackFigures.assertion(text) }
-    } catch {
-      throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
     }
   }
 

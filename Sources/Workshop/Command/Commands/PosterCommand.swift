@@ -93,9 +93,7 @@ struct PosterCommand: AsyncParsableCommand {
     if hdr == .keep, format.still?.canHoldHDR == false {
       throw ValidationError("--hdr keep needs --format png or avif")
     }
-    if !(0...1000).contains(candidates) {
-      throw ValidationError("--candidates takes a number from 0 to 1000")
-    }
+    try OptionValue.check(candidates, of: "--candidates", in: 0...1000)
     if first, at != nil { throw ValidationError("--first and --at can't be combined") }
     if let at, !(at >= 0 && at < 1e9) { throw ValidationError("--at takes a time of 0 or more") }
   }

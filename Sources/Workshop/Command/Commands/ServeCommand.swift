@@ -70,7 +70,7 @@ struct ServeCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    guard (0...65535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535") }
+    try OptionValue.check(port, of: "--port", in: 0...65535)
     if isFolder {
       if proxy { throw ValidationError("--proxy requires a manifest: \(source) is a folder") }
     } else if link != nil || !fault.isEmpty {

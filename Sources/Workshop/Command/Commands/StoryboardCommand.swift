@@ -103,9 +103,7 @@ struct StoryboardCommand: AsyncParsableCommand {
     if let every, !(every >= 0.1 && every < Storyboard.intervalLimit) {
       throw ValidationError("--every takes a time from 0.1 s to 1000000 s")
     }
-    if let count, !(1...Storyboard.slotLimit).contains(count) {
-      throw ValidationError("--count takes a number from 1 to \(Storyboard.slotLimit)")
-    }
+    try OptionValue.check(count, of: "--count", in: 1...Storyboard.slotLimit)
   }
 
   func run() async throws {

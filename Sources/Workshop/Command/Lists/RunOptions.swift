@@ -36,7 +36,7 @@ struct RunOptions: ParsableArguments {
   /// Checks the options together with the style of the command.
   func validate(_ style: RunStyle, _ options: SourceOptions) throws {
     let isList = style.isList(self)
-    if let jobs, !(1...4096).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 4096") }
+    try OptionValue.check(jobs, of: "--jobs", in: 1...4096)
     if isList {
       try list.validate(sources: sources, output: style.folder)
     } else {
@@ -114,9 +114,7 @@ struct ListOptions: ParsableArguments {
     if let results, ["", "-"].contains(results) {
       throw ValidationError("--results takes a file; --json prints the results to standard output")
     }
-    if let perHost, !(1...4096).contains(perHost) {
-      throw ValidationError("--per-host takes a number from 1 to 4096")
-    }
+    try OptionValue.check(perHost, of: "--per-host", in: 1...4096)
     if Shard.Key(rawValue: shardBy) == nil { throw ValidationError("--shard-by takes url or host") }
     if shardBy != "url", shard == nil { throw ValidationError("--shard-by requires --shard") }
     _ = try shardSpec()
@@ -142,12 +140,10 @@ struct ListOptions: ParsableArguments {
 
   func shardSpec() throws -> Shard? {
     guard let shard else { return nil }
-    do {
-      return try Shard(
+    return try OptionValue.read(of: "--shard") { () throws(ReelError) in
+      try Shard(
         parsing: shard, key: Shard.Key(rawValue: shardBy) ?? .url,
         environment: ProcessInfo.processInfo.environment)
-    } catch {
-      throw ValidationError("--shard: \(error.reason)")
     }
   }
 
@@ -204,10 +200,8 @@ struct NameOptions: ParsableArguments {
   func validate() throws { _ = try template() }
 
   func template() throws -> NameTemplate {
-    do {
-      return try NameTemplate(parsing: name ?? Self.usual)
-    } catch {
-      throw ValidationError("--name: \(error.reason)")
+    try OptionValue.read(of: "--name") { () throws(ReelError) in
+      try NameTemplate(parsing: name ?? Self.usual)
     }
   }
 }

@@ -56,11 +56,7 @@ struct StillOptions: ParsableArguments {
       "The quality of JPEG (default 85), WebP (80) and AVIF (60), from 1 to 100.", valueName: "q"))
   var quality: Int?
 
-  func validate() throws {
-    if let quality, !(1...100).contains(quality) {
-      throw ValidationError("--quality takes a number from 1 to 100")
-    }
-  }
+  func validate() throws { try OptionValue.check(quality, of: "--quality", in: 1...100) }
 }
 
 /// Readers of option values that describe frames.
@@ -94,10 +90,14 @@ enum ImageOptions {
     return isShortSide ? .shortSide(length) : .width(length)
   }
 
+  /// `30kB`, or 0.
+  static func byteSize(_ text: String) throws -> Int {
+    do { return try ByteSize(parsing: text).byteCount } catch { throw ValidationError(error.description) }
+  }
+
   /// `30kB`.
   static func byteCount(_ text: String) throws -> Int {
-    let count: Int
-    do { count = try ByteSize(parsing: text).byteCount } catch { throw ValidationError(error.description) }
+    let count = try byteSize(text)
     guard count > 0 else { throw ValidationError("'\(text)' is not a size above 0") }
     return count
   }

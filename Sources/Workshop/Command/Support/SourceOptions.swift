@@ -70,7 +70,7 @@ struct SourceOptions: ParsableArguments {
     guard timeout >= 0.001, timeout <= 1e6 else {
       throw ValidationError("--timeout takes a time from 1ms to 1000000s")
     }
-    guard (0...100).contains(retries) else { throw ValidationError("--retries takes a number from 0 to 100") }
+    try OptionValue.check(retries, of: "--retries", in: 0...100)
     if let maxHeight, maxHeight <= 0 {
       throw ValidationError("--max-height takes a positive number of lines")
     }
@@ -134,10 +134,8 @@ struct SourceOptions: ParsableArguments {
 
   private func bandwidthCap() throws -> Int {
     if adaptsBitRate { return LoadingConfiguration().bandwidthCap }
-    do {
-      return Int(clamping: try BitRate(parsing: bandwidth ?? "3Mbit").bitsPerSecond)
-    } catch {
-      throw ValidationError("--bandwidth: \(error.reason)")
+    return try OptionValue.read(of: "--bandwidth") { () throws(ReelError) in
+      Int(clamping: try BitRate(parsing: bandwidth ?? "3Mbit").bitsPerSecond)
     }
   }
 
@@ -152,11 +150,7 @@ struct SourceOptions: ParsableArguments {
       }
     }
     for text in keys {
-      do {
-        try list.add(parsing: text)
-      } catch {
-        throw ValidationError("--key: \(error.reason)")
-      }
+      try OptionValue.read(of: "--key") { () throws(ReelError) in try list.add(parsing: text) }
     }
     return list.count > 0 ? list : nil
   }
@@ -247,6 +241,29 @@ enum OptionFiles {
     let bytes = try LocalText.bytes(path: path, limit: limit)
     known.withLock { $0[path] = bytes }
     return bytes
+  }
+}
+
+/// The values of options.
+enum OptionValue {
+  /// Throws `ValidationError` for a number outside of a range.
+  static func check(_ number: Int?, of option: String, in range: ClosedRange<Int>) throws {
+    guard let number, !range.contains(number) else { return }
+    throw ValidationError("\(option) takes a number from \(range.lowerBound) to \(range.upperBound)")
+  }
+
+  /// Returns the value that `body` reads. Its `ReelError` becomes a `ValidationError`.
+  ///
+  /// - Parameter option: Put before the reason; nil for a reason that names the option, with its advice.
+  static func read<Value>(
+    of option: String? = nil, _ body: () throws(ReelError) -> Value
+  ) throws(ValidationError) -> Value {
+    do throws(ReelError) {
+      return try body()
+    } catch {
+      if let option { throw ValidationError("\(option): \(error.reason)") }
+      throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
+    }
   }
 }
 
