@@ -123,11 +123,7 @@ struct FramesCommand: AsyncParsableCommand {
       ?? FrameNames(stem: job.stem, format: place.format)
     let frames = FramesJob(
       argument: job.text,
-      writer: FrameWriter(
-        options: FrameWriter.Options(
-          place: job.place, format: place.format, size: image.size,
-          gravity: image.gravity ?? .resizeAspect, computesMD5: md5),
-        names: names)
+      writer: FrameWriter(to: job.place, names, as: place.format, image, computesMD5: md5)
     ) { try job.print($0) }
     let selection = selection
     do {

@@ -124,22 +124,29 @@ struct MemoryCommand: AsyncParsableCommand {
       let outcome = try await Interruption.cancelling {
         try await measure(
           MemoryJob(
-            sources: sources, options: jobOptions(), fetcher: try options.transport(logger: logger),
-            configuration: try configuration(), logger: logger))
+            self, fetcher: try options.transport(logger: logger), configuration: try configuration(),
+            logger: logger))
       }
       return ExitStatus.code(of: outcome.errors, sourceCount: outcome.sourceCount)
     }
   }
 
-  // MARK: - Private
+  // MARK: - Values
 
-  private func jobOptions() -> MemoryJob.Options {
-    MemoryJob.Options(
-      count: players ?? max(3, sources.count),
-      target: PreloadTarget(stage: stage.preload, bufferDuration: .seconds(buffer), isDecoderWarm: warm),
-      plays: stage == .playing, playTime: .seconds(play), budget: budget, hold: .seconds(hold),
-      timeout: .seconds(options.timeout))
+  /// The number of players to measure.
+  var playerCount: Int { players ?? max(3, sources.count) }
+
+  var target: PreloadTarget {
+    PreloadTarget(stage: stage.preload, bufferDuration: .seconds(buffer), isDecoderWarm: warm)
   }
+
+  /// True to measure players while they play, not at rest.
+  var plays: Bool { stage == .playing }
+
+  /// The time limit for each source.
+  var limit: Duration { .seconds(options.timeout) }
+
+  // MARK: - Private
 
   private func configuration() throws -> PlayerConfiguration {
     var configuration = PlayerConfiguration()

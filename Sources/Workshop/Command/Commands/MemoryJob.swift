@@ -14,21 +14,6 @@ import ReelLab
 
 /// One run of `reel memory`.
 final class MemoryJob: Sendable {
-  struct Options: Sendable {
-    /// The number of players to measure.
-    var count: Int
-    var target: PreloadTarget
-    /// True to measure players while they play, not at rest.
-    var plays = false
-    /// The time for which players play to be measured.
-    var playTime = Duration.seconds(2)
-    /// The memory budget in bytes.
-    var budget: Int
-    var hold: Duration
-    /// The time limit for each source.
-    var timeout: Duration
-  }
-
   /// The result of the measurement.
   struct Outcome: Sendable {
     var players: [MemoryPlayerRecord] = []
@@ -38,8 +23,7 @@ final class MemoryJob: Sendable {
     var sourceCount: Int
   }
 
-  private let sources: [String]
-  private let options: Options
+  private let command: MemoryCommand
   private let fetcher: any Fetching
   private let configuration: PlayerConfiguration
   private let logger: Logger
@@ -64,11 +48,9 @@ final class MemoryJob: Sendable {
   private static let playingLimit = 3
 
   init(
-    sources: [String], options: Options, fetcher: any Fetching, configuration: PlayerConfiguration,
-    logger: Logger
+    _ command: MemoryCommand, fetcher: any Fetching, configuration: PlayerConfiguration, logger: Logger
   ) {
-    self.sources = sources
-    self.options = options
+    self.command = command
     self.fetcher = fetcher
     self.configuration = configuration
     self.logger = logger
@@ -82,13 +64,13 @@ final class MemoryJob: Sendable {
     await warmUp()
     showStep("measuring the process without players")
     let (before, _) = try await restAndRead([])
-    showStep("loading \(Self.players(options.count))")
+    showStep("loading \(Self.players(command.playerCount))")
     try await openAll()
-    showStep("measuring \(Self.players(options.count))\(options.plays ? ", which play" : " at rest")")
+    showStep("measuring \(Self.players(command.playerCount))\(command.plays ? ", which play" : " at rest")")
     var after = before
     var rest = MemoryRest()
     var accounts: [(player: MemoryPlayer, account: MemoryLedger.Account)] = []
-    if options.plays {
+    if command.plays {
       (after, rest, accounts) = try await playAndRead()
     } else {
       let players = players.withLock { $0 }
@@ -98,20 +80,20 @@ final class MemoryJob: Sendable {
     let held = accounts.map(\.player)
     let failed = failures.withLock { $0 }
     let records =
-      (accounts.map { MemoryPlayerRecord($0, account: $1, plays: options.plays) }
+      (accounts.map { MemoryPlayerRecord($0, account: $1, plays: command.plays) }
       + failed.map(MemoryPlayerRecord.init))
       .sorted { $0.player < $1.player }
     var summary = MemorySummaryRecord(
-      stage: options.plays ? "playing" : options.target.stage.reportName, target: options.target,
+      stage: command.plays ? "playing" : command.target.stage.reportName, target: command.target,
       accounts: accounts.map(\.account), failed: failed.count, before: before, after: after, rest: rest,
-      budget: options.budget)
+      budget: command.budget)
     showStep("measuring the cost of an open decoder")
     try await tryDecoders(held, &summary)
     showStep("measuring players while they play")
     try await tryPlaying(held, &summary)
     return Outcome(
       players: records, summary: summary, errors: failed.map(\.error),
-      sourceCount: min(sources.count, options.count))
+      sourceCount: min(command.sources.count, command.playerCount))
   }
 
   /// Keeps the measured players, so that the process can be inspected from outside (`--hold`).
@@ -119,12 +101,12 @@ final class MemoryJob: Sendable {
   /// Throws `ReelError.cancelled` if the job was interrupted.
   func hold() async throws {
     let players = players.withLock { $0 }
-    guard options.hold > .zero, !players.isEmpty else { return }
+    guard command.hold > 0, !players.isEmpty else { return }
     _ = taken(from: players)
     let count = Self.players(players.count)
     Console.remark(
-      "process \(getpid()) holds \(count) for \(DurationText.readable(options.hold))")
-    let rest = try await watch(for: options.hold)
+      "process \(getpid()) holds \(count) for \(DurationText.readable(.seconds(command.hold)))")
+    let rest = try await watch(for: .seconds(command.hold))
     Console.remark("held \(count), with \(rest.cpuMs.formatted(places: 1)) ms of processor time")
   }
 
@@ -138,16 +120,16 @@ final class MemoryJob: Sendable {
   private static func players(_ count: Int) -> String { count.counted("player") }
 
   private func makePlayer(_ number: Int) throws(ReelError) -> MemoryPlayer {
-    let argument = sources[number % sources.count]
+    let argument = command.sources[number % command.sources.count]
     return MemoryPlayer(
-      number, argument: argument, source: try MediaSource(argument: argument), target: options.target,
+      number, argument: argument, source: try MediaSource(argument: argument), target: command.target,
       fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
   }
 
   /// Loads some sources once, so that the first reading includes everything that all players share:
   /// libraries, threads, connections, the allocator's first pages.
   private func warmUp() async {
-    let numbers = 0..<min(sources.count, options.count, Self.warmUpLimit)
+    let numbers = 0..<min(command.sources.count, command.playerCount, Self.warmUpLimit)
     let players = numbers.compactMap { try? makePlayer($0) }
     await settle(players)
     _ = players.map(\.ledger)
@@ -157,17 +139,17 @@ final class MemoryJob: Sendable {
   /// Opens the players. Throws `cancelled`.
   private func openAll() async throws {
     var opened: [MemoryPlayer] = []
-    for number in 0..<options.count {
+    for number in 0..<command.playerCount {
       do {
         opened.append(try makePlayer(number))
       } catch {
-        record(error, of: number, sources[number % sources.count])
+        record(error, of: number, command.sources[number % command.sources.count])
       }
     }
     players.withLock { $0 = opened }
     await settle(opened)
     if Task.isCancelled { throw ReelError.interrupted }
-    for player in opened where player.stage < options.target.stage { await giveUp(player) }
+    for player in opened where player.stage < command.target.stage { await giveUp(player) }
   }
 
   /// Closes a player that has failed, or is late.
@@ -194,18 +176,18 @@ final class MemoryJob: Sendable {
   }
 
   private func lateness(of player: MemoryPlayer, _ name: String) -> ReelError {
-    let limit = DurationText.readable(options.timeout)
+    let limit = DurationText.readable(command.limit)
     return ReelError(
-      lateness: "stage \(options.target.stage.reportName) was not reached within \(limit)", of: name,
+      lateness: "stage \(command.target.stage.reportName) was not reached within \(limit)", of: name,
       after: player.lastFailure)
   }
 
   /// Waits until each player has reached its stage, has failed, or has run out of time.
   private func settle(_ players: [MemoryPlayer]) async {
-    let deadline = clock.now + options.timeout
+    let deadline = clock.now + command.limit
     var waiting = players
     while clock.now < deadline, !Task.isCancelled {
-      waiting.removeAll { $0.stage >= options.target.stage || $0.failure != nil }
+      waiting.removeAll { $0.stage >= command.target.stage || $0.failure != nil }
       if waiting.isEmpty { return }
       try? await Task.sleep(for: .milliseconds(10))
     }
@@ -242,7 +224,7 @@ final class MemoryJob: Sendable {
     for player in players { player.play() }
     let (began, before) = (clock.now, ProcessTime.now)
     var peak = Peak(reading: MemoryReading(nil, sharedBytes: nil), accounts: players.map { ($0, $0.ledger) })
-    while clock.now - began < options.playTime {
+    while clock.now - began < .seconds(command.play) {
       try await sleep(Self.playLookInterval)
       guard let memory = ProcessMemory.current, memory.anonymousByteCount > peak.reading.anonymousBytes
       else { continue }
@@ -257,7 +239,7 @@ final class MemoryJob: Sendable {
 
   /// Measures the memory of new players while they play, or records why it is unknown.
   private func tryPlaying(_ players: [MemoryPlayer], _ summary: inout MemorySummaryRecord) async throws {
-    guard !players.isEmpty, !options.plays else { return }
+    guard !players.isEmpty, !command.plays else { return }
     if let obstacle {
       summary.playingAbsence = obstacle
       return
@@ -270,7 +252,7 @@ final class MemoryJob: Sendable {
     self.players.withLock { $0 = chosen }
     await settle(chosen)
     let (peak, rest) = try await peak(of: chosen)
-    if let failed = chosen.first(where: { $0.failure != nil || $0.stage < options.target.stage }) {
+    if let failed = chosen.first(where: { $0.failure != nil || $0.stage < command.target.stage }) {
       summary.playingAbsence =
         "unknown: \(failed.failure?.description ?? "\(failed.argument) was not loaded again")"
       return
@@ -281,15 +263,15 @@ final class MemoryJob: Sendable {
     summary.playingAbsence = nil
     summary.playing = MemorySummaryRecord.Playing(
       players: chosen.count, ms: rest.ms, perPlayerBytes: each,
-      budgetPlayers: max(0, (options.budget - summary.before.anonymousBytes) / max(1, each)))
+      budgetPlayers: max(0, (command.budget - summary.before.anonymousBytes) / max(1, each)))
   }
 
   /// The reason why the decoder trial, which plays and closes players, is impossible; nil if it is possible.
   private var obstacle: String? {
-    if options.target.stage < .firstFrame {
-      return "not measured: at stage \(options.target.stage.reportName) there is no decoder"
+    if command.target.stage < .firstFrame {
+      return "not measured: at stage \(command.target.stage.reportName) there is no decoder"
     }
-    return options.hold > .zero ? "not measured: --hold keeps the players as they are" : nil
+    return command.hold > 0 ? "not measured: --hold keeps the players as they are" : nil
   }
 
   private func waitForRest(_ players: [MemoryPlayer]) async throws {
@@ -321,8 +303,8 @@ final class MemoryJob: Sendable {
 
   /// Returns why the decoder trial is impossible; nil if it is possible.
   private func decoderObstacle(_ players: [MemoryPlayer]) -> String? {
-    if options.plays { return "not measured: playing players have open decoders" }
-    if players.count < 2, options.target.stage >= .firstFrame {
+    if command.plays { return "not measured: playing players have open decoders" }
+    if players.count < 2, command.target.stage >= .firstFrame {
       return "not measured: this takes two players"
     }
     return obstacle
@@ -339,7 +321,7 @@ final class MemoryJob: Sendable {
     let half = min(Self.sampleLimit, players.count / 2)
     let (kept, changed) = (players.prefix(half), players.suffix(half))
     guard let before = taken(from: players) else { return }
-    var target = options.target
+    var target = command.target
     target.isDecoderWarm.toggle()
     for player in changed { player.setTarget(target) }
     try await waitForRest(players)
@@ -350,7 +332,7 @@ final class MemoryJob: Sendable {
       var sampled: [Duration] = []
       var absence: String?
       for player in sample {
-        let second = await player.secondFrame(within: options.timeout)
+        let second = await player.secondFrame(within: command.limit)
         if case .shown(let time) = second { sampled.append(time) }
         absence = absence ?? self.absence(of: second, from: player)
         await player.close()
@@ -363,7 +345,7 @@ final class MemoryJob: Sendable {
       times.append(sampled.sorted())
     }
     guard let first = times[0].middle, let second = times[1].middle else { return }
-    let isWarm = options.target.isDecoderWarm
+    let isWarm = command.target.isDecoderWarm
     summary.warmDecoderAbsence = nil
     summary.warmDecoder = MemorySummaryRecord.WarmDecoder(
       players: half, costBytes: isWarm ? -growth : growth,
@@ -379,7 +361,7 @@ final class MemoryJob: Sendable {
     case .onlyOne: return "\(name) has one frame"
     case .failed(let error): return error.located(at: name).description
     case .late:
-      return "\(name) showed no second frame within \(DurationText.readable(options.timeout))"
+      return "\(name) showed no second frame within \(DurationText.readable(command.limit))"
     }
   }
 

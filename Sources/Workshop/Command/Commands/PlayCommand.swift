@@ -165,13 +165,14 @@ struct PlayCommand: AsyncParsableCommand {
     let areAssertionsMet = Locked(true)
     try await Batch.run(style, runOptions, options) { setting in
       let configuration = try configuration()
+      let assertions = try assertions.map { text throws(ReelError) in try PlaybackFigures.assertion(text) }
       let reports = try PlayFiles(page: reportFile, junit: junit, isStrict: strict)
       var worker = Batch.Worker { job in
         let report = PlayReport(form, recorder: reports.page.map { _ in PlayRecorder() })
         let verdict = await PlayJob(
-          argument: job.text, options: try jobOptions(job), configuration: configuration,
-          fetcher: setting.fetcher, report: report, logger: setting.logger
-        ).run(job.parsed)
+          self, job, assertions: assertions, configuration: configuration, fetcher: setting.fetcher,
+          report: report, logger: setting.logger
+        ).run()
         reports.add(verdict, report.recorder?.recording)
         if verdict.summary.assertions?.allSatisfy(\.isMet) == false {
           areAssertionsMet.withLock { $0 = false }
@@ -186,6 +187,19 @@ struct PlayCommand: AsyncParsableCommand {
     if !areAssertionsMet.withLock({ $0 }) { throw ExitCode(ExitStatus.failedSource) }
   }
 
+  // MARK: - Values
+
+  var isList: Bool { style.isList(runOptions) }
+
+  /// Whether there may be several sources.
+  var playsSeveral: Bool { isList || runOptions.sources.count > 1 }
+
+  /// The position at which playback begins; nil for the beginning.
+  var startTime: MediaTime? { start.map { MediaTime(seconds: $0) } }
+
+  /// The media time to play; nil for no limit.
+  var playedTime: MediaTime? { duration.map { MediaTime(seconds: $0) } }
+
   // MARK: - Private
 
   private var style: RunStyle {
@@ -195,8 +209,6 @@ struct PlayCommand: AsyncParsableCommand {
       record: PlayRecordSummary.self, listJobs: 1, folder: folder, naming: naming,
       format: (files.format ?? .ppm).fileExtension, plays: true)
   }
-
-  private var isList: Bool { style.isList(runOptions) }
 
   private var form: PlayReport.Form {
     if options.json { return .json }
@@ -212,22 +224,6 @@ struct PlayCommand: AsyncParsableCommand {
     return configuration
   }
 
-  private func jobOptions(_ job: Batch.Job) throws(ReelError) -> PlayJob.Options {
-    PlayJob.Options(
-      rate: rate, duration: duration.map { MediaTime(seconds: $0) },
-      start: start.map { MediaTime(seconds: $0) },
-      loops: loop, isMuted: mute, volume: Float(volume), isLinear: linear, bufferDuration: .seconds(buffer),
-      nut: nut, y4m: y4m, wav: wav,
-      series: files.output.map { output in
-        PlayJob.Series(
-          directory: isList ? job.folder : output, stem: job.stem, format: files.format == .png ? .png : .ppm,
-          size: image.size, gravity: image.gravity ?? .resizeAspect, existing: job.existingFiles)
-      },
-      computesMD5: md5,
-      assertions: try assertions.map { text throws(ReelError) in try PlaybackFigures.assertion(text) },
-      label: isList || runOptions.sources.count > 1 ? job.text : nil, timeout: .seconds(job.timeout))
-  }
-
   private func validateTimes() throws {
     if let duration, !(duration > 0 && duration <= 1e9) {
       throw ValidationError("--duration takes a time above 0")
@@ -238,7 +234,7 @@ struct PlayCommand: AsyncParsableCommand {
     if !(buffer >= 0.1 && buffer <= 3600) {
       throw ValidationError("--buffer takes a time from 100ms to 1h")
     }
-    if loop, duration == nil, isList || runOptions.sources.count > 1 {
+    if loop, duration == nil, playsSeveral {
       throw ValidationError("--loop of several sources takes --duration: the first would never end")
     }
   }
@@ -264,7 +260,7 @@ struct PlayCommand: AsyncParsableCommand {
         "--y4m and --wav can't both write to pipes, whose reader may read either first; use --nut for one stream of both"
       )
     }
-    if isList || runOptions.sources.count > 1, nut != nil || y4m != nil || wav != nil {
+    if playsSeveral, nut != nil || y4m != nil || wav != nil {
       throw ValidationError("--nut, --y4m and --wav take one source")
     }
     try validateReplacements()

@@ -9,43 +9,9 @@ import ReelLab
 
 /// Plays one source of `reel play`, from its first request to its summary.
 final class PlayJob: Sendable {
-  struct Options: Sendable {
-    /// The playback rate; `.infinity` for as fast as possible.
-    var rate = 1.0
-    /// The media time to play; nil for no limit.
-    var duration: MediaTime?
-    var start: MediaTime?
-    var loops = false
-    var isMuted = false
-    var volume: Float = 1
-    var isLinear = false
-    var bufferDuration = Duration.seconds(3)
-    /// The path of the NUT file; `-` for standard output.
-    var nut: String?
-    /// The path of the YUV4MPEG2 file; `-` for standard output.
-    var y4m: String?
-    var wav: String?
-    /// The series of image files, one per frame.
-    var series: Series?
-    var computesMD5 = false
-    var assertions: [PlaybackAssertion] = []
-    /// The name of the source in messages, if there are several.
-    var label: String?
-    /// The time limit for the first frame.
-    var timeout = Duration.seconds(30)
-  }
-
-  struct Series: Sendable {
-    var directory: String
-    var stem: String
-    var format = ImageFormat.ppm
-    var size: PixelSize?
-    var gravity = VideoGravity.resizeAspect
-    var existing: ExistingFiles
-  }
-
-  private let argument: String
-  private let options: Options
+  private let command: PlayCommand
+  private let job: Batch.Job
+  private let assertions: [PlaybackAssertion]
   private let configuration: PlayerConfiguration
   private let traffic: TrafficCounter
   private let report: PlayReport
@@ -53,11 +19,12 @@ final class PlayJob: Sendable {
   private let start = ContinuousClock.now
 
   init(
-    argument: String, options: Options, configuration: PlayerConfiguration, fetcher: any Fetching,
-    report: PlayReport, logger: Logger
+    _ command: PlayCommand, _ job: Batch.Job, assertions: [PlaybackAssertion],
+    configuration: PlayerConfiguration, fetcher: any Fetching, report: PlayReport, logger: Logger
   ) {
-    self.argument = argument
-    self.options = options
+    self.command = command
+    self.job = job
+    self.assertions = assertions
     self.configuration = configuration
     traffic = TrafficCounter(fetcher)
     self.report = report
@@ -74,12 +41,12 @@ final class PlayJob: Sendable {
   }
 
   /// Plays, and prints the summary. Ends soon after its task is cancelled.
-  func run(_ source: Result<MediaSource, ReelError>) async -> Verdict {
+  func run() async -> Verdict {
     let session: Session
     do throws(ReelError) {
-      session = try begin(source.get())
+      session = try begin(job.source)
     } catch {
-      var summary = PlayRecordSummary(source: argument, error: error)
+      var summary = PlayRecordSummary(source: job.text, error: error)
       evaluate(&summary)
       try? finish(summary)
       return Verdict(summary: summary, failure: error)
@@ -131,19 +98,20 @@ final class PlayJob: Sendable {
   private static let limitGrace = 0.02
 
   private var elapsed: Duration { ContinuousClock.now - start }
+  private var timeout: Duration { .seconds(job.timeout) }
 
   private func begin(_ source: MediaSource) throws(ReelError) -> Session {
-    let nut = try options.nut.map { path throws(ReelError) in
+    let nut = try command.nut.map { path throws(ReelError) in
       path == "-"
-        ? NUTOutput.standardOutput(hasAudio: !options.isMuted)
-        : try NUTOutput(path: path, hasAudio: !options.isMuted)
+        ? NUTOutput.standardOutput(hasAudio: !command.mute)
+        : try NUTOutput(path: path, hasAudio: !command.mute)
     }
     let frames = try makeFrames(nut)
-    let wav = try options.wav.map { path throws(ReelError) -> any AudioOutput in try WAVOutput(path: path) }
+    let wav = try command.wav.map { path throws(ReelError) -> any AudioOutput in try WAVOutput(path: path) }
     let sound = (wav ?? nut?.audio).map { PlaySound($0, of: frames) }
     let player = Player(fetcher: traffic, configuration: configuration, logger: logger)
     let item = PlayerItem(source)
-    item.preferredForwardBufferDuration = options.bufferDuration
+    item.preferredForwardBufferDuration = .seconds(command.buffer)
     let (signals, signal) = AsyncStream.makeStream(
       of: Signal.self, bufferingPolicy: .bufferingNewest(Self.signalLimit))
     frames.setOnLimit { [weak player] in
@@ -154,14 +122,14 @@ final class PlayJob: Sendable {
     let session = Session(
       player: player, item: item, frames: frames, sound: sound, signals: signals, signal: signal,
       events: player.events)
-    player.isLinear = options.isLinear
-    if options.loops { player.actionAtItemEnd = .loop }
-    player.setMuted(options.isMuted)
-    player.setVolume(options.volume)
+    player.isLinear = command.linear
+    if command.loop { player.actionAtItemEnd = .loop }
+    player.setMuted(command.mute)
+    player.setVolume(Float(command.volume))
     try player.attach(frames)
     if let sound { player.attach(sound) }
-    player.setRate(options.rate)
-    if let start = options.start {
+    player.setRate(command.rate)
+    if let start = command.startTime {
       player.replaceCurrentItem(with: item, startingAt: start)
     } else {
       player.replaceCurrentItem(with: item)
@@ -172,25 +140,26 @@ final class PlayJob: Sendable {
   private func makeFrames(_ nut: NUTOutput?) throws(ReelError) -> PlayFrames {
     var outputs: [any FrameOutput] = []
     if let nut { outputs.append(nut) }
-    if let path = options.y4m {
+    if let path = command.y4m {
       outputs.append(path == "-" ? Y4MOutput.standardOutput() : try Y4MOutput(path: path))
     }
-    if let series = options.series {
+    if let folder = command.files.output {
       outputs.append(
         try ImageSequenceOutput(
-          directory: series.directory, stem: series.stem, format: series.format, size: series.size,
-          gravity: series.gravity, existing: series.existing))
+          directory: command.isList ? job.folder : folder, stem: job.stem,
+          format: command.files.format == .png ? .png : .ppm, size: command.image.size,
+          gravity: command.image.gravity ?? .resizeAspect, existing: job.existingFiles))
     }
     if outputs.isEmpty { outputs.append(NullOutput()) }
-    var imageOptions = PlayFrames.Options(duration: options.duration, start: start)
-    if options.computesMD5 { imageOptions.report = { [report] record in try report.add(record) } }
+    var imageOptions = PlayFrames.Options(duration: command.playedTime, start: start)
+    if command.md5 { imageOptions.report = { [report] record in try report.add(record) } }
     return PlayFrames(outputs, options: imageOptions)
   }
 
   // MARK: While it plays
 
   private func follow(_ session: Session) async -> Outcome {
-    let (signal, timeout) = (session.signal, options.timeout)
+    let (signal, timeout) = (session.signal, timeout)
     return await withTaskGroup(of: Void.self) { group in
       defer { group.cancelAll() }
       group.addTask { for await event in session.events { signal.yield(.event(event)) } }
@@ -244,12 +213,12 @@ final class PlayJob: Sendable {
   /// Ends playback when `--duration` has been played, even if no frame comes then. At a rate of max there is no
   /// such time, and the next frame ends it.
   private func watchLimit(of session: Session) async {
-    guard options.duration != nil, options.rate.isFinite else { return }
+    guard command.duration != nil, command.rate.isFinite else { return }
     while !Task.isCancelled {
       let left = session.frames.timeLeft(at: session.player.currentTime)
       // A frame that was due just before, but is late, takes precedence.
       if let left, left.seconds <= -Self.limitGrace { return session.frames.reachLimit() }
-      let pause = left.map { max($0.seconds + Self.limitGrace, 0) / options.rate } ?? 0
+      let pause = left.map { max($0.seconds + Self.limitGrace, 0) / command.rate } ?? 0
       try? await Task.sleep(for: .seconds(min(max(pause, 0.005), 0.1)))
     }
   }
@@ -292,19 +261,19 @@ final class PlayJob: Sendable {
 
   private func lateness(of session: Session) -> ReelError {
     ReelError(
-      lateness: "no frame within \(DurationText.readable(options.timeout))", of: session.item.source.name,
+      lateness: "no frame within \(DurationText.readable(timeout))", of: session.item.source.name,
       after: traffic.lastFailure)
   }
 
   // MARK: The end
 
   private func evaluate(_ summary: inout PlayRecordSummary) {
-    if !options.assertions.isEmpty { summary.assertions = options.assertions.map { $0.evaluate(summary) } }
+    if !assertions.isEmpty { summary.assertions = assertions.map { $0.evaluate(summary) } }
   }
 
   private func finish(_ summary: PlayRecordSummary) throws(ReelError) {
     try report.finish(summary)
-    try report.add(summary.assertions ?? [], of: options.label)
+    try report.add(summary.assertions ?? [], of: command.playsSeveral ? job.text : nil)
   }
 
   private func end(_ session: Session, _ outcome: Outcome) async -> Verdict {
@@ -313,7 +282,7 @@ final class PlayJob: Sendable {
     let wall = elapsed
     report.recorder?.record(lateness: statistics.lateness)
     let (position, latency) = (session.player.currentTime, session.item.liveLatency.value)
-    if outcome.ending == .interrupted, options.rate.isFinite { session.frames.end(at: position) }
+    if outcome.ending == .interrupted, command.rate.isFinite { session.frames.end(at: position) }
     if outcome.ending == .interrupted {
       // The outputs are finished here. Readers end by themselves, without being waited for.
       session.player.stop()
@@ -323,10 +292,10 @@ final class PlayJob: Sendable {
     let account = session.frames.account
     let failure = account.failure ?? session.sound?.failure ?? outcome.failure
     var summary = PlayRecordSummary(
-      source: argument, item: session.item, statistics: statistics,
+      source: job.text, item: session.item, statistics: statistics,
       ended: failure == nil ? outcome.ending : .failed, wall: wall)
     let losses = PlayLosses(
-      account, failures: session.item.errorLog, start: options.start,
+      account, failures: session.item.errorLog, start: command.startTime,
       isComplete: outcome.ending == .playedToEnd, source: session.item.source.name)
     summary.position = account.media.lastTime?.roundedSeconds
     summary.set(losses)

@@ -9,39 +9,32 @@ import ReelPlayback
 ///
 /// Confined to one thread at a time.
 final class FrameWriter {
-  struct Options: Sendable {
-    var place: OutputPlace
-    var format: StillFileFormat
-    var size: PixelSize?
-    var gravity: VideoGravity
-    var computesMD5: Bool
-  }
-
-  private let options: Options
+  private let place: OutputPlace
+  private let computesMD5: Bool
   private var names: FrameNames
   /// The writer for formats with one file per frame.
   private let files: ImageFileWriter?
   private var index = 0
   private var y4m: Y4MWriter?
 
-  init(options: Options, names: FrameNames) {
-    self.options = options
-    self.names = names
-    files = options.format.still.map {
-      ImageFileWriter(format: $0, size: options.size, gravity: options.gravity)
+  init(
+    to place: OutputPlace, _ names: FrameNames, as format: StillFileFormat, _ image: FrameSizeOptions,
+    computesMD5: Bool
+  ) {
+    (self.place, self.names, self.computesMD5) = (place, names, computesMD5)
+    files = format.still.map {
+      ImageFileWriter(format: $0, size: image.size, gravity: image.gravity ?? .resizeAspect)
     }
   }
 
   /// Throws `ReelError.cannotCreateOutput` if the file for the first frame may not be written.
-  func check() throws(ReelError) {
-    try options.place.check(names.first)
-  }
+  func check() throws(ReelError) { try place.check(names.first) }
 
   /// Converts and writes a frame; `converted` is the duration of the conversion.
   func write(_ frame: VideoFrame) throws -> (written: FramesRecord.Frame, converted: Duration) {
     index += 1
     let start = ContinuousClock.now
-    let md5 = options.computesMD5 ? try frame.md5() : nil
+    let md5 = computesMD5 ? try frame.md5() : nil
     let name: String
     let size: PixelSize
     let converted: Duration
@@ -49,17 +42,17 @@ final class FrameWriter {
       size = try files.convert(frame)
       converted = ContinuousClock.now - start
       name = names.next(number: index, time: frame.time)
-      try files.write(to: options.place.open(name))
+      try files.write(to: place.open(name))
     } else {
       name = names.next(number: 1, time: frame.time)
-      let writer = try y4m ?? Y4MWriter(to: options.place.open(name))
+      let writer = try y4m ?? Y4MWriter(to: place.open(name))
       y4m = writer
       size = try writer.write(frame)
       converted = ContinuousClock.now - start
     }
     return (
       FramesRecord.Frame(
-        frame, path: options.place.path(name), size: size, md5: md5, keepsSamples: files == nil), converted
+        frame, path: place.path(name), size: size, md5: md5, keepsSamples: files == nil), converted
     )
   }
 
@@ -72,7 +65,7 @@ final class FrameWriter {
   /// Removes unfinished output. Returns true if that was a file with all frames.
   func abandon() -> Bool {
     defer { y4m = nil }
-    return y4m != nil && options.place.directory != "-"
+    return y4m != nil && place.directory != "-"
   }
 }
 
