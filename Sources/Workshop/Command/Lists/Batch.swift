@@ -15,49 +15,30 @@ import ReelTransport
 final class Batch: Sendable {
   struct Configuration: Sendable {
     let style: RunStyle
+    let run: RunOptions
+    let options: SourceOptions
     /// False for sources that the command line names, without any option of lists.
     let isList: Bool
-    /// The sources, if there is no list.
-    let sources: [String]
-    /// A file, or `-`.
-    let input: String?
-    /// The list's name in errors; nil without one.
-    var inputName: String? { input.map { $0 == "-" ? "standard input" : $0 } }
     let template: NameTemplate
-    let results: String
-    let resumes: Bool
-    let overwrites: Bool
-    let perHost: Int?
     /// The time between two sources of a host.
     let interval: Duration?
     let shard: Shard?
-    /// Sources that are open at once.
-    let jobs: Int
-    /// The time limit of a source in seconds.
-    let timeout: Double
-    /// Prints each record to standard output.
-    let printsRecords: Bool
-    let printsText: Bool
-    let isQuiet: Bool
 
     init(_ style: RunStyle, _ run: RunOptions, _ options: SourceOptions) throws {
-      self.style = style
+      (self.style, self.run, self.options) = (style, run, options)
       isList = style.isList(run)
-      sources = run.sources
-      input = run.list.input
       template = try style.naming?.template() ?? NameTemplate(parsing: NameOptions.usual)
-      results = run.list.resultsPath(output: style.folder ?? ".")
-      resumes = run.list.resume
-      overwrites = run.overwrite
-      perHost = run.list.perHost
       interval = try run.list.interval()
       shard = try run.list.shardSpec()
-      jobs = run.jobs ?? (isList ? style.listJobs : style.jobs)
-      timeout = options.timeout
-      printsRecords = isList ? options.json : style.printsRecords ?? options.json
-      printsText = !options.json && !options.quiet
-      isQuiet = options.quiet
     }
+
+    /// The list's name in errors; nil without one.
+    var inputName: String? { run.list.input.map { $0 == "-" ? "standard input" : $0 } }
+    /// Sources that are open at once.
+    var jobs: Int { run.jobs ?? (isList ? style.listJobs : style.jobs) }
+    /// Prints each record to standard output.
+    var printsRecords: Bool { isList ? options.json : style.printsRecords ?? options.json }
+    var printsText: Bool { !options.json && !options.quiet }
   }
 
   /// No more sources than this wait for their hosts; the list is read no further until some are begun.
@@ -147,14 +128,15 @@ final class Batch: Sendable {
     if isList, !style.plays { TransportFetcher.onEachThread { Allocator.cacheOnThread() } }
     do throws(ReelError) {
       let reader =
-        try configuration.input.map { path throws(ReelError) in try SourceListReader(path: path) }
-        ?? SourceListReader(arguments: configuration.sources)
+        try configuration.run.list.input.map { path throws(ReelError) in try SourceListReader(path: path) }
+        ?? SourceListReader(arguments: configuration.run.sources)
       let total = try reader.count()
       if let folder = style.folder, folder != "-" { try OutputFolder.make(folder) }
       let opened =
         isList
         ? try ResultsFile.open(
-          path: configuration.results, resumes: configuration.resumes, overwrites: configuration.overwrites)
+          path: configuration.run.list.resultsPath(output: style.folder ?? "."),
+          resumes: configuration.run.list.resume, overwrites: configuration.run.overwrite)
         : nil
       progress.setTotal(total)
       let fansOut = style.naming?.fanOut ?? ((total ?? .max) > NameOptions.fanOutLimit)
@@ -163,7 +145,7 @@ final class Batch: Sendable {
         admission: BatchAdmission(configuration, finished: opened?.finished ?? .init(), fansOut: fansOut),
         events: events.continuation, feeder: ListFeeder(reader), start: start)
       let failure = await WorkProgress.showing(
-        when: !configuration.isQuiet && !style.plays,
+        when: !configuration.options.quiet && !style.plays,
         { [progress] in isList ? progress.text(after: $0) : progress.shortText(after: $0) }
       ) {
         await loop.run(events.stream) { await self.perform($0, worker) }
@@ -228,7 +210,7 @@ final class Batch: Sendable {
   private func finishList() -> Int32 {
     let counts = progress.counts
     let failure = errors.withLock { $0.first }
-    if !configuration.isQuiet, counts.done > 0 || failure == nil {
+    if !configuration.options.quiet, counts.done > 0 || failure == nil {
       for line in counts.lines { Console.printError(line) }
       if let line = busyLine(counts) { Console.printError(line) }
       if Task.isCancelled { Console.printError("interrupted; use --resume to continue") }
@@ -240,13 +222,13 @@ final class Batch: Sendable {
   private func finishNamed() -> Int32 {
     if Task.isCancelled {
       // Every source has a record, including those that were not started.
-      for text in configuration.sources.dropFirst(progress.begunCount) where configuration.printsRecords {
+      for text in configuration.run.sources.dropFirst(progress.begunCount) where configuration.printsRecords {
         try? Console.print(
           JSONLine.string(configuration.style.record.init(source: text, error: .interrupted)))
       }
       fail(.interrupted)
     }
-    return ExitStatus.code(of: errors.withLock { $0 }, sourceCount: configuration.sources.count)
+    return ExitStatus.code(of: errors.withLock { $0 }, sourceCount: configuration.run.sources.count)
   }
 }
 
@@ -289,8 +271,8 @@ private struct BatchLoop {
     self.feeder = feeder
     self.start = start
     limiter = HostLimiter(
-      limits: .init(perHost: configuration.perHost, interval: configuration.interval))
-    leftovers = configuration.resumes ? LeftoverFiles() : nil
+      limits: .init(perHost: configuration.run.list.perHost, interval: configuration.interval))
+    leftovers = configuration.run.list.resume ? LeftoverFiles() : nil
     ownKeys = ResultLine.keys.union(ResultsReport.keys).union(configuration.style.record.keys)
   }
 
@@ -407,7 +389,7 @@ private struct BatchLoop {
     let (events, leftovers, configuration) = (events, leftovers, configuration)
     var job = admission.job(listed)
     job.held = ticket.held
-    job.mayHaveFiles = configuration.resumes || listed.attempt > 1
+    job.mayHaveFiles = configuration.run.list.resume || listed.attempt > 1
     group.addTask { [job] in
       if configuration.isList, !configuration.style.plays { Allocator.cacheOnThread() }
       if let names = job.names { leftovers?.remove(names) }

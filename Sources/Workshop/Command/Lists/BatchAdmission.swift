@@ -43,8 +43,8 @@ struct BatchAdmission {
       configuration.isList
       ? []
       : OutputNames.stems(
-        of: configuration.sources.map { (try? MediaSource(argument: $0)) ?? .standardInput })
-    reference = configuration.input.map { path in
+        of: configuration.run.sources.map { (try? MediaSource(argument: $0)) ?? .standardInput })
+    reference = configuration.run.list.input.map { path in
       let location: MediaSource = path == "-" ? .standardInput : .url(URL(fileURLWithPath: path))
       return FeedReference(feed: location, limit: FeedLimits().referenceByteCount)
     }
@@ -85,7 +85,7 @@ struct BatchAdmission {
       parsed: parsed, text: listed.text, names: names,
       folder: names?.folder ?? configuration.style.folder ?? ".",
       stem: names?.stem ?? stems[listed.index - 1], printsText: configuration.printsText,
-      timeout: configuration.timeout, overwrites: configuration.overwrites)
+      timeout: configuration.options.timeout, overwrites: configuration.run.overwrite)
   }
 
   // MARK: - Private
