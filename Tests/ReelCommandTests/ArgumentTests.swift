@@ -58,8 +58,7 @@ struct ArgumentTests {
 
   @Test("No empty line follows the error of a source")
   func emptyLines() async throws {
-    let result = try await Command.run("poster", "http://")
-    #expect(result.status == 64)
+    let result = try await Command.run("poster", "http://", status: 64)
     #expect(result.errorText == "reel: http://: not a valid URL\n")
   }
 

@@ -18,8 +18,7 @@ struct DeviceCommandTests {
         "feed", feed, "--json", "--device", device, "--virtual", "--link", "1Gbit/1ms", "--swipes", "5",
         "--dwell", "fixed:1s",
       ]
-      let result = try await Command.run(arguments)
-      #expect(result.status == 0, "\(result.errorText)")
+      let result = try await Command.run(arguments, status: 0)
       #expect(try await Command.run(arguments).output == result.output)
       let report = try result.object
       let settings = try #require(report["settings"] as? [String: Any])
@@ -39,8 +38,7 @@ struct DeviceCommandTests {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
       "feed", try folder.writeFeed(Self.items), "--device", "low", "--swipes", "2", "--dwell", "fixed:0.3s",
-      "--json")
-    #expect(result.status == 0, "\(result.errorText)")
+      "--json", status: 0)
     #expect(result.outputText.contains("\"device\":\"low\""))
   }
 }

@@ -75,9 +75,8 @@ struct FailedItemTests {
     let folder = try TemporaryFolder()
     let feed = try list(folder, with: Fixtures.path("media/h264-gops.mp4"))
     let result = try await Command.run(
-      ["feed", feed, "--virtual", "--link", "64kbit/800ms", "--swipes", "6", "--json"] + Self.walk + Self.gate
-    )
-    #expect(result.status == 0, "\(result.errorText)")
+      ["feed", feed, "--virtual", "--link", "64kbit/800ms", "--swipes", "6", "--json"] + Self.walk
+        + Self.gate, status: 0)
     let report = try result.object
     #expect((report["failed_items"] as? [Any])?.isEmpty == true)
     #expect((report["totals"] as? [String: Any])?["abandoned"] as? Int == 6)
@@ -136,8 +135,7 @@ struct FailedItemTests {
       }
 
       let compared = try await Command.run(
-        walk + Self.walk + ["--compare", "1:none,3", "--report", place + "comparison.html"])
-      #expect(compared.status == 0)
+        walk + Self.walk + ["--compare", "1:none,3", "--report", place + "comparison.html"], status: 0)
       #expect(compared.outputText.contains("failed: item 3, \(source): 503"), "\(compared.outputText)")
       let page = try folder.text("comparison.html")
       #expect(page.contains("503 Service Unavailable"))

@@ -18,8 +18,7 @@ struct FeedCommandTests {
     for number in 0..<2 {
       let result = try await Command.run(
         "feed", feed, "--virtual", "--link", "lte", "--swipes", "12", "--dwell", "exp:1s", "--seed", "5",
-        "--json", "--trace", folder.path + "/\(number).jsonl")
-      #expect(result.status == 0, "\(result.errorText)")
+        "--json", "--trace", folder.path + "/\(number).jsonl", status: 0)
       outputs.append(result.output)
       traces.append(try folder.bytes("\(number).jsonl"))
     }
@@ -58,8 +57,7 @@ struct FeedCommandTests {
     let result = try await Command.run(
       "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "1Mbit/200ms", "--swipes", "6",
       "--dwell", "fixed:3s",
-      "--compare", "1:none,3:adjacent,3", "--json")
-    #expect(result.status == 0, "\(result.errorText)")
+      "--compare", "1:none,3:adjacent,3", "--json", status: 0)
     let reports = try result.objects
     #expect(reports.compactMap { $0["label"] as? String } == ["1 none", "3 adjacent", "3 adaptive"])
     let ratios = reports.map { report in
@@ -75,8 +73,8 @@ struct FeedCommandTests {
     let result = try await Command.run(
       "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "3g", "--swipes", "10", "--dwell",
       "weibull:0.8,1s",
-      "--flicks", "30%", "--back", "20%", "--bursts", "10%", "--compare", "1:none,3,2:ahead:1", "--json")
-    #expect(result.status == 0, "\(result.errorText)")
+      "--flicks", "30%", "--back", "20%", "--bursts", "10%", "--compare", "1:none,3,2:ahead:1", "--json",
+      status: 0)
     let reports = try result.objects
     let walks = try reports.map { report in
       try #require(report["swipes"] as? [[String: Any]]).map { swipe in
@@ -100,16 +98,14 @@ struct FeedCommandTests {
     }
     let path = try folder.write("[\(items.joined(separator: ",\n"))]", to: "feed.json")
     let arguments = ["feed", path, "--virtual", "--link", "lte", "--swipes", "8", "--dwell", "retention"]
-    let result = try await Command.run(arguments + ["--json"])
-    #expect(result.status == 0, "\(result.errorText)")
+    let result = try await Command.run(arguments + ["--json"], status: 0)
     let swipes = try #require(try result.object["swipes"] as? [[String: Any]])
     let watched = swipes.filter { $0["passing"] as? Bool == false }.compactMap { $0["watched_ms"] as? Double }
     #expect(watched.count > 1)
     #expect(watched.allSatisfy { $0 <= 1000 || $0 == 3000 })
 
     try folder.write("[\(items.joined(separator: ",\n")),\n\"more.mp4\"]", to: "feed.json")
-    let lacking = try await Command.run(arguments)
-    #expect(lacking.status == 65)
+    let lacking = try await Command.run(arguments, status: 65)
     #expect(lacking.errorText.contains("more.mp4"), "\(lacking.errorText)")
     #expect(lacking.errorText.contains("item 4 has no \"retention\""), "\(lacking.errorText)")
   }
@@ -119,8 +115,7 @@ struct FeedCommandTests {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
       "feed", try folder.writeFeed(["hls-fmp4/master.m3u8", "media/audio-aac.mp4"]), "--virtual", "--link",
-      "1Mbit/100ms", "--bandwidth", "auto", "--swipes", "3", "--dwell", "fixed:2s", "--json")
-    #expect(result.status == 0, "\(result.errorText)")
+      "1Mbit/100ms", "--bandwidth", "auto", "--swipes", "3", "--dwell", "fixed:2s", "--json", status: 0)
     let report = try result.object
     let swipes = try #require(report["swipes"] as? [[String: Any]])
     var (bits, seconds, switches) = (0.0, 0.0, 0)
@@ -157,8 +152,7 @@ struct FeedCommandTests {
       "--json",
     ]
     let pools = ["3:ahead:2", "1:none", "4:adjacent", "2:bytes:1"]
-    let together = try await Command.run(arguments + ["--compare", pools.joined(separator: ",")])
-    #expect(together.status == 0, "\(together.errorText)")
+    let together = try await Command.run(arguments + ["--compare", pools.joined(separator: ",")], status: 0)
     var alone = ""
     for pool in pools { alone += try await Command.run(arguments + ["--compare", pool]).outputText }
     #expect(together.outputText == alone)
@@ -172,12 +166,10 @@ struct FeedCommandTests {
       "feed", feed, "--virtual", "--link", "3g", "--swipes", "3", "--pool", "1", "--preload", "none",
     ]
     let failing = try await Command.run(
-      arguments + ["--assert", "first_frame.p95<1ms", "--assert", "failed<=0"])
-    #expect(failing.status == 1)
+      arguments + ["--assert", "first_frame.p95<1ms", "--assert", "failed<=0"], status: 1)
     #expect(failing.errorText.contains("first_frame.p95<1ms"))
     #expect(!failing.errorText.contains("failed<=0"))
-    let holding = try await Command.run(arguments + ["--assert", "first_frame.p95<60s"])
-    #expect(holding.status == 0, "\(holding.errorText)")
+    try await Command.run(arguments + ["--assert", "first_frame.p95<60s"], status: 0)
   }
 
   @Test("So it is where real servers break connections, state wrong lengths, and answer with errors")
@@ -195,8 +187,7 @@ struct FeedCommandTests {
         let feed = try folder.writeFeed(Self.items.map { origin.url($0).absoluteString })
         let result = try await Command.run(
           "feed", feed, "--virtual", "--link", "lte", "--swipes", "12", "--dwell", "exp:1s", "--seed", "5",
-          "--json", "--trace", folder.path + "/trace.jsonl")
-        #expect(result.status == 0, "\(result.errorText)")
+          "--json", "--trace", folder.path + "/trace.jsonl", status: 0)
         let trace = try folder.text("trace.jsonl")
         let host = origin.url("").absoluteString
         return (result.outputText + trace).replacingOccurrences(of: host, with: "/")
@@ -212,12 +203,10 @@ struct FeedCommandTests {
     let walk = ["--virtual", "--link", "lte", "--swipes", "2", "--dwell", "fixed:1s", "--quiet", "--json"]
     let list = "hls-fmp4/master.m3u8\nhls-ts/master.m3u8\n"
     let result = try await Command.run(
-      ["feed", "-"] + walk, input: Array(list.utf8), directory: Fixtures.folder.path)
-    #expect(result.status == 0, "\(result.errorText)")
+      ["feed", "-"] + walk, input: Array(list.utf8), directory: Fixtures.folder.path, status: 0)
     let settings = try #require(try result.object["settings"] as? [String: Any])
     #expect(settings["feed"] as? String == "-" && settings["items"] as? Int == 2)
-    let empty = try await Command.run(["feed", "-"] + walk, input: [])
-    #expect(empty.status == 65, "\(empty.errorText)")
+    try await Command.run(["feed", "-"] + walk, input: [], status: 65)
   }
 
   @Test("Over recorded links, each of a folder, the same arguments give the same reports")
@@ -253,8 +242,7 @@ struct FeedCommandTests {
       try JSONSerialization.data(withJSONObject: try #require($0["totals"]), options: .sortedKeys)
     }
     #expect(totals[0] == totals[1])
-    let table = try await Command.run(arguments + [links, "--compare", "1:none,3"])
-    #expect(table.status == 0, "\(table.errorText)")
+    let table = try await Command.run(arguments + [links, "--compare", "1:none,3"], status: 0)
     #expect(table.outputLines.count == 1 + 3 * 2)
     #expect(table.outputLines.last?.hasPrefix("puffer-1.txt 3 adaptive") == true, "\(table.outputText)")
   }
@@ -271,15 +259,13 @@ struct FeedCommandTests {
     ]
     for file in files {
       let path = try folder.write(file.text, to: file.name)
-      let result = try await Command.run("feed", feed, "--virtual", "--link", path + ",scale=2")
-      #expect(result.status == 65)
+      let result = try await Command.run("feed", feed, "--virtual", "--link", path + ",scale=2", status: 65)
       #expect(result.output.isEmpty)
       expectErrorLine(result, names: path, words: file.line)
     }
     let all = try await Command.run("feed", feed, "--virtual", "--link", folder.path + "/all")
     expectErrorLine(all, names: folder.path + "/all/one", words: "line 2: ")
-    let empty = try await Command.run("feed", feed, "--virtual", "--link", folder.path + "/empty")
-    #expect(empty.status == 66)
+    let empty = try await Command.run("feed", feed, "--virtual", "--link", folder.path + "/empty", status: 66)
     expectErrorLine(empty, names: folder.path + "/empty", words: "no recordings")
   }
 
@@ -290,8 +276,7 @@ struct FeedCommandTests {
       Self.items[0], "bad/html.m3u8", folder.path + "/missing.mp4", Self.items[3], Self.items[2],
     ])
     let result = try await Command.run(
-      "feed", feed, "--virtual", "--link", "lte", "--swipes", "4", "--dwell", "fixed:1s", "--json")
-    #expect(result.status == 0, "\(result.errorText)")
+      "feed", feed, "--virtual", "--link", "lte", "--swipes", "4", "--dwell", "fixed:1s", "--json", status: 0)
     let report = try result.object
     let failed = try #require(report["failed_items"] as? [[String: Any]])
     #expect(failed.compactMap { $0["item_index"] as? Int ?? $0["index"] as? Int }.sorted() == [1, 2])
@@ -313,8 +298,7 @@ struct FeedCommandTests {
         "feed", feed, "--virtual", "--link", "1Mbit/100ms", "--swipes", "8", "--dwell", "exp:2s", "--json",
         "--assert", "first_frame.p95<60s", "--assert", "failed<=0", "--header", "X-Key: s3cr3t",
         "--report", place + names[0], "--trace", place + names[1], "--csv", place + names[2],
-        "--junit", place + names[3])
-      #expect(result.status == 1, "\(result.errorText)")
+        "--junit", place + names[3], status: 1)
       outputs.append(result.output)
     }
     try #require(outputs.count > 1)
@@ -368,8 +352,7 @@ struct FeedCommandTests {
     let result = try await Command.run(
       "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "lte", "--swipes", "4", "--dwell",
       "fixed:1s",
-      "--compare", "1:none,3", "--report", folder.path + "/page.html", "--assert", "failed=0")
-    #expect(result.status == 0, "\(result.errorText)")
+      "--compare", "1:none,3", "--report", folder.path + "/page.html", "--assert", "failed=0", status: 0)
     #expect(result.outputText.contains("3 adaptive: failed=0: met, 0"))
     let page = try folder.text("page.html")
     #expect(page.contains("Pareto front"))
@@ -381,8 +364,7 @@ struct FeedCommandTests {
     let result = try await Command.run(
       "feed", try folder.writeFeed(Self.items), "--link", "10Mbit/20ms", "--swipes", "3", "--dwell",
       "fixed:0.5s", "--json",
-      "--report", folder.path + "/page.html")
-    #expect(result.status == 0, "\(result.errorText)")
+      "--report", folder.path + "/page.html", status: 0)
     #expect(try folder.text("page.html").contains("data:image/png"))
     #expect(folder.names().sorted() == ["feed.txt", "page.html"])
     let report = try result.object
@@ -416,8 +398,7 @@ struct FeedCommandTests {
     let folder = try TemporaryFolder()
     try folder.write("1\n", to: "looks")
     let feed = try folder.writeFeed(Self.items)
-    let result = try await Command.run(["feed", feed] + arguments, directory: folder.path)
-    #expect(result.status == 64, "\(result.errorText)")
+    let result = try await Command.run(["feed", feed] + arguments, directory: folder.path, status: 64)
     #expect(!result.errorText.isEmpty && result.output.isEmpty)
     #expect(words.isEmpty || result.errorText.contains(words), "\(result.errorText)")
     #expect(folder.names() == ["feed.txt", "looks"])
@@ -427,8 +408,7 @@ struct FeedCommandTests {
   func unreadable() async throws {
     let folder = try TemporaryFolder()
     let feed = try folder.write("{ \"items\": [\n { \"url\": 3 } ] }", to: "feed.json")
-    let result = try await Command.run("feed", feed)
-    #expect(result.status == 65)
+    let result = try await Command.run("feed", feed, status: 65)
     #expect(result.errorText.contains("items[0].url"), "\(result.errorText)")
     #expect(try await Command.run("feed", folder.path + "/missing.txt").status == 66)
     #expect(try await Command.run("feed", folder.write("# nothing\n", to: "empty.txt")).status != 0)

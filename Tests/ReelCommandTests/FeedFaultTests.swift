@@ -17,8 +17,7 @@ struct FeedFaultTests {
     let folder = try TemporaryFolder()
     // No feed is there: nobody has looked for one yet.
     let result = try await Command.run(
-      ["feed", folder.path + "/feed.txt", option, folder.path + path.name] + Self.walk)
-    #expect(result.status == 73)
+      ["feed", folder.path + "/feed.txt", option, folder.path + path.name] + Self.walk, status: 73)
     #expect(result.output.isEmpty)
     expectErrorLine(result, names: folder.path + path.name, words: path.reason)
     #expect(folder.names().isEmpty)
@@ -30,8 +29,8 @@ struct FeedFaultTests {
       let folder = try TemporaryFolder()
       let feed = try folder.writeFeed([Fixtures.path("bad/text.mp4"), Fixtures.path("bad/empty.mp4")])
       let result = try await Command.run(
-        ["feed", feed, "--trace", "/dev/full", "--report", folder.path + "/page.html"] + Self.walk)
-      #expect(result.status == 74)
+        ["feed", feed, "--trace", "/dev/full", "--report", folder.path + "/page.html"] + Self.walk, status: 74
+      )
       #expect(result.outputText.contains("2 of 2 items"), "\(result.outputText)")
       expectErrorLine(result, names: "/dev/full", words: "no space")
       #expect(folder.names() == ["feed.txt", "page.html"])
@@ -46,8 +45,7 @@ struct FeedFaultTests {
       routes: ["/feed.txt": Origin.Response(text)], link: LinkSpec(parsing: "80kbit/1ms")
     ) { origin in
       let url = origin.url("feed.txt").absoluteString
-      let result = try await Command.run(["feed", url, "--timeout", "1"] + Self.walk)
-      #expect(result.status == 69)
+      let result = try await Command.run(["feed", url, "--timeout", "1"] + Self.walk, status: 69)
       expectErrorLine(result, names: url, words: "not finished within 1 s")
     }
   }

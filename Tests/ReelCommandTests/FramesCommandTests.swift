@@ -23,8 +23,7 @@ struct FramesCommandTests {
   @Test("The first frame, by default; the folder is made, with those above it, or is the working folder")
   func folders() async throws {
     let folder = try TemporaryFolder()
-    let made = try await Command.run("frames", goodSource, "-o", "\(folder.path)/a/b", "--quiet")
-    #expect(made.status == 0)
+    let made = try await Command.run("frames", goodSource, "-o", "\(folder.path)/a/b", "--quiet", status: 0)
     #expect(made.output.isEmpty)
     #expect(folder.names("a/b") == ["h264-faststart-000001.ppm"])
     let here = try await Command.run("frames", goodSource, directory: folder.path)
@@ -40,8 +39,7 @@ struct FramesCommandTests {
     let folder = try TemporaryFolder()
     let golden = try Fixtures.golden(name)
     let result = try await Command.run(
-      "frames", Fixtures.path("media/\(name)"), "--count", "0", "--md5", "-o", folder.path)
-    #expect(result.status == 0)
+      "frames", Fixtures.path("media/\(name)"), "--count", "0", "--md5", "-o", folder.path, status: 0)
     #expect(folder.names().count == golden.count)
     let md5s = result.outputLines.map { $0.split(separator: "\t").last.map(String.init) }
     #expect(md5s == golden.map { "md5 \($0)" })
@@ -54,8 +52,8 @@ struct FramesCommandTests {
     let folder = try TemporaryFolder()
     try await withOrigin { origin in
       let remote = origin.url("hls-fmp4/master.m3u8").absoluteString
-      let result = try await Command.run("frames", goodSource, remote, "--json", "-o", folder.path, "--md5")
-      #expect(result.status == 0)
+      let result = try await Command.run(
+        "frames", goodSource, remote, "--json", "-o", folder.path, "--md5", status: 0)
       #expect(result.outputLines.count == 2)
       let records = try result.objects
       let byName = Dictionary(
@@ -110,8 +108,8 @@ struct FramesCommandTests {
     let folder = try TemporaryFolder()
     let golden = try Fixtures.golden(name).prefix(6)
     let result = try await Command.run(
-      "frames", Fixtures.path("media/\(name)"), "--format", "y4m", "--count", "6", "-o", folder.path)
-    #expect(result.status == 0)
+      "frames", Fixtures.path("media/\(name)"), "--format", "y4m", "--count", "6", "-o", folder.path,
+      status: 0)
     #expect(result.outputLines.count == 6)
     let stem = try #require(name.split(separator: ".").first)
     #expect(folder.names() == ["\(stem).y4m"])
@@ -139,9 +137,9 @@ struct FramesCommandTests {
     ])
   func sizes(name: String, size: String, gravity: String) async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
-      "frames", Fixtures.path("media/\(name)"), "--size", size, "--gravity", gravity, "-o", folder.path)
-    #expect(result.status == 0, "\(result.errorText)")
+    try await Command.run(
+      "frames", Fixtures.path("media/\(name)"), "--size", size, "--gravity", gravity, "-o", folder.path,
+      status: 0)
     let wanted = size.lowercased().split(separator: "x").compactMap { Int($0) }
     let file = try #require(folder.names().first)
     let image = try pixmap(folder.bytes(file))
@@ -160,8 +158,7 @@ struct FramesCommandTests {
     let source = Fixtures.path("media/h264-gops.mp4")
     let golden = try Fixtures.golden("h264-gops.mp4")
     let at = try await Command.run(
-      "frames", source, "--at", "0.5", "--at", "0", "--at", "1.1", "--md5", "-o", folder.path)
-    #expect(at.status == 0)
+      "frames", source, "--at", "0.5", "--at", "0", "--at", "1.1", "--md5", "-o", folder.path, status: 0)
     #expect(at.outputLines.map { $0.suffix(32) } == [golden[0], golden[15], golden[33]].map { $0[...] })
     let every = try await Command.run(
       "frames", source, "--every", "0.4", "--md5", "-o", folder.path + "/every")
@@ -186,11 +183,11 @@ struct FramesCommandTests {
   @Test("Sources of one name do not overwrite each other")
   func names() async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
+    try await Command.run(
       "frames", Fixtures.path("media/h264.ts"), Fixtures.path("media/h264.mkv"),
       Fixtures.path("media/h264.flv"),
-      Fixtures.path("hls-ts/low/index.m3u8"), Fixtures.path("hls-ts/high/index.m3u8"), "-o", folder.path)
-    #expect(result.status == 0)
+      Fixtures.path("hls-ts/low/index.m3u8"), Fixtures.path("hls-ts/high/index.m3u8"), "-o", folder.path,
+      status: 0)
     #expect(folder.names().count == 5)
     #expect(folder.names().filter { $0.hasPrefix("h264") }.count == 3)
     // Of playlists called index, the folders.
@@ -211,9 +208,9 @@ struct FramesCommandTests {
   func headers() async throws {
     let folder = try TemporaryFolder()
     try await withOrigin { origin in
-      let result = try await Command.run(
-        "frames", origin.url("media/h264.ts").absoluteString, "--header", "X-Token: a b", "-o", folder.path)
-      #expect(result.status == 0)
+      try await Command.run(
+        "frames", origin.url("media/h264.ts").absoluteString, "--header", "X-Token: a b", "-o", folder.path,
+        status: 0)
       #expect(origin.requestLog.first?.header("X-Token") == "a b")
     }
   }
@@ -223,9 +220,8 @@ struct FramesCommandTests {
     let (folder, source) = (try TemporaryFolder(), Fixtures.path("media/\(name).mp4"))
     let result = try await Command.run("frames", source, "-o", folder.path, "--format", "ppm")
     #expect(result.outputText.contains("\tHDR, tone mapped"))
-    let poster = try await Command.run(
-      "poster", source, "-o", folder.path, "--format", "ppm", "--first")
-    #expect(poster.status == 0, "\(poster.errorText)")
+    try await Command.run(
+      "poster", source, "-o", folder.path, "--format", "ppm", "--first", status: 0)
     #expect(try folder.bytes("\(name)-000001.ppm") == folder.bytes("\(name).ppm"))
     let json = try await Command.run("frames", source, "-o", folder.path, "--json", "--overwrite")
     #expect(json.outputText.contains("\"tone_mapped\":true"))
@@ -244,8 +240,7 @@ struct FramesCommandTests {
     let folder = try TemporaryFolder()
     let golden = try Fixtures.golden(name)
     let first = try await Command.run(
-      "frames", "-", "--md5", "-o", folder.path, input: Fixtures.bytes("media/\(name)"))
-    #expect(first.status == 0, "\(first.errorText)")
+      "frames", "-", "--md5", "-o", folder.path, input: Fixtures.bytes("media/\(name)"), status: 0)
     #expect(first.outputText.contains(golden[0]))
     #expect(folder.names() == ["stdin-000001.ppm"])
     let all = try await Command.run(
@@ -262,8 +257,7 @@ struct FramesCommandTests {
   func badStandardInput() async throws {
     let folder = try TemporaryFolder()
     for (input, words) in [([], "empty"), (Array("only text\n".utf8), "plain text")] {
-      let result = try await Command.run("frames", "-", "-o", folder.path, input: input)
-      #expect(result.status == 65)
+      let result = try await Command.run("frames", "-", "-o", folder.path, input: input, status: 65)
       expectErrorLine(result, names: "standard input", words: words)
       #expect(folder.names().isEmpty)
     }
@@ -271,8 +265,7 @@ struct FramesCommandTests {
 
   @Test("Standard output holds the frame and nothing else")
   func standardOutput() async throws {
-    let result = try await Command.run("frames", goodSource, "-o", "-")
-    #expect(result.status == 0)
+    let result = try await Command.run("frames", goodSource, "-o", "-", status: 0)
     #expect(try pixmap(result.output).size == PixelSize(width: 192, height: 108))
     let y4m = try await Command.run("frames", goodSource, "-o", "-", "--format", "y4m", "--count", "0")
     #expect(y4m.output.starts(with: "YUV4MPEG2 ".utf8))
@@ -287,8 +280,7 @@ struct FramesCommandTests {
     arguments: [("", Int32(64)), ("http://", 64), ("rtmp://host/a", 65)])
   func sources(argument: String, status: Int32) async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run("frames", argument, "-o", folder.path)
-    #expect(result.status == status)
+    let result = try await Command.run("frames", argument, "-o", folder.path, status: status)
     expectErrorLine(result, names: argument, words: "")
     #expect(folder.names().isEmpty)
   }

@@ -65,8 +65,7 @@ struct FramesFaultTests {
     try await withOrigin { origin in
       let clean = origin.url("media/nowhere.mp4").absoluteString
       let url = clean.replacing("http://", with: "http://user:secret@")
-      let result = try await Command.run("frames", url, "--json")
-      #expect(result.status == 69)
+      let result = try await Command.run("frames", url, "--json", status: 69)
       #expect(result.errorText == "reel: \(clean): 404 Not Found\n")
       let line = try #require(result.outputLines.first)
       let record = try jsonObject(line)
@@ -83,8 +82,7 @@ struct FramesFaultTests {
     let folder = try TemporaryFolder()
     let source = Fixtures.path("bad/size-\(size)-in-sps.mp4")
     for count in ["0", "1", "3"] {
-      let result = try await Command.run("frames", source, "--count", count, "-o", folder.path)
-      #expect(result.status == 65)
+      let result = try await Command.run("frames", source, "--count", count, "-o", folder.path, status: 65)
       expectErrorLine(result, names: source, words: "\(size)x\(size)")
     }
     #expect(folder.names().isEmpty)
@@ -95,19 +93,17 @@ struct FramesFaultTests {
     arguments: ["bad/size-65535-in-header.mp4", "bad/size-zero-in-header.mp4"])
   func headerSizes(path: String) async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run("frames", Fixtures.path(path), "-o", folder.path)
-    #expect(result.status == 0)
+    let result = try await Command.run("frames", Fixtures.path(path), "-o", folder.path, status: 0)
     #expect(result.outputText.hasSuffix("\t96x64\n"))
   }
 
   @Test("A file that is cut in its media gives the frames that are there")
   func cutInMedia() async throws {
     let folder = try TemporaryFolder()
-    let first = try await Command.run("frames", Fixtures.path("bad/cut-in-mdat.mp4"), "-o", folder.path)
-    #expect(first.status == 0)
+    try await Command.run("frames", Fixtures.path("bad/cut-in-mdat.mp4"), "-o", folder.path, status: 0)
     let all = try await Command.run(
-      "frames", Fixtures.path("bad/cut-in-mdat.mp4"), "--count", "0", "--md5", "-o", folder.path + "/all")
-    #expect(all.status == 65)
+      "frames", Fixtures.path("bad/cut-in-mdat.mp4"), "--count", "0", "--md5", "-o", folder.path + "/all",
+      status: 65)
     expectErrorLine(all, names: "cut-in-mdat.mp4", words: "cut off")
     let golden = try Fixtures.golden("h264-faststart.mp4").prefix(9)
     #expect(all.outputLines.prefix(9).map { $0.suffix(32) } == golden.map { $0[...] })
@@ -118,8 +114,8 @@ struct FramesFaultTests {
     arguments: ["bad/damaged-slices.mp4", "bad/damaged-slices.ts"])
   func damage(path: String) async throws {
     let folder = try TemporaryFolder()
-    let text = try await Command.run("frames", Fixtures.path(path), "--count", "0", "-o", folder.path)
-    #expect(text.status == 0)
+    let text = try await Command.run(
+      "frames", Fixtures.path(path), "--count", "0", "-o", folder.path, status: 0)
     #expect(folder.names().count == 36)
     #expect(text.errorText.isEmpty)
     let lines = text.outputLines.filter { $0.hasSuffix("\tdamaged") }
@@ -134,8 +130,7 @@ struct FramesFaultTests {
   func logs() async throws {
     let folder = try TemporaryFolder()
     let source = Fixtures.path("bad/damaged-lengths.mp4")
-    let plain = try await Command.run("frames", source, "--count", "0", "-o", folder.path)
-    #expect(plain.status == 0)
+    let plain = try await Command.run("frames", source, "--count", "0", "-o", folder.path, status: 0)
     #expect(plain.errorLines == ["reel: warning: \(source): 1 packet can't be decoded"])
     let verbose = try await Command.run(
       "frames", source, "--count", "0", "--verbose", "-o", folder.path + "/verbose")
@@ -163,8 +158,7 @@ struct FramesFaultTests {
     let folder = try TemporaryFolder()
     try await withSource("media/h264.ts", faults: "h264.ts=\(fault)") { source in
       let result = try await Command.run(
-        "frames", source, "--count", "0", "--retries", "0", "-o", folder.path, "--quiet")
-      #expect(result.status == 69, "\(result.errorText)")
+        "frames", source, "--count", "0", "--retries", "0", "-o", folder.path, "--quiet", status: 69)
       expectErrorLine(result, names: source, words: "")
       // What was there before stays, and is whole.
       #expect(folder.names().count >= 10)
@@ -198,8 +192,7 @@ struct FramesFaultTests {
     let folder = try TemporaryFolder()
     try await withSource("hls-ts/master.m3u8", faults: "segment-1.ts=stall:2000") { source in
       let result = try await Command.run(
-        "frames", source, "--count", "0", "--timeout", "4", "-o", folder.path, "--quiet")
-      #expect(result.status == 69)
+        "frames", source, "--count", "0", "--timeout", "4", "-o", folder.path, "--quiet", status: 69)
       #expect(result.errorLines.count == 1)
       #expect(folder.names().count >= 25)
       #expect(folder.names().allSatisfy { $0.hasPrefix("hls-ts-0") && $0.hasSuffix(".ppm") })
@@ -210,8 +203,8 @@ struct FramesFaultTests {
 
   @Test("A certificate file that can't be read is a mistake in the arguments")
   func noCertificateFile() async throws {
-    let named = try await Command.run(["frames", "https://localhost/a.mp4", "--cacert", "/nowhere.pem"])
-    #expect(named.status == 64)
+    let named = try await Command.run(
+      ["frames", "https://localhost/a.mp4", "--cacert", "/nowhere.pem"], status: 64)
     #expect(named.errorText.contains("/nowhere.pem: the certificate file can't be read"))
   }
 
@@ -258,11 +251,9 @@ struct FramesFaultTests {
   func folderBelowFile() async throws {
     let folder = try TemporaryFolder()
     try folder.write([1], to: "file")
-    let result = try await Command.run("frames", goodSource, "-o", "\(folder.path)/file/out")
-    #expect(result.status == 73)
+    let result = try await Command.run("frames", goodSource, "-o", "\(folder.path)/file/out", status: 73)
     expectErrorLine(result, names: "\(folder.path)/file/out", words: "")
-    let file = try await Command.run("frames", goodSource, "-o", "\(folder.path)/file")
-    #expect(file.status == 73)
+    let file = try await Command.run("frames", goodSource, "-o", "\(folder.path)/file", status: 73)
     expectErrorLine(file, names: "\(folder.path)/file", words: "not a folder")
     #expect(folder.names() == ["file"])
   }
@@ -272,8 +263,7 @@ struct FramesFaultTests {
     let folder = try TemporaryFolder()
     let taken = folder.url.appending(path: "h264-faststart-000001.ppm")
     try FileManager.default.createDirectory(at: taken, withIntermediateDirectories: true)
-    let result = try await Command.run("frames", goodSource, "-o", folder.path)
-    #expect(result.status == 73)
+    let result = try await Command.run("frames", goodSource, "-o", folder.path, status: 73)
     expectErrorLine(result, names: taken.path, words: "")
     #expect(folder.names() == ["h264-faststart-000001.ppm"])
   }
@@ -299,8 +289,7 @@ struct FramesFaultTests {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
       "frames", "-", "-o", folder.path, input: try Fixtures.bytes("media/h264-moov-last.mp4"),
-      shell: "TMPDIR=/dev/null/none exec \"$@\"")
-    #expect(result.status == 73, "\(result.errorText)")
+      shell: "TMPDIR=/dev/null/none exec \"$@\"", status: 73)
     #expect(result.errorText.contains("temporary file"), "\(result.errorText)")
     #expect(!result.errorText.contains("server"), "\(result.errorText)")
   }
@@ -309,15 +298,13 @@ struct FramesFaultTests {
   func fullDevice() async throws {
     guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
     let result = try await Command.run(
-      "frames", goodSource, "-o", "-", shell: "exec \"$@\" > /dev/full")
-    #expect(result.status == 74)
+      "frames", goodSource, "-o", "-", shell: "exec \"$@\" > /dev/full", status: 74)
     expectErrorLine(result, names: "standard output", words: "space")
     // The same for several sources, whose records can't be printed: one line, not one for each.
     let folder = try TemporaryFolder()
     let several = try await Command.run(
       "frames", goodSource, Fixtures.path("hls-ts/master.m3u8"), "--json", "-o", folder.path,
-      shell: "exec \"$@\" > /dev/full")
-    #expect(several.status == 74)
+      shell: "exec \"$@\" > /dev/full", status: 74)
     expectErrorLine(several, names: "standard output", words: "space")
   }
 

@@ -30,8 +30,7 @@ struct LabCommandTests {
   @Test("The same lab gives the same bytes: on one core or several, and continued after a cut")
   func repeatable() async throws {
     let lab = try configuration()
-    let first = try await Command.run("lab", lab, "--jobs", "3", "--csv", folder.path("1.csv"))
-    #expect(first.status == 0, "\(first.errorText)")
+    let first = try await Command.run("lab", lab, "--jobs", "3", "--csv", folder.path("1.csv"), status: 0)
     #expect(first.errorText.isEmpty, "\(first.errorText)")
     let bytes = try folder.bytes("lab.results.jsonl")
     let lines = try results()
@@ -51,8 +50,7 @@ struct LabCommandTests {
       Set(csv.dropLast().map { $0.split(separator: ",", omittingEmptySubsequences: false).count }).count == 1)
 
     // All is done.
-    let again = try await Command.run("lab", lab, "--csv", folder.path("2.csv"))
-    #expect(again.status == 0)
+    let again = try await Command.run("lab", lab, "--csv", folder.path("2.csv"), status: 0)
     #expect(again.output == first.output)
     #expect(again.errorText == "reel: continuing: 8 of 8 walks are done\n")
     #expect(try folder.bytes("lab.results.jsonl") == bytes)
@@ -61,14 +59,12 @@ struct LabCommandTests {
     // What a kill leaves: results out of order, the last one cut.
     let cut = [lines[0], lines[5], lines[2], String(lines[7].dropLast(9))].joined(separator: "\n")
     try folder.write(cut, to: "lab.results.jsonl")
-    let continued = try await Command.run("lab", lab, "--jobs", "1")
-    #expect(continued.status == 0, "\(continued.errorText)")
+    let continued = try await Command.run("lab", lab, "--jobs", "1", status: 0)
     #expect(continued.errorText == "reel: continuing: 2 of 8 walks are done\n")
     #expect(continued.output == first.output)
     #expect(try folder.bytes("lab.results.jsonl") == bytes)
 
-    let anew = try await Command.run("lab", lab, "--restart", "--quiet")
-    #expect(anew.status == 0)
+    let anew = try await Command.run("lab", lab, "--restart", "--quiet", status: 0)
     #expect(anew.output.isEmpty && anew.errorText.isEmpty)
     #expect(try folder.bytes("lab.results.jsonl") == bytes)
   }
@@ -85,8 +81,7 @@ struct LabCommandTests {
     #expect(result.outputText.contains("adjacent"), "\(result.outputText)")
     let count = try results().count
     #expect(count > 4 && count < 1600)
-    let dry = try await Command.run("lab", lab, "--dry-run")
-    #expect(dry.status == 0)
+    let dry = try await Command.run("lab", lab, "--dry-run", status: 0)
     #expect(dry.outputText.hasPrefix("1600 walks: 1 feed × 2 links"), "\(dry.outputText)")
 
     // As many as are done already.
@@ -106,13 +101,11 @@ struct LabCommandTests {
       "--policies",
       "adjacent,none", "--seeds", "2", "--swipes", "6",
     ]
-    let short = try await Command.run(arguments)
-    #expect(short.status == 0, "\(short.errorText)")
+    let short = try await Command.run(arguments, status: 0)
     let long = try await Command.run("lab", try configuration())
     #expect(short.output == long.output)
     #expect(folder.names().filter { $0.hasSuffix(".jsonl") } == ["lab.results.jsonl"])
-    let kept = try await Command.run(arguments + ["--results", folder.path("short.jsonl"), "--quiet"])
-    #expect(kept.status == 0)
+    try await Command.run(arguments + ["--results", folder.path("short.jsonl"), "--quiet"], status: 0)
     #expect(try folder.bytes("short.jsonl") == folder.bytes("lab.results.jsonl"))
   }
 
@@ -136,8 +129,7 @@ struct LabCommandTests {
   func usage(arguments: [String], words: String) async throws {
     let lab = try configuration()
     let arguments = arguments.map { $0 == "LAB" ? lab : $0 == "FEED" ? folder.path("feed.txt") : $0 }
-    let result = try await Command.run(["lab"] + arguments)
-    #expect(result.status == 64, "\(result.errorText)")
+    let result = try await Command.run(["lab"] + arguments, status: 64)
     #expect(result.output.isEmpty)
     #expect(result.errorText.contains(words), "\(result.errorText)")
     #expect(!folder.names().contains { $0.hasSuffix(".jsonl") })
@@ -147,16 +139,13 @@ struct LabCommandTests {
   func faults() async throws {
     try folder.write("0 1\n1 2\nx y\n", to: "bad")
     try folder.write("{\"feeds\": [\"feed.txt\"], \"links\": [\"links\",\n \"bad\"]}", to: "lab.json")
-    let result = try await Command.run("lab", folder.path("lab.json"))
-    #expect(result.status == 65)
+    let result = try await Command.run("lab", folder.path("lab.json"), status: 65)
     expectErrorLine(
       result, names: folder.path("lab.json"),
       words: "links[1]: \(folder.path("bad")): line 3: the time \"x\" is not a number")
-    let none = try await Command.run("lab", folder.path("none.json"))
-    #expect(none.status == 66)
+    let none = try await Command.run("lab", folder.path("none.json"), status: 66)
     expectErrorLine(none, names: folder.path("none.json"), words: "no such file")
-    let endless = try await Command.run("lab", "/dev/zero")
-    #expect(endless.status == 65)
+    let endless = try await Command.run("lab", "/dev/zero", status: 65)
     expectErrorLine(endless, names: "/dev/zero", words: "larger than the limit of 1048576 bytes")
   }
 
@@ -166,8 +155,7 @@ struct LabCommandTests {
     #expect(try await Command.run("lab", lab, "--quiet").status == 0)
     let bytes = try folder.bytes("lab.results.jsonl")
     _ = try configuration(seeds: 3)
-    let other = try await Command.run("lab", lab)
-    #expect(other.status == 73)
+    let other = try await Command.run("lab", lab, status: 73)
     expectErrorLine(
       other, names: folder.path("lab.results.jsonl"), words: "another configuration; use --restart")
     #expect(try folder.bytes("lab.results.jsonl") == bytes)
@@ -175,8 +163,7 @@ struct LabCommandTests {
     let long = try configuration("long.json", seeds: 400)
     let running = try Command(["lab", long])
     try await until { (try? results("long.results.jsonl").count) ?? 0 > 1 }
-    let second = try await Command.run("lab", long)
-    #expect(second.status == 73)
+    let second = try await Command.run("lab", long, status: 73)
     expectErrorLine(second, names: folder.path("long.results.jsonl"), words: "another reel lab is using it")
     running.interrupt()
     #expect(try await running.result().status == 130)
@@ -185,13 +172,11 @@ struct LabCommandTests {
   @Test("A disk that is full")
   func fullDisk() async throws {
     let result = try await Command.run(
-      ["lab", try configuration()], shell: "trap '' XFSZ; ulimit -f 1; exec \"$@\"")
-    #expect(result.status == 74, "\(result.errorText)")
+      ["lab", try configuration()], shell: "trap '' XFSZ; ulimit -f 1; exec \"$@\"", status: 74)
     expectErrorLine(
       result, names: folder.path("lab.results.jsonl"), words: "can't be written: File too large")
     // What was written stands.
-    let continued = try await Command.run("lab", folder.path("lab.json"))
-    #expect(continued.status == 0, "\(continued.errorText)")
+    try await Command.run("lab", folder.path("lab.json"), status: 0)
     #expect(try results().count == 9)
   }
 }

@@ -94,8 +94,8 @@ struct ListCommandTests {
     let folder = try TemporaryFolder()
     let lines = "{\"id\": 7, \"url\": \"\(goodSource)\", \"status\": \"x\", \"tags\": [1.50]}\n"
     let result = try await Command.run(
-      "frames", "--input", "-", "-o", folder.path("out"), "--json", "--no-fan-out", input: Array(lines.utf8))
-    #expect(result.status == 0, "\(result.errorText)")
+      "frames", "--input", "-", "-o", folder.path("out"), "--json", "--no-fan-out", input: Array(lines.utf8),
+      status: 0)
     #expect(result.output == (try folder.bytes("out/results.jsonl")))
     #expect(
       result.outputText.hasSuffix(",\"id\":7,\"tags\":[1.50],\"input\":{\"status\":\"x\"}}\n"),
@@ -181,10 +181,9 @@ struct ListCommandTests {
     #expect(folder.names("out/local") == wanted.sorted())
     // Another shard of the same list gives the same names.
     for shard in 0..<2 {
-      let part = try await Command.run(
+      try await Command.run(
         "frames", "--input", list, "-o", folder.path("shards"), "--name", "{host}/{stem}.{format}", "--shard",
-        "\(shard)/2")
-      #expect(part.status == 0, "\(part.errorText)")
+        "\(shard)/2", status: 0)
     }
     #expect(folder.names("shards/local") == wanted.sorted())
   }
@@ -196,10 +195,9 @@ struct ListCommandTests {
     let list = try folder.write(goodSource, to: "list.txt")
     #expect(try await frames(list, folder, "--count", "2").status == 0)
     #expect(images(folder) == ["h264-faststart-\(hash)-000001.ppm", "h264-faststart-\(hash)-000002.ppm"])
-    let timed = try await Command.run(
-      "frames", goodSource, "--name", "{index}-{time}", "-o", folder.path("timed"), "--at", "0", "--at", "0.5"
-    )
-    #expect(timed.status == 0, "\(timed.errorText)")
+    try await Command.run(
+      "frames", goodSource, "--name", "{index}-{time}", "-o", folder.path("timed"), "--at", "0", "--at",
+      "0.5", status: 0)
     #expect(folder.names("timed") == ["000001-0.000.ppm", "000001-0.500.ppm", "results.jsonl"])
   }
 
@@ -217,9 +215,8 @@ struct ListCommandTests {
     let folder = try TemporaryFolder()
     let hash = SourceHash(goodSource).text
     let path = "out/\(hash.prefix(2))/\(hash.dropFirst(2).prefix(2))"
-    let piped = try await Command.run(
-      command.rawValue, "--input", "-", "-o", folder.path("out"), input: Array(goodSource.utf8))
-    #expect(piped.status == 0, "\(piped.errorText)")
+    try await Command.run(
+      command.rawValue, "--input", "-", "-o", folder.path("out"), input: Array(goodSource.utf8), status: 0)
     #expect(folder.names(path) == ["h264-faststart-\(hash).\(command.fileExtension)"])
     let wanted = try await run(
       command, try folder.write(goodSource, to: "list.txt"), folder, "--fan-out", "--overwrite")
@@ -247,8 +244,7 @@ struct ListCommandTests {
     for command in ListCommand.allCases {
       // Of a y4m file of poster, which has one frame, {time} is that frame's.
       if command == .poster, words == "{time}" { continue }
-      let result = try await Command.run([command.rawValue] + arguments)
-      #expect(result.status == 64)
+      let result = try await Command.run([command.rawValue] + arguments, status: 64)
       #expect(result.errorText.contains(words), "\(result.errorText)")
     }
   }
@@ -274,14 +270,12 @@ struct ListCommandTests {
       let all = try files.flatMap { try results(folder, $0) }
       #expect(self.urls(all) == urls.sorted())
       #expect(images(folder, command).count == 12)
-      let report = try await Command.run(["report", "--json"] + files.map { folder.path($0) })
-      #expect(report.status == 0, "\(report.errorText)")
+      let report = try await Command.run(["report", "--json"] + files.map { folder.path($0) }, status: 0)
       #expect(report.outputText.contains("\"sources\":13"), "\(report.outputText)")
       #expect(report.outputText.contains("\"cause\":\"server 404\""), "\(report.outputText)")
       let page = folder.path("page.html")
-      let written = try await Command.run(
-        ["report", "--html", page] + files.map { folder.path($0) })
-      #expect(written.status == 0, "\(written.errorText)")
+      try await Command.run(
+        ["report", "--html", page] + files.map { folder.path($0) }, status: 0)
       let html = try folder.text("page.html")
       #expect(html.contains("data:image/\(command == .frames ? "png" : "jpeg");base64,"))
       let text = try await Command.run(
@@ -312,8 +306,7 @@ struct ListCommandTests {
         return count >= 10 && origin.requestLog.contains { $0.path == "/late.mp4" } || !command.isRunning
       }
       // Another run on the same results is refused meanwhile.
-      let other = try await Command.run(arguments + ["--resume"])
-      #expect(other.status == 73)
+      let other = try await Command.run(arguments + ["--resume"], status: 73)
       #expect(other.errorText.contains("another run is writing"), "\(other.errorText)")
       command.send(SIGKILL)
       #expect(try await command.result().wasSignalled)
@@ -324,20 +317,17 @@ struct ListCommandTests {
       let leftover = ".c39-\(SourceHash(urls[40]).text).\(tested.fileExtension).part-1"
       let isLeft = done < 40 && !String(decoding: before, as: UTF8.self).contains("/c39.mp4")
       if isLeft { try folder.write([1], to: "out/\(leftover)") }
-      let next = try await Command.run(arguments.dropLast() + ["--resume"])
-      #expect(next.status == 0, "\(next.errorText)")
+      let next = try await Command.run(arguments.dropLast() + ["--resume"], status: 0)
       #expect(next.errorText.contains("\(41 - done) written, 0 failed, \(done) skipped"), "\(next.errorText)")
       let content = try folder.bytes("out/results.jsonl")
       #expect(content.starts(with: before))
       #expect(self.urls(try results(folder)) == urls.sorted())
       #expect(images(folder, tested).count == 41)
       #expect(folder.names("out").count == 42, "\(folder.names("out"))")
-      let last = try await Command.run(arguments.dropLast() + ["--resume"])
-      #expect(last.status == 0)
+      let last = try await Command.run(arguments.dropLast() + ["--resume"], status: 0)
       #expect(last.errorText.contains("0 written, 0 failed, 41 skipped"), "\(last.errorText)")
       #expect(try folder.bytes("out/results.jsonl") == content)
-      let anew = try await Command.run(Array(arguments))
-      #expect(anew.status == 73)
+      let anew = try await Command.run(Array(arguments), status: 73)
       #expect(anew.errorText.contains("--resume"), "\(anew.errorText)")
     }
   }
@@ -364,8 +354,7 @@ struct ListCommandTests {
       #expect(result.errorText.contains("1 written, 0 failed"), "\(result.errorText)")
       #expect(result.errorText.contains("interrupted; use --resume to continue"), "\(result.errorText)")
       #expect(folder.names("out").count == 2, "\(folder.names("out"))")
-      let next = try await Command.run(arguments + ["--resume"])
-      #expect(next.status == 0, "\(next.errorText)")
+      let next = try await Command.run(arguments + ["--resume"], status: 0)
       #expect(next.errorText.contains("1 written, 0 failed, 1 skipped"), "\(next.errorText)")
       #expect(try results(folder).count == 2)
     }
@@ -402,11 +391,9 @@ struct ListCommandTests {
     let list = try folder.write("a.ts\nb.ts\nc.ts", to: "list.txt")
     // Files of at most 1024 bytes; the images are smaller.
     let arguments = ["frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--size", "8x8"]
-    let result = try await Command.run(arguments, shell: "trap '' XFSZ; ulimit -f 2; exec \"$@\"")
-    #expect(result.status == 74, "\(result.errorText)")
+    let result = try await Command.run(arguments, shell: "trap '' XFSZ; ulimit -f 2; exec \"$@\"", status: 74)
     #expect(result.errorText.contains("results.jsonl"), "\(result.errorText)")
-    let next = try await Command.run(arguments + ["--resume"])
-    #expect(next.status == 0, "\(next.errorText)")
+    try await Command.run(arguments + ["--resume"], status: 0)
     #expect(urls(try results(folder)) == ["a.ts", "b.ts", "c.ts"])
   }
 
@@ -423,8 +410,7 @@ struct ListCommandTests {
         [
           "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--size", "8x8", "--retries",
           "0",
-        ], shell: "trap '' XFSZ; ulimit -f 16; exec \"$@\"")
-      #expect(result.status == 75, "\(result.errorText)")
+        ], shell: "trap '' XFSZ; ulimit -f 16; exec \"$@\"", status: 75)
       #expect(result.errorText.contains("TMPDIR"), "\(result.errorText)")
       #expect(urls(try results(folder), "failed") == [origin.url("a.mp4").absoluteString])
       #expect(urls(try results(folder)) == ["b.ts"])
@@ -473,8 +459,7 @@ struct ListCommandTests {
         ((0..<20).map { origin.url("c\($0).mp4").absoluteString } + [good]).joined(separator: "\n"),
         to: "list.txt")
       let result = try await Command.run(
-        "frames", "--input", list, "-o", folder.path("out"), "--retries", "0", "--jobs", "2")
-      #expect(result.status == 75, "\(result.errorText)")
+        "frames", "--input", list, "-o", folder.path("out"), "--retries", "0", "--jobs", "2", status: 75)
       #expect(result.errorText.contains("1 written, 20 failed, 0 skipped"), "\(result.errorText)")
       #expect(result.errorText.contains("127.0.0.1: keeps failing"), "\(result.errorText)")
       // Three in a row, perhaps one more that was open, and three more.
@@ -515,9 +500,8 @@ struct ListCommandTests {
         try (["c0.mp4=status:429;Retry-After: 2x1"] + faults).flatMap { try FaultRule.parse($0) })
       let list = try folder.write(
         (0..<4).map { origin.url("r\($0)").absoluteString }.joined(separator: "\n"), to: "list.txt")
-      let result = try await Command.run(
-        "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--retries", "0")
-      #expect(result.status == 0, "\(result.errorText)")
+      try await Command.run(
+        "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--retries", "0", status: 0)
       let log = origin.requestLog.sorted { $0.arrival < $1.arrival }.filter { $0.path.hasPrefix("/c") }
       #expect(log.first?.path == "/c0.mp4" && log.count > 4)
       if log.count > 1 { #expect(log[1].arrival - log[0].arrival >= .seconds(2)) }

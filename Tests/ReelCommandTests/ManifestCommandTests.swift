@@ -7,8 +7,7 @@ import Testing
 @Suite("reel manifest", .hangLimit)
 struct ManifestCommandTests {
   private func json(_ arguments: String...) async throws -> [String: Any] {
-    let result = try await Command.run(["manifest"] + arguments)
-    #expect(result.status == 0, "\(result.errorText)")
+    let result = try await Command.run(["manifest"] + arguments, status: 0)
     #expect(result.outputLines.count == 1)
     return try result.object
   }
@@ -136,12 +135,11 @@ struct ManifestCommandTests {
     let warnings = try #require(record["warnings"] as? [String])
     #expect(warnings.count == 1)
     #expect(warnings.first?.contains("s in the future, and is assumed to end now") == true)
-    let strict = try await Command.run("manifest", path, "--strict", "--now", "2026-01-01T00:59:00Z")
-    #expect(strict.status == 65)
+    let strict = try await Command.run(
+      "manifest", path, "--strict", "--now", "2026-01-01T00:59:00Z", status: 65)
     #expect(strict.errorLines.count == 1)
     #expect(strict.errorText.contains("by the clock, no segment of the timeline is available yet"))
-    let fitting = try await Command.run("manifest", path, "--strict", "--now", "2026-01-01T01:00:08Z")
-    #expect(fitting.status == 0, "\(fitting.errorText)")
+    try await Command.run("manifest", path, "--strict", "--now", "2026-01-01T01:00:08Z", status: 0)
   }
 
   @Test("A live presentation is listed as it is at a time")
@@ -171,14 +169,12 @@ struct ManifestCommandTests {
     ])
   func hls(path: String, golden: String) async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
-      "manifest", Fixtures.path(path), "--output", "hls", "-o", "\(folder.path)/out")
-    #expect(result.status == 0, "\(result.errorText)")
+    try await Command.run(
+      "manifest", Fixtures.path(path), "--output", "hls", "-o", "\(folder.path)/out", status: 0)
     #expect(folder.names("out").contains("master.m3u8"))
     let written = try await Command.run(
       "frames", "\(folder.path)/out/master.m3u8", "--count", "0", "--json", "--md5", "--format", "ppm", "-o",
-      "\(folder.path)/frames")
-    #expect(written.status == 0, "\(written.errorText)")
+      "\(folder.path)/frames", status: 0)
     let record = try written.object
     let frames = try #require(record["frames"] as? [[String: Any]])
     #expect(frames.compactMap { $0["md5"] as? String } == (try Fixtures.golden(golden)))
@@ -187,8 +183,7 @@ struct ManifestCommandTests {
   @Test("As HLS, on standard output, each playlist is whole and named")
   func printedHLS() async throws {
     let result = try await Command.run(
-      "manifest", Fixtures.path("dash-number/manifest.mpd"), "--output", "hls")
-    #expect(result.status == 0)
+      "manifest", Fixtures.path("dash-number/manifest.mpd"), "--output", "hls", status: 0)
     let playlists = result.outputText.components(separatedBy: "#EXTM3U\n").dropFirst()
     #expect(playlists.count == 4)
     #expect(playlists.first?.hasPrefix("# master.m3u8\n") == true)
@@ -201,23 +196,20 @@ struct ManifestCommandTests {
     let path = Fixtures.path("dash-number/manifest.mpd")
     let result = try await Command.run(
       "manifest", "-", directory: Fixtures.path("dash-number"),
-      shell: shell.replacingOccurrences(of: "%", with: path))
-    #expect(result.status == 0, "\(result.errorText)")
+      shell: shell.replacingOccurrences(of: "%", with: path), status: 0)
     #expect(result.outputText.contains("Fixtures/dash-number/1/segment-00003.m4s"))
   }
 
   @Test("Strict: nothing for manifests by the book, lines for others")
   func strict() async throws {
     for path in ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"] {
-      let result = try await Command.run("manifest", Fixtures.path(path), "--strict")
-      #expect(result.status == 0, "\(result.errorText)")
+      try await Command.run("manifest", Fixtures.path(path), "--strict", status: 0)
     }
     let folder = try TemporaryFolder()
     let text =
       "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:9,\na.ts\n#EXT-X-KEY:METHOD=AES-128\n#EXT-X-ENDLIST\n"
     try folder.write(text, to: "a.m3u8")
-    let result = try await Command.run("manifest", "\(folder.path)/a.m3u8", "--strict")
-    #expect(result.status == 65)
+    let result = try await Command.run("manifest", "\(folder.path)/a.m3u8", "--strict", status: 65)
     #expect(result.errorText.contains("line 3"))
     #expect(result.errorText.contains("line 5"))
     #expect(result.outputLines.count == 1)
@@ -261,8 +253,7 @@ struct ManifestCommandTests {
       (["http://127.0.0.1:1/a.mpd", "--retries", "0"], 69),
     ] as [([String], Int32)])
   func failures(arguments: [String], status: Int32) async throws {
-    let result = try await Command.run(["manifest"] + arguments)
-    #expect(result.status == status, "\(result.errorText)")
+    let result = try await Command.run(["manifest"] + arguments, status: status)
     #expect(!result.errorText.isEmpty)
   }
 }

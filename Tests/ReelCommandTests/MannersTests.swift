@@ -68,8 +68,7 @@ struct MannersTests {
           .replacing("SOURCE", with: Self.source)
       }
     }
-    let quiet = try await Command.run(filled(arguments + ["--quiet"]))
-    #expect(quiet.status == 0, "\(quiet.errorText)")
+    let quiet = try await Command.run(filled(arguments + ["--quiet"]), status: 0)
     #expect(quiet.outputText.isEmpty && quiet.errorText.isEmpty, "\(quiet.outputText)\(quiet.errorText)")
     guard !arguments.contains("--dry-run") else { return }
     // JSON is data.
@@ -109,8 +108,7 @@ struct MannersTests {
       try folder.write("0 \(rate)\n10 \(rate)\n", to: "links/\(name)")
     }
     let arguments = ["feed", feed, "--virtual", "--link", links, "--swipes", "1", "--dwell", "fixed:20s"]
-    let run = try await Command.run(arguments)
-    #expect(run.status == 0, "\(run.errorText)")
+    let run = try await Command.run(arguments, status: 0)
     #expect(run.errorText.contains("warning: slow: "), "\(run.errorText)")
     #expect(run.errorText.contains("warning: slower: "), "\(run.errorText)")
   }
@@ -125,8 +123,7 @@ struct MannersTests {
       "failed=0",
       "--assert", "failed=7",
     ]
-    let colored = try await Command.run(walk + ["--color", "always"])
-    #expect(colored.status == 1)
+    let colored = try await Command.run(walk + ["--color", "always"], status: 1)
     #expect(colored.outputText.contains("failed=0: \u{1b}[32mmet\u{1b}[0m, 0"), "\(colored.outputText)")
     #expect(colored.errorText.contains("failed=7: \u{1b}[31mnot met\u{1b}[0m, 0"), "\(colored.errorText)")
     let plain = try await Command.run(walk)
@@ -196,10 +193,9 @@ struct MannersTests {
   func page() async throws {
     let folder = try TemporaryFolder()
     let page = folder.path + "/walk.html"
-    let run = try await Command.run(
+    try await Command.run(
       "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "lte", "--swipes", "2", "--report",
-      page)
-    #expect(run.status == 0, "\(run.errorText)")
+      page, status: 0)
     let html = try String(contentsOfFile: page, encoding: .utf8)
     #expect(html.contains("The start of the first item is not a swipe"))
     #expect(html.contains("<div class=\"scroll\" tabindex=\"0\">"))

@@ -17,8 +17,7 @@ struct MemoryCommandTests {
   @Test("Every player by kind, then all of them")
   func players() async throws {
     let source = Fixtures.path("hls-fmp4/master.m3u8")
-    let result = try await Command.run("memory", source, "--players", "4", "--json")
-    #expect(result.status == 0, "\(result.errorText)")
+    let result = try await Command.run("memory", source, "--players", "4", "--json", status: 0)
     let records = try result.objects
     #expect(records.map { $0["type"] as? String } == ["player", "player", "player", "player", "summary"])
     #expect(records.dropLast().map { $0["player"] as? Int } == [1, 2, 3, 4])
@@ -54,8 +53,7 @@ struct MemoryCommandTests {
   @Test("Players that rest have no thread of their own")
   func threads() async throws {
     let result = try await Command.run(
-      "memory", Fixtures.path("hls-ts/low/index.m3u8"), "--players", "24", "--json")
-    #expect(result.status == 0, "\(result.errorText)")
+      "memory", Fixtures.path("hls-ts/low/index.m3u8"), "--players", "24", "--json", status: 0)
     let summary = try #require(try result.objects.last)
     let before = try #require((summary["before"] as? [String: Int])?["threads"])
     let after = try #require((summary["after"] as? [String: Int])?["threads"])
@@ -70,8 +68,7 @@ struct MemoryCommandTests {
     ])
   func stages(name: String, stage: String) async throws {
     let result = try await Command.run(
-      "memory", Fixtures.path("hls-fmp4/master.m3u8"), "--stage", name, "--json")
-    #expect(result.status == 0, "\(result.errorText)")
+      "memory", Fixtures.path("hls-fmp4/master.m3u8"), "--stage", name, "--json", status: 0)
     let records = try result.objects
     // One source: three players.
     #expect(records.count == 4)
@@ -98,8 +95,7 @@ struct MemoryCommandTests {
   @Test("What is printed for people, and how many fit")
   func text() async throws {
     let result = try await Command.run(
-      "memory", goodSource, Fixtures.path("hls-ts/low/index.m3u8"), "--budget", "1GB")
-    #expect(result.status == 0, "\(result.errorText)")
+      "memory", goodSource, Fixtures.path("hls-ts/low/index.m3u8"), "--budget", "1GB", status: 0)
     let text = result.outputText.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
     for words in ["in flight", "mean", "standard deviation", "grown by", "unexplained", "open decoder takes"]
     {
@@ -111,16 +107,14 @@ struct MemoryCommandTests {
   @Test("A source that fails is reported once, and the others are counted")
   func failure() async throws {
     let missing = Fixtures.path("media/missing.mp4")
-    let both = try await Command.run("memory", missing, goodSource, "--players", "4", "--json")
-    #expect(both.status == 1)
+    let both = try await Command.run("memory", missing, goodSource, "--players", "4", "--json", status: 1)
     expectErrorLine(both, names: "missing.mp4", words: "")
     let records = try both.objects
     #expect(records.count == 5)
     #expect(records.filter { $0["error"] != nil }.map { $0["player"] as? Int } == [1, 3])
     #expect(records.last?["players"] as? Int == 2)
     #expect(records.last?["failed"] as? Int == 2)
-    let alone = try await Command.run("memory", missing)
-    #expect(alone.status == 66, "\(alone.errorText)")
+    try await Command.run("memory", missing, status: 66)
   }
 
   @Test("Holds the players, and can be interrupted then")
@@ -145,8 +139,7 @@ struct MemoryCommandTests {
     let source = Fixtures.path("media/h264-faststart.mp4")
     let result = try await Command.run(
       "memory", source, Fixtures.path("hls-ts/low/index.m3u8"), "--players", "2", "--stage", "playing",
-      "--play", "500ms", "--json")
-    #expect(result.status == 0, "\(result.errorText)")
+      "--play", "500ms", "--json", status: 0)
     let records = try result.objects
     #expect(records.map { $0["stage"] as? String } == ["playing", "playing", "playing"])
     for record in records.dropLast() {
@@ -171,8 +164,7 @@ struct MemoryCommandTests {
     // Longer than a command may take here.
     let arguments =
       ["memory", Fixtures.path("media/h264-one-frame.mp4"), "--players", "2", "--timeout", "1000"] + options
-    let text = try await Command.run(arguments)
-    #expect(text.status == 0, "\(text.errorText)")
+    let text = try await Command.run(arguments, status: 0)
     #expect(text.outputLines.last?.hasPrefix("open decoder  unknown: ") == true, "\(text.outputText)")
     #expect(text.outputLines.last?.hasSuffix("h264-one-frame.mp4 has one frame") == true)
     let summary = try #require(try await Command.run(arguments + ["--json"]).objects.last)
@@ -184,8 +176,7 @@ struct MemoryCommandTests {
     "Why open decoders were not tried",
     arguments: [(["--players", "1"], "two players"), (["--stage", "manifest"], "no decoder")])
   func untried(options: [String], reason: String) async throws {
-    let result = try await Command.run(["memory", goodSource] + options)
-    #expect(result.status == 0, "\(result.errorText)")
+    let result = try await Command.run(["memory", goodSource] + options, status: 0)
     #expect(
       result.outputLines.last?.hasPrefix("open decoder  not measured: ") == true, "\(result.outputText)")
     #expect(result.outputLines.last?.contains(reason) == true, "\(result.outputText)")

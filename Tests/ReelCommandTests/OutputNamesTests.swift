@@ -46,8 +46,7 @@ struct OutputNamesTests {
     let sources = try names.map { name in
       try folder.write(Fixtures.bytes(name.hasSuffix("mkv") ? "media/h264.mkv" : "media/h264.ts"), to: name)
     }
-    let result = try await Command.run(["frames"] + sources + ["-o", folder.path("out")])
-    #expect(result.status == 0, "\(result.errorText)")
+    try await Command.run(["frames"] + sources + ["-o", folder.path("out")], status: 0)
     #expect(Set(folder.names("out").map { $0.lowercased() }).count == 3)
   }
 }

@@ -12,11 +12,10 @@ struct PlayCommandTests {
   @Test("A page of playback")
   func page() async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
+    try await Command.run(
       "play", Fixtures.path("hls-fmp4/master.m3u8"), Fixtures.path("bad/html.m3u8"), "--rate", "4",
       "--report",
-      folder.path + "/page.html")
-    #expect(result.status == 1)
+      folder.path + "/page.html", status: 1)
     let page = try folder.text("page.html")
     for heading in ["Start-up", "Playback over time", "Rungs", "Events", "What was run"] {
       #expect(page.contains("<h2>\(heading)</h2>"), "\(heading)")
@@ -106,12 +105,10 @@ struct PlayCommandTests {
     let source = Fixtures.path("media/\(name)")
     let frames = try await Command.run("frames", source, "--count", "0", "--format", "y4m", "-o", "-")
     try #require(frames.status == 0)
-    let file = try await Command.run("play", source, "--rate", "max", "--y4m", folder.path + "/a.y4m")
-    #expect(file.status == 0, "\(file.errorText)")
+    try await Command.run("play", source, "--rate", "max", "--y4m", folder.path + "/a.y4m", status: 0)
     #expect(try folder.bytes("a.y4m") == frames.output)
     #expect(folder.names() == ["a.y4m"])
-    let output = try await Command.run("play", source, "--rate", "max", "--y4m", "-")
-    #expect(output.status == 0, "\(output.errorText)")
+    let output = try await Command.run("play", source, "--rate", "max", "--y4m", "-", status: 0)
     #expect(output.output == frames.output)
     #expect(output.errorText.contains("played to the end"))
     #expect(output.errorText.contains(" shown, 0 dropped"))
@@ -120,11 +117,10 @@ struct PlayCommandTests {
   @Test("A file for each frame, with the size and format that were asked for")
   func series() async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
+    try await Command.run(
       "play", goodSource, "--rate", "max", "-o", folder.path, "--format", "png", "--size", "64x64",
       "--duration",
-      "0.2")
-    #expect(result.status == 0, "\(result.errorText)")
+      "0.2", status: 0)
     #expect(folder.names() == (1...6).map { "h264-faststart-00000\($0).png" })
     // The size is in the header (ISO/IEC 15948 §11.2.2).
     let bytes = try folder.bytes("h264-faststart-000001.png")
@@ -137,10 +133,9 @@ struct PlayCommandTests {
   func sound() async throws {
     let folder = try TemporaryFolder()
     for (volume, name) in [("1", "loud"), ("0", "silent")] {
-      let result = try await Command.run(
+      try await Command.run(
         "play", Fixtures.path("media/audio-aac.mp4"), "--rate", "max", "--volume", volume, "--wav",
-        "\(folder.path)/\(name).wav")
-      #expect(result.status == 0, "\(result.errorText)")
+        "\(folder.path)/\(name).wav", status: 0)
     }
     let loud = try WaveSamples(folder.bytes("loud.wav"))
     // Two seconds, to a frame of AAC.
@@ -159,8 +154,7 @@ struct PlayCommandTests {
       let muted = try await PlayEvents.play(source, "--rate", "max", "--mute", "--md5")
       #expect(muted.md5s == (try Fixtures.golden("hls-fmp4-high")))
       #expect(!origin.snapshot.requests.contains { $0.path.contains("/audio/") })
-      let result = try await Command.run("play", source, "--rate", "max", "--wav", "\(folder.path)/a.wav")
-      #expect(result.status == 0, "\(result.errorText)")
+      try await Command.run("play", source, "--rate", "max", "--wav", "\(folder.path)/a.wav", status: 0)
       #expect(origin.snapshot.requests.contains { $0.path.contains("/audio/") })
       let sound = try WaveSamples(folder.bytes("a.wav"))
       #expect(abs(sound.samples.count / sound.channelCount - 3 * sound.sampleRate) <= 2048)
@@ -174,10 +168,9 @@ struct PlayCommandTests {
   func soundOfDuration(path: String, rate: String) async throws {
     let folder = try TemporaryFolder()
     for duration in [0.5, 1.3] {
-      let result = try await Command.run(
+      try await Command.run(
         "play", Fixtures.path(path), "--rate", rate, "--duration", "\(duration)", "--wav",
-        "\(folder.path)/a.wav")
-      #expect(result.status == 0, "\(result.errorText)")
+        "\(folder.path)/a.wav", status: 0)
       let sound = try WaveSamples(folder.bytes("a.wav"))
       let length = Double(sound.samples.count / sound.channelCount) / Double(sound.sampleRate)
       // Within an audio frame and the 0.1 s by which audio may be late. At a real-time rate, it ends a little later.
@@ -302,8 +295,7 @@ struct PlayCommandTests {
 
   @Test("Text: what happens on standard error, the summary on standard output; nothing with --quiet")
   func text() async throws {
-    let result = try await Command.run("play", goodSource, "--rate", "max")
-    #expect(result.status == 0)
+    let result = try await Command.run("play", goodSource, "--rate", "max", status: 0)
     #expect(result.outputLines.first == "\(goodSource): played to the end")
     #expect(result.outputText.contains("30 shown, 0 dropped, 0 damaged"))
     #expect(result.errorLines.contains { $0.hasSuffix(" s  playing") })
@@ -312,8 +304,7 @@ struct PlayCommandTests {
     // No terminal: neither colours nor a line that is written again.
     #expect(!result.errorText.contains("\u{1b}"))
     #expect(!result.errorText.contains("\r"))
-    let quiet = try await Command.run("play", goodSource, "--rate", "max", "--quiet")
-    #expect(quiet.status == 0)
+    let quiet = try await Command.run("play", goodSource, "--rate", "max", "--quiet", status: 0)
     #expect(quiet.output.isEmpty)
     #expect(quiet.errorText.isEmpty)
   }
@@ -321,8 +312,8 @@ struct PlayCommandTests {
   @Test("Several sources are played one after the other")
   func several() async throws {
     let other = Fixtures.path("media/vp9.webm")
-    let result = try await Command.run("play", goodSource, "nowhere.mp4", other, "--rate", "max", "--json")
-    #expect(result.status == 1)
+    let result = try await Command.run(
+      "play", goodSource, "nowhere.mp4", other, "--rate", "max", "--json", status: 1)
     let events = try PlayEvents(result)
     let summaries = events.all.filter { $0["event"] as? String == "summary" }
     #expect(summaries.map { $0["source"] as? String } == [goodSource, "nowhere.mp4", other])
@@ -341,8 +332,7 @@ struct PlayCommandTests {
       let adaptive = try await PlayEvents.play(source, "--rate", "max", "--md5", "--bandwidth", "auto")
       #expect(adaptive.md5s.count == 90)
       // A command that does not play takes it as well.
-      let probe = try await Command.run("probe", source, "--bandwidth", "auto")
-      #expect(probe.status == 0)
+      try await Command.run("probe", source, "--bandwidth", "auto", status: 0)
     }
   }
 
@@ -378,9 +368,7 @@ struct PlayCommandTests {
       }
     }
     let others = ["--y4m", "\(folder.path)/below/b", "--wav", "\(folder.path)/b"]
-    let result = try await Command.run(["play", source, "--rate", "max"] + others)
-    #expect(result.status == 0, "\(result.errorText)")
-    let devices = try await Command.run(["play", source, "--rate", "max", "--y4m", "/dev/null"])
-    #expect(devices.status == 0, "\(devices.errorText)")
+    try await Command.run(["play", source, "--rate", "max"] + others, status: 0)
+    try await Command.run(["play", source, "--rate", "max", "--y4m", "/dev/null"], status: 0)
   }
 }

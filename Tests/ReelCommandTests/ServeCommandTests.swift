@@ -28,8 +28,8 @@ struct ServeCommandTests {
     let source = origin.baseURL.appending(path: "dash-number/manifest.mpd").absoluteString
     try await withServer([source] + options) { url in
       let result = try await Command.run(
-        "frames", url.absoluteString, "--count", "0", "--json", "--md5", "-o", try TemporaryFolder().path)
-      #expect(result.status == 0, "\(result.errorText)")
+        "frames", url.absoluteString, "--count", "0", "--json", "--md5", "-o", try TemporaryFolder().path,
+        status: 0)
       let record = try result.object
       let frames = try #require(record["frames"] as? [[String: Any]])
       #expect(frames.compactMap { $0["md5"] as? String } == (try Fixtures.golden("dash-number-1")))
@@ -41,8 +41,7 @@ struct ServeCommandTests {
   func localPresentation() async throws {
     try await withServer([Fixtures.path("dash-ondemand/manifest.mpd")]) { url in
       let result = try await Command.run(
-        "frames", url.absoluteString, "--json", "--md5", "-o", try TemporaryFolder().path)
-      #expect(result.status == 0, "\(result.errorText)")
+        "frames", url.absoluteString, "--json", "--md5", "-o", try TemporaryFolder().path, status: 0)
       #expect(result.outputText.contains(try Fixtures.golden("dash-number-1")[0]))
     }
   }
@@ -82,8 +81,7 @@ struct ServeCommandTests {
       ([Fixtures.folder.path, "--link", Fixtures.path("bad/html.m3u8"), "--port", "0"], 65),
     ] as [([String], Int32)])
   func failures(arguments: [String], status: Int32) async throws {
-    let result = try await Command.run(["serve"] + arguments)
-    #expect(result.status == status, "\(result.errorText)")
+    let result = try await Command.run(["serve"] + arguments, status: status)
     #expect(!result.errorText.isEmpty)
   }
 }

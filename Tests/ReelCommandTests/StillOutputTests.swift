@@ -53,8 +53,7 @@ struct StillOutputTests {
     ])
   func refused(arguments: [String]) async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(arguments + ["-o", "x.png"], directory: folder.path)
-    #expect(result.status == 64, "\(result.errorText)")
+    try await Command.run(arguments + ["-o", "x.png"], directory: folder.path, status: 64)
     #expect(folder.names().isEmpty)
   }
 
@@ -64,9 +63,8 @@ struct StillOutputTests {
     try FileManager.default.createDirectory(atPath: folder.path("x.png"), withIntermediateDirectories: true)
     let inFolder = try await Command.run("frames", goodSource, "-o", "x.png", directory: folder.path)
     #expect(inFolder.outputText.hasPrefix("x.png/h264-faststart-000001.ppm\t"), "\(inFolder.outputText)")
-    let several = try await Command.run(
-      "frames", goodSource, "--count", "2", "-o", "x.y4m", directory: folder.path)
-    #expect(several.status == 0, "\(several.errorText)")
+    try await Command.run(
+      "frames", goodSource, "--count", "2", "-o", "x.y4m", directory: folder.path, status: 0)
     #expect(folder.names().contains("x.y4m"))
   }
 }

@@ -109,22 +109,30 @@ final class Command: Sendable {
   }
 
   /// Runs to the end.
+  ///
+  /// - Parameter status: The exit code that is expected; nil for any.
+  @discardableResult
   static func run(
     _ arguments: String..., input: [UInt8]? = nil, directory: String? = nil, shell: String? = nil,
-    closesOutputAfter: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    closesOutputAfter: Int? = nil, status: Int32? = nil, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> CommandResult {
     try await run(
       arguments, input: input, directory: directory, shell: shell, closesOutputAfter: closesOutputAfter,
-      sourceLocation: sourceLocation)
+      status: status, sourceLocation: sourceLocation)
   }
 
+  @discardableResult
   static func run(
     _ arguments: [String], input: [UInt8]? = nil, directory: String? = nil, shell: String? = nil,
-    closesOutputAfter: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    closesOutputAfter: Int? = nil, status: Int32? = nil, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> CommandResult {
-    try await Command(
+    let result = try await Command(
       arguments, input: input, directory: directory, shell: shell, closesOutputAfter: closesOutputAfter
     ).result(sourceLocation: sourceLocation)
+    if let status {
+      #expect(result.status == status, "\(result.errorText)", sourceLocation: sourceLocation)
+    }
+    return result
   }
 
   var isRunning: Bool { process.isRunning }

@@ -43,8 +43,7 @@ struct WalkDelaysTests {
     let feed = try folder.writeFeed(items)
     let result = try await Command.run(
       ["feed", feed, "--virtual", "--swipes", "24", "--dwell", "exp:1500ms", "--json"]
-        + options)
-    #expect(result.status == 0, "\(result.errorText)")
+        + options, status: 0)
     let json = try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any]
     let swipes = try #require(json?["swipes"] as? [[String: Any]])
     return Delays(

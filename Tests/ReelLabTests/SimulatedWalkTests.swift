@@ -104,7 +104,8 @@ struct SimulatedWalkTests {
       let settings = WalkSettings(
         feed: "short", itemCount: 3, slotCount: 3, policy: policy.description, dwell: "fixed:4s", seed: 0)
       let walk = SimulatedWalk(
-        Walk(feed, plan: plan, settings: settings, label: "short", configuration: configuration), link: try LinkSpec(parsing: "20Mbit/20ms"),
+        Walk(feed, plan: plan, settings: settings, label: "short", configuration: configuration),
+        link: try LinkSpec(parsing: "20Mbit/20ms"),
         fetcher: FixtureFetcher(), memory: SimulatedWalk.Memory(),
         logger: silentLogger)
       return try await walk.run()
