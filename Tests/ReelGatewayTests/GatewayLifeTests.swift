@@ -13,55 +13,46 @@ import Testing
   private static let size = 64 << 20
 
   @Test func originIsReadNoFasterThanTheClientReads() async throws {
-    try await Origin.use { origin in
-      origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: Self.size)))
-      try await withGateway(Self.presentation(origin.url("big.m4s")), isProxy: true) { gateway in
-        let client = try await StalledClient.connect(port: gateway.port)
-        try await client.send("GET /media/video-0/0.m4s HTTP/1.1\r\nHost: x\r\n\r\n")
-        // The origin has sent what fits on the way, and waits; the rest follows what the client reads.
-        await origin.wait { $0.requests.last.map { $0.bodyBytesSent > 0 } ?? false }
-        let received = try await client.read(atLeast: 1 << 20)
-        #expect(received >= 1 << 20)
-        let sent = try #require(origin.requestLog.last?.bodyBytesSent)
-        #expect(sent < Int64(Self.size))
-        #expect(origin.requestLog.last?.isComplete == false)
-        let rest = try await client.read(atLeast: Self.size)
-        #expect(rest > Self.size)
-        await origin.wait { $0.requests.last?.isComplete ?? false }
-        try await client.close()
-      }
+    try await withSegment { gateway, origin in
+      let client = try await StalledClient.connect(port: gateway.port)
+      try await client.send("GET /media/video-0/0.m4s HTTP/1.1\r\nHost: x\r\n\r\n")
+      // The origin has sent what fits on the way, and waits; the rest follows what the client reads.
+      await origin.wait { $0.requests.last.map { $0.bodyBytesSent > 0 } ?? false }
+      let received = try await client.read(atLeast: 1 << 20)
+      #expect(received >= 1 << 20)
+      let sent = try #require(origin.requestLog.last?.bodyBytesSent)
+      #expect(sent < Int64(Self.size))
+      #expect(origin.requestLog.last?.isComplete == false)
+      let rest = try await client.read(atLeast: Self.size)
+      #expect(rest > Self.size)
+      await origin.wait { $0.requests.last?.isComplete ?? false }
+      try await client.close()
     }
   }
 
   @Test func clientThatLeavesEndsTheTransfer() async throws {
-    try await Origin.use { origin in
-      origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: Self.size)))
-      try await withGateway(Self.presentation(origin.url("big.m4s")), isProxy: true) { gateway in
-        let client = try await StalledClient.connect(port: gateway.port)
-        try await client.send("GET /media/video-0/0.m4s HTTP/1.1\r\nHost: x\r\n\r\n")
-        await origin.wait { $0.requests.last.map { $0.bodyBytesSent > 0 } ?? false }
-        let open = origin.snapshot.openConnectionCount
-        try await client.close()
-        // A transfer that was called off takes its connection with it.
-        await origin.wait { $0.openConnectionCount < open }
-        #expect(origin.requestLog.last?.isComplete == false)
-      }
+    try await withSegment { gateway, origin in
+      let client = try await StalledClient.connect(port: gateway.port)
+      try await client.send("GET /media/video-0/0.m4s HTTP/1.1\r\nHost: x\r\n\r\n")
+      await origin.wait { $0.requests.last.map { $0.bodyBytesSent > 0 } ?? false }
+      let open = origin.snapshot.openConnectionCount
+      try await client.close()
+      // A transfer that was called off takes its connection with it.
+      await origin.wait { $0.openConnectionCount < open }
+      #expect(origin.requestLog.last?.isComplete == false)
     }
   }
 
   /// A client that leaves while the origin says nothing is noticed as well.
   @Test func clientThatLeavesASilentOrigin() async throws {
-    try await Origin.use { origin in
-      origin.setRoute("/stalls.m4s", Origin.Response([UInt8](repeating: 7, count: 100_000)))
-      origin.setFaults([FaultRule("stalls.m4s", .stall(after: 1_000))])
-      try await withGateway(Self.presentation(origin.url("stalls.m4s")), isProxy: true) { gateway in
-        let client = try await StalledClient.connect(port: gateway.port)
-        try await client.send("GET /media/video-0/0.m4s HTTP/1.1\r\nHost: x\r\n\r\n")
-        _ = try await client.read(atLeast: 500)
-        let open = origin.snapshot.openConnectionCount
-        try await client.close()
-        await origin.wait { $0.openConnectionCount < open }
-      }
+    try await withSegment(of: 100_000) { gateway, origin in
+      origin.setFaults([FaultRule("big.m4s", .stall(after: 1_000))])
+      let client = try await StalledClient.connect(port: gateway.port)
+      try await client.send("GET /media/video-0/0.m4s HTTP/1.1\r\nHost: x\r\n\r\n")
+      _ = try await client.read(atLeast: 500)
+      let open = origin.snapshot.openConnectionCount
+      try await client.close()
+      await origin.wait { $0.openConnectionCount < open }
     }
   }
 
@@ -71,19 +62,16 @@ import Testing
     "HTTP/1.1\r\nConnection: TE\r\nConnection: CLOSE", "HTTP/1.0", "HTTP/1.0\r\nConnection: keep-alive",
   ])
   func connectionCloses(head: String) async throws {
-    try await Origin.use { origin in
-      origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: 100_000)))
-      try await withGateway(Self.presentation(origin.url("big.m4s")), isProxy: true) { gateway in
-        for path in ["master.m3u8", "media/video-0/0.m4s", "missing"] {
-          let answer = try await untilClosed("GET /\(path) \(head)\r\nHost: x\r\n\r\n", gateway)
-          let end = try #require(answer.range(of: "\r\n\r\n"))
-          let fields = answer[..<end.lowerBound].lowercased()
-          #expect(fields.contains("connection: close"), "\(fields)")
-          guard head.hasPrefix("HTTP/1.0") else { continue }
-          #expect(fields.hasPrefix("http/1.0"))
-          #expect(!fields.contains("transfer-encoding"), "\(fields)")
-          if path.hasSuffix("m4s") { #expect(answer[end.upperBound...].unicodeScalars.count == 100_000) }
-        }
+    try await withSegment(of: 100_000) { gateway, _ in
+      for path in ["master.m3u8", "media/video-0/0.m4s", "missing"] {
+        let answer = try await untilClosed("GET /\(path) \(head)\r\nHost: x\r\n\r\n", gateway)
+        let end = try #require(answer.range(of: "\r\n\r\n"))
+        let fields = answer[..<end.lowerBound].lowercased()
+        #expect(fields.contains("connection: close"), "\(fields)")
+        guard head.hasPrefix("HTTP/1.0") else { continue }
+        #expect(fields.hasPrefix("http/1.0"))
+        #expect(!fields.contains("transfer-encoding"), "\(fields)")
+        if path.hasSuffix("m4s") { #expect(answer[end.upperBound...].unicodeScalars.count == 100_000) }
       }
     }
   }
@@ -91,15 +79,12 @@ import Testing
   /// A client that sends nothing more may still read.
   @Test(arguments: ["master.m3u8", "media/video-0/0.m4s"])
   func halfClosedClientGetsItsAnswer(path: String) async throws {
-    try await Origin.use { origin in
-      origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: 1_000_000)))
-      try await withGateway(Self.presentation(origin.url("big.m4s")), isProxy: true) { gateway in
-        for _ in 0..<20 {
-          let answer = try await untilClosed(
-            "GET /\(path) HTTP/1.1\r\nHost: x\r\n\r\n", gateway, closesOutput: true)
-          #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer.prefix(200))")
-          if path.hasSuffix("m4s") { #expect(answer.unicodeScalars.count > 1_000_000) }
-        }
+    try await withSegment(of: 1_000_000) { gateway, _ in
+      for _ in 0..<20 {
+        let answer = try await untilClosed(
+          "GET /\(path) HTTP/1.1\r\nHost: x\r\n\r\n", gateway, closesOutput: true)
+        #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer.prefix(200))")
+        if path.hasSuffix("m4s") { #expect(answer.unicodeScalars.count > 1_000_000) }
       }
     }
   }
@@ -169,6 +154,18 @@ import Testing
     #expect(error?.kind == .usage)
     #expect(error?.reason == "no host at all is not a host to listen on")
     #expect(error?.location == "no host at all:0")
+  }
+
+  /// Runs `body` with a gateway for a segment of so many bytes, and the origin that it is at.
+  private func withSegment(
+    of count: Int = size, _ body: (Gateway, Origin) async throws -> Void
+  ) async throws {
+    try await Origin.use { origin in
+      origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: count)))
+      try await withGateway(Self.presentation(origin.url("big.m4s")), isProxy: true) { gateway in
+        try await body(gateway, origin)
+      }
+    }
   }
 
   private static func presentation(_ url: URL) -> Presentation {
