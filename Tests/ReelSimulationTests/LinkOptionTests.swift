@@ -189,24 +189,6 @@ struct LinkOptionTests {
 
   // MARK: With a fetcher
 
-  private struct Answers: Fetching {
-    let byteCount: Int
-
-    func fetch(_ request: FetchRequest) async throws -> FetchResponse {
-      let isRead = Locked(false)
-      return FetchResponse(
-        url: request.url, contentType: nil, bodyOffset: 0, bodyByteCount: Int64(byteCount),
-        resourceByteCount: Int64(byteCount), supportsRanges: true,
-        body: FetchBody {
-          let wasRead = isRead.withLock { isRead in
-            defer { isRead = true }
-            return isRead
-          }
-          return wasRead ? nil : [UInt8](repeating: 1, count: byteCount)
-        })
-    }
-  }
-
   private func time(
     _ simulation: SimulatedRuntime, _ fetcher: ThrottledFetcher, _ url: String,
     purpose: FetchPurpose = .segment
@@ -222,7 +204,7 @@ struct LinkOptionTests {
   func fetching() async throws {
     let simulation = SimulatedRuntime()
     let link = try LinkSpec(parsing: "8Mbit/100ms,tls,dns")
-    let fetcher = ThrottledFetcher(Answers(byteCount: 1000), link: link, in: simulation)
+    let fetcher = ThrottledFetcher(MemoryFetcher(byteCount: 1000), link: link, in: simulation)
     let times = try await simulation.run {
       var times = [try await time(simulation, fetcher, "https://a/1")]
       times.append(try await time(simulation, fetcher, "https://a/2"))
@@ -244,7 +226,7 @@ struct LinkOptionTests {
     let simulation = SimulatedRuntime()
     let recording = try LinkRecording(text: Array("0 8\n1 0\n601 8\n602 8\n".utf8), name: "x")
     let fetcher = ThrottledFetcher(
-      Answers(byteCount: 2_000_000), link: LinkSpec(recording, roundTripTime: .zero), in: simulation)
+      MemoryFetcher(byteCount: 2_000_000), link: LinkSpec(recording, roundTripTime: .zero), in: simulation)
     let first = try await simulation.run { try await time(simulation, fetcher, "http://a/1") }
     #expect(abs(first - 602_000) < 1)
     let second = try await simulation.run { try await time(simulation, fetcher, "http://a/1") }

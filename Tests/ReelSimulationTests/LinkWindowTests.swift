@@ -22,24 +22,6 @@ struct LinkWindowTests {
     return end
   }
 
-  @Test("10 segments at first, and twice as many in each round trip")
-  mutating func slowStart() {
-    #expect(window.segmentCount == 10)
-    for _ in 0..<9 { window.send(at: .zero, waitingSince: .zero, acknowledgedAt: roundTrip) }
-    #expect(window.opensAt == nil)
-    window.send(at: .zero, waitingSince: .zero, acknowledgedAt: roundTrip)
-    #expect(window.opensAt == roundTrip)
-    #expect(window.outstandingCount == 10)
-    window.acknowledge(by: roundTrip - .nanoseconds(1), waitingSince: .zero)
-    #expect(window.segmentCount == 10)
-    window.acknowledge(by: roundTrip, waitingSince: .zero)
-    #expect(window.segmentCount == 20)
-    #expect(window.outstandingCount == 0)
-    round(at: roundTrip)
-    #expect(window.segmentCount == 40)
-    #expect(window.isInSlowStart)
-  }
-
   @Test("A window that is not used does not grow")
   mutating func unused() {
     var time = Duration.zero

@@ -11,36 +11,6 @@ import Testing
 struct ThrottledFetcherTests {
   private let simulation = SimulatedRuntime()
 
-  /// Answers in memory, by path.
-  private struct MemoryFetcher: Fetching {
-    var byteCount = 5000
-    /// The body breaks off after so many bytes.
-    var cut: Int?
-    var chunkByteCount = 700
-    var error: ReelError?
-    /// Where requests are led to.
-    var target: URL?
-
-    func fetch(_ request: FetchRequest) async throws -> FetchResponse {
-      if let error { throw error }
-      let start = Int(request.range?.offset ?? 0)
-      let end = min(Int(request.range?.end ?? Int64(byteCount)), byteCount)
-      let position = Locked(start)
-      let (cut, chunkByteCount) = (cut, chunkByteCount)
-      return FetchResponse(
-        url: target ?? request.url, contentType: "text/plain", bodyOffset: Int64(start),
-        bodyByteCount: Int64(end - start), resourceByteCount: Int64(byteCount), supportsRanges: true,
-        body: FetchBody {
-          try position.withLock { position in
-            if let cut, position >= cut { throw ReelError(.network, "the connection was lost") }
-            let next = min(position + chunkByteCount, min(end, cut ?? end))
-            defer { position = next }
-            return next == position ? nil : (position..<next).map { UInt8(truncatingIfNeeded: $0) }
-          }
-        })
-    }
-  }
-
   private func url(_ text: String) -> URL { URL(string: text) ?? URL(filePath: "/") }
 
   /// Milliseconds of the simulation's clock.
@@ -335,5 +305,35 @@ extension Int {
   fileprivate mutating func take() -> Int {
     defer { self = 0 }
     return self
+  }
+}
+
+/// Answers in memory, by path.
+struct MemoryFetcher: Fetching {
+  var byteCount = 5000
+  /// The body breaks off after so many bytes.
+  var cut: Int?
+  var chunkByteCount = 700
+  var error: ReelError?
+  /// Where requests are led to.
+  var target: URL?
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    if let error { throw error }
+    let start = Int(request.range?.offset ?? 0)
+    let end = min(Int(request.range?.end ?? Int64(byteCount)), byteCount)
+    let position = Locked(start)
+    let (cut, chunkByteCount) = (cut, chunkByteCount)
+    return FetchResponse(
+      url: target ?? request.url, contentType: "text/plain", bodyOffset: Int64(start),
+      bodyByteCount: Int64(end - start), resourceByteCount: Int64(byteCount), supportsRanges: true,
+      body: FetchBody {
+        try position.withLock { position in
+          if let cut, position >= cut { throw ReelError(.network, "the connection was lost") }
+          let next = min(position + chunkByteCount, min(end, cut ?? end))
+          defer { position = next }
+          return next == position ? nil : (position..<next).map { UInt8(truncatingIfNeeded: $0) }
+        }
+      })
   }
 }
