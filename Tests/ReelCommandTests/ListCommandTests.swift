@@ -34,30 +34,19 @@ struct ListCommandTests {
   }
 
   /// The results of a run, in the order of the file.
-  private func results(_ folder: TemporaryFolder, _ name: String = "out/results.jsonl") throws -> [[String:
-    Any]]
-  {
-    try folder.text(name).split(separator: "\n").map { line in
-      try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
-    }
+  private func results(_ folder: TemporaryFolder) throws -> [[String: Any]] {
+    try folder.objects("out/results.jsonl")
   }
 
   private func urls(_ results: [[String: Any]], _ status: String = "written") -> [String] {
     results.filter { $0["status"] as? String == status }.compactMap { $0["url"] as? String }.sorted()
   }
 
-  private func run(_ command: ListCommand, _ list: String, _ folder: TemporaryFolder, _ more: String...)
-    async throws -> CommandResult
-  {
+  private func run(
+    of command: ListCommand = .frames, _ list: String, _ folder: TemporaryFolder, _ more: String...
+  ) async throws -> CommandResult {
     try await Command.run(
       [command.rawValue, "--input", list, "-o", folder.path("out"), "--retries", "1"] + more)
-  }
-
-  private func frames(_ list: String, _ folder: TemporaryFolder, _ more: String...) async throws
-    -> CommandResult
-  {
-    try await Command.run(
-      [ListCommand.frames.rawValue, "--input", list, "-o", folder.path("out"), "--retries", "1"] + more)
   }
 
   private func images(_ folder: TemporaryFolder, _ command: ListCommand = .frames) -> [String] {
@@ -73,7 +62,7 @@ struct ListCommandTests {
     let folder = try TemporaryFolder()
     try folder.write(Fixtures.bytes("media/h264.ts"), to: "a b.ts")
     let list = try folder.write("\u{feff}# clips\r\na b.ts\r\n\r\n\(goodSource)\r\na b.ts", to: "list.txt")
-    let result = try await run(command, list, folder)
+    let result = try await run(of: command, list, folder)
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.errorLines == ["2 written, 0 failed, 1 skipped", "  skipped: 1 listed more than once"])
     #expect(
@@ -115,7 +104,7 @@ struct ListCommandTests {
     let text =
       "nowhere.mp4\n\(String(repeating: "a", count: 1 << 20))\n{\"url\":1}\nftp://h/x\n-\n\(goodSource)\n"
     let list = try folder.write(Array(text.utf8) + [0xff, 0x0a], to: "list.txt")
-    let result = try await frames(list, folder)
+    let result = try await run(list, folder)
     #expect(result.status == 1, "\(result.errorText)")
     for words in [
       "line 2: longer", "line 3: the url", "line 4", "line 5", "line 7: not UTF-8", "no such file",
@@ -126,7 +115,7 @@ struct ListCommandTests {
     // Lines of the list are not taken for broken manifests.
     #expect(result.errorText.contains("failed: 4 usage"), "\(result.errorText)")
     // Again: the failures of the list are told of again, and have one line each.
-    let again = try await frames(list, folder, "--resume")
+    let again = try await run(list, folder, "--resume")
     #expect(again.status == 1)
     #expect(again.errorText.contains("0 written, 3 failed, 4 skipped"), "\(again.errorText)")
     #expect(try results(folder).count == 7)
@@ -137,10 +126,10 @@ struct ListCommandTests {
     arguments: [("", 65, "no sources"), ("<html>\n", 65, "XML"), ("# x\n", 65, "no sources")])
   func noList(text: String, status: Int32, words: String) async throws {
     let folder = try TemporaryFolder()
-    let result = try await frames(try folder.write(text, to: "list.txt"), folder)
+    let result = try await run(try folder.write(text, to: "list.txt"), folder)
     #expect(result.status == status)
     #expect(result.errorText.contains(words), "\(result.errorText)")
-    let missing = try await frames(folder.path("missing"), folder, "--overwrite")
+    let missing = try await run(folder.path("missing"), folder, "--overwrite")
     #expect(missing.status == 66, "\(missing.errorText)")
   }
 
@@ -150,7 +139,7 @@ struct ListCommandTests {
     let poor = Fixtures.path("stills/all-poor.mp4")
     let list = try folder.write("{\"url\":\"\(poor)\",\"file\":1,\"id\":7}\n\(goodSource)\n", to: "list.txt")
     let result = try await run(
-      .poster, list, folder, "--name", "{host}/{stem}-{time}.{format}", "--size", "160")
+      of: .poster, list, folder, "--name", "{host}/{stem}-{time}.{format}", "--size", "160")
     #expect(result.status == 0, "\(result.errorText)")
     #expect(folder.names("out/local").count == 2)
     let records = try results(folder)
@@ -173,7 +162,7 @@ struct ListCommandTests {
       try folder.write(Fixtures.bytes("media/h264.ts"), to: name)
     }
     let list = try folder.write("x/clip.ts\ny/clip.ts\nz/CLIP.ts\n", to: "list.txt")
-    let result = try await frames(list, folder, "--name", "{host}/{stem}.{format}")
+    let result = try await run(list, folder, "--name", "{host}/{stem}.{format}")
     #expect(result.status == 0, "\(result.errorText)")
     let wanted = [
       "clip.ppm", "clip-\(SourceHash("y/clip.ts").text).ppm", "CLIP-\(SourceHash("z/CLIP.ts").text).ppm",
@@ -193,7 +182,7 @@ struct ListCommandTests {
     let folder = try TemporaryFolder()
     let hash = SourceHash(goodSource).text
     let list = try folder.write(goodSource, to: "list.txt")
-    #expect(try await frames(list, folder, "--count", "2").status == 0)
+    #expect(try await run(list, folder, "--count", "2").status == 0)
     #expect(images(folder) == ["h264-faststart-\(hash)-000001.ppm", "h264-faststart-\(hash)-000002.ppm"])
     try await Command.run(
       "frames", goodSource, "--name", "{index}-{time}", "-o", folder.path("timed"), "--at", "0", "--at",
@@ -205,7 +194,7 @@ struct ListCommandTests {
   func noFolder(command: ListCommand) async throws {
     let folder = try TemporaryFolder()
     let list = try folder.write("missing.mp4\n", to: "list.txt")
-    let result = try await run(command, list, folder, "--fan-out", "--name", "{host}/{stem}")
+    let result = try await run(of: command, list, folder, "--fan-out", "--name", "{host}/{stem}")
     #expect(result.status == 1, "\(result.errorText)")
     #expect(folder.names("out") == ["results.jsonl"])
   }
@@ -219,34 +208,9 @@ struct ListCommandTests {
       command.rawValue, "--input", "-", "-o", folder.path("out"), input: Array(goodSource.utf8), status: 0)
     #expect(folder.names(path) == ["h264-faststart-\(hash).\(command.fileExtension)"])
     let wanted = try await run(
-      command, try folder.write(goodSource, to: "list.txt"), folder, "--fan-out", "--overwrite")
+      of: command, try folder.write(goodSource, to: "list.txt"), folder, "--fan-out", "--overwrite")
     #expect(wanted.status == 0, "\(wanted.errorText)")
     #expect(folder.names("out") == [String(hash.prefix(2)), "results.jsonl"])
-  }
-
-  @Test(
-    "Arguments that are refused",
-    arguments: [
-      (["--input", "x", "a.mp4"], "not both"), (["--resume"], "at least one source"),
-      (["--resume", "-"], "standard input"), (["--input", "x", "-o", "-"], "-o -"),
-      (["--input", "x", "--name", "{tiem}"], "did you mean {time}"),
-      (["--input", "x", "--name", "../{stem}"], "leave the output folder"),
-      (["--input", "x", "--shard", "3/3"], "out of range"),
-      (["--input", "x", "--shard", "auto/3"], "auto needs"),
-      (["--input", "x", "--shard-by", "host"], "requires --shard"),
-      (["--input", "x", "--per-host", "0"], "--per-host"),
-      (["--input", "x", "--rate-limit", "5/d"], "--rate-limit"),
-      (["--input", "x", "--rate-limit", "0/s"], "--rate-limit"),
-      (["--input", "/etc/hosts", "--results", "/etc/hosts"], "same file"),
-      (["--input", "x", "--name", "{time}", "--format", "y4m"], "{time}"),
-    ])
-  func usage(arguments: [String], words: String) async throws {
-    for command in ListCommand.allCases {
-      // Of a y4m file of poster, which has one frame, {time} is that frame's.
-      if command == .poster, words == "{time}" { continue }
-      let result = try await Command.run([command.rawValue] + arguments, status: 64)
-      #expect(result.errorText.contains(words), "\(result.errorText)")
-    }
   }
 
   @Test(
@@ -267,7 +231,7 @@ struct ListCommandTests {
         #expect([0, 1].contains(result.status), "\(result.errorText)")
         files.append("out/results-\(index)-of-3.jsonl")
       }
-      let all = try files.flatMap { try results(folder, $0) }
+      let all = try files.flatMap { try folder.objects($0) }
       #expect(self.urls(all) == urls.sorted())
       #expect(images(folder, command).count == 12)
       let report = try await Command.run(["report", "--json"] + files.map { folder.path($0) }, status: 0)
@@ -371,13 +335,13 @@ struct ListCommandTests {
     try FileManager.default.createDirectory(atPath: folder.path("out"), withIntermediateDirectories: true)
     let full = folder.path("out/b.ppm")
     try FileManager.default.createSymbolicLink(atPath: full, withDestinationPath: "/dev/full")
-    let result = try await frames(list, folder, "--name", "{stem}", "--overwrite", "--jobs", "1")
+    let result = try await run(list, folder, "--name", "{stem}", "--overwrite", "--jobs", "1")
     #expect(result.status == 74, "\(result.errorText)")
     #expect(result.errorText.contains("No space left"), "\(result.errorText)")
     #expect(result.errorText.contains("use --resume to continue"), "\(result.errorText)")
     #expect(urls(try results(folder)) == ["a.ts"])
     try FileManager.default.removeItem(atPath: full)
-    let next = try await frames(list, folder, "--name", "{stem}", "--resume")
+    let next = try await run(list, folder, "--name", "{stem}", "--resume")
     #expect(next.status == 0, "\(next.errorText)")
     #expect(urls(try results(folder)) == ["a.ts", "b.ts", "c.ts"])
   }
@@ -432,13 +396,13 @@ struct ListCommandTests {
       let list = try folder.write(
         ["busy.mp4", "gone.mp4"].map { origin.url($0).absoluteString }.joined(separator: "\n"), to: "list.txt"
       )
-      let first = try await run(command, list, folder, "--retries", "0")
+      let first = try await run(of: command, list, folder, "--retries", "0")
       #expect(first.status == 75, "\(first.errorText)")
       #expect(first.errorText.contains("0 written, 2 failed, 0 skipped"), "\(first.errorText)")
       #expect(first.errorText.contains("  failed: 1 server 410\n"), "\(first.errorText)")
       #expect(
         first.errorText.contains("  failed: 1 server 503, may succeed on a retry"), "\(first.errorText)")
-      let second = try await run(command, list, folder, "--resume")
+      let second = try await run(of: command, list, folder, "--resume")
       #expect(second.status == 1, "\(second.errorText)")
       #expect(second.errorText.contains("1 written, 0 failed, 1 skipped"), "\(second.errorText)")
       #expect(try results(folder).count == 2)
@@ -515,7 +479,7 @@ struct ListCommandTests {
     try await withOrigin("a.mp4=delay:300ms", routes: ["/a.mp4": clip, "/b.mp4": clip]) { origin in
       let (first, second) = (origin.url("a.mp4").absoluteString, origin.url("b.mp4").absoluteString)
       let list = try folder.write("\(first)\n\(second)\n\(goodSource)\n", to: "list.txt")
-      let result = try await run(command, list, folder, "--per-host", "1", "--rate-limit", "20/s")
+      let result = try await run(of: command, list, folder, "--per-host", "1", "--rate-limit", "20/s")
       #expect(result.status == 0, "\(result.errorText)")
       var startups: [String: [String: Any]] = [:]
       for record in try results(folder) {

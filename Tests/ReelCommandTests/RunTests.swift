@@ -13,12 +13,6 @@ struct RunTests {
   private static let hls = Fixtures.path("hls-fmp4/master.m3u8")
   private static let dash = Fixtures.path("dash-number/manifest.mpd")
 
-  private func records(_ folder: borrowing TemporaryFolder, _ name: String = "results.jsonl") throws
-    -> [[String: Any]]
-  {
-    try folder.text(name).split(separator: "\n").map { try jsonObject($0) }
-  }
-
   @Test(
     "Results are what --json prints; reel report reads them; --resume does nothing twice", arguments: commands
   )
@@ -32,7 +26,7 @@ struct RunTests {
     #expect(run.errorText.contains("2 written, 2 failed, 1 skipped\n"), "\(run.errorText)")
     let text = run.outputText
     #expect(text.contains(Self.hls) != (command == ["manifest"]), "\(text)")
-    let records = try records(folder)
+    let records = try folder.objects("results.jsonl")
     #expect(records.count == 4)
     let failed = records.filter { $0["status"] as? String == "failed" }
     #expect(failed.allSatisfy { $0["permanent"] as? Bool == true && $0["error"] is [String: Any] })
@@ -50,7 +44,7 @@ struct RunTests {
     #expect(again.status == 73 && again.errorText.contains("--resume"), "\(again.errorText)")
     let rest = try await Command.run(list + ["--resume", "--quiet"], directory: folder.path)
     #expect(rest.status == 1 && rest.output.isEmpty && rest.errorText.isEmpty, "\(rest.errorText)")
-    #expect(try self.records(folder).count == 4)
+    #expect(try folder.objects("results.jsonl").count == 4)
     let over = try await Command.run(list + ["--overwrite", "--quiet"], directory: folder.path)
     #expect(over.status == 1 && over.outputText.isEmpty, "\(over.errorText)")
   }
@@ -64,12 +58,13 @@ struct RunTests {
       let list = command + ["--input", "list.txt", "--retries", "0", "--quiet"]
       try await Command.run(list + ["--timeout", "2s"], directory: folder.path, status: 75)
       try await Command.run(list + ["--resume"], directory: folder.path, status: 0)
-      #expect(try records(folder).compactMap { $0["status"] as? String } == ["written", "written"])
+      #expect(
+        try folder.objects("results.jsonl").compactMap { $0["status"] as? String } == ["written", "written"])
       var found: [String] = []
       for index in 0..<2 {
         try await Command.run(
           list + ["--shard", "\(index)/2", "--overwrite"], directory: folder.path, status: 0)
-        found += try records(folder, "results-\(index)-of-2.jsonl").compactMap { $0["url"] as? String }
+        found += try folder.objects("results-\(index)-of-2.jsonl").compactMap { $0["url"] as? String }
       }
       #expect(found.sorted() == urls.sorted())
     }
@@ -84,14 +79,14 @@ struct RunTests {
     let list = command + ["--input", "list.txt", "--quiet", "--overwrite"]
     #expect(try await Command.run(list, directory: folder.path).status == 0)
     // Also those that the report reads of other commands' results.
-    let own = try #require(try records(folder).first).keys.filter { $0 != "url" }
+    let own = try #require(try folder.objects("results.jsonl").first).keys.filter { $0 != "url" }
     let keys = Set(own + ["error", "input", "startup", "file"])
     let fields = keys.map { "\"\($0)\":\"mine\"" }.joined(separator: ",")
     try folder.write("{\"url\":\"\(Self.dash)\",\(fields),\"own\":1}", to: "list.txt")
     #expect(try await Command.run(list, directory: folder.path).status == 0)
     let members = try #require(RawJSON.members(of: try folder.bytes("results.jsonl").dropLast()[...]))
     #expect(Set(members.map(\.key)).count == members.count)
-    let record = try #require(try records(folder).first)
+    let record = try #require(try folder.objects("results.jsonl").first)
     #expect(record["url"] as? String == Self.dash && record["own"] as? Int == 1)
     let input = try #require(record["input"] as? [String: String])
     #expect(Set(input.keys) == keys && input.values.allSatisfy { $0 == "mine" })
@@ -142,23 +137,5 @@ struct RunTests {
     #expect(list.output == (try folder.bytes("results.jsonl")))
     #expect(list.outputText.contains("\"segment_count\":3") && !list.outputText.contains("\"segments\""))
     #expect(list.outputText.contains("\"violations\":0") && list.outputText.contains("\"manifest_url\":"))
-  }
-
-  @Test(
-    "Arguments that are refused",
-    arguments: [
-      (["manifest", "a", "b", "--follow"], "one source"),
-      (["manifest", "--input", "x", "--output", "hls"], "one source"),
-      (["play", "--input", "x", "--nut", "y"], "one source"), (["play", "a", "b", "--jobs", "2"], "--quiet"),
-      (["play", "--input", "x", "--name", "{stem}"], "require -o"),
-      (["play", "--input", "x", "-o", "y", "--name", "{time}"], "{time}"),
-      (["storyboard", "--input", "x", "--name", "{time}"], "{time}"),
-      (["probe", "a", "--overwrite"], "results"), (["probe"], "at least one source"),
-      (["probe", "--resume"], "or a list"), (["play", "-", "--resume"], "standard input"),
-      (["manifest", "a", "--jobs", "0"], "--jobs"),
-    ])
-  func usage(arguments: [String], words: String) async throws {
-    let result = try await Command.run(arguments)
-    #expect(result.status == 64 && result.errorText.contains(words), "\(result.errorText)")
   }
 }

@@ -235,6 +235,11 @@ func interrupted(
 }
 
 extension TemporaryFolder {
+  /// The lines of a file as JSON.
+  func objects(_ name: String) throws -> [[String: Any]] {
+    try text(name).split(separator: "\n").map { try jsonObject($0) }
+  }
+
   /// Writes a feed of fixtures, named below Fixtures, and of other paths and URLs. Returns its path.
   func writeFeed(_ items: [String], to name: String = "feed.txt") throws -> String {
     let lines = items.map { $0.hasPrefix("/") || $0.contains("://") ? $0 : Fixtures.path($0) }

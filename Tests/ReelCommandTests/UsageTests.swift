@@ -59,9 +59,37 @@ struct UsageTests {
     + poster.map { ["poster", "a.mp4"] + $0 } + storyboard.map { ["storyboard", "a.mp4"] + $0 }
     + memory.map { ["memory", "a.mp4"] + $0 } + [["memory"], ["memory", "-"]]
 
+  /// Of each command that writes images of the sources of a list, and what the message says.
+  private static let list = [
+    ("--input x a.mp4", "not both"), ("--resume", "at least one source"), ("--resume -", "standard input"),
+    ("--input x -o -", "-o -"), ("--input x --name {tiem}", "did you mean {time}"),
+    ("--input x --name ../{stem}", "leave the output folder"), ("--input x --shard 3/3", "out of range"),
+    ("--input x --shard auto/3", "auto needs"), ("--input x --shard-by host", "requires --shard"),
+    ("--input x --per-host 0", "--per-host"), ("--input x --rate-limit 5/d", "--rate-limit"),
+    ("--input x --rate-limit 0/s", "--rate-limit"),
+    ("--input /etc/hosts --results /etc/hosts", "same file"),
+  ]
+
+  private static let explained =
+    list.map { ("frames \($0)", $1) } + list.map { ("poster \($0)", $1) } + [
+      ("frames --input x --name {time} --format y4m", "{time}"),
+      ("manifest a b --follow", "one source"), ("manifest --input x --output hls", "one source"),
+      ("manifest a --jobs 0", "--jobs"),
+      ("play --input x --nut y", "one source"), ("play a b --jobs 2", "--quiet"),
+      ("play --input x --name {stem}", "require -o"), ("play --input x -o y --name {time}", "{time}"),
+      ("play - --resume", "standard input"), ("storyboard --input x --name {time}", "{time}"),
+      ("probe", "at least one source"), ("probe a --overwrite", "results"), ("probe --resume", "or a list"),
+    ]
+
   @Test("What makes no sense is refused", arguments: all)
   func refused(arguments: [String]) async throws {
     let result = try await Command.run(arguments, status: 64)
     #expect(!result.errorText.isEmpty && result.output.isEmpty)
+  }
+
+  @Test("The message says why", arguments: explained)
+  func refused(line: String, words: String) async throws {
+    let result = try await Command.run(line.split(separator: " ").map(String.init), status: 64)
+    #expect(result.errorText.contains(words), "\(result.errorText)")
   }
 }
