@@ -74,10 +74,10 @@ struct FailedItemTests {
   func slow() async throws {
     let folder = try TemporaryFolder()
     let feed = try list(folder, with: Fixtures.path("media/h264-gops.mp4"))
-    let result = try await Command.run(
+    let report = try await Command.run(
       ["feed", feed, "--virtual", "--link", "64kbit/800ms", "--swipes", "6", "--json"] + Self.walk
-        + Self.gate, status: 0)
-    let report = try result.object
+        + Self.gate, status: 0
+    ).object
     #expect((report["failed_items"] as? [Any])?.isEmpty == true)
     #expect((report["totals"] as? [String: Any])?["abandoned"] as? Int == 6)
     let causes = try #require(report["swipes"] as? [[String: Any]]).compactMap { $0["cause"] as? String }

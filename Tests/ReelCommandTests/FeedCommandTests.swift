@@ -54,11 +54,11 @@ struct FeedCommandTests {
   @Test("Neighbours that are preloaded are there, and without a pool they are not")
   func comparison() async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
+    let reports = try await Command.run(
       "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "1Mbit/200ms", "--swipes", "6",
       "--dwell", "fixed:3s",
-      "--compare", "1:none,3:adjacent,3", "--json", status: 0)
-    let reports = try result.objects
+      "--compare", "1:none,3:adjacent,3", "--json", status: 0
+    ).objects
     #expect(reports.compactMap { $0["label"] as? String } == ["1 none", "3 adjacent", "3 adaptive"])
     let ratios = reports.map { report in
       ((report["totals"] as? [String: Any])?["hit"] as? [String: Double])?["ratio"] ?? -1
@@ -70,12 +70,12 @@ struct FeedCommandTests {
   @Test("Every pool of a comparison gets the same viewer")
   func paired() async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
+    let reports = try await Command.run(
       "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "3g", "--swipes", "10", "--dwell",
       "weibull:0.8,1s",
       "--flicks", "30%", "--back", "20%", "--bursts", "10%", "--compare", "1:none,3,2:ahead:1", "--json",
-      status: 0)
-    let reports = try result.objects
+      status: 0
+    ).objects
     let walks = try reports.map { report in
       try #require(report["swipes"] as? [[String: Any]]).map { swipe in
         ["time_ms", "watched_ms", "item_index", "kind"].map { "\(swipe[$0] ?? "-")" }
@@ -113,10 +113,10 @@ struct FeedCommandTests {
   @Test("The rungs that were shown")
   func rungs() async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
+    let report = try await Command.run(
       "feed", try folder.writeFeed(["hls-fmp4/master.m3u8", "media/audio-aac.mp4"]), "--virtual", "--link",
-      "1Mbit/100ms", "--bandwidth", "auto", "--swipes", "3", "--dwell", "fixed:2s", "--json", status: 0)
-    let report = try result.object
+      "1Mbit/100ms", "--bandwidth", "auto", "--swipes", "3", "--dwell", "fixed:2s", "--json", status: 0
+    ).object
     let swipes = try #require(report["swipes"] as? [[String: Any]])
     var (bits, seconds, switches) = (0.0, 0.0, 0)
     for swipe in swipes {
@@ -275,9 +275,9 @@ struct FeedCommandTests {
     let feed = try folder.writeFeed([
       Self.items[0], "bad/html.m3u8", folder.path + "/missing.mp4", Self.items[3], Self.items[2],
     ])
-    let result = try await Command.run(
-      "feed", feed, "--virtual", "--link", "lte", "--swipes", "4", "--dwell", "fixed:1s", "--json", status: 0)
-    let report = try result.object
+    let report = try await Command.run(
+      "feed", feed, "--virtual", "--link", "lte", "--swipes", "4", "--dwell", "fixed:1s", "--json", status: 0
+    ).object
     let failed = try #require(report["failed_items"] as? [[String: Any]])
     #expect(failed.compactMap { $0["item_index"] as? Int ?? $0["index"] as? Int }.sorted() == [1, 2])
     let swipes = try #require(report["swipes"] as? [[String: Any]])

@@ -42,8 +42,7 @@ struct ImageTrackCommandTests {
     #expect(
       playlist.status == 0 && playlist.outputText.contains("2x2 tiles per image"), "\(playlist.errorText)")
     for name in ["poor-start.m3u8", "poor-start-images.m3u8", "poor-start.mpd"] {
-      let result = try await Command.run("manifest", folder.path(name), status: 0)
-      let record = try result.object
+      let record = try await Command.run("manifest", folder.path(name), status: 0).object
       let period = try #require((record["periods"] as? [[String: Any]])?.first)
       let group = try #require((period["track_groups"] as? [[String: Any]])?.first)
       #expect(group["kind"] as? String == "image")

@@ -172,10 +172,10 @@ struct ManifestCommandTests {
     try await Command.run(
       "manifest", Fixtures.path(path), "--output", "hls", "-o", "\(folder.path)/out", status: 0)
     #expect(folder.names("out").contains("master.m3u8"))
-    let written = try await Command.run(
+    let record = try await Command.run(
       "frames", "\(folder.path)/out/master.m3u8", "--count", "0", "--json", "--md5", "--format", "ppm", "-o",
-      "\(folder.path)/frames", status: 0)
-    let record = try written.object
+      "\(folder.path)/frames", status: 0
+    ).object
     let frames = try #require(record["frames"] as? [[String: Any]])
     #expect(frames.compactMap { $0["md5"] as? String } == (try Fixtures.golden(golden)))
   }

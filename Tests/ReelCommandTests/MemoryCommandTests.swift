@@ -17,8 +17,7 @@ struct MemoryCommandTests {
   @Test("Every player by kind, then all of them")
   func players() async throws {
     let source = Fixtures.path("hls-fmp4/master.m3u8")
-    let result = try await Command.run("memory", source, "--players", "4", "--json", status: 0)
-    let records = try result.objects
+    let records = try await Command.run("memory", source, "--players", "4", "--json", status: 0).objects
     #expect(records.map { $0["type"] as? String } == ["player", "player", "player", "player", "summary"])
     #expect(records.dropLast().map { $0["player"] as? Int } == [1, 2, 3, 4])
     for record in records.dropLast() {
@@ -67,9 +66,9 @@ struct MemoryCommandTests {
       ("firstFrame", "first_frame"), ("first-frame", "first_frame"),
     ])
   func stages(name: String, stage: String) async throws {
-    let result = try await Command.run(
-      "memory", Fixtures.path("hls-fmp4/master.m3u8"), "--stage", name, "--json", status: 0)
-    let records = try result.objects
+    let records = try await Command.run(
+      "memory", Fixtures.path("hls-fmp4/master.m3u8"), "--stage", name, "--json", status: 0
+    ).objects
     // One source: three players.
     #expect(records.count == 4)
     for record in records.dropLast() {
@@ -137,10 +136,10 @@ struct MemoryCommandTests {
   @Test("Players that play: open decoders, and fewer fit")
   func playing() async throws {
     let source = Fixtures.path("media/h264-faststart.mp4")
-    let result = try await Command.run(
+    let records = try await Command.run(
       "memory", source, Fixtures.path("hls-ts/low/index.m3u8"), "--players", "2", "--stage", "playing",
-      "--play", "500ms", "--json", status: 0)
-    let records = try result.objects
+      "--play", "500ms", "--json", status: 0
+    ).objects
     #expect(records.map { $0["stage"] as? String } == ["playing", "playing", "playing"])
     for record in records.dropLast() {
       #expect(try #require(try memory(record)["frames_bytes"]) > 0)

@@ -18,9 +18,9 @@ struct NumbersTests {
     let folder = try TemporaryFolder()
     let options = ["frames": ["-o", folder.path], "play": ["--rate", "max"]][command] ?? []
     try await withOrigin("h264-bframes.mp4=redirects:5") { origin in
-      let result = try await Command.run(
-        [command, origin.url("media/h264-bframes.mp4").absoluteString, "--json"] + options, status: 0)
-      let record = try result.object
+      let record = try await Command.run(
+        [command, origin.url("media/h264-bframes.mp4").absoluteString, "--json"] + options, status: 0
+      ).object
       #expect(try stage("resolve", of: record)["requests"] as? Int == 6)
       #expect(try stage("segment", of: record)["requests"] as? Int == 0)
       #expect(origin.snapshot.requests.count == 6)

@@ -27,10 +27,10 @@ struct PosterCommandTests {
     let folder = try TemporaryFolder()
     try await withOrigin { origin in
       let source = origin.url("stills/master.m3u8").absoluteString
-      let result = try await Command.run(
+      let record = try await Command.run(
         "poster", source, "-o", folder.path, "--size", "160x160", "--json", "--format", "webp", "--quality",
-        "50", status: 0)
-      let record = try result.object
+        "50", status: 0
+      ).object
       #expect(record["source"] as? String == source)
       #expect(record["good"] as? Bool == true)
       #expect(record["rung"] as? String == "1")
@@ -89,9 +89,9 @@ struct PosterCommandTests {
   @Test("A limit for the bytes")
   func maximumBytes() async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
-      "poster", poor, "--at", "4", "-o", folder.path, "--max-bytes", "8kB", "--json", status: 0)
-    let record = try result.object
+    let record = try await Command.run(
+      "poster", poor, "--at", "4", "-o", folder.path, "--max-bytes", "8kB", "--json", status: 0
+    ).object
     let file = try #require(record["file"] as? [String: Any])
     let quality = try #require(file["quality"] as? Int)
     #expect(quality < 85)

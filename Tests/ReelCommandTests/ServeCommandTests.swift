@@ -27,10 +27,10 @@ struct ServeCommandTests {
     let origin = try await Origin.start(.init(directory: Fixtures.folder))
     let source = origin.baseURL.appending(path: "dash-number/manifest.mpd").absoluteString
     try await withServer([source] + options) { url in
-      let result = try await Command.run(
+      let record = try await Command.run(
         "frames", url.absoluteString, "--count", "0", "--json", "--md5", "-o", try TemporaryFolder().path,
-        status: 0)
-      let record = try result.object
+        status: 0
+      ).object
       let frames = try #require(record["frames"] as? [[String: Any]])
       #expect(frames.compactMap { $0["md5"] as? String } == (try Fixtures.golden("dash-number-1")))
     }

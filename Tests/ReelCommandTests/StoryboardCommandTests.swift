@@ -40,10 +40,10 @@ struct StoryboardCommandTests {
   @Test("Further sheets, in each format", arguments: [("jpeg", "jpg"), ("png", "png"), ("webp", "webp")])
   func sheets(format: String, fileExtension: String) async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run(
+    let record = try await Command.run(
       "storyboard", clip, "--every", "1", "--size", "80", "--grid", "2x2", "--format", format, "-o",
-      folder.path, "--json", status: 0)
-    let record = try result.object
+      folder.path, "--json", status: 0
+    ).object
     let files = try #require(record["files"] as? [[String: Any]])
     let sheets = files.filter { $0["kind"] as? String == "sheet" }
     #expect(sheets.map { $0["width"] as? Int } == [160, 160])
@@ -150,9 +150,9 @@ struct StoryboardCommandTests {
   func missingRung() async throws {
     let folder = try TemporaryFolder()
     try await withSource("stills/master.m3u8", faults: "stills/low/playlist.m3u8=status:404") { source in
-      let result = try await Command.run(
-        "storyboard", source, "--every", "1", "--size", "160", "-o", folder.path, "--json", status: 0)
-      let record = try result.object
+      let record = try await Command.run(
+        "storyboard", source, "--every", "1", "--size", "160", "-o", folder.path, "--json", status: 0
+      ).object
       #expect(record["stills"] as? Int == 6)
       #expect(record["missing"] == nil && record["error"] == nil)
       #expect((record["faults"] as? [Any])?.count == 1)
@@ -163,9 +163,9 @@ struct StoryboardCommandTests {
   func silentSegment() async throws {
     let folder = try TemporaryFolder()
     try await withSource("stills/high/playlist.m3u8", faults: "stills/high/segment-2.m4s=silence") { source in
-      let result = try await Command.run(
-        "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--timeout", "2", status: 69)
-      let record = try result.object
+      let record = try await Command.run(
+        "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--timeout", "2", status: 69
+      ).object
       let missing = try #require(record["missing"] as? [[String: Any]])
       let found = try #require(missing.first { $0["slot"] as? Int == 2 })
       let error = try #require(found["error"] as? [String: Any])
@@ -213,9 +213,9 @@ struct StoryboardCommandTests {
   func brokenConnection() async throws {
     let folder = try TemporaryFolder()
     try await withSource("stills/poor-start.ts", faults: "stills/poor-start.ts=close:100000") { source in
-      let result = try await Command.run(
-        "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--retries", "0", status: 69)
-      let record = try result.object
+      let record = try await Command.run(
+        "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--retries", "0", status: 69
+      ).object
       #expect((record["stills"] as? Int ?? 0) > 0)
       #expect((record["error"] as? [String: Any])?["exit_code"] as? Int == 69)
       #expect(folder.names().contains("poor-start-001.jpg"))
@@ -226,9 +226,9 @@ struct StoryboardCommandTests {
   func standardInput() async throws {
     let folder = try TemporaryFolder()
     let bytes = try Fixtures.bytes("stills/poor-start.ts")
-    let result = try await Command.run(
-      "storyboard", "-", "--every", "1", "-o", folder.path, "--json", input: bytes, status: 0)
-    let record = try result.object
+    let record = try await Command.run(
+      "storyboard", "-", "--every", "1", "-o", folder.path, "--json", input: bytes, status: 0
+    ).object
     let read = try #require(record["read"] as? [String: Any])
     #expect(read["bytes"] as? Int == bytes.count)
     #expect(read["requests"] as? Int == 1)
