@@ -58,16 +58,7 @@ struct DocumentTests {
     let commands = try Document("README.md").tableCommands()
     #expect(commands.count > 10)
     let scene = try DocumentScene()
-    for command in commands {
-      let command = DocumentScene.filled(command)
-      if command.hasPrefix("reel serve ") {
-        try await scene.serve(command)
-        continue
-      }
-      let result = try await scene.run(command)
-      // The list names a file that is missing.
-      #expect(result.status == (command.contains("list.txt") ? 1 : 0), "\(command): \(result.errorText)")
-    }
+    for command in commands { try await runs(command, in: scene) }
     try await scene.stop()
   }
 
@@ -81,17 +72,18 @@ struct DocumentTests {
       #expect(node.exampleLines.count == examples.count * 2, "\(node.commandName)")
       for example in examples {
         #expect(example.count <= 78, "\(example)")
-        let command = DocumentScene.filled(example)
-        if command.hasPrefix("reel serve ") {
-          try await scene.serve(command)
-          continue
-        }
-        let result = try await scene.run(command)
-        // The list names a file that is missing.
-        #expect(result.status == (command.contains("list.txt") ? 1 : 0), "\(command): \(result.errorText)")
+        try await runs(example, in: scene)
       }
     }
     try await scene.stop()
+  }
+
+  private func runs(_ command: String, in scene: DocumentScene) async throws {
+    let command = DocumentScene.filled(command)
+    guard !command.hasPrefix("reel serve ") else { return try await scene.serve(command) }
+    let result = try await scene.run(command)
+    // The list names a file that is missing.
+    #expect(result.status == (command.contains("list.txt") ? 1 : 0), "\(command): \(result.errorText)")
   }
 
   @Test("The scripts that README.md names can be run")
