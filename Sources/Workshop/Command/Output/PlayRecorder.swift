@@ -114,7 +114,7 @@ final class PlayReport: Sendable {
     switch form {
     case .json: try Console.print(JSONLine.string(record))
     case .text:
-      if let line = PlayText.line(for: record, usesColor: Terminal.errorLayout.usesColor) { show(line) }
+      if let line = PlayText.line(for: record, in: Terminal.errorLayout) { show(line) }
     case .nothing: break
     }
   }

@@ -8,10 +8,9 @@ import ReelPool
 /// The reports of `reel play` as text.
 enum PlayText {
   /// Returns the line for an event: the position and a description; nil if another line reports it.
-  static func line(for record: PlayRecord, usesColor: Bool) -> String? {
-    guard let (text, color) = words(for: record) else { return nil }
-    let shown = usesColor ? color.map { "\u{1b}[\($0)m\(text)\u{1b}[0m" } ?? text : text
-    return "\(seconds(record.position.seconds)) s  \(shown)"
+  static func line(for record: PlayRecord, in layout: TextLayout) -> String? {
+    guard let (text, style) = words(for: record) else { return nil }
+    return "\(seconds(record.position.seconds)) s  \(layout.styled(text, style))"
   }
 
   /// Returns the words for an event, without its position.
@@ -92,47 +91,40 @@ enum PlayText {
 
   // MARK: - Private
 
-  private enum Color {
-    static let good = 32
-    static let warning = 33
-    static let bad = 31
-  }
-
-  /// Returns the text for an event and its SGR colour (ECMA-48).
-  private static func words(for record: PlayRecord) -> (text: String, color: Int?)? {
+  private static func words(for record: PlayRecord) -> (text: String, style: TextLayout.Style?)? {
     switch record.event {
     // The stall itself is reported separately.
     case .status(.waitingToPlay(.toMinimizeStalls)): nil
     case .status(.waitingToPlay(let reason)):
       ("waiting (\(reason.rawValue.snakeCased.replacing("_", with: " ")))", nil)
-    case .status(.playing): ("playing", Color.good)
-    case .status(.paused): ("paused", Color.good)
+    case .status(.playing): ("playing", .good)
+    case .status(.paused): ("paused", .good)
     case .ready(let duration, _, let tracks): (ready(duration, tracks), nil)
     case .player(let event): words(for: event)
     }
   }
 
-  private static func words(for event: PlayerEvent) -> (text: String, color: Int?) {
+  private static func words(for event: PlayerEvent) -> (text: String, style: TextLayout.Style?) {
     switch event {
     case .firstFrame(_, let wait): return ("first frame after \(milliseconds(wait.milliseconds))", nil)
     case .seekDone(_, let wait): return ("seek done after \(milliseconds(wait.milliseconds))", nil)
-    case .stalled: return ("stalled", Color.warning)
+    case .stalled: return ("stalled", .warning)
     case .resumed(_, let wait): return ("resumed after \(milliseconds(wait.milliseconds))", nil)
     case .rungSwitched(let old, let new, _, let cause):
       let cause = cause.map { " (\(words(of: $0)))" } ?? ""
       return ("rung \(old?.printable ?? "none") -> \(new.printable)\(cause)", nil)
     case .retry(let attempt, let count, let wait, let error):
       let time = milliseconds(wait.milliseconds)
-      return ("retry \(attempt) of \(count) in \(time): \(error)", Color.warning)
+      return ("retry \(attempt) of \(count) in \(time): \(error)", .warning)
     case .segmentMissed(let start, let length, let error):
-      return ("segment missed, \(places(start, start + length)): \(error)", Color.warning)
-    case .gapSkipped(let start, let end): return ("gap skipped, \(places(start, end))", Color.warning)
+      return ("segment missed, \(places(start, start + length)): \(error)", .warning)
+    case .gapSkipped(let start, let end): return ("gap skipped, \(places(start, end))", .warning)
     case .jumpedToLive(let start, let end):
-      return ("jumped towards live, \(places(start, end))", Color.warning)
+      return ("jumped towards live, \(places(start, end))", .warning)
     case .looped(let gap): return ("looped, gap \(milliseconds(gap.milliseconds))", nil)
-    case .playedToEnd: return ("played to the end", Color.good)
+    case .playedToEnd: return ("played to the end", .good)
     // The error itself is reported separately.
-    case .failed, .outputFailed: return ("failed", Color.bad)
+    case .failed, .outputFailed: return ("failed", .bad)
     }
   }
 
