@@ -30,7 +30,7 @@ final class MemoryJob: Sendable {
   private let gate = CoreGate()
   private let clock = SystemMonotonicClock()
   private let players = Locked<[MemoryPlayer]>([])
-  private let failures = Locked<[MemoryPlayerRecord.Failure]>([])
+  private let failures = Locked<[(record: MemoryPlayerRecord, error: ReelError)]>([])
   private let step = Locked("loading each source once")
 
   /// The players count as settled after this long without a change. Idle threads end within a second.
@@ -81,7 +81,7 @@ final class MemoryJob: Sendable {
     let failed = failures.withLock { $0 }
     let records =
       (accounts.map { MemoryPlayerRecord($0, account: $1, plays: command.plays) }
-      + failed.map(MemoryPlayerRecord.init))
+      + failed.map(\.record))
       .sorted { $0.player < $1.player }
     var summary = MemorySummaryRecord(
       stage: command.plays ? "playing" : command.target.stage.reportName, target: command.target,
@@ -166,11 +166,8 @@ final class MemoryJob: Sendable {
   ) {
     // Report each source once.
     let isNew = failures.withLock { failures in
-      defer {
-        failures.append(
-          MemoryPlayerRecord.Failure(number: number, argument: argument, stage: stage, error: error))
-      }
-      return !failures.contains { $0.argument == argument }
+      defer { failures.append((MemoryPlayerRecord(number, argument, stage: stage, error: error), error)) }
+      return !failures.contains { $0.record.source == argument }
     }
     if isNew { Console.report(error) }
   }

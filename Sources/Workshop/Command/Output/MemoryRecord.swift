@@ -119,14 +119,6 @@ final class MemoryPlayer: Sendable {
 
 /// The JSON record of `reel memory` for a player.
 struct MemoryPlayerRecord: Encodable, Sendable {
-  /// A player that was closed because its source failed.
-  struct Failure: Sendable {
-    let number: Int
-    let argument: String
-    let stage: PreloadStage
-    let error: ReelError
-  }
-
   let type = "player"
   /// The number of the player, from 1.
   let player: Int
@@ -147,11 +139,12 @@ struct MemoryPlayerRecord: Encodable, Sendable {
     memory = account
   }
 
-  init(_ failure: Failure) {
-    player = failure.number + 1
-    source = failure.argument
-    stage = failure.stage.reportName
-    error = ErrorRecord(failure.error)
+  /// A player that was closed because its source failed; `number` is from 0.
+  init(_ number: Int, _ argument: String, stage: PreloadStage, error: ReelError) {
+    player = number + 1
+    source = argument
+    self.stage = stage.reportName
+    self.error = ErrorRecord(error)
   }
 }
 
@@ -196,12 +189,10 @@ struct MemoryReading: Encodable, Sendable {
 
 /// The activity of the process while its players are idle.
 struct MemoryRest: Encodable, Sendable {
-  var ms = 0.0
-  var cpuMs = 0.0
+  let ms: Double
+  let cpuMs: Double
 
-  init() {}
-
-  init(duration: Duration, processorTime: Duration) {
+  init(duration: Duration = .zero, processorTime: Duration = .zero) {
     ms = duration.milliseconds
     cpuMs = processorTime.milliseconds
   }
