@@ -111,23 +111,15 @@ struct ResultsReport: Sendable {
   var supersededCount: Int { lineCount - unreadableCount - sourceCount }
 
   /// The start-up times of written sources.
-  var startup: LatencySummary? {
-    LatencySummary(
-      sources.values.lazy.filter { $0.isWritten && !$0.startup.isNaN }.map { Self.duration($0.startup) })
-  }
+  var startup: LatencySummary? { Self.summary(sources.values, \.startup) }
 
   /// The waiting times of written sources; nil if none waited.
   var queued: LatencySummary? {
-    let times = sources.values.lazy.filter { $0.isWritten && !$0.queued.isNaN }.map {
-      Self.duration($0.queued)
-    }
-    return times.contains { $0 > .zero } ? LatencySummary(times) : nil
+    Self.summary(sources.values, \.queued).flatMap { $0.max > .zero ? $0 : nil }
   }
 
   /// The start-up times of written sources in milliseconds, in order.
-  var startupTimes: [Double] {
-    sources.values.filter { $0.isWritten && !$0.startup.isNaN }.map { Double($0.startup) }.sorted()
-  }
+  var startupTimes: [Double] { Self.times(sources.values, \.startup).sorted() }
 
   /// The causes of failures, the most frequent first.
   var causes: [Cause] {
@@ -153,8 +145,7 @@ struct ResultsReport: Sendable {
       Host(
         host: texts[Int(number)], sources: sources.count, failed: sources.count { !$0.isWritten },
         temporary: sources.count { !$0.isWritten && $0.isTemporary },
-        startup: LatencySummary(
-          sources.lazy.filter { $0.isWritten && !$0.startup.isNaN }.map { Self.duration($0.startup) }))
+        startup: Self.summary(sources, \.startup))
     }.sorted { ($1.failed, $1.sources, $0.host) < ($0.failed, $0.sources, $1.host) }
   }
 
@@ -172,8 +163,14 @@ struct ResultsReport: Sendable {
     Float(String(decoding: value, as: UTF8.self)) ?? .nan
   }
 
-  private static func duration(_ milliseconds: Float) -> Duration {
-    .microseconds(Int64(min(max(Double(milliseconds), 0), 1e12) * 1e3))
+  /// Returns the known times of written sources in milliseconds.
+  private static func times(_ sources: some Sequence<Source>, _ time: (Source) -> Float) -> [Double] {
+    sources.compactMap { $0.isWritten && !time($0).isNaN ? Double(time($0)) : nil }
+  }
+
+  private static func summary(_ sources: some Sequence<Source>, _ time: (Source) -> Float) -> LatencySummary?
+  {
+    LatencySummary(times(sources, time).map { .microseconds(Int64(min(max($0, 0), 1e12) * 1e3)) })
   }
 
   private static func cause(_ error: ArraySlice<UInt8>) -> (cause: String, message: String) {
@@ -223,12 +220,9 @@ extension ResultsReport {
       lines.append("")
       var table = TextTable([.left, .right])
       table.add(["start-up", "p50", "p95", "p99", "max"])
-      table.add(
-        [""] + [startup.p50, startup.p95, startup.p99, startup.max].map { DurationText.readable($0) })
-      if let queued {
-        table.add(
-          ["queued before"]
-            + [queued.p50, queued.p95, queued.p99, queued.max].map { DurationText.readable($0) })
+      for (name, times) in [("", startup), ("queued before", queued)] as [(String, LatencySummary?)] {
+        guard let times else { continue }
+        table.add([name] + [times.p50, times.p95, times.p99, times.max].map { DurationText.readable($0) })
       }
       lines += table.lines
     }
