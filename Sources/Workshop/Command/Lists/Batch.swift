@@ -408,11 +408,7 @@ private struct BatchLoop {
     // A source that was cut off has no result: the next run tries it.
     if outcome.error?.kind == .cancelled, Task.isCancelled { return }
     // The disk is full, or standard output is closed: all other sources would fail in the same way.
-    if let error = outcome.error, error.kind == .cannotWriteOutput {
-      var error = error
-      error.advice = error.advice ?? "use --resume to continue the run"
-      throw error
-    }
+    if let error = outcome.error, error.kind == .cannotWriteOutput { throw ResultsFile.advised(error) }
     let isTemporary = outcome.error?.isTemporary ?? false
     // If a redirect leads to another host, or the segments are on one, the source waits for that host too.
     if isTemporary, !listed.host.isEmpty, let location = outcome.error?.location,

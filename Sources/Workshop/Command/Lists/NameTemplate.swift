@@ -76,10 +76,7 @@ struct NameTemplate: Sendable, Equatable {
   ///   - number: The number of the frame among those of the source, or nil for a name without a number.
   func path(_ values: Values, time: Double, isMarked: Bool, number: Int?) -> String {
     var name = stem(values, time: time, isMarked: isMarked)
-    if let number {
-      let digits = String(number)
-      name += "-" + String(repeating: "0", count: max(0, 6 - digits.count)) + digits
-    }
+    if let number { name += "-" + String(format: "%06d", number) }
     return name + extensionMark + values.format
   }
 
@@ -89,9 +86,7 @@ struct NameTemplate: Sendable, Equatable {
     for part in parts {
       switch part {
       case .text(let literal): text += literal
-      case .field(.index):
-        let digits = String(values.index)
-        text += String(repeating: "0", count: max(0, 6 - digits.count)) + digits
+      case .field(.index): text += String(format: "%06d", values.index)
       case .field(.stem): text += Self.cleaned(values.stem)
       case .field(.hash): text += values.hash
       case .field(.host): text += Self.cleaned(values.host)

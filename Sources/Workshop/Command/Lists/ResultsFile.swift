@@ -63,6 +63,14 @@ final class ResultsFile: Sendable {
     do throws(ReelError) { try result.get() } catch { throw Self.advised(error) }
   }
 
+  /// Returns the error, with advice if it is an error of writing.
+  static func advised(_ error: ReelError) -> ReelError {
+    guard error.kind == .cannotWriteOutput else { return error }
+    var error = error
+    error.advice = error.advice ?? "use --resume to continue the run"
+    return error
+  }
+
   // MARK: - Private
 
   private static func readAndRepair(_ file: LockedFile, path: String) throws(ReelError) -> Finished {
@@ -110,14 +118,6 @@ final class ResultsFile: Sendable {
       try file.truncate(to: end)
     }
     return finished
-  }
-
-  /// Returns the error, with advice if it is an error of writing.
-  private static func advised(_ error: ReelError) -> ReelError {
-    guard error.kind == .cannotWriteOutput else { return error }
-    var error = error
-    error.advice = error.advice ?? "use --resume to continue the run"
-    return error
   }
 }
 

@@ -372,8 +372,5 @@ struct SourceHash: Hashable, Sendable {
   }
 
   /// The first 16 hexadecimal digits.
-  var text: String {
-    let digits = String(high, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
-  }
+  var text: String { String(format: "%016llx", high) }
 }
