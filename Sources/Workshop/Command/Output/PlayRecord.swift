@@ -194,9 +194,9 @@ struct PlayRecordSummary: SourceRecord {
   /// The position at which playback ended, on the item's timeline.
   var position: Double?
   /// The media time that was shown.
-  var played: Double
+  var played = 0.0
   /// The media time that was not shown: between frames, and before the first and after the last one.
-  var skipped: Double
+  var skipped = 0.0
   var skippedReasons = SkippedReasons()
   /// The parts of `skipped`. Of each reason, the first 100 are listed.
   var skippedParts: [SkippedPart] = []
@@ -224,12 +224,12 @@ struct PlayRecordSummary: SourceRecord {
   /// One entry for each rung of which anything was loaded or shown.
   var rungs: [AccessLogEntry]
   /// The bytes of manifests, keys and media, read over the network or from local files.
-  var bytes: Int64
+  var bytes: Int64 = 0
   /// The number of requests. Opening a local file counts as one.
-  var requests: Int
+  var requests = 0
   /// The part of `bytes` and `requests` that is local files and standard input.
-  var localBytes: Int64
-  var localRequests: Int
+  var localBytes: Int64 = 0
+  var localRequests = 0
   var loopGapsMs: [Double]
   var decodeMs: Double
   var bufferPeakBytes: Int
@@ -263,8 +263,6 @@ struct PlayRecordSummary: SourceRecord {
   init(source: String, item: PlayerItem?, statistics: PlayerStatistics, ended: Ending, wall: Duration) {
     self.source = source
     self.ended = ended
-    played = 0
-    skipped = 0
     duration = item?.duration.value?.roundedSeconds
     wallMs = wall.milliseconds
     self.wall = Wall(statistics.times, wall: wall)
@@ -279,10 +277,6 @@ struct PlayRecordSummary: SourceRecord {
     stalls = Stalls(count: statistics.stallCount)
     stalledMs = statistics.stallDuration.milliseconds
     rungs = (item?.accessLog ?? []).byRung
-    bytes = 0
-    requests = 0
-    localBytes = 0
-    localRequests = 0
     loopGapsMs = statistics.loopGaps.map(\.milliseconds)
     decodeMs = statistics.decodeDuration.milliseconds
     bufferPeakBytes = statistics.bufferHighWaterByteCount
