@@ -110,7 +110,7 @@ struct TaskLoopTests {
   }
 
   @Test("A wake comes before the time, and takes its place")
-  func wakeBeforeTime() async {
+  func wakeBeforeTime() async throws {
     let turns = turns
     let taskLoop = TaskLoop(named: "test", clock: clock) {
       turns.update { $0 += 1 }
@@ -120,7 +120,8 @@ struct TaskLoopTests {
     await clock.waitForDeadline()
     taskLoop.wake()
     await wait(for: 2)
-    #expect(clock.nextDeadline == nil)
+    // The first turn's thread may still be about to set the time that the wake has forgotten.
+    try await until { clock.nextDeadline == nil }
     clock.advance(to: .seconds(20))
     taskLoop.stop()
     await taskLoop.waitUntilStopped()

@@ -122,7 +122,7 @@ extension PlayerCore {
   /// Tells observers the news that are not told yet, also those of other threads: when a call returns, its news
   /// are told, and all are told in the order of the changes.
   fileprivate func tell() {
-    let signals = telling.withLock { _ in
+    let (signals, signal) = observer.withLock { observer in
       let news = state.locked.withLock { state in
         defer { state.news = [] }
         return state.news
@@ -140,10 +140,10 @@ extension PlayerCore {
           currentItem.set(item)
         }
       }
-      return signals
+      return (signals, observer.call)
     }
     // The owner may take locks of its own.
-    guard !signals.isEmpty, let signal = observer.withLock({ $0.call }) else { return }
+    guard let signal else { return }
     for news in signals { signal(news) }
   }
 }

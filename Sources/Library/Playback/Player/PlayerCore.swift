@@ -26,9 +26,8 @@ final class PlayerCore: Sendable {
   let state = Guarded()
   let outputLock: OutputLock
   let presenter = Locked<TaskLoop?>(nil)
-  let observer = Locked(Callback<PlayerSignal>())
-  /// Held while observers are told, so that they are told in order.
-  let telling = Locked((), rank: .telling)
+  /// What gets the player's signals. Its lock is held while observers are told, so that they are told in order.
+  let observer = Locked(Callback<PlayerSignal>(), rank: .telling)
 
   init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
