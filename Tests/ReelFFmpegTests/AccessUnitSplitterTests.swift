@@ -28,7 +28,7 @@ struct AccessUnitSplitterTests {
     var isKey: Bool
     var isCorrupt: Bool
 
-    init(_ packet: borrowing Packet) {
+    init(_ packet: Packet) {
       bytes = packet.withBytes { Array($0) }
       presentation = packet.presentationTicks
       decoding = packet.decodingTicks
@@ -46,10 +46,7 @@ struct AccessUnitSplitterTests {
     splitter.append(packet)
   }
 
-  private func unit(_ packet: consuming Packet?) -> Unit? {
-    guard let packet else { return nil }
-    return Unit(packet)
-  }
+  private func unit(_ packet: Packet?) -> Unit? { packet.map(Unit.init) }
 
   private func split(_ pieces: [Piece], codec: VideoCodec = .h264) throws -> [Unit] {
     var splitter = AccessUnitSplitter(codec: codec, streamIndex: 3)

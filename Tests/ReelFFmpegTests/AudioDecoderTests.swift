@@ -70,12 +70,12 @@ struct AudioDecoderTests {
     let (stream, packets) = try soundPackets(sound.clip)
     let decoder = try AudioDecoder(stream: stream, name: "test", logger: silentLogger)
     var first: [PCMBuffer] = []
-    for packet in packets { first += try decoder.decode(packet.packet) }
+    for packet in packets { first += try decoder.decode(packet) }
     first += try decoder.drain()
     #expect(try decoder.drain().isEmpty)
     try decoder.flush()
     var second: [PCMBuffer] = []
-    for packet in packets { second += try decoder.decode(packet.packet) }
+    for packet in packets { second += try decoder.decode(packet) }
     second += try decoder.drain()
     // How much of the start is not to be heard stands in the first packet, but in Matroska's Opus: there a new decoder
     // knows it, and a flushed one gives it with times before 0.
@@ -94,9 +94,9 @@ struct AudioDecoderTests {
     let (stream, packets) = try soundPackets(Clip("media/audio-flac.mp4"))
     let whole = try decodeSound(stream, packets)
     let decoder = try AudioDecoder(stream: stream, name: "test", logger: silentLogger)
-    _ = try decoder.decode(packets[0].packet)
+    _ = try decoder.decode(packets[0])
     try decoder.flush()
-    let buffers = try decoder.decode(packets[5].packet)
+    let buffers = try decoder.decode(packets[5])
     try #require(whole.count > 5)
     #expect(buffers.map(\.ticks) == [whole[5].ticks])
     #expect(buffers.map(\.samples) == [whole[5].samples])
@@ -106,11 +106,11 @@ struct AudioDecoderTests {
   func missingTimestamps() throws {
     let (stream, packets) = try soundPackets(Clip("media/audio-flac.mp4"))
     let whole = try decodeSound(stream, packets)
-    for box in packets.dropFirst() {
-      box.packet.setTimestamps(presentationTicks: nil, decodingTicks: nil, isKey: true, isCorrupt: false)
+    for packet in packets.dropFirst() {
+      packet.setTimestamps(presentationTicks: nil, decodingTicks: nil, isKey: true, isCorrupt: false)
     }
     #expect(try decodeSound(stream, packets).map(\.ticks) == whole.map(\.ticks))
-    packets[0].packet.setTimestamps(
+    packets[0].setTimestamps(
       presentationTicks: nil, decodingTicks: nil, isKey: true, isCorrupt: false)
     #expect(try decodeSound(stream, packets).allSatisfy { $0.ticks == nil })
   }
@@ -125,11 +125,11 @@ struct AudioDecoderTests {
     for (index, frame) in frames.enumerated() {
       if index == 20 {
         let noise = try makePacket(
-          [UInt8](repeating: 0x5a, count: 300), ticks: frame.packet.presentationTicks)
-        #expect(try decoder.decode(noise.packet).isEmpty)
+          [UInt8](repeating: 0x5a, count: 300), ticks: frame.presentationTicks)
+        #expect(try decoder.decode(noise).isEmpty)
         #expect(decoder.rejectedPacketCount == 1)
       } else {
-        count += try decoder.decode(frame.packet).count
+        count += try decoder.decode(frame).count
       }
     }
     count += try decoder.drain().count

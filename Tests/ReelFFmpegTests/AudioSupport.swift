@@ -50,52 +50,50 @@ struct SoundClip: Sendable, Hashable, CustomTestStringConvertible {
 }
 
 /// The packets of the audio stream of a clip, as the demuxer gives them, and the stream.
-func soundPackets(_ clip: Clip) throws -> (StreamInfo, [SharedPacket]) {
+func soundPackets(_ clip: Clip) throws -> (StreamInfo, [Packet]) {
   let demuxer = try Demuxer(
     source: MemorySource(clip.bytes()), format: clip.format, name: clip.path, logger: silentLogger)
   let index = try #require(try demuxer.awaitStream { $0.kind == .audio }).index
   let stream = try demuxer.streamAtFirstPacket(index)
-  var packets: [SharedPacket] = []
+  var packets: [Packet] = []
   while let packet = try demuxer.nextPacket() {
-    if packet.streamIndex == stream.index { packets.append(SharedPacket(packet)) }
+    if packet.streamIndex == stream.index { packets.append(packet) }
   }
   return (stream, packets)
 }
 
 /// Audio frames out of PES packets.
 func splitFrames(
-  _ packets: [SharedPacket], codec: AudioCodec, timeBase: Rational = Rational(1, 90000)
-) throws -> [SharedPacket] {
+  _ packets: [Packet], codec: AudioCodec, timeBase: Rational = Rational(1, 90000)
+) throws -> [Packet] {
   let splitter = AudioFrameSplitter(codec: codec, streamIndex: 1, timeBase: timeBase)
-  var frames: [SharedPacket] = []
+  var frames: [Packet] = []
   for packet in packets {
-    splitter.append(try packet.packet.clone())
-    while let frame = try splitter.next() { frames.append(SharedPacket(frame)) }
+    splitter.append(packet)
+    while let frame = try splitter.next() { frames.append(frame) }
   }
-  while let frame = try splitter.flush() { frames.append(SharedPacket(frame)) }
+  while let frame = try splitter.flush() { frames.append(frame) }
   return frames
 }
 
 /// Everything that a decoder makes of packets.
-func decodeSound(_ stream: StreamInfo, _ packets: [SharedPacket]) throws -> [PCMBuffer] {
+func decodeSound(_ stream: StreamInfo, _ packets: [Packet]) throws -> [PCMBuffer] {
   let decoder = try AudioDecoder(stream: stream, name: "test", logger: silentLogger)
   var buffers: [PCMBuffer] = []
-  for packet in packets { buffers += try decoder.decode(packet.packet) }
+  for packet in packets { buffers += try decoder.decode(packet) }
   return try buffers + decoder.drain()
 }
 
 /// A packet of bytes.
-func makePacket(_ bytes: [UInt8], ticks: Int64? = nil, isCorrupt: Bool = false) throws -> SharedPacket {
+func makePacket(_ bytes: [UInt8], ticks: Int64? = nil, isCorrupt: Bool = false) throws -> Packet {
   let packet = try Packet()
   try packet.setBytes(copying: bytes[...], streamIndex: 1)
   packet.setTimestamps(
     presentationTicks: ticks, decodingTicks: ticks, isKey: true, isCorrupt: isCorrupt)
-  return SharedPacket(packet)
+  return packet
 }
 
-extension SharedPacket {
-  var bytes: [UInt8] { packet.withBytes { Array($0) } }
-  var ticks: Int64? { packet.presentationTicks }
-  var durationTicks: Int64 { packet.durationTicks }
-  var isCorrupt: Bool { packet.isCorrupt }
+extension Packet {
+  var bytes: [UInt8] { withBytes { Array($0) } }
+  var ticks: Int64? { presentationTicks }
 }

@@ -105,11 +105,11 @@ final class ClipReader {
       return hasChanged
     }
 
-    func nextUnit() throws -> Pulled<SharedPacket> {
+    func nextUnit() throws -> Pulled<Packet> {
       do {
         while true {
           switch try container.next() {
-          case .video(let box): return .element(box)
+          case .video(let packet): return .element(packet)
           case .audio: continue
           case .programChanged:
             hasChanged = true

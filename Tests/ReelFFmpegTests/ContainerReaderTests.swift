@@ -18,11 +18,11 @@ struct ContainerReaderTests {
     let dts: Int64?
     let byteCount: Int
 
-    init(_ kind: Kind, _ box: SharedPacket) {
+    init(_ kind: Kind, _ packet: Packet) {
       self.kind = kind
-      pts = box.packet.presentationTicks
-      dts = box.packet.decodingTicks
-      byteCount = box.packet.byteCount
+      pts = packet.presentationTicks
+      dts = packet.decodingTicks
+      byteCount = packet.byteCount
     }
   }
 
@@ -61,8 +61,8 @@ struct ContainerReaderTests {
     var units: [Unit] = []
     while units.count < limit {
       switch try reader.next() {
-      case .video(let box): units.append(Unit(.video, box))
-      case .audio(let box): units.append(Unit(.audio, box))
+      case .video(let packet): units.append(Unit(.video, packet))
+      case .audio(let packet): units.append(Unit(.audio, packet))
       case .programChanged: Issue.record("a change of a program that does not change")
       case .end: return units
       }
@@ -172,18 +172,18 @@ struct ContainerReaderTests {
   func seek(name: String) throws {
     let clip = Clip("media/\(name)")
     let reader = try makeReader(clip, isSeekable: true)
-    var boxes: [SharedPacket] = []
+    var packets: [Packet] = []
     while true {
       let unit = try reader.next()
-      if case .video(let box) = unit { boxes.append(box) }
+      if case .video(let packet) = unit { packets.append(packet) }
       if case .end = unit { break }
     }
     let stream = try #require(reader.video)
-    for target in boxes.compactMap(\.ticks).shuffled() {
+    for target in packets.compactMap(\.ticks).shuffled() {
       #expect(try reader.seek(toKeyFrameAtOrBefore: target, of: stream))
-      let key = try #require(boxes.lastIndex { $0.packet.isKey && $0.ticks ?? .max <= target })
+      let key = try #require(packets.lastIndex { $0.isKey && $0.ticks ?? .max <= target })
       let rest = try units(reader).filter { $0.kind == .video }
-      #expect(rest == boxes[key...].map { Unit(.video, $0) }, "to \(target)")
+      #expect(rest == packets[key...].map { Unit(.video, $0) }, "to \(target)")
     }
   }
 

@@ -9,29 +9,28 @@ import Testing
 @Suite("A decoder after an error", .hangLimit)
 struct DecoderRenewalTests {
   /// The access units of a file.
-  private static func units(_ path: String) throws -> (stream: StreamInfo, boxes: [SharedPacket]) {
+  private static func units(_ path: String) throws -> (stream: StreamInfo, packets: [Packet]) {
     let clip = Clip(path)
     let container = try ContainerReader(
       source: MemorySource(clip.bytes()), format: clip.format, name: path, logger: silentLogger)
-    var boxes: [SharedPacket] = []
-    while case .video(let box) = try container.next() { boxes.append(box) }
-    return (try #require(container.video), boxes)
+    var packets: [Packet] = []
+    while case .video(let packet) = try container.next() { packets.append(packet) }
+    return (try #require(container.video), packets)
   }
 
   /// The first part of a packet.
-  private static func cut(_ box: SharedPacket, to count: Int) throws -> SharedPacket {
-    let packet = try Packet()
-    let bytes = box.packet.withBytes { Array($0) }
-    try packet.setBytes(copying: bytes[..<count], streamIndex: box.packet.streamIndex)
-    packet.setTimestamps(
-      presentationTicks: box.packet.presentationTicks, decodingTicks: box.packet.decodingTicks, isKey: true,
+  private static func cut(_ packet: Packet, to count: Int) throws -> Packet {
+    let part = try Packet()
+    try part.setBytes(copying: packet.bytes[..<count], streamIndex: packet.streamIndex)
+    part.setTimestamps(
+      presentationTicks: packet.presentationTicks, decodingTicks: packet.decodingTicks, isKey: true,
       isCorrupt: false)
-    return SharedPacket(packet)
+    return part
   }
 
   /// The frame that a decoder gives for a single unit.
-  private static func drained(_ decoder: Decoder, _ box: SharedPacket) throws -> Seen? {
-    try decoder.send(box)
+  private static func drained(_ decoder: Decoder, _ packet: Packet) throws -> Seen? {
+    try decoder.send(packet)
     decoder.finish()
     guard case .element(let frame) = try decoder.receive() else { return nil }
     return try Seen(frame)
@@ -41,14 +40,13 @@ struct DecoderRenewalTests {
     "After a truncated first unit, the whole unit decodes as in a new decoder",
     arguments: ["transport/h264-cavlc-at.ts", "transport/h264-cabac-at.ts", "transport/hevc-at.ts"])
   func cuts(path: String) throws {
-    let (stream, boxes) = try Self.units(path)
-    let first = try #require(boxes.first)
+    let (stream, packets) = try Self.units(path)
+    let first = try #require(packets.first)
     let expected = try #require(
       try Self.drained(Decoder(stream: stream, name: "fresh", logger: silentLogger), first))
     let decoder = try Decoder(stream: stream, name: "cut", logger: silentLogger)
     var errorCount = 0
-    for count in stride(from: first.packet.byteCount - 1, to: max(100, first.packet.byteCount - 200), by: -3)
-    {
+    for count in stride(from: first.byteCount - 1, to: max(100, first.byteCount - 200), by: -3) {
       _ = try Self.drained(decoder, Self.cut(first, to: count))
       if decoder.hasReportedError { errorCount += 1 }
       try decoder.flush()
@@ -63,12 +61,12 @@ struct DecoderRenewalTests {
   /// Checks that libavcodec has this bug and that the fixture shows it, so a flush alone is not enough.
   @Test("libavcodec's flush alone leaves a CAVLC decoder corrupted")
   func fault() throws {
-    let (stream, boxes) = try Self.units("transport/h264-cavlc-at.ts")
-    let first = try #require(boxes.first)
+    let (stream, packets) = try Self.units("transport/h264-cavlc-at.ts")
+    let first = try #require(packets.first)
     let expected = try #require(
       try Self.drained(Decoder(stream: stream, name: "fresh", logger: silentLogger), first))
     var spoiledCount = 0
-    for count in stride(from: first.packet.byteCount - 1, to: first.packet.byteCount - 60, by: -1) {
+    for count in stride(from: first.byteCount - 1, to: first.byteCount - 60, by: -1) {
       let decoder = try Decoder(stream: stream, name: "spoiled", logger: silentLogger)
       _ = try Self.drained(decoder, Self.cut(first, to: count))
       decoder.flushWithoutRenewal()
@@ -84,8 +82,8 @@ struct DecoderRenewalTests {
   /// `spoiled-cavlc.mp4` has three groups of 12 frames. The second group is damaged from its third packet on, and
   /// the third group is intact.
   private func makeDecoder(_ path: String) throws -> (decoder: VideoDecoder, source: ListedUnits) {
-    let (stream, boxes) = try Self.units(path)
-    let source = ListedUnits(boxes)
+    let (stream, packets) = try Self.units(path)
+    let source = ListedUnits(packets)
     return (try VideoDecoder(stream: stream, source: source, name: "test", logger: silentLogger), source)
   }
 
@@ -102,11 +100,11 @@ struct DecoderRenewalTests {
 
   @Test("Frames are intact from the next key frame on, whichever unit was damaged before", arguments: 0..<12)
   func nextKeyFrame(cutUnit: Int) throws {
-    let (stream, boxes) = try Self.units("media/h264-cavlc-gops.mp4")
+    let (stream, packets) = try Self.units("media/h264-cavlc-gops.mp4")
     let golden = try Clip("media/h264-cavlc-gops.mp4").golden().frames.map(\.md5)
     // One unit of the first group ends within a macroblock.
-    var damaged = boxes
-    damaged[cutUnit] = try Self.cut(boxes[cutUnit], to: boxes[cutUnit].packet.byteCount * 3 / 4)
+    var damaged = packets
+    damaged[cutUnit] = try Self.cut(packets[cutUnit], to: packets[cutUnit].byteCount * 3 / 4)
     let decoder = try VideoDecoder(
       stream: stream, source: ListedUnits(damaged), name: "test", logger: silentLogger)
     let seen = try rest(decoder)
@@ -138,9 +136,9 @@ struct DecoderRenewalTests {
 
   @Test("Feeding a damaged first unit again gives the same frames as plain decoding")
   func feedingAgain() throws {
-    let (stream, boxes) = try Self.units("media/h264-cavlc-gops.mp4")
-    var damaged = boxes
-    damaged[0] = try Self.cut(boxes[0], to: boxes[0].packet.byteCount * 3 / 4)
+    let (stream, packets) = try Self.units("media/h264-cavlc-gops.mp4")
+    var damaged = packets
+    damaged[0] = try Self.cut(packets[0], to: packets[0].byteCount * 3 / 4)
     let plain = try rest(
       VideoDecoder(stream: stream, source: ListedUnits(damaged), name: "plain", logger: silentLogger))
     let decoder = try VideoDecoder(
@@ -159,13 +157,13 @@ struct DecoderRenewalTests {
     "Key frames of a stream that sends its parameter sets once can be decoded on their own",
     arguments: ["h264-sets-once", "hevc-sets-once"])
   func parameterSets(name: String) throws {
-    let (stream, boxes) = try Self.units("transport/\(name).ts")
+    let (stream, packets) = try Self.units("transport/\(name).ts")
     let golden = try Golden("transport-\(name).ts")
-    let keys = boxes.indices.filter { boxes[$0].packet.isKey }
+    let keys = packets.indices.filter { packets[$0].isKey }
     try #require(keys.count > 1)
     for key in keys {
       let decoder = try Decoder(stream: stream, name: "test", logger: silentLogger)
-      let seen = try #require(try Self.drained(decoder, boxes[key]))
+      let seen = try #require(try Self.drained(decoder, packets[key]))
       let expected = golden.frames.first { $0.ticks == seen.ticks }
       #expect(seen.md5 == expected?.md5)
     }
@@ -188,17 +186,17 @@ struct DecoderRenewalTests {
       source: MemorySource(clip.bytes()), format: clip.format, options: options, name: name,
       logger: silentLogger)
     let stream = try #require(container.audio)
-    var boxes: [SharedPacket] = []
-    while boxes.count < 12, case .audio(let box) = try container.next() { boxes.append(box) }
-    try #require(boxes.count > 3)
+    var packets: [Packet] = []
+    while packets.count < 12, case .audio(let packet) = try container.next() { packets.append(packet) }
+    try #require(packets.count > 3)
     let samples = { (decoder: AudioDecoder) in
-      try boxes.flatMap { try decoder.decode($0.packet) }.flatMap(\.samples)
+      try packets.flatMap { try decoder.decode($0) }.flatMap(\.samples)
     }
     let expected = try samples(AudioDecoder(stream: stream, name: "fresh", logger: silentLogger))
     let decoder = try AudioDecoder(stream: stream, name: "damaged", logger: silentLogger)
-    for box in boxes {
-      _ = try decoder.decode(Self.cut(box, to: max(1, box.packet.byteCount * 2 / 3)).packet)
-      _ = try decoder.decode(box.packet)
+    for packet in packets {
+      _ = try decoder.decode(Self.cut(packet, to: max(1, packet.byteCount * 2 / 3)))
+      _ = try decoder.decode(packet)
     }
     try decoder.flush()
     #expect(try samples(decoder) == expected)

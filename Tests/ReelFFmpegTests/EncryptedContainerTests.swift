@@ -61,7 +61,7 @@ struct EncryptedContainerTests {
     var samples: [[UInt8]] = []
     while true {
       switch try reader.next() {
-      case .video(let box), .audio(let box): samples.append(box.bytes)
+      case .video(let packet), .audio(let packet): samples.append(packet.bytes)
       case .programChanged: Issue.record("an odd unit")
       case .end: return samples
       }
@@ -183,12 +183,12 @@ struct EncryptedContainerTests {
       source: MemorySource(bytes, isSeekable: false), format: .mp4, options: options, name: "test",
       logger: silentLogger)
     for sample in try Self.clear(.video).prefix(25) {
-      guard case .video(let box) = try reader.next() else {
+      guard case .video(let packet) = try reader.next() else {
         Issue.record("no sample")
         return
       }
-      #expect(box.bytes == sample)
-      let isDecrypted = box.packet.isDecrypted
+      #expect(packet.bytes == sample)
+      let isDecrypted = packet.isDecrypted
       #expect(!isDecrypted)
     }
     #expect(reader.refusal == nil)

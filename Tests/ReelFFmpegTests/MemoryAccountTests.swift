@@ -57,13 +57,13 @@ struct MemoryAccountTests {
 
   // MARK: Packets
 
-  private func boxes(_ clip: Clip, _ account: MemoryAccount?) throws -> [SharedPacket] {
-    func all() throws -> [SharedPacket] {
+  private func packets(of clip: Clip, _ account: MemoryAccount?) throws -> [Packet] {
+    func all() throws -> [Packet] {
       let container = try ContainerReader(
         source: MemorySource(clip.bytes()), format: clip.format, name: clip.path, logger: silentLogger)
-      var boxes: [SharedPacket] = []
-      while case .video(let box) = try container.next() { boxes.append(box) }
-      return boxes
+      var packets: [Packet] = []
+      while case .video(let packet) = try container.next() { packets.append(packet) }
+      return packets
     }
     guard let account else { return try all() }
     return try account.perform(all)
@@ -72,40 +72,40 @@ struct MemoryAccountTests {
   @Test("packets lie close together, unchanged, until the last is let go", arguments: Clip.sound)
   func packets(clip: Clip) throws {
     let account = try MemoryAccount()
-    let plain = try boxes(clip, nil)
+    let plain = try packets(of: clip, nil)
     #expect(account.packetByteCount == 0)
-    var stored = try boxes(clip, account)
-    let sum = stored.reduce(0) { $0 + $1.packet.byteCount + 64 + 16 }
-    #expect(account.packetByteCount >= stored.reduce(0) { $0 + $1.packet.byteCount })
+    var stored = try packets(of: clip, account)
+    let sum = stored.reduce(0) { $0 + $1.byteCount + 64 + 16 }
+    #expect(account.packetByteCount >= stored.reduce(0) { $0 + $1.byteCount })
     #expect(account.packetByteCount <= sum + 65536)
     try #require(stored.count == plain.count)
     for (one, other) in zip(stored, plain) {
-      let isSame = one.packet.withBytes { bytes in other.packet.withBytes { $0.elementsEqual(bytes) } }
+      let isSame = one.withBytes { bytes in other.withBytes { $0.elementsEqual(bytes) } }
       #expect(isSame)
-      #expect(one.packet.presentationTicks == other.packet.presentationTicks)
+      #expect(one.presentationTicks == other.presentationTicks)
     }
-    let last = try #require(stored.last).packet.moved(by: 1)
+    var last = stored.last
     stored = []
     #expect((1...256 << 10).contains(account.packetByteCount))
-    #expect(last.byteCount == plain.last?.packet.byteCount)
-    _ = consume last
+    #expect(last?.byteCount == plain.last?.byteCount)
+    last = nil
     #expect(account.packetByteCount == 0)
   }
 
   @Test("packets of several threads do not overlap")
   func packetsOfThreads() throws {
     let account = try MemoryAccount()
-    let plain = try boxes(clip, nil)
-    let stored = Locked<[[SharedPacket]]>([])
+    let plain = try packets(of: clip, nil)
+    let stored = Locked<[[Packet]]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { _ in
-      guard let all = try? boxes(clip, account) else { return }
+      guard let all = try? packets(of: clip, account) else { return }
       stored.withLock { $0.append(all) }
     }
     let all = stored.withLock { $0 }
     try #require(all.count == 8)
     for one in all {
-      for (box, other) in zip(one, plain) {
-        let isSame = box.packet.withBytes { bytes in other.packet.withBytes { $0.elementsEqual(bytes) } }
+      for (packet, other) in zip(one, plain) {
+        let isSame = packet.withBytes { bytes in other.withBytes { $0.elementsEqual(bytes) } }
         #expect(isSame)
       }
     }
@@ -115,13 +115,11 @@ struct MemoryAccountTests {
   func largePacket() throws {
     let account = try MemoryAccount()
     let bytes = (0..<400_000).map { UInt8(truncatingIfNeeded: $0) }
-    let box = try account.perform {
-      let packet = try Packet()
-      try packet.setBytes(copying: bytes[...], streamIndex: 0)
-      return SharedPacket(packet)
-    }
+    let packet = try Packet()
+    try packet.setBytes(copying: bytes[...], streamIndex: 0)
+    account.perform { packet.store() }
     #expect(account.packetByteCount == 0)
-    #expect(box.packet.withBytes { $0.elementsEqual(bytes) })
+    #expect(packet.withBytes { $0.elementsEqual(bytes) })
   }
 
   // MARK: Others

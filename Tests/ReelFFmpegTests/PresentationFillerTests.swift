@@ -4,13 +4,13 @@ import Testing
 @Suite("Presentation times of MPEG video")
 struct PresentationFillerTests {
   /// An MPEG-4 frame of type I, P or B, or N for one that is not coded.
-  private func box(_ type: Character, dts: Int64?, pts: Int64? = nil) throws -> SharedPacket {
+  private func packet(_ type: Character, dts: Int64?, pts: Int64? = nil) throws -> Packet {
     let packet = try Packet()
     let header: [UInt8] = [0, 0, 1, 0xb6, type == "I" ? 0x10 : type == "B" ? 0x90 : 0x50, 0x7f]
     let bytes = header + [UInt8](repeating: 0x55, count: type == "N" ? 0 : 30)
     try packet.setBytes(copying: bytes[...], streamIndex: 0)
     packet.setTimestamps(presentationTicks: pts, decodingTicks: dts, isKey: type == "I", isCorrupt: false)
-    return SharedPacket(packet)
+    return packet
   }
 
   /// The presentation times of frames whose decoding times are one tick apart.
@@ -18,10 +18,10 @@ struct PresentationFillerTests {
     var filler = try #require(PresentationFiller(codec: .mpeg4, format: format))
     var times: [Int64?] = []
     for (index, type) in types.enumerated() {
-      filler.append(try box(type, dts: Int64(index), pts: index < pts.count ? pts[index] : nil))
-      while let box = filler.next() { times.append(box.packet.presentationTicks) }
+      filler.append(try packet(type, dts: Int64(index), pts: index < pts.count ? pts[index] : nil))
+      while let packet = filler.next() { times.append(packet.presentationTicks) }
     }
-    while let box = filler.flush() { times.append(box.packet.presentationTicks) }
+    while let packet = filler.flush() { times.append(packet.presentationTicks) }
     return times
   }
 
@@ -49,10 +49,10 @@ struct PresentationFillerTests {
   func bound() throws {
     var filler = try #require(PresentationFiller(codec: .mpeg2, format: .avi))
     filler = try #require(PresentationFiller(codec: .mpeg4, format: .avi))
-    filler.append(try box("I", dts: 0))
+    filler.append(try packet("I", dts: 0))
     var count = 0
     for index in 1...100 {
-      filler.append(try box("B", dts: Int64(index)))
+      filler.append(try packet("B", dts: Int64(index)))
       while filler.next() != nil { count += 1 }
     }
     #expect(count > 60)

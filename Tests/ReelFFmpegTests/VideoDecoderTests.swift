@@ -8,27 +8,27 @@ import Testing
 struct VideoDecoderTests {
   /// Gives the units of a list, and between them nothing for so many calls as `pauses` says.
   private final class Units: AccessUnitSource {
-    var boxes: [SharedPacket]
+    var packets: [Packet]
     var next = 0
     var pauses: () -> Int
     private(set) var openings = 0
     private var pause: Int?
 
-    init(_ boxes: [SharedPacket], pauses: @escaping () -> Int = { 0 }) {
-      self.boxes = boxes
+    init(_ packets: [Packet], pauses: @escaping () -> Int = { 0 }) {
+      self.packets = packets
       self.pauses = pauses
     }
 
-    func nextUnit() -> Pulled<SharedPacket> {
+    func nextUnit() -> Pulled<Packet> {
       let left = pause ?? pauses()
       guard left == 0 else {
         pause = left - 1
         return .wait
       }
       pause = nil
-      guard next < boxes.count else { return .end }
+      guard next < packets.count else { return .end }
       next += 1
-      return .element(boxes[next - 1])
+      return .element(packets[next - 1])
     }
 
     func didOpen(_ opening: OpeningPicture) { openings += 1 }
@@ -36,12 +36,12 @@ struct VideoDecoderTests {
 
   private static let clips = Clip.whole
 
-  private func units(_ clip: Clip) throws -> (stream: StreamInfo, boxes: [SharedPacket]) {
+  private func units(_ clip: Clip) throws -> (stream: StreamInfo, packets: [Packet]) {
     let container = try ContainerReader(
       source: MemorySource(clip.bytes()), format: clip.format, name: clip.path, logger: silentLogger)
-    var boxes: [SharedPacket] = []
-    while case .video(let box) = try container.next() { boxes.append(box) }
-    return (try #require(container.video), boxes)
+    var packets: [Packet] = []
+    while case .video(let packet) = try container.next() { packets.append(packet) }
+    return (try #require(container.video), packets)
   }
 
   private func makeDecoder(
@@ -71,22 +71,22 @@ struct VideoDecoderTests {
   @Test("Without deblocking, a frame that is decoded alone differs, and no other does")
   func deblocking() throws {
     let clip = Clip("media/h264-gops.mp4")
-    let (stream, boxes) = try units(clip)
+    let (stream, packets) = try units(clip)
     let golden = try clip.golden().frames.map(\.md5)
-    let seen = try frames(makeDecoder(stream, Units(boxes), skipsDeblocking: true)).seen.map(\.md5)
+    let seen = try frames(makeDecoder(stream, Units(packets), skipsDeblocking: true)).seen.map(\.md5)
     #expect(seen.first != golden.first)
     #expect(seen.dropFirst() == golden.dropFirst())
   }
 
   @Test("A pause before any unit changes no frame", arguments: clips)
   func onePause(clip: Clip) throws {
-    let (stream, boxes) = try units(clip)
+    let (stream, packets) = try units(clip)
     let golden = try clip.golden().frames.map(\.md5)
-    let expected = try frames(makeDecoder(stream, Units(boxes))).seen
+    let expected = try frames(makeDecoder(stream, Units(packets))).seen
     #expect(expected.map(\.md5) == golden)
-    for place in 0...min(boxes.count, 8) {
+    for place in 0...min(packets.count, 8) {
       var count = -1
-      let source = Units(boxes) {
+      let source = Units(packets) {
         count += 1
         return count == place ? 1 : 0
       }
@@ -98,9 +98,9 @@ struct VideoDecoderTests {
 
   @Test("Pauses anywhere change no frame", arguments: Clip.sound, [1, 2])
   func manyPauses(clip: Clip, threads: Int) throws {
-    let (stream, boxes) = try units(clip)
+    let (stream, packets) = try units(clip)
     var hasPaused = false
-    let source = Units(boxes) {
+    let source = Units(packets) {
       defer { hasPaused = true }
       return .random(in: (hasPaused ? 0 : 1)...2)
     }
@@ -112,12 +112,12 @@ struct VideoDecoderTests {
 
   @Test("Pauses change no frame after a seek to where decoding can't begin")
   func pausesWithoutKeyFrame() throws {
-    let (stream, boxes) = try units(Clip("media/h264-intra-refresh.ts"))
+    let (stream, packets) = try units(Clip("media/h264-intra-refresh.ts"))
     func seen(pauses: @escaping () -> Int) throws -> [Seen] {
-      let source = Units(boxes, pauses: pauses)
+      let source = Units(packets, pauses: pauses)
       let decoder = try makeDecoder(stream, source)
       _ = try frames(decoder, limit: 7)
-      source.next = boxes.count / 2
+      source.next = packets.count / 2
       try decoder.reset()
       return try frames(decoder).seen
     }
@@ -126,9 +126,9 @@ struct VideoDecoderTests {
 
   @Test("After a reset it begins anew, wherever it was", arguments: Clip.sound, [1, 2])
   func reset(clip: Clip, threads: Int) throws {
-    let (stream, boxes) = try units(clip)
+    let (stream, packets) = try units(clip)
     let golden = try clip.golden().frames.map(\.md5)
-    let source = Units(boxes) { Int.random(in: 0...3) / 3 }
+    let source = Units(packets) { Int.random(in: 0...3) / 3 }
     let decoder = try makeDecoder(stream, source, threads: threads)
     for count in [0, 1, 2, 5, golden.count, 3] {
       _ = try frames(decoder, limit: count)
@@ -150,16 +150,16 @@ struct VideoDecoderTests {
       Clip("media/hevc-radl.mp4"), Clip("media/h264-bframes.ts"), Clip("media/h264-bframes.mp4"),
     ])
   func keyFrames(clip: Clip) throws {
-    let (stream, boxes) = try units(clip)
+    let (stream, packets) = try units(clip)
     let golden = try clip.golden()
-    let source = Units(boxes)
+    let source = Units(packets)
     let decoder = try makeDecoder(stream, source)
-    let keys = boxes.indices.filter { boxes[$0].packet.isKey }
+    let keys = packets.indices.filter { packets[$0].isKey }
     try #require(keys.count > 1)
     for key in keys + keys.reversed() {
       source.next = key
       try decoder.reset()
-      let ticks = try #require(boxes[key].ticks)
+      let ticks = try #require(packets[key].ticks)
       let seen = try frames(decoder).seen.filter { $0.ticks ?? 0 >= ticks }
       #expect(seen.map(\.md5) == golden.frames.filter { $0.ticks >= ticks }.map(\.md5), "unit \(key)")
     }
@@ -168,9 +168,9 @@ struct VideoDecoderTests {
   @Test("The units before the first that decoding can begin at are let go after a reset")
   func randomAccess() throws {
     let clip = Clip("media/hevc-gops.mp4")
-    let (stream, boxes) = try units(clip)
+    let (stream, packets) = try units(clip)
     let golden = try clip.golden().frames.map(\.md5)
-    let source = Units(boxes)
+    let source = Units(packets)
     let decoder = try makeDecoder(stream, source)
     _ = try frames(decoder, limit: 2)
     // Three GOPs of 12 frames.
@@ -183,12 +183,12 @@ struct VideoDecoderTests {
   @Test("Cancelled work ends with a cancellation, and goes on after it")
   func cancelled() throws {
     let clip = Clip("media/h264-gops.mp4")
-    let (stream, boxes) = try units(clip)
+    let (stream, packets) = try units(clip)
     let isCancelled = Locked(true)
     var options = VideoDecoder.Options()
     options.isCancelled = { isCancelled.withLock { $0 } }
     let decoder = try VideoDecoder(
-      stream: stream, source: Units(boxes), options: options, name: "test", logger: silentLogger)
+      stream: stream, source: Units(packets), options: options, name: "test", logger: silentLogger)
     #expect(throws: CancellationError.self) { try frames(decoder) }
     isCancelled.withLock { $0 = false }
     #expect(try frames(decoder).seen.map(\.md5) == (try clip.golden()).frames.map(\.md5))

@@ -25,9 +25,9 @@ struct AudioPipelineTests {
       _ path: String, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero,
       kinds: Set<MediaPacket.Kind> = [.audio]
     ) throws {
-      for read in try readPackets(path, wantsAudio: true, loop: loop, start: start)
-      where kinds.contains(read.kind) {
-        session.append(read.packet, read.kind)
+      for packet in try readPackets(path, wantsAudio: true, loop: loop, start: start)
+      where kinds.contains(packet.kind) {
+        session.append(packet)
       }
     }
 
@@ -50,11 +50,11 @@ struct AudioPipelineTests {
 
   /// What the decoder makes of a clip's sound by itself.
   private func decoded(_ path: String) throws -> [PCMBuffer] {
-    let packets = try readPackets(path, wantsAudio: true).filter { $0.kind == .audio }.map(\.packet)
+    let packets = try readPackets(path, wantsAudio: true).filter { $0.kind == .audio }
     let decoder = try AudioDecoder(
       stream: try #require(packets.first).span.stream, name: "test", logger: silentLogger)
     var buffers: [PCMBuffer] = []
-    for packet in packets { buffers += try decoder.decode(packet.box.packet) }
+    for packet in packets { buffers += try decoder.decode(packet.unit) }
     return try (buffers + decoder.drain()).filter { $0.frameCount > 0 }
   }
 
@@ -168,8 +168,8 @@ struct AudioPipelineTests {
   func oneByOne() throws {
     let bench = Bench()
     var heard: [Float] = []
-    for read in try readPackets("media/audio-aac.ts", wantsAudio: true) where read.kind == .audio {
-      bench.session.append(read.packet, .audio)
+    for packet in try readPackets("media/audio-aac.ts", wantsAudio: true) where packet.kind == .audio {
+      bench.session.append(packet)
       try bench.turn()
       heard += samples(bench.session.takeAudio())
     }

@@ -64,8 +64,8 @@ struct DecoderClaimTests {
       session: session,
       options: VideoPipeline.Options(name: "test", logger: silentLogger, claim: claim, threads: 1 + seed % 2),
       isCancelled: { false })
-    for read in try readPackets("media/\(name)") {
-      session.append(read.packet, read.kind)
+    for packet in try readPackets("media/\(name)") {
+      session.append(packet)
     }
     session.end([.video])
     var shown: [Shown] = []
@@ -98,8 +98,8 @@ struct DecoderClaimTests {
       session: session,
       options: VideoPipeline.Options(name: "test", logger: silentLogger, claim: claim), isCancelled: { false }
     )
-    for read in try readPackets("media/\(name)") {
-      session.append(read.packet, read.kind)
+    for packet in try readPackets("media/\(name)") {
+      session.append(packet)
     }
     session.end([.video])
     var shown: [Shown] = []

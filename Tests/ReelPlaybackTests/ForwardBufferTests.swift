@@ -26,8 +26,8 @@ struct ForwardBufferTests {
     func isAudioBehind(_ time: MediaTime) -> Bool { buffer.isAudioBehind(time) }
     func seek(to time: MediaTime) -> Set<MediaPacket.Kind> { buffer.seek(to: time) }
     func rewindToKey(before time: MediaTime) -> Bool { buffer.rewindToKey(before: time) }
-    func peekNext(_ kind: MediaPacket.Kind) -> NextPacket { buffer.peekNext(kind) }
-    func next(_ kind: MediaPacket.Kind, of span: StreamSpan? = nil) -> NextPacket {
+    func peekNext(_ kind: MediaPacket.Kind) -> Pulled<MediaPacket> { buffer.peekNext(kind) }
+    func next(_ kind: MediaPacket.Kind, of span: StreamSpan? = nil) -> Pulled<MediaPacket> {
       buffer.next(kind, of: span)
     }
   }
@@ -46,14 +46,14 @@ struct ForwardBufferTests {
       let packet = try maker.make(
         time(index), lasting: time(1), of: span, isKey: kind == .audio || index % 4 == 0, byteCount: byteCount
       )
-      bench.buffer.append(packet, kind)
+      bench.buffer.append(packet)
     }
   }
 
-  private func isNone(_ next: NextPacket) -> Bool { if case .none = next { true } else { false } }
-  private func isEnd(_ next: NextPacket) -> Bool { if case .end = next { true } else { false } }
-  private func packet(_ next: NextPacket) -> MediaPacket? {
-    if case .packet(let packet) = next { packet } else { nil }
+  private func isNone(_ next: Pulled<MediaPacket>) -> Bool { if case .wait = next { true } else { false } }
+  private func isEnd(_ next: Pulled<MediaPacket>) -> Bool { if case .end = next { true } else { false } }
+  private func packet(_ next: Pulled<MediaPacket>) -> MediaPacket? {
+    if case .element(let packet) = next { packet } else { nil }
   }
 
   @Test("Packets come out in order, then nothing, then the end")
@@ -248,7 +248,7 @@ struct ForwardBufferTests {
           let packet = try maker.make(
             time(start), lasting: time(1), of: spans[model.iteration], isKey: place == 0,
             byteCount: byteCount)
-          buffer.buffer.append(packet, .video)
+          buffer.buffer.append(packet)
           model.entries.append(
             Model.Entry(
               id: start, start: start, isKey: place == 0, byteCount: byteCount, iteration: model.iteration))

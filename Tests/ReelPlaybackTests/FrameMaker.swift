@@ -31,7 +31,7 @@ final class FrameMaker: Sendable {
   // MARK: - Private
 
   private static func read(_ name: String) throws -> VideoFrame {
-    let packets = try readPackets("media/\(name)").filter { $0.kind == .video }.map(\.packet)
+    let packets = try readPackets("media/\(name)").filter { $0.kind == .video }
     let decoder = TrackDecoder(
       PacketList(packets), options: TrackDecoder.Options(name: name, logger: silentLogger))
     guard case .frame(let frame) = try decoder.next(isFirst: true, threads: 1) else {

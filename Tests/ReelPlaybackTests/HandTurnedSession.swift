@@ -36,9 +36,7 @@ extension ItemSession {
     return result
   }
 
-  func append(_ packet: MediaPacket, _ kind: MediaPacket.Kind) {
-    change { state, _ in state.packets.append(packet, kind) }
-  }
+  func append(_ packet: MediaPacket) { change { state, _ in state.packets.append(packet) } }
 
   func end(_ kinds: Set<MediaPacket.Kind>) { change { state, _ in state.packets.end(kinds) } }
 
@@ -57,7 +55,10 @@ extension ItemSession {
   var head: FrameRing.Head { look { $0.frames.head } }
 
   func takeFrame(of job: DecodingJob? = nil) -> VideoFrame? {
-    change { state, _ in job.map { $0 === state.videoJob } ?? true ? state.frames.take() : nil }
+    let frame = change { state, _ -> VideoFrame? in
+      job.map { $0 === state.videoJob } ?? true ? state.frames.take() : nil
+    }
+    return frame ?? nil
   }
 
   func takeAudio() -> [AudioQueue.Chunk] { change { state, _ in state.audio.takeAll() } ?? [] }

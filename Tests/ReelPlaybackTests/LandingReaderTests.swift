@@ -32,13 +32,12 @@ struct LandingReaderTests {
 
     func prepare() throws {}
 
-    func next() throws -> ReadUnit {
-      guard index < count else { return .end }
+    func next() throws -> MediaPacket? {
+      guard index < count else { return nil }
       defer { index += 1 }
       let second = MediaTime(value: 1, timescale: 1)
-      let packet = try maker.make(
+      return try maker.make(
         second * Int64(index), lasting: second, of: span, isKey: keys.contains(index))
-      return .packet(packet, .video)
     }
 
     func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws {
@@ -56,7 +55,7 @@ struct LandingReaderTests {
 
   private func times(_ reader: LandingReader, count: Int) throws -> [MediaTime] {
     var times: [MediaTime] = []
-    while times.count < count, case .packet(let packet, _) = try reader.next() { times.append(packet.time) }
+    while times.count < count, let packet = try reader.next() { times.append(packet.time) }
     return times
   }
 

@@ -10,14 +10,14 @@ import Testing
 struct LoadingStateTests {
   private let network = ReelError(.network, "the line is cut")
   private let damage = ReelError(.badMedia, "not media")
-  private let packets: [ReadPacket]
+  private let packets: [MediaPacket]
   private let streams: ReaderStreams
   private let clock = ManualMonotonicClock()
 
   init() throws {
     packets = try readPackets("media/audio-aac.mp4", wantsAudio: true)
     var streams = ReaderStreams()
-    streams.video = packets.first { $0.kind == .video }?.packet.span.stream
+    streams.video = packets.first { $0.kind == .video }?.span.stream
     self.streams = streams
   }
 
@@ -52,10 +52,10 @@ struct LoadingStateTests {
 
   /// The first packet of a kind is read.
   private func read(_ kind: MediaPacket.Kind, in session: ItemSession, at index: Int = 0) {
-    let packet = packets.filter { $0.kind == kind }[index].packet
+    let packet = packets.filter { $0.kind == kind }[index]
     session.change { state, out in
       state.packetRead(
-        packet, kind, by: kind == .audio && state.hasSeparateAudio == true ? .audio : .video, of: streams,
+        packet, by: kind == .audio && state.hasSeparateAudio == true ? .audio : .video, of: streams,
         at: .zero, &out)
     }
   }
@@ -174,7 +174,7 @@ struct LoadingStateTests {
   @Test("A seek interrupts the loaders that have to go elsewhere, and no others")
   func seek() throws {
     let session = session(hasSeparateAudio: true)
-    for read in packets { session.append(read.packet, read.kind) }
+    for packet in packets { session.append(packet) }
     let before = session.look { $0.readingJobs }
     session.change { state, out in _ = state.seek(to: .zero, tolerance: .zero, &out) }
     #expect(session.look { $0.readingJobs[.video] } === before[.video])
@@ -189,7 +189,7 @@ struct LoadingStateTests {
   @Test("A seek tries again what has failed and may pass; what can't stays, where the place was loaded")
   func seekAfterFailure() {
     let session = session(attempts: 0)
-    for read in packets { session.append(read.packet, read.kind) }
+    for packet in packets { session.append(packet) }
     _ = fail(.video, damage, in: session)
     session.change { state, out in _ = state.seek(to: .zero, tolerance: .zero, &out) }
     #expect(session.look { $0.failure } == damage)
@@ -247,7 +247,7 @@ struct LoadingStateTests {
 
   @Test("Tracks are told when they change, and once when all are known")
   func tracks() throws {
-    let audio = try #require(packets.first { $0.kind == .audio }).packet.span.stream
+    let audio = try #require(packets.first { $0.kind == .audio }).span.stream
     let muxed = session()
     read(.video, in: muxed)
     #expect(muxed.item.tracks.value.map(\.kind) == [.video])
@@ -255,7 +255,7 @@ struct LoadingStateTests {
     var both = streams
     both.audio = audio
     muxed.change { state, out in
-      state.packetRead(packets[0].packet, .video, by: .video, of: both, at: .zero, &out)
+      state.packetRead(packets[0], by: .video, of: both, at: .zero, &out)
     }
     #expect(muxed.item.tracks.value.map(\.kind) == [.video, .audio])
     #expect(muxed.item.areTracksKnown.value)
@@ -265,8 +265,8 @@ struct LoadingStateTests {
     #expect(!apart.item.areTracksKnown.value)
     var own = ReaderStreams()
     own.audio = audio
-    let packet = try #require(packets.first { $0.kind == .audio }).packet
-    apart.change { state, out in state.packetRead(packet, .audio, by: .audio, of: own, at: .zero, &out) }
+    let packet = try #require(packets.first { $0.kind == .audio })
+    apart.change { state, out in state.packetRead(packet, by: .audio, of: own, at: .zero, &out) }
     #expect(apart.item.areTracksKnown.value)
 
     let silent = session()

@@ -35,16 +35,15 @@ final class PacketMaker {
     byteCount: Int = 1
   ) throws -> MediaPacket {
     MediaPacket(
-      box: SharedPacket(try Packet()), span: span, mediaTime: time - span.shift, duration: duration,
-      isKey: isKey,
+      unit: try Packet(), span: span, mediaTime: time - span.shift, duration: duration, isKey: isKey,
       byteCount: byteCount)
   }
 
   /// An access unit with timestamps of a stream.
-  func makeUnit(pts: Int64?, dts: Int64?, isKey: Bool = true) throws -> SharedPacket {
+  func makeUnit(pts: Int64?, dts: Int64?, isKey: Bool = true) throws -> Packet {
     let packet = try Packet()
     packet.setTimestamps(presentationTicks: pts, decodingTicks: dts, isKey: isKey, isCorrupt: false)
-    return SharedPacket(packet)
+    return packet
   }
 }
 
@@ -58,17 +57,11 @@ func makeContainer(
     options: options, name: path, logger: silentLogger)
 }
 
-/// A packet with its kind.
-struct ReadPacket {
-  let packet: MediaPacket
-  let kind: MediaPacket.Kind
-}
-
 /// All packets of a file, as a player reads them.
 func readPackets(
   _ path: String, wantsAudio: Bool = false, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero,
   rung: Rung? = nil
-) throws -> [ReadPacket] {
+) throws -> [MediaPacket] {
   var options = ContainerReader.Options()
   options.wantsAudio = wantsAudio
   let container = try makeContainer(path, options: options)
@@ -78,17 +71,13 @@ func readPackets(
   placement.loop = loop
   placement.rung = rung
   var mapper = TimestampMapper(container, placement)
-  var packets: [ReadPacket] = []
+  var packets: [MediaPacket] = []
   while true {
     switch try container.next() {
-    case .video(let box):
-      if let packet = try mapper.stamped(box, .video) {
-        packets.append(ReadPacket(packet: packet, kind: .video))
-      }
-    case .audio(let box):
-      if let packet = try mapper.stamped(box, .audio) {
-        packets.append(ReadPacket(packet: packet, kind: .audio))
-      }
+    case .video(let unit):
+      if let packet = mapper.stamped(unit, .video) { packets.append(packet) }
+    case .audio(let unit):
+      if let packet = mapper.stamped(unit, .audio) { packets.append(packet) }
     case .programChanged:
       mapper.begin(container)
     case .end:
@@ -103,10 +92,10 @@ final class PacketList: PacketSource {
 
   init(_ packets: [MediaPacket]) { self.packets = packets[...] }
 
-  func peek() -> NextPacket { packets.first.map(NextPacket.packet) ?? .end }
+  func peek() -> Pulled<MediaPacket> { packets.first.map(Pulled.element) ?? .end }
 
-  func next(of span: StreamSpan?) -> NextPacket {
+  func next(of span: StreamSpan?) -> Pulled<MediaPacket> {
     guard let packet = packets.first, span.map({ $0 === packet.span }) ?? true else { return .end }
-    return .packet(packets.removeFirst())
+    return .element(packets.removeFirst())
   }
 }

@@ -54,7 +54,7 @@ struct SessionJobTests {
     let clip = VideoPipelineTests.Clip("h264-gops.mp4")
     let frames = try clip.frames()
     let session = makeHandTurnedSession(frameCapacity: frameCapacity)
-    for read in try readPackets(clip.path) where read.kind == .video { session.append(read.packet, .video) }
+    for packet in try readPackets(clip.path) where packet.kind == .video { session.append(packet) }
     session.end([.video])
     let clock = ManualMonotonicClock()
     let box = DecoderBox<VideoPipeline>()

@@ -43,9 +43,9 @@ struct VideoPipelineTests {
     }
 
     func append(_ path: String, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero) throws {
-      for read in try readPackets(path, loop: loop, start: start) {
-        session.append(read.packet, read.kind)
-        if read.packet.isKey { keys.append(read.packet) }
+      for packet in try readPackets(path, loop: loop, start: start) {
+        session.append(packet)
+        if packet.isKey { keys.append(packet) }
       }
     }
 
@@ -183,7 +183,7 @@ struct VideoPipelineTests {
     let clip = Clip("h264-bframes.ts")
     let frames = try clip.frames()
     let packets = try readPackets(clip.path)
-    let first = try #require(packets.first).packet
+    let first = try #require(packets.first)
     // As sound does that begins so much later, or earlier.
     let offset = TimestampOffset(offset: nil)
     offset.begin(first.mediaTime + MediaTime(value: milliseconds, timescale: 1000), at: .zero)
@@ -193,9 +193,9 @@ struct VideoPipelineTests {
     let bench = Bench()
     for read in packets {
       let packet = MediaPacket(
-        box: read.packet.box, span: span, mediaTime: read.packet.mediaTime, duration: read.packet.duration,
-        isKey: read.packet.isKey, byteCount: read.packet.byteCount, isFirst: read.packet.isFirst)
-      bench.session.append(packet, .video)
+        unit: read.unit, span: span, mediaTime: read.mediaTime, duration: read.duration, isKey: read.isKey,
+        byteCount: read.byteCount, isFirst: read.isFirst)
+      bench.session.append(packet)
     }
     bench.session.end([.video])
     #expect(try bench.rest() == frames)
@@ -260,8 +260,8 @@ struct VideoPipelineTests {
   func oneByOne(clip: Clip, threads: Int) throws {
     let bench = Bench(threads: threads)
     var shown: [Shown] = []
-    for read in try readPackets(clip.path) {
-      bench.session.append(read.packet, .video)
+    for packet in try readPackets(clip.path) {
+      bench.session.append(packet)
       try bench.turn()
       #expect(bench.lastOutcome == .idle)
       shown += try bench.taken()

@@ -17,30 +17,30 @@ struct ModelledDecoderTests {
     "media/h264-size-change.ts"
   ]
 
-  private func units(_ path: String) throws -> (StreamInfo, [SharedPacket]) {
+  private func units(_ path: String) throws -> (StreamInfo, [Packet]) {
     let container = try ContainerReader(
       source: MemorySource(Fixtures.bytes(path)), format: Fixtures.containerFormat(of: path), name: path,
       logger: silentLogger)
-    var boxes: [SharedPacket] = []
+    var packets: [Packet] = []
     loop: while true {
       switch try container.next() {
-      case .video(let box): boxes.append(box)
+      case .video(let packet): packets.append(packet)
       case .end: break loop
       default: break
       }
     }
-    return (try #require(container.video), boxes)
+    return (try #require(container.video), packets)
   }
 
   /// The frames of a stream, and how many packets each took; after `seekAt` frames it goes back to a key frame. Of the
   /// first two frames after each start, the pixels too.
   private func course(
-    _ stream: StreamInfo, _ boxes: [SharedPacket], by decoders: any DecoderMaking, opensWithFirst: Bool,
+    _ stream: StreamInfo, _ packets: [Packet], by decoders: any DecoderMaking, opensWithFirst: Bool,
     seekAt: Int?
   ) throws -> [String] {
     var options = VideoDecoder.Options()
     options.decoders = decoders
-    let source = ListedUnits(boxes)
+    let source = ListedUnits(packets)
     let decoder = try VideoDecoder(
       stream: stream, source: source, options: options, name: "test", logger: silentLogger)
     var lines: [String] = []
@@ -57,7 +57,7 @@ struct ModelledDecoderTests {
           "\(ticks) \(frame.durationTicks) \(frame.size) \(frame.byteCount) after \(source.next) "
             + "held \(decoder.facts.heldByteCount(outsideCount: 1))\(md5)")
         if count == seekAt {
-          source.next = boxes.lastIndex { $0.packet.isKey } ?? 0
+          source.next = packets.lastIndex { $0.isKey } ?? 0
           try decoder.reset()
           isFirst = opensWithFirst
           sinceStart = 0
@@ -78,15 +78,15 @@ struct ModelledDecoderTests {
 
   @Test("Frames come at the same calls as from libavcodec, with the same times and sizes", arguments: paths)
   func course(path: String) throws {
-    let (stream, boxes) = try units(path)
+    let (stream, packets) = try units(path)
     let model = ModelledDecoders(cost: DecodeCost(frame: .zero), in: SimulatedRuntime())
     for seekAt in [nil, 3, 7] {
       for opensWithFirst in [true, false] {
         let real = try course(
-          stream, boxes, by: LibavDecoders(), opensWithFirst: opensWithFirst, seekAt: seekAt)
+          stream, packets, by: LibavDecoders(), opensWithFirst: opensWithFirst, seekAt: seekAt)
         // The second time everything that is decoded is known.
         for _ in 0..<2 {
-          let other = try course(stream, boxes, by: model, opensWithFirst: opensWithFirst, seekAt: seekAt)
+          let other = try course(stream, packets, by: model, opensWithFirst: opensWithFirst, seekAt: seekAt)
           let isException = Self.exceptions.contains(path)
           let (lines, others) = isException ? (times(real), times(other)) : (real, other)
           let difference = zip(lines, others).enumerated().first { $0.element.0 != $0.element.1 }
@@ -104,8 +104,8 @@ struct ModelledDecoderTests {
     let starts = DecodedStarts(byteLimit: limit)
     let model = ModelledDecoders(cost: DecodeCost(frame: .zero), starts: starts, in: SimulatedRuntime())
     for path in ["media/h264-bframes.mp4", "media/h264-gops.mp4", "media/hevc-gops.mp4", "media/av1.mp4"] {
-      let (stream, boxes) = try units(path)
-      _ = try course(stream, boxes, by: model, opensWithFirst: true, seekAt: nil)
+      let (stream, packets) = try units(path)
+      _ = try course(stream, packets, by: model, opensWithFirst: true, seekAt: nil)
       #expect(starts.byteCount > 0)
       #expect(starts.byteCount <= limit)
     }

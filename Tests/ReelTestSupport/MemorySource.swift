@@ -41,14 +41,14 @@ package final class MemorySource: ByteSource {
 /// Supplies the access units of a list.
 package final class ListedUnits: AccessUnitSource {
   package var next = 0
-  private let boxes: [SharedPacket]
+  private let packets: [Packet]
 
-  package init(_ boxes: [SharedPacket]) { self.boxes = boxes }
+  package init(_ packets: [Packet]) { self.packets = packets }
 
-  package func nextUnit() -> Pulled<SharedPacket> {
-    guard next < boxes.count else { return .end }
+  package func nextUnit() -> Pulled<Packet> {
+    guard next < packets.count else { return .end }
     next += 1
-    return .element(boxes[next - 1])
+    return .element(packets[next - 1])
   }
 
   package func didOpen(_ opening: OpeningPicture) {}

@@ -48,14 +48,14 @@ package struct ModelledDecoders: DecoderMaking {
 /// A decoder created by `ModelledDecoders`.
 private final class ModelledDecoder: FrameDecoding {
   private enum Step {
-    case packet(SharedPacket)
+    case packet(Packet)
     case finish
   }
 
   private struct Output {
     let pixels: Frame
     /// The packet with the frame's times; nil for a frame with its own.
-    let packet: SharedPacket?
+    let packet: Packet?
     let isDecoded: Bool
   }
 
@@ -79,7 +79,7 @@ private final class ModelledDecoder: FrameDecoding {
   /// The number of decoded frames that were received since the start.
   private var decodedCount = 0
   /// The packets whose frames have not come out.
-  private var waiting: [SharedPacket] = []
+  private var waiting: [Packet] = []
   private var outputs: Deque<Output> = []
   /// The pixels of the last decoded frame.
   private var pixels: Frame?
@@ -123,14 +123,14 @@ private final class ModelledDecoder: FrameDecoding {
   func takeLastError() -> String? { real?.takeLastError() }
   func setSkipsDeblocking(_ skips: Bool) { real?.setSkipsDeblocking(skips) }
 
-  func send(_ box: SharedPacket) throws(ReelError) {
+  func send(_ packet: Packet) throws(ReelError) {
     defer {
       let pixelCount = facts.pixelCount ?? stream.size.map { $0.width * $0.height } ?? 0
       model.spend(model.cost.duration(of: stream.videoCodec, pixelCount: pixelCount))
     }
-    if !decodesAll { settle(before: box.packet) }
-    if !decodesAll { waiting.append(box) }
-    guard isModelling else { return try decode(.packet(box)) }
+    if !decodesAll { settle(before: packet) }
+    if !decodesAll { waiting.append(packet) }
+    guard isModelling else { return try decode(.packet(packet)) }
     if waiting.count > facts.reorderDepth { putOutEarliest() }
   }
 
@@ -149,7 +149,7 @@ private final class ModelledDecoder: FrameDecoding {
     guard let next = outputs.popFirst() else { return isFinished ? .end : .wait }
     if next.isDecoded { decodedCount += 1 }
     guard let packet = next.packet else { return .element(next.pixels) }
-    return .element(try next.pixels.retimed(by: packet.packet))
+    return .element(try next.pixels.retimed(by: packet))
   }
 
   func flush() throws(ReelError) {
@@ -173,7 +173,7 @@ private final class ModelledDecoder: FrameDecoding {
   }
 
   /// Decides whether the next packets are decoded.
-  private func settle(before packet: borrowing Packet) {
+  private func settle(before packet: Packet) {
     if !isModelling, packet.presentationTicks == nil {
       decodesAll = true
       waiting = []
@@ -185,7 +185,7 @@ private final class ModelledDecoder: FrameDecoding {
       undone = []
       // Earlier packets have not produced a frame, and won't.
       let lastTicks = lastTicks
-      waiting.removeAll { $0.packet.presentationTicks ?? .max < lastTicks }
+      waiting.removeAll { $0.presentationTicks ?? .max < lastTicks }
     }
     let sets = stream.sequenceParameterSets(openedBy: packet)
     guard !sets.isEmpty, sets != parameterSets else { return }
@@ -199,13 +199,13 @@ private final class ModelledDecoder: FrameDecoding {
 
   private func putOutEarliest() {
     var first = 0
-    for (place, box) in waiting.enumerated()
-    where box.packet.presentationTicks ?? .max < waiting[first].packet.presentationTicks ?? .max {
+    for (place, packet) in waiting.enumerated()
+    where packet.presentationTicks ?? .max < waiting[first].presentationTicks ?? .max {
       first = place
     }
-    let box = waiting.remove(at: first)
-    guard let pixels, !box.packet.isDiscarded else { return }
-    outputs.append(Output(pixels: pixels, packet: box, isDecoded: false))
+    let packet = waiting.remove(at: first)
+    guard let pixels, !packet.isDiscarded else { return }
+    outputs.append(Output(pixels: pixels, packet: packet, isDecoded: false))
   }
 
   private func putOutAll() {
@@ -220,7 +220,7 @@ private final class ModelledDecoder: FrameDecoding {
     var key: Int?
     if !decodesAll {
       switch step {
-      case .packet(let box): box.packet.hash(into: &content)
+      case .packet(let packet): packet.hash(into: &content)
       case .finish: content.combine(0)
       }
       key = content.finalize()
@@ -268,18 +268,18 @@ private final class ModelledDecoder: FrameDecoding {
     guard !(stream.videoCodec == .h264 && frame.isInterlaced), let ticks = frame.presentationTicks else {
       return nil
     }
-    return waiting.firstIndex { $0.packet.presentationTicks == ticks }
+    return waiting.firstIndex { $0.presentationTicks == ticks }
   }
 
-  private func putOut(_ pixels: Frame, of box: SharedPacket) {
+  private func putOut(_ pixels: Frame, of packet: Packet) {
     self.pixels = pixels
-    lastTicks = box.packet.presentationTicks ?? lastTicks
-    outputs.append(Output(pixels: pixels, packet: box, isDecoded: true))
+    lastTicks = packet.presentationTicks ?? lastTicks
+    outputs.append(Output(pixels: pixels, packet: packet, isDecoded: true))
   }
 
   private func perform(_ step: Step, with decoder: Decoder) throws(ReelError) -> [Frame] {
     switch step {
-    case .packet(let box): try decoder.send(box)
+    case .packet(let packet): try decoder.send(packet)
     case .finish: decoder.finish()
     }
     var frames: [Frame] = []

@@ -37,7 +37,7 @@ struct AccessUnitSplitter {
   }
 
   /// Adds the payload of a PES packet.
-  mutating func append(_ packet: borrowing Packet) {
+  mutating func append(_ packet: Packet) {
     marks.append(
       Mark(
         offset: buffer.count, presentationTicks: packet.presentationTicks,

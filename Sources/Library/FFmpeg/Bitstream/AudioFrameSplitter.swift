@@ -43,7 +43,7 @@ package final class AudioFrameSplitter {
   /// True if a frame has ended at `offset`.
   private var isSynchronized = false
   private var clock: AudioClock
-  private var whole: [SharedPacket] = []
+  private var whole: [Packet] = []
 
   /// - Parameter timeBase: The time base of the packets' timestamps, in seconds per tick.
   package init(codec: AudioCodec, streamIndex: Int, timeBase: Rational) {
@@ -54,9 +54,9 @@ package final class AudioFrameSplitter {
   }
 
   /// Adds a PES packet.
-  package func append(_ packet: consuming Packet) {
+  package func append(_ packet: Packet) {
     guard canSplit else {
-      whole.append(SharedPacket(packet))
+      whole.append(packet)
       return
     }
     buffer.removeFirst(offset)
@@ -88,7 +88,7 @@ package final class AudioFrameSplitter {
   // MARK: - Private
 
   private func next(isAtEnd: Bool) throws(ReelError) -> Packet? {
-    guard canSplit else { return whole.isEmpty ? nil : try whole.removeFirst().packet.clone() }
+    guard canSplit else { return whole.isEmpty ? nil : whole.removeFirst() }
     guard let unit = find(isAtEnd: isAtEnd) else { return nil }
     return try take(unit)
   }

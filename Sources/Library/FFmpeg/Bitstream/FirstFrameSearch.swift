@@ -4,7 +4,7 @@
 /// searched. Otherwise, units are sent until `isKnown(before:framing:)` is true.
 struct FirstFrameSearch {
   /// The units that were sent, in order.
-  private(set) var fed: [SharedPacket] = []
+  private(set) var fed: [Packet] = []
   private let opening: OpeningPicture
   private let codec: VideoCodec?
   /// The earliest presentation time of the frames in `fed`.
@@ -21,15 +21,15 @@ struct FirstFrameSearch {
   /// True if no more units are sent for the search.
   var isExhausted: Bool { fed.count >= Self.maximumCount }
 
-  mutating func record(_ box: SharedPacket) {
-    fed.append(box)
-    if !box.packet.isDiscarded, let ticks = box.packet.presentationTicks {
+  mutating func record(_ unit: Packet) {
+    fed.append(unit)
+    if !unit.isDiscarded, let ticks = unit.presentationTicks {
       earliest = min(earliest ?? ticks, ticks)
     }
   }
 
   /// Returns true if the first frame is among the units that were sent. `next` is the unit after them.
-  func isKnown(before next: borrowing Packet, framing: NALFraming) -> Bool {
+  func isKnown(before next: Packet, framing: NALFraming) -> Bool {
     // The second unit of a field picture is the other field of the first frame. A unit that an edit list leaves out
     // shows nothing.
     guard let earliest, !next.isDiscarded, !(opening.isField && fed.count < 2) else { return false }

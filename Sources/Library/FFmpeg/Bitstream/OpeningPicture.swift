@@ -34,7 +34,7 @@ package struct OpeningPicture: Sendable, Hashable {
   package var canBeDecodedAlone: Bool { entry == .idr && !mayBePreceded && !isField && isShown }
 
   init(
-    _ packet: borrowing Packet, codec: VideoCodec?, framing: NALFraming, parameters: CodecParameters
+    _ packet: Packet, codec: VideoCodec?, framing: NALFraming, parameters: CodecParameters
   ) throws(ReelError) {
     isShown = !packet.isDiscarded
     if let codec, codec.isMPEGVideo {
@@ -87,7 +87,7 @@ package struct OpeningPicture: Sendable, Hashable {
   }
 
   /// Determines `isField` with libavcodec's parser, which reads the SPS.
-  private static func isField(_ packet: borrowing Packet, parameters: CodecParameters) -> Bool {
+  private static func isField(_ packet: Packet, parameters: CodecParameters) -> Bool {
     guard let context = avcodec_alloc_context3(nil) else { return false }
     defer {
       var context: UnsafeMutablePointer<AVCodecContext>? = context
@@ -113,7 +113,7 @@ extension Packet {
   fileprivate var hasContent: Bool { byteCount == 0 || withBytes { bytes in bytes.contains { $0 != 0 } } }
 
   /// Returns the header of the first slice of a picture in H.264 and HEVC; nil if there is none, and for other codecs.
-  borrowing func firstSlice(codec: VideoCodec, framing: NALFraming) -> NALUnitHeader? {
+  func firstSlice(codec: VideoCodec, framing: NALFraming) -> NALUnitHeader? {
     guard codec == .h264 || codec == .hevc else { return nil }
     var slice: NALUnitHeader?
     withBytes { bytes in

@@ -30,7 +30,7 @@ struct ParameterSets {
 
   /// Records the sets of an access unit. If decoding can start at the unit and it lacks a set, the returned unit has
   /// all known sets prepended.
-  mutating func completed(_ packet: consuming Packet) throws(ReelError) -> Packet {
+  mutating func completed(_ packet: Packet) throws(ReelError) -> Packet {
     var own: Set<Key> = []
     var isKey = packet.isKey
     packet.withBytes { bytes in

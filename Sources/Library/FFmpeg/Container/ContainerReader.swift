@@ -26,8 +26,8 @@ package final class ContainerReader {
   }
 
   package enum Unit {
-    case video(SharedPacket)
-    case audio(SharedPacket)
+    case video(Packet)
+    case audio(Packet)
     /// The streams and their units' timestamps are different from here on (MPEG-TS, another program map).
     case programChanged
     case end
@@ -134,11 +134,20 @@ package final class ContainerReader {
   /// Throws `ReelError.badMedia`, the source's errors, and for an encrypted sample the errors of `keys`. If
   /// there is no key, that is `unsupported`, and `refusal` is set.
   package func next() throws -> Unit {
+    let unit = try nextUnit()
+    switch unit {
+    case .video(let packet), .audio(let packet): packet.store()
+    case .programChanged, .end: break
+    }
+    return unit
+  }
+
+  private func nextUnit() throws -> Unit {
     while true {
       if !ready.isEmpty { return ready.removeFirst() }
       if let refusal { throw refusal }
       if let packet = try splitVideo() { return try transportVideo(packet) }
-      if let box = videoFiller?.next() { return .video(box) }
+      if let packet = videoFiller?.next() { return .video(packet) }
       if hasEnded {
         guard let program, program.isAtChange else { return .end }
         try changeProgram(program)
@@ -147,7 +156,7 @@ package final class ContainerReader {
       guard let packet = try demuxer.nextPacket() else {
         hasEnded = true
         while let packet = try videoSplitter?.flush() { ready.append(try transportVideo(packet)) }
-        while let box = videoFiller?.flush() { ready.append(.video(box)) }
+        while let packet = videoFiller?.flush() { ready.append(.video(packet)) }
         try takeAudio()
         while let packet = try audioSplitter?.flush() { ready.append(try transportAudio(packet)) }
         continue
@@ -159,13 +168,17 @@ package final class ContainerReader {
           appendVideo(packet)
           continue
         }
-        let packet = try decrypted(packet, of: video)
+        try decrypt(packet, of: video)
         guard videoFiller != nil else { return try videoUnit(packet) }
-        videoFiller?.append(SharedPacket(packet))
+        videoFiller?.append(packet)
       } else if let audio, packet.streamIndex == audio.index {
-        guard audioSplitter != nil else { return .audio(SharedPacket(try decrypted(packet, of: audio))) }
-        audioSplitter?.append(packet)
-        try takeAudio()
+        if audioSplitter != nil {
+          audioSplitter?.append(packet)
+          try takeAudio()
+          continue
+        }
+        try decrypt(packet, of: audio)
+        return .audio(packet)
       }
     }
   }
@@ -236,13 +249,11 @@ package final class ContainerReader {
     try chooseStreams()
   }
 
-  private func videoUnit(_ packet: consuming Packet) throws(ReelError) -> Unit {
-    guard var sets = parameterSets.take() else { return .video(SharedPacket(packet)) }
-    defer { parameterSets = sets }
-    return .video(SharedPacket(try sets.completed(packet)))
+  private func videoUnit(_ packet: Packet) throws(ReelError) -> Unit {
+    .video(try parameterSets?.completed(packet) ?? packet)
   }
 
-  private func appendVideo(_ packet: borrowing Packet) {
+  private func appendVideo(_ packet: Packet) {
     if let position = packet.position {
       let before = videoPES?.position == position ? videoPES?.byteCount ?? 0 : 0
       videoPES = (position, before + packet.byteCount)
@@ -274,33 +285,30 @@ package final class ContainerReader {
 
   // MPEG-TS is decrypted after splitting, because the headers of slices and audio frames are not encrypted.
 
-  private func transportVideo(_ packet: consuming Packet) throws -> Unit {
-    guard let video else { return .video(SharedPacket(packet)) }
-    return try videoUnit(decrypted(packet, of: video, isTransport: true))
+  private func transportVideo(_ packet: Packet) throws -> Unit {
+    guard let video else { return .video(packet) }
+    try decrypt(packet, of: video, isTransport: true)
+    return try videoUnit(packet)
   }
 
-  private func transportAudio(_ packet: consuming Packet) throws -> Unit {
-    guard let audio else { return .audio(SharedPacket(packet)) }
-    return .audio(SharedPacket(try decrypted(packet, of: audio, isTransport: true)))
+  private func transportAudio(_ packet: Packet) throws -> Unit {
+    if let audio { try decrypt(packet, of: audio, isTransport: true) }
+    return .audio(packet)
   }
 
   /// - Parameter isTransport: True for an access unit or an audio frame of MPEG-TS.
-  private func decrypted(
-    _ packet: consuming Packet, of stream: StreamInfo, isTransport: Bool = false
-  ) throws -> Packet {
-    var packet = packet
+  private func decrypt(_ packet: Packet, of stream: StreamInfo, isTransport: Bool = false) throws {
     do {
       if isTransport {
         let position = packet.position.map { $0 + (program?.origin ?? 0) }
-        try decryptor.decryptTransport(&packet, of: stream, at: position)
+        try decryptor.decryptTransport(packet, of: stream, at: position)
       } else {
-        try decryptor.decrypt(&packet, of: stream)
+        try decryptor.decrypt(packet, of: stream)
       }
     } catch let error as ReelError {
       if error.kind == .unsupported { refusal = error }
       throw error
     }
-    return packet
   }
 
   /// Starts again at another position.
@@ -363,8 +371,8 @@ struct PresentationFiller {
   /// True if the demuxer's presentation times are guesses, and so are replaced.
   private let replaces: Bool
   /// The packets held back; the first one still needs its presentation time.
-  private var held: [SharedPacket] = []
-  private var ready: [SharedPacket] = []
+  private var held: [Packet] = []
+  private var ready: [Packet] = []
 
   /// The maximum number of packets held back.
   private static let maximumHeldCount = 32
@@ -376,32 +384,31 @@ struct PresentationFiller {
     replaces = format == .avi
   }
 
-  mutating func append(_ box: SharedPacket) {
-    let packet = box.packet.withBytes { MPEGPicture(codec: codec, bytes: $0) }
-    let isBidirectional = packet?.isBidirectional ?? true
-    let ticks = box.packet.decodingTicks
+  mutating func append(_ packet: Packet) {
+    let picture = packet.withBytes { MPEGPicture(codec: codec, bytes: $0) }
+    let isBidirectional = picture?.isBidirectional ?? true
+    let ticks = packet.decodingTicks
     if isBidirectional {
-      if replaces || box.packet.presentationTicks == nil { box.packet.setPresentationTicks(ticks) }
+      if replaces || packet.presentationTicks == nil { packet.setPresentationTicks(ticks) }
     } else {
       release(presentedAt: ticks)
     }
-    if !held.isEmpty || !isBidirectional && ticks != nil && (replaces || box.packet.presentationTicks == nil)
-    {
-      held.append(box)
+    if !held.isEmpty || !isBidirectional && ticks != nil && (replaces || packet.presentationTicks == nil) {
+      held.append(packet)
       if held.count > Self.maximumHeldCount { release(presentedAt: ticks) }
     } else {
-      ready.append(box)
+      ready.append(packet)
     }
   }
 
   /// Returns the next unit in decoding order, if its time is known.
-  mutating func next() -> SharedPacket? { ready.isEmpty ? nil : ready.removeFirst() }
+  mutating func next() -> Packet? { ready.isEmpty ? nil : ready.removeFirst() }
 
   /// Like `next()`, at the end of the stream: the last units get their times.
-  mutating func flush() -> SharedPacket? {
+  mutating func flush() -> Packet? {
     if let first = held.first {
-      let last = held.compactMap { $0.packet.decodingTicks }.max()
-      release(presentedAt: last.map { $0 &+ max(1, first.packet.durationTicks) })
+      let last = held.compactMap(\.decodingTicks).max()
+      release(presentedAt: last.map { $0 &+ max(1, first.durationTicks) })
     }
     return next()
   }
@@ -409,7 +416,7 @@ struct PresentationFiller {
   // MARK: - Private
 
   private mutating func release(presentedAt ticks: Int64?) {
-    held.first?.packet.setPresentationTicks(ticks)
+    held.first?.setPresentationTicks(ticks)
     ready += held
     held = []
   }

@@ -26,7 +26,7 @@ package final class Demuxer {
   private let io: ByteSourceIO
   private let scope: LogScope
   /// The packets that were read to detect streams, to be returned first.
-  private var readAhead: [SharedPacket] = []
+  private var readAhead: [Packet] = []
 
   /// mpegts splits a PES packet without a stated length when it would get longer, and has a buffer of this size
   /// for each stream, otherwise 200 KiB.
@@ -125,8 +125,7 @@ package final class Demuxer {
   /// Returns the next packet of the selected streams; nil at the end. Throws `ReelError.badMedia`, or the
   /// source's error.
   package func nextPacket() throws -> Packet? {
-    if !readAhead.isEmpty { return try readAhead.removeFirst().packet.clone() }
-    return try readPacket()
+    readAhead.isEmpty ? try readPacket() : readAhead.removeFirst()
   }
 
   private func readPacket() throws -> Packet? {
@@ -165,7 +164,7 @@ package final class Demuxer {
       guard let context, context.pointee.ctx_flags & AVFMTCTX_NOHEADER != 0,
         position < Self.probeByteCount * 5, let packet = try readPacket()
       else { return nil }
-      readAhead.append(SharedPacket(packet))
+      readAhead.append(packet)
     }
   }
 
@@ -176,10 +175,10 @@ package final class Demuxer {
   /// Reads on until a packet of a stream arrives, and returns the stream as it is known then: FLV sends codec
   /// parameters just before the first packet, and in MPEG-PS the packets determine the codec.
   func streamAtFirstPacket(_ index: Int) throws -> StreamInfo {
-    while !readAhead.contains(where: { $0.packet.streamIndex == index }), position < Self.probeByteCount * 5,
+    while !readAhead.contains(where: { $0.streamIndex == index }), position < Self.probeByteCount * 5,
       let packet = try readPacket()
     {
-      readAhead.append(SharedPacket(packet))
+      readAhead.append(packet)
     }
     try refreshStreams()
     return streams[index]
@@ -188,7 +187,7 @@ package final class Demuxer {
   /// Returns the result of `body` for the first packet of a stream that was read ahead, or nil if there is
   /// none.
   func firstPacket<Result>(of index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-    readAhead.first { $0.packet.streamIndex == index }.map { $0.packet.withBytes(body) }
+    readAhead.first { $0.streamIndex == index }.map { $0.withBytes(body) }
   }
 
   /// Clears an interruption that ended a read, so that reading can continue after a seek.
@@ -307,7 +306,7 @@ package final class Demuxer {
   /// (MPEG-TS).
   private var hasIndex: Bool { [.mp4, .matroska, .mpegTS].contains(format) }
 
-  private func recordDamage(of packet: borrowing Packet) {
+  private func recordDamage(of packet: Packet) {
     switch format {
     case .mp4: if packet.isCorrupt { isTruncated = true }
     // libavformat/mpegts.c: a gap in the continuity counter, or a PES packet that is too short.

@@ -425,7 +425,7 @@ struct ImageCodec: ~Copyable {
 
   // MARK: - Private
 
-  private func file(of packet: borrowing Packet, muxer: String) throws(ReelError) -> [UInt8] {
+  private func file(of packet: Packet, muxer: String) throws(ReelError) -> [UInt8] {
     var made: UnsafeMutablePointer<AVFormatContext>?
     try Self.check(
       avformat_alloc_output_context2(&made, nil, muxer, nil), "avformat_alloc_output_context2")

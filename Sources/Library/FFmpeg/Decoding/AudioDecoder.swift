@@ -65,7 +65,7 @@ package final class AudioDecoder {
   ///
   /// Throws `ReelError.unsupported` for audio that can't be converted, and `badMedia` if half of the first
   /// decrypted packets are invalid, which means that the key is wrong.
-  package func decode(_ packet: borrowing Packet) throws(ReelError) -> [PCMBuffer] {
+  package func decode(_ packet: Packet) throws(ReelError) -> [PCMBuffer] {
     var buffers: [PCMBuffer] = []
     let rejectedCount = rejectedPacketCount
     var code = avcodec_send_packet(context, packet.pointer)

@@ -87,7 +87,7 @@ package final class Decoder: FrameDecoding {
   /// Records the properties of a packet by which the decoder's log is interpreted: whether gaps in frame
   /// numbers are allowed, and whether other frames are predicted from this one. Call it before the packet is
   /// sent.
-  private func record(_ packet: borrowing Packet) {
+  private func record(_ packet: Packet) {
     guard let codec = stream.videoCodec else { return }
     if codec == .h264 { recordUnits(of: packet) }
     if codec.isMPEGVideo,
@@ -99,13 +99,13 @@ package final class Decoder: FrameDecoding {
 
   /// Sends a packet to the decoder. All frames must have been received before, so it is not full. A packet that
   /// libavcodec rejects as invalid is counted and skipped, as in players.
-  package func send(_ box: SharedPacket) throws(ReelError) {
-    record(box.packet)
-    reel_codec_tag_packet(context, box.packet.pointer, nextTag)
-    let code = avcodec_send_packet(context, box.packet.pointer)
+  package func send(_ packet: Packet) throws(ReelError) {
+    record(packet)
+    reel_codec_tag_packet(context, packet.pointer, nextTag)
+    let code = avcodec_send_packet(context, packet.pointer)
     if code == reel_averror_again() { return }
     nextTag += 1
-    if let extradata = box.packet.newExtradata { newExtradata = extradata }
+    if let extradata = packet.newExtradata { newExtradata = extradata }
     try check(code, call: "avcodec_send_packet")
   }
 
@@ -180,7 +180,7 @@ package final class Decoder: FrameDecoding {
 
   // MARK: - Private
 
-  private func recordUnits(of packet: borrowing Packet) {
+  private func recordUnits(of packet: Packet) {
     packet.withBytes { bytes in
       bytes.forEachNALUnit(framing: framing) { unit in
         guard let header = NALUnitHeader(codec: .h264, bytes: unit) else { return true }
@@ -365,7 +365,7 @@ package protocol FrameDecoding: AnyObject {
   /// to, and not with frame threads.
   func setSkipsDeblocking(_ skips: Bool)
   /// Sends a packet to the decoder. All frames must have been received before.
-  func send(_ box: SharedPacket) throws(ReelError)
+  func send(_ packet: Packet) throws(ReelError)
   /// Signals that no more packets follow, until `flush()`.
   func finish()
   /// Returns the next frame in presentation order; `wait` if it needs a packet, and `end` after `finish()`.

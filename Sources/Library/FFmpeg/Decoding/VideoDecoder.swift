@@ -3,7 +3,7 @@ package import ReelCore
 
 /// A source of the access units of one stream, in decoding order, for a `VideoDecoder`.
 package protocol AccessUnitSource: AnyObject {
-  func nextUnit() throws -> Pulled<SharedPacket>
+  func nextUnit() throws -> Pulled<Packet>
   /// Called when decoding begins with the unit that was returned last.
   func didOpen(_ opening: OpeningPicture)
 }
@@ -52,7 +52,7 @@ package final class VideoDecoder {
     case searching(FirstFrameSearch)
     /// The first frame came out because the decoder was drained. Before the next frame, it is flushed and gets
     /// these units again.
-    case drained(again: [SharedPacket])
+    case drained(again: [Packet])
     /// Units go in, and frames come out.
     case running
     /// H.264 after an error: the decoder is drained, and a new one goes on with the IDR picture in `unread`.
@@ -94,7 +94,7 @@ package final class VideoDecoder {
   private var keyTrust = KeyTrust()
   private var phase = Phase.fresh
   /// The units to be read before those of the source.
-  private var unread: [SharedPacket] = []
+  private var unread: [Packet] = []
   /// The frames to be left out.
   private var repeated: Repeated?
 
@@ -157,13 +157,13 @@ package final class VideoDecoder {
       switch try nextUnit() {
       case .wait: return .wait
       case .end: return .end
-      case .element(let box):
-        let opening = try open(with: box.packet)
+      case .element(let unit):
+        let opening = try open(with: unit)
         if opening.canBeDecodedAlone {
-          try send(box, isAlone: true)
-          if let frame = try drainedFrame(again: [box]) { return .element(frame) }
+          try send(unit, isAlone: true)
+          if let frame = try drainedFrame(again: [unit]) { return .element(frame) }
         }
-        unread.insert(box, at: 0)
+        unread.insert(unit, at: 0)
         phase = .searching(FirstFrameSearch(opening, codec: stream.videoCodec))
         return try search()
       }
@@ -195,14 +195,14 @@ package final class VideoDecoder {
         case .end:
           phase = .ended
           decoder.finish()
-        case .element(let box) where needsRenewal(before: box.packet):
-          unread.insert(box, at: 0)
+        case .element(let unit) where needsRenewal(before: unit):
+          unread.insert(unit, at: 0)
           phase = .renewing
           decoder.finish()
-        case .element(let box):
+        case .element(let unit):
           phase = .running
-          if opening == nil { _ = try open(with: box.packet) }
-          try send(box)
+          if opening == nil { _ = try open(with: unit) }
+          try send(unit)
         }
       }
     }
@@ -227,15 +227,15 @@ package final class VideoDecoder {
       switch try nextUnit() {
       case .wait: return .wait
       case .end: return .end
-      case .element(let box):
-        let opening = try open(with: box.packet)
+      case .element(let unit):
+        let opening = try open(with: unit)
         if !opening.hasPicture {
           failedKeyFrameCount += 1
           continue
         }
         guard opening.entry != .none, opening.isShown else { continue }
         phase = .ended
-        if let frame = try keyFrame(of: box, opening) { return .element(count(frame)) }
+        if let frame = try keyFrame(of: unit, opening) { return .element(count(frame)) }
         failedKeyFrameCount += 1
         try flush()
         if isOnly { return .end }
@@ -254,25 +254,25 @@ package final class VideoDecoder {
 
   // MARK: - Private
 
-  private func nextUnit() throws -> Pulled<SharedPacket> {
+  private func nextUnit() throws -> Pulled<Packet> {
     while true {
       if options.isCancelled() { throw CancellationError() }
       let next = unread.isEmpty ? try source.nextUnit() : .element(unread.removeFirst())
-      guard case .aligning = phase, case .element(let box) = next else { return next }
-      guard try describe(box.packet).isRandomAccess else { continue }
+      guard case .aligning = phase, case .element(let unit) = next else { return next }
+      guard try describe(unit).isRandomAccess else { continue }
       phase = .fresh
       return next
     }
   }
 
-  private func open(with packet: borrowing Packet) throws -> OpeningPicture {
+  private func open(with packet: Packet) throws -> OpeningPicture {
     let opening = try describe(packet)
     self.opening = opening
     source.didOpen(opening)
     return opening
   }
 
-  private func describe(_ packet: borrowing Packet) throws -> OpeningPicture {
+  private func describe(_ packet: Packet) throws -> OpeningPicture {
     try OpeningPicture(packet, codec: stream.videoCodec, framing: framing, parameters: stream.parameters)
   }
 
@@ -282,9 +282,9 @@ package final class VideoDecoder {
   /// stream is decoded in plain order.
   private func search() throws -> Pulled<Frame> {
     while case .searching(var search) = phase {
-      let box: SharedPacket
+      let unit: Packet
       switch try nextUnit() {
-      case .element(let unit): box = unit
+      case .element(let next): unit = next
       case .wait: return .wait
       case .end:
         phase = .running
@@ -292,14 +292,14 @@ package final class VideoDecoder {
       }
       // The search has one owner while it is changed. If it ends, decoding goes on.
       phase = .running
-      if search.isKnown(before: box.packet, framing: framing) {
-        unread.insert(box, at: 0)
+      if search.isKnown(before: unit, framing: framing) {
+        unread.insert(unit, at: 0)
         if let frame = try drainedFrame(again: search.fed) { return .element(frame) }
         unread = search.fed + unread
         break
       }
-      search.record(box)
-      try send(box)
+      search.record(unit)
+      try send(unit)
       if case .element(let frame) = try receive() { return .element(count(frame)) }
       if !search.isExhausted { phase = .searching(search) }
     }
@@ -308,7 +308,7 @@ package final class VideoDecoder {
 
   /// Drains the decoder and returns its first frame; the units of `again` will be fed again before the next one.
   /// If there is no frame, the decoder is flushed.
-  private func drainedFrame(again: [SharedPacket]) throws -> Frame? {
+  private func drainedFrame(again: [Packet]) throws -> Frame? {
     decoder.finish()
     guard case .element(let frame) = try receive() else {
       try flush()
@@ -322,13 +322,13 @@ package final class VideoDecoder {
   // MARK: Key frames
 
   /// Returns the frame that begins with this unit, decoded alone; nil if it can't be decoded.
-  private func keyFrame(of box: SharedPacket, _ opening: OpeningPicture) throws -> Frame? {
+  private func keyFrame(of unit: Packet, _ opening: OpeningPicture) throws -> Frame? {
     let refreshCount = opening.recoveryFrameCount ?? 0
-    keyByteCount = box.packet.byteCount
-    try send(box, isAlone: !opening.isField && refreshCount == 0)
+    keyByteCount = unit.byteCount
+    try send(unit, isAlone: !opening.isField && refreshCount == 0)
     // The other field of the frame has a unit of its own.
     if opening.isField, case .element(let other) = try nextUnit() {
-      keyByteCount += other.packet.byteCount
+      keyByteCount += other.byteCount
       try send(other)
     }
     if refreshCount > 0, let frame = try refreshedFrame(after: refreshCount) { return frame }
@@ -341,9 +341,9 @@ package final class VideoDecoder {
   private func refreshedFrame(after count: Int) throws -> Frame? {
     // Non-reference frames are not counted, and the decoder may hold some back for their order.
     for number in 1...min(2 * count + 16, Self.maximumRefreshUnits) {
-      guard case .element(let box) = try nextUnit() else { return nil }
-      keyByteCount += box.packet.byteCount
-      try send(box)
+      guard case .element(let unit) = try nextUnit() else { return nil }
+      keyByteCount += unit.byteCount
+      try send(unit)
       guard case .element(let frame) = try receive(), number >= count else { continue }
       // Missing references from before the recovery point do not affect it.
       frame.isDamaged = frame.isFlaggedDamaged
@@ -355,13 +355,13 @@ package final class VideoDecoder {
   // MARK: Decoder
 
   /// - Parameter isAlone: True if no other frame is decoded that refers to this one.
-  private func send(_ box: SharedPacket, isAlone: Bool = false) throws {
+  private func send(_ unit: Packet, isAlone: Bool = false) throws {
     if options.skipsDeblocking, options.threads == 1, stream.videoCodec == .h264 {
       decoder.setSkipsDeblocking(isAlone)
     }
-    keyTrust.record(box.packet, rejectedCount: decoder.rejectedPacketCount)
+    keyTrust.record(unit, rejectedCount: decoder.rejectedPacketCount)
     // A decoder whose frames were all received is never full.
-    try gated { try decoder.send(box) }
+    try gated { try decoder.send(unit) }
   }
 
   private func receive() throws -> Pulled<Frame> {
@@ -376,7 +376,7 @@ package final class VideoDecoder {
   /// Returns true if `packet` needs a new decoder. After an error, an H.264 decoder may decode even an IDR
   /// picture wrongly, so a new decoder gets that unit, after all earlier frames have come out. (ffmpeg keeps
   /// the old decoder, and its output is wrong.)
-  private func needsRenewal(before packet: borrowing Packet) -> Bool {
+  private func needsRenewal(before packet: Packet) -> Bool {
     stream.videoCodec == .h264 && decoder.hasReportedError
       && packet.firstSlice(codec: .h264, framing: framing)?.isIDR == true
   }

@@ -29,7 +29,7 @@ package final class Frame: @unchecked Sendable {
   /// Returns another frame that shares the same pixels, with the times of another packet.
   ///
   /// - Throws: `ReelError` of kind `internalFault` if memory runs out.
-  package func retimed(by packet: borrowing Packet) throws(ReelError) -> Frame {
+  package func retimed(by packet: Packet) throws(ReelError) -> Frame {
     let copy = try Frame()
     guard av_frame_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
     copy.isDamaged = isDamaged

@@ -4,11 +4,12 @@ package import ReelCore
 
 /// One compressed access unit of one stream.
 ///
-/// Ownership: the packet owns its `AVPacket`; FFmpeg counts references to its bytes, and `clone()` takes one
-/// more. The packet is freed at the end of the value's life.
-package struct Packet: ~Copyable, @unchecked Sendable {
-  // Sendable: the only owner of its AVPacket. The shared buffer is not written after the demuxer has created
-  // it.
+/// Ownership: owns its `AVPacket`, which holds a reference to the bytes, and frees it at the end. FFmpeg counts the
+/// references to the bytes: a decoder may hold one for longer.
+package final class Packet: @unchecked Sendable {
+  // Sendable: the thread that reads a source makes a packet and changes it (times, decryption) before handing it out.
+  // From then on nobody writes to it, with one exception: the decoder that it is sent to tags it
+  // (`reel_codec_tag_packet`), and only that decoder reads the tag.
   let pointer: UnsafeMutablePointer<AVPacket>
   /// True if the bytes were encrypted and have been decrypted.
   var isDecrypted = false
@@ -22,14 +23,6 @@ package struct Packet: ~Copyable, @unchecked Sendable {
   deinit {
     var pointer: UnsafeMutablePointer<AVPacket>? = pointer
     av_packet_free(&pointer)
-  }
-
-  /// Returns another owner of the same bytes.
-  package borrowing func clone() throws(ReelError) -> Packet {
-    var copy = try Packet()
-    guard av_packet_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
-    copy.isDecrypted = isDecrypted
-    return copy
   }
 
   package var streamIndex: Int { Int(pointer.pointee.stream_index) }
@@ -60,30 +53,15 @@ package struct Packet: ~Copyable, @unchecked Sendable {
   /// True if the samples are encrypted (ISO/IEC 23001-7), and there is no key.
   package var isEncrypted: Bool { reel_packet_is_encrypted(pointer) }
 
-  /// Returns another owner of the same bytes, with timestamps that are `ticks` later.
-  package borrowing func moved(by ticks: Int64) throws(ReelError) -> Packet {
-    let copy = try clone()
-    if let own = presentationTicks { copy.pointer.pointee.pts = own &+ ticks }
-    if let own = decodingTicks { copy.pointer.pointee.dts = own &+ ticks }
-    return copy
-  }
-
-  /// Returns another owner of the same bytes, with another presentation time.
-  package borrowing func presented(at ticks: Int64) throws(ReelError) -> Packet {
-    let copy = try clone()
-    copy.pointer.pointee.pts = ticks
-    return copy
-  }
-
   /// Calls `body` with the compressed bytes, which are valid during the call.
-  package borrowing func withBytes<Result, Failure: Error>(
+  package func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(UnsafeRawBufferPointer(start: pointer.pointee.data, count: byteCount))
   }
 
   /// Hashes the decoder's input: everything except the times.
-  package borrowing func hash(into hasher: inout Hasher) {
+  package func hash(into hasher: inout Hasher) {
     hasher.combine(pointer.pointee.flags)
     for index in 0..<Int(pointer.pointee.side_data_elems) {
       let data = pointer.pointee.side_data[index]
@@ -94,33 +72,20 @@ package struct Packet: ~Copyable, @unchecked Sendable {
     withBytes { hasher.combine(bytes: $0) }
   }
 
-  // MARK: - Internal
+  // MARK: Before the packet is handed out
 
-  /// The codec configuration from this packet on (`AV_PKT_DATA_NEW_EXTRADATA`); nil for most packets.
-  var newExtradata: [UInt8]? {
-    var size = 0
-    guard let data = av_packet_get_side_data(pointer, AV_PKT_DATA_NEW_EXTRADATA, &size) else { return nil }
-    return Array(UnsafeRawBufferPointer(start: data, count: size))
+  /// Makes the timestamps `ticks` later.
+  package func move(by ticks: Int64) {
+    if let own = presentationTicks { pointer.pointee.pts = own &+ ticks }
+    if let own = decodingTicks { pointer.pointee.dts = own &+ ticks }
   }
 
-  /// Returns a copy of the packet with `bytes` prepended.
-  borrowing func prefixed(by bytes: [UInt8]) throws(ReelError) -> Packet {
-    var made = try Packet()
-    made.isDecrypted = isDecrypted
-    let count = bytes.count + byteCount
-    guard let size = Int32(exactly: count), av_new_packet(made.pointer, size) == 0,
-      av_packet_copy_props(made.pointer, pointer) == 0
-    else { throw ReelError(.internalFault, "out of memory") }
-    withBytes { own in
-      guard let data = made.pointer.pointee.data else { return }
-      let target = UnsafeMutableRawBufferPointer(start: data, count: count)
-      target.copyBytes(from: bytes)
-      UnsafeMutableRawBufferPointer(rebasing: target[bytes.count...]).copyMemory(from: own)
-    }
-    return made
-  }
+  package func setPresentationTicks(_ ticks: Int64?) { pointer.pointee.pts = ticks ?? reel_nopts() }
 
-  /// Calls `body` with the compressed bytes so that it can change them. The packet must not be shared yet.
+  /// Stores the bytes in the memory account of the calling thread, if it has one.
+  func store() { reel_packet_store(pointer) }
+
+  /// Calls `body` with the compressed bytes so that it can change them.
   func withMutableBytes(
     _ body: (UnsafeMutableRawBufferPointer) throws(ReelError) -> Void
   ) throws(ReelError) {
@@ -128,7 +93,7 @@ package struct Packet: ~Copyable, @unchecked Sendable {
     try body(UnsafeMutableRawBufferPointer(start: pointer.pointee.data, count: byteCount))
   }
 
-  /// Replaces the compressed bytes with at most as many. The packet must not be shared yet.
+  /// Replaces the compressed bytes with at most as many.
   func replaceBytes(with bytes: [UInt8]) throws(ReelError) {
     guard bytes.count <= byteCount, av_packet_make_writable(pointer) == 0 else {
       throw ReelError(.internalFault, "out of memory")
@@ -155,8 +120,31 @@ package struct Packet: ~Copyable, @unchecked Sendable {
     if isCorrupt { pointer.pointee.flags |= AV_PKT_FLAG_CORRUPT }
   }
 
-  /// Sets the presentation time of a packet that is not shared yet.
-  func setPresentationTicks(_ ticks: Int64?) { pointer.pointee.pts = ticks ?? reel_nopts() }
+  // MARK: - Internal
+
+  /// The codec configuration from this packet on (`AV_PKT_DATA_NEW_EXTRADATA`); nil for most packets.
+  var newExtradata: [UInt8]? {
+    var size = 0
+    guard let data = av_packet_get_side_data(pointer, AV_PKT_DATA_NEW_EXTRADATA, &size) else { return nil }
+    return Array(UnsafeRawBufferPointer(start: data, count: size))
+  }
+
+  /// Returns a copy of the packet with `bytes` prepended.
+  func prefixed(by bytes: [UInt8]) throws(ReelError) -> Packet {
+    let made = try Packet()
+    made.isDecrypted = isDecrypted
+    let count = bytes.count + byteCount
+    guard let size = Int32(exactly: count), av_new_packet(made.pointer, size) == 0,
+      av_packet_copy_props(made.pointer, pointer) == 0
+    else { throw ReelError(.internalFault, "out of memory") }
+    withBytes { own in
+      guard let data = made.pointer.pointee.data else { return }
+      let target = UnsafeMutableRawBufferPointer(start: data, count: count)
+      target.copyBytes(from: bytes)
+      UnsafeMutableRawBufferPointer(rebasing: target[bytes.count...]).copyMemory(from: own)
+    }
+    return made
+  }
 
   // MARK: - Private
 
@@ -170,17 +158,4 @@ package struct Packet: ~Copyable, @unchecked Sendable {
   }
 
   private static func known(_ ticks: Int64) -> Int64? { ticks == reel_nopts() ? nil : ticks }
-}
-
-/// A packet that can be stored in an array, unlike noncopyable values.
-///
-/// Ownership: the packet is never changed, and is freed with the last reference. If it is created for a
-/// `MemoryAccount`, its bytes are stored there.
-package final class SharedPacket: Sendable {
-  package let packet: Packet
-
-  package init(_ packet: consuming Packet) {
-    reel_packet_store(packet.pointer)
-    self.packet = packet
-  }
 }

@@ -173,7 +173,7 @@ public struct StreamInfo: Sendable {
 
   /// Returns the sequence parameter sets in a packet, one after the other, if decoding can start at it. Empty
   /// for most packets.
-  package func sequenceParameterSets(openedBy packet: borrowing Packet) -> [UInt8] {
+  package func sequenceParameterSets(openedBy packet: Packet) -> [UInt8] {
     var sets = packet.newExtradata ?? []
     guard let codec = videoCodec, codec == .h264 || codec == .hevc else { return sets }
     var isEntry = false

@@ -5,7 +5,7 @@ public import ReelCore
 /// The memory that one player holds.
 ///
 /// Each frame of a decoder that is opened inside `perform` is a mapping of its own, and is counted
-/// individually. The bytes of packets that are boxed inside it (`SharedPacket`) lie one after the other in
+/// individually. The bytes of packets that a `ContainerReader` returns inside it lie one after the other in
 /// mappings of the account, because an allocator would round each of them up.
 ///
 /// In a program with `ReelArenas`, everything else that is allocated inside `perform` also belongs to the

@@ -21,18 +21,18 @@ final class ContainerDecryptor {
   ///
   /// Throws `unsupported` if there is no key, `badMedia` if the file does not state how the sample is
   /// encrypted, and the errors of `keys`.
-  func decrypt(_ packet: inout Packet, of stream: StreamInfo) throws {
+  func decrypt(_ packet: Packet, of stream: StreamInfo) throws {
     if let source {
-      try decrypt(&packet, of: stream, source.tables)
+      try decrypt(packet, of: stream, source.tables)
     } else if stream.contentEncryptionKeyID != nil {
-      try decryptBlock(&packet, of: stream)
+      try decryptBlock(packet, of: stream)
     }
   }
 
   /// Decrypts an access unit or an audio frame of MPEG-TS.
   ///
   /// - Parameter position: The position in the source of the PES packet that it begins in; nil if that is not known.
-  func decryptTransport(_ packet: inout Packet, of stream: StreamInfo, at position: Int64?) throws {
+  func decryptTransport(_ packet: Packet, of stream: StreamInfo, at position: Int64?) throws {
     guard keys != nil || stream.isEncrypted else { return }
     var request = SampleKeyRequest(
       scheme: "SAMPLE-AES", codecName: stream.codecName, position: position ?? 0)
@@ -61,7 +61,7 @@ final class ContainerDecryptor {
 
   // MARK: - Private
 
-  private func decrypt(_ packet: inout Packet, of stream: StreamInfo, _ tables: ProtectionTables) throws {
+  private func decrypt(_ packet: Packet, of stream: StreamInfo, _ tables: ProtectionTables) throws {
     guard tables.isProtected(track: stream.number) else {
       guard !stream.isEncrypted, !packet.isEncrypted else {
         throw ReelError.encrypted(codecName: stream.codecName)
@@ -97,7 +97,7 @@ final class ContainerDecryptor {
 
   /// Decrypts a WebM block ("WebM Encryption"). It has a signal byte that says whether it is encrypted, the vector,
   /// optional partition offsets that separate clear parts from encrypted ones, and the frame.
-  private func decryptBlock(_ packet: inout Packet, of stream: StreamInfo) throws {
+  private func decryptBlock(_ packet: Packet, of stream: StreamInfo) throws {
     var bytes = packet.withBytes { Array($0) }
     guard let signal = bytes.first, signal & 0xfc == 0 else {
       throw ReelError(.badMedia, "an encrypted WebM block starts with a reserved byte")

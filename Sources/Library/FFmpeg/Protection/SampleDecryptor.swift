@@ -254,7 +254,7 @@ struct KeyTrust {
   static let advice = "the samples were decrypted, but the key may be wrong"
 
   /// Records an access unit that is sent to the decoder, and how many units the decoder has rejected so far.
-  mutating func record(_ packet: borrowing Packet, rejectedCount: Int) {
+  mutating func record(_ packet: Packet, rejectedCount: Int) {
     guard packet.isDecrypted, !hasDecrypted else { return }
     hasDecrypted = true
     self.rejectedCount = rejectedCount

@@ -56,8 +56,8 @@ struct ForwardBuffer: ~Copyable, Sendable {
   // MARK: Loaders
 
   /// Appends a packet from the video loader, which may also deliver audio, or from the audio loader.
-  mutating func append(_ packet: MediaPacket, _ kind: MediaPacket.Kind) {
-    switch kind {
+  mutating func append(_ packet: MediaPacket) {
+    switch packet.kind {
     case .video:
       video.append(packet)
     case .audio:
@@ -136,18 +136,18 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// Takes the next packet.
   ///
   /// - Parameter span: If the next packet belongs to another span, the result is `end`; nil accepts any span.
-  mutating func next(_ kind: MediaPacket.Kind, of span: StreamSpan? = nil) -> NextPacket {
+  mutating func next(_ kind: MediaPacket.Kind, of span: StreamSpan? = nil) -> Pulled<MediaPacket> {
     let next = peekNext(kind)
-    guard case .packet(let packet) = next else { return next }
+    guard case .element(let packet) = next else { return next }
     if let span, packet.span !== span { return .end }
     _ = kind == .video ? video.takeNext() : audio.takeNext()
     return next
   }
 
   /// Returns the next packet, without taking it.
-  func peekNext(_ kind: MediaPacket.Kind) -> NextPacket {
-    if let packet = kind == .video ? video.next : audio.next { return .packet(packet) }
-    return (kind == .video ? video.hasEnded : audio.hasEnded) ? .end : .none
+  func peekNext(_ kind: MediaPacket.Kind) -> Pulled<MediaPacket> {
+    if let packet = kind == .video ? video.next : audio.next { return .element(packet) }
+    return (kind == .video ? video.hasEnded : audio.hasEnded) ? .end : .wait
   }
 
   /// Moves the video decoder back to the last key frame at or before `time` that it has already taken.

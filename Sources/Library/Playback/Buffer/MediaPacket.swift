@@ -9,7 +9,7 @@ struct MediaPacket: Sendable {
     case audio
   }
 
-  let box: SharedPacket
+  let unit: Packet
   let span: StreamSpan
   /// The presentation time in the container's time. Decoding order is not presentation order.
   let mediaTime: MediaTime
@@ -20,6 +20,7 @@ struct MediaPacket: Sendable {
   /// True for the first packet of its kind in its span.
   var isFirst = false
 
+  var kind: Kind { span.stream.kind == .audio ? .audio : .video }
   /// The presentation time on the player's timeline. It changes if the first frame corrects the offset.
   var time: MediaTime { span.time(mediaTime) }
   var end: MediaTime { span.time(mediaTime + duration) }

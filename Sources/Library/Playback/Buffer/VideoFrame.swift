@@ -24,7 +24,7 @@ public struct VideoFrame: Sendable {
   /// The media between the end of the previously shown frame and this one, of which nothing was shown. Nil if
   /// no loss is known: the previous frame was to be shown until now.
   public internal(set) var loss: MediaLoss?
-  /// The owner of the pixels. No two frames have the same one.
+  /// The owner of the pixels: the same in all copies, and in no other frame.
   package private(set) var decoded: Frame
   /// The identity of the feed's item that the frame belongs to, for pools.
   package var itemID: (any Hashable & Sendable)?

@@ -36,8 +36,6 @@ final class TrackDecoder {
     /// A span has ended and its decoder is closed. The next call begins the next span.
     case spanEnded
     case end
-    /// The source has moved to another position.
-    case stale
   }
 
   /// The decoder of the current span.
@@ -179,7 +177,6 @@ final class TrackDecoder {
     threads: Int, keepsDecoder: Bool = false, _ decode: (VideoDecoder) throws -> Pulled<Frame>
   ) throws -> Step {
     guard let decoder = try openDecoder(threads: threads) else {
-      if packets.isStale { return .stale }
       return packets.hasEnded ? .end : .needsPacket
     }
     switch try decode(decoder) {
@@ -191,7 +188,6 @@ final class TrackDecoder {
     case .wait:
       return .needsPacket
     case .end:
-      if packets.isStale { return .stale }
       if lastTime == nil { fault = fault ?? decoder.takeFrameFault() }
       if keepsDecoder { packets.endSpan() } else { close() }
       return try packets.confirmEnd() ? .end : .spanEnded
@@ -269,6 +265,20 @@ final class TrackDecoder {
   }
 }
 
+/// A source of a video track's packets, in decoding order.
+protocol PacketSource: AnyObject {
+  /// Returns the next packet, without taking it.
+  func peek() throws -> Pulled<MediaPacket>
+  /// Takes the next packet. If it belongs to a span other than `span`, it stays, and the answer is `end`.
+  func next(of span: StreamSpan?) throws -> Pulled<MediaPacket>
+  /// Records that the last packet is decoded alone, so others may not be needed at all.
+  func recordEnough()
+}
+
+extension PacketSource {
+  func recordEnough() {}
+}
+
 extension StreamInfo {
   /// True if frames of the stream are shown at half their size or less. False if the container does not state their size.
   fileprivate func isHalved(by limit: SizeLimit) -> Bool {
@@ -288,7 +298,6 @@ private final class RunPackets: AccessUnitSource {
   private(set) var span: StreamSpan?
   /// True if the source has no more packets.
   private(set) var hasEnded = false
-  private(set) var isStale = false
   /// True if the first packet taken from the span is the span's first packet.
   private(set) var beganWithFirst = false
   /// The start of the next span on the current span's timeline. It may repeat the last frames.
@@ -300,7 +309,6 @@ private final class RunPackets: AccessUnitSource {
 
   func begin() {
     hasEnded = false
-    isStale = false
     hasBegun = false
     resumption = nil
   }
@@ -308,17 +316,15 @@ private final class RunPackets: AccessUnitSource {
   /// Returns the span of the next packet; nil if there is none.
   func nextSpan() throws -> StreamSpan? {
     switch try source.peek() {
-    case .packet(let packet):
+    case .element(let packet):
       span = packet.span
       return span
+    case .wait:
+      return nil
     case .end:
       hasEnded = true
-    case .stale:
-      isStale = true
-    case .none:
-      break
+      return nil
     }
-    return nil
   }
 
   func resume() { hasEnded = false }
@@ -326,7 +332,7 @@ private final class RunPackets: AccessUnitSource {
   /// Returns whether the source still has no more packets. If the item loops, packets may have arrived while
   /// the decoder was being drained.
   func confirmEnd() throws -> Bool {
-    if hasEnded, case .packet = try source.peek() { hasEnded = false }
+    if hasEnded, case .element = try source.peek() { hasEnded = false }
     return hasEnded
   }
 
@@ -336,24 +342,21 @@ private final class RunPackets: AccessUnitSource {
     resumption = nil
   }
 
-  func nextUnit() throws -> Pulled<SharedPacket> {
+  func nextUnit() throws -> Pulled<Packet> {
     switch try source.next(of: span) {
-    case .packet(let packet):
+    case .element(let packet):
       if !hasBegun { beganWithFirst = packet.isFirst }
       hasBegun = true
-      return .element(packet.box)
-    case .none:
+      return .element(packet.unit)
+    case .wait:
       return .wait
     case .end:
       switch try source.peek() {
-      case .packet(let next):
+      case .element(let next):
         resumption = span.flatMap { next.span.continuesTimeline(of: $0) ? next.time : nil }
+      case .wait: break
       case .end: hasEnded = true
-      case .none, .stale: break
       }
-      return .end
-    case .stale:
-      isStale = true
       return .end
     }
   }

@@ -80,7 +80,6 @@ package final class FrameReader {
       case .discarded: return .discarded
       case .spanEnded: return isOnly && decoder.failedKeyFrameCount > failedCount ? .end : .spanEnded
       case .needsPacket: return .needsPacket
-      case .stale: return .stale
       case .end: return .end
       }
     }
@@ -198,9 +197,8 @@ package final class FrameReader {
         return frame
       case .discarded: continue
       case .spanEnded: continue
-      // Reading blocks until there is a packet, and the source never moves.
+      // Reading blocks until there is a packet.
       case .needsPacket: return try end()
-      case .stale: return try end()
       case .end: return try end()
       }
     }
@@ -294,16 +292,18 @@ private final class ReadPackets: PacketSource {
     return base.streams.video
   }
 
-  func peek() throws -> NextPacket {
+  func peek() throws -> Pulled<MediaPacket> {
     if ahead == nil, !hasEnded { try measured { ahead = try read() } }
-    return ahead.map(NextPacket.packet) ?? .end
+    return ahead.map(Pulled.element) ?? .end
   }
 
-  func next(of span: StreamSpan?) throws -> NextPacket {
-    guard case .packet(let packet) = try peek(), span.map({ $0 === packet.span }) ?? true else { return .end }
+  func next(of span: StreamSpan?) throws -> Pulled<MediaPacket> {
+    guard case .element(let packet) = try peek(), span.map({ $0 === packet.span }) ?? true else {
+      return .end
+    }
     ahead = nil
     if packet.isKey { keyByteCount = packet.byteCount }
-    return .packet(packet)
+    return .element(packet)
   }
 
   func recordEnough() { base.recordEnough() }
@@ -312,28 +312,22 @@ private final class ReadPackets: PacketSource {
 
   private func read() throws -> MediaPacket? {
     do {
-      while true {
-        switch try reader.next() {
-        case .packet(let packet, .video):
-          hasPackets = true
-          hasKeyPackets = hasKeyPackets || packet.isKey
-          if notesKeyTimes, packet.isKey { keyTimes.append(packet.time) }
-          firstEnd = firstEnd ?? base.status.position
-          readEnd = max(readEnd ?? packet.end, packet.end)
-          if let firstTime, packet.time < firstTime { continue }
-          return packet
-        case .packet: continue
-        case .end:
-          hasEnded = true
-          return nil
-        }
+      while let packet = try reader.next() {
+        guard packet.kind == .video else { continue }
+        hasPackets = true
+        hasKeyPackets = hasKeyPackets || packet.isKey
+        if notesKeyTimes, packet.isKey { keyTimes.append(packet.time) }
+        firstEnd = firstEnd ?? base.status.position
+        readEnd = max(readEnd ?? packet.end, packet.end)
+        if let firstTime, packet.time < firstTime { continue }
+        return packet
       }
     } catch let error as ReelError {
       // The decoder first returns the frames that it holds.
       failure = error
-      hasEnded = true
-      return nil
     }
+    hasEnded = true
+    return nil
   }
 
   private func measured<Result>(_ body: () throws -> Result) rethrows -> Result {

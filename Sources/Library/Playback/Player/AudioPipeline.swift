@@ -37,7 +37,7 @@ final class AudioPipeline {
     }
     if isFinished {
       let goesOn = session.change { state, _ in
-        guard state.audioJob === job, case .packet = state.packets.peekNext(.audio) else { return false }
+        guard state.audioJob === job, case .element = state.packets.peekNext(.audio) else { return false }
         // More packets follow after all: the item loops.
         state.audio.resume()
         return true
@@ -45,12 +45,12 @@ final class AudioPipeline {
       isFinished = goesOn != true
     }
     while !isFinished {
-      let next = session.change { state, _ -> NextPacket in
-        guard state.audioJob === job else { return .stale }
-        return state.audio.hasRoom() ? state.packets.next(.audio) : .none
+      let next = session.change { state, _ -> Pulled<MediaPacket> in
+        guard state.audioJob === job else { return .wait }
+        return state.audio.hasRoom() ? state.packets.next(.audio) : .wait
       }
-      switch next ?? .stale {
-      case .packet(let packet):
+      switch next ?? .wait {
+      case .element(let packet):
         if packet.span === brokenSpan { continue }
         do throws(ReelError) {
           try decode(packet)
@@ -63,7 +63,7 @@ final class AudioPipeline {
         try drain()
         session.change { state, _ in if state.audioJob === job { state.audio.finish() } }
         isFinished = true
-      case .none, .stale:
+      case .wait:
         return
       }
     }
@@ -78,7 +78,7 @@ final class AudioPipeline {
       decoder = try AudioDecoder(stream: packet.span.stream, name: name, logger: logger)
       isSpanNew = true
     }
-    guard let buffers = try decoder?.decode(packet.box.packet) else { return }
+    guard let buffers = try decoder?.decode(packet.unit) else { return }
     append(buffers, of: packet.span)
   }
 

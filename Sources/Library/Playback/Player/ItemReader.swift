@@ -152,17 +152,17 @@ final class ItemReader: @unchecked Sendable {
       reader.base.setDropsAudio(dropsAudio)
     }
     if kind == .audio { session.watchAudio() }
-    switch try timing(reader.base, { try reader.next() }) {
-    case .packet(let packet, let kind): take(packet, kind, of: reader.base.streams)
-    case .end: noteEnd(fault: reader.base.endFault)
+    guard let packet = try timing(reader.base, { try reader.next() }) else {
+      return noteEnd(fault: reader.base.endFault)
     }
+    take(packet, of: reader.base.streams)
   }
 
-  private func take(_ packet: MediaPacket, _ kind: MediaPacket.Kind, of streams: ReaderStreams) {
+  private func take(_ packet: MediaPacket, of streams: ReaderStreams) {
     let now = session.core.clock.now
     session.core.change { state, out in
-      guard let job, state.item.readingJobs[self.kind] === job else { return }
-      state.item.packetRead(packet, kind, by: self.kind, of: streams, at: now, &out)
+      guard let job, state.item.readingJobs[kind] === job else { return }
+      state.item.packetRead(packet, by: kind, of: streams, at: now, &out)
       if state.status != .playing { out.wake(.presenter) }
     }
   }

@@ -131,22 +131,22 @@ extension ItemState {
 
   /// A loader has read a packet, and knows the streams.
   mutating func packetRead(
-    _ packet: MediaPacket, _ kind: MediaPacket.Kind, by loader: Loader, of streams: ReaderStreams,
-    at now: Duration, _ out: inout Effects
+    _ packet: MediaPacket, by loader: Loader, of streams: ReaderStreams, at now: Duration,
+    _ out: inout Effects
   ) {
     if loader == .audio { audioAbsence.end(at: now) }
     record(streams, of: loader)
     // Packets that are read again on the way back to a failure are not progress.
-    let isNews = packets.end(of: kind).map { packet.end > $0 } ?? true
-    packets.append(packet, kind)
-    if kind == .video, !hasVideoPacket {
+    let isNews = packets.end(of: packet.kind).map { packet.end > $0 } ?? true
+    packets.append(packet)
+    if packet.kind == .video, !hasVideoPacket {
       hasVideoPacket = true
       reach(.initialization, &out)
       // The first frame comes before the audio.
       if hasSeparateAudio == true { out.wake(.audioReader) }
     }
     if isNews, retry.remaining < retry.attempts { restoreRetries() }
-    out.wake(kind == .video ? .video : .audio)
+    out.wake(packet.kind == .video ? .video : .audio)
   }
 
   /// A loader has reached the end of the item.

@@ -110,7 +110,7 @@ final class VideoPipeline {
     frames.isRefused = false
     defer { settleClaim() }
     if isFinished {
-      guard case .packet = packets.peek() else { return .ended }
+      guard case .element = packets.peek() else { return .ended }
       // More packets follow after all: the item loops.
       isFinished = false
       frames.resume()
@@ -136,8 +136,6 @@ final class VideoPipeline {
         // Frames that the decoder holds for reordering are not drained at a stall: it would have to decode
         // their group again from the key frame each time. Therefore, a stream with reordering stalls some
         // frames before the end of the loaded packets.
-        return .idle
-      case .stale:
         return .idle
       case .spanEnded:
         break
@@ -407,16 +405,16 @@ private final class BufferedPackets: PacketSource {
     job = Locked(DecodingJob())
   }
 
-  func peek() -> NextPacket {
+  func peek() -> Pulled<MediaPacket> {
     let job = job.withLock { $0 }
-    return session.read { $0.videoJob === job ? $0.packets.peekNext(.video) : .stale } ?? .stale
+    return session.read { $0.videoJob === job ? $0.packets.peekNext(.video) : .wait } ?? .wait
   }
 
-  func next(of span: StreamSpan?) -> NextPacket {
+  func next(of span: StreamSpan?) -> Pulled<MediaPacket> {
     let job = job.withLock { $0 }
     let next = session.change { state, _ in
-      state.videoJob === job ? state.packets.next(.video, of: span) : .stale
+      state.videoJob === job ? state.packets.next(.video, of: span) : .wait
     }
-    return next ?? .stale
+    return next ?? .wait
   }
 }

@@ -10,8 +10,8 @@ final class LandingReader {
   let base: any PacketReader
   private var scope: LoadScope
   private var landing: Landing?
-  /// The units held back until the seek has landed, in reverse order.
-  private var ready: [(packet: MediaPacket, kind: MediaPacket.Kind)] = []
+  /// The packets held back until the seek has landed, in reverse order.
+  private var ready: [MediaPacket] = []
 
   private struct Landing {
     /// The position on the player's timeline.
@@ -19,14 +19,14 @@ final class LandingReader {
     let loop: LoopIteration
     var step = 0
     /// The packets read so far, in order.
-    var units: [(packet: MediaPacket, kind: MediaPacket.Kind)] = []
+    var packets: [MediaPacket] = []
   }
 
   /// The number of steps back after which reading starts at the beginning. A position may be any distance
   /// beyond the end.
   private static let stepLimit = 30
   /// The number of packets after which a stream is read without a key frame.
-  private static let unitLimit = 1000
+  private static let packetLimit = 1000
 
   init(_ base: any PacketReader, scope: LoadScope) {
     self.base = base
@@ -47,19 +47,18 @@ final class LandingReader {
   }
 
   /// Waits for the next packet. Throws like `PacketReader.next()`.
-  func next() throws -> ReadUnit {
+  func next() throws -> MediaPacket? {
     while true {
-      if let unit = ready.popLast() { return .packet(unit.packet, unit.kind) }
-      let unit = try base.next()
-      guard let landing else { return unit }
+      if let packet = ready.popLast() { return packet }
+      let packet = try base.next()
+      guard let landing else { return packet }
       if scope.isCancelled { throw CancellationError() }
-      switch unit {
-      case .packet(let packet, let kind):
-        try land(packet, kind)
-      case .end where landing.step < Self.stepLimit:
+      if let packet {
+        try land(packet)
+      } else if landing.step < Self.stepLimit {
         // There is no key frame from there to the end.
         try stepBack(landing)
-      case .end:
+      } else {
         release()
       }
     }
@@ -67,14 +66,14 @@ final class LandingReader {
 
   // MARK: - Private
 
-  private func land(_ packet: MediaPacket, _ kind: MediaPacket.Kind) throws {
+  private func land(_ packet: MediaPacket) throws {
     guard var landing else { return }
-    let isKey = kind == .video && packet.isKey
-    if kind == .audio || isKey || landing.units.count >= Self.unitLimit {
-      landing.units.append((packet, kind))
+    let isKey = packet.kind == .video && packet.isKey
+    if packet.kind == .audio || isKey || landing.packets.count >= Self.packetLimit {
+      landing.packets.append(packet)
     }
     self.landing = landing
-    guard isKey || landing.units.count > Self.unitLimit else { return }
+    guard isKey || landing.packets.count > Self.packetLimit else { return }
     if packet.time > landing.target, landing.step < Self.stepLimit {
       try stepBack(landing)
     } else {
@@ -83,7 +82,7 @@ final class LandingReader {
   }
 
   private func release() {
-    ready = landing?.units.reversed() ?? []
+    ready = landing?.packets.reversed() ?? []
     landing = nil
   }
 
@@ -91,7 +90,7 @@ final class LandingReader {
     var landing = landing
     let back = MediaTime(value: 2 << Int64(landing.step), timescale: 1)
     let place = max(.zero, landing.target - landing.loop.shift - back)
-    landing.units = []
+    landing.packets = []
     // Before the beginning there is nothing to search.
     landing.step = place == .zero ? Self.stepLimit : landing.step + 1
     self.landing = landing

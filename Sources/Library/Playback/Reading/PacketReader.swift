@@ -3,12 +3,6 @@ package import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The result of reading.
-enum ReadUnit: Sendable {
-  case packet(MediaPacket, MediaPacket.Kind)
-  case end
-}
-
 /// Reads the packets of a source's streams in file order, for any kind of source.
 ///
 /// Confined to a thread that may block.
@@ -28,8 +22,8 @@ protocol PacketReader: AnyObject {
   /// like `next()`.
   func prepare() throws
 
-  /// Waits for the next packet. Throws `CancellationError` if its scope was cancelled.
-  func next() throws -> ReadUnit
+  /// Waits for the next packet; nil at the end. Throws `CancellationError` if its scope was cancelled.
+  func next() throws -> MediaPacket?
 
   /// Seeks to a key frame at or before `time`, or as near to it as the source allows. Reading ends with
   /// `scope`.

@@ -99,7 +99,7 @@ final class ResourcePacketReader: PacketReader {
     }
   }
 
-  func next() throws -> ReadUnit {
+  func next() throws -> MediaPacket? {
     do {
       let open = try container()
       while true {
@@ -114,15 +114,15 @@ final class ResourcePacketReader: PacketReader {
           open.mapper.add(audio: audio)
         }
         switch unit {
-        case .video(let box):
+        case .video(let unit):
           hasRead = true
-          if let packet = try open.mapper.stamped(box, .video) { return .packet(packet, .video) }
-        case .audio(let box):
-          if let packet = try open.mapper.stamped(box, .audio) { return .packet(packet, .audio) }
+          if let packet = open.mapper.stamped(unit, .video) { return packet }
+        case .audio(let unit):
+          if let packet = open.mapper.stamped(unit, .audio) { return packet }
         case .programChanged:
           begin(open)
         case .end:
-          return .end
+          return nil
         }
       }
     } catch let error as ReelError {

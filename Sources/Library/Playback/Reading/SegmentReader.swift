@@ -58,16 +58,16 @@ final class SegmentReader: PacketReader {
 
   func prepare() throws { if span == nil { _ = try openSpan() } }
 
-  func next() throws -> ReadUnit {
+  func next() throws -> MediaPacket? {
     while true {
-      guard let span = try span ?? openSpan() else { return .end }
+      guard let span = try span ?? openSpan() else { return nil }
       let failure: (error: ReelError, index: Int)
       do {
         let container = try span.awakeContainer(dropsAudio: dropsAudio, context: context)
-        if let unit = try read(span, container) {
+        if let packet = try read(span, container) {
           if !span.hasPackets { source.recordSuccess() }
           span.hasPackets = true
-          return unit
+          return packet
         }
         guard let error = span.stream.failure else {
           close()
@@ -144,17 +144,17 @@ final class SegmentReader: PacketReader {
 
   // MARK: - Private
 
-  private func read(_ span: Span, _ container: ContainerReader) throws -> ReadUnit? {
+  private func read(_ span: Span, _ container: ContainerReader) throws -> MediaPacket? {
     while true {
       let unit = try container.next()
       if container.takeDamage() != nil { span.mapper.recordDamage() }
       defer { recordHole(in: span) }
       if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
-      case .video(let box):
-        if let packet = try span.mapper.stamped(box, .video) { return .packet(packet, .video) }
-      case .audio(let box):
-        if let packet = try span.mapper.stamped(box, .audio) { return .packet(packet, .audio) }
+      case .video(let unit):
+        if let packet = span.mapper.stamped(unit, .video) { return packet }
+      case .audio(let unit):
+        if let packet = span.mapper.stamped(unit, .audio) { return packet }
       case .programChanged:
         streams.video = container.video
         streams.audio = container.audio

@@ -68,36 +68,35 @@ struct TimestampMapper {
       stream: audio, offset: video.offset, rung: video.rung, loop: video.loop, followsGap: video.followsGap)
   }
 
-  /// Returns nil for a packet of a stream that is not played.
-  mutating func stamped(_ box: SharedPacket, _ kind: MediaPacket.Kind) throws(ReelError) -> MediaPacket? {
+  /// Returns the unit with its place; nil if its stream is not played. The unit gets the times of the place.
+  mutating func stamped(_ unit: Packet, _ kind: MediaPacket.Kind) -> MediaPacket? {
     guard let stream = kind == .video ? container.video : container.audio else { return nil }
-    var box = box
     if format.isMPEGSystem {
       let shift = continuity.shift(
-        stream: stream.index, dts: box.packet.decodingTicks, pts: box.packet.presentationTicks,
-        duration: box.packet.durationTicks, timeBase: stream.timeBase)
+        stream: stream.index, dts: unit.decodingTicks, pts: unit.presentationTicks,
+        duration: unit.durationTicks, timeBase: stream.timeBase)
       let ticks =
         shift.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator))
-      if ticks != 0 { box = SharedPacket(try box.packet.moved(by: ticks)) }
-      box = try Self.repaired(box, stream: stream)
+      if ticks != 0 { unit.move(by: ticks) }
+      Self.repair(unit, stream: stream)
     }
-    let ticks = box.packet.presentationTicks ?? box.packet.decodingTicks
+    let ticks = unit.presentationTicks ?? unit.decodingTicks
     let stamp = ticks.map { stream.time(ticks: $0) }
     let spans = spans(at: stamp)
     guard let span = kind == .video ? spans.video : spans.audio else { return nil }
     let duration =
-      box.packet.durationTicks > 0
-      ? stream.time(ticks: box.packet.durationTicks) : kind == .video ? frameDuration : .zero
+      unit.durationTicks > 0
+      ? stream.time(ticks: unit.durationTicks) : kind == .video ? frameDuration : .zero
     let time = stamp ?? lastEnd[kind] ?? placement.start - span.offset.value
     lastEnd[kind] = time + duration
     holes.record(
-      kind, decodedAt: box.packet.decodingTicks.map { stream.time(ticks: $0) } ?? time, presentedAt: time,
+      kind, decodedAt: unit.decodingTicks.map { stream.time(ticks: $0) } ?? time, presentedAt: time,
       duration: duration, limit: placement.isSegmented ? .segments : .file)
     let isFirst = firstTime[kind].map { $0 == time } ?? true
     if isFirst { firstTime[kind] = time }
     return MediaPacket(
-      box: box, span: span, mediaTime: time, duration: duration, isKey: box.packet.isKey,
-      byteCount: box.packet.byteCount, isFirst: isFirst)
+      unit: unit, span: span, mediaTime: time, duration: duration, isKey: unit.isKey,
+      byteCount: unit.byteCount, isFirst: isFirst)
   }
 
   /// Records that the container is damaged, so media may be missing from its streams.
@@ -123,12 +122,12 @@ struct TimestampMapper {
 
   /// Repairs a presentation time far from the decoding time. It is beyond a 33-bit wrap, or damaged; a damaged
   /// one is replaced by the decoding time.
-  private static func repaired(_ box: SharedPacket, stream: StreamInfo) throws(ReelError) -> SharedPacket {
-    guard let pts = box.packet.presentationTicks, let dts = box.packet.decodingTicks else { return box }
+  private static func repair(_ unit: Packet, stream: StreamInfo) {
+    guard let pts = unit.presentationTicks, let dts = unit.decodingTicks else { return }
     let unwrapped = TimestampContinuity.unwrapped(pts: pts, nextTo: dts, timeBase: stream.timeBase)
     let distance = stream.time(ticks: unwrapped - dts).seconds
     let repaired = abs(distance) > maximumReorder ? dts : unwrapped
-    return repaired == pts ? box : SharedPacket(try box.packet.presented(at: repaired))
+    if repaired != pts { unit.setPresentationTicks(repaired) }
   }
 
   /// The longest time, in seconds, that a frame waits for frames shown before it.
