@@ -25,9 +25,9 @@ import Testing
     return Set(text.components(separatedBy: separators))
   }
 
-  @Test("The page has at most 350 lines")
+  @Test("The page has at most 250 lines")
   func length() throws {
-    #expect(try Self.page().components(separatedBy: "\n").count <= 351)
+    #expect(try Self.page().components(separatedBy: "\n").count <= 251)
   }
 
   @Test("No file of the library names a tool or the workshop")
