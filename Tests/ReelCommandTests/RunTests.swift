@@ -58,8 +58,8 @@ struct RunTests {
       let list = command + ["--input", "list.txt", "--retries", "0", "--quiet"]
       try await Command.run(list + ["--timeout", "2s"], directory: folder.path, status: 75)
       try await Command.run(list + ["--resume"], directory: folder.path, status: 0)
-      #expect(
-        try folder.objects("results.jsonl").compactMap { $0["status"] as? String } == ["written", "written"])
+      let states = try folder.objects("results.jsonl").compactMap { $0["status"] as? String }
+      #expect(states == ["written", "written"])
       var found: [String] = []
       for index in 0..<2 {
         try await Command.run(
