@@ -179,7 +179,7 @@ extension FrameConverter {
   ///
   /// - Parameters:
   ///   - frame: The frame to convert.
-  ///   - target: The size of the image. Nil for the frame's own, ``VideoFrame/presentationSize``.
+  ///   - target: The size of the image. Nil for the frame's own, `VideoFrame.presentationSize`.
   ///   - gravity: How the frame fits into `target`.
   /// - Throws: `ReelError` of kind `unsupported` for a pixel format that swscale can't read, or `internalFault` if the
   ///   conversion fails.
