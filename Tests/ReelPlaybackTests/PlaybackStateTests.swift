@@ -20,7 +20,7 @@ struct PlaybackStateTests {
   private static let playing: [Event] = [.play, .begin, .keepUp]
   private static let stalled = playing + [.stall]
 
-  /// A player with an item of which nothing is loaded, and what became of events.
+  /// A player with an item before loading, and the effects of events.
   private final class Scene {
     let core: PlayerCore
     private var names: [String] = []

@@ -21,7 +21,7 @@ public struct VideoFrame: Sendable {
   /// The media time that the player left out between the end of the previously shown frame and this one, at a gap in
   /// the timeline or in a jump towards the live edge.
   public internal(set) var skipped = MediaTime.zero
-  /// The media between the end of the previously shown frame and this one, of which nothing was shown. Nil if
+  /// The media that was lost between the end of the previously shown frame and this one. Nil if
   /// no loss is known: the previous frame was to be shown until now.
   public internal(set) var loss: MediaLoss?
   /// The owner of the pixels: the same in all copies, and in no other frame.

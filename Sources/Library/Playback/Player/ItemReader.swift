@@ -27,7 +27,7 @@ final class ItemReader: @unchecked Sendable {
     /// Reads the next packet.
     case read(dropsAudio: Bool)
     /// Begins the next iteration.
-    case goRound(LoopIteration)
+    case beginIteration(LoopIteration)
     case rest
   }
 
@@ -37,8 +37,8 @@ final class ItemReader: @unchecked Sendable {
         switch next() {
         case .begin(let job, let source): try begin(job, source)
         case .read(let dropsAudio): try readNext(dropsAudio: dropsAudio)
-        case .goRound(let loop):
-          if goRound(loop) { continue }
+        case .beginIteration(let loop):
+          if beginIteration(loop) { continue }
           rest()
           session.core.wake()
           return .idle
@@ -76,7 +76,7 @@ final class ItemReader: @unchecked Sendable {
       else { return .rest }
       if job !== self.job { return .begin(job, source) }
       if hasEnded {
-        if let loop = state.nextIteration(after: iteration, of: kind) { return .goRound(loop) }
+        if let loop = state.nextIteration(after: iteration, of: kind) { return .beginIteration(loop) }
       } else if state.packets.wantsMore(kind) {
         return .read(dropsAudio: kind == .video && !state.wantsAudio)
       }
@@ -93,7 +93,7 @@ final class ItemReader: @unchecked Sendable {
     iteration = job.loop.iteration
     hasEnded = false
     if let reader {
-      if job.beginsAtEnd { return noteEnd(fault: nil) }
+      if job.beginsAtEnd { return recordEnd(fault: nil) }
       try seek(reader, job)
     } else {
       let reader = LandingReader(makeReader(source, scope: job.scope), scope: job.scope)
@@ -153,7 +153,7 @@ final class ItemReader: @unchecked Sendable {
     }
     if kind == .audio { session.watchAudio() }
     guard let packet = try timing(reader.base, { try reader.next() }) else {
-      return noteEnd(fault: reader.base.endFault)
+      return recordEnd(fault: reader.base.endFault)
     }
     take(packet, of: reader.base.streams)
   }
@@ -168,13 +168,13 @@ final class ItemReader: @unchecked Sendable {
   }
 
   /// Goes on with the next iteration after the end of one, or records that no packet follows.
-  private func noteEnd(fault: ReelError?) {
+  private func recordEnd(fault: ReelError?) {
     hasEnded = true
     if fault == nil {
       let loop = session.change { state, _ in
         state.readingJobs[kind] === job ? state.nextIteration(after: iteration, of: kind) : nil
       }
-      if let loop = loop ?? nil, goRound(loop) { return }
+      if let loop = loop ?? nil, beginIteration(loop) { return }
     }
     session.change { state, out in
       if state.readingJobs[kind] === job { state.readingEnded(kind, fault: fault, &out) }
@@ -185,7 +185,7 @@ final class ItemReader: @unchecked Sendable {
   ///
   /// This happens as soon as the end has been read, so that the first frame of the next iteration is decoded
   /// in time.
-  private func goRound(_ loop: LoopIteration) -> Bool {
+  private func beginIteration(_ loop: LoopIteration) -> Bool {
     guard let reader, let job else { return false }
     do {
       try reader.seek(to: nil, needsKeyFrame: false, loop: loop, scope: job.scope)

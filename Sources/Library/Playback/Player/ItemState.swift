@@ -199,7 +199,7 @@ struct ItemState: ~Copyable {
     frames = FrameRing(frameCapacity: 1, byteCapacity: 0)
   }
 
-  /// An item of which nothing is loaded yet.
+  /// An item before loading.
   init(_ session: ItemSession, start: MediaTime?, target: PreloadTarget?, wantsAudio: Bool, loops: Bool) {
     let configuration = session.core.configuration
     self.session = session

@@ -9,7 +9,7 @@ extension PlayerCore {
       let now = clock.now
       switch change({ state, out in state.next(at: now, &out) }) {
       case .show(let job, let due): show(job, due: due)
-      case .hear(let job, let time): hear(job, until: time)
+      case .passSound(let job, let time): passSound(job, until: time)
       case .again: continue
       case .wait(let deadline): return .at(deadline)
       case .rest: return .idle
@@ -61,14 +61,14 @@ extension PlayerCore {
   }
 
   /// Passes audio that is due by `time` to outputs; nil for all decoded audio. Tells them once that it has ended.
-  private func hear(_ job: DecodingJob, until time: MediaTime?) {
+  private func passSound(_ job: DecodingJob, until time: MediaTime?) {
     outputLock.withLock {
-      while let sound = change({ state, out in state.takeSound(job, until: time, &out) }) { hear(sound) }
+      while let sound = change({ state, out in state.takeSound(job, until: time, &out) }) { passSound(sound) }
       for output in change({ state, _ in state.takeSoundEnd(job) }) { output.soundEnded() }
     }
   }
 
-  private func hear(_ sound: NewSound) {
+  private func passSound(_ sound: NewSound) {
     guard !sound.attachments.isEmpty else { return }
     let chunk = sound.chunk
     var buffer = chunk.buffer

@@ -7,14 +7,14 @@ extension PlayerState {
   private static let levelInterval = Duration.milliseconds(50)
 
   /// While playing, at most every `levelInterval`.
-  mutating func noteLevelIfDue(at now: Duration, _ out: inout Effects) {
+  mutating func updateLevelIfDue(at now: Duration, _ out: inout Effects) {
     if status == .playing, let last = item.levelCheckedAt, now - last < Self.levelInterval { return }
-    noteLevel(at: now, &out)
+    updateLevel(at: now, &out)
   }
 
   /// Publishes the buffer level, begins or resumes playback if the buffer is likely to keep up, and lets a live item
   /// follow its edge.
-  mutating func noteLevel(at now: Duration, _ out: inout Effects) {
+  mutating func updateLevel(at now: Duration, _ out: inout Effects) {
     item.levelCheckedAt = now
     let (isPlaying, isStalled) = (status == .playing, item.playback.stalledAt != nil)
     let time = item.clock.time(at: now)

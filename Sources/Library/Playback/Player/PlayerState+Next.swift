@@ -7,7 +7,7 @@ enum Step {
   /// Shows the next frame, which was due then; nil if it has no due time.
   case show(DecodingJob, due: Duration?)
   /// Passes audio due by a time to outputs; nil for all that is decoded.
-  case hear(DecodingJob, until: MediaTime?)
+  case passSound(DecodingJob, until: MediaTime?)
   /// Asks again: the state has changed.
   case again
   case wait(until: Duration)
@@ -27,7 +27,7 @@ extension PlayerState {
 
   mutating func next(at now: Duration, _ out: inout Effects) -> Step {
     guard item.session != nil else { return .rest }
-    noteLevelIfDue(at: now, &out)
+    updateLevelIfDue(at: now, &out)
     if case .frame(let time, _) = item.frames.head {
       outputTimeline.begin(firstFrame: time, shift: item.onShow.shift)
     }
@@ -171,8 +171,8 @@ extension PlayerState {
     return .again
   }
 
-  /// No frame follows. Longer audio is played first, then what was loaded before a failure, then the item loops or
-  /// ends.
+  /// The last frame is on show. Audio that is longer than the video is played to its end. Then the item fails, loops
+  /// or ends.
   private mutating func finish(at now: Duration, _ out: inout Effects) -> Step {
     // The last frame stays on show until the audio has ended.
     item.onShow.extend(to: item.audio.end)
@@ -195,7 +195,7 @@ extension PlayerState {
     if settings.actionAtItemEnd == .loop, seek(to: .zero, at: now, &out) == nil { return .again }
     if let end { item.clock.setTime(end, at: now) }
     // The buffer level may have changed since the last check.
-    noteLevel(at: now, &out)
+    updateLevel(at: now, &out)
     guard case .running = item.playback else { return .again }
     self.end(at: now, &out)
     return .rest
@@ -207,7 +207,7 @@ extension PlayerState {
   /// the clock of the frames: it waits with them in a stall, and follows them at other rates without being stretched.
   private func dueSound(by time: MediaTime?) -> Step? {
     let isDue = item.audio.nextTime.map { next in time.map { next <= $0 } ?? true } ?? isSoundEndDue
-    return isDue ? .hear(item.videoJob, until: time) : nil
+    return isDue ? .passSound(item.videoJob, until: time) : nil
   }
 
   /// True if outputs are to be notified that the audio has ended. Not for an item that loops, because more audio

@@ -149,7 +149,7 @@ extension PlayerState {
       .lost(MediaLoss(kind: .video, reason: .damaged, range: start..<start + length)))
   }
 
-  /// Returns the media between the frame on show and one at `time` of which nothing is shown; nil if no loss
+  /// Returns the media that is lost between the frame on show and one at `time`; nil if no loss
   /// is known. If no failure explains it, one is logged.
   private func loss(before frame: VideoFrame, at time: MediaTime) -> MediaLoss? {
     let (span, length) = (frame.span, frame.displayTime)

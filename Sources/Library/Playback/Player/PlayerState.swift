@@ -140,7 +140,7 @@ extension PlayerState {
     item.playback = .ready
     follow(from: before, at: now)
     publish(&out)
-    noteLevel(at: now, &out)
+    updateLevel(at: now, &out)
   }
 
   /// Stalls, or pauses if the player does not wait. The media ran out at `time`.
