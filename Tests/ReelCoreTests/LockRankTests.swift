@@ -11,16 +11,16 @@ struct LockRankTests {
     await #expect(processExitsWith: .success) {
       setenv("REEL_CHECK_LOCKS", "1", 1)
       let (pool, player) = (Locked(0, rank: .pool), Locked(0, rank: .player))
-      let (writer, clock) = (Monitor(0, rank: .writer), Locked(0, rank: .clock))
+      let (transfer, clock) = (Monitor(0, rank: .transfer), Locked(0, rank: .clock))
       for _ in 0..<2 {
         pool.withLock { _ in
-          player.withLock { _ in writer.withLock { _ in clock.withLock { $0 += 1 } } }
-          writer.withLock { $0 += 1 }
+          player.withLock { _ in transfer.withLock { _ in clock.withLock { $0 += 1 } } }
+          transfer.withLock { $0 += 1 }
           player.withLock { $0 += 1 }
         }
       }
       // What one thread holds is nothing to another.
-      writer.withLock { _ in
+      transfer.withLock { _ in
         let done = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
           pool.withLock { $0 += 1 }

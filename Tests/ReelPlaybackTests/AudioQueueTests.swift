@@ -31,32 +31,19 @@ struct AudioQueueTests {
     #expect(queue.isDrained)
   }
 
-  @Test("It is full at half a second, and tells once when there is room again")
+  @Test("It is full at half a second, and low below half of that")
   func room() {
     var queue = AudioQueue()
-    for start in [0, 10, 20, 30] {
+    for start in [0, 10, 20, 30, 40] {
+      #expect(!queue.isFull)
+      #expect(queue.isLow == (start < 30))
       queue.append(chunk(start))
-      let hasRoom = queue.hasRoom()
-      #expect(hasRoom)
     }
-    queue.append(chunk(40))
-    // Nobody was refused so far.
-    #expect(queue.takeAll(until: .zero).count == 1)
-    var isTold = queue.takeRoom()
-    #expect(!isTold)
-    queue.append(chunk(50))
-    var hasRoom = queue.hasRoom()
-    #expect(!hasRoom)
-    isTold = queue.takeRoom()
-    #expect(!isTold)
+    #expect(queue.isFull && !queue.isLow)
     _ = queue.takeAll(until: time(10))
-    isTold = queue.takeRoom()
-    #expect(isTold)
+    #expect(!queue.isFull && !queue.isLow)
     _ = queue.takeAll(until: time(20))
-    isTold = queue.takeRoom()
-    #expect(!isTold)
-    hasRoom = queue.hasRoom()
-    #expect(hasRoom)
+    #expect(queue.isLow)
   }
 
   @Test("Sound before the place that was sought is let go, and the first of it cut there")
@@ -98,13 +85,9 @@ struct AudioQueueTests {
   func flush() {
     var queue = AudioQueue()
     for start in stride(from: 0, to: 60, by: 10) { queue.append(chunk(start)) }
-    let hasRoom = queue.hasRoom()
-    #expect(!hasRoom)
     queue.finish()
     queue.flush(start: nil)
-    #expect(queue.isEmpty && !queue.isDrained && queue.end == nil)
-    let isTold = queue.takeRoom()
-    #expect(!isTold)
+    #expect(queue.isEmpty && !queue.isDrained && queue.end == nil && queue.isLow)
     queue.finish()
     #expect(queue.isDrained)
     queue.resume()

@@ -18,7 +18,7 @@ func makeHandTurnedSession(
   configuration.clock = clock
   let core = PlayerCore(
     fetcher: FixtureFetcher(), configuration: configuration, gate: nil, logger: silentLogger)
-  core.presenter.withLock { $0 }?.stop()
+  core.presenter.stop()
   let session = ItemSession(PlayerItem(.url(URL(fileURLWithPath: "/none"))), core: core)
   core.change { state, out in
     state.settings.preloadTarget = target

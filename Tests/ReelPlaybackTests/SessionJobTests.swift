@@ -44,8 +44,7 @@ struct SessionJobTests {
     #expect(session.read { _ in true } == nil)
     #expect(reader.turn() == .idle)
     #expect(reader.recover(from: ReelError(.badMedia, "not media")) == .idle)
-    #expect(session.decodeVideo(DecoderBox()) == .idle)
-    #expect(session.decodeAudio(DecoderBox()) == .idle)
+    #expect(ItemDecoder(session).turn() == .idle)
     #expect(session.item.errorLog.isEmpty)
   }
 
@@ -57,10 +56,8 @@ struct SessionJobTests {
     for packet in try readPackets(clip.path) where packet.kind == .video { session.append(packet) }
     session.end([.video])
     let clock = ManualMonotonicClock()
-    let box = DecoderBox<VideoPipeline>()
-    let producer = TaskLoop(named: "producer", clock: clock) {
-      session.decodeVideo(box)
-    }
+    let decoder = ItemDecoder(session)
+    let producer = TaskLoop(named: "producer", clock: clock) { decoder.turn() }
     let received = Locked<[(job: DecodingJob, shown: Shown)]>([])
     let consumer = TaskLoop(named: "consumer", clock: clock) {
       let job = session.videoJob

@@ -82,13 +82,9 @@ package struct LockRank: Sendable {
   /// Held while a player tells its observers.
   package static let telling = LockRank(16, "telling")
   package static let player = LockRank(24, "player")
-  /// An output that writes through another one.
-  package static let recorder = LockRank(36, "recorder")
-  /// An output that writes a file.
-  package static let writer = LockRank(40, "writer")
-  /// The body of an answer, over the transfers that bring it.
+  /// The body of an answer, over the transfers that bring it, and an output over another one.
   package static let body = LockRank(42, "body")
-  /// One transfer, and other objects that call closures or values that they were given.
+  /// One transfer or file, and other objects that call closures or values that they were given.
   package static let transfer = LockRank(44, "transfer")
   /// An observed property or a channel of events.
   package static let observation = LockRank(48, "observation")

@@ -64,7 +64,7 @@ public final class ImageSequenceOutput: FrameOutput {
     self.format = format
     state = Locked(
       State(writer: ImageFileWriter(format: format.still, size: size, gravity: gravity), number: startNumber),
-      rank: .writer)
+      rank: .transfer)
   }
 
   /// The number of the next frame's file.

@@ -25,7 +25,7 @@ package final class NUTOutput: FrameOutput {
   }
 
   private init(_ file: sending OutputFile, hasAudio: Bool) {
-    let stream = Locked(NUTStream(file, hasAudio: hasAudio), rank: .writer)
+    let stream = Locked(NUTStream(file, hasAudio: hasAudio), rank: .transfer)
     self.stream = stream
     audio = hasAudio ? NUTAudio(stream) : nil
   }

@@ -46,7 +46,7 @@ public final class WAVOutput: AudioOutput {
   /// Throws `ReelError.cannotCreateOutput`.
   public init(path: String, sampleFormat: SampleFormat = .int16) throws(ReelError) {
     state = Locked(
-      State(writer: WAVWriter(file: try OutputFile(path: path), sampleFormat: sampleFormat)), rank: .writer)
+      State(writer: WAVWriter(file: try OutputFile(path: path), sampleFormat: sampleFormat)), rank: .transfer)
   }
 
   /// Writes samples at their output time.

@@ -38,7 +38,7 @@ public final class Y4MOutput: FrameOutput {
   }
 
   private init(_ file: sending OutputFile) {
-    state = Locked(State(sequence: Y4MSequence(to: file)), rank: .writer)
+    state = Locked(State(sequence: Y4MSequence(to: file)), rank: .transfer)
   }
 
   /// Creates an output that writes to the process's standard output.

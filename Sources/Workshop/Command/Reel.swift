@@ -58,20 +58,29 @@ struct Reel: AsyncParsableCommand {
 enum Main {
   static func main() async {
     ProcessSettings.registerArenas()
-    let arguments = Array(CommandLine.arguments.dropFirst())
-    if Set(arguments) == ["--version", "--verbose"] { return print(Version.details) }
+    let status = await run(Array(CommandLine.arguments.dropFirst()))
+    Reel.exit(withError: ExitCode(status))
+  }
+
+  /// Runs a command, prints the error of wrong arguments, and returns the exit code.
+  private static func run(_ arguments: [String]) async -> Int32 {
+    if Set(arguments) == ["--version", "--verbose"] {
+      print(Version.details)
+      return 0
+    }
     let commands = Reel.configuration.subcommands.compactMap { $0.configuration.commandName }
     if let fault = Typos.unknownCommand(in: arguments, commands: commands) {
       Terminal.use(ColorMode(asking: arguments))
       Console.fault(fault)
-      Reel.exit(withError: ExitCode.validationFailure)
+      return ExitCode.validationFailure.rawValue
     }
     do {
       if arguments.count == 2, arguments[0] == "--generate-manual-pages" {
-        return try await ExitStatus.run {
+        try await ExitStatus.run {
           try ManualPage.writeAll(to: arguments[1])
           return 0
         }
+        return 0
       }
       var command = try Reel.parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
@@ -79,6 +88,7 @@ enum Main {
       } else {
         try command.run()
       }
+      return 0
     } catch {
       // ArgumentParser does not wrap anything, because HelpText does.
       let message = Reel.fullMessage(for: error, columns: 1_000_000)
@@ -86,14 +96,14 @@ enum Main {
         // Other messages, such as completions, are printed unchanged.
         guard message.hasPrefix(HelpText.start) else { Reel.exit(withError: error) }
         try? Console.print(HelpText.fitted(message, to: HelpText.columns))
-        return
+        return 0
       }
       // The errors of sources have already been printed.
       guard !message.isEmpty else { Reel.exit(withError: error) }
       Terminal.use(ColorMode(asking: arguments))
       Console.printError(
         Terminal.errorLayout.withStyledError(HelpText.fittedError(Typos.withoutFarSuggestion(message))))
-      Reel.exit(withError: ExitCode.validationFailure)
+      return ExitCode.validationFailure.rawValue
     }
   }
 }

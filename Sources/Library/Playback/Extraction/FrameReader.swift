@@ -2,6 +2,7 @@ package import Foundation
 package import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
+internal import Synchronization
 
 /// Reads the frames of one source in presentation order. It reads and decodes like a player, but without a
 /// forward buffer.
@@ -338,13 +339,13 @@ private final class ReadPackets: PacketSource {
 /// Collects the faults reported by readers.
 private final class ExtractionLog: ReadingLog {
   private let state = Locked((faults: [ReelError](), count: 0))
-  private let readBytes = Locked<Int64>(0)
+  private let readBytes = Atomic<Int64>(0)
   /// The number of faults that are kept.
   private static let limit = 100
 
   var faults: [ReelError] { state.withLock { $0.faults } }
   var faultCount: Int { state.withLock { $0.count } }
-  var readByteCount: Int64 { readBytes.withLock { $0 } }
+  var readByteCount: Int64 { readBytes.load(ordering: .relaxed) }
 
   func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
     state.withLock { state in
@@ -359,7 +360,9 @@ private final class ExtractionLog: ReadingLog {
 
   func recordRung(_ rung: Rung) {}
   func recordTransfer(_ transfer: SegmentTransfer, rung: String) {}
-  func recordFile(requestCount: Int, byteCount: Int64) { readBytes.withLock { $0 += byteCount } }
+  func recordFile(requestCount: Int, byteCount: Int64) {
+    readBytes.add(byteCount, ordering: .relaxed)
+  }
   func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
   func recordAbsence(_ segments: LiveSegments) {}
   func recordGap(start: MediaTime, duration: MediaTime) {}

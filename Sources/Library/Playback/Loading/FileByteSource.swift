@@ -2,6 +2,7 @@ internal import Foundation
 package import ReelCore
 internal import ReelFFmpeg
 internal import SystemPackage
+internal import Synchronization
 
 #if canImport(Glibc)
   internal import Glibc
@@ -167,7 +168,7 @@ final class SpoolFile: Sendable {
   let descriptor: FileDescriptor
   /// The name of the resource that is stored in the file, from a server; nil for a pipe.
   private let resource: String?
-  private let count = Locked<Int64>(0)
+  private let count = Atomic<Int64>(0)
 
   /// - Parameter resource: The name of the resource to keep, because its server does not support ranges; nil
   ///   for a pipe.
@@ -191,7 +192,7 @@ final class SpoolFile: Sendable {
   deinit { try? descriptor.close() }
 
   /// The number of bytes that have been written.
-  var byteCount: Int64 { count.withLock { $0 } }
+  var byteCount: Int64 { count.load(ordering: .acquiring) }
 
   /// Throws `ReelError.cannotWriteOutput`; `server` for a resource.
   func append(_ bytes: [UInt8]) throws(ReelError) {
@@ -200,7 +201,7 @@ final class SpoolFile: Sendable {
     } catch {
       throw Self.fault(.cannotWriteOutput, "the temporary file can't be written: \(error)", of: resource)
     }
-    count.withLock { $0 += Int64(bytes.count) }
+    count.add(Int64(bytes.count), ordering: .releasing)
   }
 
   private static func fault(

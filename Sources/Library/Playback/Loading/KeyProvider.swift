@@ -54,3 +54,129 @@ public struct KeyRequest: Sendable, Hashable {
     self.location = location
   }
 }
+
+/// A fixed list of keys.
+public struct KeyList: KeyProvider {
+  private var keys: [KeyID: ContentKey] = [:]
+  /// The keys for media that names no key.
+  private var unnamed: [ContentKey] = []
+
+  /// The largest key file or licence that is accepted: 1 MiB.
+  public static let byteLimit = 1 << 20
+
+  /// Creates an empty list.
+  public init() {}
+
+  /// The number of keys.
+  public var count: Int { keys.count + unnamed.count }
+
+  /// Adds a key. Without an id, it is for media that names no key id. A later key with the same id replaces an
+  /// earlier one.
+  public mutating func add(_ key: ContentKey, for id: KeyID? = nil) {
+    if let id { keys[id] = key } else { unnamed = [key] }
+  }
+
+  /// Adds a key written as `KID:KEY`, or `KEY` alone. Each part is 32 hexadecimal digits or base64url; an id may have
+  /// the dashes of a UUID.
+  ///
+  /// Throws `ReelError.usage` for anything else. The error does not repeat the text.
+  public mutating func add(parsing text: some StringProtocol) throws(ReelError) {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard (1...2).contains(parts.count), let key = ContentKey(parts[parts.count - 1]) else {
+      throw ReelError(.usage, "a key is KID:KEY or KEY, each 32 hexadecimal digits or base64url")
+    }
+    guard parts.count == 2 else { return add(key) }
+    guard let id = KeyID(parts[0]) else {
+      throw ReelError(.usage, "a key ID is 32 hexadecimal digits, with or without dashes, or base64url")
+    }
+    add(key, for: id)
+  }
+
+  /// Adds the keys of a file. It has either one key per line, in the form that `add(parsing:)` reads, with empty
+  /// lines and comments after `#`, or a W3C Clear Key licence in JSON (Encrypted Media Extensions §9.1.4).
+  ///
+  /// Throws `ReelError.usage` with the line number, and for a file without a key. The error does not repeat the
+  /// line's text.
+  public mutating func add(file: [UInt8]) throws(ReelError) {
+    guard file.count <= Self.byteLimit else {
+      throw ReelError(.usage, "the key file is too large: \(file.count) bytes")
+    }
+    // Some editors begin a file with a byte order mark.
+    let file = file.starts(with: [0xef, 0xbb, 0xbf]) ? file.dropFirst(3) : file[...]
+    let text = String(decoding: file, as: UTF8.self)
+    let isLicence = text.drop(while: \.isWhitespace).first == "{"
+    let added = isLicence ? try add(licence: file) : try add(lines: text)
+    guard added > 0 else { throw ReelError(.usage, "the file has no key") }
+  }
+
+  /// Returns the key with the requested id.
+  ///
+  /// If no key in the list has an id, returns the key without one. If the request has no id, returns the key without
+  /// one, or else the list's only key unless the playlist gives a key URL.
+  public func key(for request: KeyRequest) async throws -> ContentKey? {
+    guard let id = request.id else {
+      // Without an unnamed key, use the only key in the list, unless the playlist gives a key URL.
+      return unnamed.first ?? (request.keyURL == nil && keys.count == 1 ? keys.values.first : nil)
+    }
+    // An unnamed key also serves media that names a key id, if no key in the list has an id.
+    return keys[id] ?? (keys.isEmpty ? unnamed.first : nil)
+  }
+
+  /// Returns whether the list has the key with this id, or only a key without an id.
+  public func holdsKey(for id: KeyID) -> Bool { keys[id] != nil || keys.isEmpty && !unnamed.isEmpty }
+
+  // MARK: - Private
+
+  private struct Licence: Decodable {
+    struct Key: Decodable {
+      let kty: String?
+      let kid: String
+      let k: String
+    }
+
+    let keys: [Key]
+  }
+
+  /// Returns the number of added keys.
+  private mutating func add(lines text: String) throws(ReelError) -> Int {
+    var added = 0
+    for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+      .enumerated()
+    {
+      let content = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespaces)
+      guard !content.isEmpty else { continue }
+      do {
+        try add(parsing: content)
+      } catch {
+        throw ReelError(.usage, error.reason, place: .line(index + 1))
+      }
+      added += 1
+    }
+    return added
+  }
+
+  /// Returns the number of added keys.
+  private mutating func add(licence: ArraySlice<UInt8>) throws(ReelError) -> Int {
+    guard let licence = try? JSONDecoder().decode(Licence.self, from: Data(licence)) else {
+      throw ReelError(
+        .usage, "the JSON is not a Clear Key license: {\"keys\":[{\"kty\":\"oct\",\"kid\":…,\"k\":…}]}")
+    }
+    var added = 0
+    for (index, entry) in licence.keys.enumerated() where entry.kty ?? "oct" == "oct" {
+      guard let id = KeyID(entry.kid), let key = ContentKey(entry.k) else {
+        throw ReelError(
+          .usage, "key \(index + 1) of the license or its ID is not 16 bytes in base64url")
+      }
+      add(key, for: id)
+      added += 1
+    }
+    return added
+  }
+}
+
+extension KeyList: CustomStringConvertible, CustomReflectable {
+  /// The number of keys, without the keys themselves.
+  public var description: String { "\(count) keys" }
+  /// A mirror without children, so that the keys do not appear in logs.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}

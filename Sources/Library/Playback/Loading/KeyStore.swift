@@ -132,3 +132,141 @@ struct Decryption: Sendable {
     }
   }
 }
+
+/// The keys that a source has received from the application's provider.
+final class ProvidedKeys: Sendable {
+  /// The identity of a key: its id, or the URL in a playlist if the media names no id.
+  enum Name: Hashable {
+    case id(KeyID)
+    case url(URL?)
+
+    init(_ request: KeyRequest) { self = request.id.map(Name.id) ?? .url(request.keyURL) }
+  }
+
+  private let keys = Locked<[Name: ContentKey]>([:])
+
+  /// The maximum number of keys. If media rotates through more, all of them are requested again.
+  private static let limit = 4096
+
+  subscript(name: Name) -> ContentKey? {
+    get { keys.withLock { $0[name] } }
+    set {
+      keys.withLock { keys in
+        if keys.count >= Self.limit { keys = [:] }
+        keys[name] = newValue
+      }
+    }
+  }
+}
+
+/// The keys for the samples of one container, from the application's provider or else from the URLs in a
+/// playlist.
+final class ContainerKeys: SampleKeys {
+  private struct State {
+    /// Keys that the provider does not have.
+    var missing: Set<ProvidedKeys.Name> = []
+    /// The last key that was fetched, and its URL.
+    var fetched: (url: URL, key: ContentKey?)?
+    var scope: LoadScope
+    /// The position of the container's first byte in the stream of segments.
+    var shift: Int64 = 0
+  }
+
+  private let provider: (any KeyProvider)?
+  private let provided: ProvidedKeys
+  private let protection: ContentProtection?
+  private let location: String
+  private let store: KeyStore?
+  private let encryption: (@Sendable (Int64) -> SegmentEncryption?)?
+  private let state: Locked<State>
+
+  /// - Parameters:
+  ///   - protection: The encryption as the manifest states it.
+  ///   - location: The URL or path of the media.
+  ///   - scope: Cancelling it ends the wait for keys.
+  ///   - store: Fetches the keys whose URLs a playlist gives.
+  ///   - encryption: Returns the encryption that the playlist states for the segment at a byte position; nil
+  ///     for a single file.
+  init(
+    context: TrackContext, protection: ContentProtection? = nil, location: String, scope: LoadScope,
+    store: KeyStore? = nil, encryption: (@Sendable (Int64) -> SegmentEncryption?)? = nil
+  ) {
+    provider = context.configuration.keyProvider
+    provided = context.providedKeys
+    self.protection = protection
+    self.location = location
+    self.store = store
+    self.encryption = encryption
+    state = Locked(State(scope: scope))
+  }
+
+  /// Sets the position of the container's first byte in the stream of segments.
+  func setShift(_ shift: Int64) { state.withLock { $0.shift = shift } }
+
+  /// Sets the scope that ends the wait for keys.
+  func setScope(_ scope: LoadScope) { state.withLock { $0.scope = scope } }
+
+  func key(for request: SampleKeyRequest) throws -> SampleKey {
+    let encryption = encryption?(request.position + state.withLock { $0.shift })
+    if request.keyID == nil {
+      // For MPEG-TS in a playlist, the playlist decides.
+      guard self.encryption == nil ? request.isAnnounced : encryption?.encryptsSamples ?? false else {
+        return .clear
+      }
+    }
+    var systems = encryption?.systems ?? []
+    for system in (protection?.systems ?? []) + request.systems where !systems.contains(system) {
+      systems.append(system)
+    }
+    var wanted = KeyRequest(
+      id: request.keyID, scheme: request.scheme, systems: systems, systemData: request.systemData,
+      location: location)
+    if let encryption, encryption.encryptsSamples, encryption.systems.isEmpty, store != nil {
+      wanted.keyURL = encryption.keyURL
+    }
+    guard let key = try provided(wanted) ?? fetched(wanted) else {
+      throw request.refusal(systems: systems)
+    }
+    return .key(key, vector: encryption?.initializationVector)
+  }
+
+  // MARK: - Private
+
+  private func provided(_ wanted: KeyRequest) throws -> ContentKey? {
+    guard let provider else { return nil }
+    let name = ProvidedKeys.Name(wanted)
+    if let known = provided[name] { return known }
+    if state.withLock({ $0.missing.contains(name) }) { return nil }
+    let key = try BlockingThread.wait(scope: state.withLock { $0.scope }) {
+      try await provider.key(for: wanted)
+    }
+    if let key {
+      provided[name] = key
+    } else {
+      _ = state.withLock { $0.missing.insert(name) }
+    }
+    return key
+  }
+
+  /// Returns the key at the URL that a playlist states; nil if a DRM system has it.
+  private func fetched(_ wanted: KeyRequest) throws -> ContentKey? {
+    guard let store, let url = wanted.keyURL else { return nil }
+    let (known, scope) = state.withLock { ($0.fetched, $0.scope) }
+    if let known, known.url == url { return known.key }
+    let bytes = try BlockingThread.wait(scope: scope) { try await store.key(at: url) }
+    var key = ContentKey(bytes: bytes)
+    // Packagers that do not know the key's URL write a data: URL with the key id in place of the key.
+    if let id = KeyID(bytes: bytes), url.scheme?.lowercased() == "data" {
+      if id == wanted.id {
+        key = nil
+      } else if wanted.id == nil, let provider, provider.holdsKey(for: id) {
+        var named = wanted
+        named.id = id
+        key = try provided(named) ?? key
+      }
+    }
+    let fetched = key
+    state.withLock { $0.fetched = (url, fetched) }
+    return fetched
+  }
+}

@@ -1,3 +1,4 @@
+internal import Logging
 public import ReelCore
 internal import ReelFFmpeg
 public import ReelManifest
@@ -64,4 +65,35 @@ public struct LoadingConfiguration: Sendable {
 
   /// Creates the default configuration.
   public init() {}
+}
+
+/// What all readers need.
+package struct TrackContext: Sendable {
+  package let name: String
+  let fetcher: any Fetching
+  let configuration: LoadingConfiguration
+  package let scope: LoadScope
+  package let recorder: StartupRecorder
+  let gate: (any DecodingGate)?
+  let logger: Logger
+  /// True if more than the first frame will be read. The next segments are then fetched ahead, and the decoder uses
+  /// several threads, which delays the first frame but speeds up the rest.
+  let readsAhead: Bool
+  let providedKeys = ProvidedKeys()
+
+  /// Returns the keys for the samples of a media file.
+  func keys(of resource: MediaResource, scope: LoadScope) -> ContainerKeys {
+    ContainerKeys(context: self, location: resource.name, scope: scope)
+  }
+}
+
+/// The streams that a reader reads.
+enum ReaderRole: Sendable {
+  /// Video, and muxed audio if wanted.
+  case main(wantsAudio: Bool)
+  /// An audio rendition with segments of its own, of the given group if there are several.
+  case audio(group: String?)
+
+  /// The kind of track that a loss of its media concerns.
+  var kind: PlayerItem.Track.Kind { if case .main = self { .video } else { .audio } }
 }

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import ReelCore
 internal import ReelManifest
+internal import Synchronization
 
 /// One segment on its way: a task requests it, with its key and at the beginning of a span with the initialization,
 /// checks and decrypts it, and writes it into a pipe.
@@ -335,13 +336,13 @@ struct SegmentLoader: Sendable {
 final class ServiceLocation: Sendable {
   /// True to try the next location at once after a failure; false to leave that decision to the caller.
   let roams: Bool
-  private let value = Locked(0)
+  private let value = Atomic(0)
 
   init(roams: Bool = true) { self.roams = roams }
 
   var index: Int {
-    get { value.withLock { $0 } }
-    set { value.withLock { $0 = newValue } }
+    get { value.load(ordering: .relaxed) }
+    set { value.store(newValue, ordering: .relaxed) }
   }
 }
 
@@ -407,5 +408,45 @@ final class InitializationStore: Sendable {
         }
       }
     }
+  }
+}
+
+/// The transfer of one segment's body, by the player's clock.
+struct SegmentTransfer: Sendable {
+  let index: Int
+  /// The times at which the request was sent, and the head of the response arrived.
+  let began: Duration
+  let answered: Duration
+  /// The number of requests until the response arrived, including redirects and retries.
+  let requestCount: Int
+  private(set) var ended: Duration
+  private(set) var byteCount: Int64 = 0
+  /// The number of bytes that had arrived when the reader first held the transfer back, and the time of that.
+  private(set) var freeByteCount: Int64 = 0
+  private(set) var freeEnd: Duration
+  var isHeldBack = false
+
+  init(index: Int, began: Duration, answered: Duration, requestCount: Int = 1) {
+    self.index = index
+    self.requestCount = requestCount
+    self.began = began
+    self.answered = answered
+    ended = answered
+    freeEnd = answered
+  }
+
+  /// - Parameter now: The time at which these bytes arrived.
+  mutating func add(_ count: Int, at now: Duration) {
+    byteCount += Int64(count)
+    ended = now
+    guard !isHeldBack else { return }
+    freeByteCount = byteCount
+    freeEnd = ended
+  }
+
+  /// Returns the part that measures the network: everything until the reader held the transfer back.
+  func sample(at now: Duration) -> TransferSample {
+    TransferSample(
+      byteCount: freeByteCount, duration: freeEnd - began, latency: answered - began, endedAt: now)
   }
 }

@@ -102,3 +102,186 @@ struct StreamSanitizer {
     throw ReelError(.badMedia, "the segment is not media: \(what)")
   }
 }
+
+/// Checks the boxes of a fragmented MP4 segment (ISO/IEC 14496-12 §4.2), so that a damaged one does not
+/// affect the following ones. A demuxer that reads a wrong length skips everything after it, and one that
+/// reads half an index fails.
+///
+/// Media is passed on as it arrives, and padded with zeros if it is cut off. Boxes that describe media are
+/// passed on when they are complete, and those before the first fragment together with it. Nothing is passed
+/// on of a segment that ends before its media begins, or of bytes that are not a segment.
+struct FragmentSanitizer {
+  /// Boxes that have not been passed on yet.
+  private var held: [UInt8] = []
+  /// The offset in `held` of the first incomplete box.
+  private var wholeCount = 0
+  /// The number of bytes left of the current box, if it is passed on as it arrives; nil for a box without an
+  /// end.
+  private var rest: Int64? = 0
+  /// True if a part that can be demuxed has been passed on.
+  private var hasFragment = false
+  /// The number of bytes that have been passed on.
+  private var passedByteCount: Int64 = 0
+  /// The offset in the segment of the end of its first sample, if that is a key frame, the fragment has no
+  /// other track, and the fragment states it before the sample; nil if not, or not yet.
+  private(set) var keyFrameEnd: Int64?
+
+  /// The rest of a segment at its end.
+  struct Ending {
+    /// The bytes to pass on.
+    var bytes: [UInt8] = []
+    /// The damage of a segment that was passed on nevertheless.
+    var damage: ReelError?
+  }
+
+  /// Boxes at the top level of a segment that must be complete to be useful.
+  private static let headerTypes: Set<FourCC> = [
+    "styp", "ftyp", "sidx", "ssix", "moof", "moov", "emsg", "prft", "mfra", "meta", "pdin",
+  ]
+  private static let streamedTypes: Set<FourCC> = ["mdat", "free", "skip", "uuid"]
+
+  /// The maximum number of bytes to pad or to hold back.
+  private static let byteLimit: Int64 = 16 << 20
+
+  /// Returns the bytes to pass on. Throws `ReelError.badMedia` if they are not boxes of a segment.
+  mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
+    held.append(contentsOf: chunk)
+    var passedCount = 0
+    while wholeCount < held.count {
+      guard let rest else {
+        wholeCount = held.count
+        passedCount = wholeCount
+        break
+      }
+      if rest > 0 {
+        let step = min(rest, Int64(held.count - wholeCount))
+        self.rest = rest - step
+        wholeCount += Int(step)
+        passedCount = wholeCount
+        continue
+      }
+      guard let box = try Self.box(held[wholeCount...]) else { break }
+      if Self.streamedTypes.contains(box.type) {
+        self.rest = box.byteCount
+        if box.type == "mdat" { hasFragment = true }
+        continue
+      }
+      guard let byteCount = box.byteCount, byteCount <= Self.byteLimit else {
+        throw ReelError(.badMedia, "a box of the segment has an impossible length")
+      }
+      guard Int64(held.count - wholeCount) >= byteCount else { break }
+      if box.type == "moof" {
+        if !hasFragment,
+          let end = FirstSample.keyFrameEnd(inFragment: held[wholeCount...].prefix(Int(byteCount)))
+        {
+          keyFrameEnd = passedByteCount + Int64(wholeCount) + end
+        }
+        hasFragment = true
+      }
+      wholeCount += Int(byteCount)
+      if hasFragment { passedCount = wholeCount }
+    }
+    wholeCount -= passedCount
+    passedByteCount += Int64(passedCount)
+    if passedCount == held.count {
+      defer { held = [] }
+      return held
+    }
+    defer { held.removeFirst(passedCount) }
+    return Array(held.prefix(passedCount))
+  }
+
+  /// Ends the segment.
+  ///
+  /// Throws `ReelError.badMedia` if none of it can be used, or if too much is missing to be padded.
+  mutating func finish() throws(ReelError) -> Ending {
+    defer { self = FragmentSanitizer() }
+    guard let rest else { return Ending() }
+    if rest > 0 {
+      let error = ReelError(.badMedia, "the segment is cut off, \(rest) bytes before its end")
+      guard rest <= Self.byteLimit else { throw error }
+      return Ending(bytes: [UInt8](repeating: 0, count: Int(rest)), damage: error)
+    }
+    guard wholeCount < held.count else { return Ending(bytes: held) }
+    guard hasFragment else {
+      throw ReelError(.badMedia, "the segment is cut off before its media begins")
+    }
+    return Ending(damage: ReelError(.badMedia, "the segment is cut off in a box that describes media"))
+  }
+
+  // MARK: - Private
+
+  private struct Box {
+    let type: FourCC
+    /// The size including the header; nil for a box without an end.
+    let byteCount: Int64?
+  }
+
+  /// Returns the box whose header is at the start of `bytes`; nil if more bytes are needed.
+  private static func box(_ bytes: ArraySlice<UInt8>) throws(ReelError) -> Box? {
+    guard let type = MP4BoxHeader.type(in: bytes) else { return nil }
+    guard headerTypes.contains(type) || streamedTypes.contains(type) else {
+      throw ReelError(.badMedia, "the segment is not fragmented MP4")
+    }
+    guard let header = MP4BoxHeader(bytes) else { return nil }
+    guard let byteCount = header.byteCount else { return Box(type: type, byteCount: nil) }
+    guard !header.isMalformed, let byteCount = Int64(exactly: byteCount) else {
+      throw ReelError(.badMedia, "a box of the segment has an impossible length")
+    }
+    return Box(type: type, byteCount: byteCount)
+  }
+}
+
+/// The first sample of a movie fragment (ISO/IEC 14496-12 §8.8).
+enum FirstSample {
+  /// Returns the end of the first sample, as an offset from the first byte of a `moof` box. Nil if the sample
+  /// is marked as not a key frame, if there are several tracks, or if the box alone does not determine it.
+  static func keyFrameEnd(inFragment box: ArraySlice<UInt8>) -> Int64? {
+    guard let moof = MP4Box.all(in: box).first, moof.type == "moof" else { return nil }
+    let tracks = MP4Box.all(in: box[moof.body]).filter { $0.type == "traf" }
+    guard tracks.count == 1, let track = tracks.first else { return nil }
+    let boxes = MP4Box.all(in: box[track.body])
+    guard let header = boxes.first(where: { $0.type == "tfhd" }),
+      let run = boxes.first(where: { $0.type == "trun" }), let defaults = Defaults(box[header.body]),
+      let sample = sample(inRun: box[run.body], defaults), sample.end > Int64(moof.end - moof.start)
+    else { return nil }
+    return sample.isKey ? sample.end : nil
+  }
+
+  // MARK: - Private
+
+  /// The values of `tfhd` for all samples.
+  private struct Defaults {
+    var size: UInt64?
+    var flags: UInt64?
+
+    /// Nil if the offsets of samples do not count from the beginning of the `moof` box.
+    init?(_ body: ArraySlice<UInt8>) {
+      var fields = BigEndianReader(body)
+      guard let present = fields.number(4), fields.number(4) != nil, present & 0x1 == 0 else { return nil }
+      if present & 0x2 != 0, fields.number(4) == nil { return nil }
+      if present & 0x8 != 0, fields.number(4) == nil { return nil }
+      if present & 0x10 != 0 { size = fields.number(4) }
+      if present & 0x20 != 0 { flags = fields.number(4) }
+    }
+  }
+
+  private static func sample(
+    inRun body: ArraySlice<UInt8>, _ defaults: Defaults
+  ) -> (end: Int64, isKey: Bool)? {
+    var fields = BigEndianReader(body)
+    guard let present = fields.number(4), let count = fields.number(4), count > 0, present & 0x1 != 0,
+      let offset = fields.number(4)
+    else { return nil }
+    var flags = defaults.flags
+    if present & 0x4 != 0 { flags = fields.number(4) }
+    if present & 0x100 != 0, fields.number(4) == nil { return nil }
+    guard let size = present & 0x200 != 0 ? fields.number(4) : defaults.size else { return nil }
+    // The flags of the first sample replace those of each sample.
+    if present & 0x404 == 0x400 { flags = fields.number(4) }
+    // sample_is_non_sync_sample. The flags may also be in the initialization; of most segments, a key frame
+    // comes first.
+    let isKey = flags.map { $0 & 0x10000 == 0 } ?? true
+    return (Int64(Int32(truncatingIfNeeded: offset)) + Int64(size), isKey)
+  }
+}

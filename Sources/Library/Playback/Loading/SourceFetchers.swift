@@ -1,5 +1,5 @@
 internal import Foundation
-internal import ReelCore
+package import ReelCore
 
 /// Limits the resources that a manifest may refer to. A manifest from the network can't refer to local files,
 /// and other hosts get no credentials.
@@ -47,5 +47,109 @@ struct CountedFetcher: Fetching {
     var request = request
     request.recordHeld = { [memory] in memory.addInFlight($0) }
     return try await base.fetch(request)
+  }
+}
+
+/// Counts requests and the bytes of their responses, separately for the network and for local files, and
+/// keeps the last temporary failure.
+package final class TrafficCounter: Fetching {
+  package struct Traffic: Sendable, Hashable {
+    /// The number of requests, including retries and redirects. Opening a local file counts as one.
+    package var requestCount = 0
+    /// The number of body bytes after decompression.
+    package var byteCount: Int64 = 0
+
+    package init(requestCount: Int = 0, byteCount: Int64 = 0) {
+      self.requestCount = requestCount
+      self.byteCount = byteCount
+    }
+  }
+
+  private struct Counts {
+    var network = Traffic()
+    var local = Traffic()
+    /// The last failed attempt, and the requested URL; nil once that URL has been answered.
+    var failure: (url: URL, error: ReelError)?
+  }
+
+  private let base: any Fetching
+  private let collectsChunks: Bool
+  private let counts = Locked(Counts())
+
+  /// The minimum chunk size for consumers that need whole frames and may abandon a body in the middle.
+  private static let chunkByteCount = 8 << 10
+
+  /// - Parameter collectsChunks: True if the consumer needs whole frames: bytes are not delivered in the
+  ///   small pieces of a slow network.
+  package init(_ base: any Fetching, collectsChunks: Bool = false) {
+    self.base = base
+    self.collectsChunks = collectsChunks
+  }
+
+  /// The network traffic so far.
+  package var network: Traffic { counts.withLock { $0.network } }
+  /// The traffic of local files so far.
+  package var local: Traffic { counts.withLock { $0.local } }
+
+  /// The last temporary failure of a request or a body, unless its URL has been answered since: the probable
+  /// reason why the source is waiting, if there is no other.
+  package var lastFailure: ReelError? { counts.withLock { $0.failure?.error } }
+
+  package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    var request = request
+    if collectsChunks {
+      request.minimumChunkByteCount = request.range?.length.map { Int(clamping: $0) } ?? Self.chunkByteCount
+    }
+    let isLocal = request.url.isFileURL
+    // The requests counted so far for this transfer. More may be reported until it ends.
+    let counted = Locked(0)
+    record(1, of: counted, isLocal: isLocal)
+    request.addReport { [self] in record($0.requestCount, of: counted, isLocal: isLocal) }
+    let url = request.url
+    request.addFailedAttempt { [self] in record($0, of: url) }
+    let sent = request
+    let response = try await recording(url) { [base] in try await base.fetch(sent) }
+    record(response.requestCount, of: counted, isLocal: isLocal)
+    return response.wrappingBody { [self] body in
+      let chunk = try await recording(url) { try await body.next() }
+      if let chunk { add(Traffic(byteCount: Int64(chunk.count)), isLocal: isLocal) }
+      return chunk
+    }
+  }
+
+  // MARK: - Private
+
+  /// Records whether a step of a request succeeds.
+  private func recording<Success: Sendable>(
+    _ url: URL, _ body: @Sendable () async throws -> Success
+  ) async throws -> Success {
+    do {
+      let result = try await body()
+      counts.withLock { if $0.failure?.url == url { $0.failure = nil } }
+      return result
+    } catch {
+      if let error = error as? ReelError { record(error, of: url) }
+      throw error
+    }
+  }
+
+  private func record(_ error: ReelError, of url: URL) {
+    if error.isTemporary { counts.withLock { $0.failure = (url, error) } }
+  }
+
+  private func record(_ requestCount: Int, of counted: Locked<Int>, isLocal: Bool) {
+    let news = counted.withLock { counted in
+      defer { counted = max(counted, requestCount) }
+      return max(0, requestCount - counted)
+    }
+    add(Traffic(requestCount: news), isLocal: isLocal)
+  }
+
+  private func add(_ traffic: Traffic, isLocal: Bool) {
+    counts.withLock { counts in
+      let key = isLocal ? \Counts.local : \Counts.network
+      counts[keyPath: key].requestCount += traffic.requestCount
+      counts[keyPath: key].byteCount += traffic.byteCount
+    }
   }
 }

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
@@ -45,9 +46,13 @@ final class AudioPipeline {
       isFinished = goesOn != true
     }
     while !isFinished {
-      let next = session.change { state, _ -> Pulled<MediaPacket> in
-        guard state.audioJob === job else { return .wait }
-        return state.audio.hasRoom() ? state.packets.next(.audio) : .wait
+      let next = session.change { state, out -> Pulled<MediaPacket> in
+        let next: Pulled<MediaPacket> =
+          state.audioJob === job && !state.audio.isFull ? state.packets.next(.audio) : .wait
+        state.isDecodingAudio = if case .element = next { true } else { false }
+        // The presenter may be waiting for the audio.
+        if !state.isDecodingAudio { out.wake(.presenter) }
+        return next
       }
       switch next ?? .wait {
       case .element(let packet):
@@ -121,39 +126,128 @@ final class AudioPipeline {
   }
 }
 
-extension ItemSession {
-  /// A turn of the task loop that decodes audio.
-  func decodeAudio(_ box: DecoderBox<AudioPipeline>) -> TaskLoop.Next {
-    let pipeline =
-      box.pipeline ?? AudioPipeline(session: self, name: item.source.name, logger: core.logger)
-    box.pipeline = pipeline
-    let job = change { state, _ -> DecodingJob? in
-      // The audio of a preloaded item is decoded only when it is played.
-      guard state.target == nil else { return nil }
-      state.isDecodingAudio = true
-      return state.audioJob
-    }
-    guard case .some(let job?) = job else { return .idle }
-    // The presenter may be waiting for the decoder.
-    defer {
-      change { state, out in
-        state.isDecodingAudio = false
-        out.wake(.presenter)
-      }
-    }
-    do {
-      try pipeline.turn(job)
-      change { state, out in state.refill(&out) }
-    } catch {
-      // The item continues to play without its audio.
-      let failure = error.located(at: item.source.name)
-      change { state, out in
-        state.log(failure, .lost(MediaLoss(kind: .audio, reason: .damaged, range: nil)))
-        if state.audioJob === job { state.audio.finish() }
-        // Another span may be decodable.
-        out.wake(.audio)
-      }
-    }
-    return .idle
+/// The decoded audio of one player that is not heard yet, in order. A pure value.
+struct AudioQueue: Sendable {
+  struct Chunk: Sendable {
+    var buffer: PCMBuffer
+    /// The time to subtract from `time` for the item's own time.
+    let shift: MediaTime
+    /// `time` without `offset`.
+    var mediaTime: MediaTime
+    /// The offset of the timestamps. The first frame may correct it after the audio was decoded.
+    let offset: TimestampOffset
+
+    /// The time on the player's timeline.
+    var time: MediaTime { mediaTime + offset.value }
+
+    var end: MediaTime { time + buffer.duration }
   }
+
+  private var chunks: Deque<Chunk> = []
+  /// True if no audio follows.
+  private(set) var isFinished = false
+  /// The end of the audio taken last.
+  private var takenEnd: MediaTime?
+  /// Audio before this time is dropped; a chunk that contains it is cut.
+  private var start: MediaTime?
+  /// The duration of audio to decode ahead.
+  private static let capacity = MediaTime(value: 1, timescale: 2)
+
+  /// The time at which the next audio is due; nil if there is none.
+  var nextTime: MediaTime? { chunks.first?.time }
+
+  /// The end of the audio so far; nil before there is any.
+  var end: MediaTime? { chunks.last?.end ?? takenEnd }
+
+  var isEmpty: Bool { chunks.isEmpty }
+
+  /// True if enough is decoded.
+  var isFull: Bool { length >= Self.capacity }
+
+  /// True if more should be decoded: less than half of what the queue may hold is left.
+  var isLow: Bool { length * 2 < Self.capacity }
+
+  /// True if the last audio has been taken.
+  var isDrained: Bool { isFinished && chunks.isEmpty }
+
+  mutating func append(_ chunk: Chunk) {
+    var chunk = chunk
+    if let start {
+      guard chunk.end > start else { return }
+      let missing = start - chunk.time
+      if missing > .zero {
+        let cut = missing.ticks(timescale: Int32(clamping: chunk.buffer.sampleRate))
+        chunk.buffer = chunk.buffer.dropping(Int(cut))
+        chunk.mediaTime = chunk.mediaTime + missing
+      }
+      self.start = nil
+    }
+    chunks.append(chunk)
+  }
+
+  mutating func finish() { isFinished = true }
+
+  /// Cancels the end: more audio follows.
+  mutating func resume() { isFinished = false }
+
+  /// Takes the next chunk, if it is due by `time`; nil for any.
+  mutating func take(until time: MediaTime?) -> Chunk? {
+    guard let first = chunks.first, time.map({ first.time <= $0 }) ?? true else { return nil }
+    takenEnd = first.end
+    return chunks.removeFirst()
+  }
+
+  /// Drops the audio of iterations after the one that begins at `shift`.
+  mutating func drop(after shift: MediaTime) {
+    while let last = chunks.last, last.shift > shift { chunks.removeLast() }
+  }
+
+  /// Drops all audio; what follows is played from `start` on.
+  mutating func flush(start: MediaTime?) {
+    self = AudioQueue()
+    self.start = start
+  }
+
+  // MARK: - Private
+
+  private var length: MediaTime {
+    guard let first = chunks.first, let last = chunks.last else { return .zero }
+    return last.end - first.time
+  }
+}
+
+/// Measures how long the server has failed to deliver a separate audio stream.
+///
+/// On a busy machine everything is late: the handling of bytes that have arrived as well as the check of the
+/// clock. Therefore, time is counted in intervals with a check at the end of each, and a multiple of the
+/// check's delay is subtracted from the interval.
+///
+/// A pure value.
+struct AudioAbsence: Sendable {
+  /// The time counted so far.
+  private(set) var length = Duration.zero
+  /// The time at which audio last arrived or was requested.
+  private(set) var since = Duration.zero
+  private var intervalStart = Duration.zero
+
+  /// The factor for a check's delay: if a check is late by a tenth of its interval, the interval does not
+  /// count.
+  private static let weight = 10
+
+  /// Records that audio has arrived, or is requested from now on.
+  mutating func end(at now: Duration) {
+    length = .zero
+    since = now
+    intervalStart = now
+  }
+
+  /// Counts the interval up to `due`, the time for which the current check was planned.
+  mutating func count(to due: Duration, now: Duration) {
+    length += max(.zero, due - intervalStart - max(.zero, now - due) * Self.weight)
+    intervalStart = now
+  }
+
+  /// Returns the time of the next check. It is always a whole interval away: with shorter ones, nothing might
+  /// ever count.
+  func nextLook(after now: Duration, patience: Duration) -> Duration { now + patience / 10 }
 }

@@ -7,8 +7,8 @@ internal import ReelManifest
 /// it. All that they share is the state of the player (`ItemState`).
 ///
 /// The work is done in turns of task loops: one reads video and muxed audio, one reads separate audio, one
-/// decodes frames, one decodes audio. A turn never waits for another; each loop is woken when its input is
-/// ready. Only reading waits, for bytes, and a seek or the end of the session interrupts it.
+/// decodes both. A turn never waits for another; each loop is woken when its input is ready. Only reading waits, for
+/// bytes, and a seek or the end of the session interrupts it.
 ///
 /// `stop()` ends everything; running work ends by itself soon after. What it brings then is of an item that the player
 /// has left, and changes nothing.
@@ -21,17 +21,12 @@ final class ItemSession: Sendable {
   let scope: LoadScope
   let recorder: StartupRecorder
   let offsets = TimestampOffsets()
-  private let workers = Locked(Running())
+  private let reader, audioReader, decoder: TaskLoop
+  private let resolving = Locked(Resolving())
 
-  private struct Running: Sendable {
-    var resolving: Task<Void, Never>?
-    var reader: TaskLoop?
-    var audioReader: TaskLoop?
-    var video: TaskLoop?
-    var audio: TaskLoop?
+  private struct Resolving: Sendable {
+    var task: Task<Void, Never>?
     var isStopped = false
-
-    var loops: [TaskLoop] { [reader, audioReader, video, audio].compactMap(\.self) }
   }
 
   init(_ item: PlayerItem, core: PlayerCore) {
@@ -43,23 +38,23 @@ final class ItemSession: Sendable {
     self.loading = loading
     scope = LoadScope(runtime: core.configuration.runtime, memory: LoadingMemory(account: core.account))
     recorder = StartupRecorder(clock: core.clock)
+    func makeLoop(_ name: String) -> TaskLoop {
+      TaskLoop(named: name, runtime: core.configuration.runtime, clock: core.clock, account: core.account)
+    }
+    reader = makeLoop("read")
+    audioReader = makeLoop("read-audio")
+    decoder = makeLoop("decode")
   }
 
   /// Starts loading. Call it once, after stopping a session that played the item before.
   func start() {
     item.reset()
     item.remainingRetries.set(core.configuration.retryPolicy.remaining)
-    let reader = ItemReader(self, kind: .video)
-    let audioReader = ItemReader(self, kind: .audio)
-    let (decoders, audioDecoders) = (DecoderBox<VideoPipeline>(), DecoderBox<AudioPipeline>())
-    let loops = (
-      makeLoop("read") { _ in reader.turn() }, makeLoop("read-audio") { _ in audioReader.turn() },
-      makeLoop("decode") { $0.decodeVideo(decoders) },
-      makeLoop("decode-audio") { $0.decodeAudio(audioDecoders) }
-    )
-    workers.withLock { workers in
-      (workers.reader, workers.audioReader, workers.video, workers.audio) = loops
-    }
+    let (itemReader, itemAudioReader) = (ItemReader(self, kind: .video), ItemReader(self, kind: .audio))
+    let itemDecoder = ItemDecoder(self)
+    reader.setTurn(turn { itemReader.turn() })
+    audioReader.setTurn(turn { itemAudioReader.turn() })
+    decoder.setTurn(turn { itemDecoder.turn() })
     item.setOnChange { [weak self] in self?.preferencesHaveChanged(wantsMore: $0) }
     change { state, out in state.begin(&out) }
   }
@@ -70,29 +65,26 @@ final class ItemSession: Sendable {
   func stop(_ scopes: [LoadScope] = []) {
     scope.cancel()
     for scope in scopes { scope.cancel() }
-    let (resolving, loops) = workers.withLock { workers in
-      workers.isStopped = true
-      return (workers.resolving, workers.loops)
+    let task = resolving.withLock { resolving in
+      resolving.isStopped = true
+      return resolving.task
     }
-    resolving?.cancel()
-    for taskLoop in loops { taskLoop.stop() }
+    task?.cancel()
+    for taskLoop in [reader, audioReader, decoder] { taskLoop.stop() }
     item.setOnChange(nil)
   }
 
   /// Waits, after `stop()`, until nothing runs any more.
   func waitUntilStopped() async {
-    let (resolving, loops) = workers.withLock { ($0.resolving, $0.loops) }
-    await resolving?.value
-    for taskLoop in loops { await taskLoop.waitUntilStopped() }
+    await resolving.withLock { $0.task }?.value
+    for taskLoop in [reader, audioReader, decoder] { await taskLoop.waitUntilStopped() }
   }
 
   /// Wakes task loops, always in the same order.
   func wake(_ wanted: Workers) {
-    let workers = workers.withLock { $0 }
-    if wanted.contains(.reader) { workers.reader?.wake() }
-    if wanted.contains(.audioReader) { workers.audioReader?.wake() }
-    if wanted.contains(.video) { workers.video?.wake() }
-    if wanted.contains(.audio) { workers.audio?.wake() }
+    if wanted.contains(.reader) { reader.wake() }
+    if wanted.contains(.audioReader) { audioReader.wake() }
+    if wanted.contains(.decoder) { decoder.wake() }
   }
 
   /// The scope of a reader's work from one position on.
@@ -101,18 +93,18 @@ final class ItemSession: Sendable {
   // MARK: The source
 
   func beginResolving(after pause: Duration) {
-    let resolving = core.configuration.runtime.task { [weak self] in
+    let task = core.configuration.runtime.task { [weak self] in
       guard let self else { return }
       if pause > .zero {
         do { try await core.clock.sleep(for: pause) } catch { return }
       }
       await resolve()
     }
-    let isStopped = workers.withLock { workers in
-      workers.resolving = resolving
-      return workers.isStopped
+    let isStopped = resolving.withLock { resolving in
+      resolving.task = task
+      return resolving.isStopped
     }
-    if isStopped { resolving.cancel() }
+    if isStopped { task.cancel() }
   }
 
   private func resolve() async {
@@ -218,21 +210,13 @@ final class ItemSession: Sendable {
 
   // MARK: - Private
 
-  private func makeLoop(
-    _ name: String, turn: @escaping @Sendable (ItemSession) -> TaskLoop.Next
-  ) -> TaskLoop {
-    TaskLoop(
-      named: name, runtime: core.configuration.runtime, clock: core.clock, account: core.account
-    ) { [weak self] in
-      self.map(turn) ?? .idle
+  /// Keeps the session for the time of a turn.
+  private func turn(_ body: @escaping @Sendable () -> TaskLoop.Next) -> @Sendable () -> TaskLoop.Next {
+    { [weak self] in
+      guard let self else { return .idle }
+      return withExtendedLifetime(self) { body() }
     }
   }
-}
-
-/// The state that a decoder's task loop keeps between turns.
-final class DecoderBox<Pipeline>: @unchecked Sendable {
-  // Sendable: used only in turns of its task loop, and there is one turn at a time.
-  var pipeline: Pipeline?
 }
 
 extension PlayerItem {

@@ -146,7 +146,7 @@ extension ItemState {
       if hasSeparateAudio == true { out.wake(.audioReader) }
     }
     if isNews, retry.remaining < retry.attempts { restoreRetries() }
-    out.wake(packet.kind == .video ? .video : .audio)
+    if packet.kind == .video || isAudioDue { out.wake(.decoder) }
   }
 
   /// A loader has reached the end of the item.
@@ -158,7 +158,7 @@ extension ItemState {
     tracks.hasReadEnd.insert(loader)
     packets.end(loader == .video && hasSeparateAudio != true ? [.video, .audio] : [loader])
     reportTracks()
-    out.wake([.video, .audio, .presenter])
+    out.wake([.decoder, .presenter])
   }
 
   /// A loader failed at `place`. Returns the pause after which it goes on there, with a container that is opened
@@ -183,7 +183,7 @@ extension ItemState {
     health = .failing(error)
     // Show the loaded media first.
     packets.end([.video, .audio], isBroken: true)
-    out.wake([.video, .audio, .presenter])
+    out.wake([.decoder, .presenter])
     return nil
   }
 
@@ -195,7 +195,7 @@ extension ItemState {
     reportTracks()
     packets.setHasSeparateAudio(false)
     packets.end([.audio])
-    out.wake([.audio, .presenter])
+    out.wake([.decoder, .presenter])
   }
 
   /// Returns the iteration that a loader begins after it has read one to its end; nil if there is none.

@@ -1,6 +1,7 @@
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import Synchronization
 
 /// How an item is played. These exclude each other; whether the program wants to play is not among them.
 enum Playback {
@@ -117,9 +118,9 @@ enum ItemHealth {
 /// Without an item it is empty, and never changes.
 ///
 /// ```
-///  reader ---> packets ---> VideoPipeline ---> frames ---> onShow
-///                 |
-///                 +-------> AudioPipeline ---> audio --->
+///  ItemReader ---> packets ---> ItemDecoder ---> frames ---> onShow
+///                                    |
+///                                    +---------> audio --->
 /// ```
 ///
 /// The workers of the item (`ItemSession`) each have a job, and what they bring counts while that job is the current
@@ -184,7 +185,7 @@ struct ItemState: ~Copyable {
   var audio = AudioQueue()
   /// True if the first frame is not urgent, so that all decoder threads are used from the beginning.
   var prefersThroughput = false
-  /// True during a turn of the audio decoder. The packet that it has taken is then in no queue.
+  /// True while the decoder has an audio packet, which is then in no queue.
   var isDecodingAudio = false
   var decoding = DecodingAccount()
 
@@ -271,6 +272,17 @@ extension ItemState {
   /// True if audio is decoded, and not only loaded.
   private var playsAudio: Bool { wantsAudio && target == nil }
 
+  /// True if audio should be decoded now. That of a preloaded item is decoded only when it is played.
+  var isAudioDue: Bool {
+    guard target == nil else { return false }
+    return switch packets.peekNext(.audio) {
+    // After the end, more packets follow if the item loops after all.
+    case .element: audio.isLow || audio.isFinished
+    case .end: audio.isLow && !audio.isFinished
+    case .wait: false
+    }
+  }
+
   /// Returns true if separate audio has run out and more will follow.
   func lacksAudio(at time: MediaTime) -> Bool {
     playsSeparateAudio && lacksDecodedAudio && packets.isAudioBehind(time)
@@ -350,14 +362,14 @@ extension ItemState {
   /// Takes the next frame, which is shown or dropped in the same change; nil if there is none.
   mutating func takeFrame(_ out: inout Effects) -> VideoFrame? {
     let taken = frames.take()
-    if frames.takeRoom() { out.wake(.video) }
+    if frames.takeRoom() { out.wake(.decoder) }
     return taken
   }
 
   /// Takes the next audio, if it is due by `time`; nil for any.
   mutating func takeAudio(until time: MediaTime?, _ out: inout Effects) -> AudioQueue.Chunk? {
     let chunk = audio.take(until: time)
-    if audio.takeRoom() { out.wake(.audio) }
+    if isAudioDue { out.wake(.decoder) }
     return chunk
   }
 
@@ -375,4 +387,60 @@ extension ItemState {
       ErrorLogEntry(
         error: error, rung: rung.isEmpty ? nil : rung, time: packets.position, outcome: outcome))
   }
+}
+
+/// The work of a decoder from one position on. It ends with a seek, with muting, or with the session.
+///
+/// What a decoder brings counts only while its job is the current one. So nothing that was begun before a seek
+/// has an effect after it.
+final class DecodingJob: Sendable {
+  /// The first frame to show is the one on show at this time; nil for the very first.
+  let target: MediaTime?
+  /// The time by which the first frame may be earlier.
+  let tolerance: MediaTime
+  private let over = Atomic(false)
+
+  init(target: MediaTime? = nil, tolerance: MediaTime = .zero) {
+    self.target = target
+    self.tolerance = tolerance
+  }
+
+  /// Asked between packets, without a lock.
+  var isOver: Bool { over.load(ordering: .relaxed) }
+
+  func end() { over.store(true, ordering: .relaxed) }
+}
+
+/// The work of a reader from one position on. What it reads counts only while its job is the current one.
+final class ReadingJob: Sendable {
+  /// Where it begins, on the player's timeline; nil for the beginning of the item.
+  let start: MediaTime?
+  /// The iteration to begin in.
+  let loop: LoopIteration
+  /// True if the iteration has been read already: only the next one can follow.
+  let beginsAtEnd: Bool
+  /// Cancelling it interrupts the reader.
+  let scope: LoadScope
+
+  init(
+    start: MediaTime? = nil, loop: LoopIteration = LoopIteration(), beginsAtEnd: Bool = false,
+    scope: LoadScope
+  ) {
+    self.start = start
+    self.loop = loop
+    self.beginsAtEnd = beginsAtEnd
+    self.scope = scope
+  }
+}
+
+/// The task loops of a player and its item.
+struct Workers: OptionSet, Sendable {
+  let rawValue: UInt8
+
+  static let reader = Workers(rawValue: 1)
+  static let audioReader = Workers(rawValue: 2)
+  static let decoder = Workers(rawValue: 4)
+  static let presenter = Workers(rawValue: 8)
+  /// All of an item.
+  static let loading: Workers = [.reader, .audioReader, .decoder]
 }

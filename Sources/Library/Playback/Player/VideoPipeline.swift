@@ -25,6 +25,8 @@ final class VideoPipeline {
     var recordDecoding: @Sendable (DecodingAccount) -> Void = { _ in }
     /// Receives the reason why a span had no frame, before the ring is finished.
     var recordFailure: @Sendable (ReelError) -> Void = { _ in }
+    /// Called between two packets if audio is due.
+    var decodeAudio: @Sendable () -> Void = {}
   }
 
   enum Outcome {
@@ -71,7 +73,7 @@ final class VideoPipeline {
     self.options = options
     self.isCancelled = isCancelled
     let claim = options.claim
-    let packets = BufferedPackets(session)
+    let packets = BufferedPackets(session, decodeAudio: options.decodeAudio)
     self.packets = packets
     order = Order(job: packets.job.withLock { $0 })
     frames = TrackDecoder(
@@ -328,79 +330,16 @@ struct DecodingAccount: Sendable, Hashable {
   var facts: DecoderFacts?
 }
 
-extension ItemSession {
-  /// A turn of the task loop that decodes frames.
-  func decodeVideo(_ box: DecoderBox<VideoPipeline>) -> TaskLoop.Next {
-    let pipeline = box.pipeline ?? makeVideoPipeline()
-    box.pipeline = pipeline
-    guard let (order, target) = read({ ($0.decodingOrder, $0.target) }) else { return .idle }
-    // The decoder may be closed by then.
-    defer { change { state, _ in state.decoding.facts = pipeline.facts } }
-    do {
-      if let target {
-        try preload(pipeline, order, target)
-      } else {
-        _ = try pipeline.turn(order)
-      }
-      change { state, out in state.refill(&out) }
-    } catch is CancellationError {
-      // After a seek there is another turn; after a stop there is none.
-      if !scope.isCancelled { wake(.video) }
-    } catch {
-      pipeline.giveUpDecoder()
-      let unknown = ReelError(.internalFault, "\(error)")
-      let failure = (error as? ReelError ?? unknown).located(at: item.source.name)
-      change { state, out in
-        state.decodingFailed(failure, &out)
-        state.finishFrames(of: order.job, &out)
-      }
-    }
-    return .idle
-  }
-
-  /// Decodes up to the target, then releases everything that can be restored.
-  private func preload(_ pipeline: VideoPipeline, _ order: VideoPipeline.Order, _ target: PreloadTarget)
-    throws
-  {
-    guard target.stage >= .firstFrame else { return pipeline.giveUpDecoder() }
-    if read({ $0.frames.statistics.frameCount > target.frameLimit - 1 }) == true { pipeline.rest() }
-    _ = try pipeline.turn(order)
-    guard !target.isDecoderWarm, pipeline.hasReachedLimit, pipeline.park() else { return }
-    core.account?.purge()
-    // The decoder has packets to decode again, so the buffer may now count as full.
-    core.wake()
-  }
-
-  private func makeVideoPipeline() -> VideoPipeline {
-    let (scope, configuration) = (scope, core.configuration)
-    let claim = core.decoders?.makeClaim { [weak self] in self?.wake(.video) }
-    return VideoPipeline(
-      session: self,
-      options: VideoPipeline.Options(
-        name: item.source.name, logger: core.logger, gate: core.gate, claim: claim, clock: core.clock,
-        decoders: configuration.decoders, threads: loading.decoderThreads,
-        recordDecoding: { [weak self] account in
-          self?.change { state, out in
-            state.decoding = account
-            out.signal(.decoded(count: account.frameCount))
-          }
-        },
-        recordFailure: { [weak self] error in
-          guard let self else { return }
-          change { state, _ in state.spanWasFruitless(error.located(at: item.source.name)) }
-        }),
-      isCancelled: { scope.isCancelled })
-  }
-}
-
 /// The video packets of an item, from the position of a job.
 private final class BufferedPackets: PacketSource {
   /// The job that is being decoded. Also asked by the decoder, between packets.
   let job: Locked<DecodingJob>
   private unowned let session: ItemSession
+  private let decodeAudio: @Sendable () -> Void
 
-  init(_ session: ItemSession) {
+  init(_ session: ItemSession, decodeAudio: @escaping @Sendable () -> Void) {
     self.session = session
+    self.decodeAudio = decodeAudio
     // A job that nobody else has: decoding has not begun.
     job = Locked(DecodingJob())
   }
@@ -412,9 +351,14 @@ private final class BufferedPackets: PacketSource {
 
   func next(of span: StreamSpan?) -> Pulled<MediaPacket> {
     let job = job.withLock { $0 }
-    let next = session.change { state, _ in
-      state.videoJob === job ? state.packets.next(.video, of: span) : .wait
+    let next = session.change { state, _ -> (packet: Pulled<MediaPacket>, isAudioDue: Bool) in
+      guard state.videoJob === job else { return (.wait, false) }
+      // The first frame of a position comes before its audio.
+      let isFirst = state.playback.isOpening && state.frames.isEmpty
+      return (state.packets.next(.video, of: span), !isFirst && state.isAudioDue)
     }
-    return next ?? .wait
+    guard let next else { return .wait }
+    if next.isAudioDue { decodeAudio() }
+    return next.packet
   }
 }

@@ -157,3 +157,148 @@ struct TimestampMapper {
     return made
   }
 }
+
+/// The offsets shared by the readers of one item, so that video, audio and all rungs are on one timeline.
+final class TimestampOffsets: Sendable {
+  private struct Key: Hashable {
+    let period: Int
+    let discontinuity: Int
+  }
+
+  private struct State {
+    var offsets: [Key: TimestampOffset] = [:]
+    /// The first live playlist that was read. Later ones are aligned with it.
+    var reference: LiveSegments?
+  }
+
+  private let state = Locked(State())
+
+  /// A live item adds an offset at each jump, so old ones are dropped.
+  private static let countLimit = 256
+
+  /// Returns the offset of a segment's timestamps: the one that the manifest states, or that of all segments
+  /// with the same discontinuity number (RFC 8216 §6.2.4: the timestamps of variants match).
+  func offset(for segment: SegmentReference, period: Int) -> TimestampOffset {
+    if let offset = segment.timestampOffset { return TimestampOffset(offset: offset) }
+    let key = Key(period: period, discontinuity: segment.discontinuity)
+    return state.withLock { state in
+      if let known = state.offsets[key] { return known }
+      if state.offsets.count >= Self.countLimit { state.offsets = [:] }
+      let made = TimestampOffset(offset: nil)
+      state.offsets[key] = made
+      return made
+    }
+  }
+
+  /// Returns a live playlist, shifted so that segments with the same number begin at the same time as in
+  /// earlier playlists.
+  func aligned(_ segments: LiveSegments) -> SegmentSupply {
+    let reference = state.withLock { state in
+      defer { state.reference = state.reference ?? segments }
+      return state.reference
+    }
+    guard let reference else { return .live(segments) }
+    return .live(segments, shift: Self.shift(from: segments.window, to: reference.window))
+  }
+
+  // MARK: - Private
+
+  private static func shift(from window: SegmentWindow, to reference: SegmentWindow) -> MediaTime {
+    for index in window.startIndex..<window.endIndex {
+      guard let segment = window[index] else { continue }
+      let twin = (reference.startIndex..<reference.endIndex).lazy.compactMap { reference[$0] }.first {
+        $0.number == segment.number
+      }
+      if let twin { return twin.start - segment.start }
+    }
+    return reference.end - window.end
+  }
+}
+
+/// Detects missing media in the streams of a container by the timestamps of their packets.
+///
+/// A stream has a hole if a packet is decoded much later than the end of the previous one. Frames without a
+/// stated duration may stay on show for long, so the distance must also exceed the usual one.
+///
+/// A value of one container.
+struct TimestampHoles: Sendable {
+  /// The maximum time from the end of a packet to the next one.
+  enum Limit: Sendable {
+    /// The limit for consecutive segments.
+    case segments
+    /// The limit for a file, in which a frame may stay on show for some time. With B-frames, the duration of
+    /// a packet does not state how long.
+    case file
+
+    fileprivate var length: MediaTime {
+      switch self {
+      case .segments: MediaTime(value: 3, timescale: 10)
+      // As in `TimestampContinuity`.
+      case .file: MediaTime(value: 10, timescale: 1)
+      }
+    }
+  }
+
+  /// Media that is missing from a stream.
+  struct Hole: Sendable {
+    var kind: MediaPacket.Kind
+    var range: Range<MediaTime>
+    /// True if damage was found just before.
+    var followsDamage: Bool
+  }
+
+  private struct Stream: Sendable {
+    var place: MediaTime
+    var end: MediaTime
+    var presentationEnd: MediaTime
+    var longestStep = MediaTime.zero
+    /// The number of packets for which every hole counts.
+    var suspectCount = 0
+  }
+
+  /// The initial value of `suspectCount`, because packets may be returned some time after damage was found.
+  private static let suspectCount = 32
+
+  private var streams: [MediaPacket.Kind: Stream] = [:]
+  private var hole: Hole?
+
+  /// Records damage: the next holes count, however short they are.
+  mutating func recordDamage() {
+    for kind in streams.keys { streams[kind]?.suspectCount = Self.suspectCount }
+  }
+
+  /// Records the next packet of a stream, in the container's time.
+  mutating func record(
+    _ kind: MediaPacket.Kind, decodedAt place: MediaTime, presentedAt time: MediaTime, duration: MediaTime,
+    limit: Limit
+  ) {
+    let end = time + duration
+    guard var stream = streams[kind] else {
+      streams[kind] = Stream(place: place, end: place + duration, presentationEnd: end)
+      return
+    }
+    let gap = place - stream.end
+    let tolerance =
+      stream.suspectCount > 0
+      ? MediaTime(seconds: duration.seconds / 2) : max(limit.length, stream.longestStep * 2)
+    if gap > tolerance, gap > .zero {
+      let start = min(stream.presentationEnd, time - gap)
+      if start < time {
+        hole = Hole(kind: kind, range: start..<time, followsDamage: stream.suspectCount > 0)
+      }
+      stream.suspectCount = 0
+    } else {
+      stream.longestStep = max(stream.longestStep, place - stream.place)
+      stream.suspectCount = max(0, stream.suspectCount - 1)
+    }
+    stream.presentationEnd = gap > tolerance ? end : max(stream.presentationEnd, end)
+    (stream.place, stream.end) = (place, place + duration)
+    streams[kind] = stream
+  }
+
+  /// Returns the last hole that was found, on the container's timeline. Returns it once.
+  mutating func take() -> Hole? {
+    defer { hole = nil }
+    return hole
+  }
+}

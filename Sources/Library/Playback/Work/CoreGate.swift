@@ -94,3 +94,294 @@ extension CoreGate.State {
     return true
   }
 }
+
+/// The work of one source, among others that share the cores of a `CoreGate`.
+///
+/// Work begins when there is a core for it. The core is kept in short waits (`CoreGate.keepingTime`), so that
+/// a source whose bytes arrive soon is opened without interruption, and released in longer ones. As a clock,
+/// it stops while work waits for a core and none runs, so the times that it measures don't depend on the
+/// number of other sources.
+final class CoreShare: PlayerRuntime, MonotonicClock {
+  /// A core that is kept for further work while no thread uses it.
+  fileprivate struct Spare {
+    let number: Int
+    var since: Duration
+    /// The call that releases it.
+    var call: (any ScheduledCall)?
+  }
+
+  fileprivate struct State {
+    /// The number of cores that the source has, and of those that its work waits for.
+    var ownedCount = 0
+    var awaitedCount = 0
+    var spare: Spare?
+    var spareCount = 0
+    var hasEnded = false
+    var queued = Duration.zero
+    /// The time since which work waits and the source has no core.
+    var queuedSince: Duration?
+    /// The time at which a core was last received.
+    var received: Duration?
+    /// The working thread, and the time that it had waited for cores of the system when it began; nil if that
+    /// is not measured.
+    var thread: (id: UInt, delay: Duration)?
+    var isMeasured = true
+    /// The latest time that the clock has returned to other threads.
+    var told = Duration.zero
+  }
+
+  private let cores: CoreGate
+  private let base: any PlayerRuntime = SystemRuntime.shared
+  private let system = SystemMonotonicClock()
+  private let state = Locked(State(), rank: .clock)
+
+  /// The time that work keeps a core that others wait for.
+  private static let slice = Duration.milliseconds(50)
+
+  private let made: Duration
+
+  init(of cores: CoreGate) {
+    self.cores = cores
+    made = system.now
+  }
+
+  /// The time that the source has taken since it was created, without the wait for cores, and the duration of
+  /// that wait.
+  var times: (own: Duration, queued: Duration) {
+    state.withLock { state in
+      let now = system.now
+      let queued = state.queued(at: now)
+      return (now - made - queued, queued)
+    }
+  }
+
+  /// Ends the measurement of waits that the system's scheduler causes.
+  func endMeasurement() {
+    state.withLock { state in
+      state.settle()
+      (state.thread, state.isMeasured) = (nil, false)
+    }
+  }
+
+  /// Waits for a core, for work of tasks that begins now. Does not wait if the core would be released in the
+  /// wait for a server: all sources would then begin at the same time.
+  ///
+  /// - Parameter fetches: Whether the source comes from a server.
+  func begin(fetches: Bool) async {
+    let kept = fetches ? cores.keepingTime : CoreGate.longestKept
+    guard kept > .zero else { return }
+    let hasBegun = join()
+    await withCheckedContinuation { continuation in
+      cores.whenFree(hasBegun: hasBegun) { continuation.resume() }
+    }
+    receive(onThread: false)
+    keep(for: kept)
+  }
+
+  /// Releases the core that is kept for further work, because there is none.
+  func end() {
+    let spare = state.withLock { state in
+      state.hasEnded = true
+      return state.spare.take()
+    }
+    guard let spare else { return }
+    spare.call?.cancel()
+    giveBack()
+  }
+
+  // MARK: MonotonicClock
+
+  var now: Duration {
+    state.withLock { state in
+      let now = system.now
+      let own = now - state.queued(at: now)
+      // Other threads don't know how long this one has waited.
+      if state.thread?.id == ThreadDelay.thread { return own }
+      state.told = max(state.told, own)
+      return state.told
+    }
+  }
+
+  @discardableResult
+  func schedule(at deadline: Duration, _ handler: @escaping @Sendable () -> Void) -> any ScheduledCall {
+    system.schedule(at: deadline + times.queued, handler)
+  }
+
+  // MARK: PlayerRuntime
+
+  func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void) {
+    let work = { @Sendable [self] in
+      receive()
+      body()
+      state.withLock { $0.settle() }
+      keep(for: CoreGate.longestKept)
+    }
+    let spare = state.withLock { state in
+      let spare = state.spare.take()
+      if spare != nil {
+        // Until a thread has begun, the work waits like any other.
+        state.ownedCount -= 1
+        state.awaitedCount += 1
+        state.update(at: system.now)
+      }
+      return spare
+    }
+    if let spare {
+      spare.call?.cancel()
+      cores.record(wait: system.now - spare.since)
+      return base.run(named: name, urgency, work)
+    }
+    let hasBegun = join()
+    cores.whenFree(hasBegun: hasBegun) { [base] in base.run(named: name, urgency, work) }
+  }
+
+  func throwingTask<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) -> Task<Success, any Error> {
+    base.throwingTask(body)
+  }
+
+  @discardableResult
+  func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> { base.task(body) }
+
+  func makeSemaphore() -> any BlockingSemaphore { CoreSemaphore(self) }
+
+  func recordResumption() {
+    state.withLock { state in
+      guard let since = state.spare?.since else { return }
+      let now = system.now
+      state.queued += now - since
+      state.spare?.since = now
+    }
+  }
+
+  var wakeLatency: Duration { base.wakeLatency }
+
+  // MARK: - Private
+
+  /// Waits at a semaphore, and releases the core of this thread if that takes long.
+  fileprivate func wait(at semaphore: DispatchSemaphore) {
+    if semaphore.wait(timeout: .now()) == .success { return }
+    // Other work of the source may be the one that is waited for.
+    let isAlone = state.withLock { $0.ownedCount == 1 && $0.awaitedCount == 0 }
+    let (began, kept) = (system.now, isAlone ? cores.keepingTime : .zero)
+    if kept > .zero, semaphore.wait(timeout: .now() + .nanoseconds(Int(kept / .nanoseconds(1)))) == .success {
+      return cores.record(wait: system.now - began)
+    }
+    giveBack()
+    semaphore.wait()
+    cores.record(wait: system.now - began)
+    takeCore()
+  }
+
+  private func takeCore() {
+    join()
+    cores.acquire()
+    receive()
+  }
+
+  /// Records that work waits for a core. Returns whether the source has had one before.
+  @discardableResult
+  private func join() -> Bool {
+    state.withLock { state in
+      state.awaitedCount += 1
+      state.update(at: system.now)
+      return state.received != nil
+    }
+  }
+
+  private func receive(onThread: Bool = true) {
+    state.withLock { state in
+      let now = system.now
+      if onThread, state.isMeasured { state.thread = ThreadDelay.now.map { (ThreadDelay.thread, $0) } }
+      state.awaitedCount -= 1
+      state.ownedCount += 1
+      state.received = now
+      state.update(at: now)
+    }
+  }
+
+  private func giveBack() {
+    state.withLock { state in
+      state.settle()
+      state.ownedCount -= 1
+      state.update(at: system.now)
+    }
+    cores.release()
+  }
+
+  /// Keeps the core of ended work for further work, for a time.
+  private func keep(for time: Duration) {
+    let number = state.withLock { state -> Int? in
+      // The next work may already wait for a core: it has requested one before this one was kept.
+      guard time > .zero, state.spare == nil, state.awaitedCount == 0, !state.hasEnded else { return nil }
+      state.spareCount += 1
+      state.spare = Spare(number: state.spareCount, since: system.now)
+      return state.spareCount
+    }
+    guard let number else { return giveBack() }
+    let call = system.schedule(at: system.now + time) { [self] in
+      let isKept = state.withLock { state in
+        guard state.spare?.number == number else { return false }
+        state.spare = nil
+        return true
+      }
+      guard isKept else { return }
+      cores.record(wait: time)
+      giveBack()
+    }
+    let isKept = state.withLock { state in
+      guard state.spare?.number == number else { return false }
+      state.spare?.call = call
+      return true
+    }
+    if !isKept { call.cancel() }
+  }
+}
+
+extension CoreShare.State {
+  fileprivate func queued(at now: Duration) -> Duration {
+    queued + delay + (queuedSince.map { now - $0 } ?? .zero)
+  }
+
+  /// The time that this thread has waited for cores of the system since it began to work.
+  private var delay: Duration {
+    guard let thread, thread.id == ThreadDelay.thread, let now = ThreadDelay.now else { return .zero }
+    return max(.zero, now - thread.delay)
+  }
+
+  /// Adds that time to the time in the queue, because this thread ends its work.
+  fileprivate mutating func settle() {
+    queued += delay
+    if thread?.id == ThreadDelay.thread { thread = nil }
+  }
+
+  /// Updates the time in the queue after a change.
+  fileprivate mutating func update(at now: Duration) {
+    queued += queuedSince.map { now - $0 } ?? .zero
+    queuedSince = ownedCount == 0 && awaitedCount > 0 ? now : nil
+  }
+}
+
+/// Gives others a turn between two calls into a decoder.
+extension CoreShare: DecodingGate {
+  func acquire() {
+    let isLong = state.withLock { state in state.received.map { system.now - $0 > Self.slice } ?? false }
+    guard isLong, cores.isContended else { return }
+    giveBack()
+    takeCore()
+  }
+
+  func release() {}
+}
+
+/// A semaphore at which a thread keeps its core only for a short time.
+private final class CoreSemaphore: BlockingSemaphore {
+  private let semaphore = DispatchSemaphore(value: 0)
+  private let share: CoreShare
+
+  init(_ share: CoreShare) { self.share = share }
+
+  func wait() { share.wait(at: semaphore) }
+  func signal() { semaphore.signal() }
+}

@@ -49,7 +49,7 @@ package final class TaskLoop: Sendable {
   ///   - turn: The work of a turn. May block. It may call `wake()` and `stop()`.
   package init(
     named name: String, _ urgency: WorkUrgency = .patient, runtime: any PlayerRuntime = SystemRuntime.shared,
-    clock: any MonotonicClock, account: MemoryAccount? = nil, turn: @escaping @Sendable () -> Next
+    clock: any MonotonicClock, account: MemoryAccount? = nil, turn: @escaping @Sendable () -> Next = { .idle }
   ) {
     self.name = name
     self.urgency = urgency
@@ -60,6 +60,9 @@ package final class TaskLoop: Sendable {
   }
 
   deinit { state.withLock { $0.alarm.clear() }?.cancel() }
+
+  /// Sets the work of a turn, for an owner that must exist before the work can refer to it. Call it before `wake()`.
+  package func setTurn(_ turn: @escaping @Sendable () -> Next) { state.withLock { $0.turn = turn } }
 
   /// Requests a turn that begins after this call: a running turn does not count, one that is about to begin
   /// does. Callable on any thread; never waits for a turn.

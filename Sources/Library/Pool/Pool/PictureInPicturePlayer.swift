@@ -1,5 +1,6 @@
 internal import ReelCore
 public import ReelPlayback
+internal import Synchronization
 
 /// A player that was taken out of a pool's window, and continues to play independently as picture in picture.
 ///
@@ -15,7 +16,7 @@ public final class PictureInPicturePlayer: Sendable {
   private let output: any FrameOutput
   private let emit: @Sendable (PoolEvent) -> Void
   private let onStop: @Sendable () -> Void
-  private let isStopped = Locked(false)
+  private let isStopped = Atomic(false)
 
   init(
     _ item: FeedItem, player: PooledPlayer, output: any FrameOutput,
@@ -40,11 +41,7 @@ public final class PictureInPicturePlayer: Sendable {
   /// Further calls have no effect. An error that the output throws when it is finished is a ``PoolEvent/player(_:_:)``
   /// event of the pool.
   public func stop() {
-    let wasStopped = isStopped.withLock { value in
-      defer { value = true }
-      return value
-    }
-    guard !wasStopped else { return }
+    guard !isStopped.exchange(true, ordering: .relaxed) else { return }
     enter(.willStop)
     do { try pooled.player.detach(output) } catch {
       let failure = error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")

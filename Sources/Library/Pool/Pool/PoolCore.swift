@@ -39,7 +39,7 @@ final class PoolCore: Sendable {
   /// Receives an event after each change that a caller may wait for.
   let changes = EventChannel<Void>(bufferLimit: 1)
   let emit: @Sendable (PoolEvent) -> Void
-  private let taskLoop = Locked<TaskLoop?>(nil)
+  private let taskLoop: TaskLoop
   private let opener: (any ConnectionOpening)?
 
   init(fetcher: any Fetching, configuration: PoolConfiguration, logger: Logger) {
@@ -68,19 +68,18 @@ final class PoolCore: Sendable {
     surface = OutputSurface(lock: outputLock, emit: emit)
     // Events concern only the program's own surface.
     frameSurface = OutputSurface(lock: outputLock) { _ in }
-    let taskLoop = taskLoop
+    let taskLoop = TaskLoop(named: "pool", runtime: runtime, clock: clock)
+    self.taskLoop = taskLoop
     // Ranked after the current item, with the first preload.
     posters = PosterStore(fetcher: resources.network.makeSlot(rank: 1), runtime: runtime, logger: logger) {
-      taskLoop.withLock { $0 }?.wake()
+      taskLoop.wake()
     }
     readiness = ObservedProperty((0..<configuration.slotCount).map { SlotReadiness(slot: $0) })
     let players = (0..<configuration.slotCount).map { _ in
       PooledPlayer(resources, configuration: configuration)
     }
     state = Locked(PoolState(players: players), rank: .pool)
-    let made = TaskLoop(named: "pool", runtime: runtime, clock: clock) { [weak self] in self?.turn() ?? .idle
-    }
-    taskLoop.withLock { $0 = made }
+    taskLoop.setTurn { [weak self] in self?.turn() ?? .idle }
   }
 
   var clock: any MonotonicClock { configuration.player.clock }
@@ -163,7 +162,7 @@ final class PoolCore: Sendable {
     }
     // There is at least one slot, so the pool was closed before.
     if slots.isEmpty { return }
-    taskLoop.withLock { $0 }?.stop()
+    taskLoop.stop()
     // An output's error at its end is reported only to callers that remove it.
     try? surface.setOutput(nil) { nil }
     try? frameSurface.setOutput(nil) { nil }
@@ -305,7 +304,7 @@ final class PoolCore: Sendable {
 
   // MARK: - Private
 
-  func wake(after pause: Duration = .zero) { taskLoop.withLock { $0 }?.wake(after: pause) }
+  func wake(after pause: Duration = .zero) { taskLoop.wake(after: pause) }
 
   /// Something has changed that a plan may depend on.
   private func recordChange() {

@@ -191,7 +191,7 @@ final class FramesJob: Sendable {
   ) {
     self.argument = argument
     self.print = print
-    state = Locked(State(writer: writer), rank: .writer)
+    state = Locked(State(writer: writer), rank: .transfer)
   }
 
   /// Extracts and writes the frames. For more than a few, conversion and writing run in parallel with decoding.

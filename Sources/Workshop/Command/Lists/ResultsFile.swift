@@ -53,7 +53,7 @@ final class ResultsFile: Sendable {
     return (ResultsFile(file), finished)
   }
 
-  private init(_ file: sending LockedFile) { self.file = Locked(file, rank: .writer) }
+  private init(_ file: sending LockedFile) { self.file = Locked(file, rank: .transfer) }
 
   /// Appends a line, which ends with a newline. Throws `ReelError.cannotWriteOutput`.
   func append(_ line: [UInt8]) throws(ReelError) {

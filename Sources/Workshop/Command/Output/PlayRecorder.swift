@@ -351,7 +351,7 @@ final class PlaySound: AudioOutput {
   private let frames: PlayFrames
 
   init(_ output: any AudioOutput, of frames: PlayFrames) {
-    state = Locked(State(output: output), rank: .recorder)
+    state = Locked(State(output: output), rank: .body)
     self.frames = frames
   }
 

@@ -101,7 +101,7 @@ final class ResultFile: Sendable {
     guard !path.hasSuffix("/"), !(isThere && isDirectory.boolValue) else {
       throw ReelError(.cannotCreateOutput, "is a directory", at: path, advice: "name a file in it")
     }
-    state = Locked(State(file: try OutputFile(path: path)), rank: .writer)
+    state = Locked(State(file: try OutputFile(path: path)), rank: .transfer)
   }
 
   /// Opens the file of an option; nil without one.
