@@ -81,6 +81,16 @@ struct AudioQueueTests {
     #expect(queue.takeAll().map(\.time) == [time(40), time(0)])
   }
 
+  @Test("Audio after the end takes the end back: only a damaged part was left out")
+  func endTakenBack() {
+    var queue = AudioQueue()
+    queue.finish()
+    #expect(queue.isDrained)
+    queue.append(chunk(0))
+    _ = queue.takeAll()
+    #expect(!queue.isDrained)
+  }
+
   @Test("A flush drops everything, and the end")
   func flush() {
     var queue = AudioQueue()

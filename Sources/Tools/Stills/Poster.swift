@@ -51,7 +51,7 @@ extension StillExtractor {
 
 /// The search for the poster of one source, on its thread.
 private struct PosterSearch {
-  private let opening: TrackOpening
+  private let opening: OpenSource
   private let counter: TrafficCounter
   private let reader: FrameReader
   private let makeLimit: () -> ReadingLimit
@@ -63,7 +63,7 @@ private struct PosterSearch {
   private var best: (index: Int, frame: VideoFrame)?
   private var faults: [ReelError] = []
 
-  init(opening: TrackOpening, counter: TrafficCounter, makeLimit: @escaping () -> ReadingLimit) {
+  init(opening: OpenSource, counter: TrafficCounter, makeLimit: @escaping () -> ReadingLimit) {
     self.opening = opening
     self.counter = counter
     self.makeLimit = makeLimit
@@ -293,7 +293,7 @@ package struct Poster: Sendable {
     ///   - counter: The counter of the opening's requests and bytes.
     ///   - fileByteCount: The number of bytes read from a local file, which is not fetched.
     init(
-      of opening: TrackOpening, _ counter: TrafficCounter, fileByteCount: Int64, keyFrameByteCount: Int64
+      of opening: OpenSource, _ counter: TrafficCounter, fileByteCount: Int64, keyFrameByteCount: Int64
     ) {
       self.keyFrameByteCount = keyFrameByteCount
       requestCount = counter.network.requestCount + counter.local.requestCount

@@ -161,7 +161,7 @@ final class StoryboardWork: Sendable {
   let name: String
   let stillLimit: Duration?
   private let clock: any MonotonicClock
-  let opening: TrackOpening
+  let opening: OpenSource
   private let counter: TrafficCounter
   private let spacing: Storyboard.Spacing
   private let size: SizeLimit
@@ -195,7 +195,7 @@ final class StoryboardWork: Sendable {
   private static let longSegment = 15_000.0
 
   init(
-    opening: TrackOpening, counter: TrafficCounter, spacing: Storyboard.Spacing, size: SizeLimit,
+    opening: OpenSource, counter: TrafficCounter, spacing: Storyboard.Spacing, size: SizeLimit,
     stillLimit: Duration?, clock: any MonotonicClock, name: String
   ) {
     self.stillLimit = stillLimit

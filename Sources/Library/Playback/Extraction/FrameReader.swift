@@ -12,7 +12,7 @@ package final class FrameReader {
   /// Media that could not be read, and was left out or loaded from elsewhere.
   package var faults: [ReelError] { log.faults }
 
-  private let opening: TrackOpening
+  private let opening: OpenSource
   private let context: TrackContext
   private let packets: ReadPackets
   private let decoder: TrackDecoder
@@ -26,7 +26,7 @@ package final class FrameReader {
   /// - Parameters:
   ///   - shared: Playlists and initializations that another reader of the same presentation has read.
   ///   - scope: Ends reading until the first seek to a key frame; nil for the scope of the opening.
-  package init(_ opening: TrackOpening, sharing shared: SharedTracks? = nil, scope: LoadScope? = nil) {
+  package init(_ opening: OpenSource, sharing shared: SharedTracks? = nil, scope: LoadScope? = nil) {
     self.opening = opening
     let context = opening.context
     let readingScope = scope ?? context.scope

@@ -45,7 +45,7 @@ public struct SourceProber: Sendable {
 
   // MARK: - Private
 
-  private func describe(_ opening: TrackOpening, _ source: MediaSource) async throws -> SourceDescription {
+  private func describe(_ opening: OpenSource, _ source: MediaSource) async throws -> SourceDescription {
     try await BlockingThread.run(named: "probe", on: opening.context.scope.runtime) {
       var description = describe(opening.source)
       guard description.presentation?.holdsImagesOnly != true else {

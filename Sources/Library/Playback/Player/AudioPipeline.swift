@@ -5,7 +5,7 @@ internal import ReelFFmpeg
 
 /// Decodes the audio packets of an item into its audio queue.
 ///
-/// Confined to its task loop's turns.
+/// Confined to the turns of its `ItemDecoder`.
 final class AudioPipeline {
   // Turns are of the session, so it lives as long as one.
   private unowned let session: ItemSession
@@ -49,9 +49,9 @@ final class AudioPipeline {
       let next = session.change { state, out -> Pulled<MediaPacket> in
         let next: Pulled<MediaPacket> =
           state.audioJob === job && !state.audio.isFull ? state.packets.next(.audio) : .wait
-        state.isDecodingAudio = if case .element = next { true } else { false }
-        // The presenter may be waiting for the audio.
-        if !state.isDecodingAudio { out.wake(.presenter) }
+        state.isDecodingAudio = if case .wait = next { false } else { true }
+        // The presenter may be waiting for audio that does not come yet.
+        if !state.isDecodingAudio, state.audio.isEmpty { out.wake(.presenter) }
         return next
       }
       switch next ?? .wait {
@@ -66,7 +66,11 @@ final class AudioPipeline {
         }
       case .end:
         try drain()
-        session.change { state, _ in if state.audioJob === job { state.audio.finish() } }
+        session.change { state, out in
+          state.isDecodingAudio = false
+          if state.audioJob === job { state.audio.finish() }
+          out.wake(.presenter)
+        }
         isFinished = true
       case .wait:
         return
@@ -96,8 +100,9 @@ final class AudioPipeline {
   private func append(_ buffers: [PCMBuffer], of span: StreamSpan) {
     let chunks = buffers.compactMap { place($0, of: span) }
     guard !chunks.isEmpty else { return }
-    session.change { state, _ in
+    session.change { state, out in
       guard state.audioJob === job else { return }
+      if state.audio.isEmpty { out.wake(.presenter) }
       for chunk in chunks { state.audio.append(chunk) }
     }
   }
@@ -182,6 +187,7 @@ struct AudioQueue: Sendable {
       }
       self.start = nil
     }
+    isFinished = false
     chunks.append(chunk)
   }
 

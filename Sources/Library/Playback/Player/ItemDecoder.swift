@@ -3,8 +3,7 @@ internal import ReelFFmpeg
 
 /// Decodes the packets of an item: frames into its ring, audio into its queue.
 ///
-/// One worker does both. Audio takes little time, so it is decoded between two packets of video whenever less than half
-/// of what its queue may hold is left.
+/// One worker does both. Audio takes little time: before each packet of video, its queue is filled.
 ///
 /// Confined to the turns of its task loop. Between turns it owns its decoders, and nothing else.
 final class ItemDecoder: @unchecked Sendable {
@@ -13,12 +12,14 @@ final class ItemDecoder: @unchecked Sendable {
   private lazy var video = makeVideoPipeline()
   private lazy var audio = AudioPipeline(
     session: session, name: session.item.source.name, logger: session.core.logger)
+  /// The job whose frames can't be decoded.
+  private var failedJob: DecodingJob?
 
   init(_ session: ItemSession) { self.session = session }
 
   func turn() -> TaskLoop.Next {
     decodeFrames()
-    if session.read({ $0.isAudioDue }) == true { decodeAudio() }
+    decodeAudio()
     // A decoder may be closed by now, and there may be room in the buffer.
     session.change { state, out in
       state.decoding.facts = video.facts
@@ -30,7 +31,8 @@ final class ItemDecoder: @unchecked Sendable {
   // MARK: - Private
 
   private func decodeFrames() {
-    guard let (order, target) = session.read({ ($0.decodingOrder, $0.target) }) else { return }
+    guard let (order, target) = session.read({ ($0.decodingOrder, $0.target) }), order.job !== failedJob
+    else { return }
     do {
       if let target {
         try preload(order, target)
@@ -38,9 +40,10 @@ final class ItemDecoder: @unchecked Sendable {
         _ = try video.turn(order)
       }
     } catch is CancellationError {
-      // After a seek there is another turn; after a stop there is none.
+      // After a seek, or without its permit, the decoder goes on in another turn; after a stop there is none.
       if !session.scope.isCancelled { session.wake(.decoder) }
     } catch {
+      failedJob = order.job
       video.giveUpDecoder()
       let failure = located(error)
       session.change { state, out in
@@ -62,9 +65,9 @@ final class ItemDecoder: @unchecked Sendable {
     session.core.wake()
   }
 
-  /// Decodes audio until its queue is full. A span that can't be decoded is left out.
+  /// Decodes audio, if there is any, until its queue is full. A span that can't be decoded is left out.
   private func decodeAudio() {
-    guard let job = session.read({ $0.audioJob }) else { return }
+    guard case .some(let job?) = session.read({ $0.hasAudioToDecode ? $0.audioJob : nil }) else { return }
     do {
       try audio.turn(job)
     } catch {

@@ -109,7 +109,10 @@ final class ItemSession: Sendable {
 
   private func resolve() async {
     do {
-      let opened = try await openSource()
+      let opened = try await OpenSource(
+        item.source, fetcher: CountedFetcher(base: core.fetcher, memory: scope.memory),
+        configuration: loading, scope: scope, recorder: recorder, gate: core.gate, logger: core.logger,
+        readsAhead: read { $0.prefersThroughput } ?? false)
       var (rungs, fault): ([ItemRung]?, ReelError?) = (nil, nil)
       if case .presentation(let resolved) = opened.source {
         rungs = ladder(of: resolved.presentation)
@@ -129,19 +132,6 @@ final class ItemSession: Sendable {
       let failure = (error as? ReelError ?? other).located(at: item.source.name)
       change { state, out in state.sourceFailed(failure, &out) }
     }
-  }
-
-  private func openSource() async throws -> OpenSource {
-    let source = item.source
-    let url: URL? = if case .url(let url) = source { url } else { nil }
-    let fetcher = ConfinedFetcher(
-      base: CountedFetcher(base: core.fetcher, memory: scope.memory), source: url)
-    let resolver = SourceResolver(
-      fetcher: fetcher, configuration: loading, scope: scope, recorder: recorder, record: nil)
-    let context = TrackContext(
-      name: source.name, fetcher: fetcher, configuration: loading, scope: scope, recorder: recorder,
-      gate: core.gate, logger: core.logger, readsAhead: read { $0.prefersThroughput } ?? false)
-    return OpenSource(source: try await resolver.resolve(source), resolver: resolver, context: context)
   }
 
   /// Returns the available rungs; nil if they are not known yet.

@@ -92,13 +92,6 @@ enum ItemSource {
   var opened: OpenSource? { if case .open(let source) = self { source } else { nil } }
 }
 
-/// What readers are made of, once the source is resolved.
-struct OpenSource: Sendable {
-  let source: ResolvedSource
-  let resolver: SourceResolver
-  let context: TrackContext
-}
-
 enum ItemHealth {
   case sound
   /// Loading has ended with an error. What was loaded is shown first.
@@ -123,7 +116,7 @@ enum ItemHealth {
 ///                                    +---------> audio --->
 /// ```
 ///
-/// The workers of the item (`ItemSession`) each have a job, and what they bring counts while that job is the current
+/// The workers of the item (`ItemSession`) have jobs, and what they bring counts while its job is the current
 /// one: a seek ends the jobs that must begin elsewhere.
 struct ItemState: ~Copyable {
   /// What runs the workers; nil without an item.
@@ -185,7 +178,7 @@ struct ItemState: ~Copyable {
   var audio = AudioQueue()
   /// True if the first frame is not urgent, so that all decoder threads are used from the beginning.
   var prefersThroughput = false
-  /// True while the decoder has an audio packet, which is then in no queue.
+  /// True while the decoder has audio in hand, which is then in no queue: a packet, or the last audio of a decoder.
   var isDecodingAudio = false
   var decoding = DecodingAccount()
 
@@ -272,16 +265,18 @@ extension ItemState {
   /// True if audio is decoded, and not only loaded.
   private var playsAudio: Bool { wantsAudio && target == nil }
 
-  /// True if audio should be decoded now. That of a preloaded item is decoded only when it is played.
-  var isAudioDue: Bool {
-    guard target == nil else { return false }
+  /// True if there is audio, or its end, to decode. That of a preloaded item is decoded only when it is played.
+  var hasAudioToDecode: Bool {
+    guard target == nil, !audio.isFull else { return false }
     return switch packets.peekNext(.audio) {
-    // After the end, more packets follow if the item loops after all.
-    case .element: audio.isLow || audio.isFinished
-    case .end: audio.isLow && !audio.isFinished
+    case .element: true
+    case .end: !audio.isFinished
     case .wait: false
     }
   }
+
+  /// True if the decoder has to be woken for audio. After the end, more follows if the item loops after all.
+  var isAudioDue: Bool { (audio.isLow || audio.isFinished) && hasAudioToDecode }
 
   /// Returns true if separate audio has run out and more will follow.
   func lacksAudio(at time: MediaTime) -> Bool {

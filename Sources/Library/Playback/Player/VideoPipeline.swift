@@ -7,7 +7,7 @@ internal import ReelFFmpeg
 /// A turn decodes until the ring is full or the packets have run out (`TrackDecoder`). After a seek, frames
 /// before the requested one are decoded and dropped.
 ///
-/// Confined to its task loop's turns.
+/// Confined to the turns of its `ItemDecoder`.
 final class VideoPipeline {
   struct Options: Sendable {
     var name: String
@@ -25,12 +25,12 @@ final class VideoPipeline {
     var recordDecoding: @Sendable (DecodingAccount) -> Void = { _ in }
     /// Receives the reason why a span had no frame, before the ring is finished.
     var recordFailure: @Sendable (ReelError) -> Void = { _ in }
-    /// Called between two packets if audio is due.
+    /// Called before each frame and each packet, once the first frame of a position has been offered.
     var decodeAudio: @Sendable () -> Void = {}
   }
 
   enum Outcome {
-    /// Nothing to do until the buffer or the ring wakes it.
+    /// Nothing to do until there are more packets, or room in the ring.
     case idle
     case ended
   }
@@ -73,7 +73,7 @@ final class VideoPipeline {
     self.options = options
     self.isCancelled = isCancelled
     let claim = options.claim
-    let packets = BufferedPackets(session, decodeAudio: options.decodeAudio)
+    let packets = BufferedPackets(session)
     self.packets = packets
     order = Order(job: packets.job.withLock { $0 })
     frames = TrackDecoder(
@@ -84,6 +84,7 @@ final class VideoPipeline {
         isCancelled: { [job = packets.job] in
           isCancelled() || job.withLock { $0.isOver } || claim?.isRevoked == true
         }, mayOpen: { claim?.take() ?? true }))
+    packets.beforePacket = { [unowned self] in decodeAudio() }
   }
 
   deinit {
@@ -123,6 +124,7 @@ final class VideoPipeline {
       if options.claim?.isRevoked == true { giveUpDecoder() }
       guard try handOver() else { return .idle }
       if let limit = order.limit, offeredCount >= limit { return .idle }
+      decodeAudio()
       useAllThreads()
       switch try frames.next(isFirst: isOpening, threads: isOpening ? 1 : options.threads) {
       case .frame(let frame):
@@ -200,6 +202,11 @@ final class VideoPipeline {
   }
 
   // MARK: - Private
+
+  /// The first frame of a position comes before its audio.
+  private func decodeAudio() {
+    if offeredCount > 0 { options.decodeAudio() }
+  }
 
   /// Gives up the claim if no decoder is open or waited for.
   private func settleClaim() {
@@ -335,11 +342,10 @@ private final class BufferedPackets: PacketSource {
   /// The job that is being decoded. Also asked by the decoder, between packets.
   let job: Locked<DecodingJob>
   private unowned let session: ItemSession
-  private let decodeAudio: @Sendable () -> Void
+  var beforePacket: () -> Void = {}
 
-  init(_ session: ItemSession, decodeAudio: @escaping @Sendable () -> Void) {
+  init(_ session: ItemSession) {
     self.session = session
-    self.decodeAudio = decodeAudio
     // A job that nobody else has: decoding has not begun.
     job = Locked(DecodingJob())
   }
@@ -350,15 +356,11 @@ private final class BufferedPackets: PacketSource {
   }
 
   func next(of span: StreamSpan?) -> Pulled<MediaPacket> {
+    beforePacket()
     let job = job.withLock { $0 }
-    let next = session.change { state, _ -> (packet: Pulled<MediaPacket>, isAudioDue: Bool) in
-      guard state.videoJob === job else { return (.wait, false) }
-      // The first frame of a position comes before its audio.
-      let isFirst = state.playback.isOpening && state.frames.isEmpty
-      return (state.packets.next(.video, of: span), !isFirst && state.isAudioDue)
+    let next = session.change { state, _ in
+      state.videoJob === job ? state.packets.next(.video, of: span) : .wait
     }
-    guard let next else { return .wait }
-    if next.isAudioDue { decodeAudio() }
-    return next.packet
+    return next ?? .wait
   }
 }

@@ -62,7 +62,9 @@ package final class TaskLoop: Sendable {
   deinit { state.withLock { $0.alarm.clear() }?.cancel() }
 
   /// Sets the work of a turn, for an owner that must exist before the work can refer to it. Call it before `wake()`.
-  package func setTurn(_ turn: @escaping @Sendable () -> Next) { state.withLock { $0.turn = turn } }
+  package func setTurn(_ turn: @escaping @Sendable () -> Next) {
+    state.withLock { state in if !state.isStopped { state.turn = turn } }
+  }
 
   /// Requests a turn that begins after this call: a running turn does not count, one that is about to begin
   /// does. Callable on any thread; never waits for a turn.

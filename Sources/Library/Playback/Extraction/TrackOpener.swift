@@ -1,0 +1,76 @@
+internal import Foundation
+package import Logging
+package import ReelCore
+package import ReelFFmpeg
+internal import ReelManifest
+
+/// Opens the tracks of sources for extraction and probing.
+package struct TrackOpener: Sendable {
+  var fetcher: any Fetching
+  let configuration: LoadingConfiguration
+  /// The cores that all sources share; nil for sources that are read alone.
+  var cores: CoreGate?
+  /// A gate to acquire for each use of a decoder.
+  var gate: (any DecodingGate)?
+  let logger: Logger
+
+  package init(
+    fetcher: any Fetching, configuration: LoadingConfiguration, cores: CoreGate? = nil,
+    gate: (any DecodingGate)? = nil, logger: Logger
+  ) {
+    self.fetcher = fetcher
+    self.configuration = configuration
+    self.cores = cores
+    self.gate = gate
+    self.logger = logger
+  }
+
+  /// Resolves `source`, calls `body`, and then ends all loading, even if `body` throws or the task is
+  /// cancelled.
+  ///
+  /// - Parameters:
+  ///   - readsAhead: True if more than the first few frames are needed, in order.
+  ///   - record: Receives each manifest that is read.
+  ///
+  /// Throws `ReelError` located at the source, the error of `body`, or `CancellationError`.
+  package func use<Result: Sendable>(
+    _ source: MediaSource, readsAhead: Bool,
+    recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
+    _ body: (OpenSource) async throws -> Result
+  ) async throws -> Result {
+    let share = cores.map { CoreShare(of: $0) }
+    let scope = share.map { LoadScope(runtime: $0) } ?? LoadScope()
+    return try await withTaskCancellationHandler {
+      defer {
+        scope.cancel()
+        share?.end()
+      }
+      do {
+        return try await body(
+          try await open(source, readsAhead: readsAhead, scope: scope, share: share, recording: record))
+      } catch let error as ReelError {
+        throw error.located(at: source.name)
+      } catch {
+        if scope.isCancelled || Task.isCancelled { throw CancellationError() }
+        throw error
+      }
+    } onCancel: {
+      scope.cancel()
+    }
+  }
+
+  // MARK: - Private
+
+  private func open(
+    _ source: MediaSource, readsAhead: Bool, scope: LoadScope, share: CoreShare?,
+    recording record: (@Sendable (LoadedManifest.Document) -> Void)?
+  ) async throws -> OpenSource {
+    let recorder = share.map { StartupRecorder(sharing: $0) } ?? StartupRecorder()
+    let url: URL? = if case .url(let url) = source { url } else { nil }
+    if url?.isLoopback == true { cores?.leaveCoreToServer() }
+    await share?.begin(fetches: url?.isFileURL == false)
+    return try await OpenSource(
+      source, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
+      gate: gate ?? share, logger: logger, readsAhead: readsAhead, recording: record)
+  }
+}

@@ -1,0 +1,84 @@
+internal import Foundation
+internal import Logging
+internal import ReelCore
+internal import ReelFFmpeg
+
+/// A source of known kind, with all that its readers are made of.
+package struct OpenSource: Sendable {
+  let source: ResolvedSource
+  let resolver: SourceResolver
+  package let context: TrackContext
+  /// The presentation was made from the index of a media file.
+  package private(set) var isIndexedFile = false
+
+  init(source: ResolvedSource, resolver: SourceResolver, context: TrackContext) {
+    self.source = source
+    self.resolver = resolver
+    self.context = context
+  }
+
+  /// The same source, but a fragmented MP4 file with an index of its fragments as a presentation of them.
+  package func readingIndex() async throws -> OpenSource {
+    guard case .resource(let resource) = source else { return self }
+    let indexed = try await resolver.indexed(resource)
+    var opened = OpenSource(source: indexed, resolver: resolver, context: context)
+    if case .presentation = indexed { opened.isIndexedFile = true }
+    return opened
+  }
+
+  /// True for segments, those that the index of a file names included.
+  package var isPresentation: Bool { if case .presentation = source { true } else { false } }
+
+  /// True for one file in Matroska or WebM.
+  package var isMatroska: Bool { resource?.format == .matroska }
+
+  /// True if all bytes are in local files.
+  package var isLocal: Bool {
+    switch source {
+    case .presentation(let presentation): presentation.url.isFileURL
+    case .resource(let resource): if case .file = resource.access { true } else { false }
+    }
+  }
+
+  /// True if the bytes can be read only once, forward: standard input or a pipe.
+  package var isPipe: Bool {
+    switch resource?.access {
+    case .standardInput: true
+    case .response: resource?.isRepeatable == false
+    case .file, .spooled, nil: false
+    }
+  }
+
+  /// False for a file on a server that does not say how long it is.
+  package var hasStatedLength: Bool {
+    guard case .response(let response, _) = resource?.access else { return true }
+    return response.resourceByteCount != nil || isPipe
+  }
+
+  private var resource: MediaResource? { if case .resource(let resource) = source { resource } else { nil } }
+}
+
+extension OpenSource {
+  /// Resolves a source.
+  ///
+  /// - Parameters:
+  ///   - recorder: Measures the stages, by its clock.
+  ///   - readsAhead: The property of `TrackContext`.
+  ///   - record: Receives each manifest that is read.
+  ///
+  /// Throws `ReelError`, or `CancellationError`.
+  init(
+    _ source: MediaSource, fetcher: any Fetching, configuration: LoadingConfiguration, scope: LoadScope,
+    recorder: StartupRecorder, gate: (any DecodingGate)?, logger: Logger, readsAhead: Bool,
+    recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil
+  ) async throws {
+    let url: URL? = if case .url(let url) = source { url } else { nil }
+    let fetcher = ConfinedFetcher(base: fetcher, source: url)
+    resolver = SourceResolver(
+      fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, record: record)
+    context = TrackContext(
+      name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
+      gate: gate, logger: logger, readsAhead: readsAhead)
+    self.source = try await resolver.resolve(source)
+  }
+}
