@@ -1,6 +1,7 @@
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import Synchronization
 
 /// One compressed access unit with its place on the player's timeline.
 struct MediaPacket: Sendable {
@@ -77,23 +78,29 @@ final class StreamSpan: Sendable {
 /// be earlier.
 final class TimestampOffset: Sendable {
   private struct State {
-    var offset: MediaTime?
     var start: MediaTime?
     /// True if only audio has set it.
     var isProvisional = false
   }
 
-  private let state: Locked<State>
+  /// The value and the timescale, which is 0 until they are known. Every use of a packet's time reads them, so that is
+  /// done without a lock. They are changed under the lock of `state`.
+  private let offset: Atomic<WordPair>
+  private let state = Locked(State())
 
   /// - Parameter offset: The difference from media time to presentation time; nil if unknown before the first
   ///   packet.
-  init(offset: MediaTime?) { state = Locked(State(offset: offset)) }
+  init(offset: MediaTime?) { self.offset = Atomic(Self.words(of: offset)) }
 
   /// Zero until it is known.
-  var value: MediaTime { state.withLock { $0.offset } ?? .zero }
+  var value: MediaTime { knownValue ?? .zero }
 
   /// Nil until it is known.
-  var knownValue: MediaTime? { state.withLock { $0.offset } }
+  var knownValue: MediaTime? {
+    let words = offset.load(ordering: .acquiring)
+    guard words.second != 0 else { return nil }
+    return MediaTime(value: Int64(Int(bitPattern: words.first)), timescale: Int32(words.second))
+  }
 
   /// Sets the offset so that the first packet's time is `start` on the timeline, unless it is known already.
   /// Returns true if this has set it for good.
@@ -103,8 +110,8 @@ final class TimestampOffset: Sendable {
   @discardableResult
   func begin(_ media: MediaTime, at start: MediaTime, isMain: Bool = true) -> Bool {
     state.withLock { state in
-      guard state.offset == nil || state.isProvisional && isMain else { return false }
-      state.offset = start - media
+      guard knownValue == nil || state.isProvisional && isMain else { return false }
+      offset.store(Self.words(of: start - media), ordering: .releasing)
       state.start = isMain ? start : nil
       state.isProvisional = !isMain
       return isMain
@@ -117,8 +124,13 @@ final class TimestampOffset: Sendable {
     state.withLock { state in
       guard let start = state.start else { return }
       state.start = nil
-      state.offset = start - media
+      offset.store(Self.words(of: start - media), ordering: .releasing)
     }
+  }
+
+  private static func words(of time: MediaTime?) -> WordPair {
+    guard let time else { return WordPair(first: 0, second: 0) }
+    return WordPair(first: UInt(bitPattern: Int(time.value)), second: UInt(time.timescale))
   }
 }
 

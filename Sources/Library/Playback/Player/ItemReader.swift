@@ -15,6 +15,8 @@ final class ItemReader: @unchecked Sendable {
   private var iteration = 0
   private var hasEnded = false
   private var dropsAudio = false
+  /// True once the item has a packet of video.
+  private var hasStarted = false
 
   init(_ session: ItemSession, kind: MediaPacket.Kind) {
     self.session = session
@@ -33,12 +35,18 @@ final class ItemReader: @unchecked Sendable {
 
   func turn() -> TaskLoop.Next {
     do {
+      var step = next()
       while true {
-        switch next() {
-        case .begin(let job, let source): try begin(job, source)
-        case .read(let dropsAudio): try readNext(dropsAudio: dropsAudio)
+        switch step {
+        case .begin(let job, let source):
+          try begin(job, source)
+          step = next()
+        case .read(let dropsAudio): step = try readNext(dropsAudio: dropsAudio)
         case .beginIteration(let loop):
-          if beginIteration(loop) { continue }
+          if beginIteration(loop) {
+            step = next()
+            continue
+          }
           rest()
           session.core.wake()
           return .idle
@@ -71,20 +79,21 @@ final class ItemReader: @unchecked Sendable {
   // MARK: - Private
 
   private func next() -> Step {
-    let next = session.change { state, out -> Step in
-      guard state.wantsMore(of: kind), let source = state.source.opened, let job = state.readingJobs[kind]
-      else { return .rest }
-      if job !== self.job { return .begin(job, source) }
-      if hasEnded {
-        if let loop = state.nextIteration(after: iteration, of: kind) { return .beginIteration(loop) }
-      } else if state.packets.wantsMore(kind) {
-        return .read(dropsAudio: kind == .video && !state.wantsAudio)
-      }
-      // The presenter may be waiting for audio that will not come.
-      out.wake(.presenter)
-      return .rest
+    session.change { state, out in next(in: &state, &out) } ?? .rest
+  }
+
+  private func next(in state: inout ItemState, _ out: inout Effects) -> Step {
+    guard state.wantsMore(of: kind), let source = state.source.opened, let job = state.readingJobs[kind]
+    else { return .rest }
+    if job !== self.job { return .begin(job, source) }
+    if hasEnded {
+      if let loop = state.nextIteration(after: iteration, of: kind) { return .beginIteration(loop) }
+    } else if state.packets.wantsMore(kind) {
+      return .read(dropsAudio: kind == .video && !state.wantsAudio)
     }
-    return next ?? .rest
+    // The presenter may be waiting for audio that will not come.
+    out.wake(.presenter)
+    return .rest
   }
 
   /// Begins a job, with a new reader if there is none yet.
@@ -145,25 +154,30 @@ final class ItemReader: @unchecked Sendable {
   /// The limit for the bit rate of an audio rendition.
   private static let audioBitRateCap = 192_000
 
-  private func readNext(dropsAudio: Bool) throws {
-    guard let reader else { return }
+  private func readNext(dropsAudio: Bool) throws -> Step {
+    guard let reader else { return .rest }
     if dropsAudio != self.dropsAudio {
       self.dropsAudio = dropsAudio
       reader.base.setDropsAudio(dropsAudio)
     }
     if kind == .audio { session.watchAudio() }
     guard let packet = try timing(reader.base, { try reader.next() }) else {
-      return recordEnd(fault: reader.base.endFault)
+      recordEnd(fault: reader.base.endFault)
+      return next()
     }
-    take(packet, of: reader.base.streams)
+    return take(packet, of: reader.base.streams)
   }
 
-  private func take(_ packet: MediaPacket, of streams: ReaderStreams) {
+  /// Puts a packet into the buffer, and returns the next step.
+  private func take(_ packet: MediaPacket, of streams: ReaderStreams) -> Step {
     let now = session.core.clock.now
-    session.core.change { state, out in
-      guard let job, state.item.readingJobs[kind] === job else { return }
-      state.item.packetRead(packet, by: kind, of: streams, at: now, &out)
-      if state.status != .playing { out.wake(.presenter) }
+    return session.core.change { state, out in
+      guard state.item.session === session else { return .rest }
+      if let job, state.item.readingJobs[kind] === job {
+        state.item.packetRead(packet, by: kind, of: streams, at: now, &out)
+        if state.status != .playing { out.wake(.presenter) }
+      }
+      return next(in: &state.item, &out)
     }
   }
 
@@ -211,7 +225,8 @@ final class ItemReader: @unchecked Sendable {
 
   /// Measures the time that a reader takes before the first packet.
   private func timing<Result>(_ reader: any PacketReader, _ body: () throws -> Result) rethrows -> Result {
-    guard session.read({ $0.hasVideoPacket }) == false else { return try body() }
+    if !hasStarted, let isStarted = session.read({ $0.hasVideoPacket }) { hasStarted = isStarted }
+    if hasStarted { return try body() }
     return try reader.timed(by: session.core.clock, body) { wait, busy in
       session.change { state, _ in
         state.readerWait += wait

@@ -84,7 +84,7 @@ final class VideoPipeline {
         isCancelled: { [job = packets.job] in
           isCancelled() || job.withLock { $0.isOver } || claim?.isRevoked == true
         }, mayOpen: { claim?.take() ?? true }))
-    packets.beforePacket = { [unowned self] in decodeAudio() }
+    packets.decodeAudio = { [unowned self] in decodeAudio() }
   }
 
   deinit {
@@ -342,7 +342,8 @@ private final class BufferedPackets: PacketSource {
   /// The job that is being decoded. Also asked by the decoder, between packets.
   let job: Locked<DecodingJob>
   private unowned let session: ItemSession
-  var beforePacket: () -> Void = {}
+  /// Called if there is audio to decode.
+  var decodeAudio: () -> Void = {}
 
   init(_ session: ItemSession) {
     self.session = session
@@ -356,11 +357,16 @@ private final class BufferedPackets: PacketSource {
   }
 
   func next(of span: StreamSpan?) -> Pulled<MediaPacket> {
-    beforePacket()
     let job = job.withLock { $0 }
-    let next = session.change { state, _ in
-      state.videoJob === job ? state.packets.next(.video, of: span) : .wait
+    let next = session.change { state, _ -> (packet: Pulled<MediaPacket>, hasAudio: Bool) in
+      guard state.videoJob === job else { return (.wait, false) }
+      return (state.packets.next(.video, of: span), state.hasAudioToDecode)
     }
-    return next ?? .wait
+    guard let next else { return .wait }
+    if next.hasAudio {
+      decodeAudio()
+      if job.isOver { return .wait }
+    }
+    return next.packet
   }
 }

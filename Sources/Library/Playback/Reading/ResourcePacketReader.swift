@@ -295,8 +295,8 @@ final class ResourcePacketReader: PacketReader {
   private func placeTimeline(of open: Open) throws {
     while open.offset.knownValue == nil {
       switch try open.container.next() {
-      case .video(let box): _ = try open.mapper.stamped(box, .video)
-      case .audio(let box): _ = try open.mapper.stamped(box, .audio)
+      case .video(let packet): _ = open.mapper.stamped(packet, .video)
+      case .audio(let packet): _ = open.mapper.stamped(packet, .audio)
       case .programChanged: begin(open)
       case .end: return
       }

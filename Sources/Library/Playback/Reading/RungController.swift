@@ -1,7 +1,7 @@
 internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
-package import ReelManifest
+internal import ReelManifest
 
 /// The current conditions for the choice of a rung.
 struct RungConditions: Sendable {

@@ -12,13 +12,14 @@ package final class LoadScope: Sendable {
   package let memory: LoadingMemory
 
   private struct State {
-    var isCancelled = false
     var nextToken = 0
     /// In the order of registration, in which they are called.
     var handlers: [(token: Int, call: @Sendable () -> Void)] = []
   }
 
   private let state = Locked(State())
+  /// Set under the lock of `state`. A reader or decoder asks it for each packet.
+  private let hasEnded = Atomic(false)
 
   package init(
     runtime: any PlayerRuntime = SystemRuntime.shared, memory: LoadingMemory = LoadingMemory(account: nil)
@@ -27,15 +28,15 @@ package final class LoadScope: Sendable {
     self.memory = memory
   }
 
-  package var isCancelled: Bool { state.withLock { $0.isCancelled } }
+  package var isCancelled: Bool { hasEnded.load(ordering: .acquiring) }
 
   /// Calls `handler` when the scope is cancelled, after handlers registered before it.
   @discardableResult
   package func onCancel(_ handler: @escaping @Sendable () -> Void) -> Int {
     let (token, isCancelled) = state.withLock { state in
       state.nextToken += 1
-      if !state.isCancelled { state.handlers.append((state.nextToken, handler)) }
-      return (state.nextToken, state.isCancelled)
+      if !self.isCancelled { state.handlers.append((state.nextToken, handler)) }
+      return (state.nextToken, self.isCancelled)
     }
     if isCancelled { handler() }
     return token
@@ -52,7 +53,7 @@ package final class LoadScope: Sendable {
 
   package func cancel() {
     let handlers = state.withLock { state in
-      state.isCancelled = true
+      hasEnded.store(true, ordering: .releasing)
       defer { state.handlers = [] }
       return state.handlers
     }
