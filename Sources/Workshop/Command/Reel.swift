@@ -59,7 +59,7 @@ enum Main {
   static func main() async {
     ProcessSettings.registerArenas()
     let status = await run(Array(CommandLine.arguments.dropFirst()))
-    Reel.exit(withError: ExitCode(status))
+    if status != 0 { Reel.exit(withError: ExitCode(status)) }
   }
 
   /// Runs a command, prints the error of wrong arguments, and returns the exit code.
