@@ -194,11 +194,14 @@ struct LoadingStateTests {
     session.change { state, out in _ = state.seek(to: .zero, tolerance: .zero, &out) }
     #expect(session.look { $0.failure } == damage)
     let other = self.session(attempts: 0, isOpen: false)
-    other.change { state, out in
+    // Looked at within the change: afterwards the source is opened anew, which fails at once.
+    let failures = other.change { state, out in
       state.sourceFailed(network, &out)
+      let before = state.failure
       _ = state.seek(to: time(1), tolerance: .zero, &out)
+      return [before, state.failure]
     }
-    #expect(other.look { $0.failure } == nil)
+    #expect(failures == [network, nil])
   }
 
   // MARK: Audio
