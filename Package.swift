@@ -82,6 +82,9 @@ let tools: [Target] = [
     "Simulation", in: "Tools", ["ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", deques, logging]),
   module("Rules", in: "Tools", ["ReelCore", "ReelManifest"]),
   module(
+    "Check", in: "Tools",
+    ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelSimulation", "ReelRules", logging]),
+  module(
     "Gateway", in: "Tools",
     [
       "ReelCore", "ReelManifest", logging, nio, nioHTTP, nioPosix,
@@ -120,7 +123,8 @@ let workshop: [Target] = [
     name: "ReelCommand",
     dependencies: [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", "ReelFiles",
-      "ReelStills", "ReelSimulation", "ReelRules", "ReelGateway", "ReelLab", "ReelTesting", deques,
+      "ReelStills", "ReelSimulation", "ReelRules", "ReelCheck", "ReelGateway", "ReelLab", "ReelTesting",
+      deques,
       logging,
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ] + (hasArenas ? ["ReelArenas"] : []),
@@ -164,6 +168,13 @@ let testTargets: [Target] = [
     "ReelStills",
     ["ReelStills", "ReelFFmpeg", "ReelManifest", "ReelPlayback", "ReelTesting", "ReelTransport", logging]),
   tests("ReelSimulation", ["ReelSimulation", "ReelFFmpeg", "ReelPlayback", "ReelPool", logging]),
+  tests(
+    "ReelCheck",
+    [
+      "ReelCheck", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelPlayback", "ReelManifest",
+      "ReelFFmpeg",
+      logging,
+    ]),
   tests("ReelLab", ["ReelLab", "ReelSimulation", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
   tests(
     "ReelGateway",

@@ -1,0 +1,114 @@
+package import ReelCore
+
+/// The result of checking one source.
+package struct CheckResult: Sendable {
+  /// The source as the user named it.
+  package var source: String
+  package var facts = StreamFacts()
+  /// The findings: errors first, then those that cost most.
+  package var findings: [Finding] = []
+  /// The start on each link, in the order of the links; empty if there was no first frame.
+  package var starts: [StartResult] = []
+  package var notChecked: [NotChecked] = []
+  package var coverage = Coverage()
+  /// The thresholds that are not the usual ones, by name.
+  package var thresholds = Thresholds()
+  /// Set if no host answered at all, so that nothing is known of the stream: its error.
+  package var silence: ReelError?
+
+  package init(source: String) { self.source = source }
+}
+
+/// How much of a source was read.
+package struct Coverage: Sendable, Hashable {
+  /// The number of rungs that were opened, and of all.
+  package var rungCount = 0
+  package var allRungCount = 0
+  /// The number of segments that were read, and of all that are listed.
+  package var segmentCount = 0
+  package var allSegmentCount = 0
+  /// The bytes of media that were read.
+  package var byteCount: Int64 = 0
+  /// The decoded frames, and those that are damaged.
+  package var frameCount = 0
+  package var damagedFrameCount = 0
+  /// The decoded audio in seconds.
+  package var audioDuration = 0.0
+
+  package init() {}
+}
+
+/// A start on one link, in simulated time.
+package struct StartResult: Sendable {
+  /// A request of the start, for a waterfall: times in milliseconds since the start.
+  package struct Request: Sendable, Hashable {
+    package var url: String
+    package var purpose: FetchPurpose
+    package var began: Double
+    package var firstByte: Double
+    package var end: Double
+    package var byteCount: Int64
+
+    package init(
+      url: String, purpose: FetchPurpose, began: Double, firstByte: Double, end: Double, byteCount: Int64
+    ) {
+      self.url = url
+      self.purpose = purpose
+      self.began = began
+      self.firstByte = firstByte
+      self.end = end
+      self.byteCount = byteCount
+    }
+  }
+
+  /// One course of a start.
+  package struct Course: Sendable {
+    /// From the request to the first frame.
+    package var milliseconds: Double
+    /// How much of that passed with connecting, waiting for answers, receiving and decoding.
+    package var connecting = 0.0
+    package var answering = 0.0
+    package var receiving = 0.0
+    package var decoding = 0.0
+    package var requests: [Request] = []
+
+    package init(milliseconds: Double) { self.milliseconds = milliseconds }
+  }
+
+  /// A step of mending, after those before it.
+  package struct Step: Sendable {
+    /// The name of the finding that is mended: `moov-last`.
+    package var finding: String
+    /// The start afterwards.
+    package var milliseconds: Double
+
+    package init(finding: String, milliseconds: Double) {
+      self.finding = finding
+      self.milliseconds = milliseconds
+    }
+  }
+
+  package var link: String
+  package var now: Course
+  /// The start of a player that loads whole segments, in milliseconds; nil for a media file.
+  package var wholeMilliseconds: Double?
+  /// The least that is possible for this source on this link: the requests that can't be avoided, the bytes up to the
+  /// end of the first frame, and its decoding.
+  package var floorMilliseconds: Double
+  /// The number and the bytes of those requests.
+  package var floorRequestCount = 0
+  package var floorByteCount: Int64 = 0
+  /// The findings that slow the start down, mended in turn, the largest saving first.
+  package var steps: [Step] = []
+  /// The start with all of them mended; nil if there is none.
+  package var mended: Course?
+
+  package init(link: String, now: Course, floorMilliseconds: Double) {
+    self.link = link
+    self.now = now
+    self.floorMilliseconds = floorMilliseconds
+  }
+
+  /// What is possible without changing the stream further: the start once all findings are mended.
+  package var possibleMilliseconds: Double { steps.last?.milliseconds ?? now.milliseconds }
+}

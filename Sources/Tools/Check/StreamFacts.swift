@@ -1,0 +1,387 @@
+package import Foundation
+package import ReelCore
+package import ReelFFmpeg
+package import ReelManifest
+
+/// What was measured of a source. Findings are made of these facts alone, so the same facts give the same findings.
+package struct StreamFacts: Sendable {
+  /// `hls`, `dash`, or the container of a media file.
+  package var format = ""
+  /// The URL of the manifest or file, after redirects.
+  package var url: URL?
+  package var isLive = false
+  /// The duration in seconds; nil if unknown.
+  package var duration: Double?
+  /// The presentation as the manifest describes it; nil for a media file.
+  package var presentation: Presentation?
+  /// The rungs and renditions, in the manifest's order; a media file is one rung.
+  package var rungs: [RungFacts] = []
+  /// What the structure of a media file says; nil for a manifest, and for containers other than MP4.
+  package var file: FileFacts?
+  /// The violations of a standard in the manifests, each with its URL and line.
+  package var violations: [ReelError] = []
+  /// All requests, in the order in which they were sent.
+  package var requests: [RequestFacts] = []
+  /// The first frame, and what was read for it; nil if there was none.
+  package var start: StartFacts?
+  /// Why there was no first frame.
+  package var startFailure: ReelError?
+  /// What was seen of a live presentation over time; nil if it was not watched.
+  package var live: LiveFacts?
+  /// What could not be checked.
+  package var notChecked: [NotChecked] = []
+}
+
+/// A check that was not made.
+package struct NotChecked: Sendable, Hashable {
+  /// The id of the finding that was not looked for; nil for all of a rung.
+  package var id: FindingID?
+  /// The name of the rung; nil for the whole source.
+  package var rung: String?
+  /// The reason, as a clause without a full stop.
+  package var reason: String
+
+  package init(_ id: FindingID?, rung: String? = nil, _ reason: String) {
+    self.id = id
+    self.rung = rung
+    self.reason = reason
+  }
+}
+
+/// One rung or rendition, read alone.
+package struct RungFacts: Sendable {
+  /// The name in reports: `720p`, `english`, or the id. Unique within the source.
+  package var name: String
+  /// The kind of its group.
+  package var kind: TrackGroup.Kind
+  /// Its indices in the presentation: period, group, rung.
+  package var place = (period: 0, group: 0, rung: 0)
+  /// The rung as the manifest states it; nil for a media file.
+  package var declared: Rung?
+  /// The language of its group.
+  package var language: String?
+  /// The URL of its playlist or file; nil if it has none of its own.
+  package var url: URL?
+  /// Why its segments are not known.
+  package var listFailure: ReelError?
+  /// The segments as they are listed.
+  package var segments: [SegmentReference] = []
+  /// The size of each segment in bytes; nil where unknown. As long as `segments`.
+  package var sizes: [Int64?] = []
+  /// What was measured of the segments that were read, by their index in `segments`.
+  package var samples: [Int: SegmentFacts] = [:]
+  /// The pictures and the sound of runs of neighbouring samples, in order.
+  package var content: [ContentFacts] = []
+  /// Why nothing of it could be decoded although that is no fault, such as a key that was not given.
+  package var excuse: String?
+  /// True if it was not opened at all, as `--rungs` says, or the budget was spent.
+  package var isSkipped = false
+
+  package init(name: String, kind: TrackGroup.Kind) {
+    self.name = name
+    self.kind = kind
+  }
+}
+
+/// One segment, read alone.
+package struct SegmentFacts: Sendable {
+  /// The index in the list of its rung, from 0.
+  package var index: Int
+  /// Why it could not be read.
+  package var failure: SegmentFailure?
+  /// The number of bytes that arrived.
+  package var byteCount: Int64 = 0
+  /// The number of bytes that the answer, a byte range or a box promises; nil if nothing does.
+  package var promisedByteCount: Int64?
+  /// The reason why it counts as cut off; nil if it is whole.
+  package var truncation: String?
+  package var video: TrackFacts?
+  package var audio: TrackFacts?
+
+  package init(index: Int) { self.index = index }
+}
+
+/// Why a segment, an initialization or a key could not be read.
+package struct SegmentFailure: Sendable, Hashable {
+  package enum Part: Sendable, Hashable {
+    case segment
+    case initialization
+    case key
+  }
+
+  package enum Reason: Sendable, Hashable {
+    /// The server refused it, or did not answer.
+    case status
+    /// It has no bytes.
+    case empty
+    /// It is something else, such as an HTML page.
+    case notMedia
+    /// It is media, but can't be read.
+    case broken
+  }
+
+  package var part: Part
+  package var reason: Reason
+  package var error: ReelError
+
+  package init(_ part: Part, _ reason: Reason, _ error: ReelError) {
+    self.part = part
+    self.reason = reason
+    self.error = error
+  }
+}
+
+/// One track of one segment, by the timestamps of its container.
+package struct TrackFacts: Sendable {
+  /// The stream as the container states it.
+  package var stream: StreamInfo
+  /// The codec's profile and level, as the decoder reads them.
+  package var profile: String?
+  package var level: Int?
+  /// The codec configuration of the container (`avcC`, `hvcC`, AudioSpecificConfig); empty if it has none.
+  package var configuration: [UInt8] = []
+  /// The start and the end of each sample in seconds of the container's timeline, in presentation order. Samples that
+  /// an edit list leaves out are not in it.
+  package var samples: [SampleFacts] = []
+  /// The number of samples before the first shown one that an edit list leaves out.
+  package var hiddenSampleCount = 0
+  /// Video: how decoding can start at the first sample.
+  package var entry: OpeningPicture.Entry?
+  /// Video: true if the first sample, or the container, has the parameter sets that it needs.
+  package var hasParameterSets = true
+  /// Video: the number of pictures after the first that are shown before it, and need pictures of the segment before.
+  package var leadingCount = 0
+  /// The index in decoding order of the first sample that decoding can start at; nil without one.
+  package var firstEntryIndex: Int?
+  /// The bytes of the samples.
+  package var byteCount: Int64 = 0
+
+  package init(stream: StreamInfo) { self.stream = stream }
+
+  /// The start of the first sample in presentation order.
+  package var start: Double? { samples.first?.start }
+  /// The end of the last sample.
+  package var end: Double? { samples.map(\.end).max() }
+}
+
+/// A sample of a track, in seconds of the container's timeline.
+package struct SampleFacts: Sendable, Hashable {
+  package var start: Double
+  package var end: Double
+  package var byteCount: Int
+  package var isKey: Bool
+
+  package init(start: Double, end: Double, byteCount: Int, isKey: Bool) {
+    self.start = start
+    self.end = end
+    self.byteCount = byteCount
+    self.isKey = isKey
+  }
+}
+
+/// The decoded pictures and sound of a run of neighbouring segments of one rung.
+package struct ContentFacts: Sendable {
+  /// The indices of the segments in the list.
+  package var segments: Range<Int>
+  /// The decoded frames, in presentation order.
+  package var frames: [FrameFacts] = []
+  /// The audio, in order.
+  package var sound: [SoundFacts] = []
+  /// The decoded audio: profile, rate and channels; nil without any.
+  package var audioProfile: String?
+  package var audioRate: Int?
+  package var channelCount: Int?
+  /// The number of packets of audio that could not be decoded.
+  package var rejectedAudioCount = 0
+  /// The video decoder's profile and level.
+  package var profile: String?
+  package var level: Int?
+  /// Why it could not be decoded.
+  package var failure: ReelError?
+
+  package init(segments: Range<Int>) { self.segments = segments }
+}
+
+/// A decoded frame, reduced to what is compared.
+package struct FrameFacts: Sendable {
+  /// The start in seconds on the presentation's timeline, as far as the manifest states it.
+  package var time: Double
+  package var duration: Double
+  /// The index of its segment in the list of the rung.
+  package var segment: Int
+  /// True if a reference was missing, or an error was concealed.
+  package var isDamaged: Bool
+  /// The share of luma samples under a tenth.
+  package var darkShare: Float
+  /// The largest change of a luma sample since the frame before, from 0 to 1; 1 for the first.
+  package var change: Float
+  /// The luma, reduced to few samples, from 0 to 255, row by row.
+  package var luma: [UInt8]
+  /// The size of `luma`.
+  package var lumaSize: PixelSize
+  /// The stored size of the frame, and the upright one with square pixels.
+  package var size: PixelSize
+  package var presentationSize: PixelSize
+
+  package init(
+    time: Double, duration: Double, segment: Int, isDamaged: Bool, darkShare: Float, change: Float,
+    luma: [UInt8], lumaSize: PixelSize, size: PixelSize, presentationSize: PixelSize
+  ) {
+    self.time = time
+    self.duration = duration
+    self.segment = segment
+    self.isDamaged = isDamaged
+    self.darkShare = darkShare
+    self.change = change
+    self.luma = luma
+    self.lumaSize = lumaSize
+    self.size = size
+    self.presentationSize = presentationSize
+  }
+}
+
+/// A tenth of a second of sound.
+package struct SoundFacts: Sendable, Hashable {
+  /// The start in seconds on the presentation's timeline.
+  package var time: Double
+  package var duration: Double
+  /// The largest sample, from 0 to 1.
+  package var peak: Float
+
+  package init(time: Double, duration: Double, peak: Float) {
+    self.time = time
+    self.duration = duration
+    self.peak = peak
+  }
+}
+
+/// The structure of an MP4 file.
+package struct FileFacts: Sendable {
+  package var byteCount: Int64?
+  /// The range of the `moov` box.
+  package var index: ByteRange?
+  /// True if the index stands behind the media.
+  package var isIndexLast = false
+  package var isFragmented = false
+  /// The range of bytes of the first video sample that is shown, and of those that must be decoded before it.
+  package var firstSample: ByteRange?
+  /// The bytes before the end of the first shown sample that it does not need: other tracks, padding.
+  package var surplus: [FileSurplus] = []
+  /// The number of samples that an edit list hides before the first shown one.
+  package var hiddenSampleCount = 0
+
+  package init() {}
+}
+
+/// Bytes that stand before the end of the first frame and that it does not need.
+package struct FileSurplus: Sendable, Hashable {
+  package enum Kind: String, Sendable, Hashable {
+    /// `free`, `skip`, `uuid` and other boxes that no player reads.
+    case padding
+    /// Samples of other tracks, far ahead of the first frame.
+    case interleaving
+    /// Samples that an edit list hides.
+    case edit
+    /// An index much larger than its samples need.
+    case moov
+  }
+
+  package var kind: Kind
+  package var ranges: [ByteRange]
+
+  package init(_ kind: Kind, _ ranges: [ByteRange]) {
+    self.kind = kind
+    self.ranges = ranges
+  }
+
+  package var byteCount: Int64 { ranges.reduce(0) { $0 + ($1.length ?? 0) } }
+}
+
+/// One request and its answer.
+package struct RequestFacts: Sendable {
+  package var url: URL
+  package var purpose: FetchPurpose
+  package var method: FetchMethod
+  package var range: ByteRange?
+  /// The time from the beginning of the check to the request.
+  package var began: Duration
+  /// The measurements of the transfer; nil while it runs, or if it failed before an answer.
+  package var metrics: RequestMetrics?
+  /// The URL of the answer, after redirects.
+  package var answerURL: URL?
+  package var contentType: String?
+  /// The header fields of the answer, in order; empty for files.
+  package var fields: [HeaderField] = []
+  /// The size of the body as the answer states it.
+  package var statedByteCount: Int64?
+  /// The offset of the body's first byte.
+  package var bodyOffset: Int64 = 0
+  /// The errors of attempts that were repeated.
+  package var failedAttempts: [ReelError] = []
+  /// The error in which it ended.
+  package var failure: ReelError?
+  /// True if it belongs to the start: it was sent before the first frame was decoded.
+  package var isOfStart = false
+
+  package init(
+    url: URL, purpose: FetchPurpose, method: FetchMethod, range: ByteRange?, began: Duration
+  ) {
+    self.url = url
+    self.purpose = purpose
+    self.method = method
+    self.range = range
+    self.began = began
+  }
+}
+
+/// The start of the source as a player opens it.
+package struct StartFacts: Sendable {
+  /// The name of the rung that was opened.
+  package var rung: String?
+  /// The URL of the first segment, or of the file.
+  package var mediaURL: URL?
+  /// The position in the first segment, or in the file, of the end of the first frame.
+  package var firstFrameEnd: Int64?
+  /// The size of the first frame's sample.
+  package var keyFrameByteCount: Int?
+  /// The number of frames that are decoded before the first one is shown, itself included.
+  package var decodedFrameCount = 1
+  package var codec: VideoCodec?
+  package var pixelCount = 0
+
+  package init() {}
+}
+
+/// A live presentation, watched for some time.
+package struct LiveFacts: Sendable {
+  /// One reading of a playlist or MPD.
+  package struct Reading: Sendable, Hashable {
+    /// The time since the watch began, in seconds.
+    package var time: Double
+    /// The number of the last segment.
+    package var lastNumber: Int64?
+    /// The end of the last segment on the timeline.
+    package var end: Double
+    /// The value of Age; nil if there is none.
+    package var age: Double?
+    /// The `max-age` of Cache-Control; nil if there is none.
+    package var maxAge: Double?
+
+    package init(time: Double, lastNumber: Int64?, end: Double, age: Double? = nil, maxAge: Double? = nil) {
+      self.time = time
+      self.lastNumber = lastNumber
+      self.end = end
+      self.age = age
+      self.maxAge = maxAge
+    }
+  }
+
+  /// The readings of each rung's playlist, by the name of the rung.
+  package var readings: [String: [Reading]] = [:]
+  /// EXT-X-TARGETDURATION, or the longest segment of an MPD, in seconds.
+  package var targetDuration: Double = 0
+  /// How long it was watched, in seconds.
+  package var duration: Double = 0
+
+  package init() {}
+}
