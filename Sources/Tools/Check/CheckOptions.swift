@@ -35,6 +35,8 @@ package struct CheckOptions: Sendable {
   package var rungs = Rungs.all
   /// The most bytes of media to read of a source; nil for no limit. What is not read is not checked.
   package var byteBudget: Int64?
+  /// The most time to spend on a source; nil for no limit. What was found until then is kept.
+  package var timeLimit: Duration?
   package var links: [Link] = []
   /// The device whose costs of decoding count.
   package var device = DeviceModel.mid
@@ -49,7 +51,6 @@ package struct CheckOptions: Sendable {
 package enum Threshold: String, Sendable, Hashable, CaseIterable {
   case decodeErrorShort = "decode-error.short"
   case blackShare = "black.share"
-  case blackLuma = "black.luma"
   case blackStart = "black.start"
   case blackRun = "black.run"
   case silentPeak = "silent.peak"
@@ -95,7 +96,6 @@ package enum Threshold: String, Sendable, Hashable, CaseIterable {
     switch self {
     case .decodeErrorShort: (100, .milliseconds)
     case .blackShare: (98, .percent)
-    case .blackLuma: (10, .percent)
     case .blackStart: (1, .seconds)
     case .blackRun: (2, .seconds)
     case .silentPeak: (-60, .decibels)
@@ -106,7 +106,8 @@ package enum Threshold: String, Sendable, Hashable, CaseIterable {
     case .timestampGapError: (500, .milliseconds)
     case .timestampJump: (2, .seconds)
     case .trackShort: (500, .milliseconds)
-    case .contentCorrelation: (90, .percent)
+    // Encodings of one picture at several sizes correlate by 0.9 and more; patterns that were drawn at each size by 0.75.
+    case .contentCorrelation: (60, .percent)
     case .contentShift: (100, .milliseconds)
     case .durationMismatch: (100, .milliseconds)
     case .durationMismatchError: (500, .milliseconds)

@@ -1,3 +1,4 @@
+internal import Foundation
 package import Logging
 package import ReelCore
 package import ReelPlayback
@@ -22,6 +23,86 @@ package struct StreamChecker: Sendable {
   ///
   /// Throws `ReelError` for a source that can't be checked at all (`unsupported`, `usage`), or `CancellationError`.
   package func check(_ source: MediaSource) async throws -> CheckResult {
-    CheckResult(source: source.name)
+    var result = CheckResult(source: source.name)
+    result.thresholds = options.thresholds
+    let reading = SourceReading(
+      source, fetcher: fetcher, configuration: configuration, options: options, logger: logger,
+      startEnded: {})
+    var openingError: ReelError?
+    do {
+      if try await runsOut(reading) {
+        result.notChecked.append(
+          NotChecked(nil, "the time limit was reached; what was found until then is reported"))
+      }
+    } catch let error as ReelError {
+      openingError = error
+    }
+    var facts = reading.facts
+    facts.placeContent()
+    result.findings = judge(facts, openingError, source)
+    result.notChecked += facts.notChecked + Self.excuses(facts)
+    result.coverage = Self.coverage(facts)
+    result.facts = facts
+    return result
+  }
+
+  // MARK: - Private
+
+  /// Reads the source. Returns true if the time limit was reached.
+  private func runsOut(_ reading: SourceReading) async throws -> Bool {
+    guard let limit = options.timeLimit else {
+      try await reading.run()
+      return false
+    }
+    return try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        try await reading.run()
+        return false
+      }
+      group.addTask {
+        try await SystemMonotonicClock().sleep(for: limit)
+        return true
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? false
+    }
+  }
+
+  private func judge(
+    _ facts: StreamFacts, _ openingError: ReelError?, _ source: MediaSource
+  ) -> [Finding] {
+    let thresholds = options.thresholds
+    var findings: [Finding] = []
+    findings += SegmentFindings.findings(in: facts, thresholds)
+    findings += ContentFindings.findings(in: facts, thresholds)
+    findings += LadderFindings.findings(in: facts, thresholds)
+    findings = Consequences.removed(from: findings)
+    findings.sort {
+      ($1.level, $0.id.rawValue, $0.kind ?? "", $0.rung ?? "", $0.segment ?? 0)
+        < ($0.level, $1.id.rawValue, $1.kind ?? "", $1.rung ?? "", $1.segment ?? 0)
+    }
+    return findings
+  }
+
+  private static func excuses(_ facts: StreamFacts) -> [NotChecked] {
+    facts.rungs.compactMap { rung in rung.excuse.map { NotChecked(nil, rung: rung.name, $0) } }
+  }
+
+  private static func coverage(_ facts: StreamFacts) -> Coverage {
+    var coverage = Coverage()
+    coverage.allRungCount = facts.rungs.count
+    for rung in facts.rungs {
+      let read = rung.samples.values.filter { $0.byteCount > 0 || $0.video != nil || $0.audio != nil }
+      coverage.rungCount += read.isEmpty ? 0 : 1
+      coverage.segmentCount += read.count
+      coverage.allSegmentCount += max(rung.segments.count, read.count)
+      coverage.byteCount += read.reduce(0) { $0 + $1.byteCount }
+      for content in rung.content {
+        coverage.frameCount += content.frames.count
+        coverage.damagedFrameCount += content.frames.count(where: \.isDamaged)
+        coverage.audioDuration += content.sound.reduce(0) { $0 + $1.duration }
+      }
+    }
+    return coverage
   }
 }

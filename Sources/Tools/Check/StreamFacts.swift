@@ -76,6 +76,8 @@ package struct RungFacts: Sendable {
   package var excuse: String?
   /// True if it was not opened at all, as `--rungs` says, or the budget was spent.
   package var isSkipped = false
+  /// True if the manifest states that its segments begin where those of its group do.
+  package var claimsAlignment = false
 
   package init(name: String, kind: TrackGroup.Kind) {
     self.name = name
@@ -95,6 +97,10 @@ package struct SegmentFacts: Sendable {
   package var promisedByteCount: Int64?
   /// The reason why it counts as cut off; nil if it is whole.
   package var truncation: String?
+  /// The error that ended reading before the end of the segment; nil without one.
+  package var readingFault: ReelError?
+  /// True if only its beginning was read, on purpose.
+  package var isPartial = false
   package var video: TrackFacts?
   package var audio: TrackFacts?
 
@@ -118,6 +124,8 @@ package struct SegmentFailure: Sendable, Hashable {
     case notMedia
     /// It is media, but can't be read.
     case broken
+    /// It is media that Reel does not decode, such as an encrypted one without a key. No fault of the stream.
+    case unsupported
   }
 
   package var part: Part
@@ -222,6 +230,8 @@ package struct FrameFacts: Sendable {
   /// The stored size of the frame, and the upright one with square pixels.
   package var size: PixelSize
   package var presentationSize: PixelSize
+  /// True if it consists of two fields.
+  package var isInterlaced = false
 
   package init(
     time: Double, duration: Double, segment: Int, isDamaged: Bool, darkShare: Float, change: Float,

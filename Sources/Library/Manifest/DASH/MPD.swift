@@ -161,6 +161,8 @@ extension MPD {
     package var language: String?
     /// @contentType, or the type of its ContentComponent elements if they agree, or if one is video.
     package var contentType: String?
+    /// @segmentAlignment: true if the segments of all Representations begin at the same times (§5.3.3.2).
+    package var hasAlignedSegments: Bool
     /// @xlink:href: the location of the element's content (§5.5).
     package var href: String?
     /// Inherited by Representations.
@@ -182,6 +184,7 @@ extension MPD {
       language = reader.string("lang")
       contentType = reader.string("contentType")?.lowercased()
       reader.checkWhole("selectionPriority")
+      hasAlignedSegments = ["true", "1"].contains(reader.string("segmentAlignment"))
       href = reader.string(anyPrefix: "href")
       common = CommonAttributes(&reader)
       while let child = try reader.nextChild() {

@@ -398,6 +398,7 @@ extension MPDMapper {
     var group = TrackGroup(
       id: set.id, kind: context.kind, language: set.language, label: set.label, roles: roles,
       isDefault: roles.contains("main"), rungs: playable, unplayableReason: reason)
+    group.hasAlignedSegments = set.hasAlignedSegments
     group.isTrickMode = period.unplayableReason == nil && isTrickMode(set, in: period)
     return group
   }
@@ -421,6 +422,7 @@ extension MPDMapper {
       hasIndependentSegments: hasIndependentSegments(common),
       protection: ContentProtection(resolved(common.contentProtections, in: context.period)),
       media: located.media)
+    rung.startWithSAP = common.startWithSAP.flatMap { Int($0) }
     if context.kind == .image { rung.tiles = tiles(representation, size: rung.size, set: set, in: context) }
     return rung
   }

@@ -101,6 +101,8 @@ public struct TrackGroup: Sendable {
   public var unplayableReason: String?
   /// DASH: true if the group is for trick mode, and could be played otherwise (DASH-IF IOP §3.2.9).
   package var isTrickMode = false
+  /// DASH: true if the manifest states that the segments of all rungs begin at the same times.
+  package var hasAlignedSegments = false
 
   /// Creates a group. `rungs` must not be empty.
   public init(
@@ -162,6 +164,9 @@ public struct Rung: Sendable {
   /// True if the manifest states that each segment can be decoded without others: EXT-X-INDEPENDENT-SEGMENTS (RFC 8216
   /// §4.3.5.1), `@startWithSAP` of 1 or 2 (ISO/IEC 23009-1 §5.3.7.2), or a profile that demands it.
   public var hasIndependentSegments: Bool
+  /// DASH: the type of the stream access points that segments begin with (`@startWithSAP`, ISO/IEC 23009-1 §5.3.7.2);
+  /// nil if not stated.
+  package var startWithSAP: Int?
   /// DASH: the encryption of the samples as the manifest states it; nil if it states none.
   package var protection: ContentProtection?
   package var media: Media

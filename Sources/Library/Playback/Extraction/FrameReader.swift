@@ -158,7 +158,7 @@ package final class FrameReader {
   /// others.
   var damagedCount: Int { decoder.damagedCount }
   /// The number of bytes of the container up to the end of the first frame's packet.
-  var firstFrameEnd: Int64? { packets.firstEnd }
+  package var firstFrameEnd: Int64? { packets.firstEnd }
   /// The number of bytes of the last key frame's packet.
   package var keyByteCount: Int { decoder.keyByteCount ?? packets.keyByteCount }
   /// The latest end of a video packet that was read; nil before the first one.

@@ -42,16 +42,28 @@ package struct ManifestLoader: Sendable {
       { resolved, resolver in
         var loaded = LoadedManifest(
           presentation: resolved.presentation, url: resolved.url, fetcher: resolver.fetcher)
-        let limit = configuration.manifestLimits.byteCount.multipliedReportingOverflow(by: Self.totalFactor)
         if readsSegments {
-          try await readSegments(of: &loaded, resolver, withImages: readsImages) {
-            let count = documents.withLock { $0.reduce(0) { $0 + $1.bytes.count } }
-            return !limit.overflow && count > limit.partialValue
-          }
+          try await readSegments(of: &loaded, resolver, withImages: readsImages, documents)
         }
         loaded.documents = documents.withLock { $0 }
         return loaded
       })
+  }
+
+  /// Reads the playlists and indexes of all rungs of a manifest that is open, images and metadata left out.
+  ///
+  /// - Parameter documents: Those that were read, to which the recorder of `opening` adds.
+  ///
+  /// Throws `ReelError` if it is a media file, or `CancellationError`.
+  package func load(
+    _ opening: OpenSource, documents: Locked<[LoadedManifest.Document]>
+  ) async throws -> LoadedManifest {
+    guard case .presentation(let resolved) = opening.source else { throw Self.noManifest }
+    var loaded = LoadedManifest(
+      presentation: resolved.presentation, url: resolved.url, fetcher: opening.resolver.fetcher)
+    try await readSegments(of: &loaded, opening.resolver, withImages: false, documents)
+    loaded.documents = documents.withLock { $0 }
+    return loaded
   }
 
   /// Follows the live presentation at `source` until it ends, with the rung that would be played: calls
@@ -82,15 +94,15 @@ package struct ManifestLoader: Sendable {
 
   // MARK: - Private
 
+  private static let noManifest = ReelError(.badManifest, "a media file, not a manifest")
+
   private func open<Result: Sendable>(
     _ source: MediaSource, recording record: (@Sendable (LoadedManifest.Document) -> Void)?,
     _ body: (ResolvedPresentation, SourceResolver) async throws -> Result
   ) async throws -> Result {
     let opener = TrackOpener(fetcher: fetcher, configuration: configuration, logger: logger)
     return try await opener.use(source, readsAhead: false, recording: record) { opening in
-      guard case .presentation(let resolved) = opening.source else {
-        throw ReelError(.badManifest, "a media file, not a manifest")
-      }
+      guard case .presentation(let resolved) = opening.source else { throw Self.noManifest }
       return try await body(resolved, opening.resolver)
     }
   }
@@ -136,12 +148,17 @@ package struct ManifestLoader: Sendable {
     return (withImages ? needed + images : needed, needed.count)
   }
 
-  /// - Parameter isTooMuch: Returns true when no more should be read.
+  /// - Parameter documents: Those that were read so far, which together may have only so many bytes.
   private func readSegments(
     of loaded: inout LoadedManifest, _ resolver: SourceResolver, withImages: Bool,
-    until isTooMuch: @escaping @Sendable () -> Bool
+    _ documents: Locked<[LoadedManifest.Document]>
   ) async throws {
     let presentation = loaded.presentation
+    let limit = configuration.manifestLimits.byteCount.multipliedReportingOverflow(by: Self.totalFactor)
+    let isTooMuch = { @Sendable in
+      let count = documents.withLock { $0.reduce(0) { $0 + $1.bytes.count } }
+      return !limit.overflow && count > limit.partialValue
+    }
     let (places, optional) = places(in: presentation, withImages: withImages)
     let outcomes = try await Patience.gather(
       count: places.count, neededCount: optional, concurrency: Self.concurrency,

@@ -27,6 +27,8 @@ package struct LoadedManifest: Sendable {
   /// The manifest first, then its media playlists in the order of arrival.
   package internal(set) var documents: [Document] = []
   package internal(set) var failures: [Failure] = []
+  /// The URL of each rung's own playlist, after redirects, by the indices of period, group and rung.
+  package internal(set) var playlistURLs: [[Int]: URL] = [:]
   /// True if the segments of any rung are known.
   package var hasSegments: Bool {
     presentation.periods.contains { period in
@@ -50,6 +52,7 @@ package struct LoadedManifest: Sendable {
 
 extension LoadedManifest {
   mutating func take(_ found: RungSegments, at place: (Int, Int, Int)) {
+    playlistURLs[[place.0, place.1, place.2]] = found.playlistURL
     presentation.periods[place.0].trackGroups[place.1].rungs[place.2].media = .segments(found.list)
     let group = presentation.periods[place.0].trackGroups[place.1]
     if group.kind == .image, let tiles = found.list.first?.tiles {

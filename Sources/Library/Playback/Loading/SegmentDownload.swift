@@ -219,7 +219,7 @@ struct SegmentLoader: Sendable {
 
   /// The response to a segment's request, and the times at which the request was sent and the response
   /// received.
-  fileprivate struct Answer {
+  struct Answer {
     let body: FetchBody
     /// The transfer that the body is a part of; nil if it has its own.
     var file: FileTransfer?
@@ -240,7 +240,7 @@ struct SegmentLoader: Sendable {
   }
 
   /// Returns the initialization before the segment; empty if there is none.
-  fileprivate func initialization(of segment: SegmentReference) async throws -> [UInt8] {
+  func initialization(of segment: SegmentReference) async throws -> [UInt8] {
     guard let reference = segment.initialization else { return [] }
     if let kept = initializations?[reference] { return kept }
     let start = recorder.clock.now
@@ -260,7 +260,7 @@ struct SegmentLoader: Sendable {
   /// Returns the answer to the segment's request, with its body not yet read.
   ///
   /// - Parameter file: A transfer that may deliver the segment without a request.
-  fileprivate func open(_ segment: SegmentReference, of file: FileTransfer? = nil) async throws -> Answer {
+  func open(_ segment: SegmentReference, of file: FileTransfer? = nil) async throws -> Answer {
     if let file {
       if let answer = answer(to: segment, of: file) { return answer }
       file.close()

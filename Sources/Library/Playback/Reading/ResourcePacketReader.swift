@@ -69,6 +69,9 @@ final class ResourcePacketReader: PacketReader {
     self.scope = scope
   }
 
+  /// Returns the container, to be read without this reader, which is not used any more.
+  func openContainer() throws -> ContainerReader { try container().container }
+
   private(set) var streams = ReaderStreams()
   var waits: ReaderWaits { ReaderWaits(media: finishedWait + (open?.container.sourceWait ?? .zero)) }
 
@@ -371,6 +374,7 @@ final class ResourcePacketReader: PacketReader {
     var options = ContainerReader.Options()
     options.isSeekable = isSeekable && source.isSeekable
     options.startsAtMedia = resource.layout == .indexFirst(isFragmented: false)
+    if case .audio = role { options.wantsVideo = false }
     options.wantsAudio = wantsAudio
     options.audioLanguages = context.configuration.audioLanguages
     options.clock = context.recorder.clock

@@ -1,0 +1,149 @@
+package import Logging
+package import ReelCore
+package import ReelFFmpeg
+package import ReelManifest
+
+/// Fetches single segments of a manifest: exactly the one that is named, from its first location, with nothing in its
+/// place, and with everything that is wrong with it.
+package struct SegmentFetcher: Sendable {
+  /// The bytes of a segment.
+  package struct Content: Sendable {
+    /// The bytes, decrypted if the whole segment was encrypted.
+    package var bytes: [UInt8] = []
+    /// The size that the answer or the manifest states; nil if neither does.
+    package var statedByteCount: Int64?
+    /// True if the whole segment was encrypted.
+    package var isDecrypted = false
+    /// The reason why it counts as damaged: cut off, or with boxes that can't be. Nil if it looks whole.
+    package var damage: ReelError?
+    /// True if fewer bytes came than were announced.
+    package var endedEarly = false
+    /// True if it was read only up to the limit.
+    package var isCut = false
+  }
+
+  private let loader: SegmentLoader
+  private let context: TrackContext
+  private let scope: LoadScope
+
+  /// - Parameters:
+  ///   - manifest: The manifest; its fetcher is used.
+  ///   - scope: Ends waits for keys of samples.
+  package init(
+    _ manifest: LoadedManifest, fetcher: any Fetching, configuration: LoadingConfiguration, name: String,
+    scope: LoadScope, logger: Logger
+  ) {
+    let confined = ConfinedFetcher(base: fetcher, source: manifest.url)
+    let recorder = StartupRecorder()
+    loader = SegmentLoader(
+      fetcher: confined, headers: configuration.headers,
+      keys: KeyStore(fetcher: confined, headers: configuration.headers),
+      location: ServiceLocation(roams: false), recorder: recorder, initializations: InitializationStore())
+    context = TrackContext(
+      name: name, fetcher: confined, configuration: configuration, scope: scope, recorder: recorder,
+      gate: nil, logger: logger, readsAhead: false)
+    self.scope = scope
+  }
+
+  /// Fetches the key of a segment that is encrypted as a whole, unless it is known. Throws like
+  /// `KeyStore.decryption(for:at:)`.
+  package func key(of segment: SegmentReference) async throws {
+    _ = try await loader.keys.decryption(for: segment.encryption, at: segment.url)
+  }
+
+  /// Returns the initialization before a segment; empty if there is none.
+  package func initialization(of segment: SegmentReference) async throws -> [UInt8] {
+    try await loader.initialization(of: segment)
+  }
+
+  /// Returns a segment. An early end and damage are a part of the result.
+  ///
+  /// - Parameters:
+  ///   - initialization: The bytes before it, which decide how it is checked.
+  ///   - limit: The largest number of bytes.
+  ///   - cutsOff: True to return the bytes up to `limit` of a larger segment.
+  ///
+  /// Throws `ReelError`: `badMedia` for what is no segment or is larger than `limit`, and the errors of fetching and
+  /// decrypting.
+  package func content(
+    of segment: SegmentReference, after initialization: [UInt8], upTo limit: Int, cutsOff: Bool = false
+  ) async throws -> Content {
+    let answer = try await loader.open(segment)
+    var content = Content(statedByteCount: answer.byteCount, isDecrypted: answer.isDecrypted)
+    var sanitizer = SegmentDownload.Form(initialization: initialization, isChecked: true).sanitizer
+    do {
+      while let chunk = try await answer.body.next() {
+        guard content.bytes.count + chunk.count <= limit else {
+          answer.close()
+          if cutsOff {
+            content.bytes += chunk.prefix(limit - content.bytes.count)
+            content.isCut = true
+            return content
+          }
+          throw ReelError(.badMedia, "larger than \(limit) bytes", at: segment.url.reelName)
+        }
+        content.bytes += chunk
+        _ = try sanitizer?.pass(chunk)
+      }
+      content.damage = try sanitizer?.finish().damage
+    } catch let error as ReelError where error.isOfEarlyEnd && !content.bytes.isEmpty {
+      content.damage = error
+      content.endedEarly = true
+    }
+    return content
+  }
+
+  /// Returns the size of a segment as a request for its head, or for its first byte, states it; nil if neither does.
+  ///
+  /// Throws the errors of fetching.
+  package func byteCount(of segment: SegmentReference) async throws -> Int64? {
+    if let length = segment.byteRange?.length { return length }
+    var request = FetchRequest(.head, url: segment.url, headers: loader.headers, purpose: .segment)
+    do {
+      let response = try await loader.fetcher.fetch(request)
+      if let count = response.bodyByteCount { return count }
+    } catch let error as ReelError where error.status == 405 || error.status == 501 || error.status == 403 {
+      // The server does not answer HEAD.
+    }
+    request.method = .get
+    request.range = ByteRange(offset: 0, length: 1)
+    let response = try await loader.fetcher.fetch(request)
+    response.body.close()
+    return response.resourceByteCount
+  }
+
+  /// Returns the keys for the samples of a segment.
+  package func sampleKeys(
+    of segment: SegmentReference, protection: ContentProtection?
+  ) -> any SampleKeys {
+    ContainerKeys(
+      context: context, protection: protection, location: segment.url.reelName, scope: scope,
+      store: loader.keys
+    ) { _ in segment.encryption }
+  }
+}
+
+extension OpenSource {
+  /// Returns a media file's container, to be read from its beginning, and once; nil for a presentation.
+  ///
+  /// Blocks, and throws like `ContainerReader`.
+  package func container(wantsVideo: Bool = true) throws -> ContainerReader? {
+    guard case .resource(let resource) = source else { return nil }
+    let role: ReaderRole = wantsVideo ? .main(wantsAudio: true) : .audio(group: nil)
+    return try ResourcePacketReader(
+      resource, role: role, context: context, log: NoReadingLog(), scope: context.scope
+    ).openContainer()
+  }
+}
+
+/// The log of a file whose reader's faults are found by who reads it.
+private struct NoReadingLog: ReadingLog {
+  func recordRung(_ rung: Rung) {}
+  func recordTransfer(_ transfer: SegmentTransfer, rung: String) {}
+  func recordFile(requestCount: Int, byteCount: Int64) {}
+  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {}
+  func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {}
+  func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
+  func recordAbsence(_ segments: LiveSegments) {}
+  func recordGap(start: MediaTime, duration: MediaTime) {}
+}

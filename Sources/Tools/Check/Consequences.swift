@@ -1,0 +1,42 @@
+/// Leaves out findings that another one explains, so that one fault is named once.
+enum Consequences {
+  /// What a fault of a rung explains in the same rung.
+  private static let explained: [(cause: FindingID, kind: String?, consequences: Set<FindingID>)] = [
+    (
+      .rungDead, nil,
+      [
+        .segmentTruncated, .decodeError, .segmentNotIndependent, .timestampBreak, .trackMissing,
+        .segmentDurationMismatch,
+        .bandwidthMismatch, .codecsMismatch, .resolutionMismatch, .frameRateMismatch, .rungsNotAligned,
+        .avOffset,
+      ]
+    ),
+    (.segmentTruncated, nil, [.decodeError, .frozen, .bandwidthMismatch]),
+    (.segmentMissing, nil, [.decodeError, .bandwidthMismatch]),
+    (.decodeError, nil, [.frozen, .frameRateMismatch]),
+    (
+      .timestampBreak, nil,
+      [.rungsNotAligned, .frameRateMismatch, .frozen, .avOffset, .segmentDurationMismatch]
+    ),
+    (.segmentDurationMismatch, nil, [.bandwidthMismatch, .trackMissing, .rungsNotAligned]),
+    (.black, "whole", [.rungContentDiffers, .frozen]),
+    (.black, "run", [.rungContentDiffers]),
+    (.frozen, nil, [.rungContentDiffers]),
+    (.rungContentDiffers, "shifted", [.rungsNotAligned, .avOffset]),
+    (.avOffset, nil, [.rungsNotAligned]),
+    (.trackMissing, "absent", [.codecsMismatch]),
+    (.codecsMismatch, "family", [.rungsNotAligned]),
+  ]
+
+  static func removed(from findings: [Finding]) -> [Finding] {
+    findings.filter { finding in
+      !explained.contains { rule in
+        rule.consequences.contains(finding.id)
+          && findings.contains { cause in
+            cause.id == rule.cause && (rule.kind == nil || cause.kind == rule.kind)
+              && (cause.rung == finding.rung || cause.rung == nil) && cause.level >= finding.level
+          }
+      }
+    }
+  }
+}

@@ -1,0 +1,174 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelManifest
+internal import ReelFFmpeg
+internal import ReelPlayback
+
+/// The segments of each rung that are read.
+struct SamplePlan {
+  /// The indices of the segments of each rung, in order.
+  private(set) var indices: [[Int]]
+  /// True if the budget leaves out samples.
+  private(set) var isCut = false
+
+  /// The bytes of a second of a rung that states no bit rate.
+  private static let usualRate = 250_000.0
+
+  init(_ rungs: [RungFacts], _ options: CheckOptions) {
+    // In the order of their importance: the first segment of each rung, boundaries, the rest.
+    let wanted = rungs.map { $0.isRead ? Self.wanted(in: $0.segments, options.sample) : [] }
+    guard let budget = options.byteBudget else {
+      indices = wanted.map { $0.sorted() }
+      return
+    }
+    indices = rungs.map { _ in [] }
+    var spent = 0.0
+    for place in 0..<(wanted.map(\.count).max() ?? 0) {
+      for (rung, order) in wanted.enumerated() where place < order.count {
+        let index = order[place]
+        let cost = Self.byteCount(of: index, in: rungs[rung])
+        guard spent + cost <= Double(budget) || indices[rung].isEmpty else {
+          isCut = true
+          continue
+        }
+        spent += cost
+        indices[rung].append(index)
+      }
+    }
+    indices = indices.map { $0.sorted() }
+  }
+
+  /// Splits indices into runs of neighbours that one decoder can decode: without a gap, a discontinuity or another
+  /// initialization between them.
+  static func runs(of indices: [Int], in segments: [SegmentReference]) -> [[Int]] {
+    var runs: [[Int]] = []
+    for index in indices {
+      if let last = runs.last?.last, index == last + 1, segments[index].continuesMedia(of: segments[last]) {
+        runs[runs.count - 1].append(index)
+      } else {
+        runs.append([index])
+      }
+    }
+    return runs
+  }
+
+  // MARK: - Private
+
+  private static func wanted(in segments: [SegmentReference], _ sample: CheckOptions.Sample) -> [Int] {
+    let usable = segments.indices.filter { !segments[$0].isGap }
+    guard let first = usable.first, let last = usable.last else { return [] }
+    let middle = usable[usable.count / 2]
+    var order: [Int]
+    switch sample {
+    case .start: order = [first]
+    case .edges: order = [first, first + 1, last, last - 1, middle, middle + 1]
+    case .all: order = Array(usable)
+    case .count(let count):
+      order = [first]
+      let pairs = max(1, count / 2)
+      for pair in 0..<pairs {
+        let start = pairs == 1 ? 0 : pair * max(0, usable.count - 2) / (pairs - 1)
+        order += [usable[start], usable[start] + 1]
+      }
+    }
+    var seen: Set<Int> = []
+    order = order.filter {
+      segments.indices.contains($0) && !segments[$0].isGap && seen.insert($0).inserted
+    }
+    if case .count(let count) = sample { order = Array(order.prefix(max(1, count))) }
+    return order
+  }
+
+  private static func byteCount(of index: Int, in rung: RungFacts) -> Double {
+    if let size = rung.sizes[index] { return Double(size) }
+    let rate = rung.declared?.bitsPerSecond.map { Double($0) / 8 } ?? usualRate
+    return rate * rung.segments[index].duration.seconds
+  }
+}
+
+extension SegmentReference {
+  /// True if one container goes on from `other` to this segment.
+  func continuesMedia(of other: SegmentReference) -> Bool {
+    discontinuity == other.discontinuity && initialization == other.initialization && !isGap && !other.isGap
+  }
+}
+
+/// The rungs of a manifest, with names for people.
+enum RungList {
+  static func rungs(of loaded: LoadedManifest) -> [RungFacts] {
+    var rungs: [RungFacts] = []
+    for (periodIndex, period) in loaded.presentation.periods.enumerated() {
+      for (groupIndex, group) in period.trackGroups.enumerated() {
+        guard group.kind == .video || group.kind == .audio else { continue }
+        for (rungIndex, rung) in group.rungs.enumerated() {
+          var facts = RungFacts(name: name(of: rung, in: group), kind: group.kind)
+          facts.place = (periodIndex, groupIndex, rungIndex)
+          facts.declared = rung
+          facts.language = group.language
+          facts.claimsAlignment = group.hasAlignedSegments
+          facts.excuse = excuse(for: rung, in: group)
+          facts.listFailure =
+            loaded.failures.first {
+              ($0.periodIndex, $0.groupIndex, $0.rungIndex) == (periodIndex, groupIndex, rungIndex)
+            }?.error
+          if case .segments(let list) = rung.media {
+            facts.segments = Array(list)
+            facts.sizes = facts.segments.map { $0.byteRange?.length }
+          }
+          facts.url = loaded.playlistURLs[[periodIndex, groupIndex, rungIndex]]
+          rungs.append(facts)
+        }
+      }
+    }
+    makeUnique(&rungs)
+    return rungs
+  }
+
+  // MARK: - Private
+
+  private static func name(of rung: Rung, in group: TrackGroup) -> String {
+    if group.kind == .audio {
+      return (group.label ?? group.language ?? group.id ?? rung.id).lowercased()
+    }
+    if let size = rung.size { return "\(min(size.width, size.height))p" }
+    let codecs = rung.codecs
+    if !codecs.isEmpty, codecs.allSatisfy({ CodecFamily($0) == .audio }) { return "audio only" }
+    return rung.bitsPerSecond.map { "\(($0 + 500) / 1000) kbit/s" } ?? rung.id
+  }
+
+  /// Adds the bit rate, and then the id, to names that several rungs have.
+  private static func makeUnique(_ rungs: inout [RungFacts]) {
+    for step in 0..<3 {
+      let counts = Dictionary(rungs.map { ($0.name, 1) }, uniquingKeysWith: +)
+      for index in rungs.indices where counts[rungs[index].name, default: 0] > 1 {
+        let declared = rungs[index].declared
+        switch step {
+        case 0:
+          if let rate = declared?.bitsPerSecond { rungs[index].name += " \((rate + 500) / 1000)k" }
+        case 1:
+          if rungs[index].place.period > 0 { rungs[index].name += " period \(rungs[index].place.period + 1)" }
+        default:
+          rungs[index].name += " #\(index + 1)"
+        }
+      }
+    }
+  }
+
+  private static func excuse(for rung: Rung, in group: TrackGroup) -> String? {
+    if let reason = group.unplayableReason { return reason }
+    if rung.holdsKeyFramesOnly { return "it is for fast forward and rewind" }
+    let codecs = rung.codecs.filter { CodecFamily($0) != .text }
+    guard !codecs.isEmpty else { return nil }
+    if group.kind == .audio {
+      guard codecs.contains(where: { AudioCodec(manifestName: $0) != nil }) else {
+        return "Reel does not decode \(codecs.joined(separator: ", "))"
+      }
+      return nil
+    }
+    let video = codecs.filter { CodecFamily($0) != .audio }
+    guard video.isEmpty || video.contains(where: { VideoCodec(manifestName: $0) != nil }) else {
+      return "Reel does not decode \(video.joined(separator: ", "))"
+    }
+    return nil
+  }
+}

@@ -1,0 +1,463 @@
+internal import Foundation
+internal import Logging
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+internal import ReelPlayback
+internal import ReelRules
+
+/// Reads one source: its start as a player opens it, then each rung alone. What was measured so far can be taken at any
+/// time, so that a source that takes too long is judged by what is known.
+final class SourceReading: Sendable {
+  private let source: MediaSource
+  private let fetcher: any Fetching
+  private let configuration: LoadingConfiguration
+  private let options: CheckOptions
+  private let logger: Logger
+  private let state = Locked(StreamFacts())
+  /// Called when the start has been measured.
+  private let startEnded: @Sendable () -> Void
+
+  /// The number of rungs that are read at once.
+  private static let concurrency = 4
+  /// The number of sizes that are requested at once, and the most for one rung.
+  private static let sizeConcurrency = 8
+  private static let sizeLimit = 400
+  /// The most bytes of a segment.
+  private static let segmentByteLimit = 256 << 20
+  /// With `Sample.start`, the bytes of the first segment that are read.
+  private static let beginningByteCount = 192 << 10
+  /// A media file of at most this many seconds is read as a whole; of a longer one, parts are.
+  private static let wholeFileDuration = 20.0
+
+  init(
+    _ source: MediaSource, fetcher: any Fetching, configuration: LoadingConfiguration,
+    options: CheckOptions, logger: Logger, startEnded: @escaping @Sendable () -> Void
+  ) {
+    self.source = source
+    self.fetcher = fetcher
+    self.configuration = configuration
+    self.options = options
+    self.logger = logger
+    self.startEnded = startEnded
+  }
+
+  /// What was measured so far.
+  var facts: StreamFacts { state.withLock { $0 } }
+
+  /// Reads the source. Throws `ReelError` if it can't be opened, or `CancellationError`.
+  func run() async throws {
+    let documents = Locked<[LoadedManifest.Document]>([])
+    let opener = TrackOpener(fetcher: fetcher, configuration: configuration, logger: logger)
+    let loaded = try await opener.use(
+      source, readsAhead: false, recording: { document in documents.withLock { $0.append(document) } }
+    ) { opening -> LoadedManifest? in
+      try await readStart(opening)
+      startEnded()
+      guard opening.isPresentation else { return nil }
+      let loader = ManifestLoader(fetcher: fetcher, configuration: configuration, logger: logger)
+      return try await loader.load(opening, documents: documents)
+    }
+    if let loaded {
+      try await readRungs(of: loaded)
+    } else {
+      try await opener.use(source, readsAhead: true) { try await readFile($0) }
+    }
+  }
+
+  // MARK: - Private
+
+  private func change(_ body: (inout StreamFacts) -> Void) { state.withLock { body(&$0) } }
+
+  // MARK: Start
+
+  /// Decodes the first frame, as a player does that opens the source.
+  private func readStart(_ opening: OpenSource) async throws {
+    let (state, name) = (state, source.name)
+    try await BlockingThread.run(named: "check", on: opening.context.scope.runtime, cachesMemory: true) {
+      let reader = FrameReader(opening)
+      do {
+        guard let frame = try reader.firstFrame() else {
+          throw ReelError(.badMedia, "no frame in the media", at: name)
+        }
+        var start = StartFacts()
+        start.rung = reader.track?.rung.id
+        start.firstFrameEnd = reader.firstFrameEnd
+        start.mediaURL = reader.segmentURL
+        start.codec = frame.stream.videoCodec
+        start.pixelCount = frame.size.width * frame.size.height
+        state.withLock { $0.start = start }
+      } catch let error as ReelError {
+        state.withLock { $0.startFailure = error.located(at: name) }
+      }
+    }
+  }
+
+  // MARK: Rungs
+
+  private func readRungs(of loaded: LoadedManifest) async throws {
+    let presentation = loaded.presentation
+    let violations = loaded.documents.flatMap { document in
+      RuleChecker(limits: configuration.manifestLimits).violations(
+        in: document.bytes, format: document.format, url: document.url)
+    }
+    let rungs = RungList.rungs(of: loaded)
+    change { facts in
+      facts.format = presentation.format.rawValue
+      facts.url = loaded.url
+      facts.isLive = presentation.isLive
+      facts.duration = presentation.duration?.seconds
+      facts.presentation = presentation
+      facts.rungs = rungs
+      facts.violations = violations
+    }
+    let plan = SamplePlan(rungs, options)
+    if plan.isCut {
+      change { $0.notChecked.append(NotChecked(nil, "the budget of bytes does not reach all samples")) }
+    }
+    let scope = LoadScope()
+    let segments = SegmentFetcher(
+      loaded, fetcher: fetcher, configuration: configuration, name: source.name, scope: scope,
+      logger: logger)
+    try await withTaskCancellationHandler {
+      defer { scope.cancel() }
+      try await forEach(rungs.indices.filter { rungs[$0].isRead }, atOnce: Self.concurrency) { index in
+        try await self.read(index, plan.indices[index], segments)
+      }
+      if options.sample != .start { try await readSizes(rungs, segments) }
+    } onCancel: {
+      scope.cancel()
+    }
+  }
+
+  /// Reads the samples of a rung: neighbours are decoded one after the other.
+  private func read(_ rung: Int, _ indices: [Int], _ fetcher: SegmentFetcher) async throws {
+    let facts = state.withLock { $0.rungs[rung] }
+    let meter = MediaMeter(
+      name: source.name, logger: logger, stillChange: Float(options.thresholds.normalized(.frozenChange)))
+    for run in SamplePlan.runs(of: indices, in: facts.segments) {
+      var medias: [MediaMeter.Media] = []
+      for index in run {
+        try Task.checkCancellation()
+        let (sample, media) = try await read(index, of: facts, fetcher, meter)
+        change { all in
+          all.rungs[rung].samples[index] = sample
+          if let reason = sample.refusal { all.rungs[rung].excuse = reason }
+          if sample.byteCount > 0 {
+            all.rungs[rung].sizes[index] = sample.promisedByteCount ?? sample.byteCount
+          }
+        }
+        if let media { medias.append(media) }
+        if sample.failure != nil || sample.truncation != nil {
+          // What follows something that is missing is not blamed for it.
+          try await decode(&medias, of: rung, meter)
+        }
+      }
+      try await decode(&medias, of: rung, meter)
+    }
+  }
+
+  private func decode(_ medias: inout [MediaMeter.Media], of rung: Int, _ meter: MediaMeter) async throws {
+    guard !medias.isEmpty else { return }
+    let run = options.sample == .start ? medias.map(\.beginning) : medias
+    medias = []
+    let content = try await BlockingThread.run(named: "check", cachesMemory: true) { meter.decode(run) }
+    change { facts in
+      let excuse = content.failure.flatMap { $0.kind == .unsupported ? $0.reason : nil }
+      if let excuse { facts.rungs[rung].excuse = excuse }
+      facts.rungs[rung].content.append(content)
+    }
+  }
+
+  /// Reads one segment.
+  private func read(
+    _ index: Int, of rung: RungFacts, _ fetcher: SegmentFetcher, _ meter: MediaMeter
+  ) async throws -> (SegmentFacts, MediaMeter.Media?) {
+    let segment = rung.segments[index]
+    var facts = SegmentFacts(index: index)
+    func failed(_ part: SegmentFailure.Part, _ error: ReelError) {
+      facts.failure = SegmentFailure(part, .init(error), error.located(at: segment.url.reelName))
+    }
+    var initialization: [UInt8]
+    do {
+      try await fetcher.key(of: segment)
+    } catch let error as ReelError where error.kind != .cancelled {
+      failed(.key, error)
+      return (facts, nil)
+    }
+    do {
+      initialization = try await fetcher.initialization(of: segment)
+      if segment.initialization != nil, initialization.isEmpty {
+        throw ReelError(.badMedia, "the initialization is empty")
+      }
+      if let range = segment.initialization?.byteRange, segment.initialization?.url == segment.url,
+        let media = rung.segments.lazy.compactMap(\.byteRange?.offset).min(), media > range.offset
+      {
+        // A range that reaches into the media would give that twice.
+        initialization = Array(initialization.prefix(Int(clamping: media - range.offset)))
+      }
+    } catch let error as ReelError where error.kind != .cancelled {
+      failed(.initialization, error)
+      return (facts, nil)
+    }
+    let isBeginning = options.sample == .start
+    let content: SegmentFetcher.Content
+    do {
+      content = try await fetcher.content(
+        of: segment, after: initialization,
+        upTo: isBeginning ? Self.beginningByteCount : Self.segmentByteLimit, cutsOff: isBeginning)
+    } catch let error as ReelError where error.kind != .cancelled {
+      failed(.segment, error)
+      return (facts, nil)
+    }
+    facts.byteCount = Int64(content.bytes.count)
+    // The padding of a segment that is encrypted as a whole is not in its bytes.
+    facts.promisedByteCount = content.isDecrypted ? nil : content.statedByteCount
+    facts.isPartial = content.isCut
+    guard !content.bytes.isEmpty else {
+      facts.failure = SegmentFailure(
+        .segment, .empty, ReelError(.badMedia, "the segment is empty", at: segment.url.reelName))
+      return (facts, nil)
+    }
+    if let damage = content.damage { facts.truncation = damage.reason }
+    let keys = fetcher.sampleKeys(of: segment, protection: rung.declared?.protection)
+    let head = initialization
+    let bytes = head + content.bytes
+    let wantsVideo = rung.wantsVideo
+    let start = facts
+    return try await BlockingThread.run(named: "check", cachesMemory: true) {
+      () -> (SegmentFacts, MediaMeter.Media?) in
+      var facts = start
+      do {
+        let media = try meter.demux(bytes, keys: keys, wantsVideo: wantsVideo, into: &facts)
+        return (facts, media)
+      } catch let error as ReelError {
+        // A track that is missing is found by comparing with what the manifest says.
+        if wantsVideo, error.kind == .badMedia {
+          var other = start
+          if let media = try? meter.demux(bytes, keys: keys, wantsVideo: false, into: &other) {
+            return (other, media)
+          }
+        }
+        if facts.video == nil, facts.audio == nil {
+          let isOfInitialization = !head.isEmpty && !content.isDecrypted && Self.isUnreadable(head)
+          facts.failure = SegmentFailure(
+            isOfInitialization ? .initialization : .segment, .init(error),
+            error.located(at: segment.url.reelName))
+        } else {
+          facts.readingFault = error.located(at: segment.url.reelName)
+        }
+        return (facts, nil)
+      }
+    }
+  }
+
+  /// True if the bytes are no initialization of MP4 with a `moov` box.
+  private static func isUnreadable(_ bytes: [UInt8]) -> Bool {
+    bytes.firstRange(of: Array("moov".utf8)) == nil || bytes.firstRange(of: Array("stsd".utf8)) == nil
+  }
+
+  /// Asks for the sizes of segments that were not read.
+  private func readSizes(_ rungs: [RungFacts], _ fetcher: SegmentFetcher) async throws {
+    for (place, rung) in rungs.enumerated() where rung.isRead {
+      let known = state.withLock { $0.rungs[place] }
+      var missing = rung.segments.indices.filter {
+        known.samples[$0] == nil && known.sizes[$0] == nil && !rung.segments[$0].isGap
+      }
+      if missing.count > Self.sizeLimit { missing = Array(missing.prefix(Self.sizeLimit)) }
+      try await forEach(missing, atOnce: Self.sizeConcurrency) { index in
+        let segment = rung.segments[index]
+        do {
+          let count = try await fetcher.byteCount(of: segment)
+          self.change { $0.rungs[place].sizes[index] = count }
+        } catch let error as ReelError where error.kind != .cancelled {
+          var facts = SegmentFacts(index: index)
+          facts.failure = SegmentFailure(
+            .segment, .init(error), error.located(at: segment.url.reelName))
+          self.change { [facts] in $0.rungs[place].samples[index] = facts }
+        }
+      }
+    }
+  }
+
+  /// Runs `body` for each index, some at once.
+  private func forEach(
+    _ indices: [Int], atOnce count: Int, _ body: @escaping @Sendable (Int) async throws -> Void
+  ) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      var next = indices.startIndex
+      for _ in 0..<count where next < indices.endIndex {
+        let index = indices[next]
+        group.addTask { try await body(index) }
+        next += 1
+      }
+      while try await group.next() != nil {
+        guard next < indices.endIndex else { continue }
+        let index = indices[next]
+        group.addTask { try await body(index) }
+        next += 1
+      }
+    }
+  }
+
+  // MARK: Files
+
+  /// Reads a media file as the one segment of the one rung.
+  private func readFile(_ opening: OpenSource) async throws {
+    let meter = MediaMeter(
+      name: source.name, logger: logger, stillChange: Float(options.thresholds.normalized(.frozenChange)))
+    let (sample, name) = (options.sample, source.name)
+    change { facts in
+      facts.rungs = [RungFacts(name: "file", kind: .video)]
+      facts.rungs[0].sizes = [nil]
+    }
+    let outcome = try await BlockingThread.run(
+      named: "check", on: opening.context.scope.runtime, cachesMemory: true
+    ) { () -> FileOutcome in
+      var outcome = FileOutcome(segment: SegmentFacts(index: 0))
+      do {
+        let container: ContainerReader?
+        do {
+          container = try opening.container()
+        } catch let error as ReelError where error.kind == .badMedia {
+          container = try opening.container(wantsVideo: false)
+        }
+        guard let container else { return outcome }
+        outcome.format = container.format.rawValue
+        outcome.duration = container.durationMicroseconds.map { Double($0) / 1e6 }
+        try FileMeter(meter, container, sample: sample).read(into: &outcome)
+      } catch let error as ReelError {
+        if outcome.segment.video == nil, outcome.segment.audio == nil {
+          outcome.segment.failure = SegmentFailure(
+            .segment, error.kind == .unsupported ? .unsupported : .broken, error.located(at: name))
+        } else {
+          outcome.segment.readingFault = error.located(at: name)
+        }
+      }
+      return outcome
+    }
+    change { facts in
+      facts.format = outcome.format
+      facts.duration = outcome.duration
+      facts.rungs[0].samples[0] = outcome.segment
+      facts.rungs[0].content = outcome.content
+      if let size = outcome.content.lazy.flatMap(\.frames).first?.presentationSize {
+        facts.rungs[0].name = "\(min(size.width, size.height))p"
+      }
+    }
+  }
+}
+
+/// What was measured of a media file.
+struct FileOutcome: Sendable {
+  var format = ""
+  var duration: Double?
+  var segment: SegmentFacts
+  var content: [ContentFacts] = []
+}
+
+/// Reads a media file: all of a short one; of a longer one the beginning, the middle and the end.
+struct FileMeter {
+  private let meter: MediaMeter
+  private let container: ContainerReader
+  private let sample: CheckOptions.Sample
+
+  /// The seconds of a file that is read as a whole.
+  private static let wholeDuration = 24.0
+  /// The seconds of each part of a longer one.
+  private static let partDuration = 6.0
+
+  init(_ meter: MediaMeter, _ container: ContainerReader, sample: CheckOptions.Sample) {
+    self.meter = meter
+    self.container = container
+    self.sample = sample
+  }
+
+  func read(into outcome: inout FileOutcome) throws {
+    let duration = container.durationMicroseconds.map { Double($0) / 1e6 }
+    let isWhole = sample == .all || duration.map { $0 <= Self.wholeDuration } ?? false
+    let length: Double? = isWhole ? nil : sample == .start ? 0 : Self.partDuration
+    try readPart(from: nil, length: length, into: &outcome)
+    outcome.segment.truncation = container.cut
+    guard !isWhole, sample != .start, let duration, container.isSeekable, let video = container.video else {
+      return
+    }
+    for start in [duration / 2, duration - Self.partDuration] {
+      let ticks = Int64(start / video.timeBase.value)
+      guard try container.seek(toKeyFrameAtOrBefore: ticks, of: video) else { return }
+      try readPart(from: start, length: Self.partDuration, into: &outcome)
+    }
+    outcome.segment.truncation = container.cut
+  }
+
+  /// Reads and decodes some seconds, or everything.
+  private func readPart(from start: Double?, length: Double?, into outcome: inout FileOutcome) throws {
+    var media = MediaMeter.Media(index: 0)
+    defer {
+      if start == nil {
+        outcome.segment.video = media.video.map { MediaMeter.track($0) }
+        outcome.segment.audio = media.audio.map { MediaMeter.track($0) }
+      }
+    }
+    let unit = container.video?.timeBase.value ?? 0
+    var first: Double?
+    do {
+      try meter.read(container, into: &media) { packet in
+        guard let length, let ticks = packet.presentationTicks, !packet.isDiscarded else { return true }
+        let time = Double(ticks) * unit
+        first = first ?? time
+        return time < (start ?? first ?? 0) + length
+      }
+    } catch {
+      outcome.content.append(meter.decode([media]))
+      throw error
+    }
+    outcome.content.append(meter.decode([media]))
+  }
+}
+
+extension SegmentFailure.Reason {
+  init(_ error: ReelError) {
+    self =
+      switch error.kind {
+      case .badMedia where error.reason.contains("is empty"): .empty
+      // Subtitles, or another stream that is not played.
+      case .badMedia where error.reason.contains("an unsupported container"): .unsupported
+      case .badMedia where error.reason.contains("in the media, only"): .unsupported
+      case .badMedia where error.reason.contains("not media"): .notMedia
+      case .badMedia: .broken
+      case .unsupported: .unsupported
+      default: .status
+      }
+  }
+}
+
+extension MediaMeter.Media {
+  /// The units up to the first key frame, which the beginning of a segment has whole.
+  var beginning: MediaMeter.Media {
+    var media = self
+    media.audio = nil
+    if let video { media.video = (video.stream, Array(video.packets.dropLast().prefix(1))) }
+    return media
+  }
+}
+
+extension SegmentFacts {
+  /// Why it could not be read although that is no fault of the stream; nil if there is no such reason.
+  fileprivate var refusal: String? {
+    if let failure { return failure.reason == .unsupported ? failure.error.reason : nil }
+    return readingFault?.kind == .unsupported ? readingFault?.reason : nil
+  }
+}
+
+extension RungFacts {
+  /// True if its segments are to be read.
+  var isRead: Bool { !isSkipped && listFailure == nil && excuse == nil && !segments.isEmpty }
+
+  /// False for audio alone.
+  var wantsVideo: Bool {
+    guard kind != .audio else { return false }
+    let codecs = declared?.codecs ?? []
+    return codecs.isEmpty || codecs.contains { CodecFamily($0) != .audio }
+  }
+}
