@@ -65,7 +65,7 @@ package struct RungFacts: Sendable {
   /// Why its segments are not known.
   package var listFailure: ReelError?
   /// The segments as they are listed.
-  package var segments: [SegmentReference] = []
+  package var segments = SegmentList([])
   /// The size of each segment in bytes; nil where unknown. As long as `segments`.
   package var sizes: [Int64?] = []
   /// What was measured of the segments that were read, by their index in `segments`.
