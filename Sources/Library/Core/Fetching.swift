@@ -217,8 +217,8 @@ public struct RequestMetrics: Sendable, Hashable {
   ///
   /// `Content-Encoding` and `Content-Length` describe the body before decompression.
   public var fields = HTTPFields()
-  /// True if the last answer ends its connection: `Connection: close`, or HTTP/1.0 without `Connection: keep-alive`
-  /// (RFC 9112 §9.3); nil if unknown.
+  /// True if the last answer ends its connection: `Connection: close`, HTTP/1.0 without `Connection: keep-alive`, or a
+  /// body of unknown length (RFC 9112 §6.3, §9.3); nil if unknown.
   public var closesConnection: Bool?
   /// The time that the last request waited until its new connection was open, with TLS; nil if it took an open one, or
   /// if unknown.

@@ -99,11 +99,22 @@ final class TransferSession: Sendable {
       if let first = state.firstByteAt { state.metrics.transferTime = .now - first }
       if request.report != nil, let head = state.head {
         state.metrics.fields = HTTPFields(head.headers)
-        state.metrics.closesConnection = head.version.major < 2 && !head.isKeepAlive
+        state.metrics.closesConnection = head.closesConnection(method: request.method)
       }
       return state.metrics
     }
     if let metrics { request.report?(metrics) }
+  }
+}
+
+extension HTTPResponseHead {
+  /// True if the connection ends after this answer to a request (RFC 9112 §6.3, §9.3).
+  fileprivate func closesConnection(method: FetchMethod) -> Bool {
+    guard version.major < 2 else { return false }
+    guard isKeepAlive else { return true }
+    let hasLength = headers.contains(name: "Content-Length") || headers.contains(name: "Transfer-Encoding")
+    // A body of unknown length ends with its connection.
+    return method == .get && status.mayHaveResponseBody && !hasLength
   }
 }
 

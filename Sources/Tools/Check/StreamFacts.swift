@@ -332,6 +332,10 @@ package struct RequestFacts: Sendable {
   package var failure: ReelError?
   /// True if it belongs to the start: it was sent before the first frame was decoded.
   package var isOfStart = false
+  /// The time from the beginning of the check to the end of the transfer; nil while it runs.
+  package var ended: Duration?
+  /// True if the whole body arrived. False for a transfer that the reader ended early.
+  package var isComplete = false
 
   package init(
     url: URL, purpose: FetchPurpose, method: FetchMethod, range: ByteRange?, began: Duration
