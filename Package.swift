@@ -174,7 +174,8 @@ let testTargets: [Target] = [
   tests(
     "ReelCheck",
     [
-      "ReelCheck", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelPlayback", "ReelManifest",
+      "ReelCheck", "ReelRules", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelPlayback",
+      "ReelManifest",
       "ReelFFmpeg",
       logging,
     ]),

@@ -380,6 +380,11 @@ package struct LiveFacts: Sendable {
     package var age: Double?
     /// The `max-age` of Cache-Control; nil if there is none.
     package var maxAge: Double?
+    /// Why the playlist or MPD could not be read this time; the other values are then those of the reading before.
+    package var failure: ReelError?
+    /// True if the newest segment that should be there by the clock is not (DASH); nil if segments do not follow from
+    /// the clock, or were not asked for.
+    package var lacksNewest: Bool?
 
     package init(time: Double, lastNumber: Int64?, end: Double, age: Double? = nil, maxAge: Double? = nil) {
       self.time = time
@@ -396,6 +401,10 @@ package struct LiveFacts: Sendable {
   package var targetDuration: Double = 0
   /// How long it was watched, in seconds.
   package var duration: Double = 0
+  /// DASH: `@minimumUpdatePeriod` in seconds; nil without one.
+  package var updatePeriod: Double?
+  /// True if the presentation ended while it was watched.
+  package var hasEnded = false
 
   package init() {}
 }
