@@ -177,7 +177,7 @@ let testTargets: [Target] = [
       "ReelCheck", "ReelRules", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelPlayback",
       "ReelManifest",
       "ReelFFmpeg",
-      logging,
+      httpTypes, logging,
     ]),
   tests("ReelLab", ["ReelLab", "ReelSimulation", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
   tests(

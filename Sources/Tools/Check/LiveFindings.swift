@@ -51,46 +51,46 @@ package enum LiveFindings {
   }
 
   private static func longestRest(in readings: [LiveFacts.Reading]) -> Rest? {
-    var progress = Progress()
     var (start, longest): (LiveFacts.Reading?, Rest?) = (nil, nil)
-    for reading in readings {
-      if progress.advances(reading) || start == nil { start = reading }
+    for (reading, isNew) in zip(readings, advances(of: readings)) {
+      if isNew || start == nil { start = reading }
       guard let from = start else { continue }
-      let isLast = reading == readings.last
       if reading.time - from.time > longest?.length ?? 0 {
-        longest = Rest(from: from, to: reading, isLast: isLast)
+        longest = Rest(from: from, to: reading, isLast: reading == readings.last)
       }
     }
     return longest
   }
 
-  /// Tells what is new from old copies that caches serve in between, and from a stream that was started again.
-  private struct Progress {
-    private var highest: Double?
-    private var last: Double?
-    private var riseCount = 0
-
-    mutating func advances(_ reading: LiveFacts.Reading) -> Bool {
-      guard reading.failure == nil else { return false }
-      if let isMissing = reading.lacksNewest { return !isMissing }
+  /// Returns for each reading whether it brought anything new.
+  ///
+  /// Old copies that caches serve in between do not. A stream that was started again, and counts from a new beginning,
+  /// does: it steps forward twice below the highest number.
+  private static func advances(of readings: [LiveFacts.Reading]) -> [Bool] {
+    var advances = [Bool](repeating: false, count: readings.count)
+    var (highest, last): (Double?, Double?)
+    /// The places of the last fall and of the rises since.
+    var newRun: [Int] = []
+    for (index, reading) in readings.enumerated() where reading.failure == nil {
+      if let isMissing = reading.lacksNewest {
+        advances[index] = !isMissing
+        continue
+      }
       let value = reading.lastNumber.map { Double($0) } ?? reading.end
       defer { last = value }
-      guard let highest else {
-        highest = value
-        return true
+      if highest.map({ value > $0 }) ?? true {
+        (highest, newRun) = (value, [])
+        advances[index] = true
+      } else if let last, value < last {
+        newRun = [index]
+      } else if let last, value > last {
+        newRun.append(index)
       }
-      if value > highest {
-        self.highest = value
-        riseCount = 0
-        return true
-      }
-      if let last, value > last { riseCount += 1 } else if value != last { riseCount = 0 }
-      // Two steps forward below the highest: it counts from a new beginning.
-      guard riseCount >= 2 else { return false }
-      self.highest = value
-      riseCount = 0
-      return true
+      guard newRun.count >= 3 else { continue }
+      for place in newRun { advances[place] = true }
+      (highest, newRun) = (value, [])
     }
+    return advances
   }
 
   private static func finding(

@@ -12,7 +12,13 @@ package enum TransportFindings {
   }
 
   /// The number of answers that a finding about a server's habit needs.
-  private static let answerCount = 3
+  static let answerCount = 3
+
+  /// The kinds of answers whose waits are compared.
+  enum AnswerKind: String, CaseIterable {
+    case manifest
+    case segment
+  }
 
   // MARK: - First byte
 
@@ -22,17 +28,17 @@ package enum TransportFindings {
     let limit = thresholds.normalized(.ttfbSlow)
     let waits = ServerWaits(requests)
     var findings: [Finding] = []
-    for kind in ["manifest", "segment"] {
-      let answers = alone(requests.filter { $0.isSuccess && group(of: $0, facts) == kind })
+    for kind in AnswerKind.allCases {
+      let answers = alone(requests.filter { $0.isSuccess && Self.kind(of: $0, in: facts) == kind })
       let times = answers.compactMap { waits.wait(of: $0)?.inSeconds }
       guard times.count >= answerCount, let first = times.first else { continue }
       let median = median(times)
       let others = times.dropFirst()
       if median > limit, times.min() ?? 0 > limit / 2 {
         var finding = Finding(
-          .ttfbSlow, kind, .warning, url: answers.first?.url.reelText,
-          "the server takes \(milliseconds(median)) to begin the answer to a \(kind) (median of \(times.count), round trip of \(milliseconds(trip(answers, waits))) subtracted)",
-          fix: kind == "manifest"
+          .ttfbSlow, kind.rawValue, .warning, url: answers.first?.url.reelText,
+          "the server takes \(milliseconds(median)) to begin the answer to a \(kind.rawValue) (median of \(times.count), round trip of \(milliseconds(trip(answers, waits))) subtracted)",
+          fix: kind == .manifest
             ? "cache playlists at the edge, or make them ahead of the request"
             : "keep segments in a cache near viewers, and look at what the origin does before the first byte")
         finding.evidence = [
@@ -44,7 +50,7 @@ package enum TransportFindings {
       } else if first > limit, others.allSatisfy({ $0 <= limit }) {
         var finding = Finding(
           .ttfbSlow, "cold", .note, url: answers.first?.url.reelText,
-          "the first \(kind) took \(milliseconds(first)) to begin, the next \(others.count) at most \(milliseconds(others.max() ?? 0)): its server had to wake up, or its cache to fill",
+          "the first \(kind.rawValue) took \(milliseconds(first)) to begin, the next \(others.count) at most \(milliseconds(others.max() ?? 0)): its server had to wake up, or its cache to fill",
           fix: "request the stream once before viewers do, or keep it in the cache")
         finding.evidence = [
           ("first_ms", .number(first * 1000)), ("maximum_of_others_ms", .number((others.max() ?? 0) * 1000)),
@@ -70,14 +76,22 @@ package enum TransportFindings {
     return alone.count >= answerCount ? alone : answers
   }
 
-  /// Returns the group of a request whose waits are compared; nil for one that is not compared.
-  private static func group(of request: RequestFacts, _ facts: StreamFacts) -> String? {
+  /// Returns the kind of a request; nil for one whose wait is not compared.
+  static func kind(of request: RequestFacts, in facts: StreamFacts) -> AnswerKind? {
     switch request.purpose {
-    case .source: facts.isManifest ? "manifest" : "segment"
-    case .manifest: "manifest"
-    case .initialization, .segment: "segment"
+    case .source: facts.isManifest ? .manifest : .segment
+    case .manifest: .manifest
+    case .initialization, .segment: .segment
     case .key, .clock, .resource: nil
     }
+  }
+
+  /// True if one of the answers came late, so that more of them are worth a look.
+  static func isSlow(_ answers: [RequestFacts], among requests: [RequestFacts], _ thresholds: Thresholds)
+    -> Bool
+  {
+    let (limit, waits) = (thresholds.normalized(.ttfbSlow), ServerWaits(requests))
+    return answers.contains { waits.wait(of: $0)?.inSeconds ?? 0 > limit }
   }
 
   private static func trip(_ requests: [RequestFacts], _ waits: ServerWaits) -> Double {
