@@ -25,22 +25,31 @@ package struct StreamChecker: Sendable {
   package func check(_ source: MediaSource) async throws -> CheckResult {
     var result = CheckResult(source: source.name)
     result.thresholds = options.thresholds
+    let log = RequestLog(fetcher)
     let reading = SourceReading(
-      source, fetcher: fetcher, configuration: configuration, options: options, logger: logger,
-      startEnded: {})
+      source, fetcher: log, configuration: configuration, options: options, logger: logger)
     var openingError: ReelError?
     do {
       if try await runsOut(reading) {
         result.notChecked.append(
           NotChecked(nil, "the time limit was reached; what was found until then is reported"))
       }
-    } catch let error as ReelError {
+    } catch let error as ReelError where error.kind != .cancelled && error.kind != .usage {
       openingError = error
     }
     var facts = reading.facts
+    facts.requests = log.requests
     facts.placeContent()
-    result.findings = judge(facts, openingError, source)
+    if let openingError {
+      if TransportFindings.isSilence(openingError, requests: log.requests) {
+        result.silence = openingError
+      } else {
+        result.findings = [opening(openingError, source, log)]
+      }
+    }
+    result.findings += judge(facts)
     result.notChecked += facts.notChecked + Self.excuses(facts)
+    result.notChecked += [LiveFindings.notChecked(in: facts)].compactMap(\.self)
     result.coverage = Self.coverage(facts)
     result.facts = facts
     return result
@@ -68,18 +77,32 @@ package struct StreamChecker: Sendable {
     }
   }
 
-  private func judge(
-    _ facts: StreamFacts, _ openingError: ReelError?, _ source: MediaSource
-  ) -> [Finding] {
+  /// The finding for a source that could not be opened.
+  private func opening(_ error: ReelError, _ source: MediaSource, _ log: RequestLog) -> Finding {
+    guard error.kind == .badManifest else {
+      return TransportFindings.unreachable(
+        error, source: source.name, requests: log.requests, beginning: log.sourceBeginning)
+    }
+    var finding = Finding(
+      .manifestInvalid, nil, .error, url: error.location, error.reason,
+      fix: error.advice ?? "mend the manifest")
+    if case .line(let line, _) = error.place { finding.line = line }
+    return finding
+  }
+
+  private func judge(_ facts: StreamFacts) -> [Finding] {
     let thresholds = options.thresholds
-    var findings: [Finding] = []
-    findings += SegmentFindings.findings(in: facts, thresholds)
+    var findings = SegmentFindings.findings(in: facts, thresholds)
     findings += ContentFindings.findings(in: facts, thresholds)
     findings += LadderFindings.findings(in: facts, thresholds)
     findings = Consequences.removed(from: findings)
-    findings.sort {
-      ($1.level, $0.id.rawValue, $0.kind ?? "", $0.rung ?? "", $0.segment ?? 0)
-        < ($0.level, $1.id.rawValue, $1.kind ?? "", $1.rung ?? "", $1.segment ?? 0)
+    findings += TransportFindings.findings(in: facts, thresholds)
+    findings += ManifestFindings.findings(in: facts, thresholds)
+    findings += LiveFindings.findings(in: facts, thresholds)
+    findings.sort { left, right in
+      if left.level != right.level { return left.level > right.level }
+      return (left.largestCost, right.name, right.rung ?? "", right.segment ?? 0)
+        > (right.largestCost, left.name, left.rung ?? "", left.segment ?? 0)
     }
     return findings
   }
@@ -105,4 +128,9 @@ package struct StreamChecker: Sendable {
     }
     return coverage
   }
+}
+
+extension Finding {
+  /// The largest cost in milliseconds; 0 without one.
+  fileprivate var largestCost: Double { costs.map(\.milliseconds).max() ?? 0 }
 }
