@@ -52,6 +52,10 @@ package struct StreamChecker: Sendable {
     result.notChecked += [LiveFindings.notChecked(in: facts)].compactMap(\.self)
     result.coverage = Self.coverage(facts)
     result.facts = facts
+    if options.takesStills {
+      result.stills = try await FindingStills(fetcher: fetcher, configuration: configuration, logger: logger)
+        .stills(of: source, result)
+    }
     return result
   }
 
