@@ -93,6 +93,7 @@ package struct StartReplay: Sendable {
       let dropped = findings.indices.filter { index in
         findings[index].id == .startBytes && findings[index].change != nil && !results.isEmpty
           && !savings.contains { max($0.alone[index] ?? 0, $0.inTurn[index] ?? 0) >= least }
+          && !options.links.contains { findings[index].orderedCost(on: $0.spec) >= least }
       }
       guard !dropped.isEmpty else { break }
       for index in dropped.reversed() { findings.remove(at: index) }
@@ -106,6 +107,11 @@ package struct StartReplay: Sendable {
         guard max(cost, inTurn ?? 0) >= options.thresholds[.printedCost] else { continue }
         findings[index].costs.append(
           FindingCost(.start, cost, link: results[place].link, player: .reel, inTurn: inTurn))
+      }
+      for index in findings.indices {
+        let cost = findings[index].orderedCost(on: options.links[place].spec)
+        guard cost >= max(options.thresholds[.printedCost], saving.alone[index] ?? 0) else { continue }
+        findings[index].costs.append(FindingCost(.start, cost, link: results[place].link, player: .whole))
       }
     }
     try await addCostOfOrder(to: &findings, results, facts)
@@ -415,6 +421,15 @@ extension FetchPurpose {
     case .segment: 4
     case .resource: 5
     }
+  }
+}
+
+extension Finding {
+  /// What bytes that are not needed cost a player that reads a file in order, in milliseconds. Reel seeks over them.
+  fileprivate func orderedCost(on link: LinkSpec) -> Double {
+    guard case .remove(let ranges)? = change else { return 0 }
+    let count = ranges.reduce(0) { $0 + ($1.range.length ?? 0) }
+    return LinkModel(link).duration(ofByteCount: Int(clamping: count)).milliseconds
   }
 }
 
