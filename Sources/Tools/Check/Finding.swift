@@ -153,6 +153,8 @@ package struct FindingCost: Sendable, Hashable {
 package enum StartChange: Sendable, Hashable {
   /// These byte ranges of resources cost nothing, and this many frames before the first shown one need no decoding.
   case free([StartBytes], hiddenFrameCount: Int = 0)
+  /// These byte ranges of an MP4 file, which no needed sample is in, are not there.
+  case remove([StartBytes])
   /// The last bytes of a file are moved to its beginning: the index before the media.
   case moveToFront(url: String, ByteRange)
   /// Redirects are not there: requests go to their last URLs.

@@ -309,6 +309,26 @@ package struct FileSurplus: Sendable, Hashable {
   package var byteCount: Int64 { ranges.reduce(0) { $0 + ($1.length ?? 0) } }
 }
 
+/// Bytes of a manifest or a segment that a start reads and does not need.
+package struct StartSurplus: Sendable, Hashable {
+  package enum Kind: String, Sendable, Hashable {
+    /// Null packets of a transport stream, and boxes that no player reads.
+    case padding
+    /// Comments and white space of a manifest.
+    case playlist
+  }
+
+  package var kind: Kind
+  package var ranges: [StartBytes]
+
+  package init(_ kind: Kind, _ ranges: [StartBytes]) {
+    self.kind = kind
+    self.ranges = ranges
+  }
+
+  package var byteCount: Int64 { ranges.reduce(0) { $0 + ($1.range.length ?? 0) } }
+}
+
 /// One request and its answer.
 package struct RequestFacts: Sendable {
   package var url: URL
@@ -364,6 +384,8 @@ package struct StartFacts: Sendable {
   package var decodedFrameCount = 1
   package var codec: VideoCodec?
   package var pixelCount = 0
+  /// The bytes of manifests and of the first segment, before the end of the first frame, that it does not need.
+  package var surplus: [StartSurplus] = []
 
   package init() {}
 }

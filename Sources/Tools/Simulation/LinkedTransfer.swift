@@ -29,6 +29,7 @@ final class LinkedTransfer: Sendable {
   private let connection: Int
   private let readyAt: Duration
   private let began: Duration
+  private let keepsConnection: Bool
   private let report: (@Sendable (RequestMetrics) -> Void)?
   private let state: Locked<State>
 
@@ -39,12 +40,13 @@ final class LinkedTransfer: Sendable {
 
   init(
     _ scheduler: LinkScheduler, departure: LinkModel.Departure, readyAt: Duration, began: Duration,
-    metrics: RequestMetrics, report: (@Sendable (RequestMetrics) -> Void)?
+    metrics: RequestMetrics, keepsConnection: Bool = true, report: (@Sendable (RequestMetrics) -> Void)?
   ) {
     self.scheduler = scheduler
     connection = departure.connection
     self.readyAt = readyAt
     self.began = began
+    self.keepsConnection = keepsConnection
     self.report = report
     state = Locked(State(metrics: metrics), rank: .transfer)
     let number = scheduler.begin(self, readyAt: readyAt, on: connection)
@@ -216,7 +218,7 @@ final class LinkedTransfer: Sendable {
       return (true, state.arrivedCount == 0 ? state.reader.take() : nil, state.failure)
     }
     guard isNews else { return }
-    scheduler.remove(number, connection: connection, keeps: failure == nil)
+    scheduler.remove(number, connection: connection, keeps: failure == nil && keepsConnection)
     publish(at: time)
     guard let reader else { return }
     if let failure { reader.resume(throwing: failure) } else { reader.resume(returning: nil) }

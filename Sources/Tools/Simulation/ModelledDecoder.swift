@@ -19,6 +19,10 @@ package struct ModelledDecoders: DecoderMaking {
   let cost: DecodeCost
   let starts: DecodedStarts
   private let simulation: SimulatedRuntime
+  /// True if frames that an edit list hides cost nothing.
+  package var leavesOutHiddenFrames = false
+  /// Called with the part of the simulated time that a decoder was busy.
+  package var onUse: (@Sendable (Range<Duration>) -> Void)?
 
   /// - Parameter starts: The store of decoded frames, for this and other simulations.
   package init(
@@ -39,6 +43,7 @@ package struct ModelledDecoders: DecoderMaking {
   /// Blocks the calling body for a time of the simulation.
   func spend(_ duration: Duration) {
     guard duration > .zero else { return }
+    onUse?(simulation.now..<simulation.now + duration)
     let signal = simulation.makeSemaphore()
     simulation.schedule(at: simulation.now + duration) { signal.signal() }
     signal.wait()
@@ -125,8 +130,10 @@ private final class ModelledDecoder: FrameDecoding {
 
   func send(_ packet: Packet) throws(ReelError) {
     defer {
-      let pixelCount = facts.pixelCount ?? stream.size.map { $0.width * $0.height } ?? 0
-      model.spend(model.cost.duration(of: stream.videoCodec, pixelCount: pixelCount))
+      if !model.leavesOutHiddenFrames || !packet.isDiscarded {
+        let pixelCount = facts.pixelCount ?? stream.size.map { $0.width * $0.height } ?? 0
+        model.spend(model.cost.duration(of: stream.videoCodec, pixelCount: pixelCount))
+      }
     }
     if !decodesAll { settle(before: packet) }
     if !decodesAll { waiting.append(packet) }

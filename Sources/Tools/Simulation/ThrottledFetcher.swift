@@ -33,6 +33,8 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   private let files: FileAnswers?
   /// The errors of the URLs that were not answered within the limit.
   private let overdue = Locked<[URL: ReelError]>([:])
+  /// What servers do besides sending bytes.
+  private let servers: LinkServers?
 
   /// A fetcher over a link in real time.
   ///
@@ -59,6 +61,15 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     self.init(base, link: link, clock: simulation, simulation: simulation, limit: limit)
   }
 
+  /// A fetcher over a link in a simulation, with servers that wait, redirect and close connections.
+  package convenience init(
+    _ base: any Fetching, link: LinkSpec, in simulation: SimulatedRuntime, limit: Duration?,
+    servers: LinkServers
+  ) {
+    self.init(
+      base, link: link, clock: simulation, simulation: simulation, limit: limit, servers: servers)
+  }
+
   /// A fetcher over a link in a simulation, which reads local files only once.
   package convenience init(
     _ base: any Fetching, link: LinkSpec, in simulation: SimulatedRuntime, limit: Duration?,
@@ -69,8 +80,9 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
 
   private init(
     _ base: any Fetching, link: LinkSpec, clock: any MonotonicClock, simulation: SimulatedRuntime?,
-    limit: Duration? = nil, files: FileAnswers? = nil
+    limit: Duration? = nil, files: FileAnswers? = nil, servers: LinkServers? = nil
   ) {
+    self.servers = servers
     self.base = base
     self.limit = limit
     self.files = files
@@ -105,6 +117,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       return departure
     }
     if link.modelsTLS { departure = try await settled(departure) }
+    servers?.onDeparture(request, departure.time)
     var metrics = RequestMetrics(
       url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
       byteCount: 0, reusedConnection: departure.isReused, redirectCount: 0, requestCount: 1)
@@ -130,20 +143,24 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       throw error
     }
     metrics.requestCount = answer.requestCount
-    if answer.url != request.url, let other = LinkHost(answer.url) {
-      departure = try await follow(departure, from: host, to: other)
-      metrics.redirectCount = 1
-      metrics.requestCount = max(2, answer.requestCount)
+    let behaviour = servers?.behaviour(request, answer)
+    var last = host
+    for hop in behaviour?.hops ?? (answer.url == request.url ? [] : [answer.url]) {
+      guard let next = LinkHost(hop) else { continue }
+      departure = try await follow(departure, from: last, to: next)
+      last = next
+      metrics.redirectCount += 1
+      metrics.requestCount = max(metrics.redirectCount + 1, answer.requestCount)
       metrics.reusedConnection = departure.isReused && metrics.reusedConnection ?? true
     }
     if host.isRemote {
       let isPart = answer.bodyByteCount != nil && answer.bodyByteCount != answer.resourceByteCount
       metrics.status = request.range != nil && (isPart || answer.bodyOffset > 0) ? 206 : 200
     }
-    let readyAt = departure.time + departure.roundTrip
+    let readyAt = departure.time + departure.roundTrip + (behaviour?.wait ?? .zero)
     let transfer = LinkedTransfer(
       scheduler, departure: departure, readyAt: readyAt, began: began, metrics: metrics,
-      report: request.report)
+      keepsConnection: behaviour?.closesConnection != true, report: request.report)
     if request.method == .head {
       transfer.finish(nil)
     } else {
@@ -337,6 +354,34 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       }
       transfer.setSupplier(task)
     }
+  }
+}
+
+/// What servers do besides sending bytes, in a simulation.
+package struct LinkServers: Sendable {
+  /// The behaviour of a server for one answer.
+  package struct Behaviour: Sendable, Hashable {
+    /// The time from the arrival of the request to the first byte of the answer.
+    package var wait = Duration.zero
+    /// The URLs of redirects, in order; the last one is that of the answer.
+    package var hops: [URL] = []
+    /// True if the server closes the connection after the answer.
+    package var closesConnection = false
+
+    package init() {}
+  }
+
+  /// Returns the behaviour for an answer to a request.
+  package var behaviour: @Sendable (FetchRequest, FetchResponse) -> Behaviour
+  /// Called with the time at which a request leaves, its connection being open.
+  package var onDeparture: @Sendable (FetchRequest, Duration) -> Void
+
+  package init(
+    behaviour: @escaping @Sendable (FetchRequest, FetchResponse) -> Behaviour,
+    onDeparture: @escaping @Sendable (FetchRequest, Duration) -> Void
+  ) {
+    self.behaviour = behaviour
+    self.onDeparture = onDeparture
   }
 }
 

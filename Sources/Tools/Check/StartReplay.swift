@@ -1,0 +1,439 @@
+internal import Foundation
+package import Logging
+package import ReelCore
+internal import ReelFFmpeg
+package import ReelManifest
+package import ReelPlayback
+package import ReelSimulation
+
+/// Replays a recorded start in simulated time: as it is, with the change of each finding alone, and with all changes in
+/// turn, the largest saving first.
+///
+/// A replay is a real player on a modelled link and a modelled device, so its times depend on neither the network nor
+/// this machine: the same recording gives the same times.
+package struct StartReplay: Sendable {
+  private let recording: StartRecording
+  private let source: MediaSource
+  private let configuration: LoadingConfiguration
+  private let options: CheckOptions
+  private let logger: Logger
+  private let starts = DecodedStarts()
+
+  /// The most replays of a source on a link.
+  private static let replayLimit = 8
+  /// The simulated time at which a start counts as failed.
+  private static let patience = Duration.seconds(600)
+  /// The real time to wait for bytes that were not recorded.
+  private static let realPatience = Duration.seconds(30)
+
+  /// - Parameters:
+  ///   - recording: The start; a replay fetches what is missing through its fetcher.
+  ///   - configuration: The configuration that the start was recorded with.
+  package init(
+    recording: StartRecording, source: MediaSource, configuration: LoadingConfiguration, options: CheckOptions,
+    logger: Logger
+  ) {
+    self.recording = recording
+    self.source = source
+    self.configuration = configuration
+    self.options = options
+    self.logger = logger
+  }
+
+  /// Returns the start on each link, and adds the costs of findings.
+  ///
+  /// Findings that need a cost to count are removed if they cost less on every link. Empty for standard input, and if
+  /// the start has no first frame.
+  package func results(for findings: inout [Finding], facts: StreamFacts) async throws -> [StartResult] {
+    guard case .url = source, facts.start != nil else { return [] }
+    var results: [StartResult] = []
+    for link in options.links {
+      let now: StartResult.Course
+      do {
+        now = try await course(on: link.spec, [])
+      } catch let error as ReelError where error.kind != .cancelled {
+        logger.debug("the start can't be replayed", metadata: ["link": "\(link.name)", "error": "\(error)"])
+        return []
+      }
+      let bounds = StartBounds(recording: recording, facts: facts, link: link.spec, device: options.device)
+      let floor = bounds.floor(of: now)
+      var result = StartResult(
+        link: link.name, now: now, floorMilliseconds: min(now.milliseconds, floor.milliseconds))
+      (result.floorRequestCount, result.floorByteCount) = (floor.requestCount, floor.byteCount)
+      result.wholeMilliseconds = bounds.whole(of: now)
+      results.append(result)
+    }
+    try await addCosts(to: &findings, &results, facts)
+    return results
+  }
+
+  // MARK: Costs
+
+  /// The savings of the findings on a link, by their index.
+  private struct Savings {
+    var alone: [Int: Double] = [:]
+    var inTurn: [Int: Double] = [:]
+    var steps: [StartResult.Step] = []
+    var mended: StartResult.Course?
+  }
+
+  private func addCosts(
+    to findings: inout [Finding], _ results: inout [StartResult], _ facts: StreamFacts
+  ) async throws {
+    var alone: [[StartChange: StartResult.Course]] = results.map { _ in [:] }
+    var savings: [Savings] = []
+    // A finding that costs too little is dropped, and what remains is mended in turn again.
+    while true {
+      savings = []
+      for (place, link) in options.links.enumerated() where place < results.count {
+        savings.append(
+          try await self.savings(of: findings, on: link.spec, now: results[place].now, &alone[place]))
+      }
+      let least = options.thresholds[.startBytes]
+      let dropped = findings.indices.filter { index in
+        findings[index].id == .startBytes && findings[index].change != nil && !results.isEmpty
+          && !savings.contains { max($0.alone[index] ?? 0, $0.inTurn[index] ?? 0) >= least }
+          && !options.links.contains { findings[index].orderedCost(on: $0.spec) >= least }
+      }
+      guard !dropped.isEmpty else { break }
+      for index in dropped.reversed() { findings.remove(at: index) }
+    }
+    for (place, saving) in savings.enumerated() {
+      results[place].steps = saving.steps
+      results[place].mended = saving.mended
+      for index in findings.indices {
+        guard let cost = saving.alone[index], findings[index].change != nil else { continue }
+        let inTurn = saving.inTurn[index]
+        guard max(cost, inTurn ?? 0) >= options.thresholds[.printedCost] else { continue }
+        findings[index].costs.append(
+          FindingCost(.start, cost, link: results[place].link, player: .reel, inTurn: inTurn))
+      }
+      for index in findings.indices {
+        let cost = findings[index].orderedCost(on: options.links[place].spec)
+        guard cost >= max(options.thresholds[.printedCost], saving.alone[index] ?? 0) else { continue }
+        findings[index].costs.append(FindingCost(.start, cost, link: results[place].link, player: .whole))
+      }
+    }
+    try await addCostOfOrder(to: &findings, results, facts)
+  }
+
+  /// Measures each change alone, and then all in turn, the largest saving first.
+  private func savings(
+    of findings: [Finding], on link: LinkSpec, now: StartResult.Course,
+    _ known: inout [StartChange: StartResult.Course]
+  ) async throws -> Savings {
+    var savings = Savings()
+    // Findings with the same change are mended together.
+    var changes: [(change: StartChange, index: Int)] = []
+    for index in findings.indices {
+      guard let change = findings[index].change, findings[index].id != .firstRungHeavy,
+        !changes.contains(where: { $0.change == change })
+      else { continue }
+      changes.append((change, index))
+    }
+    guard !changes.isEmpty else { return savings }
+    // Half of the replays at least measure the changes in turn.
+    changes = Array(changes.prefix(Self.replayLimit / 2))
+    var order: [(change: StartChange, index: Int, course: StartResult.Course)] = []
+    for (change, index) in changes {
+      let course: StartResult.Course
+      if let measured = known[change] {
+        course = measured
+      } else {
+        guard let measured = try await self.changed(link, [change]) else { continue }
+        course = measured
+        known[change] = course
+      }
+      order.append((change, index, course))
+    }
+    order.sort { ($0.course.milliseconds, $0.index) < ($1.course.milliseconds, $1.index) }
+    var applied: [StartChange] = []
+    var last = now
+    for (change, index, course) in order {
+      let next = applied.isEmpty ? course : try await changed(link, applied + [change])
+      guard let next else { continue }
+      let saving = max(0, last.milliseconds - next.milliseconds)
+      for same in findings.indices where findings[same].change == change {
+        savings.alone[same] = max(0, now.milliseconds - course.milliseconds)
+        savings.inTurn[same] = saving
+      }
+      guard saving >= options.thresholds[.printedCost] else { continue }
+      applied.append(change)
+      last = next
+      savings.steps.append(StartResult.Step(finding: findings[index].name, milliseconds: next.milliseconds))
+      savings.mended = next
+    }
+    return savings
+  }
+
+  /// Returns the start with changes; nil if it then fails.
+  private func changed(_ link: LinkSpec, _ changes: [StartChange]) async throws -> StartResult.Course? {
+    do {
+      return try await course(on: link, changes)
+    } catch let error as ReelError where error.kind != .cancelled {
+      logger.debug("a changed start can't be replayed", metadata: ["error": "\(error)"])
+      return nil
+    }
+  }
+
+  /// Adds the cost of a heavy first variant, for a player that begins with that one and loads whole segments.
+  private func addCostOfOrder(
+    to findings: inout [Finding], _ results: [StartResult], _ facts: StreamFacts
+  ) async throws {
+    guard let index = findings.firstIndex(where: { $0.id == .firstRungHeavy }),
+      let order = RungOrder(facts)
+    else { return }
+    var isHeavy = false
+    for (place, link) in options.links.enumerated() where place < results.count {
+      let bounds = StartBounds(recording: recording, facts: facts, link: link.spec, device: options.device)
+      guard let first = bounds.whole(of: results[place].now, startingWith: order.first),
+        let best = bounds.whole(of: results[place].now, startingWith: order.best)
+      else { continue }
+      let cost = first - best
+      guard cost >= options.thresholds[.firstRungHeavy], first >= best * RungOrder.leastRatio else { continue }
+      isHeavy = true
+      findings[index].costs.append(FindingCost(.start, cost, link: link.name, player: .whole))
+    }
+    if !isHeavy, !results.isEmpty { findings.remove(at: index) }
+  }
+
+  // MARK: One replay
+
+  /// Returns the start on a link with changes, from the request to the first frame.
+  ///
+  /// Throws the error of a start that fails.
+  package func course(on link: LinkSpec, _ changes: [StartChange]) async throws -> StartResult.Course {
+    guard case .url(let url) = source else { throw ReelError(.usage, "a start from standard input can't be replayed") }
+    let simulation = SimulatedRuntime()
+    let changed = try await ChangedStart(recording, changes)
+    let record = CourseRecord(simulation)
+    let numbers = Locked<[URL: Int]>([:])
+    let network = ThrottledFetcher(
+      changed, link: link, in: simulation, limit: Self.realPatience,
+      servers: LinkServers { [recording] request, answer in
+        let number = numbers.withLock { numbers in
+          defer { numbers[request.url, default: 0] += 1 }
+          return numbers[request.url, default: 0]
+        }
+        var behaviour = recording.behaviour(of: request.url, request: number)
+        if changed.dropsRedirects { behaviour.hops = [] }
+        if changed.dropsWaits { behaviour.wait = .zero }
+        if changed.dropsHandshakes { behaviour.closesConnection = false }
+        return behaviour
+      } onDeparture: { request, time in
+        record.left(request, at: time)
+      })
+    var player = PlayerConfiguration()
+    player.loading = configuration
+    simulation.apply(to: &player)
+    player.loading.clock = SimulatedWallClock(simulation, beginning: recording.beginning)
+    var decoders = ModelledDecoders(cost: options.device.decodeCost, starts: starts, in: simulation)
+    decoders.leavesOutHiddenFrames = changed.hiddenFrameCount > 0
+    decoders.onUse = { record.decoded($0) }
+    player.decoders = decoders
+    let fetcher = ReplayedLink(network, changed: changed, record: record, simulation: simulation)
+    let replayed = Player(fetcher: fetcher, configuration: player, logger: logger)
+    let item = PlayerItem(url: changed.dropsRedirects ? recording.target(of: url) : url)
+    let outcome: Result<Void, any Error>
+    do {
+      try await simulation.run { try await Self.showFirstFrame(of: item, on: replayed, simulation) }
+      outcome = .success(())
+    } catch {
+      outcome = .failure(error)
+    }
+    // Work of the stopped player that has not ended keeps its threads, after an error too.
+    await simulation.runToRest()
+    try outcome.get()
+    guard let time = item.stageTimes[.firstFrame] else {
+      throw ReelError(.internalFault, "a replay without a first frame", at: source.name)
+    }
+    return record.course(until: time)
+  }
+
+  private static func showFirstFrame(
+    of item: PlayerItem, on player: Player, _ simulation: SimulatedRuntime
+  ) async throws {
+    player.preloadTarget = PreloadTarget(stage: .firstFrame)
+    player.replaceCurrentItem(with: item)
+    let error = await withTaskGroup(of: ReelError?.self) { group in
+      group.addTask {
+        for await status in item.status.values {
+          switch status {
+          case .readyToPlay: return nil
+          case .failed(let error): return error
+          case .unknown: break
+          }
+        }
+        return ReelError(.internalFault, "an item that is neither ready nor failed")
+      }
+      group.addTask {
+        try? await simulation.sleep(for: patience)
+        return ReelError(.timedOut, "no frame within \(patience.components.seconds) s")
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+    await player.stopAndWait()
+    if let error { throw error }
+  }
+}
+
+/// The link of a replay, behind which bytes that cost nothing are put back.
+private struct ReplayedLink: Fetching {
+  let link: ThrottledFetcher
+  let changed: ChangedStart
+  let record: CourseRecord
+  let simulation: SimulatedRuntime
+
+  init(_ link: ThrottledFetcher, changed: ChangedStart, record: CourseRecord, simulation: SimulatedRuntime) {
+    self.link = link
+    self.changed = changed
+    self.record = record
+    self.simulation = simulation
+  }
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    var request = request
+    if changed.dropsRedirects { request.url = changed.recording.target(of: request.url) }
+    let number = record.began(request)
+    let answer: FetchResponse
+    do {
+      answer = try await link.fetch(request)
+    } catch {
+      record.ended(number)
+      throw error
+    }
+    record.answered(number)
+    let counted = answer.wrappingBody { [record] body in
+      do {
+        let chunk = try await body.next()
+        record.received(number, chunk?.count)
+        return chunk
+      } catch {
+        record.ended(number)
+        throw error
+      }
+    }
+    return changed.restoring(counted, to: request) { [simulation] read in try simulation.outside(read) }
+  }
+}
+
+/// Records the requests and the decoding of a replay, and divides its time among them.
+private final class CourseRecord: Sendable {
+  private struct Request {
+    let url: URL
+    let purpose: FetchPurpose
+    let began: Duration
+    /// The time at which it left on an open connection.
+    var left: Duration?
+    var answered: Duration?
+    var end: Duration?
+    var byteCount: Int64 = 0
+  }
+
+  private struct State {
+    var requests: [Request] = []
+    var decoding: [Range<Duration>] = []
+  }
+
+  private let clock: any MonotonicClock
+  private let state = Locked(State())
+
+  init(_ clock: any MonotonicClock) { self.clock = clock }
+
+  func began(_ request: FetchRequest) -> Int {
+    state.withLock { state in
+      state.requests.append(Request(url: request.url, purpose: request.purpose, began: clock.now))
+      return state.requests.count - 1
+    }
+  }
+
+  func left(_ request: FetchRequest, at time: Duration) {
+    state.withLock { state in
+      guard let index = state.requests.firstIndex(where: { $0.url == request.url && $0.left == nil }) else { return }
+      state.requests[index].left = time
+    }
+  }
+
+  func answered(_ number: Int) { state.withLock { $0.requests[number].answered = clock.now } }
+
+  func received(_ number: Int, _ count: Int?) {
+    guard let count else { return ended(number) }
+    state.withLock { $0.requests[number].byteCount += Int64(count) }
+  }
+
+  func ended(_ number: Int) { state.withLock { $0.requests[number].end = $0.requests[number].end ?? clock.now } }
+
+  func decoded(_ range: Range<Duration>) { state.withLock { $0.decoding.append(range) } }
+
+  /// The course of a start whose first frame came at `end`.
+  ///
+  /// Each moment belongs to the decoder if it is busy, and otherwise to the request that counts: the earliest open one,
+  /// sources before manifests before media.
+  func course(until end: Duration) -> StartResult.Course {
+    let state = state.withLock { $0 }
+    var course = StartResult.Course(milliseconds: end.milliseconds)
+    let requests = state.requests.filter { $0.began < end || $0.began == .zero }
+    course.requests = requests.map { request in
+      let stop = min(request.end ?? end, end)
+      return StartResult.Request(
+        url: request.url.reelName, purpose: request.purpose, began: request.began.milliseconds,
+        firstByte: min(request.answered ?? stop, stop).milliseconds, end: stop.milliseconds,
+        byteCount: request.byteCount)
+    }
+    let ordered = requests.enumerated().sorted {
+      ($0.element.purpose.rank, $0.offset) < ($1.element.purpose.rank, $1.offset)
+    }.map(\.element)
+    var bounds: Set<Duration> = [.zero, end]
+    for request in requests {
+      bounds.formUnion([request.began, request.left, request.answered, request.end].compactMap { $0 })
+    }
+    for range in state.decoding { bounds.formUnion([range.lowerBound, range.upperBound]) }
+    let times = bounds.filter { $0 >= .zero && $0 <= end }.sorted()
+    // A decoder is opened first. If it was waited for, a frame follows at once.
+    let waited = state.decoding.dropFirst().first?.lowerBound == state.decoding.first?.upperBound
+    let decoding = waited ? state.decoding[...] : state.decoding.dropFirst()
+    for (start, stop) in zip(times, times.dropFirst()) {
+      let length = (stop - start).milliseconds
+      let open = ordered.first { $0.began <= start && start < $0.end ?? end }
+      if decoding.contains(where: { $0.contains(start) }) {
+        course.decoding += length
+      } else if let open, start >= open.answered ?? end {
+        course.receiving += length
+      } else if let open, start < open.left ?? end {
+        course.connecting += length
+      } else {
+        course.answering += length
+      }
+    }
+    return course
+  }
+}
+
+extension FetchPurpose {
+  /// The order in which a start waits for requests.
+  fileprivate var rank: Int {
+    switch self {
+    case .source: 0
+    case .manifest, .clock: 1
+    case .key: 2
+    case .initialization: 3
+    case .segment: 4
+    case .resource: 5
+    }
+  }
+}
+
+extension Finding {
+  /// What bytes that are not needed cost a player that reads a file in order, in milliseconds. Reel seeks over them.
+  fileprivate func orderedCost(on link: LinkSpec) -> Double {
+    guard case .remove(let ranges)? = change else { return 0 }
+    let count = ranges.reduce(0) { $0 + ($1.range.length ?? 0) }
+    return LinkModel(link).duration(ofByteCount: Int(clamping: count)).milliseconds
+  }
+}
+
+extension Duration {
+  /// The duration in milliseconds.
+  var milliseconds: Double { self / .milliseconds(1) }
+}

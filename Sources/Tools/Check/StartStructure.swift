@@ -1,0 +1,123 @@
+internal import Foundation
+package import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+internal import ReelPlayback
+
+/// Finds the bytes of a recorded start that its first frame does not need.
+package enum StartStructure {
+  /// The most bytes of a segment or a manifest that are looked at.
+  private static let byteLimit: Int64 = 8 << 20
+
+  /// Adds what the structure of the file, or of the first segment and the manifests, says.
+  ///
+  /// Call it once `facts` has the start and the rungs.
+  package static func describe(_ facts: inout StreamFacts, from recording: StartRecording) async throws {
+    guard let url = facts.url, facts.start != nil else { return }
+    guard facts.presentation != nil else {
+      if ContainerFormatName.isMP4(facts.format) {
+        // The size is known with the first bytes.
+        _ = try await recording.bytes(in: ByteRange(offset: 0, length: 16), of: url)
+        facts.file = try await FileStructure(of: url, in: recording).facts(byteCount: recording.byteCount(of: url))
+      }
+      return
+    }
+    var surplus: [StartSurplus] = []
+    for manifest in recording.manifests {
+      let count = min(recording.byteCount(of: manifest) ?? byteLimit, byteLimit)
+      let bytes = try await recording.bytes(in: ByteRange(offset: 0, length: count), of: manifest)
+      let ranges = comments(in: bytes).map { range in
+        StartBytes(
+          url: manifest.absoluteString, range: ByteRange(offset: Int64(range.lowerBound), length: Int64(range.count)))
+      }
+      if !ranges.isEmpty { surplus.append(StartSurplus(.playlist, ranges)) }
+    }
+    if let media = facts.start?.mediaURL, let end = facts.start?.firstFrameEnd, end > 0, end <= byteLimit {
+      let segment = facts.startSegment
+      let offset = segment?.byteRange?.offset ?? 0
+      let bytes = try await recording.bytes(in: ByteRange(offset: offset, length: end), of: media)
+      let ranges = padding(in: bytes).map { range in
+        StartBytes(
+          url: media.absoluteString,
+          range: ByteRange(offset: offset + Int64(range.lowerBound), length: Int64(range.count)))
+      }
+      if !ranges.isEmpty { surplus.append(StartSurplus(.padding, ranges)) }
+    }
+    facts.start?.surplus = surplus
+  }
+
+  /// Returns the null packets of a transport stream (ISO/IEC 13818-1 §2.4.1), and the boxes of a segment that hold nothing.
+  static func padding(in bytes: [UInt8]) -> [Range<Int>] {
+    for size in TransportPacket.sizes {
+      let first = size == 192 ? 4 : 0
+      guard bytes.count >= first + 3 * size,
+        (0..<3).allSatisfy({ bytes[first + $0 * size] == TransportPacket.syncByte })
+      else { continue }
+      var ranges: [Range<Int>] = []
+      for start in stride(from: first, through: bytes.count - size, by: size)
+      where bytes[start + 1] & 0x1f == 0x1f && bytes[start + 2] == 0xff {
+        if let last = ranges.last, last.upperBound == start {
+          ranges[ranges.count - 1] = last.lowerBound..<start + size
+        } else {
+          ranges.append(start..<start + size)
+        }
+      }
+      return ranges
+    }
+    // The last box may not be whole.
+    var ranges: [Range<Int>] = []
+    var position = 0
+    while let header = MP4BoxHeader(bytes[position...]), !header.isMalformed, let count = header.byteCount {
+      let end = position + Int(min(count, UInt64(bytes.count - position)))
+      if ["free", "skip"].contains(header.type) { ranges.append(position..<end) }
+      guard end < bytes.count else { break }
+      position = end
+    }
+    return ranges
+  }
+
+  /// Returns the comments of a playlist or an MPD, and the white space around them.
+  static func comments(in bytes: [UInt8]) -> [Range<Int>] {
+    var ranges: [Range<Int>] = []
+    func add(_ range: Range<Int>) {
+      if let last = ranges.last, last.upperBound == range.lowerBound {
+        ranges[ranges.count - 1] = last.lowerBound..<range.upperBound
+      } else if !range.isEmpty {
+        ranges.append(range)
+      }
+    }
+    if bytes.starts(with: "#EXTM3U".utf8) {
+      var start = 0
+      while start < bytes.count {
+        let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+        let line = bytes[start..<end].drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d || $0 == 0x0a }
+        if line.isEmpty || line.first == UInt8(ascii: "#") && !line.starts(with: "#EXT".utf8) { add(start..<end) }
+        start = end
+      }
+      return ranges
+    }
+    var position = 0
+    while let open = bytes[position...].firstRange(of: Array("<!--".utf8)) {
+      let close = bytes[open.upperBound...].firstRange(of: Array("-->".utf8))?.upperBound ?? bytes.count
+      add(open.lowerBound..<close)
+      position = close
+    }
+    return ranges
+  }
+}
+
+extension StreamFacts {
+  /// The rung that is started with; nil if it is not known.
+  var startRung: RungFacts? {
+    rungs.first { $0.kind == .video && start?.rung != nil && ($0.name == start?.rung || $0.declared?.id == start?.rung) }
+      ?? rungs.first { rung in rung.segments.contains { $0.url == start?.mediaURL } }
+  }
+
+  /// The segment that is started with.
+  var startSegment: SegmentReference? { startRung?.segments.first { $0.url == start?.mediaURL } }
+}
+
+/// The names of containers in `StreamFacts.format`.
+private enum ContainerFormatName {
+  static func isMP4(_ name: String) -> Bool { name == ContainerFormat.mp4.rawValue }
+}
