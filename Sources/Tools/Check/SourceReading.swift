@@ -11,6 +11,7 @@ internal import ReelRules
 final class SourceReading: Sendable {
   private let source: MediaSource
   private let fetcher: RequestLog
+  private let recording: StartRecording
   private let configuration: LoadingConfiguration
   private let options: CheckOptions
   private let logger: Logger
@@ -28,11 +29,12 @@ final class SourceReading: Sendable {
   private static let allBeginningsByteCount = 800_000
 
   init(
-    _ source: MediaSource, fetcher: RequestLog, configuration: LoadingConfiguration,
-    options: CheckOptions, logger: Logger
+    _ source: MediaSource, fetcher: RequestLog, recording: StartRecording,
+    configuration: LoadingConfiguration, options: CheckOptions, logger: Logger
   ) {
     self.source = source
     self.fetcher = fetcher
+    self.recording = recording
     self.configuration = configuration
     self.options = options
     self.logger = logger
@@ -50,6 +52,7 @@ final class SourceReading: Sendable {
     ) { opening -> LoadedManifest? in
       try await readStart(opening)
       fetcher.endStart()
+      recording.close()
       guard opening.isPresentation else { return nil }
       let loader = ManifestLoader(fetcher: fetcher, configuration: configuration, logger: logger)
       return try await loader.load(opening, documents: documents)

@@ -25,9 +25,14 @@ package struct StreamChecker: Sendable {
   package func check(_ source: MediaSource) async throws -> CheckResult {
     var result = CheckResult(source: source.name)
     result.thresholds = options.thresholds
-    let log = RequestLog(fetcher)
+    // The start of a local file is recorded like that of a remote one.
+    var configuration = configuration
+    configuration.fetchesFiles = true
+    let recording = StartRecording(fetcher)
+    let log = RequestLog(recording)
     let reading = SourceReading(
-      source, fetcher: log, configuration: configuration, options: options, logger: logger)
+      source, fetcher: log, recording: recording, configuration: configuration, options: options,
+      logger: logger)
     var openingError: ReelError?
     do {
       if try await runsOut(reading) {
@@ -40,6 +45,7 @@ package struct StreamChecker: Sendable {
     var facts = reading.facts
     facts.requests = log.requests
     facts.placeContent()
+    if facts.start != nil { try await StartStructure.describe(&facts, from: recording) }
     if let openingError {
       if TransportFindings.isSilence(openingError, requests: log.requests) {
         result.silence = openingError
@@ -48,6 +54,12 @@ package struct StreamChecker: Sendable {
       }
     }
     result.findings += judge(facts)
+    if facts.start != nil, !options.links.isEmpty {
+      let replay = StartReplay(
+        recording: recording, source: source, configuration: configuration, options: options, logger: logger)
+      result.starts = try await replay.results(for: &result.findings, facts: facts)
+    }
+    Self.sort(&result.findings)
     result.notChecked += facts.notChecked + Self.excuses(facts)
     result.notChecked += [LiveFindings.notChecked(in: facts)].compactMap(\.self)
     result.coverage = Self.coverage(facts)
@@ -103,12 +115,17 @@ package struct StreamChecker: Sendable {
     findings += TransportFindings.findings(in: facts, thresholds)
     findings += ManifestFindings.findings(in: facts, thresholds)
     findings += LiveFindings.findings(in: facts, thresholds)
+    findings += StartFindings.findings(in: facts, thresholds)
+    return findings
+  }
+
+  /// Errors first, then by cost.
+  private static func sort(_ findings: inout [Finding]) {
     findings.sort { left, right in
       if left.level != right.level { return left.level > right.level }
       return (left.largestCost, right.name, right.rung ?? "", right.segment ?? 0)
         > (right.largestCost, left.name, left.rung ?? "", left.segment ?? 0)
     }
-    return findings
   }
 
   private static func excuses(_ facts: StreamFacts) -> [NotChecked] {
