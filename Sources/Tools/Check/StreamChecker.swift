@@ -44,6 +44,7 @@ package struct StreamChecker: Sendable {
     }
     var facts = reading.facts
     facts.requests = log.requests
+    if facts.url == nil, case .url(let url) = source { facts.url = facts.requests.first?.answerURL ?? url }
     facts.placeContent()
     if facts.start != nil { try await StartStructure.describe(&facts, from: recording) }
     if let openingError {
