@@ -108,11 +108,11 @@ struct TransportFindingsTests {
     var facts = hls([request])
     #expect(findings(facts).isEmpty)
     facts.rungs = [RungFacts(name: "a", kind: .video)]
-    facts.rungs[0].segments = [
+    facts.rungs[0].segments = SegmentList([
       SegmentReference(
         number: 0, url: request.url, byteRange: ByteRange(offset: 1000, length: 500), start: .zero,
         duration: MediaTime(value: 1, timescale: 1))
-    ]
+    ])
     let finding = try #require(only(of: facts))
     #expect(finding.name == "no-ranges")
     #expect(finding.level == .error)

@@ -43,6 +43,8 @@ package struct CheckOptions: Sendable {
   package var thresholds = Thresholds()
   /// How long a live presentation is watched, in seconds; nil for not at all.
   package var watch: Double?
+  /// True to take stills where findings about pictures point.
+  package var takesStills = false
 
   package init() {}
 }

@@ -9,6 +9,8 @@ package struct CheckResult: Sendable {
   package var findings: [Finding] = []
   /// The start on each link, in the order of the links; empty if there was no first frame.
   package var starts: [StartResult] = []
+  /// Pictures that show what findings say, if they were wanted.
+  package var stills: [CheckStill] = []
   package var notChecked: [NotChecked] = []
   package var coverage = Coverage()
   /// The thresholds that are not the usual ones, by name.

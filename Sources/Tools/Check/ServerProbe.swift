@@ -1,5 +1,5 @@
 internal import Foundation
-package import ReelCore
+internal import ReelCore
 package import ReelPlayback
 
 /// Asks servers what the requests of a check left open: whether they serve ranges of a file, and whether a first answer

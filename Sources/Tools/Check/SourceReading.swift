@@ -10,13 +10,12 @@ internal import ReelRules
 /// time, so that a source that takes too long is judged by what is known.
 final class SourceReading: Sendable {
   private let source: MediaSource
-  private let fetcher: any Fetching
+  private let fetcher: RequestLog
+  private let recording: StartRecording
   private let configuration: LoadingConfiguration
   private let options: CheckOptions
   private let logger: Logger
   private let state = Locked(StreamFacts())
-  /// Called when the start has been measured.
-  private let startEnded: @Sendable () -> Void
 
   /// The number of rungs that are read at once.
   private static let concurrency = 4
@@ -30,15 +29,15 @@ final class SourceReading: Sendable {
   private static let allBeginningsByteCount = 800_000
 
   init(
-    _ source: MediaSource, fetcher: any Fetching, configuration: LoadingConfiguration,
-    options: CheckOptions, logger: Logger, startEnded: @escaping @Sendable () -> Void
+    _ source: MediaSource, fetcher: RequestLog, recording: StartRecording,
+    configuration: LoadingConfiguration, options: CheckOptions, logger: Logger
   ) {
     self.source = source
     self.fetcher = fetcher
+    self.recording = recording
     self.configuration = configuration
     self.options = options
     self.logger = logger
-    self.startEnded = startEnded
   }
 
   /// What was measured so far.
@@ -52,7 +51,8 @@ final class SourceReading: Sendable {
       source, readsAhead: false, recording: { document in documents.withLock { $0.append(document) } }
     ) { opening -> LoadedManifest? in
       try await readStart(opening)
-      startEnded()
+      fetcher.endStart()
+      recording.close()
       guard opening.isPresentation else { return nil }
       let loader = ManifestLoader(fetcher: fetcher, configuration: configuration, logger: logger)
       return try await loader.load(opening, documents: documents)
@@ -62,6 +62,7 @@ final class SourceReading: Sendable {
     } else {
       try await opener.use(source, readsAhead: true) { try await readFile($0) }
     }
+    try await ServerProbe(fetcher, configuration: configuration, options.thresholds).run(facts)
   }
 
   // MARK: - Private
@@ -124,6 +125,10 @@ final class SourceReading: Sendable {
         try await self.read(index, plan.indices[index], segments)
       }
       if options.sample != .start { try await readSizes(rungs, segments) }
+      if let seconds = options.watch, facts.isLive {
+        _ = try await LiveWatch(facts, fetcher: loaded.fetcher, configuration: configuration)
+          .run(for: seconds) { live in self.change { $0.live = live } }
+      }
     } onCancel: {
       scope.cancel()
     }

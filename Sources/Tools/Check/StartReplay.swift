@@ -1,8 +1,8 @@
 internal import Foundation
 package import Logging
-package import ReelCore
+internal import ReelCore
 internal import ReelFFmpeg
-package import ReelManifest
+internal import ReelManifest
 package import ReelPlayback
 package import ReelSimulation
 

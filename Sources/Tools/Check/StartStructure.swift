@@ -1,5 +1,5 @@
 internal import Foundation
-package import ReelCore
+internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 package import ReelPlayback

@@ -25,24 +25,50 @@ package struct StreamChecker: Sendable {
   package func check(_ source: MediaSource) async throws -> CheckResult {
     var result = CheckResult(source: source.name)
     result.thresholds = options.thresholds
+    // The start of a local file is recorded like that of a remote one.
+    var configuration = configuration
+    configuration.fetchesFiles = true
+    let recording = StartRecording(fetcher)
+    let log = RequestLog(recording)
     let reading = SourceReading(
-      source, fetcher: fetcher, configuration: configuration, options: options, logger: logger,
-      startEnded: {})
+      source, fetcher: log, recording: recording, configuration: configuration, options: options,
+      logger: logger)
     var openingError: ReelError?
     do {
       if try await runsOut(reading) {
         result.notChecked.append(
           NotChecked(nil, "the time limit was reached; what was found until then is reported"))
       }
-    } catch let error as ReelError {
+    } catch let error as ReelError where error.kind != .cancelled && error.kind != .usage {
       openingError = error
     }
     var facts = reading.facts
+    facts.requests = log.requests
+    if facts.url == nil, case .url(let url) = source { facts.url = facts.requests.first?.answerURL ?? url }
     facts.placeContent()
-    result.findings = judge(facts, openingError, source)
+    if facts.start != nil { try await StartStructure.describe(&facts, from: recording) }
+    if let openingError {
+      if TransportFindings.isSilence(openingError, requests: log.requests) {
+        result.silence = openingError
+      } else {
+        result.findings = [opening(openingError, source, log)]
+      }
+    }
+    result.findings += judge(facts)
+    if facts.start != nil, !options.links.isEmpty {
+      let replay = StartReplay(
+        recording: recording, source: source, configuration: configuration, options: options, logger: logger)
+      result.starts = try await replay.results(for: &result.findings, facts: facts)
+    }
+    Self.sort(&result.findings)
     result.notChecked += facts.notChecked + Self.excuses(facts)
+    result.notChecked += [LiveFindings.notChecked(in: facts)].compactMap(\.self)
     result.coverage = Self.coverage(facts)
     result.facts = facts
+    if options.takesStills {
+      result.stills = try await FindingStills(fetcher: fetcher, configuration: configuration, logger: logger)
+        .stills(of: source, result)
+    }
     return result
   }
 
@@ -68,20 +94,39 @@ package struct StreamChecker: Sendable {
     }
   }
 
-  private func judge(
-    _ facts: StreamFacts, _ openingError: ReelError?, _ source: MediaSource
-  ) -> [Finding] {
+  /// The finding for a source that could not be opened.
+  private func opening(_ error: ReelError, _ source: MediaSource, _ log: RequestLog) -> Finding {
+    guard error.kind == .badManifest else {
+      return TransportFindings.unreachable(
+        error, source: source.name, requests: log.requests, beginning: log.sourceBeginning)
+    }
+    var finding = Finding(
+      .manifestInvalid, nil, .error, url: error.location, error.reason,
+      fix: error.advice ?? "mend the manifest")
+    if case .line(let line, _) = error.place { finding.line = line }
+    return finding
+  }
+
+  private func judge(_ facts: StreamFacts) -> [Finding] {
     let thresholds = options.thresholds
-    var findings: [Finding] = []
-    findings += SegmentFindings.findings(in: facts, thresholds)
+    var findings = SegmentFindings.findings(in: facts, thresholds)
     findings += ContentFindings.findings(in: facts, thresholds)
     findings += LadderFindings.findings(in: facts, thresholds)
     findings = Consequences.removed(from: findings)
-    findings.sort {
-      ($1.level, $0.id.rawValue, $0.kind ?? "", $0.rung ?? "", $0.segment ?? 0)
-        < ($0.level, $1.id.rawValue, $1.kind ?? "", $1.rung ?? "", $1.segment ?? 0)
-    }
+    findings += TransportFindings.findings(in: facts, thresholds)
+    findings += ManifestFindings.findings(in: facts, thresholds)
+    findings += LiveFindings.findings(in: facts, thresholds)
+    findings += StartFindings.findings(in: facts, thresholds)
     return findings
+  }
+
+  /// Errors first, then by cost.
+  private static func sort(_ findings: inout [Finding]) {
+    findings.sort { left, right in
+      if left.level != right.level { return left.level > right.level }
+      return (left.largestCost, right.name, right.rung ?? "", right.segment ?? 0)
+        > (right.largestCost, left.name, left.rung ?? "", left.segment ?? 0)
+    }
   }
 
   private static func excuses(_ facts: StreamFacts) -> [NotChecked] {
@@ -105,4 +150,9 @@ package struct StreamChecker: Sendable {
     }
     return coverage
   }
+}
+
+extension Finding {
+  /// The largest cost in milliseconds; 0 without one.
+  fileprivate var largestCost: Double { costs.map(\.milliseconds).max() ?? 0 }
 }

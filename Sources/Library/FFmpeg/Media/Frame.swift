@@ -1,6 +1,6 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-public import ReelCore
+package import ReelCore
 
 /// The owner of one decoded frame. Programs know it as `VideoFrame`.
 ///

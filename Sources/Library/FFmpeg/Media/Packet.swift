@@ -1,6 +1,6 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-package import ReelCore
+internal import ReelCore
 
 /// One compressed access unit of one stream.
 ///

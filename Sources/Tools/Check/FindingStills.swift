@@ -1,0 +1,87 @@
+internal import Logging
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+internal import ReelPlayback
+
+/// A picture that shows what a finding says.
+package struct CheckStill: Sendable {
+  /// The index of the finding in `CheckResult.findings`.
+  package var finding: Int
+  /// The name of the rung; nil for a media file.
+  package var rung: String?
+  /// The time on the presentation's timeline, in seconds.
+  package var time: Double
+  package var jpeg: [UInt8]
+
+  package init(finding: Int, rung: String?, time: Double, jpeg: [UInt8]) {
+    self.finding = finding
+    self.rung = rung
+    self.time = time
+    self.jpeg = jpeg
+  }
+}
+
+/// Takes stills where findings about pictures point.
+struct FindingStills {
+  let fetcher: any Fetching
+  let configuration: LoadingConfiguration
+  let logger: Logger
+
+  /// The most findings that get stills, and the longer side of a still in pixels.
+  private static let findingLimit = 8
+  private static let side = 320
+
+  /// Returns the stills; none of what can't be decoded.
+  func stills(of source: MediaSource, _ result: CheckResult) async throws -> [CheckStill] {
+    var stills: [CheckStill] = []
+    let pointing = result.findings.enumerated().filter {
+      [.black, .frozen, .rungContentDiffers].contains($0.element.id) && $0.element.time != nil
+    }
+    for (index, finding) in pointing.prefix(Self.findingLimit) {
+      guard let range = finding.time else { continue }
+      let (start, end) = (range.lowerBound, range.upperBound)
+      var rungs = [finding.rung]
+      var times = [start + 0.02, (start + end) / 2]
+      if finding.id == .rungContentDiffers {
+        times = [(start + end) / 2]
+        for case ("reference", .text(let name)) in finding.evidence { rungs.append(name) }
+      } else if finding.kind != "whole" {
+        times = (start > 0.2 ? [start - 0.1] : []) + times + [end + 0.05]
+      }
+      for name in rungs {
+        let rung =
+          result.facts.rungs.first { $0.name == name } ?? result.facts.rungs.first { $0.kind == .video }
+        for time in times {
+          guard let jpeg = try await still(of: source, at: time, rung) else { continue }
+          stills.append(CheckStill(finding: index, rung: name, time: time, jpeg: jpeg))
+        }
+      }
+    }
+    return stills
+  }
+
+  // MARK: - Private
+
+  private func still(of source: MediaSource, at time: Double, _ rung: RungFacts?) async throws -> [UInt8]? {
+    var configuration = configuration
+    // The highest rung at or under its own bit rate is the rung itself.
+    if let rate = rung?.declared?.bitsPerSecond { configuration.bandwidthCap = rate }
+    let extractor = FrameExtractor(fetcher: fetcher, configuration: configuration, logger: logger)
+    let jpeg = Locked<[UInt8]?>(nil)
+    do {
+      try await extractor.extract(.times([MediaTime(seconds: max(0, time))]), from: source) { frame in
+        let size = SizeLimit.box(PixelSize(width: Self.side, height: Self.side)).fitted(
+          frame.presentationSize)
+        let still = try StillRenderer().render(
+          frame.decoded, geometry: frame.geometry(target: size, gravity: .resize),
+          orientation: frame.orientation)
+        let bytes = try StillEncoder.encode(still, as: .jpeg, quality: 80)
+        jpeg.withLock { $0 = bytes }
+      }
+    } catch let error as ReelError where error.kind != .cancelled {
+      return nil
+    }
+    return jpeg.withLock { $0 }
+  }
+}
