@@ -38,11 +38,12 @@ struct StartReplayTests {
         recording: recording, source: .url(url), configuration: LoadingConfiguration(), options: options,
         logger: silentLogger)
       facts.format = format
+      facts.url = url
       var start = StartFacts()
       start.codec = .h264
       start.pixelCount = 192 * 108
       facts.start = start
-      try await StartStructure.describe(&facts, of: .url(url), from: recording)
+      try await StartStructure.describe(&facts, from: recording)
     }
 
     func results(_ findings: inout [Finding]) async throws -> [StartResult] {
@@ -88,7 +89,8 @@ struct StartReplayTests {
       let remote = try await Recorded(
         TransportFetcher(logger: silentLogger), origin.baseURL.appending(path: "hls-ts/master.m3u8"),
         format: "hls", links: [])
-      #expect(try await remote.replay.course(on: .lte, []).milliseconds == course.milliseconds)
+      // A loaded machine may answer late.
+      #expect(try await remote.replay.course(on: .lte, [.dropWaits]).milliseconds == course.milliseconds)
     }
   }
 
@@ -195,7 +197,7 @@ struct StartReplayTests {
       let both = try await recorded.replay.course(on: .lte, [.dropWaits, .dropRedirects]).milliseconds
       // The wait is measured.
       #expect((280..<900).contains(now - waits))
-      #expect(abs(now - redirects - 140) < 1)
+      #expect(abs(waits - both - 140) < 1 && now > redirects)
       #expect(abs(both - 344.683) < 1)
     }
   }
@@ -207,7 +209,7 @@ struct StartReplayTests {
     try await Origin.use(.ignoringRanges(of: bytes, at: "/file.mp4")) { origin in
       let url = origin.baseURL.appending(path: "file.mp4")
       let recorded = try await Recorded(TransportFetcher(logger: silentLogger), url, links: [slow])
-      let now = try await recorded.replay.course(on: .threeG, []).milliseconds
+      let now = try await recorded.replay.course(on: .threeG, [.dropWaits]).milliseconds
       let served = try await recorded.replay.course(on: .threeG, [.serveRanges(url: url.absoluteString)])
         .milliseconds
       #expect(served < now - 1000)

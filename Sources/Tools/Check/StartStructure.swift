@@ -2,22 +2,18 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
-package import ReelPlayback
+internal import ReelPlayback
 
 /// Finds the bytes of a recorded start that its first frame does not need.
 package enum StartStructure {
   /// The most bytes of a segment or a manifest that are looked at.
   private static let byteLimit: Int64 = 8 << 20
 
-  /// Adds what the structure of the file, or of the first segment and the manifests, says, and the URL of a file.
+  /// Adds what the structure of the file, or of the first segment and the manifests, says.
   ///
-  /// Call it once `facts` has the format, the start and the rungs.
-  package static func describe(
-    _ facts: inout StreamFacts, of source: MediaSource, from recording: StartRecording
-  ) async throws {
-    guard case .url(let sourceURL) = source, facts.start != nil else { return }
-    let url = facts.url ?? recording.target(of: sourceURL)
-    facts.url = url
+  /// Call it once `facts` has the URL, the format, the start and the rungs.
+  package static func describe(_ facts: inout StreamFacts, from recording: StartRecording) async throws {
+    guard let url = facts.url, facts.start != nil else { return }
     guard facts.presentation != nil else {
       if ContainerFormatName.isMP4(facts.format) {
         // The size is known with the first bytes.
