@@ -248,7 +248,7 @@ struct ReportPage {
     .finding p{margin:4px 0 8px;overflow-wrap:anywhere}.finding .frames{margin:0 0 10px}
     .falls{font-size:.85rem}.falls div{display:grid;grid-template-columns:minmax(90px,24%) 1fr 72px;gap:10px;\
     align-items:center;padding:2px 0}.falls svg{display:block;width:100%;height:14px;background:var(--soft)}\
-    .falls .what{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}.none{fill:none}
+    .falls .what{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
     .falls+.legend,.courses+.legend{margin-top:10px}
     .best,.sure{font-weight:600}
     .wide th{white-space:normal;vertical-align:bottom}.wide td,.wide th{padding:4px 8px}\

@@ -134,7 +134,7 @@ struct SARIF: Encodable, Sendable {
   init(_ sources: CheckedSources) {
     runs = [
       Run(
-        invocations: [Invocation(toolExecutionNotifications: sources.notifications)],
+        invocations: [Invocation(toolExecutionNotifications: sources.notifications.sorted)],
         results: sources.findings.sorted)
     ]
   }
