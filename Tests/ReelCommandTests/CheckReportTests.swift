@@ -164,7 +164,7 @@ struct CheckReportTests {
     for text in [
       "2 errors, 4 warnings; first frame after 956 ms on lte and 2.49 s on 3g; 1 finding waived",
       "segment-missing/status", "360p, segment 3 (6 s to 8 s)", "2 s lost",
-      "first frame 0 ms later on lte, 48 ms after larger savings", "Mended in turn",
+      "nothing alone on lte, 48 ms after larger savings", "Mended in turn",
       "without start-bytes/edit",
       "and moov-last", "175 ms", "segment 3 missing", "Waived: the redirect counts viewers, ticket 4711",
       "black.run 5 s, usually 2 s", "Not met: start.lte&lt;800ms: 956 ms", "data:image/jpeg;base64,",
@@ -330,5 +330,46 @@ struct CheckReportTests {
     ])
   func locations(place: String, uri: String) {
     #expect(SARIF.ArtifactLocation(place).uri == uri)
+  }
+}
+
+@Suite("Results of checks in a report")
+struct CheckedResultsTests {
+  @Test("Checked sources are counted by their worst finding, and by findings; waived ones do not count")
+  func counts() throws {
+    var report = ResultsReport(keepsWorst: true)
+    for line in [
+      #"{"url":"https://a.example/1","status":"checked","host":"a.example","findings":[]}"#,
+      #"{"url":"https://a.example/2","status":"checked","host":"a.example","findings":[{"id":"black","kind":"run","level":"warning"},{"id":"black","kind":"run","level":"error"},{"id":"moov-last","kind":null,"level":"warning"}]}"#,
+      #"{"url":"https://b.example/3","status":"checked","host":"b.example","findings":[{"id":"moov-last","level":"warning"},{"id":"black","kind":"whole","level":"error","waived":"known"}]}"#,
+      #"{"url":"https://b.example/4","status":"failed","permanent":false,"host":"b.example","error":{"kind":"timed_out","message":"late"}}"#,
+      // Replaces the line of the first source.
+      #"{"url":"https://a.example/1","status":"checked","host":"a.example","findings":[{"id":"redirects","level":"note","waived":false}]}"#,
+    ] { report.add(Array(line.utf8)[...]) }
+    let checked = try #require(report.checked)
+    #expect((checked.errors, checked.warnings, checked.notes, checked.clean) == (1, 1, 1, 0))
+    let findings = try #require(report.findings)
+    #expect(findings.map(\.finding) == ["black/run", "moov-last", "redirects"])
+    #expect(findings.map(\.level) == ["error", "warning", "note"])
+    #expect(findings.map(\.sources) == [1, 2, 1])
+    #expect(report.hosts.map(\.errors) == [0, 1])
+    #expect(report.lines.first == "4 sources: 3 checked (1 with errors, 1 with warnings only), 1 failed")
+    #expect(
+      report.worst?.faultiest.map(\.url) == [
+        "https://a.example/2", "https://b.example/3", "https://a.example/1",
+      ])
+    let html = ResultsPage(report: report, files: ["results.jsonl"]).html
+    for text in ["Worst streams", "black/run, moov-last", "with errors"] {
+      let isThere = html.contains(text)
+      #expect(isThere, "\(text)")
+    }
+  }
+
+  @Test("A report of other commands does not mention checks")
+  func none() {
+    var report = ResultsReport()
+    report.add(Array(#"{"url":"a.mp4","status":"written"}"#.utf8)[...])
+    #expect(report.checked == nil && report.findings == nil)
+    #expect(report.lines.first == "1 source: 1 written, 0 failed")
   }
 }

@@ -92,12 +92,12 @@ final class ResultsFile: Sendable {
       }
       guard let result = ResultLine(line) else { throw foreign() }
       // A list line without a source has no URL, so each run reports it again.
-      guard let url = result.url, result.status == .written || !result.isTemporary else {
+      guard let url = result.url, result.status != .failed || !result.isTemporary else {
         removed += 1
         return
       }
       let hash = SourceHash(url)
-      _ = result.status == .written ? finished.written.insert(hash) : finished.failed.insert(hash)
+      _ = result.status != .failed ? finished.written.insert(hash) : finished.failed.insert(hash)
       if let last = kept.last, last.upperBound == range.lowerBound {
         kept[kept.count - 1] = last.lowerBound..<range.upperBound
       } else {
@@ -125,6 +125,8 @@ final class ResultsFile: Sendable {
 struct ResultLine: Sendable, Equatable {
   enum Status: String, Sendable {
     case written
+    /// A checked source, whatever was found.
+    case checked
     case failed
   }
 

@@ -149,11 +149,12 @@ enum CheckWords {
       }
     let link = cost.link.map { " on \($0)" } ?? ""
     let player = cost.player == .whole ? " with whole segments" : ""
-    let inTurn =
-      cost.inTurnMilliseconds.map {
-        abs($0 - cost.milliseconds) < 1 ? "" : ", \(time($0)) after larger savings"
-      } ?? ""
-    return words + link + player + inTurn
+    let place = words + link + player
+    guard let inTurn = cost.inTurnMilliseconds, abs(inTurn - cost.milliseconds) >= 1 else { return place }
+    if cost.milliseconds < leastCost {
+      return "nothing alone\(link)\(player), \(time(inTurn)) after larger savings"
+    }
+    return "\(place), \(time(inTurn)) after larger savings"
   }
 
   /// The costs that are worth a word.

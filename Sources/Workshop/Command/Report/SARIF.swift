@@ -65,7 +65,6 @@ struct SARIF: Encodable, Sendable {
   /// §3.35: a waiver.
   struct Suppression: Encodable, Sendable {
     var kind = "external"
-    var status = "accepted"
     var justification: String
   }
 
