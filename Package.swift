@@ -24,6 +24,7 @@ func tests(_ module: String, _ dependencies: [Target.Dependency]) -> Target {
 }
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
@@ -45,13 +46,13 @@ let library: [Target] = [
   ),
   .target(name: "CMemory", path: "CModules/CMemory"),
   .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
-  module("Core", in: "Library", []),
+  module("Core", in: "Library", [httpTypes]),
   module("Manifest", in: "Library", ["ReelCore"]),
   module("FFmpeg", in: "Library", ["ReelCore", "CFFmpeg", "CFFmpegShims", "CMemory", logging]),
   module(
     "Transport", in: "Library",
     [
-      "ReelCore", logging, nio, nioHTTP, nioPosix,
+      "ReelCore", httpTypes, logging, nio, nioHTTP, nioPosix,
       .product(name: "AsyncHTTPClient", package: "async-http-client"),
       .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
       .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -83,13 +84,15 @@ let tools: [Target] = [
   module("Rules", in: "Tools", ["ReelCore", "ReelManifest"]),
   module(
     "Check", in: "Tools",
-    ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelSimulation", "ReelRules", logging]),
+    [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelSimulation", "ReelRules", httpTypes,
+      logging,
+    ]),
   module(
     "Gateway", in: "Tools",
     [
-      "ReelCore", "ReelManifest", logging, nio, nioHTTP, nioPosix,
+      "ReelCore", "ReelManifest", httpTypes, logging, nio, nioHTTP, nioPosix,
       .product(name: "HummingbirdCore", package: "hummingbird"),
-      .product(name: "HTTPTypes", package: "swift-http-types"),
     ]),
 ]
 
@@ -145,7 +148,7 @@ let testTargets: [Target] = [
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
   tests("ReelRules", ["ReelRules", "ReelManifest"]),
   tests("ReelFFmpeg", ["ReelFFmpeg", "ReelStills", logging]),
-  tests("ReelTransport", ["ReelTransport", "ReelTesting", "ReelSimulation", nio, nioPosix]),
+  tests("ReelTransport", ["ReelTransport", "ReelTesting", "ReelSimulation", httpTypes, nio, nioPosix]),
   tests("ReelTesting", ["ReelTesting", "ReelTransport", "ReelManifest"]),
   tests(
     "ReelPlayback",
@@ -171,9 +174,10 @@ let testTargets: [Target] = [
   tests(
     "ReelCheck",
     [
-      "ReelCheck", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelPlayback", "ReelManifest",
+      "ReelCheck", "ReelRules", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelPlayback",
+      "ReelManifest",
       "ReelFFmpeg",
-      logging,
+      httpTypes, logging,
     ]),
   tests("ReelLab", ["ReelLab", "ReelSimulation", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
   tests(

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelTesting
 import ReelTransport
@@ -55,6 +56,83 @@ struct MetricsTests {
       let body = try await response.body.collect(upTo: 10)
       #expect(body.isEmpty)
       #expect(reports.all.map(\.timeToFirstByte) == [nil])
+    }
+  }
+
+  @Test("The header fields of an answer are reported as they were sent")
+  func fields() async throws {
+    let headers = [
+      HeaderField(name: "Cache-Control", value: "max-age=2"), HeaderField(name: "Age", value: "7"),
+      HeaderField(name: "Via", value: "1.1 a"), HeaderField(name: "Via", value: "1.1 b"),
+    ]
+    try await Origin.use(.init(routes: ["/a": .init("a", headers: headers)])) { origin in
+      let reports = Reports()
+      let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
+      _ = try await response.body.collect(upTo: 10)
+      let metrics = try #require(reports.all.first)
+      #expect(metrics.fields[.age] == "7")
+      #expect(metrics.fields[.cacheControl] == "max-age=2")
+      let via = try #require(HTTPField.Name("Via"))
+      #expect(metrics.fields[values: via] == ["1.1 a", "1.1 b"])
+      #expect(metrics.closesConnection == false)
+      #expect(metrics.failedAttemptCount == 0)
+      #expect(metrics.connectTime != nil)
+      #expect(metrics.answerTime.map { $0 > .zero } == true)
+    }
+  }
+
+  @Test("The fields of a compressed body are those before decompression")
+  func compressed() async throws {
+    let route = Origin.Response("#EXTM3U\n", contentType: "application/vnd.apple.mpegurl")
+    try await Origin.use(.init(routes: ["/a": route], faults: [FaultRule("a", .gzip)])) { origin in
+      let reports = Reports()
+      let response = try await quickFetcher().fetch(reports.request(origin.url("a"), purpose: .manifest))
+      #expect(try await response.body.collect(upTo: 1 << 20) == "#EXTM3U\n".bytes)
+      let metrics = try #require(reports.all.first)
+      #expect(metrics.fields[.contentEncoding] == "gzip")
+      #expect(metrics.fields[.contentLength].flatMap { Int64($0) } == metrics.byteCount)
+      #expect(metrics.fields[.contentType] == "application/vnd.apple.mpegurl")
+    }
+  }
+
+  @Test("The head of a refusal is reported")
+  func refusedHead() async throws {
+    let route = Origin.Response("no", headers: [HeaderField(name: "X-Cache", value: "Error")], status: 403)
+    try await Origin.use(.init(routes: ["/a": route])) { origin in
+      let reports = Reports()
+      _ = await reelError { _ = try await quickFetcher().fetch(reports.request(origin.url("a"))) }
+      let name = try #require(HTTPField.Name("X-Cache"))
+      #expect(reports.all.first?.fields[name] == "Error")
+    }
+  }
+
+  @Test("Attempts that failed are counted")
+  func failedAttempts() async throws {
+    let faults = [FaultRule("a", .status(503), count: 2)]
+    try await Origin.use(.init(routes: ["/a": .init("a")], faults: faults)) { origin in
+      let reports = Reports()
+      let fetcher = quickFetcher()
+      for _ in 0..<2 {
+        let response = try await fetcher.fetch(reports.request(origin.url("a")))
+        _ = try await response.body.collect(upTo: 10)
+      }
+      #expect(reports.all.map(\.failedAttemptCount) == [2, 0])
+      #expect(reports.all.map { $0.connectTime == nil } == [true, true])
+    }
+  }
+
+  @Test(
+    "An answer that ends its connection says so",
+    arguments: [
+      ("HTTP/1.1 200 OK", true, "Connection: close"), ("HTTP/1.0 200 OK", true, "Server: old"),
+      ("HTTP/1.0 200 OK", false, "Connection: keep-alive"), ("HTTP/1.1 200 OK", false, "Server: new"),
+    ])
+  func closing(status: String, closes: Bool, field: String) async throws {
+    try await ScriptedServer.use("\(status)\r\nContent-Length: 1\r\n\(field)\r\n\r\na") { url in
+      let reports = Reports()
+      let response = try await quickFetcher().fetch(reports.request(url))
+      _ = try await response.body.collect(upTo: 10)
+      #expect(reports.all.map(\.closesConnection) == [closes])
     }
   }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+public import HTTPTypes
 
 /// The purpose of a request. Metrics are grouped by it, and a fetcher may prioritise by it.
 public enum FetchPurpose: String, Sendable, Hashable {
@@ -209,6 +210,21 @@ public struct RequestMetrics: Sendable, Hashable {
   public var redirectCount: Int
   /// The number of requests sent, including redirects and retries.
   public var requestCount: Int
+  /// The number of attempts that failed before the last one.
+  public var failedAttemptCount = 0
+  /// The header fields of the last answer, as the server sent them; empty without an answer, for local files, and for
+  /// simulated transfers.
+  ///
+  /// `Content-Encoding` and `Content-Length` describe the body before decompression.
+  public var fields = HTTPFields()
+  /// True if the last answer ends its connection: `Connection: close`, HTTP/1.0 without `Connection: keep-alive`, or a
+  /// body of unknown length (RFC 9112 §6.3, §9.3); nil if unknown.
+  public var closesConnection: Bool?
+  /// The time that the last request waited until its new connection was open, with TLS; nil if it took an open one, or
+  /// if unknown.
+  public var connectTime: Duration?
+  /// The time from sending the last request over its connection to the head of the answer; nil without an answer.
+  public var answerTime: Duration?
 
   /// Creates measurements.
   public init(

@@ -66,6 +66,7 @@ final class HTTPFetcher: Fetching {
     guard let delay = session.delay(after: failure, policy: configuration.retryPolicy) else { throw error }
     logger.debug(
       "will try again", metadata: ["url": "\(url)", "reason": "\(error.reason)", "delay": "\(delay)"])
+    session.recordFailedAttempt()
     session.request.recordFailedAttempt?(error)
     try await Task.sleep(for: delay)
   }
@@ -144,8 +145,7 @@ final class HTTPFetcher: Fetching {
         isFollowed ? configuration.connectionsAhead : 0, for: plan.url, on: client, logger: logger)
       defer { callOff() }
       let head = try await transfer.head()
-      session.recordAnswer(
-        status: Int(head.status.code), reusedConnection: transfer.connectionOpenedAt.map { $0 < sentAt })
+      session.recordAnswer(head, of: transfer)
       logger.debug(
         "answer",
         metadata: [

@@ -63,6 +63,9 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   /// When the connection was opened; nil until the request is sent, or if unknown.
   var connectionOpenedAt: ContinuousClock.Instant? { receipt.connectionOpenedAt }
 
+  /// When the request was started, last sent over a connection, and answered.
+  var times: TransferTimes { state.withLock { $0.times } }
+
   /// Returns the head of the response. Call it once.
   func head() async throws -> HTTPResponseHead {
     try await withTaskCancellationHandler {
@@ -198,6 +201,13 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   }
 }
 
+/// The moments of a transfer. They are nil until they have come.
+struct TransferTimes {
+  var started = ContinuousClock.now
+  var sent: ContinuousClock.Instant?
+  var answered: ContinuousClock.Instant?
+}
+
 /// The state of a transfer. Each event returns what its caller does when the lock is released.
 private struct TransferState {
   typealias HeadWaiter = CheckedContinuation<HTTPResponseHead, any Error>
@@ -219,6 +229,7 @@ private struct TransferState {
   }
 
   private(set) var phase = Phase.connecting(since: .now, nil)
+  private(set) var times = TransferTimes()
   private(set) var head: HTTPResponseHead?
   private(set) var heldByteCount = 0
   var task: HTTPClient.Task<Void>?
@@ -257,6 +268,7 @@ private struct TransferState {
   }
 
   mutating func requestSent() {
+    times.sent = .now
     // A request that is sent again, on another connection, has no more time.
     guard case .connecting(_, let waiter) = phase else { return }
     phase = .answering(since: .now, waiter)
@@ -268,6 +280,7 @@ private struct TransferState {
     switch phase {
     case .connecting(_, let waiter), .answering(_, let waiter):
       self.head = head
+      times.answered = .now
       phase = .streaming
       stopTimer()
       return waiter

@@ -1,4 +1,6 @@
 import Foundation
+import HTTPTypes
+import NIOHTTP1
 import ReelCore
 
 /// The state of one `FetchRequest` across all requests sent for it: its metrics, reported once, and its
@@ -9,6 +11,8 @@ final class TransferSession: Sendable {
 
   private struct State {
     var metrics: RequestMetrics
+    /// The last answer.
+    var head: HTTPResponseHead?
     var firstByteAt: ContinuousClock.Instant?
     var failureCount = 0
     var connectFailureCount = 0
@@ -36,9 +40,18 @@ final class TransferSession: Sendable {
     state.withLock { $0.metrics.redirectCount += 1 }
   }
 
-  func recordAnswer(status: Int, reusedConnection: Bool?) {
+  func recordFailedAttempt() {
+    state.withLock { $0.metrics.failedAttemptCount += 1 }
+  }
+
+  func recordAnswer(_ head: HTTPResponseHead, of transfer: HTTPTransfer) {
+    let times = transfer.times
+    let reusedConnection = transfer.connectionOpenedAt.map { $0 < times.started }
     state.withLock { state in
-      state.metrics.status = status
+      state.head = head
+      state.metrics.status = Int(head.status.code)
+      state.metrics.connectTime = reusedConnection == false ? times.sent.map { $0 - times.started } : nil
+      state.metrics.answerTime = times.sent.flatMap { sent in times.answered.map { $0 - sent } }
       if let reusedConnection {
         // The result is "no" if any connection had to be opened.
         state.metrics.reusedConnection = reusedConnection && state.metrics.reusedConnection ?? true
@@ -84,8 +97,33 @@ final class TransferSession: Sendable {
       guard !state.isReported else { return nil }
       state.isReported = true
       if let first = state.firstByteAt { state.metrics.transferTime = .now - first }
+      if request.report != nil, let head = state.head {
+        state.metrics.fields = HTTPFields(head.headers)
+        state.metrics.closesConnection = head.closesConnection(method: request.method)
+      }
       return state.metrics
     }
     if let metrics { request.report?(metrics) }
+  }
+}
+
+extension HTTPResponseHead {
+  /// True if the connection ends after this answer to a request (RFC 9112 §6.3, §9.3).
+  fileprivate func closesConnection(method: FetchMethod) -> Bool {
+    guard version.major < 2 else { return false }
+    guard isKeepAlive else { return true }
+    let hasLength = headers.contains(name: "Content-Length") || headers.contains(name: "Transfer-Encoding")
+    // A body of unknown length ends with its connection.
+    return method == .get && status.mayHaveResponseBody && !hasLength
+  }
+}
+
+extension HTTPFields {
+  /// The fields of a head, in order. Fields with an invalid name are left out.
+  fileprivate init(_ headers: HTTPHeaders) {
+    self.init()
+    for (name, value) in headers {
+      if let name = HTTPField.Name(name) { append(HTTPField(name: name, value: value)) }
+    }
   }
 }

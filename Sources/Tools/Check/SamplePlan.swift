@@ -40,7 +40,7 @@ struct SamplePlan {
 
   /// Splits indices into runs of neighbours that one decoder can decode: without a gap, a discontinuity or another
   /// initialization between them.
-  static func runs(of indices: [Int], in segments: [SegmentReference]) -> [[Int]] {
+  static func runs(of indices: [Int], in segments: SegmentList) -> [[Int]] {
     var runs: [[Int]] = []
     for index in indices {
       if let last = runs.last?.last, index == last + 1, segments[index].continuesMedia(of: segments[last]) {
@@ -54,7 +54,7 @@ struct SamplePlan {
 
   // MARK: - Private
 
-  private static func wanted(in segments: [SegmentReference], _ sample: CheckOptions.Sample) -> [Int] {
+  private static func wanted(in segments: SegmentList, _ sample: CheckOptions.Sample) -> [Int] {
     let usable = segments.indices.filter { !segments[$0].isGap }
     guard let first = usable.first, let last = usable.last else { return [] }
     let middle = usable[usable.count / 2]
@@ -112,7 +112,7 @@ enum RungList {
               ($0.periodIndex, $0.groupIndex, $0.rungIndex) == (periodIndex, groupIndex, rungIndex)
             }?.error
           if case .segments(let list) = rung.media {
-            facts.segments = Array(list)
+            facts.segments = list
             facts.sizes = facts.segments.map { $0.byteRange?.length }
           }
           facts.url = loaded.playlistURLs[[periodIndex, groupIndex, rungIndex]]

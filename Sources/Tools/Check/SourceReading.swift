@@ -25,10 +25,9 @@ final class SourceReading: Sendable {
   private static let sizeLimit = 400
   /// The most bytes of a segment.
   private static let segmentByteLimit = 256 << 20
-  /// With `Sample.start`, the bytes of the first segment that are read.
+  /// With `Sample.start`, the most bytes of a first segment that are read, and of those of all rungs together.
   private static let beginningByteCount = 192 << 10
-  /// A media file of at most this many seconds is read as a whole; of a longer one, parts are.
-  private static let wholeFileDuration = 20.0
+  private static let allBeginningsByteCount = 800_000
 
   init(
     _ source: MediaSource, fetcher: any Fetching, configuration: LoadingConfiguration,
@@ -205,7 +204,7 @@ final class SourceReading: Sendable {
     do {
       content = try await fetcher.content(
         of: segment, after: initialization,
-        upTo: isBeginning ? Self.beginningByteCount : Self.segmentByteLimit, cutsOff: isBeginning)
+        upTo: isBeginning ? beginningByteCount : Self.segmentByteLimit, cutsOff: isBeginning)
     } catch let error as ReelError where error.kind != .cancelled {
       failed(.segment, error)
       return (facts, nil)
@@ -250,6 +249,11 @@ final class SourceReading: Sendable {
         return (facts, nil)
       }
     }
+  }
+
+  private var beginningByteCount: Int {
+    let count = state.withLock { $0.rungs.count(where: \.isRead) }
+    return min(Self.beginningByteCount, Self.allBeginningsByteCount / max(1, count))
   }
 
   /// True if the bytes are no initialization of MP4 with a `moov` box.

@@ -30,6 +30,8 @@ package struct StreamFacts: Sendable {
   package var live: LiveFacts?
   /// What could not be checked.
   package var notChecked: [NotChecked] = []
+
+  package init() {}
 }
 
 /// A check that was not made.
@@ -65,7 +67,7 @@ package struct RungFacts: Sendable {
   /// Why its segments are not known.
   package var listFailure: ReelError?
   /// The segments as they are listed.
-  package var segments: [SegmentReference] = []
+  package var segments = SegmentList([])
   /// The size of each segment in bytes; nil where unknown. As long as `segments`.
   package var sizes: [Int64?] = []
   /// What was measured of the segments that were read, by their index in `segments`.
@@ -332,6 +334,10 @@ package struct RequestFacts: Sendable {
   package var failure: ReelError?
   /// True if it belongs to the start: it was sent before the first frame was decoded.
   package var isOfStart = false
+  /// The time from the beginning of the check to the end of the transfer; nil while it runs.
+  package var ended: Duration?
+  /// True if the whole body arrived. False for a transfer that the reader ended early.
+  package var isComplete = false
 
   package init(
     url: URL, purpose: FetchPurpose, method: FetchMethod, range: ByteRange?, began: Duration
@@ -376,6 +382,11 @@ package struct LiveFacts: Sendable {
     package var age: Double?
     /// The `max-age` of Cache-Control; nil if there is none.
     package var maxAge: Double?
+    /// Why the playlist or MPD could not be read this time; the other values are then those of the reading before.
+    package var failure: ReelError?
+    /// True if the newest segment that should be there by the clock is not (DASH); nil if segments do not follow from
+    /// the clock, or were not asked for.
+    package var lacksNewest: Bool?
 
     package init(time: Double, lastNumber: Int64?, end: Double, age: Double? = nil, maxAge: Double? = nil) {
       self.time = time
@@ -392,6 +403,10 @@ package struct LiveFacts: Sendable {
   package var targetDuration: Double = 0
   /// How long it was watched, in seconds.
   package var duration: Double = 0
+  /// DASH: `@minimumUpdatePeriod` in seconds; nil without one.
+  package var updatePeriod: Double?
+  /// True if the presentation ended while it was watched.
+  package var hasEnded = false
 
   package init() {}
 }

@@ -190,18 +190,19 @@ struct ResultLine: Sendable, Equatable {
   /// Writes a line.
   ///
   /// - Parameters:
+  ///   - success: The status without an error.
   ///   - body: The command's own fields.
   ///   - fields: Copied fields of the list.
   ///   - hiddenFields: The fields whose names the line uses itself.
   static func text(
     url: String?, index: Int, line: Int, host: String, finishedAt: WallTime, seconds: Double, attempts: Int,
-    error: ReelError?, body: [RawJSON.Member], fields: [SourceListParser.Field],
+    success: Status = .written, error: ReelError?, body: [RawJSON.Member], fields: [SourceListParser.Field],
     hiddenFields: [SourceListParser.Field] = []
   ) -> [UInt8] {
     var json = JSONText()
     json.object { json in
       json.field("url", url)
-      json.field("status", (error == nil ? Status.written : .failed).rawValue)
+      json.field("status", (error == nil ? success : .failed).rawValue)
       if let error { json.field("permanent", !error.mayPass) }
       json.field("index", Int64(index))
       if url == nil { json.field("line", Int64(line)) }

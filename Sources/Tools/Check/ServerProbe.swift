@@ -1,0 +1,62 @@
+internal import Foundation
+package import ReelCore
+package import ReelPlayback
+
+/// Asks servers what the requests of a check left open: whether they serve ranges of a file, and whether a first answer
+/// that came late is the rule.
+package struct ServerProbe: Sendable {
+  private let log: RequestLog
+  private let configuration: LoadingConfiguration
+  private let thresholds: Thresholds
+
+  /// - Parameter log: Sends the requests, and records them.
+  package init(_ log: RequestLog, configuration: LoadingConfiguration, _ thresholds: Thresholds) {
+    self.log = log
+    self.configuration = configuration
+    self.thresholds = thresholds
+  }
+
+  /// Sends a few small requests, if any are needed, and waits for their answers. The log has them afterwards.
+  ///
+  /// - Throws: `CancellationError`.
+  package func run(_ facts: StreamFacts) async throws {
+    var facts = facts
+    facts.requests = log.requests
+    if !facts.isManifest, let source = facts.requests.first(where: { $0.purpose == .source && $0.isSuccess }),
+      source.host != nil, !facts.requests.contains(where: { $0.range != nil && $0.isSuccess })
+    {
+      try await ask(for: source.answerURL ?? source.url, .segment, range: ByteRange(offset: 1, length: 1))
+    }
+    let requests = log.requests
+    for kind in TransportFindings.AnswerKind.allCases {
+      let answers = requests.filter { $0.isSuccess && TransportFindings.kind(of: $0, in: facts) == kind }
+      guard let first = answers.first, answers.count < TransportFindings.answerCount,
+        TransportFindings.isSlow(answers, among: requests, thresholds)
+      else { continue }
+      for _ in answers.count..<TransportFindings.answerCount {
+        let range = kind == .segment ? ByteRange(offset: 0, length: 1) : nil
+        try await ask(for: first.url, kind == .segment ? .segment : .manifest, range: range)
+      }
+    }
+  }
+
+  // MARK: - Private
+
+  private static let byteLimit = 16 << 20
+
+  private func ask(for url: URL, _ purpose: FetchPurpose, range: ByteRange?) async throws {
+    let request = FetchRequest(url: url, range: range, headers: configuration.headers, purpose: purpose)
+    do {
+      let response = try await log.fetch(request)
+      // A server that ignores the range sends everything.
+      if range == nil || response.bodyByteCount ?? .max <= 1 {
+        _ = try await response.body.collect(upTo: Self.byteLimit)
+      } else {
+        response.body.close()
+      }
+    } catch is ReelError {
+      // The answer is in the log.
+      try Task.checkCancellation()
+    }
+  }
+}

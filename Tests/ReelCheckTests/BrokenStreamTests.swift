@@ -1,0 +1,122 @@
+import Foundation
+import Logging
+import ReelCheck
+import ReelCore
+import ReelPlayback
+import ReelTestSupport
+import ReelTransport
+import Testing
+
+/// Checks copies of the fixtures with one fault each.
+@Suite("Streams with one fault", .hangLimit)
+struct BrokenStreamTests {
+  /// Copies a folder of fixtures, changes it, and checks its manifest. Returns the names of the findings that are no
+  /// notes.
+  private func findings(
+    in folder: String, _ manifest: String, _ change: (URL) throws -> Void = { _ in }
+  ) async throws -> Set<String> {
+    let copy = try TemporaryFolder()
+    let target = copy.url.appending(path: "stream")
+    try FileManager.default.copyItem(at: Fixtures.folder.appending(path: folder), to: target)
+    try change(target)
+    return try await findings(of: target.appending(path: manifest))
+  }
+
+  private func findings(of url: URL) async throws -> Set<String> {
+    let logger = Logger(label: "check") { _ in SwiftLogNoOpLogHandler() }
+    let checker = StreamChecker(
+      fetcher: TransportFetcher(logger: logger), configuration: LoadingConfiguration(),
+      options: CheckOptions(), logger: logger)
+    let result = try await checker.check(.url(url))
+    return Set(result.findings.filter { $0.level > .note }.map(\.name))
+  }
+
+  private func edit(_ url: URL, _ body: (inout String) -> Void) throws {
+    var text = try String(contentsOf: url, encoding: .utf8)
+    body(&text)
+    try text.write(to: url, atomically: true, encoding: .utf8)
+  }
+
+  @Test(
+    "Whole streams have no findings",
+    arguments: [
+      ("hls-ts", "master.m3u8"), ("hls-fmp4", "master.m3u8"), ("dash-number", "manifest.mpd"),
+      ("dash-timeline", "manifest.mpd"), ("dash-periods", "manifest.mpd"),
+      ("dash-segmentlist", "manifest.mpd"),
+      ("dash-ondemand", "manifest.mpd"), ("hls-aes128", "index.m3u8"), ("hls-discontinuity", "ts.m3u8"),
+      ("hls-byterange-fmp4", "index.m3u8"), ("hls-hevc", "index.m3u8"), ("hls-sample-aes", "index.m3u8"),
+    ])
+  func whole(folder: String, manifest: String) async throws {
+    #expect(try await findings(in: folder, manifest) == [])
+  }
+
+  @Test("A segment that is not there, is empty, or is a page")
+  func missing() async throws {
+    let segment = "high/segment-1.ts"
+    #expect(
+      try await findings(in: "hls-ts", "master.m3u8") {
+        try FileManager.default.removeItem(at: $0.appending(path: segment))
+      } == ["segment-missing/status"])
+    #expect(
+      try await findings(in: "hls-ts", "master.m3u8") {
+        try Data().write(to: $0.appending(path: segment))
+      } == ["segment-missing/empty"])
+    #expect(
+      try await findings(in: "hls-ts", "master.m3u8") {
+        try Data("<html><title>Sign in</title></html>".utf8).write(to: $0.appending(path: segment))
+      } == ["segment-missing/not-media"])
+  }
+
+  @Test("A segment that is cut off")
+  func truncated() async throws {
+    for (folder, manifest, segment) in [
+      ("hls-ts", "master.m3u8", "high/segment-1.ts"), ("hls-fmp4", "master.m3u8", "high/segment-1.m4s"),
+    ] {
+      #expect(
+        try await findings(in: folder, manifest) {
+          let url = $0.appending(path: segment)
+          let bytes = try Data(contentsOf: url)
+          try bytes.prefix(bytes.count / 2 + 7).write(to: url)
+        } == ["segment-truncated"])
+    }
+  }
+
+  @Test("A rung without a playlist, and one without an initialization")
+  func dead() async throws {
+    #expect(
+      try await findings(in: "hls-ts", "master.m3u8") {
+        try FileManager.default.removeItem(at: $0.appending(path: "low/index.m3u8"))
+      } == ["rung-dead/playlist"])
+    #expect(
+      try await findings(in: "hls-aes128", "index.m3u8") {
+        try FileManager.default.removeItem(at: $0.appending(path: "key.bin"))
+      } == ["rung-dead/key"])
+  }
+
+  @Test("What a manifest says of a rung and is not so")
+  func claims() async throws {
+    func changed(_ old: String, _ new: String) async throws -> Set<String> {
+      try await findings(in: "hls-ts", "master.m3u8") {
+        try edit($0.appending(path: "master.m3u8")) { $0 = $0.replacingOccurrences(of: old, with: new) }
+      }
+    }
+    #expect(
+      try await changed("BANDWIDTH=900000,AVERAGE-BANDWIDTH=700000", "BANDWIDTH=60000") == [
+        "bandwidth-mismatch/understated"
+      ])
+    #expect(try await changed("RESOLUTION=256x144", "RESOLUTION=640x360") == ["resolution-mismatch"])
+    #expect(try await changed("avc1.64000c", "hvc1.1.6.L93.90") == ["codecs-mismatch/family"])
+    #expect(try await changed("avc1.64000c", "avc1.42000c") == ["codecs-mismatch/profile"])
+    #expect(try await changed("avc1.64000c,mp4a.40.2", "avc1.64000c") == ["codecs-mismatch/missing"])
+  }
+
+  @Test("Durations that are not those of the media")
+  func durations() async throws {
+    #expect(
+      try await findings(in: "hls-ts", "master.m3u8") {
+        try edit($0.appending(path: "high/index.m3u8")) {
+          $0 = $0.replacingOccurrences(of: "#EXTINF:1.000000", with: "#EXTINF:1.900000")
+        }
+      }.contains("segment-duration-mismatch"))
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import ReelCheck
+import ReelCore
+import ReelManifest
+import ReelRules
+import Testing
+
+@Suite("Findings about manifests")
+struct ManifestFindingsTests {
+  @Test("The violations of one clause in one document are one finding, with the line of the first")
+  func grouping() throws {
+    let findings = hls(
+      """
+      #EXTM3U
+      #EXT-X-TARGETDURATION:2
+      #EXTINF:9,
+      a.ts
+      #EXTINF:9,
+      b.ts
+      #EXT-X-ENDLIST
+
+      """)
+    let finding = try #require(findings.first)
+    #expect(findings.count == 1)
+    #expect(finding.name == "manifest-invalid")
+    #expect(finding.level == .warning)
+    #expect(finding.line == 3)
+    #expect(finding.summary.contains("(RFC 8216 §4.3.3.1), and 1 more of this kind"))
+    #expect(finding.evidence.first?.value == .number(2))
+  }
+
+  @Test(
+    "What players may stumble over is a warning",
+    arguments: [
+      "#EXTM3U\n#EXTINF:2,\na.ts\n#EXT-X-ENDLIST\n",
+      "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n#EXT-X-ENDLIST\n",
+      "#EXTM3U\n#EXT-X-STREAM-INF:CODECS=\"avc1.4d401e\"\na.m3u8\n",
+      "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO=\"none\"\na.m3u8\n",
+      "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:1.5,\na.ts\n#EXT-X-ENDLIST\n",
+    ])
+  func warnings(text: String) {
+    #expect(hls(text).map(\.level) == [.warning])
+  }
+
+  @Test(
+    "What no player stumbles over is a note",
+    arguments: [
+      "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2\na.ts\n#EXT-X-ENDLIST\n",
+      "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,\na.m3u8\n",
+      "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-DATERANGE:ID=\"a\",START-DATE=\"2026-01-01T00:00:00Z\"\n#EXTINF:2,\na.ts\n#EXT-X-ENDLIST\n",
+    ])
+  func notes(text: String) {
+    #expect(hls(text).map(\.level) == [.note])
+  }
+
+  @Test("A rung that is lost is an error")
+  func losses() {
+    let text = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=2\n"
+    #expect(hls(text).map(\.level) == [.error])
+  }
+
+  @Test("An MPD without what only its schema requires is a note")
+  func schema() {
+    let mpd = """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT4S">
+        <Period><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1">
+          <SegmentTemplate media="$Number$.m4s" initialization="i.mp4" duration="2" timescale="1"/>
+        </Representation></AdaptationSet></Period>
+      </MPD>
+      """
+    let findings = findings(mpd, .dash)
+    #expect(!findings.isEmpty)
+    #expect(findings.allSatisfy { $0.level == .note })
+  }
+
+  // MARK: - Private
+
+  private func hls(_ text: String) -> [Finding] { findings(text, .hls) }
+
+  private func findings(_ text: String, _ format: ManifestFormat) -> [Finding] {
+    var facts = StreamFacts()
+    facts.violations = RuleChecker().violations(
+      in: Array(text.utf8), format: format, url: URL(string: "http://origin.example/a")!)
+    return ManifestFindings.findings(in: facts, Thresholds())
+  }
+}
