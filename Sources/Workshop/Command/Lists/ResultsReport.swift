@@ -1,4 +1,5 @@
 import Foundation
+import ReelCheck
 import ReelCore
 import ReelPool
 import ReelLab
@@ -7,7 +8,8 @@ import ReelLab
 struct ResultsReport: Sendable {
   /// The fields that it reads of the results of any command. A field of a list with such a name must not be taken for one.
   static let keys: Set<String> = [
-    "candidates", "chosen", "damaged", "file", "frames", "good", "missed_segments", "startup", "why",
+    "candidates", "chosen", "damaged", "file", "findings", "frames", "good", "missed_segments", "startup",
+    "why",
   ]
 
   /// Failures with the same cause.
@@ -26,8 +28,28 @@ struct ResultsReport: Sendable {
     let sources: Int
     let failed: Int
     let temporary: Int
+    /// The checked sources with errors; nil if none was checked.
+    let errors: Int?
     /// Nil without a written source that has start-up times.
     let startup: LatencySummary?
+  }
+
+  /// Sources by their worst finding that is not waived.
+  struct Checked: Encodable, Sendable {
+    var errors = 0
+    var warnings = 0
+    var notes = 0
+    /// Sources without a finding.
+    var clean = 0
+  }
+
+  /// A finding of `check`, and the sources that have it.
+  struct FindingCount: Encodable, Sendable {
+    /// The id and the kind.
+    let finding: String
+    /// The worst level that it has anywhere.
+    var level: String
+    var sources: Int
   }
 
   /// The maximum number of hosts in the JSON form: those with the most failures.
@@ -56,6 +78,15 @@ struct ResultsReport: Sendable {
     var startup: Float
     /// The waiting time in milliseconds; NaN if unknown.
     var queued = Float.nan
+    /// The findings of a checked source; nil for another one.
+    var findings: [ListedFinding]?
+  }
+
+  /// A finding of a line, with the number of its name.
+  private struct ListedFinding: Sendable, Hashable {
+    var name: Int32
+    /// The index of the level in `FindingLevel.allCases`.
+    var level: UInt8
   }
 
   /// - Parameter keepsWorst: True to keep the streams that a page shows.
@@ -74,8 +105,10 @@ struct ResultsReport: Sendable {
     var source = Source(
       isWritten: result.status != .failed, isTemporary: result.isTemporary, cause: -1, host: number(""),
       startup: .nan)
+    if result.status == .checked { source.findings = [] }
     for member in members {
       switch member.key {
+      case "findings" where result.status == .checked: source.findings = findings(member.value)
       case "host": source.host = number(RawJSON.string(member.value) ?? "")
       case "error" where !source.isWritten:
         let (cause, message) = Self.cause(member.value)
@@ -98,6 +131,11 @@ struct ResultsReport: Sendable {
     worst?.add(
       key, result, members, startup: source.startup.isFinite ? Double(source.startup) : 0,
       isPoor: source.isPoor, folder: folder)
+    if let findings = source.findings, let url = result.url, worst != nil {
+      let names = findings.sorted { ($1.level, $0.name) < ($0.level, $1.name) }.map { texts[Int($0.name)] }
+      let poorness = findings.reduce(0) { $0 + ($1.level == Self.errorLevel ? 1000 : Double($1.level)) }
+      worst?.addFaulty(key, url, findings: names, poorness: poorness, folder: folder)
+    }
   }
 
   var sourceCount: Int { sources.count }
@@ -135,6 +173,40 @@ struct ResultsReport: Sendable {
     }.sorted { ($1.count, $0.cause) < ($0.count, $1.cause) }
   }
 
+  /// The checked sources by their worst finding; nil if none was checked.
+  var checked: Checked? {
+    let levels = sources.values.compactMap { $0.findings.map { $0.map(\.level).max() } }
+    guard !levels.isEmpty else { return nil }
+    func count(_ level: FindingLevel?) -> Int {
+      levels.count { $0 == level.flatMap { FindingLevel.allCases.firstIndex(of: $0) }.map(UInt8.init) }
+    }
+    return Checked(errors: count(.error), warnings: count(.warning), notes: count(.note), clean: count(nil))
+  }
+
+  /// The findings of checked sources, the worst and most frequent first; nil if none was checked.
+  var findings: [FindingCount]? {
+    var counts: [Int32: (level: UInt8, sources: Int)] = [:]
+    var isChecked = false
+    for found in sources.values.lazy.compactMap(\.findings) {
+      isChecked = true
+      var levels: [Int32: UInt8] = [:]
+      for finding in found { levels[finding.name] = max(levels[finding.name] ?? 0, finding.level) }
+      for (name, level) in levels {
+        let count = counts[name] ?? (0, 0)
+        counts[name] = (max(count.level, level), count.sources + 1)
+      }
+    }
+    guard isChecked else { return nil }
+    return counts.sorted {
+      ($1.value.level, $1.value.sources, texts[Int($0.key)])
+        < ($0.value.level, $0.value.sources, texts[Int($1.key)])
+    }.map { name, count in
+      FindingCount(
+        finding: texts[Int(name)], level: FindingLevel.allCases[Int(count.level)].rawValue,
+        sources: count.sources)
+    }
+  }
+
   /// The hosts, those with the most failures first; local files have none.
   var hosts: [Host] {
     var byHost: [Int32: [Source]] = [:]
@@ -144,12 +216,49 @@ struct ResultsReport: Sendable {
     return byHost.map { number, sources in
       Host(
         host: texts[Int(number)], sources: sources.count, failed: sources.count { !$0.isWritten },
-        temporary: sources.count { !$0.isWritten && $0.isTemporary },
+        temporary: sources.count { !$0.isWritten && $0.isTemporary }, errors: Self.errorCount(sources),
         startup: Self.summary(sources, \.startup))
-    }.sorted { ($1.failed, $1.sources, $0.host) < ($0.failed, $0.sources, $1.host) }
+    }.sorted {
+      ($1.failed, $1.errors ?? 0, $1.sources, $0.host) < ($0.failed, $0.errors ?? 0, $0.sources, $1.host)
+    }
   }
 
   // MARK: - Private
+
+  private static let errorLevel = UInt8(FindingLevel.allCases.firstIndex(of: .error) ?? 0)
+
+  private static func errorCount(_ sources: [Source]) -> Int? {
+    let findings = sources.compactMap(\.findings)
+    return findings.isEmpty ? nil : findings.count { $0.contains { $0.level == errorLevel } }
+  }
+
+  private struct FindingRecord: Decodable {
+    let id: String
+    let kind: String?
+    let level: FindingLevel
+    let waived: Waiver?
+
+    /// A reason, or a flag.
+    struct Waiver: Decodable {
+      let holds: Bool
+
+      init(from decoder: any Decoder) throws {
+        holds = (try? decoder.singleValueContainer().decode(Bool.self)) ?? true
+      }
+    }
+  }
+
+  /// Returns the findings of a line that are not waived.
+  private mutating func findings(_ value: ArraySlice<UInt8>) -> [ListedFinding] {
+    let records = (try? JSONDecoder().decode([FindingRecord].self, from: Data(value))) ?? []
+    var found = Set<ListedFinding>()
+    for record in records where record.waived?.holds != true {
+      let name = record.kind.map { "\(record.id)/\($0)" } ?? record.id
+      let level = FindingLevel.allCases.firstIndex(of: record.level) ?? 0
+      found.insert(ListedFinding(name: number(name), level: UInt8(level)))
+    }
+    return Array(found)
+  }
 
   private mutating func number(_ text: String) -> Int32 {
     if let number = numbers[text] { return number }
@@ -207,7 +316,11 @@ extension ResultsReport {
     let layout = Terminal.layout
     let failedCount = permanentCount + temporaryCount
     let failed = layout.styled("\(failedCount) failed", failedCount > 0 ? .bad : nil)
-    var lines = ["\(sourceCount.counted("source")): \(writtenCount) written, \(failed)"]
+    let checked = checked
+    let done =
+      checked.map { "\(writtenCount) checked (\($0.errors) with errors, \($0.warnings) with warnings only)" }
+      ?? "\(writtenCount) written"
+    var lines = ["\(sourceCount.counted("source")): \(done), \(failed)"]
     if temporaryCount > 0 { lines.append("\(temporaryCount) of the failures may succeed on a retry") }
     if supersededCount > 0 {
       lines.append("\(supersededCount.counted("line")) replaced by later ones")
@@ -224,6 +337,13 @@ extension ResultsReport {
         guard let times else { continue }
         table.add([name] + [times.p50, times.p95, times.p99, times.max].map { DurationText.readable($0) })
       }
+      lines += table.lines
+    }
+    if let findings, !findings.isEmpty {
+      lines.append("")
+      var table = TextTable([.left, .left, .right])
+      table.add(["findings", "level", "sources"])
+      for finding in findings { table.add([finding.finding, finding.level, "\(finding.sources)"]) }
       lines += table.lines
     }
     if !causes.isEmpty {
@@ -256,7 +376,8 @@ extension ResultsReport {
     [
       "sources": sourceCount, "written": writtenCount, "failed": permanentCount + temporaryCount,
       "temporary": temporaryCount, "superseded_lines": supersededCount, "unreadable_lines": unreadableCount,
-      "startup": startup, "queued": queued, "causes": causes, "hosts": Array(hosts.prefix(Self.hostLimit)),
+      "checked": checked, "findings": findings, "startup": startup, "queued": queued, "causes": causes,
+      "hosts": Array(hosts.prefix(Self.hostLimit)),
     ]
   }
 }
@@ -287,6 +408,8 @@ struct WorstStreams: Sendable {
   private(set) var slowest: [Stream] = []
   /// The sources with poor stills, the worst first.
   private(set) var poorest: [Stream] = []
+  /// The checked sources with findings, the worst first. Their flaw is the list of their findings.
+  private(set) var faultiest: [Stream] = []
 
   /// Adds the line of a source, which replaces an earlier one.
   ///
@@ -300,6 +423,7 @@ struct WorstStreams: Sendable {
   ) {
     slowest.removeAll { $0.hash == hash }
     poorest.removeAll { $0.hash == hash }
+    faultiest.removeAll { $0.hash == hash }
     guard result.status == .written, let url = result.url else { return }
     let isSlow = slowest.count < Self.limit || startup > slowest.last?.startup ?? 0
     guard isSlow || isPoor else { return }
@@ -309,6 +433,17 @@ struct WorstStreams: Sendable {
       poorness: flaw?.poorness ?? 0)
     Self.insert(stream, into: &slowest) { $0.startup > $1.startup }
     if isPoor { Self.insert(stream, into: &poorest) { $0.poorness > $1.poorness } }
+  }
+
+  /// Adds a checked source.
+  mutating func addFaulty(
+    _ hash: SourceHash, _ url: String, findings: [String], poorness: Double, folder: String
+  ) {
+    guard !findings.isEmpty else { return }
+    let stream = Stream(
+      hash: hash, url: url, startup: 0, flaw: findings.joined(separator: ", "), path: nil, folder: folder,
+      poorness: poorness)
+    Self.insert(stream, into: &faultiest) { $0.poorness > $1.poorness }
   }
 
   /// Returns true if a field of a result indicates a flaw of the still.

@@ -171,7 +171,7 @@ struct CheckPage {
     }
     if let url = finding.url { rows.append(("at", Redaction.clean(url))) }
     if let known = source.known {
-      rows.append(("baseline", known.contains(index) ? "has it too" : "does not have it"))
+      rows.append(("baseline", known.contains(index) ? "known" : "new"))
     }
     let list = rows.map { name, value in
       "<dt>\(name)</dt><dd>\(Markup.escape(Markup.shortened(value, to: 600)))</dd>"

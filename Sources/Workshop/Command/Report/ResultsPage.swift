@@ -20,6 +20,8 @@ struct ResultsPage {
     var page = ReportPage(title: "Results of \(sources)", subtitle: subtitle)
     page.add(ReportPage.list(remarks, "alert"))
     page.add(ReportPage.tiles(figures))
+    page.add("Findings", findings)
+    page.add("Worst streams", faultiest, note: "By their errors, then by their warnings.")
     page.add("Failures by cause", causes)
     page.add("Failures by host", failingHosts, note: hostNote)
     page.add("Poor stills", stills.html(report.worst?.poorest ?? []), note: poorNote)
@@ -52,8 +54,16 @@ struct ResultsPage {
   }
 
   private var figures: [(name: String, value: String)] {
-    var figures: [(name: String, value: String)] = [
-      ("written", "\(report.writtenCount)"), ("failed permanently", "\(report.permanentCount)"),
+    var figures: [(name: String, value: String)] = []
+    if let checked = report.checked {
+      figures += [
+        ("with errors", "\(checked.errors)"), ("with warnings only", "\(checked.warnings)"),
+        ("with notes only", "\(checked.notes)"), ("without findings", "\(checked.clean)"),
+      ]
+    }
+    figures += [
+      (report.checked == nil ? "written" : "checked", "\(report.writtenCount)"),
+      ("failed permanently", "\(report.permanentCount)"),
       ("may succeed on a retry", "\(report.temporaryCount)"),
     ]
     if report.poorCount > 0 { figures.append(("poor stills", "\(report.poorCount)")) }
@@ -69,6 +79,21 @@ struct ResultsPage {
       figures.append(("queued before, p95", DurationText.readable(queued.p95)))
     }
     return figures
+  }
+
+  private var findings: String {
+    let rows = (report.findings ?? []).map { [$0.finding, $0.level, "\($0.sources)"] }
+    return rows.isEmpty ? "" : ReportPage.table(["finding", "level", "sources"], rows, numbers: 2..<3)
+  }
+
+  private var faultiest: String {
+    let rows = (report.worst?.faultiest ?? []).map { stream in
+      [
+        Markup.shortened(Redaction.clean(stream.url), to: 120),
+        Markup.shortened(stream.flaw ?? "", to: 200),
+      ]
+    }
+    return rows.isEmpty ? "" : ReportPage.table(["source", "findings"], rows, numbers: 2..<2)
   }
 
   private var causes: String {

@@ -65,7 +65,6 @@ struct SARIF: Encodable, Sendable {
   /// §3.35: a waiver.
   struct Suppression: Encodable, Sendable {
     var kind = "external"
-    var status = "accepted"
     var justification: String
   }
 
@@ -134,7 +133,7 @@ struct SARIF: Encodable, Sendable {
   init(_ sources: CheckedSources) {
     runs = [
       Run(
-        invocations: [Invocation(toolExecutionNotifications: sources.notifications)],
+        invocations: [Invocation(toolExecutionNotifications: sources.notifications.sorted)],
         results: sources.findings.sorted)
     ]
   }
@@ -154,16 +153,18 @@ struct SARIF: Encodable, Sendable {
 
   // MARK: Rules
 
+  private static let helpURL = "https://example.com/reel/Docs/Checking.md"
+
   /// The rule of an expectation that is not met, which is not a finding of a stream.
   static let expectationRule = "expectation"
 
   /// All rules, whether they found something or not.
   static let rules: [Rule] =
-    FindingID.allCases.map { id in
-      let entry = CheckRules.entry(of: id)
-      return Rule(
-        id: id.rawValue, name: name(id.rawValue), shortDescription: Text(entry.title),
-        fullDescription: Text(entry.description), help: Text(entry.help), helpUri: CheckRules.helpURL,
+    Catalogue.all.map { entry in
+      Rule(
+        id: entry.id.rawValue, name: name(entry.id.rawValue), shortDescription: Text(entry.title + "."),
+        fullDescription: Text("\(entry.meaning) \(entry.impact)"),
+        help: Text("\(entry.measurement) Source: \(entry.source). Fix: \(entry.fix)."), helpUri: helpURL,
         defaultConfiguration: .init(level: entry.level.rawValue))
     } + [
       Rule(
@@ -171,7 +172,7 @@ struct SARIF: Encodable, Sendable {
         shortDescription: Text("An expectation is not met."),
         fullDescription: Text("A figure that --expect limits is above its limit, below it, or missing."),
         help: Text("Mend the findings that cost most, or change the expectation."),
-        helpUri: CheckRules.helpURL, defaultConfiguration: .init(level: "error"))
+        helpUri: helpURL, defaultConfiguration: .init(level: "error"))
     ]
 
   /// The id as `TimestampBreak`.
@@ -342,23 +343,5 @@ extension SARIF {
   /// The same for the same finding in every run.
   fileprivate static func fingerprint(_ parts: [String]) -> String {
     SourceHash(parts.joined(separator: "\u{0}")).text
-  }
-}
-
-/// The texts of rules.
-enum CheckRules {
-  struct Entry {
-    var title: String
-    var description: String
-    var help: String
-    var level: FindingLevel
-  }
-
-  static let helpURL = "https://example.com/reel/Docs/Checking.md"
-
-  static func entry(of id: FindingID) -> Entry {
-    Entry(
-      title: id.rawValue.replacing("-", with: " "), description: id.rawValue.replacing("-", with: " ") + ".",
-      help: "reel check --explain \(id.rawValue) says more.", level: .warning)
   }
 }
