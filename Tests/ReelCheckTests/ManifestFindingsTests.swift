@@ -73,6 +73,38 @@ struct ManifestFindingsTests {
     #expect(findings.allSatisfy { $0.level == .note })
   }
 
+  @Test("An MPD whose BaseURL is the only segment is valid")
+  func baseURL() {
+    let mpd = """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT4S" minBufferTime="PT1S"
+        profiles="urn:mpeg:dash:profile:isoff-on-demand:2011">
+        <BaseURL>a.mp4</BaseURL>
+        <Period><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1"/></AdaptationSet></Period>
+      </MPD>
+      """
+    #expect(findings(mpd, .dash).isEmpty)
+  }
+
+  @Test(
+    "A segment that is named like fragmented MP4 and can be read needs no EXT-X-MAP",
+    arguments: [true, false])
+  func map(isRead: Bool) {
+    var facts = StreamFacts()
+    let url = URL(string: "http://origin.example/a")!
+    facts.violations = RuleChecker().violations(
+      in: Array("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.mp4\n#EXT-X-ENDLIST\n".utf8), format: .hls,
+      url: url)
+    facts.rungs = [RungFacts(name: "a", kind: .video)]
+    facts.rungs[0].url = url
+    var sample = SegmentFacts(index: 0)
+    sample.byteCount = 1000
+    if !isRead { sample.failure = SegmentFailure(.segment, .broken, ReelError(.badMedia, "broken")) }
+    facts.rungs[0].samples = [0: sample]
+    let findings = ManifestFindings.findings(in: facts, Thresholds())
+    #expect(findings.map(\.level) == [isRead ? .note : .warning])
+    #expect(findings.first?.rung == "a")
+  }
+
   // MARK: - Private
 
   private func hls(_ text: String) -> [Finding] { findings(text, .hls) }

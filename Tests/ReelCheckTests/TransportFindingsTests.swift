@@ -168,6 +168,23 @@ struct TransportFindingsTests {
     #expect(findings(hls([answer("a", purpose, at: 0, fields: fields)])).isEmpty)
   }
 
+  @Test("A page instead of the source, or of a segment, is not judged as media too")
+  func pages() {
+    var facts = StreamFacts()
+    facts.requests = [answer("a", .source, at: 0, fields: ["Content-Type": "text/html"])]
+    #expect(findings(facts).isEmpty)
+    let page = answer("a.ts", .segment, at: 0, fields: ["Content-Type": "text/html"])
+    facts = hls([page])
+    facts.rungs = [RungFacts(name: "a", kind: .video)]
+    facts.rungs[0].segments = SegmentList([
+      SegmentReference(number: 0, url: page.url, start: .zero, duration: MediaTime(value: 1, timescale: 1))
+    ])
+    var sample = SegmentFacts(index: 0)
+    sample.failure = SegmentFailure(.segment, .notMedia, ReelError(.badMedia, "an HTML page"))
+    facts.rungs[0].samples = [0: sample]
+    #expect(findings(facts).isEmpty)
+  }
+
   @Test("Compressed media is a warning, a compressed playlist is fine")
   func encodings() throws {
     let fields = ["Content-Encoding": "gzip"]

@@ -85,7 +85,8 @@ struct ChangedStart: Fetching {
       if let range = free.first(where: { $0.contains(position) }) {
         let stop = min(range.upperBound, end ?? .max, position + Self.chunkByteCount)
         let part = FetchRequest(
-          url: request.url, range: ByteRange(offset: position, length: stop - position), headers: request.headers,
+          url: request.url, range: ByteRange(offset: position, length: stop - position),
+          headers: request.headers,
           purpose: request.purpose)
         let bytes = try read { [self] in
           try await whole(part, servesRanges: true).body.collect(upTo: Int(stop - position))
@@ -138,7 +139,8 @@ struct ChangedStart: Fetching {
     let rest = Locked<[UInt8]?>(text)
     return FetchResponse(
       url: url, contentType: nil, bodyOffset: 0, bodyByteCount: Int64(text.count),
-      resourceByteCount: Int64(text.count), supportsRanges: false, body: FetchBody { rest.withLock { $0.take() } })
+      resourceByteCount: Int64(text.count), supportsRanges: false,
+      body: FetchBody { rest.withLock { $0.take() } })
   }
 
   /// Returns the ranges in order, those that touch each other as one.

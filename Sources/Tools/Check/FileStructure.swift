@@ -90,13 +90,15 @@ package struct FileStructure: Sendable {
     func add(_ kind: FileSurplus.Kind, _ ranges: [Range<Int64>]) {
       let joined = Self.joined(ranges)
       guard !joined.isEmpty else { return }
-      facts.surplus.append(FileSurplus(kind, joined.map { ByteRange(offset: $0.lowerBound, length: Int64($0.count)) }))
+      facts.surplus.append(
+        FileSurplus(kind, joined.map { ByteRange(offset: $0.lowerBound, length: Int64($0.count)) }))
     }
     var padding = boxes.filter { box in
       box.range.lowerBound < end && !Self.neededTypes.contains(box.type)
     }.map { $0.range.lowerBound..<min($0.range.upperBound, end) }
     // Bytes of the media that belong to no sample.
-    let samples = Self.joined(tracks.flatMap { track in track.samples.map(\.range).filter { $0.lowerBound < end } })
+    let samples = Self.joined(
+      tracks.flatMap { track in track.samples.map(\.range).filter { $0.lowerBound < end } })
     for media in boxes where media.type == "mdat" && media.bodyStart < end {
       var position = media.bodyStart
       for range in samples where range.upperBound > position && range.lowerBound < media.range.upperBound {
@@ -118,19 +120,27 @@ package struct FileStructure: Sendable {
     }
     add(.interleaving, early)
     // The first key frame stands for the one that the mended file begins with.
-    hidden += video.samples[..<start.shown].enumerated().filter { $0.offset != start.key && $0.element.time < -MP4Track.tolerance }.map(\.element.range)
+    hidden += video.samples[..<start.shown].enumerated().filter {
+      $0.offset != start.key && $0.element.time < -MP4Track.tolerance
+    }.map(\.element.range)
     if start.shown > start.key || start.key > 0 { add(.edit, hidden) }
-    let metadata = Self.metadata(in: movie).map { index.offset + Int64($0.lowerBound)..<index.offset + Int64($0.upperBound) }
+    let metadata = Self.metadata(in: movie).map {
+      index.offset + Int64($0.lowerBound)..<index.offset + Int64($0.upperBound)
+    }
     add(.moov, metadata)
   }
 
   /// How far audio may normally be ahead of the first frame, in seconds.
   private static let normalLead = 0.5
   /// The boxes of a file that a player reads, or that hold media.
-  private static let neededTypes: Set<FourCC> = ["ftyp", "styp", "moov", "moof", "mdat", "sidx", "meta", "pdin"]
+  private static let neededTypes: Set<FourCC> = [
+    "ftyp", "styp", "moov", "moof", "mdat", "sidx", "meta", "pdin",
+  ]
 
   private static func child(_ type: FourCC, of movie: [UInt8]) -> MP4Box? {
-    MP4Box.all(in: movie[...]).first.flatMap { root in MP4Box.all(in: movie[root.body]).first { $0.type == type } }
+    MP4Box.all(in: movie[...]).first.flatMap { root in
+      MP4Box.all(in: movie[root.body]).first { $0.type == type }
+    }
   }
 
   private static func tracks(in movie: [UInt8]) -> [MP4Track] {
@@ -199,11 +209,14 @@ private struct MP4Track {
     let parts = MP4Box.all(in: movie[track.body])
     guard let media = parts.first(where: { $0.type == "mdia" }) else { return nil }
     let mediaParts = MP4Box.all(in: movie[media.body])
-    if let header = parts.first(where: { $0.type == "tkhd" }) { isEnabled = movie[header.body].dropFirst(3).first.map { $0 & 1 == 1 } ?? true }
+    if let header = parts.first(where: { $0.type == "tkhd" }) {
+      isEnabled = movie[header.body].dropFirst(3).first.map { $0 & 1 == 1 } ?? true
+    }
     if let handler = mediaParts.first(where: { $0.type == "hdlr" }) {
       isVideo = movie[handler.body].dropFirst(8).prefix(4).elementsEqual("vide".utf8)
     }
-    guard let header = mediaParts.first(where: { $0.type == "mdhd" }), let scale = Self.timescale(in: movie[header.body]),
+    guard let header = mediaParts.first(where: { $0.type == "mdhd" }),
+      let scale = Self.timescale(in: movie[header.body]),
       let information = mediaParts.first(where: { $0.type == "minf" }),
       let tables = MP4Box.all(in: movie[information.body]).first(where: { $0.type == "stbl" })
     else { return nil }
@@ -217,12 +230,20 @@ private struct MP4Track {
     {
       edit = Self.mediaTime(in: movie[list.body]) / scale
     }
-    guard let ranges = Self.ranges(sizes: table("stsz")?.fields, runs: table("stsc")?.fields, chunks: table("stco", "co64"), limit: limit)
+    guard
+      let ranges = Self.ranges(
+        sizes: table("stsz")?.fields, runs: table("stsc")?.fields, chunks: table("stco", "co64"), limit: limit
+      )
     else { return nil }
     var times = TableRuns(table("stts")?.fields)
     var shifts = TableRuns(table("ctts")?.fields)
     var keys = table("stss")?.fields
-    var nextKey = keys == nil ? nil : { _ = keys?.number(4); return keys?.number(4) }()
+    var nextKey =
+      keys == nil
+      ? nil
+      : {
+        _ = keys?.number(4); return keys?.number(4)
+      }()
     var time: Int64 = 0
     samples.reserveCapacity(ranges.count)
     for (index, range) in ranges.enumerated() {
@@ -235,14 +256,18 @@ private struct MP4Track {
       }
       samples.append(
         Sample(
-          range: range, time: Double(time + shift) / scale - edit, duration: Double(duration) / scale, isKey: isKey))
+          range: range, time: Double(time + shift) / scale - edit, duration: Double(duration) / scale,
+          isKey: isKey))
       time += duration
     }
   }
 
   /// Nil if no sample is shown.
   var start: Start? {
-    guard let earliest = samples.indices.filter({ samples[$0].time >= -Self.tolerance }).min(by: { samples[$0].time < samples[$1].time })
+    guard
+      let earliest = samples.indices.filter({ samples[$0].time >= -Self.tolerance }).min(by: {
+        samples[$0].time < samples[$1].time
+      })
     else { return nil }
     let key = samples[...earliest].lastIndex { $0.isKey } ?? 0
     return Start(shown: earliest, key: key)
@@ -250,7 +275,8 @@ private struct MP4Track {
 
   static func timescale(in body: ArraySlice<UInt8>) -> Double? {
     var fields = BigEndianReader(body)
-    guard let flags = fields.number(4), fields.bytes(flags >> 24 == 1 ? 16 : 8) != nil, let scale = fields.number(4), scale > 0
+    guard let flags = fields.number(4), fields.bytes(flags >> 24 == 1 ? 16 : 8) != nil,
+      let scale = fields.number(4), scale > 0
     else { return nil }
     return Double(scale)
   }
@@ -261,7 +287,9 @@ private struct MP4Track {
     guard let flags = fields.number(4), let count = fields.number(4) else { return 0 }
     let width = flags >> 24 == 1 ? 8 : 4
     for _ in 0..<min(count, 64) {
-      guard fields.number(width) != nil, let raw = fields.number(width), fields.number(4) != nil else { return 0 }
+      guard fields.number(width) != nil, let raw = fields.number(width), fields.number(4) != nil else {
+        return 0
+      }
       let time = width == 8 ? Int64(bitPattern: raw) : Int64(Int32(truncatingIfNeeded: raw))
       if time >= 0 { return Double(time) }
     }
@@ -270,9 +298,11 @@ private struct MP4Track {
 
   /// The places of the samples in decoding order; nil if the tables are not complete.
   private static func ranges(
-    sizes: BigEndianReader?, runs: BigEndianReader?, chunks: (type: FourCC, fields: BigEndianReader)?, limit: Int
+    sizes: BigEndianReader?, runs: BigEndianReader?, chunks: (type: FourCC, fields: BigEndianReader)?,
+    limit: Int
   ) -> [Range<Int64>]? {
-    guard var sizes, var runs, let (type, table) = chunks, let uniform = sizes.number(4), let sampleCount = sizes.number(4),
+    guard var sizes, var runs, let (type, table) = chunks, let uniform = sizes.number(4),
+      let sampleCount = sizes.number(4),
       let runCount = runs.number(4)
     else { return nil }
     var chunks = table
@@ -284,7 +314,9 @@ private struct MP4Track {
     var next: (first: UInt64, count: UInt64)?
     var runsLeft = runCount
     func readRun() -> (first: UInt64, count: UInt64)? {
-      guard runsLeft > 0, let first = runs.number(4), let count = runs.number(4), runs.number(4) != nil else { return nil }
+      guard runsLeft > 0, let first = runs.number(4), let count = runs.number(4), runs.number(4) != nil else {
+        return nil
+      }
       runsLeft -= 1
       return (first, count)
     }
@@ -299,7 +331,9 @@ private struct MP4Track {
       }
       var position = Int64(clamping: offset)
       for _ in 0..<min(run.count, UInt64(count - ranges.count)) {
-        guard let size = uniform > 0 ? uniform : sizes.number(4), position <= .max - Int64(size) else { return nil }
+        guard let size = uniform > 0 ? uniform : sizes.number(4), position <= .max - Int64(size) else {
+          return nil
+        }
         ranges.append(position..<position + Int64(size))
         position += Int64(size)
       }

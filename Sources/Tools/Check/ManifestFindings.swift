@@ -12,7 +12,7 @@ package enum ManifestFindings {
     for violation in facts.violations {
       let parts = Violation(violation)
       let key = Group.Key(location: violation.location ?? "", clause: parts.clause)
-      let level = level(of: parts, in: facts)
+      let level = level(of: parts, at: violation.location, in: facts)
       if let place = places[key] {
         groups[place].add(violation, parts, level)
       } else {
@@ -90,8 +90,16 @@ package enum ManifestFindings {
     return finding
   }
 
-  private static func level(of violation: Violation, in facts: StreamFacts) -> FindingLevel {
+  private static func level(
+    of violation: Violation, at location: String?, in facts: StreamFacts
+  ) -> FindingLevel {
     guard violation.clause != nil else { return .error }
+    // That a segment needs one is concluded from its name, which may mislead.
+    if violation.reason.contains("without an EXT-X-MAP"),
+      facts.rungs.contains(where: { $0.url?.absoluteString == location && $0.hasMedia })
+    {
+      return .note
+    }
     if losses.contains(where: violation.reason.contains) { return .error }
     if harmless.contains(where: violation.reason.contains) { return .note }
     return .warning
@@ -113,7 +121,8 @@ package enum ManifestFindings {
     // Metadata.
     "DATERANGE", "SESSION-DATA", "SESSION-KEY", "KEYFORMATVERSIONS", "with METHOD=NONE", "AUTOSELECT",
     "FORCED",
-    "CLOSED-CAPTIONS is NONE in some", "VIDEO-RANGE of", "HDCP-LEVEL of", "EXT-X-BITRATE", "RENDITION-REPORT",
+    "CLOSED-CAPTIONS is NONE in some", "VIDEO-RANGE of", "HDCP-LEVEL of", "METHOD of", "EXT-X-BITRATE",
+    "RENDITION-REPORT",
     // What the schema of MPDs requires, and no player needs.
     "@publishTime is missing", "@profiles is missing", "@minBufferTime is missing", "the namespace",
     "stands after", "is not an element of", "has no @schemeIdUri", "a Period has no @id",
@@ -125,4 +134,11 @@ package enum ManifestFindings {
     // Overlaps by rounding; larger ones are seen in the media.
     "before the end of the segments before it",
   ]
+}
+
+extension RungFacts {
+  /// True if media of it could be read.
+  fileprivate var hasMedia: Bool {
+    samples.values.contains { $0.failure == nil && $0.byteCount > 0 }
+  }
 }

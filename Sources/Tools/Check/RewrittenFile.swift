@@ -29,7 +29,9 @@ struct RewrittenFile: Sendable {
   /// Nil if it can't be rewritten: it has no index, or one that is too large or compressed.
   ///
   /// - Parameter removed: The bytes that are left out, in order and apart.
-  init?(_ url: URL, removing removed: [Range<Int64>], movesIndex: Bool, in recording: StartRecording) async throws {
+  init?(_ url: URL, removing removed: [Range<Int64>], movesIndex: Bool, in recording: StartRecording)
+    async throws
+  {
     self.url = url
     _ = try await recording.bytes(in: ByteRange(offset: 0, length: 16), of: url)
     let size = recording.byteCount(of: url) ?? .max
@@ -44,7 +46,9 @@ struct RewrittenFile: Sendable {
       position = end
       if boxes.contains(where: { $0.type == "moov" }), header.type == "mdat" { break }
     }
-    guard let movie = boxes.first(where: { $0.type == "moov" }), movie.range.count <= Self.indexLimit else { return nil }
+    guard let movie = boxes.first(where: { $0.type == "moov" }), movie.range.count <= Self.indexLimit else {
+      return nil
+    }
     index = movie.range
     var bytes = try await recording.bytes(
       in: ByteRange(offset: index.lowerBound, length: Int64(index.count)), of: url)
@@ -58,10 +62,15 @@ struct RewrittenFile: Sendable {
       for range in removed { kept = kept.flatMap { Self.subtract(range, from: $0) } }
       if inside > 0 {
         // The header is written anew.
-        guard let first = kept.first, first.lowerBound == box.range.lowerBound, first.count >= box.head.count else {
+        guard let first = kept.first, first.lowerBound == box.range.lowerBound, first.count >= box.head.count
+        else {
           return nil
         }
-        parts.append((first.lowerBound..<first.lowerBound + Int64(box.head.count), Self.head(box.head, byteCount: Int64(box.range.count) - inside)))
+        parts.append(
+          (
+            first.lowerBound..<first.lowerBound + Int64(box.head.count),
+            Self.head(box.head, byteCount: Int64(box.range.count) - inside)
+          ))
         kept[0] = first.lowerBound + Int64(box.head.count)..<first.upperBound
       }
       parts += kept.map { ($0, nil) }
@@ -86,7 +95,9 @@ struct RewrittenFile: Sendable {
     let moved = self
     guard Self.rewriteOffsets(in: &bytes, { moved.place(of: $0) }) else { return nil }
     for number in pieces.indices {
-      if case .bytes(let old) = pieces[number].content, old.count == bytes.count { pieces[number].content = .bytes(bytes) }
+      if case .bytes(let old) = pieces[number].content, old.count == bytes.count {
+        pieces[number].content = .bytes(bytes)
+      }
     }
   }
 
@@ -113,7 +124,8 @@ struct RewrittenFile: Sendable {
     let size = answer.resourceByteCount == nil ? nil : self.pieces.last?.range.upperBound
     let offset = range?.offset ?? 0
     if let size, offset > 0, offset >= size {
-      throw ReelError(.server, "the range is outside of the resource", at: request.url.absoluteString, status: 416)
+      throw ReelError(
+        .server, "the range is outside of the resource", at: request.url.absoluteString, status: 416)
     }
     let end = [range?.end, size].compactMap { $0 }.min()
     let position = Locked(offset)
@@ -123,7 +135,9 @@ struct RewrittenFile: Sendable {
     answer.resourceByteCount = size
     answer.body = FetchBody {
       let start = position.withLock { $0 }
-      guard start < end ?? .max, let piece = pieces.first(where: { $0.range.contains(start) }) else { return nil }
+      guard start < end ?? .max, let piece = pieces.first(where: { $0.range.contains(start) }) else {
+        return nil
+      }
       let count = min(piece.range.upperBound, end ?? .max, start + (64 << 10)) - start
       let chunk: [UInt8]
       switch piece.content {
@@ -160,16 +174,23 @@ struct RewrittenFile: Sendable {
     var next: (distance: Int64, place: Int64)?
     for piece in pieces {
       guard case .file(let first) = piece.content else { continue }
-      if offset >= first, offset - first < piece.range.count { return piece.range.lowerBound + offset - first }
-      if first > offset, first - offset < next?.distance ?? .max { next = (first - offset, piece.range.lowerBound) }
+      if offset >= first, offset - first < piece.range.count {
+        return piece.range.lowerBound + offset - first
+      }
+      if first > offset, first - offset < next?.distance ?? .max {
+        next = (first - offset, piece.range.lowerBound)
+      }
     }
     return next?.place ?? offset
   }
 
   private static func subtract(_ hole: Range<Int64>, from range: Range<Int64>) -> [Range<Int64>] {
     guard hole.overlaps(range) else { return [range] }
-    return [range.lowerBound..<max(range.lowerBound, hole.lowerBound), min(range.upperBound, hole.upperBound)..<range.upperBound]
-      .filter { !$0.isEmpty }
+    return [
+      range.lowerBound..<max(range.lowerBound, hole.lowerBound),
+      min(range.upperBound, hole.upperBound)..<range.upperBound,
+    ]
+    .filter { !$0.isEmpty }
   }
 
   /// Returns the header of a box with another size.
@@ -198,7 +219,8 @@ struct RewrittenFile: Sendable {
       for box in MP4Box.all(in: bytes[table.body]) where box.type == "stco" || box.type == "co64" {
         let width = box.type == "co64" ? 8 : 4
         var fields = BigEndianReader(bytes[box.body])
-        guard fields.number(4) != nil, let count = fields.number(4), count <= UInt64(box.body.count / width) else {
+        guard fields.number(4) != nil, let count = fields.number(4), count <= UInt64(box.body.count / width)
+        else {
           return false
         }
         hasTables = true

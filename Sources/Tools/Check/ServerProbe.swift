@@ -22,7 +22,7 @@ package struct ServerProbe: Sendable {
   package func run(_ facts: StreamFacts) async throws {
     var facts = facts
     facts.requests = log.requests
-    if !facts.isManifest, let source = facts.requests.first(where: { $0.purpose == .source && $0.isSuccess }),
+    if facts.isFile, let source = facts.requests.first(where: { $0.purpose == .source && $0.isSuccess }),
       source.host != nil, !facts.requests.contains(where: { $0.range != nil && $0.isSuccess })
     {
       try await ask(for: source.answerURL ?? source.url, .segment, range: ByteRange(offset: 1, length: 1))

@@ -35,7 +35,9 @@ struct StartBounds {
     if facts.presentation != nil {
       steps = manifestSteps(course, isWhole: false)
       var media: [Int64] = []
-      for request in course.requests where request.purpose == .initialization { media.append(request.byteCount) }
+      for request in course.requests where request.purpose == .initialization {
+        media.append(request.byteCount)
+      }
       let end = facts.start?.firstFrameEnd ?? 0
       media.append(max(end, Int64(facts.start?.keyFrameByteCount ?? 0)))
       if let url = facts.start?.mediaURL ?? facts.url { steps.append(Step(url: url, byteCounts: media)) }
@@ -50,7 +52,9 @@ struct StartBounds {
             return sum + (isCounted ? range.length ?? 0 : 0)
           }
       }
-      steps = [Step(url: url, byteCounts: [max(1, Self.headByteCount + index + (first.length ?? 0) - surplus)])]
+      steps = [
+        Step(url: url, byteCounts: [max(1, Self.headByteCount + index + (first.length ?? 0) - surplus)])
+      ]
     } else if let url = facts.url {
       let end = facts.start?.firstFrameEnd ?? course.requests.reduce(0) { $0 + $1.byteCount }
       steps = [Step(url: url, byteCounts: [max(1, end)])]
@@ -69,7 +73,10 @@ struct StartBounds {
   /// - Parameter rung: The index of the rung to start with; nil for that of the recorded start.
   func whole(of course: StartResult.Course, startingWith rung: Int? = nil) -> Double? {
     guard facts.presentation != nil,
-      let index = rung ?? facts.rungs.firstIndex(where: { $0.kind == .video && ($0.declared?.id == facts.start?.rung || $0.name == facts.start?.rung) }),
+      let index = rung
+        ?? facts.rungs.firstIndex(where: {
+          $0.kind == .video && ($0.declared?.id == facts.start?.rung || $0.name == facts.start?.rung)
+        }),
       facts.rungs.indices.contains(index), let segment = facts.rungs[index].segments.first,
       let size = Self.firstSize(of: facts.rungs[index])
     else { return nil }
@@ -81,7 +88,8 @@ struct StartBounds {
     if let group, let audio = Self.firstSize(of: group) { media.append(audio) }
     let initializations = course.requests.filter { $0.purpose == .initialization }.map(\.byteCount)
     if !initializations.isEmpty { steps.append(Step(url: segment.url, byteCounts: initializations)) }
-    steps.append(Step(url: segment.url, byteCounts: media, wait: recording.behaviour(of: segment.url, request: 0).wait))
+    steps.append(
+      Step(url: segment.url, byteCounts: media, wait: recording.behaviour(of: segment.url, request: 0).wait))
     return (time(of: steps) + frameTime).milliseconds
   }
 
@@ -145,7 +153,8 @@ struct StartBounds {
       while !open.isEmpty, let next = model.nextTime {
         while let delivery = model.nextDelivery(by: next) {
           model.read(delivery.byteCount, of: delivery.transfer, at: delivery.time)
-          guard delivery.isLast, let place = open.firstIndex(where: { $0.transfer == delivery.transfer }) else { continue }
+          guard delivery.isLast, let place = open.firstIndex(where: { $0.transfer == delivery.transfer })
+          else { continue }
           arrival = max(arrival, delivery.time)
           model.remove(delivery.transfer)
           model.free(open[place].connection, at: delivery.time)
@@ -171,7 +180,8 @@ struct RungOrder {
   init?(_ facts: StreamFacts) {
     let videos = facts.rungs.indices.filter { index in
       let rung = facts.rungs[index]
-      return rung.kind == .video && rung.place.period == 0 && rung.declared?.bitsPerSecond != nil && rung.listFailure == nil
+      return rung.kind == .video && rung.place.period == 0 && rung.declared?.bitsPerSecond != nil
+        && rung.listFailure == nil
     }
     guard videos.count > 1, let first = videos.first else { return nil }
     let ordered = videos.sorted {

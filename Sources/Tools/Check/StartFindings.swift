@@ -62,12 +62,15 @@ package enum StartFindings {
       fix = "cut at a key frame: encode the part up to the next key frame again, and copy the rest"
     case .moov:
       summary = "\(size) of the index are metadata, which the first frame waits for"
-      fix = "move covers and metadata out of the file: ffmpeg -i IN -c copy -map_metadata -1 -map 0:v:0 -map 0:a? -movflags +faststart OUT"
+      fix =
+        "move covers and metadata out of the file: ffmpeg -i IN -c copy -map_metadata -1 -map 0:v:0 -map 0:a? -movflags +faststart OUT"
     }
     var finding = Finding(.startBytes, surplus.kind.rawValue, .warning, summary, fix: fix)
     finding.byte = surplus.ranges.first?.offset
     finding.evidence = [("surplus_bytes", .number(Double(surplus.byteCount)))]
-    if surplus.kind == .edit { finding.evidence.append(("hidden_frames", .number(Double(file.hiddenSampleCount)))) }
+    if surplus.kind == .edit {
+      finding.evidence.append(("hidden_frames", .number(Double(file.hiddenSampleCount))))
+    }
     let ranges = surplus.ranges.map { StartBytes(url: url, range: $0) }
     finding.change =
       switch surplus.kind {
@@ -110,7 +113,8 @@ package enum StartFindings {
       let start = video.start, let end = video.end, end - start >= leastRateDuration
     else { return nil }
     let rate = Double(video.byteCount) / (end - start)
-    guard let (url, frame) = keyFramePlace(facts, video), let size = frame.length, Double(size) > rate, rate > 0
+    guard let (url, frame) = keyFramePlace(facts, video), let size = frame.length, Double(size) > rate,
+      rate > 0
     else { return nil }
     let target = Int64(rate)
     var finding = Finding(
@@ -127,7 +131,9 @@ package enum StartFindings {
     return finding
   }
 
-  private static func keyFramePlace(_ facts: StreamFacts, _ video: TrackFacts) -> (url: String, range: ByteRange)? {
+  private static func keyFramePlace(_ facts: StreamFacts, _ video: TrackFacts) -> (
+    url: String, range: ByteRange
+  )? {
     if let file = facts.file, !file.isFragmented {
       guard file.hiddenSampleCount == 0, let url = facts.url, let range = file.firstSample else { return nil }
       return (url.absoluteString, range)
@@ -136,7 +142,9 @@ package enum StartFindings {
       let size = start.keyFrameByteCount ?? video.samples.first.flatMap({ $0.isKey ? $0.byteCount : nil })
     else { return nil }
     let offset = facts.startSegment?.byteRange?.offset ?? 0
-    return (url.absoluteString, ByteRange(offset: offset + max(0, end - Int64(size)), length: min(Int64(size), end)))
+    return (
+      url.absoluteString, ByteRange(offset: offset + max(0, end - Int64(size)), length: min(Int64(size), end))
+    )
   }
 
   /// A heavy variant that is listed first, so that players begin with it.

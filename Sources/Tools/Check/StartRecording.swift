@@ -8,7 +8,7 @@ package import ReelSimulation
 /// While it is open, it passes requests on and keeps the heads and bodies of the answers, and how the servers behave:
 /// how long they wait, whether they redirect, close connections, or ignore ranges. A replay asks it with
 /// `answer(to:)`; what was not recorded is fetched for real, once.
-package final class StartRecording: Fetching {
+package final class StartRecording: Fetching, ConnectionOpening {
   /// A resource, by the URL of its answers.
   fileprivate struct Resource {
     var contentType: String?
@@ -79,7 +79,9 @@ package final class StartRecording: Fetching {
   func url(named name: String) -> URL? {
     state.withLock { state in
       let isNamed = { (url: URL) in url.absoluteString == name || url.reelName == name }
-      if let request = state.answers.first(where: { isNamed($0.key) }) { return request.value.url ?? request.key }
+      if let request = state.answers.first(where: { isNamed($0.key) }) {
+        return request.value.url ?? request.key
+      }
       return state.resources.keys.first(where: isNamed)
     }
   }
@@ -110,7 +112,8 @@ package final class StartRecording: Fetching {
         behaviour.hops = Array(repeating: url, count: max(answers.redirectCount, 1) - 1) + [last]
       }
       behaviour.closesConnection = answers.closesConnection
-      if let metrics = answers.metrics.indices.contains(number) ? answers.metrics[number] : answers.metrics.last ?? nil,
+      if let metrics = answers.metrics.indices.contains(number)
+        ? answers.metrics[number] : answers.metrics.last ?? nil,
         let answerTime = metrics.answerTime
       {
         let wait = answerTime - state.roundTrip(to: answers.url ?? url)
@@ -121,6 +124,8 @@ package final class StartRecording: Fetching {
   }
 
   // MARK: Recording
+
+  package func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
 
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     guard request.method == .get else { return try await base.fetch(request) }
@@ -187,7 +192,9 @@ package final class StartRecording: Fetching {
   package func bytes(in range: ByteRange, of url: URL) async throws -> [UInt8] {
     let request = FetchRequest(url: url, range: range, purpose: .segment)
     var bytes: [UInt8] = []
-    while let chunk = try await self.bytes(from: range.offset + Int64(bytes.count), upTo: range.end, of: request) {
+    while let chunk = try await self.bytes(
+      from: range.offset + Int64(bytes.count), upTo: range.end, of: request)
+    {
       bytes += chunk
     }
     return bytes
@@ -313,6 +320,7 @@ extension StartRecording.State {
 
   /// The round trip of the real network to the host of a URL: the least time of connecting.
   fileprivate func roundTrip(to url: URL) -> Duration {
+    if url.isLoopback { return .zero }
     let times = answers.values.lazy.filter { $0.url?.host() == url.host() && $0.url?.port == url.port }
       .flatMap(\.metrics).compactMap { $0?.connectTime }
     // TCP takes one round trip, TLS 1.3 another.

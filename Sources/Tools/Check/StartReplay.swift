@@ -30,7 +30,8 @@ package struct StartReplay: Sendable {
   ///   - recording: The start; a replay fetches what is missing through its fetcher.
   ///   - configuration: The configuration that the start was recorded with.
   package init(
-    recording: StartRecording, source: MediaSource, configuration: LoadingConfiguration, options: CheckOptions,
+    recording: StartRecording, source: MediaSource, configuration: LoadingConfiguration,
+    options: CheckOptions,
     logger: Logger
   ) {
     self.recording = recording
@@ -190,7 +191,9 @@ package struct StartReplay: Sendable {
         let best = bounds.whole(of: results[place].now, startingWith: order.best)
       else { continue }
       let cost = first - best
-      guard cost >= options.thresholds[.firstRungHeavy], first >= best * RungOrder.leastRatio else { continue }
+      guard cost >= options.thresholds[.firstRungHeavy], first >= best * RungOrder.leastRatio else {
+        continue
+      }
       isHeavy = true
       findings[index].costs.append(FindingCost(.start, cost, link: link.name, player: .whole))
     }
@@ -203,7 +206,9 @@ package struct StartReplay: Sendable {
   ///
   /// Throws the error of a start that fails.
   package func course(on link: LinkSpec, _ changes: [StartChange]) async throws -> StartResult.Course {
-    guard case .url(let url) = source else { throw ReelError(.usage, "a start from standard input can't be replayed") }
+    guard case .url(let url) = source else {
+      throw ReelError(.usage, "a start from standard input can't be replayed")
+    }
     let simulation = SimulatedRuntime()
     let changed = try await ChangedStart(recording, changes)
     let record = CourseRecord(simulation)
@@ -350,7 +355,9 @@ private final class CourseRecord: Sendable {
 
   func left(_ request: FetchRequest, at time: Duration) {
     state.withLock { state in
-      guard let index = state.requests.firstIndex(where: { $0.url == request.url && $0.left == nil }) else { return }
+      guard let index = state.requests.firstIndex(where: { $0.url == request.url && $0.left == nil }) else {
+        return
+      }
       state.requests[index].left = time
     }
   }
@@ -362,7 +369,9 @@ private final class CourseRecord: Sendable {
     state.withLock { $0.requests[number].byteCount += Int64(count) }
   }
 
-  func ended(_ number: Int) { state.withLock { $0.requests[number].end = $0.requests[number].end ?? clock.now } }
+  func ended(_ number: Int) {
+    state.withLock { $0.requests[number].end = $0.requests[number].end ?? clock.now }
+  }
 
   func decoded(_ range: Range<Duration>) { state.withLock { $0.decoding.append(range) } }
 

@@ -11,14 +11,15 @@ package enum StartStructure {
 
   /// Adds what the structure of the file, or of the first segment and the manifests, says.
   ///
-  /// Call it once `facts` has the start and the rungs.
+  /// Call it once `facts` has the URL, the format, the start and the rungs.
   package static func describe(_ facts: inout StreamFacts, from recording: StartRecording) async throws {
     guard let url = facts.url, facts.start != nil else { return }
     guard facts.presentation != nil else {
       if ContainerFormatName.isMP4(facts.format) {
         // The size is known with the first bytes.
         _ = try await recording.bytes(in: ByteRange(offset: 0, length: 16), of: url)
-        facts.file = try await FileStructure(of: url, in: recording).facts(byteCount: recording.byteCount(of: url))
+        facts.file = try await FileStructure(of: url, in: recording).facts(
+          byteCount: recording.byteCount(of: url))
       }
       return
     }
@@ -28,7 +29,8 @@ package enum StartStructure {
       let bytes = try await recording.bytes(in: ByteRange(offset: 0, length: count), of: manifest)
       let ranges = comments(in: bytes).map { range in
         StartBytes(
-          url: manifest.absoluteString, range: ByteRange(offset: Int64(range.lowerBound), length: Int64(range.count)))
+          url: manifest.absoluteString,
+          range: ByteRange(offset: Int64(range.lowerBound), length: Int64(range.count)))
       }
       if !ranges.isEmpty { surplus.append(StartSurplus(.playlist, ranges)) }
     }
@@ -47,7 +49,7 @@ package enum StartStructure {
   }
 
   /// Returns the null packets of a transport stream (ISO/IEC 13818-1 §2.4.1), and the boxes of a segment that hold nothing.
-  static func padding(in bytes: [UInt8]) -> [Range<Int>] {
+  package static func padding(in bytes: [UInt8]) -> [Range<Int>] {
     for size in TransportPacket.sizes {
       let first = size == 192 ? 4 : 0
       guard bytes.count >= first + 3 * size,
@@ -77,7 +79,7 @@ package enum StartStructure {
   }
 
   /// Returns the comments of a playlist or an MPD, and the white space around them.
-  static func comments(in bytes: [UInt8]) -> [Range<Int>] {
+  package static func comments(in bytes: [UInt8]) -> [Range<Int>] {
     var ranges: [Range<Int>] = []
     func add(_ range: Range<Int>) {
       if let last = ranges.last, last.upperBound == range.lowerBound {
@@ -91,7 +93,9 @@ package enum StartStructure {
       while start < bytes.count {
         let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
         let line = bytes[start..<end].drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d || $0 == 0x0a }
-        if line.isEmpty || line.first == UInt8(ascii: "#") && !line.starts(with: "#EXT".utf8) { add(start..<end) }
+        if line.isEmpty || line.first == UInt8(ascii: "#") && !line.starts(with: "#EXT".utf8) {
+          add(start..<end)
+        }
         start = end
       }
       return ranges
@@ -109,7 +113,9 @@ package enum StartStructure {
 extension StreamFacts {
   /// The rung that is started with; nil if it is not known.
   var startRung: RungFacts? {
-    rungs.first { $0.kind == .video && start?.rung != nil && ($0.name == start?.rung || $0.declared?.id == start?.rung) }
+    rungs.first {
+      $0.kind == .video && start?.rung != nil && ($0.name == start?.rung || $0.declared?.id == start?.rung)
+    }
       ?? rungs.first { rung in rung.segments.contains { $0.url == start?.mediaURL } }
   }
 

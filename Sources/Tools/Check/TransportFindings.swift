@@ -204,6 +204,7 @@ package enum TransportFindings {
       finding.change = .serveRanges(url: first.url.reelText)
       return [finding]
     }
+    guard facts.isFile else { return [] }
     let source = requests.first { $0.purpose == .source && $0.isSuccess }
     let isDenied = source?.field("Accept-Ranges")?.lowercased() == "none"
     guard let example = refused.first ?? (isDenied && !honoured ? source : nil) else { return [] }
@@ -226,8 +227,18 @@ package enum TransportFindings {
   private static func headers(_ requests: [RequestFacts], _ facts: StreamFacts) -> [Finding] {
     let answers = requests.filter(\.isSuccess)
     let lists = facts.isManifest ? answers.filter { $0.purpose == .source || $0.purpose == .manifest } : []
-    let media = answers.filter {
-      $0.purpose == .segment || $0.purpose == .initialization || !facts.isManifest && $0.purpose == .source
+    // Pages instead of segments are found as such.
+    let broken = Set(
+      facts.rungs.flatMap { rung in
+        rung.samples.values.compactMap { sample in
+          sample.failure != nil && rung.segments.indices.contains(sample.index)
+            ? rung.segments[sample.index].url : nil
+        }
+      })
+    let media = answers.filter { request in
+      guard !broken.contains(request.url) else { return false }
+      return request.purpose == .segment || request.purpose == .initialization
+        || facts.isFile && request.purpose == .source
     }
     return wrongTypes(lists, media, facts) + encodings(media, facts) + lengths(answers, media, facts)
   }
@@ -462,6 +473,9 @@ extension TransportFindings {
 extension StreamFacts {
   /// True for HLS and DASH.
   var isManifest: Bool { presentation != nil || format == "hls" || format == "dash" }
+
+  /// True for a media file. False too if the source could not be opened, so that nothing is known of it.
+  var isFile: Bool { !isManifest && !format.isEmpty }
 
   /// True if a manifest lists byte ranges of resources.
   fileprivate var hasRanges: Bool {

@@ -64,6 +64,9 @@ struct MPDRules {
     while let child = try nextChild(of: "MPD", &order) {
       switch child {
       case "Period": try period(&periods)
+      case "BaseURL":
+        periods.hasBaseURL = true
+        try xml.skip()
       case "ServiceDescription": try serviceDescription()
       case "PatchLocation":
         form("ttl", "an xs:double", "§5.15.2") { XMLDuration($0)?.isWellFormed == false }
@@ -214,6 +217,8 @@ extension MPDRules {
     /// True if the previous period is in another file.
     var isRemote = false
     var ids: Set<String> = []
+    /// True if the MPD has a BaseURL, which may be that of the only segment.
+    var hasBaseURL = false
   }
 
   /// The context that elements inherit from their parents.
@@ -261,7 +266,7 @@ extension MPDRules {
     if isRemote { checkLink() }
     state.isRemote = isRemote
 
-    var inherited = Inherited(path: path)
+    var inherited = Inherited(path: path, hasBaseURL: state.hasBaseURL)
     var (order, setIDs, ids): (ElementOrder, Set<String>, Set<String>) = (ElementOrder(.period), [], [])
     var sets = 0
     while let child = try nextChild(of: "Period", &order) {

@@ -22,8 +22,8 @@ struct Reel: AsyncParsableCommand {
     version: Version.text,
     subcommands: [
       FramesCommand.self, PosterCommand.self, StoryboardCommand.self, PlayCommand.self, MemoryCommand.self,
-      FeedCommand.self, LabCommand.self, ProbeCommand.self, ManifestCommand.self, ServeCommand.self,
-      ReportCommand.self,
+      FeedCommand.self, LabCommand.self, ProbeCommand.self, CheckCommand.self, ManifestCommand.self,
+      ServeCommand.self, ReportCommand.self,
     ]
   )
 

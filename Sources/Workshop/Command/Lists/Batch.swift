@@ -449,7 +449,8 @@ private struct BatchLoop {
     let isOwn = { (field: SourceListParser.Field) in ownKeys.contains(field.key) }
     let line = ResultLine.text(
       url: listed.text.isEmpty ? nil : listed.text, index: listed.index, line: listed.line, host: listed.host,
-      finishedAt: .now, seconds: seconds, attempts: listed.attempt, error: outcome.error, body: outcome.body,
+      finishedAt: .now, seconds: seconds, attempts: listed.attempt,
+      success: configuration.style.success, error: outcome.error, body: outcome.body,
       fields: listed.fields.filter { !isOwn($0) }, hiddenFields: listed.fields.filter(isOwn))
     try results?.append(line)
     if configuration.printsRecords, !outcome.isPrinted { try Console.write(line) }

@@ -92,12 +92,12 @@ final class ResultsFile: Sendable {
       }
       guard let result = ResultLine(line) else { throw foreign() }
       // A list line without a source has no URL, so each run reports it again.
-      guard let url = result.url, result.status == .written || !result.isTemporary else {
+      guard let url = result.url, result.status != .failed || !result.isTemporary else {
         removed += 1
         return
       }
       let hash = SourceHash(url)
-      _ = result.status == .written ? finished.written.insert(hash) : finished.failed.insert(hash)
+      _ = result.status != .failed ? finished.written.insert(hash) : finished.failed.insert(hash)
       if let last = kept.last, last.upperBound == range.lowerBound {
         kept[kept.count - 1] = last.lowerBound..<range.upperBound
       } else {
@@ -125,6 +125,8 @@ final class ResultsFile: Sendable {
 struct ResultLine: Sendable, Equatable {
   enum Status: String, Sendable {
     case written
+    /// A checked source, whatever was found.
+    case checked
     case failed
   }
 
@@ -188,18 +190,19 @@ struct ResultLine: Sendable, Equatable {
   /// Writes a line.
   ///
   /// - Parameters:
+  ///   - success: The status without an error.
   ///   - body: The command's own fields.
   ///   - fields: Copied fields of the list.
   ///   - hiddenFields: The fields whose names the line uses itself.
   static func text(
     url: String?, index: Int, line: Int, host: String, finishedAt: WallTime, seconds: Double, attempts: Int,
-    error: ReelError?, body: [RawJSON.Member], fields: [SourceListParser.Field],
+    success: Status = .written, error: ReelError?, body: [RawJSON.Member], fields: [SourceListParser.Field],
     hiddenFields: [SourceListParser.Field] = []
   ) -> [UInt8] {
     var json = JSONText()
     json.object { json in
       json.field("url", url)
-      json.field("status", (error == nil ? Status.written : .failed).rawValue)
+      json.field("status", (error == nil ? success : .failed).rawValue)
       if let error { json.field("permanent", !error.mayPass) }
       json.field("index", Int64(index))
       if url == nil { json.field("line", Int64(line)) }

@@ -72,7 +72,7 @@ struct ResultsReport: Sendable {
       return
     }
     var source = Source(
-      isWritten: result.status == .written, isTemporary: result.isTemporary, cause: -1, host: number(""),
+      isWritten: result.status != .failed, isTemporary: result.isTemporary, cause: -1, host: number(""),
       startup: .nan)
     for member in members {
       switch member.key {

@@ -35,6 +35,8 @@ import ReelTransport
 struct RunStyle: Sendable {
   /// The record that `--json` prints for a source.
   var record: any SourceRecord.Type
+  /// The status of a source without an error in results files.
+  var success = ResultLine.Status.written
   /// The number of named sources that are open at once, unless `--jobs` tells.
   var jobs = 1
   /// The same for list mode.

@@ -11,6 +11,8 @@ struct JUnitXML {
     let name: String
     /// The reason why it fails; nil if it passes.
     var failure: (message: String, type: String)?
+    /// The reason why it did not run; nil if it did.
+    var skipped: String?
 
     init(_ name: String, failure: (message: String, type: String)? = nil) {
       self.name = name
@@ -46,7 +48,12 @@ struct JUnitXML {
         let name = Markup.escape(Redaction.clean(item.name))
         let head = "    <testcase classname=\"reel.\(command).\(label)\" name=\"\(name)\" time=\"0\""
         guard let failure = item.failure else {
-          lines.append(head + "/>")
+          if let skipped = item.skipped {
+            let message = Markup.escape(Redaction.clean(skipped))
+            lines.append(head + "><skipped message=\"\(message)\"/></testcase>")
+          } else {
+            lines.append(head + "/>")
+          }
           continue
         }
         let message = Markup.escape(Redaction.clean(failure.message))
@@ -67,7 +74,9 @@ struct JUnitXML {
   private static func attributes(_ suites: [Suite]) -> String {
     let cases = suites.flatMap(\.cases)
     let time = suites.reduce(.zero) { $0 + $1.duration } / .seconds(1)
+    let skipped = cases.count { $0.skipped != nil && $0.failure == nil }
     return "tests=\"\(cases.count)\" failures=\"\(cases.count { $0.failure != nil })\" errors=\"0\""
+      + (skipped > 0 ? " skipped=\"\(skipped)\"" : "")
       + " time=\"\(time.formatted(places: 3))\""
   }
 }

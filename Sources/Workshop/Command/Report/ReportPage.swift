@@ -241,6 +241,15 @@ struct ReportPage {
     button{font:inherit;font-size:.85rem;margin-top:8px}
     dl.run{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:0;font-size:.9rem}
     dl.run dt{color:var(--mute)}dl.run dd{margin:0;overflow-wrap:anywhere}
+    .finding{border-left:4px solid var(--line);background:var(--soft);border-radius:0 6px 6px 0;padding:10px 14px;\
+    margin:0 0 12px}.finding.error{border-color:var(--bad)}.finding.warning{border-color:var(--warn)}
+    .finding h3{margin:0;font-weight:400;overflow-wrap:anywhere}.finding h3 b,.finding h3 code{font-weight:600}
+    .finding.error h3 b{color:var(--bad)}.finding.warning h3 b{color:var(--warn)}.finding h3 span{color:var(--mute)}
+    .finding p{margin:4px 0 8px;overflow-wrap:anywhere}.finding .frames{margin:0 0 10px}
+    .falls{font-size:.85rem}.falls div{display:grid;grid-template-columns:minmax(90px,24%) 1fr 72px;gap:10px;\
+    align-items:center;padding:2px 0}.falls svg{display:block;width:100%;height:14px;background:var(--soft)}\
+    .falls .what{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}.none{fill:none}
+    .falls+.legend,.courses+.legend{margin-top:10px}
     .best,.sure{font-weight:600}
     .wide th{white-space:normal;vertical-align:bottom}.wide td,.wide th{padding:4px 8px}\
     .wide td:first-child,.wide th:first-child{position:sticky;left:0;background:var(--bg);padding-left:0;\
@@ -401,7 +410,8 @@ struct RunDescription: Sendable {
 
   /// Options that name a file to write, and others that do not change the results.
   static let outputOptions: Set<String> = [
-    "--report", "--trace", "--csv", "--junit", "--y4m", "--wav", "-o", "--output", "--results", "--jobs",
+    "--report", "--trace", "--csv", "--junit", "--sarif", "--y4m", "--wav", "-o", "--output", "--results",
+    "--jobs",
   ]
 
   /// - Parameter arguments: The arguments without the name of the program, by default those of this process.

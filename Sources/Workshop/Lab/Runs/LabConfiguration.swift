@@ -268,7 +268,7 @@ extension LabConfiguration.ViewerEntry: Decodable {
 
 extension Decoder {
   /// Returns the fields of an object. Throws `ReelError` for a field that is not one of `Key`.
-  fileprivate func fields<Key: CodingKey & CaseIterable>(
+  package func fields<Key: CodingKey & CaseIterable>(
     _: Key.Type
   ) throws -> KeyedDecodingContainer<Key> {
     let found = try container(keyedBy: JSONFields.Name.self).allKeys.map(\.stringValue).sorted()
@@ -306,7 +306,7 @@ extension [any CodingKey] {
 
 extension ReelError {
   /// The error of a value in a file that a person wrote, with its coding path.
-  fileprivate init(_ error: DecodingError) {
+  package init(_ error: DecodingError) {
     func words(_ type: Any.Type) -> String {
       switch type {
       case is Bool.Type: "true or false"

@@ -1,0 +1,450 @@
+import ArgumentParser
+import Foundation
+import ReelCheck
+import ReelCore
+import ReelLab
+import ReelPlayback
+import ReelPool
+import ReelSimulation
+
+/// `reel check`: finds faults of streams, and what they cost a viewer.
+struct CheckCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check",
+    abstract: "Check each source: what is wrong, what it costs a viewer, and what fixes it.",
+    discussion: """
+      Opens the source as a player does, then reads every rung and rendition alone. The recorded start is replayed in \
+      simulated time on each --link: once as it is, and once for each finding without it. A cost is the time that mending \
+      this finding alone would save. --explain describes a finding, and where its rule comes from.
+
+      An error means that media can't be seen or heard as it is meant; a warning, that it plays late, stalls, or fails in \
+      some players; a note costs no viewer anything. Findings:
+      \(HelpText.list(Catalogue.all.map { ($0.id.rawValue, $0.title) }))
+
+      The exit code is 0 if there is no error and all expectations are met, else 1; --fail-on changes that. It is 69 only \
+      if no host answered at all.
+
+      --expect takes a figure, a comparison (<, <=, >, >= or =) and a value with its unit. A figure that a source lacks \
+      is not met. Figures, with LINK for the name of a link:
+      \(HelpText.list(CheckFigures.all(links: ["LINK"]).map { ($0.name.replacing("link", with: "LINK"), $0.meaning) }))
+
+      --set changes a threshold:
+      \(HelpText.list(Threshold.allCases.map { ($0.rawValue, "\($0.usual.value.formatted(places: 3)) \($0.usual.unit.rawValue)") }))
+
+      \(CheckFile.usualPath) in the current folder, or the file of --waivers, holds links, expect, set, and ignore: a list \
+      of objects with id, reason, and, if wanted, url (with * for any text) and until (a day). Waived findings are \
+      reported, and do not fail. --timeout limits the work on each source; what was found until then is kept.
+
+      \(RunOptions.discussion)
+
+      A source that was checked has the status checked, whatever was found.
+
+      \(HelpText.examples(examples))
+      """)
+
+  private static let examples = [
+    ("Check a presentation", "reel check https://example.com/master.m3u8"),
+    (
+      "Fail if the first frame takes 800 ms or more on LTE",
+      "reel check https://example.com/master.m3u8 --link lte --expect 'start.lte<800ms'"
+    ),
+    (
+      "Check the first segments of each source of a list",
+      "reel check --input list.txt --sample start --quiet"
+    ),
+    ("Explain a finding", "reel check --explain moov-last"),
+  ]
+
+  /// The level at which a run fails.
+  enum FailOn: String, ExpressibleByArgument, CaseIterable {
+    case error
+    case warning
+    case never
+
+    var level: FindingLevel? {
+      switch self {
+      case .error: .error
+      case .warning: .warning
+      case .never: nil
+      }
+    }
+  }
+
+  @OptionGroup var runOptions: RunOptions
+
+  @Option(
+    name: .customLong("link"), parsing: .singleValue,
+    help: ArgumentHelp(
+      """
+      Replay the start on this link: a rate and a round-trip time, a profile, or a file or folder of recordings, as feed \
+      takes it. Can be repeated. Default: lte.
+      """, valueName: "spec"))
+  var links: [String] = []
+
+  @Option(
+    help: ArgumentHelp("The device whose costs of decoding count. Default: mid.", valueName: "low|mid|high"))
+  var device: String?
+
+  @Option(
+    name: .customLong("expect"), parsing: .singleValue,
+    help: ArgumentHelp("Fail if this is not met, as 'start.lte<800ms'. Can be repeated.", valueName: "expr"))
+  var expectations: [String] = []
+
+  @Option(
+    help: ArgumentHelp("Fail if there is a finding of this level or above.", valueName: "error|warning|never")
+  )
+  var failOn = FailOn.error
+
+  @Option(
+    name: .customLong("ignore"), parsing: .singleValue,
+    help: ArgumentHelp("Waive this finding: ID, ID/KIND or ID@RUNG. Can be repeated.", valueName: "id"))
+  var ignored: [String] = []
+
+  @Option(
+    name: .customLong("set"), parsing: .singleValue,
+    help: ArgumentHelp("Change a threshold, as black.run=5s. Can be repeated.", valueName: "name=value"))
+  var changes: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      The segments of each rung to read: the first, the edges (the first two, two in the middle, the last two), all, or \
+      this many.
+      """, valueName: "start|edges|all|n"))
+  var sample = "edges"
+
+  @Option(
+    help: ArgumentHelp(
+      "The rungs to read: all, or the first and the last of each group.", valueName: "all|first,last"))
+  var rungs = "all"
+
+  @Option(
+    help: ArgumentHelp("Read at most this much media of each source. Default: no limit.", valueName: "size"))
+  var budget: String?
+
+  @Option(
+    help: ArgumentHelp("Watch a live presentation for this time.", valueName: "time"),
+    transform: TimeArgument.seconds)
+  var watch: Double?
+
+  @Option(
+    help: ArgumentHelp("Fail only for findings that these results of an earlier run lack.", valueName: "file")
+  )
+  var baseline: String?
+
+  @Option(
+    help: ArgumentHelp("Write a test case for each finding and expectation as JUnit XML.", valueName: "file"))
+  var junit: String?
+
+  @Option(help: ArgumentHelp("Write the findings as SARIF 2.1.0.", valueName: "file"))
+  var sarif: String?
+
+  @Option(
+    name: .customLong("report"), help: ArgumentHelp("Write an HTML report.", valueName: "file"))
+  var reportFile: String?
+
+  @Option(help: ArgumentHelp("Describe a finding, and check nothing.", valueName: "id"))
+  var explain: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Read waivers and expectations from this file. Default: \(CheckFile.usualPath), if there is one.",
+      valueName: "file"))
+  var waivers: String?
+
+  @OptionGroup var options: SourceOptions
+
+  func validate() throws {
+    if let explain {
+      _ = try OptionValue.read { () throws(ReelError) in try FindingPattern(parsing: explain) }
+      return
+    }
+    try runOptions.validate(style, options)
+    _ = try OptionValue.read { () throws(ReelError) in
+      try gates(links: try linkList().map(\.name))
+    }
+    _ = try OptionValue.read { () throws(ReelError) in try checkOptions() }
+    if let watch, !(watch > 0 && watch <= 1e6) { throw ValidationError("--watch takes a time above 0") }
+    for (option, path) in [("--junit", junit), ("--sarif", sarif), ("--report", reportFile)]
+    where path == "" || path == "-" {
+      throw ValidationError("\(option) takes a file")
+    }
+  }
+
+  func run() async throws {
+    if let explain {
+      options.print.apply()
+      return try await ExitStatus.run {
+        let pattern = try FindingPattern(parsing: explain)
+        try Console.printText(CheckText.explanation(of: pattern))
+        return 0
+      }
+    }
+    let tally = Locked(CheckTally())
+    let isList = style.isList(runOptions)
+    do {
+      try await Batch.run(style, runOptions, options) { setting in
+        let checkOptions = try checkOptions()
+        let gates = try gates(links: checkOptions.links.map(\.name))
+        let files = try CheckFiles(page: reportFile, sarif: sarif, junit: junit, failOn: gates.failOn)
+        let checker = StreamChecker(
+          fetcher: setting.fetcher, configuration: try options.loading(), options: checkOptions,
+          logger: setting.logger)
+        for waiver in gates.waivers where waiver.isExpired(on: gates.today) {
+          Console.remark("note: the waiver of \(waiver.pattern.text) has expired on \(waiver.until ?? "")")
+        }
+        var worker = Batch.Worker { job in
+          let result: CheckResult
+          do {
+            result = try await checker.check(job.source)
+          } catch {
+            if !(error is CancellationError) { files.addFailure(error.asReelError, of: job.text) }
+            throw error
+          }
+          try Task.checkCancellation()
+          return try finish(result, job, gates, files, tally)
+        }
+        worker.end = {
+          let end = tally.withLock { $0 }
+          for (number, waiver) in gates.waivers.enumerated()
+          where end.checkedCount > 0 && !waiver.isExpired(on: gates.today)
+            && !end.usedWaivers.contains(number)
+          {
+            Console.remark("note: the waiver of \(waiver.pattern.text) was not used")
+          }
+          var failures = files.write()
+          if !options.json, !options.quiet, !Task.isCancelled, end.checkedCount > 0 {
+            failures.catching { () throws(ReelError) in try Console.print(end.line(isList: isList)) }
+          }
+          return failures
+        }
+        return worker
+      }
+    } catch let code as ExitCode {
+      throw ExitCode(tally.withLock { $0 }.exitCode(after: code.rawValue, isList: isList))
+    }
+    let code = tally.withLock { $0 }.exitCode(after: 0, isList: isList)
+    if code != 0 { throw ExitCode(code) }
+  }
+
+  // MARK: - Private
+
+  private var style: RunStyle {
+    RunStyle(record: CheckRecord.self, success: .checked, listJobs: 8)
+  }
+
+  private func file() throws(ReelError) -> CheckFile { try CheckFile(path: waivers) }
+
+  private func linkList() throws(ReelError) -> [LinkArgument.Link] {
+    let stated = links.isEmpty ? try file().links : links
+    var list: [LinkArgument.Link] = []
+    for text in stated.isEmpty ? ["lte"] : stated { list += try LinkArgument(parsing: text).links(seed: 1) }
+    return list
+  }
+
+  private func checkOptions() throws(ReelError) -> CheckOptions {
+    var check = CheckOptions()
+    switch sample {
+    case "start": check.sample = .start
+    case "edges": check.sample = .edges
+    case "all": check.sample = .all
+    default:
+      guard let count = Int(sample), count > 0 else {
+        throw ReelError(.usage, "--sample takes start, edges, all or a number above 0")
+      }
+      check.sample = .count(count)
+    }
+    switch rungs {
+    case "all": check.rungs = .all
+    case "first,last": check.rungs = .firstAndLast
+    default: throw ReelError(.usage, "--rungs takes all or first,last")
+    }
+    check.byteBudget = try budget.map { text throws(ReelError) in Int64(try ByteSize(parsing: text).byteCount)
+    }
+    check.timeLimit = .seconds(options.timeout + (watch ?? 0))
+    check.links = try linkList().map { .init(name: $0.name, spec: $0.spec) }
+    if let device { check.device = try DeviceModel(argument: device) }
+    for (name, value) in try file().set.sorted(by: { $0.key < $1.key }) {
+      try ThresholdChange.apply("\(name)=\(value)", to: &check.thresholds)
+    }
+    for change in changes { try ThresholdChange.apply(change, to: &check.thresholds) }
+    check.watch = watch
+    return check
+  }
+
+  /// - Parameter links: The names of the links.
+  private func gates(links: [String]) throws(ReelError) -> CheckGates {
+    let file = try file()
+    var gates = CheckGates()
+    gates.failOn = failOn.level
+    gates.waivers = file.ignore
+    for text in ignored {
+      gates.waivers.append(CheckFile.Waiver(pattern: try FindingPattern(parsing: text), reason: "--ignore"))
+    }
+    for text in file.expect + expectations {
+      gates.expectations.append(try CheckFigures.expectation(text, links: links))
+    }
+    gates.baseline = try baseline.map { path throws(ReelError) in try CheckBaseline(path: path) }
+    gates.today = String(WallTime.now.description.prefix(10))
+    return gates
+  }
+
+  private func finish(
+    _ result: CheckResult, _ job: Batch.Job, _ gates: CheckGates, _ files: CheckFiles,
+    _ tally: Locked<CheckTally>
+  ) throws(ReelError) -> Batch.Outcome {
+    var used: Set<Int> = []
+    var result = result
+    result.source = job.text
+    let verdict = gates.verdict(on: result) { used.insert($0) }
+    let waivers = used
+    tally.withLock { $0.add(verdict, usedWaivers: waivers) }
+    files.add(verdict)
+    let text = CheckText(
+      verdict: verdict, layout: Terminal.layout,
+      usesBlocks: CheckText.usesBlocks(ProcessInfo.processInfo.environment))
+    if style.isList(runOptions) {
+      try job.print(text.line)
+    } else {
+      try job.print(text: text.text)
+    }
+    if options.quiet {
+      for index in verdict.failing {
+        let finding = verdict.checked.findings[index]
+        Console.fault(
+          "\(job.text): \(finding.level.rawValue): \(finding.name): \(Redaction.clean(finding.summary))")
+      }
+      for unmet in verdict.checked.unmet { Console.fault("\(job.text): error: \(unmet)") }
+    }
+    return Batch.Outcome(CheckRecord(verdict, result), error: result.silence ?? temporaryFailure(of: result))
+  }
+
+  /// The error of a source of a list that can't be opened now, and that a later run tries again.
+  private func temporaryFailure(of result: CheckResult) -> ReelError? {
+    guard style.isList(runOptions), result.findings.contains(where: { $0.id == .unreachable }),
+      let failure = result.facts.startFailure, failure.isTemporary
+    else { return nil }
+    return failure
+  }
+}
+
+/// What a run of checks came to.
+struct CheckTally: Sendable {
+  private(set) var checkedCount = 0
+  private(set) var failedCount = 0
+  private(set) var silentCount = 0
+  private(set) var levels: [FindingLevel: Int] = [:]
+  private(set) var usedWaivers: Set<Int> = []
+
+  mutating func add(_ verdict: CheckGates.Verdict, usedWaivers waivers: Set<Int>) {
+    checkedCount += 1
+    if verdict.fails { failedCount += 1 }
+    if verdict.checked.silence != nil { silentCount += 1 }
+    for level in FindingLevel.allCases { levels[level, default: 0] += verdict.checked.count(level) }
+    usedWaivers.formUnion(waivers)
+  }
+
+  /// The exit code of the command, of which the run of sources had this one.
+  func exitCode(after code: Int32, isList: Bool) -> Int32 {
+    switch code {
+    case 0: failedCount > 0 ? ExitStatus.failedSource : 0
+    case ExitStatus.failedSource where !isList && silentCount > 0 && silentCount == checkedCount: 69
+    case 65...69 where checkedCount > silentCount: ExitStatus.failedSource
+    default: code
+    }
+  }
+
+  /// `exit 1: 2 errors`.
+  func line(isList: Bool) -> String {
+    let counts = FindingLevel.allCases.reversed().compactMap { level in
+      levels[level].flatMap { $0 > 0 ? $0.counted(level.rawValue) : nil }
+    }
+    let words = counts.isEmpty ? "no findings" : counts.joined(separator: ", ")
+    let scope = checkedCount > 1 ? " in \(checkedCount.counted("source"))" : ""
+    let code = silentCount > 0 && silentCount == checkedCount ? 69 : exitCode(after: 0, isList: isList)
+    if silentCount > 0, silentCount == checkedCount { return "  exit \(code): no host answered" }
+    return "  exit \(code): \(words)\(scope)"
+  }
+}
+
+/// The files of `reel check` that cover all sources: an HTML page, SARIF and JUnit XML.
+final class CheckFiles: Sendable {
+  private let page: ResultFile?
+  private let sarif: ResultFile?
+  private let junit: ResultFile?
+  private let failOn: FindingLevel?
+  private let state = Locked<(sources: CheckedSources, suites: [JUnitXML.Suite])>((CheckedSources(), []))
+
+  /// Throws `ReelError.cannotCreateOutput`.
+  init(page: String?, sarif: String?, junit: String?, failOn: FindingLevel?) throws(ReelError) {
+    self.page = try ResultFile.open(page)
+    self.sarif = try ResultFile.open(sarif)
+    self.junit = try ResultFile.open(junit)
+    self.failOn = failOn
+  }
+
+  func add(_ verdict: CheckGates.Verdict) {
+    let suites = junit == nil ? [] : [Self.suite(verdict)]
+    let isReported = page != nil || sarif != nil
+    state.withLock { state in
+      if isReported { state.sources.add(verdict.checked) }
+      state.suites += suites
+    }
+  }
+
+  func addFailure(_ error: ReelError, of source: String) {
+    let suite = JUnitXML.Suite(
+      name: source, cases: [JUnitXML.Case("checked", failure: ("\(error)", error.kind.rawValue))],
+      duration: .zero)
+    let suites = junit == nil ? [] : [suite]
+    state.withLock { state in
+      state.sources.addFailure(error, of: source)
+      state.suites += suites
+    }
+  }
+
+  /// Writes them; returns the errors of those that failed.
+  func write() -> [ReelError] {
+    let (sources, suites) = state.withLock { $0 }
+    var failures: [ReelError] = []
+    failures.catching { () throws(ReelError) in
+      try page?.complete(with: CheckPage(sources: sources, run: RunDescription()).html)
+    }
+    failures.catching { () throws(ReelError) in try sarif?.complete(with: SARIF(sources).text) }
+    failures.catching { () throws(ReelError) in
+      let sorted = suites.sorted { $0.name < $1.name }
+      try junit?.complete(with: JUnitXML(command: "check", suites: sorted).text)
+    }
+    return failures
+  }
+
+  /// A case for each expectation and each id: it fails if a finding does, and is skipped if all are waived, or if it was
+  /// not checked.
+  static func suite(_ verdict: CheckGates.Verdict) -> JUnitXML.Suite {
+    let checked = verdict.checked
+    var cases = verdict.outcomes.map { JUnitXML.Case($0) }
+    if let silence = checked.silence {
+      cases.append(JUnitXML.Case("checked", failure: ("\(silence)", silence.kind.rawValue)))
+      return JUnitXML.Suite(name: checked.source, cases: cases, duration: .zero)
+    }
+    for id in FindingID.allCases {
+      let indices = checked.findings.indices.filter { checked.findings[$0].id == id }
+      let failing = indices.filter(verdict.failing.contains)
+      var item = JUnitXML.Case(id.rawValue)
+      if let first = failing.first {
+        let finding = checked.findings[first]
+        let more = failing.count > 1 ? ", and \(failing.count - 1) more" : ""
+        let place = CheckWords.place(finding)
+        item.failure = (
+          "\(place.isEmpty ? "" : place + ": ")\(finding.summary)\(more); \(finding.fix)", finding.name
+        )
+      } else if let waived = indices.first(where: { checked.waived[$0] != nil }) {
+        item.skipped = "waived: \(checked.waived[waived] ?? "")"
+      } else if let missing = checked.notChecked.first(where: { $0.id == id }) {
+        item.skipped = "not checked: \(missing.reason)"
+      }
+      cases.append(item)
+    }
+    return JUnitXML.Suite(name: checked.source, cases: cases, duration: .zero)
+  }
+}

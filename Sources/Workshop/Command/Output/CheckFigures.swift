@@ -1,0 +1,146 @@
+import Foundation
+import ReelCheck
+import ReelCore
+import ReelLab
+import ReelManifest
+import ReelPool
+
+/// A checked source with the findings that are waived.
+struct MeasuredCheck: Sendable {
+  var result: CheckResult
+  /// The indices of waived findings.
+  var waived: Set<Int> = []
+}
+
+/// An expectation on a checked source (`--expect`).
+typealias CheckExpectation = FigureAssertion<MeasuredCheck>
+
+/// The figures of a checked source. A figure is declared here, and what shows figures takes it from `all`.
+enum CheckFigures {
+  typealias CheckFigure = Figure<MeasuredCheck>
+
+  /// - Parameter links: The names of the links.
+  static func all(links: [String]) -> [CheckFigure] { starts(links) + counts + media }
+
+  /// Parses an expectation such as `start.lte<800ms`. Throws `ReelError` of kind `usage`.
+  static func expectation(_ text: String, links: [String]) throws(ReelError) -> CheckExpectation {
+    try CheckExpectation(
+      parsing: text, among: all(links: links), advice: "reel check --help lists the figures")
+  }
+
+  /// What stands beside an expectation that is not met: the floor of the start, its requests and bytes.
+  static func explanation(of expectation: CheckExpectation, in result: CheckResult) -> String {
+    let start = result.starts.first { expectation.metric.hasSuffix("." + $0.link.lowercased()) }
+    guard let start else { return "" }
+    let bytes = ByteSize(byteCount: Int(clamping: start.floorByteCount))
+    return "; the floor is \(CheckWords.time(start.floorMilliseconds)): "
+      + "\(start.floorRequestCount.counted("request")), \(bytes)"
+  }
+
+  // MARK: - Private
+
+  private static func starts(_ links: [String]) -> [CheckFigure] {
+    links.flatMap { link -> [CheckFigure] in
+      // Names of figures are found in any letter case.
+      let name = link.lowercased()
+      @Sendable func start(_ result: MeasuredCheck) -> StartResult? {
+        result.result.starts.first { $0.link.lowercased() == name }
+      }
+      return [
+        time(
+          "start.\(name)", "from the request to the first frame on \(link)",
+          absence: "there was no first frame"
+        ) {
+          start($0)?.now.milliseconds
+        },
+        time("possible.\(name)", "the same with all findings mended", absence: "there was no first frame") {
+          start($0)?.possibleMilliseconds
+        },
+        time("floor.\(name)", "the least that is possible on \(link)", absence: "there was no first frame") {
+          start($0)?.floorMilliseconds
+        },
+        time(
+          "stall.\(name)", "the longest stall that a finding causes on \(link)",
+          absence: "there was no first frame"
+        ) { check in
+          guard start(check) != nil else { return nil }
+          let stalls = check.result.findings.flatMap(\.costs).filter {
+            $0.kind == .stall && ($0.link == nil || $0.link?.lowercased() == name)
+          }
+          return stalls.map(\.milliseconds).max() ?? 0
+        },
+      ]
+    }
+  }
+
+  private static let counts = [
+    count("errors", "errors that are not waived") { $0.count(.error) },
+    count("warnings", "warnings that are not waived") { $0.count(.warning) },
+    count("rungs", "rungs and renditions that were opened") { $0.result.coverage.rungCount },
+  ]
+
+  private static let media = [
+    CheckFigure(
+      "height.max", "height", "lines of the highest rung", .count, absence: "no picture was decoded"
+    ) { check in
+      check.result.facts.rungs.flatMap(\.content).compactMap { $0.frames.first?.presentationSize.height }
+        .max()
+        .map { .count($0) }
+    },
+    time("ttfb.p95", "from a request to its first byte, 95th percentile", absence: "no server was asked") {
+      check in
+      let times = check.result.facts.requests.compactMap(\.metrics?.timeToFirstByte).sorted()
+      guard !times.isEmpty else { return nil }
+      return times[min(times.count - 1, Int((Double(times.count) * 0.95).rounded(.up)) - 1)].milliseconds
+    },
+    time("gop.max", "longest distance of key frames in the sample", absence: "no two key frames were read") {
+      longestGOP($0.result.facts).map { $0 * 1000 }
+    },
+    time("segment.max", "longest segment as listed", absence: "there are no segments") { check in
+      check.result.facts.rungs.compactMap { rung in rung.segments.lazy.map(\.duration.seconds).max() }.max()
+        .map { $0 * 1000 }
+    },
+  ]
+
+  /// The longest distance in seconds between neighbouring key frames of segments that follow each other.
+  private static func longestGOP(_ facts: StreamFacts) -> Double? {
+    var longest: Double?
+    for rung in facts.rungs {
+      var last: (index: Int, time: Double)?
+      for (index, segment) in rung.samples.sorted(by: { $0.key < $1.key }) {
+        guard let video = segment.video, !segment.isPartial else {
+          last = nil
+          continue
+        }
+        for key in video.samples where key.isKey {
+          if let last, index - last.index <= 1, key.start > last.time {
+            longest = max(longest ?? 0, key.start - last.time)
+          }
+          last = (index, key.start)
+        }
+      }
+    }
+    return longest
+  }
+
+  private static func time(
+    _ name: String, _ meaning: String, absence: String,
+    _ milliseconds: @escaping @Sendable (MeasuredCheck) -> Double?
+  ) -> CheckFigure {
+    CheckFigure(name, name, meaning, .time, absence: absence) { check in
+      milliseconds(check).map { .time(.nanoseconds(Int64(($0 * 1e6).rounded()))) }
+    }
+  }
+
+  private static func count(
+    _ name: String, _ meaning: String, _ value: @escaping @Sendable (MeasuredCheck) -> Int
+  ) -> CheckFigure {
+    CheckFigure(name, name, meaning, .count) { .count(value($0)) }
+  }
+}
+
+extension MeasuredCheck {
+  fileprivate func count(_ level: FindingLevel) -> Int {
+    result.findings.indices.count { result.findings[$0].level == level && !waived.contains($0) }
+  }
+}

@@ -1,0 +1,248 @@
+import Foundation
+import ReelCheck
+import ReelCore
+import ReelLab
+import ReelPool
+
+/// The text of `reel check` for a source.
+struct CheckText {
+  let verdict: CheckGates.Verdict
+  let layout: TextLayout
+  /// Whether bars are made of Unicode blocks.
+  var usesBlocks = true
+
+  /// The number of findings, and of checks that were not made, that are printed.
+  private static let findingLimit = 60
+  private static let notCheckedLimit = 5
+  private static let barWidth = 48
+  private static let indentation = "  "
+  /// The columns of the level.
+  private static let levelWidth = 9
+
+  private var checked: CheckedSource { verdict.checked }
+
+  /// Whether the locale is one of UTF-8.
+  static func usesBlocks(_ environment: [String: String]) -> Bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+    return locale?.uppercased().replacing("-", with: "").contains("UTF8") ?? false
+  }
+
+  var text: String {
+    var blocks = [[headline] + (reading.isEmpty ? [] : [Self.indentation + reading])]
+    blocks += [ladder, findings] + checked.starts.map(bars) + [remarks]
+    return blocks.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
+  }
+
+  /// The line of a source of a list: `error  2 errors; first frame after 287 ms on lte`.
+  var line: String {
+    let level = checked.silence != nil ? "failed" : checked.worstLevel?.rawValue ?? "ok"
+    return "\(level)\t\(Redaction.clean(checked.verdict))"
+  }
+
+  /// The entry of the catalogue.
+  static func explanation(of pattern: FindingPattern) -> String {
+    let entry = Catalogue.entry(for: pattern.id)
+    var lines = ["\(entry.id.rawValue): \(entry.title)", "", entry.meaning, entry.impact, ""]
+    for kind in entry.kinds where pattern.kind == nil || pattern.kind == kind.name {
+      lines.append("  \(entry.id.rawValue)/\(kind.name)  \(kind.meaning)")
+    }
+    if lines.last != "" { lines.append("") }
+    var facts = [("level", entry.level.rawValue), ("measured", entry.measurement)]
+    for threshold in entry.thresholds {
+      let usual = threshold.usual
+      facts.append(
+        ("threshold", "\(threshold.rawValue)=\(usual.value.formatted(places: 3)) \(usual.unit.rawValue)"))
+    }
+    facts += [("source", entry.source), ("fix", entry.fix)]
+    lines += facts.map { name, value in name.padding(toLength: 11, withPad: " ", startingAt: 0) + value }
+    return lines.joined(separator: "\n")
+  }
+
+  // MARK: - Private
+
+  private var headline: String {
+    let style: TextLayout.Style? =
+      switch checked.worstLevel {
+      case .error: .bad
+      case .warning: .warning
+      case .note, nil: checked.silence == nil ? .good : .bad
+      }
+    return "\(checked.source.printable): \(layout.styled(Redaction.clean(checked.verdict), style))"
+  }
+
+  private var reading: String {
+    guard !checked.format.isEmpty else { return "" }
+    let coverage = checked.coverage
+    let formats = ["hls": "HLS", "dash": "DASH", "mp4": "MP4", "mov": "MP4"]
+    var facts: [String] = []
+    if let duration = checked.duration {
+      facts.append("\(duration.formatted(places: 2)) s")
+    } else if checked.isLive {
+      facts.append("live")
+    }
+    if checked.ladder.count > 1 {
+      facts.append(coverage.allRungCount.counted("rung or rendition", "rungs and renditions"))
+    } else if let only = checked.ladder.first {
+      facts.append(only.detail)
+    }
+    let bytes = ByteSize(byteCount: Int(clamping: coverage.byteCount))
+    var done: [String] = []
+    if coverage.allSegmentCount > 1 {
+      done.append(
+        "\(coverage.segmentCount) of \(coverage.allSegmentCount.counted("segment")) read (\(bytes))")
+    } else {
+      done.append("\(bytes) read")
+    }
+    if coverage.frameCount > 0 {
+      let damaged = coverage.damagedFrameCount == 0 ? "none" : "\(coverage.damagedFrameCount)"
+      done.append("\(coverage.frameCount.counted("frame")) decoded, \(damaged) damaged")
+    }
+    if coverage.audioDuration > 0 { done.append("\(coverage.audioDuration.formatted(places: 1)) s of audio") }
+    let name = formats[checked.format] ?? checked.format.uppercased()
+    return "\(name)  \(facts.joined(separator: ", "))   \(done.joined(separator: ", "))"
+  }
+
+  private var ladder: [String] {
+    guard checked.ladder.count > 1 else { return [] }
+    var table = TextTable([.left, .left, .left, .left, .left, .left], indentation: 2)
+    table.add(["rung", "", "opens", "decodes", "says", "is"])
+    for row in checked.ladder {
+      var styles: [Int: TextLayout.Style] = [:]
+      for (column, answer) in [(2, row.opens), (3, row.decodes), (5, row.actual)] where answer.isFault {
+        styles[column] = .bad
+      }
+      let first = row.isFirst ? "\(row.name) *" : row.name
+      let actual = row.actual.text + (row.actual.isFault ? "  <-" : "")
+      table.add([first, row.detail, row.opens.text, row.decodes.text, row.says, actual], styles: styles)
+    }
+    return table.lines(in: layout)
+  }
+
+  private var findings: [String] {
+    // Waived ones last.
+    let order =
+      checked.findings.indices.filter { checked.waived[$0] == nil }
+      + checked.findings.indices.filter { checked.waived[$0] != nil }
+    var entries = checked.unmet.map { unmet in
+      Entry(level: "error", name: "expectation", text: unmet, cost: "", fix: "", style: .bad)
+    }
+    entries += order.prefix(Self.findingLimit).map(entry)
+    let width = entries.map { max($0.name.count, $0.cost.count) }.max() ?? 0
+    var lines = entries.flatMap { entryLines($0, nameWidth: width) }
+    if order.count > Self.findingLimit {
+      lines.append("\(Self.indentation)and \((order.count - Self.findingLimit).counted("more finding"))")
+    }
+    return lines
+  }
+
+  private struct Entry {
+    var level: String
+    var name: String
+    var text: String
+    var cost: String
+    var fix: String
+    var style: TextLayout.Style?
+  }
+
+  private func entry(_ index: Int) -> Entry {
+    let finding = checked.findings[index]
+    let waiver = checked.waived[index]
+    var text = Redaction.clean(finding.summary)
+    let place = CheckWords.place(finding)
+    if !place.isEmpty, finding.rung.map({ !text.hasPrefix($0) }) ?? true { text = "\(place): \(text)" }
+    if checked.known?.contains(index) == true { text += " (the baseline has it too)" }
+    let cost = CheckWords.costs(finding).max { $0.milliseconds < $1.milliseconds }.map(CheckWords.cost) ?? ""
+    return Entry(
+      level: waiver == nil ? finding.level.rawValue : "waived", name: finding.name, text: text, cost: cost,
+      fix: waiver.map { "waived: \($0)" } ?? Redaction.clean(finding.fix),
+      style: waiver != nil ? nil : finding.level == .error ? .bad : finding.level == .warning ? .warning : nil
+    )
+  }
+
+  private func entryLines(_ entry: Entry, nameWidth: Int) -> [String] {
+    func padded(_ text: String, _ count: Int) -> String {
+      text + String(repeating: " ", count: max(0, count - text.count))
+    }
+    let level =
+      layout.styled(entry.level, entry.style)
+      + String(repeating: " ", count: max(0, Self.levelWidth - entry.level.count))
+    let column = Self.indentation.count + Self.levelWidth + nameWidth + 2
+    let margin = String(repeating: " ", count: column)
+    func wrapped(_ head: String, _ text: String) -> [String] {
+      let text = text.printable
+      guard let width = layout.width, width - column >= 30 else { return [head + text] }
+      let parts = TextLayout.wrapped(
+        text, first: width - column, others: width - column, shortensWords: false)
+      return [head + parts[0]] + parts.dropFirst().map { margin + $0 }
+    }
+    var lines = wrapped(Self.indentation + level + padded(entry.name, nameWidth) + "  ", entry.text)
+    if !entry.cost.isEmpty || !entry.fix.isEmpty {
+      let blank = String(repeating: " ", count: Self.levelWidth)
+      lines += wrapped(Self.indentation + blank + padded(entry.cost, nameWidth) + "  ", entry.fix)
+    }
+    return lines.map { line in
+      var line = line
+      while line.last == " " { line.removeLast() }
+      return line
+    }
+  }
+
+  /// The start now and after each step, as bars. Empty if nothing would be saved.
+  private func bars(_ start: StartResult) -> [String] {
+    guard start.saving >= CheckWords.leastCost, start.now.milliseconds > 0 else { return [] }
+    var rows = [(name: "now", milliseconds: start.now.milliseconds, note: Self.parts(of: start.now))]
+    for (index, step) in start.steps.enumerated() {
+      rows.append((index == 0 ? "mend \(step.finding)" : "+ \(step.finding)", step.milliseconds, ""))
+    }
+    let bytes = ByteSize(byteCount: Int(clamping: start.floorByteCount))
+    let floor = "\(start.floorRequestCount.counted("request")), \(bytes)"
+    if abs(start.possibleMilliseconds - start.floorMilliseconds) < 1 {
+      rows[rows.count - 1].note = "\(floor): the floor"
+    } else {
+      rows.append(("floor", start.floorMilliseconds, floor))
+    }
+    let width = rows.map(\.name.count).max() ?? 0
+    let full = min(Self.barWidth, max(10, (layout.width ?? 120) - width - 50))
+    let times = rows.map { CheckWords.time($0.milliseconds) }
+    let timeWidth = times.map(\.count).max() ?? 0
+    let title = checked.starts.count > 1 ? ["\(Self.indentation)start on \(start.link)"] : []
+    return title
+      + zip(rows, times).map { row, time in
+        let length = max(1, Int((row.milliseconds / start.now.milliseconds * Double(full)).rounded()))
+        let bar = String(repeating: usesBlocks ? "█" : "#", count: min(full, length))
+        let name = row.name + String(repeating: " ", count: width - row.name.count)
+        let gap = String(repeating: " ", count: full - bar.count + timeWidth - time.count)
+        return "\(Self.indentation)\(name) \(bar)\(gap)  \(time)\(row.note.isEmpty ? "" : "   " + row.note)"
+      }
+  }
+
+  private static func parts(of course: StartResult.Course) -> String {
+    let parts = [
+      ("connect", course.connecting), ("answer", course.answering), ("bytes", course.receiving),
+      ("decode", course.decoding),
+    ]
+    return parts.filter { $0.1 >= 0.5 }.map { "\($0.0) \(Int($0.1.rounded()))" }.joined(separator: ", ")
+  }
+
+  private var remarks: [String] {
+    var lines: [String] = []
+    let items = checked.notChecked.map { item in
+      let subject = [item.id?.rawValue, item.rung].compactMap(\.self).joined(separator: ", ")
+      return Redaction.clean(subject.isEmpty ? item.reason : "\(subject): \(item.reason)")
+    }
+    for item in items.prefix(Self.notCheckedLimit) { lines.append("not checked: \(item)") }
+    if items.count > Self.notCheckedLimit {
+      lines.append("not checked: \(items.count - Self.notCheckedLimit) more, see --json")
+    }
+    let changed = Threshold.allCases.compactMap { threshold in
+      checked.thresholds.changed[threshold].map { CheckWords.threshold(threshold, $0) }
+    }
+    if !changed.isEmpty { lines.append("thresholds: \(changed.joined(separator: "; "))") }
+    for key in verdict.fixed { lines.append("fixed since the baseline: \(key.text)") }
+    for outcome in verdict.outcomes where outcome.isMet { lines.append("\(outcome)") }
+    if let first = checked.findings.first(where: { $0.level > .note }) {
+      lines.append("reel check --explain \(first.name) says more")
+    }
+    return lines.map { Self.indentation + $0 }
+  }
+}

@@ -1,0 +1,376 @@
+import Foundation
+import ReelCheck
+import ReelCore
+
+/// A still that shows what a finding points at.
+struct CheckStill: Sendable {
+  /// The index of the finding in its source.
+  var finding: Int
+  /// The position on the timeline in seconds.
+  var time: Double
+  /// The rung that it shows; nil for a source with one rung.
+  var rung: String?
+  /// A JPEG or PNG file.
+  var data: [UInt8]
+}
+
+/// A checked source: its result without the measurements, and what the gates made of it.
+///
+/// It is small, so that a run over a list can keep many.
+struct CheckedSource: Sendable {
+  /// The source as the user named it.
+  let source: String
+  /// The URL of the manifest or file, after redirects; nil if it was not opened.
+  let url: URL?
+  /// `hls`, `dash`, or the container of a media file; empty if it was not opened.
+  let format: String
+  let isLive: Bool
+  /// The duration in seconds; nil if unknown.
+  let duration: Double?
+  let ladder: [CheckLadderRow]
+  let findings: [Finding]
+  let starts: [StartResult]
+  let notChecked: [NotChecked]
+  let coverage: Coverage
+  let thresholds: Thresholds
+  /// Set if no host answered, so that nothing is known of the stream.
+  let silence: ReelError?
+  /// The reasons of findings that are waived, by their index.
+  var waived: [Int: String] = [:]
+  /// The indices of findings that the baseline has too; nil without a baseline.
+  var known: Set<Int>?
+  /// The expectations that are not met, each as a clause with its figure.
+  var unmet: [String] = []
+  /// The line of the list that names the source; nil for an argument.
+  var listed: (path: String, line: Int)?
+  var stills: [CheckStill] = []
+
+  init(_ result: CheckResult) {
+    source = result.source
+    url = result.facts.url
+    format = result.facts.format
+    isLive = result.facts.isLive
+    duration = result.facts.duration
+    ladder = CheckLadderRow.rows(of: result)
+    findings = result.findings.map { finding in
+      var finding = finding
+      // A rewritten manifest may be large.
+      finding.change = nil
+      return finding
+    }
+    starts = result.starts
+    notChecked = result.notChecked
+    coverage = result.coverage
+    thresholds = result.thresholds
+    silence = result.silence
+  }
+
+  /// The number of findings of a level that are not waived. An expectation that is not met counts as an error.
+  func count(_ level: FindingLevel) -> Int {
+    findings.indices.count { findings[$0].level == level && waived[$0] == nil }
+      + (level == .error ? unmet.count : 0)
+  }
+
+  /// The worst level of the findings that are not waived; nil without any.
+  var worstLevel: FindingLevel? { FindingLevel.allCases.reversed().first { count($0) > 0 } }
+
+  /// The name of the server; empty for a local file.
+  var host: String { (url ?? URL(string: source))?.host ?? "" }
+
+  /// What a person wants to know first, as a clause: `plays, but starts in 956 ms on lte; 175 ms is possible`.
+  var verdict: String {
+    if let silence { return "no host answered: \(silence.description)" }
+    let counts = [
+      (count(.error), "error", "errors"), (count(.warning), "warning", "warnings"),
+    ].filter { $0.0 > 0 }.map { $0.0.counted($0.1, $0.2) }
+    var parts = counts.isEmpty ? [] : [counts.joined(separator: ", ")]
+    let times = starts.map { "\(CheckWords.time($0.now.milliseconds)) on \($0.link)" }
+    let slow = starts.max { $0.saving < $1.saving }
+    if starts.isEmpty {
+      if coverage.frameCount == 0 {
+        parts.append("no frame was decoded")
+      } else if counts.isEmpty {
+        parts.append("plays")
+      }
+    } else if count(.error) == 0, let slow, slow.saving >= CheckWords.leastCost {
+      parts = [
+        "plays, but starts in \(times.joined(separator: " and in "))",
+        "\(CheckWords.time(slow.possibleMilliseconds)) is possible\(starts.count > 1 ? " on \(slow.link)" : "")",
+      ]
+    } else {
+      let text = "first frame after \(times.joined(separator: " and "))"
+      parts = counts.isEmpty ? ["plays", text] : parts + [text]
+    }
+    if !waived.isEmpty { parts.append("\(waived.count.counted("finding")) waived") }
+    return parts.joined(separator: "; ")
+  }
+}
+
+extension StartResult {
+  /// What mending all findings saves, in milliseconds.
+  var saving: Double { now.milliseconds - possibleMilliseconds }
+}
+
+/// What pages and SARIF say of a finding.
+enum CheckWords {
+  /// The least saving in milliseconds that is worth a word.
+  static let leastCost = 20.0
+
+  /// Prints milliseconds as `956 ms`, and from 1 s on as `1.2 s`.
+  static func time(_ milliseconds: Double) -> String {
+    milliseconds.magnitude < 999.5
+      ? "\(Int(milliseconds.rounded())) ms"
+      : "\((milliseconds / 1000).formatted(places: milliseconds.magnitude < 10_000 ? 2 : 1)) s"
+  }
+
+  /// Where a finding is: `360p, segment 3 (6 s to 8 s)`; empty for the source as a whole.
+  static func place(_ finding: Finding) -> String {
+    var parts: [String] = []
+    if let rung = finding.rung { parts.append(rung) }
+    if let segment = finding.segment { parts.append("segment \(segment)") }
+    if let line = finding.line { parts.append("line \(line)") }
+    if let byte = finding.byte { parts.append("byte \(byte)") }
+    let place = parts.joined(separator: ", ")
+    guard let time = finding.time else { return place }
+    let (from, to) = (time.lowerBound.formatted(places: 3), time.upperBound.formatted(places: 3))
+    let span = from == to ? "at \(from) s" : "\(from) s to \(to) s"
+    return place.isEmpty ? span : "\(place) (\(span))"
+  }
+
+  /// What a finding costs a viewer: `first frame 733 ms later on lte`.
+  static func cost(_ cost: FindingCost) -> String {
+    let text = time(cost.milliseconds)
+    let words =
+      switch cost.kind {
+      case .start: "first frame \(text) later"
+      case .stall: "\(text) stalled"
+      case .lost: "\(text) lost"
+      case .switch: "change of rung \(text) longer"
+      }
+    let link = cost.link.map { " on \($0)" } ?? ""
+    let player = cost.player == .whole ? " with whole segments" : ""
+    let inTurn =
+      cost.inTurnMilliseconds.map {
+        abs($0 - cost.milliseconds) < 1 ? "" : ", \(time($0)) after larger savings"
+      } ?? ""
+    return words + link + player + inTurn
+  }
+
+  /// The costs that are worth a word.
+  static func costs(_ finding: Finding) -> [FindingCost] {
+    finding.costs.filter { max($0.milliseconds, $0.inTurnMilliseconds ?? 0) >= leastCost }
+  }
+
+  static func evidence(_ value: EvidenceValue) -> String {
+    switch value {
+    case .number(let number): number.formatted(places: 3)
+    case .text(let text): text
+    case .flag(let flag): flag ? "yes" : "no"
+    }
+  }
+
+  /// A threshold that is not the usual one: `black.run 5 s, usually 2 s`.
+  static func threshold(_ threshold: Threshold, _ value: Double) -> String {
+    let usual = threshold.usual
+    let unit = usual.unit.rawValue
+    return
+      "\(threshold.rawValue) \(value.formatted(places: 3)) \(unit), usually \(usual.value.formatted(places: 3)) \(unit)"
+  }
+
+  /// Returns the text with a capital letter at its beginning.
+  static func sentence(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
+}
+
+/// The worst of many values, in order. It keeps at most twice the limit, however many are added.
+struct Worst<Element: Sendable>: Sendable {
+  let limit: Int
+  private var kept: [(badness: Badness, element: Element)] = []
+
+  init(limit: Int) { self.limit = limit }
+
+  mutating func add(_ element: Element, _ badness: Badness) {
+    kept.append((badness, element))
+    if kept.count >= limit * 2 { reduce() }
+  }
+
+  /// The worst first.
+  var sorted: [Element] {
+    var copy = self
+    copy.reduce()
+    return copy.kept.map(\.element)
+  }
+
+  private mutating func reduce() {
+    kept.sort { $0.badness > $1.badness }
+    if kept.count > limit { kept.removeLast(kept.count - limit) }
+  }
+}
+
+/// The order of sources and findings: by what they are, by what they cost, then by name, so that it does not depend on
+/// the order in which they were checked.
+struct Badness: Sendable, Comparable {
+  /// The numbers of errors, warnings and notes.
+  var counts: [Int]
+  var cost: Double
+  var name: String
+  /// The index within the source.
+  var index = 0
+
+  static func < (left: Self, right: Self) -> Bool {
+    if left.counts != right.counts { return left.counts.lexicographicallyPrecedes(right.counts) }
+    if left.cost != right.cost { return left.cost < right.cost }
+    return (left.name, left.index) > (right.name, right.index)
+  }
+
+  init(_ source: CheckedSource) {
+    counts = FindingLevel.allCases.reversed().map { source.count($0) }
+    cost = source.findings.map(\.largestCost).max() ?? 0
+    name = source.source
+  }
+
+  init(_ finding: Finding, in source: CheckedSource, index: Int) {
+    counts = FindingLevel.allCases.reversed().map { $0 == finding.level ? 1 : 0 }
+    if source.waived[index] != nil { counts = [0, 0, 0] }
+    cost = finding.largestCost
+    name = source.source
+    self.index = index
+  }
+}
+
+extension Finding {
+  fileprivate var largestCost: Double { costs.map(\.milliseconds).max() ?? 0 }
+}
+
+/// The checked sources of a run, for its page and its SARIF file.
+///
+/// It keeps counts, the worst sources and the worst findings; its memory does not grow with the list.
+struct CheckedSources: Sendable {
+  /// Sources with the same host.
+  struct Host: Sendable {
+    var name: String
+    var sourceCount = 0
+    /// The sources with errors, and those with warnings as their worst.
+    var errorCount = 0
+    var warningCount = 0
+  }
+
+  /// A finding and how many sources have it.
+  struct Cause: Sendable {
+    var name: String
+    var level: FindingLevel
+    var sourceCount = 0
+    var findingCount = 0
+    /// A source that has it.
+    var example: String
+  }
+
+  /// The number of sources of a page.
+  static let sourceLimit = 64
+  /// The number of hosts that are counted; sources of further ones are counted together.
+  static let hostLimit = 10_000
+  /// The number of failures and of checks that were not made that SARIF names.
+  static let notificationLimit = 1000
+
+  private(set) var sourceCount = 0
+  /// The number of sources by their worst level; those without a finding are not in it.
+  private(set) var levels: [FindingLevel: Int] = [:]
+  /// The number of sources that could not be checked.
+  private(set) var failureCount = 0
+  private(set) var coverage = Coverage()
+  private(set) var thresholds = Thresholds()
+  private(set) var findings = Worst<SARIF.Result>(limit: SARIF.resultLimit)
+  private(set) var notifications: [SARIF.Notification] = []
+  private var sources = Worst<CheckedSource>(limit: sourceLimit)
+  private var hostsByName: [String: Host] = [:]
+  private var causesByName: [String: Cause] = [:]
+
+  /// Adds a checked source.
+  mutating func add(_ source: CheckedSource) {
+    sourceCount += 1
+    if let level = source.worstLevel { levels[level, default: 0] += 1 }
+    if source.silence != nil { failureCount += 1 }
+    thresholds = source.thresholds
+    add(source.coverage)
+    count(source)
+    for index in source.findings.indices {
+      let finding = source.findings[index]
+      findings.add(SARIF.Result(index, of: source), Badness(finding, in: source, index: index))
+    }
+    for (index, unmet) in source.unmet.enumerated() {
+      var badness = Badness(source)
+      badness.counts = [1, 0, 0]
+      badness.index = source.findings.count + index
+      findings.add(SARIF.Result(unmet: unmet, of: source), badness)
+    }
+    for item in source.notChecked where notifications.count < Self.notificationLimit {
+      notifications.append(SARIF.Notification(item, of: source))
+    }
+    sources.add(source, Badness(source))
+  }
+
+  /// Counts a source that could not be checked.
+  mutating func addFailure(_ error: ReelError, of source: String) {
+    sourceCount += 1
+    failureCount += 1
+    if notifications.count < Self.notificationLimit {
+      notifications.append(SARIF.Notification(error, of: source))
+    }
+  }
+
+  /// The sources, the worst first.
+  var worst: [CheckedSource] { sources.sorted }
+
+  /// The number of sources without a finding.
+  var cleanCount: Int { sourceCount - failureCount - levels.values.reduce(0, +) }
+
+  /// The hosts, those with the most errors first. Empty for local files.
+  var hosts: [Host] {
+    hostsByName.values.sorted {
+      ($1.errorCount, $1.warningCount, $1.sourceCount, $0.name)
+        < ($0.errorCount, $0.warningCount, $0.sourceCount, $1.name)
+    }
+  }
+
+  /// The findings by name, the worst and most frequent first.
+  var causes: [Cause] {
+    causesByName.values.sorted { ($1.level, $1.sourceCount, $0.name) < ($0.level, $0.sourceCount, $1.name) }
+  }
+
+  // MARK: - Private
+
+  private mutating func add(_ other: Coverage) {
+    coverage.rungCount += other.rungCount
+    coverage.allRungCount += other.allRungCount
+    coverage.segmentCount += other.segmentCount
+    coverage.allSegmentCount += other.allSegmentCount
+    coverage.byteCount += other.byteCount
+    coverage.frameCount += other.frameCount
+    coverage.damagedFrameCount += other.damagedFrameCount
+    coverage.audioDuration += other.audioDuration
+  }
+
+  private mutating func count(_ source: CheckedSource) {
+    var names = Set<String>()
+    for (index, finding) in source.findings.enumerated() where source.waived[index] == nil {
+      var cause =
+        causesByName[finding.name]
+        ?? Cause(name: finding.name, level: finding.level, example: source.source)
+      cause.level = max(cause.level, finding.level)
+      cause.example = min(cause.example, source.source)
+      cause.findingCount += 1
+      if names.insert(finding.name).inserted { cause.sourceCount += 1 }
+      causesByName[finding.name] = cause
+    }
+    guard !source.host.isEmpty else { return }
+    let isKept = hostsByName[source.host] != nil || hostsByName.count < Self.hostLimit
+    let name = isKept ? source.host : "other hosts"
+    var host = hostsByName[name] ?? Host(name: name)
+    host.sourceCount += 1
+    switch source.worstLevel {
+    case .error: host.errorCount += 1
+    case .warning: host.warningCount += 1
+    case .note, nil: break
+    }
+    hostsByName[name] = host
+  }
+}

@@ -1,0 +1,331 @@
+import Foundation
+import ReelCheck
+import ReelCore
+import ReelLab
+import ReelPool
+
+/// Findings that a user names: `ID[/KIND][@RUNG]`.
+struct FindingPattern: Sendable, Hashable {
+  let id: FindingID
+  /// Nil for all kinds.
+  let kind: String?
+  /// Nil for all rungs, and for the whole source.
+  let rung: String?
+  let text: String
+
+  /// Throws `ReelError` of kind `usage` for an unknown name, with a similar one.
+  init(parsing text: String) throws(ReelError) {
+    self.text = text
+    let parts = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    let names = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(
+      String.init)
+    guard let id = FindingID(rawValue: names[0]) else {
+      let similar = Similarity.suggestion(for: names[0], among: FindingID.allCases.map(\.rawValue))
+      throw ReelError(
+        .usage, "\"\(names[0])\" is not a finding",
+        advice: similar.map { "did you mean \($0)?" } ?? "reel check --help lists the findings")
+    }
+    if names.count > 1 {
+      let kinds = Catalogue.entry(for: id).kinds.map(\.name)
+      guard kinds.contains(names[1]) else {
+        throw ReelError(
+          .usage, "\"\(names[1])\" is not a kind of \(id.rawValue)",
+          advice: kinds.isEmpty ? "it has none" : "the kinds are \(kinds.joined(separator: ", "))")
+      }
+    }
+    self.id = id
+    kind = names.count > 1 ? names[1] : nil
+    rung = parts.count > 1 ? parts[1] : nil
+  }
+
+  func matches(_ finding: Finding) -> Bool {
+    finding.id == id && (kind == nil || kind == finding.kind) && (rung == nil || rung == finding.rung)
+  }
+}
+
+/// A change of a threshold: `black.run=5s`.
+enum ThresholdChange {
+  /// Throws `ReelError` of kind `usage`.
+  static func apply(_ text: String, to thresholds: inout Thresholds) throws(ReelError) {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else {
+      throw ReelError(.usage, "\"\(text)\" sets nothing", advice: "write NAME=VALUE, as black.run=5s")
+    }
+    let name = parts[0].trimmingCharacters(in: .whitespaces)
+    guard let threshold = Threshold(rawValue: name) else {
+      let names = Threshold.allCases.map(\.rawValue)
+      let similar = Similarity.suggestion(for: name, among: names).map { "did you mean \($0)?" }
+      throw ReelError(
+        .usage, "\"\(name)\" is not a threshold",
+        advice: similar ?? "write one of \(names.joined(separator: ", "))")
+    }
+    let value = parts[1].trimmingCharacters(in: .whitespaces)
+    guard let number = number(value, threshold.usual.unit), number.isFinite else {
+      throw ReelError(
+        .usage, "\"\(value)\" is not a value of \(name)", advice: "it takes \(form(threshold.usual.unit))")
+    }
+    thresholds[threshold] = number
+  }
+
+  // MARK: - Private
+
+  private static func number(_ text: String, _ unit: Threshold.Unit) -> Double? {
+    func plain(_ suffix: String) -> Double? {
+      guard text.lowercased().hasSuffix(suffix.lowercased()) else { return nil }
+      return Double(text.dropLast(suffix.count).trimmingCharacters(in: .whitespaces))
+    }
+    switch unit {
+    case .seconds: return TimeText.seconds(text, needsUnit: true).flatMap { $0 >= 0 ? $0 : nil }
+    case .milliseconds: return TimeText.seconds(text, needsUnit: true).flatMap { $0 >= 0 ? $0 * 1000 : nil }
+    case .percent: return plain("%").flatMap { $0 >= 0 ? $0 : nil }
+    case .decibels: return plain("dBFS") ?? plain("dB")
+    case .bytes: return (try? ByteSize(parsing: text)).map { Double($0.byteCount) }
+    case .times: return (plain("x") ?? Double(text)).flatMap { $0 >= 0 ? $0 : nil }
+    }
+  }
+
+  private static func form(_ unit: Threshold.Unit) -> String {
+    switch unit {
+    case .seconds, .milliseconds: "a time with a unit, as 150ms"
+    case .percent: "a share in percent, as 90%"
+    case .decibels: "a level, as -60dB"
+    case .bytes: "a size, as 64kB"
+    case .times: "a factor, as 1.5x"
+    }
+  }
+}
+
+/// The file of waivers and expectations of a repository (`.reel-check.json`).
+struct CheckFile: Decodable, Sendable {
+  /// A finding that does not fail the gate.
+  struct Waiver: Decodable, Sendable {
+    private enum Field: String, CodingKey, CaseIterable { case id, url, reason, until }
+
+    let pattern: FindingPattern
+    /// The sources that it is for, with `*` for any text; nil for all.
+    let url: String?
+    let reason: String
+    /// The last day, as `2026-12-31`.
+    let until: String?
+
+    init(pattern: FindingPattern, url: String? = nil, reason: String, until: String? = nil) {
+      (self.pattern, self.url, self.reason, self.until) = (pattern, url, reason, until)
+    }
+
+    init(from decoder: any Decoder) throws {
+      let fields = try decoder.fields(Field.self)
+      let id = try fields.decode(String.self, forKey: .id)
+      do {
+        pattern = try FindingPattern(parsing: id)
+      } catch let error {
+        throw Self.corrupted(fields, .id, "\(error)")
+      }
+      url = try fields.decodeIfPresent(String.self, forKey: .url)
+      reason = try fields.decode(String.self, forKey: .reason)
+      until = try fields.decodeIfPresent(String.self, forKey: .until)
+      if reason.trimmingCharacters(in: .whitespaces).isEmpty {
+        throw Self.corrupted(fields, .reason, "state a reason")
+      }
+      if let until, until.utf8.count != 10 || WallTime(iso8601: "\(until)T00:00:00Z") == nil {
+        throw Self.corrupted(fields, .until, "must be a day as 2026-12-31")
+      }
+    }
+
+    func isExpired(on day: String) -> Bool { until.map { $0 < day } ?? false }
+
+    func matches(_ finding: Finding, of source: String) -> Bool {
+      pattern.matches(finding) && (url.map { Self.matches(source[...], $0[...]) } ?? true)
+    }
+
+    /// Whether `*` in the glob can stand for texts that make it the text.
+    static func matches(_ text: Substring, _ glob: Substring) -> Bool {
+      let parts = glob.split(separator: "*", omittingEmptySubsequences: false)
+      guard parts.count > 1, let first = parts.first, let last = parts.last else { return text == glob }
+      guard text.hasPrefix(first) else { return false }
+      var rest = text.dropFirst(first.count)
+      for part in parts.dropFirst().dropLast() where !part.isEmpty {
+        guard let range = rest.firstRange(of: part) else { return false }
+        rest = rest[range.upperBound...]
+      }
+      return rest.hasSuffix(last)
+    }
+
+    private static func corrupted(
+      _ fields: KeyedDecodingContainer<Field>, _ field: Field, _ reason: String
+    ) -> DecodingError {
+      .dataCorruptedError(forKey: field, in: fields, debugDescription: reason)
+    }
+  }
+
+  private enum Field: String, CodingKey, CaseIterable { case links, expect, set, ignore }
+
+  /// The name of the file in the current folder that is read without `--waivers`.
+  static let usualPath = ".reel-check.json"
+  private static let byteLimit = 4 << 20
+
+  var links: [String] = []
+  var expect: [String] = []
+  var set: [String: String] = [:]
+  var ignore: [Waiver] = []
+
+  init() {}
+
+  init(from decoder: any Decoder) throws {
+    let fields = try decoder.fields(Field.self)
+    links = try fields.decodeIfPresent([String].self, forKey: .links) ?? []
+    expect = try fields.decodeIfPresent([String].self, forKey: .expect) ?? []
+    set = try fields.decodeIfPresent([String: String].self, forKey: .set) ?? [:]
+    ignore = try fields.decodeIfPresent([Waiver].self, forKey: .ignore) ?? []
+  }
+
+  /// Parses the file. Throws `ReelError` with the coding path of what is wrong.
+  init(json bytes: [UInt8], path: String) throws(ReelError) {
+    do {
+      self = try JSONDecoder().decode(Self.self, from: Data(bytes))
+    } catch {
+      var failure =
+        (error as? DecodingError).map { ReelError($0) } ?? error as? ReelError
+        ?? ReelError(.badManifest, "\(error)")
+      failure.kind = .badManifest
+      throw failure.located(at: path)
+    }
+  }
+
+  /// Reads the file of `--waivers`, or else that of the current folder if there is one.
+  init(path: String?) throws(ReelError) {
+    guard path != nil || FileManager.default.fileExists(atPath: Self.usualPath) else {
+      self.init()
+      return
+    }
+    let path = path ?? Self.usualPath
+    try self.init(json: try OptionFiles.bytes(of: path, limit: Self.byteLimit), path: path)
+  }
+}
+
+/// The findings of an earlier run (`--baseline`).
+struct CheckBaseline: Sendable {
+  /// A finding, as far as it is the same in two runs.
+  struct Key: Sendable, Hashable {
+    var id: String
+    var kind: String?
+    var rung: String?
+    var segment: Int?
+
+    init(_ finding: Finding) {
+      (id, kind, rung, segment) = (finding.id.rawValue, finding.kind, finding.rung, finding.segment)
+    }
+
+    fileprivate init(_ record: Record.Finding) {
+      (id, kind, rung, segment) = (record.id, record.kind, record.rung, record.segment)
+    }
+
+    /// `timestamp-break/gap, english, segment 3`.
+    var text: String {
+      ([kind.map { "\(id)/\($0)" } ?? id] + [rung, segment.map { "segment \($0)" }].compactMap { $0 })
+        .joined(separator: ", ")
+    }
+  }
+
+  fileprivate struct Record: Decodable {
+    struct Finding: Decodable {
+      var id: String
+      var kind: String?
+      var rung: String?
+      var segment: Int?
+    }
+
+    var url: String?
+    var source: String?
+    var findings: [Finding]?
+  }
+
+  private static let byteLimit = 1 << 30
+  private var findings: [String: [Key]] = [:]
+
+  /// Reads lines of `--json` or of a results file. Throws `ReelError` with the line.
+  init(path: String) throws(ReelError) {
+    try self.init(json: try LocalText.bytes(path: path, limit: Self.byteLimit), path: path)
+  }
+
+  init(json bytes: [UInt8], path: String) throws(ReelError) {
+    for (index, line) in bytes.split(separator: 0x0a, omittingEmptySubsequences: false).enumerated() {
+      if ResultLine.isBlank(line) { continue }
+      guard let record = try? JSONDecoder().decode(Record.self, from: Data(line)),
+        let source = record.source ?? record.url
+      else {
+        throw ReelError(
+          .badManifest, "not a result of reel check", at: path, place: .line(index + 1),
+          advice: "name a results file, or the output of --json")
+      }
+      findings[source] = (record.findings ?? []).map(Key.init)
+    }
+  }
+
+  /// Returns the findings of a source that the earlier run has too, by their index, and those that are gone.
+  func compared(with found: [Finding], of source: String) -> (known: Set<Int>, fixed: [Key]) {
+    var left = findings[source] ?? []
+    var known: Set<Int> = []
+    for (index, finding) in found.enumerated() {
+      guard let place = left.firstIndex(of: Key(finding)) else { continue }
+      left.remove(at: place)
+      known.insert(index)
+    }
+    return (known, left)
+  }
+}
+
+/// The rules by which findings fail a run.
+struct CheckGates: Sendable {
+  /// What a source came to.
+  struct Verdict: Sendable {
+    var checked: CheckedSource
+    var outcomes: [AssertionOutcome] = []
+    /// The findings of the baseline that are gone.
+    var fixed: [CheckBaseline.Key] = []
+    /// The indices of findings that fail the run.
+    var failing: [Int] = []
+
+    var fails: Bool { !failing.isEmpty || outcomes.contains { !$0.isMet } || checked.silence != nil }
+  }
+
+  /// The least level that fails; nil for none.
+  var failOn: FindingLevel? = .error
+  var waivers: [CheckFile.Waiver] = []
+  var expectations: [CheckExpectation] = []
+  var baseline: CheckBaseline?
+  /// The day on which waivers must be valid, as `2026-12-31`.
+  var today = ""
+
+  /// Applies the rules. Calls `use` with the index of each waiver that is used.
+  func verdict(on result: CheckResult, use: (Int) -> Void = { _ in }) -> Verdict {
+    var checked = CheckedSource(result)
+    for (index, finding) in result.findings.enumerated() {
+      for (number, waiver) in waivers.enumerated()
+      where !waiver.isExpired(on: today) && waiver.matches(finding, of: result.source) {
+        use(number)
+        checked.waived[index] = checked.waived[index] ?? waiver.reason
+      }
+    }
+    var verdict = Verdict(checked: checked)
+    if let compared = baseline?.compared(with: result.findings, of: result.source) {
+      verdict.checked.known = compared.known
+      verdict.fixed = compared.fixed
+    }
+    let measured = MeasuredCheck(result: result, waived: Set(checked.waived.keys))
+    for expectation in expectations {
+      let outcome = expectation.evaluate(measured)
+      verdict.outcomes.append(outcome)
+      if !outcome.isMet {
+        verdict.checked.unmet.append(
+          outcome.description + CheckFigures.explanation(of: expectation, in: result))
+      }
+    }
+    verdict.failing = result.findings.indices.filter { index in
+      guard let failOn, result.findings[index].level >= failOn, result.findings[index].level > .note else {
+        return false
+      }
+      return checked.waived[index] == nil && verdict.checked.known?.contains(index) != true
+    }
+    return verdict
+  }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Logging
+import ReelCheck
+import ReelCore
+import ReelPlayback
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+/// Checks whole fixtures on servers with one fault each.
+@Suite("Servers with one fault", .hangLimit)
+struct ServerTests {
+  /// Returns the findings about servers and manifests.
+  private func findings(
+    of path: String, _ faults: [FaultRule] = [], hasRanges: Bool = true, slow: Double = 600
+  ) async throws -> [Finding] {
+    let configuration = Origin.Configuration(
+      directory: Fixtures.folder, faults: faults, supportsRanges: hasRanges)
+    return try await Origin.use(configuration) { try await findings(of: $0.url(path), slow: slow) }
+  }
+
+  private func findings(of url: URL, slow: Double = 600) async throws -> [Finding] {
+    let logger = Logger(label: "check") { _ in SwiftLogNoOpLogHandler() }
+    let log = RequestLog(makeFetcher())
+    var options = CheckOptions()
+    options.thresholds[.ttfbSlow] = slow
+    let checker = StreamChecker(
+      fetcher: log, configuration: LoadingConfiguration(), options: options, logger: logger)
+    var facts = try await checker.check(.url(url)).facts
+    try await ServerProbe(log, configuration: LoadingConfiguration(), options.thresholds).run(facts)
+    facts.requests = log.requests
+    return TransportFindings.findings(in: facts, options.thresholds)
+      + ManifestFindings.findings(in: facts, options.thresholds)
+  }
+
+  private func names(_ findings: [Finding]) -> Set<String> {
+    Set(findings.filter { $0.level > .note }.map(\.name))
+  }
+
+  @Test(
+    "A server that does all well has no findings",
+    arguments: [
+      "hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "hls-byterange-ts/index.m3u8",
+      "hls-byterange-fmp4/index.m3u8",
+      "hls-aes128/index.m3u8", "dash-number/manifest.mpd", "dash-timeline/manifest.mpd",
+      "dash-ondemand/manifest.mpd", "dash-segmentlist/manifest.mpd", "media/h264-faststart.mp4",
+    ])
+  func whole(path: String) async throws {
+    #expect(try await findings(of: path).map { "\($0.name): \($0.summary)" } == [])
+  }
+
+  @Test("Late answers")
+  func late() async throws {
+    let late = Fault.delay(.milliseconds(250))
+    #expect(
+      names(try await findings(of: "hls-ts/master.m3u8", [FaultRule("*.ts", late)], slow: 200)) == [
+        "ttfb-slow/segment"
+      ])
+    #expect(
+      names(try await findings(of: "hls-ts/master.m3u8", [FaultRule("*.m3u8", late)], slow: 200)) == [
+        "ttfb-slow/manifest"
+      ])
+  }
+
+  @Test("Redirects")
+  func redirects() async throws {
+    let rule = FaultRule("segment-1.ts", .redirectChain(1))
+    let findings = try await findings(of: "hls-ts/master.m3u8", [rule])
+    #expect(findings.map(\.name) == ["redirects"])
+    #expect(findings.first?.level == .warning)
+  }
+
+  @Test("Ranges that are ignored")
+  func ranges() async throws {
+    #expect(names(try await findings(of: "hls-byterange-fmp4/index.m3u8", hasRanges: false)) == ["no-ranges"])
+    #expect(names(try await findings(of: "media/h264-faststart.mp4", hasRanges: false)) == ["no-ranges"])
+    #expect(names(try await findings(of: "hls-ts/master.m3u8", hasRanges: false)) == [])
+  }
+
+  @Test("Compressed answers")
+  func compressed() async throws {
+    #expect(
+      names(try await findings(of: "hls-ts/master.m3u8", [FaultRule("*.ts", .gzip)])) == [
+        "response-headers/encoding"
+      ])
+    #expect(names(try await findings(of: "hls-ts/master.m3u8", [FaultRule("*.m3u8", .gzip)])) == [])
+  }
+}
