@@ -46,7 +46,7 @@ struct CatalogueTests {
   @Test("Every threshold but that of printed costs is explained by one entry, that of its name")
   func thresholds() {
     for threshold in Threshold.allCases where threshold != .printedCost {
-      let entries = Catalogue.entries.filter { $0.thresholds.contains(threshold) }
+      let entries = Catalogue.all.filter { $0.thresholds.contains(threshold) }
       #expect(entries.map(\.id.rawValue) == [String(threshold.rawValue.prefix { $0 != "." })])
     }
   }

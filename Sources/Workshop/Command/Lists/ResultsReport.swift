@@ -1,4 +1,5 @@
 import Foundation
+import ReelCheck
 import ReelCore
 import ReelPool
 import ReelLab
@@ -7,7 +8,8 @@ import ReelLab
 struct ResultsReport: Sendable {
   /// The fields that it reads of the results of any command. A field of a list with such a name must not be taken for one.
   static let keys: Set<String> = [
-    "candidates", "chosen", "damaged", "file", "frames", "good", "missed_segments", "startup", "why",
+    "candidates", "chosen", "damaged", "file", "findings", "frames", "good", "missed_segments", "startup",
+    "why",
   ]
 
   /// Failures with the same cause.
@@ -30,6 +32,17 @@ struct ResultsReport: Sendable {
     let startup: LatencySummary?
   }
 
+  /// What checks found in how many sources.
+  struct Finding: Encodable, Sendable {
+    /// The id and the kind: `timestamp-break/gap`.
+    let finding: String
+    /// The worst level.
+    let level: FindingLevel
+    /// The number of sources that have it, and of findings.
+    let sources: Int
+    let count: Int
+  }
+
   /// The maximum number of hosts in the JSON form: those with the most failures.
   static let hostLimit = 1000
 
@@ -50,12 +63,23 @@ struct ResultsReport: Sendable {
     var isTemporary: Bool
     /// True if something is wrong with its still.
     var isPoor = false
+    /// What `check` found, without what is waived; nil for other commands.
+    var findings: [SourceFinding]?
     var cause: Int32
     var host: Int32
     /// The start-up time in milliseconds; NaN if unknown.
     var startup: Float
     /// The waiting time in milliseconds; NaN if unknown.
     var queued = Float.nan
+
+    var level: FindingLevel? { findings?.map(\.level).max() }
+  }
+
+  /// The findings of a source that have a name.
+  private struct SourceFinding: Sendable {
+    var name: Int32
+    var level: FindingLevel
+    var count: Int32
   }
 
   /// - Parameter keepsWorst: True to keep the streams that a page shows.
@@ -89,6 +113,7 @@ struct ResultsReport: Sendable {
           default: break
           }
         }
+      case "findings" where result.status == .checked: source.findings = findings(in: member.value)
       default: source.isPoor = source.isPoor || source.isWritten && WorstStreams.isFlaw(member)
       }
     }
@@ -109,6 +134,28 @@ struct ResultsReport: Sendable {
   var permanentCount: Int { sources.values.count { !$0.isWritten && !$0.isTemporary } }
   /// The number of lines that a later line of the same source has replaced.
   var supersededCount: Int { lineCount - unreadableCount - sourceCount }
+
+  /// The number of sources that were checked.
+  var checkedCount: Int { sources.values.count { $0.findings != nil } }
+
+  /// Returns the number of checked sources by their worst finding; nil for none.
+  func checkedCount(_ level: FindingLevel?) -> Int {
+    sources.values.count { $0.findings != nil && $0.level == level }
+  }
+
+  /// What checks found, the worst and most frequent first. What is waived is not in it.
+  var findings: [Finding] {
+    var found: [Int32: (level: FindingLevel, sources: Int, count: Int)] = [:]
+    for finding in sources.values.lazy.compactMap(\.findings).joined() {
+      let before = found[finding.name] ?? (finding.level, 0, 0)
+      found[finding.name] = (
+        max(before.level, finding.level), before.sources + 1, before.count + Int(finding.count)
+      )
+    }
+    return found.map { name, entry in
+      Finding(finding: texts[Int(name)], level: entry.level, sources: entry.sources, count: entry.count)
+    }.sorted { ($1.level, $1.sources, $0.finding) < ($0.level, $0.sources, $1.finding) }
+  }
 
   /// The start-up times of written sources.
   var startup: LatencySummary? { Self.summary(sources.values, \.startup) }
@@ -159,6 +206,28 @@ struct ResultsReport: Sendable {
     return number
   }
 
+  /// Returns the findings of a line by name, without what is waived.
+  private mutating func findings(in array: ArraySlice<UInt8>) -> [SourceFinding] {
+    struct Line: Decodable {
+      let id: String
+      let kind: String?
+      let level: FindingLevel
+      let waived: String?
+    }
+    guard let lines = try? JSONDecoder().decode([Line].self, from: Data(array)) else { return [] }
+    var found: [SourceFinding] = []
+    for line in lines where line.waived == nil {
+      let name = number(line.kind.map { "\(line.id)/\($0)" } ?? line.id)
+      if let place = found.firstIndex(where: { $0.name == name }) {
+        found[place].count += 1
+        found[place].level = max(found[place].level, line.level)
+      } else {
+        found.append(SourceFinding(name: name, level: line.level, count: 1))
+      }
+    }
+    return found
+  }
+
   private static func number(_ value: ArraySlice<UInt8>) -> Float {
     Float(String(decoding: value, as: UTF8.self)) ?? .nan
   }
@@ -207,7 +276,10 @@ extension ResultsReport {
     let layout = Terminal.layout
     let failedCount = permanentCount + temporaryCount
     let failed = layout.styled("\(failedCount) failed", failedCount > 0 ? .bad : nil)
-    var lines = ["\(sourceCount.counted("source")): \(writtenCount) written, \(failed)"]
+    let done = checkedCount > 0 ? "\(checkedCount) checked" : "\(writtenCount) written"
+    let others = writtenCount - checkedCount
+    let both = checkedCount > 0 && others > 0 ? "\(others) written, \(done)" : done
+    var lines = ["\(sourceCount.counted("source")): \(both), \(failed)"]
     if temporaryCount > 0 { lines.append("\(temporaryCount) of the failures may succeed on a retry") }
     if supersededCount > 0 {
       lines.append("\(supersededCount.counted("line")) replaced by later ones")
@@ -226,6 +298,7 @@ extension ResultsReport {
       }
       lines += table.lines
     }
+    lines += findingLines
     if !causes.isEmpty {
       lines.append("")
       var table = TextTable([.left, .right, .right, .left])
@@ -251,11 +324,39 @@ extension ResultsReport {
     return lines
   }
 
-  /// The JSON form.
+  /// The checked sources by their worst finding, and the findings by name.
+  private var findingLines: [String] {
+    guard checkedCount > 0 else { return [] }
+    let counts = FindingLevel.allCases.reversed().compactMap { level -> String? in
+      let count = checkedCount(level)
+      return count > 0 ? "\(count) with \(level.rawValue)s\(level == .error ? "" : " only")" : nil
+    }
+    var lines = ["", (counts + ["\(checkedCount(nil)) without findings"]).joined(separator: ", ")]
+    guard !findings.isEmpty else { return lines }
+    var table = TextTable([.left, .left, .right, .right])
+    table.add(["findings", "", "sources", "count"])
+    for finding in findings {
+      let style: TextLayout.Style? =
+        switch finding.level {
+        case .error: .bad
+        case .warning: .warning
+        case .note: nil
+        }
+      table.add(
+        [finding.finding, finding.level.rawValue, "\(finding.sources)", "\(finding.count)"],
+        styles: style.map { [1: $0] } ?? [:])
+    }
+    lines += [""] + table.lines
+    return lines
+  }
+
+  /// The JSON form. Without checks, it has no counts of them.
   var record: JSONFields {
-    [
+    let isCheck = checkedCount > 0
+    return [
       "sources": sourceCount, "written": writtenCount, "failed": permanentCount + temporaryCount,
       "temporary": temporaryCount, "superseded_lines": supersededCount, "unreadable_lines": unreadableCount,
+      "checked": isCheck ? checkedCount : nil, "findings": isCheck ? findings : nil,
       "startup": startup, "queued": queued, "causes": causes, "hosts": Array(hosts.prefix(Self.hostLimit)),
     ]
   }

@@ -185,11 +185,10 @@ struct CheckPage {
   ) -> String {
     var figures: [String] = []
     for still in source.stills where still.finding == index && figures.count < stillLimit {
-      let kind = still.data.starts(with: [0xff, 0xd8]) ? "jpeg" : "png"
       let picture: String
-      if still.data.count <= stills.left {
-        stills.left -= still.data.count
-        let url = "data:image/\(kind);base64,\(Data(still.data).base64EncodedString())"
+      if still.jpeg.count <= stills.left {
+        stills.left -= still.jpeg.count
+        let url = "data:image/jpeg;base64,\(Data(still.jpeg).base64EncodedString())"
         picture = ReportPage.image(url, "frame at \(still.time.formatted(places: 2)) s")
       } else {
         picture = ReportPage.noImage("not included")

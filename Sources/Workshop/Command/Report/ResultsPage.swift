@@ -1,4 +1,5 @@
 import Foundation
+import ReelCheck
 import ReelCore
 import ReelPool
 import ReelLab
@@ -20,6 +21,7 @@ struct ResultsPage {
     var page = ReportPage(title: "Results of \(sources)", subtitle: subtitle)
     page.add(ReportPage.list(remarks, "alert"))
     page.add(ReportPage.tiles(figures))
+    page.add("Findings", findings, note: "Waived findings are not counted.")
     page.add("Failures by cause", causes)
     page.add("Failures by host", failingHosts, note: hostNote)
     page.add("Poor stills", stills.html(report.worst?.poorest ?? []), note: poorNote)
@@ -52,8 +54,21 @@ struct ResultsPage {
   }
 
   private var figures: [(name: String, value: String)] {
-    var figures: [(name: String, value: String)] = [
-      ("written", "\(report.writtenCount)"), ("failed permanently", "\(report.permanentCount)"),
+    let checkedCount = report.checkedCount
+    var figures: [(name: String, value: String)] = []
+    if checkedCount > 0 {
+      figures = [
+        ("with errors", "\(report.checkedCount(.error))"),
+        ("with warnings only", "\(report.checkedCount(.warning))"),
+        ("with notes only", "\(report.checkedCount(.note))"),
+        ("without findings", "\(report.checkedCount(nil))"),
+      ]
+    }
+    if checkedCount == 0 || report.writtenCount > checkedCount {
+      figures.append(("written", "\(report.writtenCount - checkedCount)"))
+    }
+    figures += [
+      ("failed permanently", "\(report.permanentCount)"),
       ("may succeed on a retry", "\(report.temporaryCount)"),
     ]
     if report.poorCount > 0 { figures.append(("poor stills", "\(report.poorCount)")) }
@@ -69,6 +84,17 @@ struct ResultsPage {
       figures.append(("queued before, p95", DurationText.readable(queued.p95)))
     }
     return figures
+  }
+
+  private var findings: String {
+    let rows = report.findings.map { finding in
+      [
+        ReportPage.Cell(finding.level.rawValue, finding.level == .error ? "unmet" : ""),
+        .init(finding.finding), .init("\(finding.sources)"), .init("\(finding.count)"),
+      ]
+    }
+    return rows.isEmpty
+      ? "" : ReportPage.table(["level", "finding", "sources", "findings"], cells: rows, numbers: 2..<4)
   }
 
   private var causes: String {

@@ -15,6 +15,9 @@ struct SARIF: Encodable, Sendable {
     var text: String
 
     init(_ text: String) { self.text = Redaction.clean(text).printable }
+
+    /// A text of the program, which has lines, and no secrets.
+    init(fixed text: String) { self.text = text }
   }
 
   /// §3.49: what a rule looks for.
@@ -28,7 +31,8 @@ struct SARIF: Encodable, Sendable {
     var shortDescription: Text
     var fullDescription: Text
     var help: Text
-    var helpUri: String
+    /// The first of the sources of the rule.
+    var helpUri: String?
     var defaultConfiguration: Configuration
   }
 
@@ -159,19 +163,19 @@ struct SARIF: Encodable, Sendable {
 
   /// All rules, whether they found something or not.
   static let rules: [Rule] =
-    FindingID.allCases.map { id in
-      let entry = CheckRules.entry(of: id)
-      return Rule(
-        id: id.rawValue, name: name(id.rawValue), shortDescription: Text(entry.title),
-        fullDescription: Text(entry.description), help: Text(entry.help), helpUri: CheckRules.helpURL,
-        defaultConfiguration: .init(level: entry.level.rawValue))
+    Catalogue.all.map { entry in
+      Rule(
+        id: entry.id.rawValue, name: name(entry.id.rawValue), shortDescription: Text(entry.title),
+        fullDescription: Text("\(entry.meaning) \(entry.effect)"),
+        help: Text(fixed: Catalogue.Match(entry: entry, kind: nil).explanation),
+        helpUri: entry.sources.first?.url, defaultConfiguration: .init(level: entry.level.rawValue))
     } + [
       Rule(
         id: expectationRule, name: name(expectationRule),
-        shortDescription: Text("An expectation is not met."),
+        shortDescription: Text("an expectation is not met"),
         fullDescription: Text("A figure that --expect limits is above its limit, below it, or missing."),
         help: Text("Mend the findings that cost most, or change the expectation."),
-        helpUri: CheckRules.helpURL, defaultConfiguration: .init(level: "error"))
+        helpUri: nil, defaultConfiguration: .init(level: "error"))
     ]
 
   /// The id as `TimestampBreak`.
@@ -342,23 +346,5 @@ extension SARIF {
   /// The same for the same finding in every run.
   fileprivate static func fingerprint(_ parts: [String]) -> String {
     SourceHash(parts.joined(separator: "\u{0}")).text
-  }
-}
-
-/// The texts of rules.
-enum CheckRules {
-  struct Entry {
-    var title: String
-    var description: String
-    var help: String
-    var level: FindingLevel
-  }
-
-  static let helpURL = "https://example.com/reel/Docs/Checking.md"
-
-  static func entry(of id: FindingID) -> Entry {
-    Entry(
-      title: id.rawValue.replacing("-", with: " "), description: id.rawValue.replacing("-", with: " ") + ".",
-      help: "reel check --explain \(id.rawValue) says more.", level: .warning)
   }
 }
