@@ -117,6 +117,15 @@ struct CheckReportTests {
     #expect(page(sources).contains("These are the worst 64 sources."))
   }
 
+  @Test("The waiver file of the example can be read")
+  func exampleFile() throws {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let file = try CheckFile(path: folder.appendingPathComponent("Examples/Check/.reel-check.json").path)
+    #expect(file.links == ["lte", "3g"] && file.expect.count == 2 && file.set == ["black.start": "3s"])
+    #expect(file.ignore.map(\.pattern.id) == [.redirects])
+  }
+
   @Test("A report counts checked sources by their worst finding, and findings by name")
   func results() {
     var report = ResultsReport()

@@ -35,7 +35,7 @@ struct CheckPage {
   private func single(_ source: CheckedSource, _ stills: inout StillBudget) -> String {
     var page = ReportPage(title: Self.name(source.source), subtitle: CheckWords.sentence(source.verdict))
     page.add(ReportPage.tiles(Self.figures(source)))
-    page.add(ReportPage.list(source.unmet.map { "Not met: \(Redaction.clean($0))" }, "alert bad"))
+    page.add(ReportPage.list(source.unmet.map { Redaction.clean($0) }, "alert bad"))
     page.add("Findings", Self.findings(of: source, limit: Self.singleLimit, &stills))
     for start in source.starts {
       page.add("Start on \(start.link)", StartChart(start: start).html, note: Self.note(start))
@@ -171,7 +171,7 @@ struct CheckPage {
     }
     if let url = finding.url { rows.append(("at", Redaction.clean(url))) }
     if let known = source.known {
-      rows.append(("baseline", known.contains(index) ? "has it too" : "does not have it"))
+      rows.append(("baseline", known.contains(index) ? "known" : "new"))
     }
     let list = rows.map { name, value in
       "<dt>\(name)</dt><dd>\(Markup.escape(Markup.shortened(value, to: 600)))</dd>"
@@ -257,7 +257,7 @@ struct CheckPage {
     let detail = starts.joined() + (source.ladder.isEmpty ? "" : "<h3>Ladder</h3>" + ladder(source))
     return "<section><h2 class=\"source\">\(Markup.escape(name(source.source)))</h2>"
       + "<p class=\"sub\">\(Markup.escape(CheckWords.sentence(source.verdict)))</p>"
-      + ReportPage.list(source.unmet.map { "Not met: \(Redaction.clean($0))" }, "alert bad")
+      + ReportPage.list(source.unmet.map { Redaction.clean($0) }, "alert bad")
       + findings(of: source, limit: findingLimit, &stills)
       + (detail.isEmpty ? "" : "<details><summary>Start and ladder</summary>\(detail)</details>")
       + notCheckedNote(source) + "</section>"

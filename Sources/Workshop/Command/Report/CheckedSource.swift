@@ -131,7 +131,8 @@ enum CheckWords {
     let text = time(cost.milliseconds)
     let words =
       switch cost.kind {
-      case .start: "first frame \(text) later"
+      // Without a link, it is the wait for something to see.
+      case .start: cost.link == nil ? "first picture \(text) later" : "first frame \(text) later"
       case .stall: "\(text) stalled"
       case .lost: "\(text) lost"
       case .switch: "change of rung \(text) longer"
