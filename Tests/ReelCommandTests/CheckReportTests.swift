@@ -1,153 +1,374 @@
 import Foundation
 import ReelCheck
 import ReelCore
+import ReelFFmpeg
+import ReelManifest
 import Testing
 
 @testable import ReelCommand
 
-@Suite("Files of a check: SARIF and pages")
+@Suite("The page and the SARIF file of a check")
 struct CheckReportTests {
-  private func collected(_ sources: [CheckedSource]) -> CheckedSources {
-    sources.reduce(into: CheckedSources()) { $0.add($1) }
+  static let url = "https://me:secret@cdn.example:8443/show/master.m3u8?token=abc"
+  static let hostile = "<script>alert(1)</script>\u{1b}[31m\"'&"
+
+  // MARK: Samples
+
+  /// A source with a start that can be mended, and with findings of each level.
+  static func sample(_ source: String = url) -> CheckedSource {
+    var result = CheckResult(source: source)
+    result.facts.format = "hls"
+    result.facts.duration = 12
+    result.facts.url = URL(string: source)
+    var low = RungFacts(name: "180p", kind: .video)
+    low.declared = Rung(
+      id: "0", bitsPerSecond: 433_000, codecs: ["avc1.64000d", "mp4a.40.2"],
+      size: PixelSize(width: 320, height: 180),
+      media: .segments(SegmentList([])))
+    low.samples[0] = SegmentFacts(index: 0)
+    low.content = [content(PixelSize(width: 320, height: 180))]
+    var high = RungFacts(name: "360p", kind: .video)
+    high.declared = Rung(
+      id: "1", bitsPerSecond: 566_637, codecs: ["avc1.64001e", "mp4a.40.2"],
+      size: PixelSize(width: 640, height: 360),
+      media: .segments(SegmentList([])))
+    high.samples[0] = SegmentFacts(index: 0)
+    high.content = [content(PixelSize(width: 640, height: 360))]
+    result.facts.rungs = [low, high, RungFacts(name: "english", kind: .audio)]
+    result.facts.start = StartFacts()
+    result.facts.start?.rung = "180p"
+    var missing = Finding(
+      .segmentMissing, "status", .error, rung: "360p", segment: 3,
+      url: "https://cdn.example:8443/show/high/s3.m4s?token=abc",
+      "404 for high/s3.m4s, also on the second try",
+      fix: "upload it again, or mark it with EXT-X-GAP")
+    missing.time = 6...8
+    missing.costs = [FindingCost(.lost, 2000)]
+    missing.evidence = [("status", .number(404)), ("tries", .number(2))]
+    var black = Finding(
+      .black, "start", .warning, "both rungs are black for 3 s (frames 0 to 89), then show a picture",
+      fix: "trim the black, or start after it with EXT-X-START:TIME-OFFSET=3")
+    black.time = 0...3
+    black.costs = [FindingCost(.start, 3000)]
+    var rate = Finding(
+      .bandwidthMismatch, "understated", .warning, rung: "360p",
+      "the manifest says 566637 bit/s, and the peak is 1133275 (\(hostile))", fix: "write BANDWIDTH=1133275")
+    rate.line = 7
+    rate.costs = [FindingCost(.stall, 6000)]
+    rate.evidence = [("declared_bps", .number(566_637)), ("measured_bps", .number(1_133_275))]
+    var bytes = Finding(
+      .startBytes, "edit", .warning,
+      "the edit list hides 5.5 s: 165 frames, 1.1 MB, are fetched and decoded before the first one is shown",
+      fix: "cut at a key frame: encode 5.5 s to 6 s again, copy the rest")
+    bytes.byte = 48
+    bytes.costs = [
+      FindingCost(.start, 733, link: "lte", player: .reel, inTurn: 733),
+      FindingCost(.start, 1733, link: "lte", player: .whole),
+    ]
+    var index = Finding(
+      .moovLast, nil, .warning, "the index stands behind the media",
+      fix: "ffmpeg -i in.mp4 -c copy -movflags +faststart out.mp4")
+    index.costs = [FindingCost(.start, 0, link: "lte", player: .reel, inTurn: 48)]
+    let note = Finding(
+      .redirects, nil, .note, "the source answers with 1 redirect", fix: "use the final URL")
+    result.findings = [missing, black, rate, bytes, index, note]
+    result.starts = [start("lte", scale: 1), start("3g", scale: 2.6)]
+    result.notChecked = [
+      NotChecked(nil, "whether sound and picture are in time, which needs a reference"),
+      NotChecked(.black, rung: "english", "it has no pictures"),
+    ]
+    result.coverage.rungCount = 3
+    result.coverage.allRungCount = 3
+    result.coverage.segmentCount = 17
+    result.coverage.allSegmentCount = 18
+    result.coverage.byteCount = 1_512_345
+    result.coverage.frameCount = 660
+    result.coverage.audioDuration = 11.4
+    result.thresholds[.blackRun] = 5
+    var checked = CheckedSource(result)
+    checked.waived = [5: "the redirect counts viewers, ticket 4711"]
+    checked.known = [1]
+    return checked
   }
 
-  private func page(_ sources: [CheckedSource], _ arguments: [String] = []) -> String {
-    CheckPage(sources: collected(sources), run: RunDescription(arguments: ["check"] + arguments)).html
+  private static func content(_ size: PixelSize) -> ContentFacts {
+    var content = ContentFacts(segments: 0..<1)
+    content.frames = [
+      FrameFacts(
+        time: 0, duration: 0.04, segment: 0, isDamaged: false, darkShare: 0, change: 1, luma: [],
+        lumaSize: size,
+        size: size, presentationSize: size)
+    ]
+    return content
   }
 
-  private func run(of sources: [CheckedSource]) throws -> [String: Any] {
-    let text = try SARIF(collected(sources)).text
-    let log = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
-    #expect(log["version"] as? String == "2.1.0")
-    return try #require((log["runs"] as? [[String: Any]])?.first)
+  private static func start(_ link: String, scale: Double) -> StartResult {
+    func request(
+      _ url: String, _ purpose: FetchPurpose, _ began: Double, _ first: Double, _ end: Double, _ bytes: Int64
+    ) -> StartResult.Request {
+      .init(
+        url: "https://cdn.example:8443/show/\(url)?token=abc", purpose: purpose, began: began * scale,
+        firstByte: first * scale, end: end * scale, byteCount: bytes)
+    }
+    var now = StartResult.Course(milliseconds: 956 * scale)
+    now.connecting = 70 * scale
+    now.answering = 70 * scale
+    now.receiving = 148 * scale
+    now.decoding = 668 * scale
+    now.requests = [
+      request("master.m3u8", .source, 0, 70, 72, 812),
+      request("low/index.m3u8", .manifest, 72, 107, 108, 1_204),
+      request("low/init.mp4", .initialization, 108, 143, 144, 1_230),
+      request(
+        "low/a-rather-long-name-of-a-segment-that-must-not-spill-000001.m4s", .segment, 108, 180, 288,
+        1_148_000),
+    ]
+    var result = StartResult(link: link, now: now, floorMilliseconds: 171 * scale)
+    result.wholeMilliseconds = 1_956 * scale
+    result.floorRequestCount = 3
+    result.floorByteCount = 46_000
+    result.steps = [
+      .init(finding: "start-bytes/edit", milliseconds: 223 * scale),
+      .init(finding: "moov-last", milliseconds: 175 * scale),
+    ]
+    var mended = StartResult.Course(milliseconds: 175 * scale)
+    mended.connecting = 35 * scale
+    mended.answering = 70 * scale
+    mended.receiving = 40 * scale
+    mended.decoding = 30 * scale
+    mended.requests = [
+      request("master.m3u8", .source, 0, 70, 72, 812),
+      request("low/000001.m4s", .segment, 72, 107, 145, 46_000),
+    ]
+    result.mended = mended
+    return result
   }
 
-  private func results(of run: [String: Any]) throws -> [[String: Any]] {
-    try #require(run["results"] as? [[String: Any]])
+  // MARK: Page
+
+  @Test("A page of one source has its verdict, its ladder, its start and its findings, and no secrets")
+  func singlePage() throws {
+    var sources = CheckedSources()
+    var source = Self.sample()
+    source.stills = [
+      CheckStill(finding: 1, rung: "180p", time: 0.5, jpeg: [0xff, 0xd8, 0xff, 0xe0]),
+      CheckStill(finding: 1, rung: "360p", time: 1.5, jpeg: [0xff, 0xd8, 0xff, 0xe1]),
+    ]
+    source.unmet = ["start.lte<800ms: 956 ms"]
+    sources.add(source)
+    let html = CheckPage(sources: sources, run: RunDescription(arguments: ["check", Self.url])).html
+    for secret in ["secret", "token=abc", "<script>alert"] {
+      let isThere = html.contains(secret)
+      #expect(!isThere, "\(secret)")
+    }
+    for text in [
+      "2 errors, 4 warnings; first frame after 956 ms on lte and 2.49 s on 3g; 1 finding waived",
+      "segment-missing/status", "360p, segment 3 (6 s to 8 s)", "2 s lost",
+      "nothing alone on lte, 48 ms after larger savings", "Fixed in turn",
+      "without start-bytes/edit",
+      "and moov-last", "175 ms", "segment 3 missing", "Waived: the redirect counts viewers, ticket 4711",
+      "black.run 5 s, usually 2 s", "start.lte&lt;800ms: 956 ms", "data:image/jpeg;base64,",
+      "black, english: it has no pictures",
+    ] {
+      let isThere = html.contains(text)
+      #expect(isThere, "\(text)")
+    }
+    // Nothing is loaded from elsewhere.
+    #expect(html.matches(of: /(?:src|href)="(?!data:)/).isEmpty)
   }
 
-  private func location(of result: [String: Any]) throws -> [String: Any] {
-    try #require((result["locations"] as? [[String: Any]])?.first)
+  @Test("A page of a list keeps the worst 64 sources, whatever the order in which they were checked")
+  func listPage() throws {
+    var items = (0..<300).map { index in
+      var result = CheckResult(source: "https://host\(index % 3).example/\(index).m3u8")
+      result.thresholds[.blackRun] = 5
+      return CheckedSource(result)
+    }
+    for index in stride(from: 0, to: 300, by: 3) {
+      items[index] = Self.sample("https://host0.example/\(index).m3u8")
+    }
+    var (one, other) = (CheckedSources(), CheckedSources())
+    for item in items { one.add(item) }
+    for item in items.reversed() { other.add(item) }
+    one.addFailure(ReelError(.unsupported, "no"), of: "x")
+    other.addFailure(ReelError(.unsupported, "no"), of: "x")
+    #expect((one.sourceCount, one.levels[.error], one.cleanCount, one.failureCount) == (301, 100, 200, 1))
+    #expect(one.worst.count == CheckedSources.sourceLimit)
+    #expect(one.hosts.map(\.name) == ["host0.example", "host1.example", "host2.example"])
+    #expect(one.causes.first?.name == "segment-missing/status")
+    #expect(one.causes.first?.sourceCount == 100)
+    let run = RunDescription(arguments: ["check"])
+    let isSamePage = CheckPage(sources: one, run: run).html == CheckPage(sources: other, run: run).html
+    #expect(isSamePage)
+    let isSameText = try SARIF(one).text == SARIF(other).text
+    #expect(isSameText)
   }
 
-  @Test("A SARIF log has a rule for each id, with its level, its explanation and its source")
-  func rules() throws {
-    let driver = try #require((try run(of: [])["tool"] as? [String: Any])?["driver"] as? [String: Any])
+  @Test(
+    "The verdict says what a person wants to know first",
+    arguments: [
+      ([FindingLevel.error], true, "1 error; first frame after 956 ms on lte"),
+      ([.warning], true, "plays, but starts in 956 ms on lte; 175 ms is possible"),
+      ([], true, "plays, but starts in 956 ms on lte; 175 ms is possible"),
+      ([.warning, .warning], false, "2 warnings; no frame was decoded"),
+    ] as [([FindingLevel], Bool, String)])
+  func verdict(levels: [FindingLevel], starts: Bool, expected: String) {
+    var result = CheckResult(source: "a.mp4")
+    result.findings = levels.map { Finding(.black, "run", $0, "it is black", fix: "") }
+    if starts { result.starts = [Self.start("lte", scale: 1)] }
+    #expect(CheckedSource(result).verdict == expected)
+  }
+
+  // MARK: SARIF
+
+  private func results(_ sources: CheckedSources) throws -> (run: [String: Any], results: [[String: Any]]) {
+    let root = try #require(
+      JSONSerialization.jsonObject(with: Data(SARIF(sources).text.utf8)) as? [String: Any])
+    #expect(root["version"] as? String == "2.1.0")
+    let run = try #require((root["runs"] as? [[String: Any]])?.first)
+    return (run, try #require(run["results"] as? [[String: Any]]))
+  }
+
+  private func location(_ result: [String: Any]) throws -> (uri: String, region: [String: Any]) {
+    let first = try #require((result["locations"] as? [[String: Any]])?.first)
+    let physical = try #require(first["physicalLocation"] as? [String: Any])
+    let artifact = try #require(physical["artifactLocation"] as? [String: Any])
+    return (try #require(artifact["uri"] as? String), physical["region"] as? [String: Any] ?? [:])
+  }
+
+  @Test("SARIF has a rule for each id, and results with places, fingerprints, waivers and the baseline")
+  func sarif() throws {
+    var sources = CheckedSources()
+    var source = Self.sample()
+    source.listed = ("catalogue.txt", 12)
+    source.unmet = ["start.lte<800ms: 956 ms"]
+    sources.add(source)
+    let (run, results) = try results(sources)
+    let driver = try #require((run["tool"] as? [String: Any])?["driver"] as? [String: Any])
     let rules = try #require(driver["rules"] as? [[String: Any]])
     #expect(rules.compactMap { $0["id"] as? String } == FindingID.allCases.map(\.rawValue) + ["expectation"])
-    for rule in rules.dropLast() {
-      #expect((rule["helpUri"] as? String)?.hasPrefix("https://") == true)
-      #expect((rule["help"] as? [String: String])?["text"]?.contains("\nMeasured: ") == true)
+    #expect(results.count == 7)
+    for result in results {
+      let id = try #require(result["ruleId"] as? String)
+      let index = try #require(result["ruleIndex"] as? Int)
+      #expect(rules[index]["id"] as? String == id.split(separator: "/").first.map(String.init))
     }
-    let stale = try #require(rules.first { $0["id"] as? String == "live-stale" })
-    #expect((stale["defaultConfiguration"] as? [String: String])?["level"] == "error")
+    let missing = try #require(results.first { $0["ruleId"] as? String == "segment-missing/status" })
+    #expect(missing["level"] as? String == "error")
+    #expect(missing["baselineState"] as? String == "new")
+    // A scheme makes GitHub reject the file.
+    #expect(try location(missing).uri == "cdn.example%3A8443/show/high/s3.m4s")
+    let names = ((missing["locations"] as? [[String: Any]])?.first?["logicalLocations"] as? [[String: Any]])?
+      .compactMap { $0["fullyQualifiedName"] as? String }
+    #expect(names == ["360p", "360p/segment 3"])
+    let related = try #require(
+      (missing["relatedLocations"] as? [[String: Any]])?.first?["physicalLocation"] as? [String: Any])
+    #expect((related["region"] as? [String: Any])?["startLine"] as? Int == 12)
+    let rate = try #require(results.first { $0["ruleId"] as? String == "bandwidth-mismatch/understated" })
+    #expect(try location(rate).region["startLine"] as? Int == 7)
+    let bytes = try #require(results.first { $0["ruleId"] as? String == "start-bytes/edit" })
+    #expect(try location(bytes).region["byteOffset"] as? Int == 48)
+    let black = try #require(results.first { $0["ruleId"] as? String == "black/start" })
+    #expect(black["baselineState"] as? String == "unchanged")
+    let redirects = try #require(results.first { $0["ruleId"] as? String == "redirects" })
+    let suppression = try #require((redirects["suppressions"] as? [[String: Any]])?.first)
+    #expect(suppression["justification"] as? String == "the redirect counts viewers, ticket 4711")
+    // If one result has suppressions, all have the property.
+    #expect(results.allSatisfy { $0["suppressions"] != nil })
+    let fingerprints = results.compactMap {
+      ($0["partialFingerprints"] as? [String: String])?["reelFinding/v1"]
+    }
+    #expect(Set(fingerprints).count == results.count)
+    let text = try SARIF(sources).text
+    let hasSecret = text.contains("secret") || text.contains("token=abc")
+    #expect(!hasSecret)
   }
 
-  @Test("Results name their rule, level, place, fingerprint, waiver and baseline; the worst come first")
-  func resultFields() throws {
-    let results = try results(of: run(of: [CheckSample.healthy(), CheckSample.faulty()]))
-    let names = results.compactMap { $0["ruleId"] as? String }
-    #expect(Set(names.prefix(3)) == ["expectation", "segment-missing/status", "timestamp-break/gap"])
-    #expect(names.dropFirst(3) == ["black/start", "manifest-invalid", "redirects"])
-    #expect(
-      results.compactMap { $0["level"] as? String }.prefix(4) == ["error", "error", "error", "warning"])
-    func result(_ name: String) throws -> [String: Any] {
-      try #require(results.first { $0["ruleId"] as? String == name })
+  @Test("A fingerprint does not depend on credentials, measurements or the order of findings")
+  func fingerprints() throws {
+    var (one, other) = (CheckedSources(), CheckedSources())
+    one.add(Self.sample())
+    var result = CheckResult(source: "https://cdn.example:8443/show/master.m3u8?token=other")
+    result.findings = [
+      Finding(
+        .segmentMissing, "status", .error, rung: "360p", segment: 3,
+        url: "https://cdn.example:8443/show/high/s3.m4s?token=other", "503 for it", fix: "")
+    ]
+    other.add(CheckedSource(result))
+    func print(_ sources: CheckedSources) throws -> String? {
+      let result = try results(sources).results.first { $0["ruleId"] as? String == "segment-missing/status" }
+      return (result?["partialFingerprints"] as? [String: String])?["reelFinding/v1"]
     }
-    #expect(try result("timestamp-break/gap")["baselineState"] as? String == "unchanged")
-    #expect(try result("black/start")["baselineState"] as? String == "new")
-    let missing = try location(of: result("segment-missing/status"))
-    let physical = try #require(missing["physicalLocation"] as? [String: Any])
-    let artifact = try #require(physical["artifactLocation"] as? [String: Any])
-    #expect(artifact["uri"] as? String == "cdn.example/show/high/s3.m4s")
-    #expect(physical["region"] as? [String: Int] == ["byteOffset": 4096])
-    let logical = try #require(missing["logicalLocations"] as? [[String: String]])
-    #expect(logical.map { $0["fullyQualifiedName"] } == ["360p", "360p/segment 3"])
-    let line = try location(of: result("manifest-invalid"))["physicalLocation"] as? [String: Any]
-    #expect(line?["region"] as? [String: Int] == ["startLine": 7])
-    let suppressions = try #require(try result("redirects")["suppressions"] as? [[String: String]])
-    #expect(suppressions.first?["justification"] == "the login needs it & stays")
-    #expect(try (result("black/start")["suppressions"] as? [Any])?.isEmpty == true)
-    let prints = results.compactMap { ($0["partialFingerprints"] as? [String: String])?["reelFinding/v1"] }
-    #expect(Set(prints).count == results.count)
+    #expect(try print(one) != nil)
+    #expect(try print(one) == print(other))
   }
 
-  @Test("Files have no secrets, and are the same in every run")
-  func secrets() throws {
-    let sources = [CheckSample.faulty()]
-    let sarif = try SARIF(collected(sources)).text
-    #expect(try SARIF(collected(sources)).text == sarif)
-    for text in [sarif, page(sources, [CheckSample.url]), page(sources + [CheckSample.healthy()])] {
-      for secret in ["user:", "secret", "token", "sig=1"] { #expect(!text.contains(secret)) }
-    }
-  }
-
-  @Test("A log keeps the worst of many results")
+  @Test("SARIF has the worst results only, and at most as many as GitHub shows")
   func limit() throws {
-    var result = CheckResult(source: "a.m3u8")
-    let note = Finding(.manifestInvalid, nil, .note, "a note", fix: "mend it")
-    let error = Finding(.liveStale, nil, .error, "stale", fix: "mend it")
-    result.findings = [Finding](repeating: note, count: SARIF.resultLimit) + [error]
-    let results = try results(of: run(of: [CheckedSource(result)]))
+    var sources = CheckedSources()
+    for index in 0..<700 {
+      var result = CheckResult(source: "https://a.example/\(index).mp4")
+      result.findings = (0..<10).map {
+        Finding(.black, "run", index == 699 ? .error : .warning, segment: $0, "it is black", fix: "")
+      }
+      sources.add(CheckedSource(result))
+    }
+    let results = try results(sources).results
     #expect(results.count == SARIF.resultLimit)
-    #expect(results.first?["ruleId"] as? String == "live-stale")
+    #expect(results.prefix(10).allSatisfy { $0["level"] as? String == "error" })
+    #expect(results.dropFirst(10).allSatisfy { $0["level"] as? String == "warning" })
   }
 
-  @Test("The page of a source has its findings, costs, rungs, starts, and what was not checked")
-  func onePage() {
-    let still = CheckStill(finding: 2, rung: "360p", time: 1.5, jpeg: [0xff, 0xd8, 0xff])
-    let html = page([CheckSample.faulty(stills: [still])])
-    for text in [
-      "segment-missing/status", "404 &lt;Not Found&gt;", "2 s lost",
-      "Waived: the login needs it &amp; stays", "Start on 3g", "without redirects", "live-stale",
-      "black.run 5 s, usually 2 s", "not met, 387 ms", "data:image/jpeg;base64,/9j/",
-    ] { #expect(html.contains(text), "\(text)") }
+  @Test(
+    "A location is a relative reference, or a file URL",
+    arguments: [
+      ("media/a b.mp4", "media/a%20b.mp4"), ("/srv/x:y.mp4", "file:///srv/x%3Ay.mp4"),
+      ("https://user:pw@h.example/a/b.m3u8?x=1#y", "h.example/a/b.m3u8"),
+      ("http://localhost:8080/a%20b.ts", "localhost%3A8080/a%20b.ts"),
+      ("file:///srv/%C3%A4.mp4", "file:///srv/%C3%A4.mp4"), ("http://[::1]:80/a", "%5B%3A%3A1%5D%3A80/a"),
+    ])
+  func locations(place: String, uri: String) {
+    #expect(SARIF.ArtifactLocation(place).uri == uri)
   }
+}
 
-  @Test("The page of a list counts sources, findings and hosts, and keeps the worst")
-  func listPage() {
-    let sources = (0..<200).map { number in
-      number % 2 == 0 ? CheckSample.faulty() : CheckSample.healthy("clip \(number).mp4")
+@Suite("Results of checks in a report")
+struct CheckedResultsTests {
+  @Test("Checked sources are counted by their worst finding, and by findings; waived ones do not count")
+  func counts() throws {
+    var report = ResultsReport(keepsWorst: true)
+    for line in [
+      #"{"url":"https://a.example/1","status":"checked","host":"a.example","findings":[]}"#,
+      #"{"url":"https://a.example/2","status":"checked","host":"a.example","findings":[{"id":"black","kind":"run","level":"warning"},{"id":"black","kind":"run","level":"error"},{"id":"moov-last","kind":null,"level":"warning"}]}"#,
+      #"{"url":"https://b.example/3","status":"checked","host":"b.example","findings":[{"id":"moov-last","level":"warning"},{"id":"black","kind":"whole","level":"error","waived":"known"}]}"#,
+      #"{"url":"https://b.example/4","status":"failed","permanent":false,"host":"b.example","error":{"kind":"timed_out","message":"late"}}"#,
+      // Replaces the line of the first source.
+      #"{"url":"https://a.example/1","status":"checked","host":"a.example","findings":[{"id":"redirects","level":"note","waived":false}]}"#,
+    ] { report.add(Array(line.utf8)[...]) }
+    let checked = try #require(report.checked)
+    #expect((checked.errors, checked.warnings, checked.notes, checked.clean) == (1, 1, 1, 0))
+    let findings = try #require(report.findings)
+    #expect(findings.map(\.finding) == ["black/run", "moov-last", "redirects"])
+    #expect(findings.map(\.level) == ["error", "warning", "note"])
+    #expect(findings.map(\.sources) == [1, 2, 1])
+    #expect(report.hosts.map(\.errors) == [0, 1])
+    #expect(report.lines.first == "4 sources: 3 checked (1 with errors, 1 with warnings only), 1 failed")
+    #expect(
+      report.worst?.faultiest.map(\.url) == [
+        "https://a.example/2", "https://b.example/3", "https://a.example/1",
+      ])
+    let html = ResultsPage(report: report, files: ["results.jsonl"]).html
+    for text in ["Worst streams", "black/run, moov-last", "with errors"] {
+      let isThere = html.contains(text)
+      #expect(isThere, "\(text)")
     }
-    let all = collected(sources)
-    #expect(all.sourceCount == 200 && all.cleanCount == 100 && all.levels == [.error: 100])
-    #expect(all.worst.count == CheckedSources.sourceLimit)
-    #expect(all.hosts.map(\.name) == ["cdn.example"])
-    #expect(!all.causes.map(\.name).contains("redirects"))
-    #expect(page(sources).contains("These are the worst 64 sources."))
   }
 
-  @Test("The waiver file of the example can be read")
-  func exampleFile() throws {
-    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let file = try CheckFile(path: folder.appendingPathComponent("Examples/Check/.reel-check.json").path)
-    #expect(file.links == ["lte", "3g"] && file.expect.count == 2 && file.set == ["black.start": "3s"])
-    #expect(file.ignore.map(\.pattern.id) == [.redirects])
-  }
-
-  @Test("A report counts checked sources by their worst finding, and findings by name")
-  func results() {
+  @Test("A report of other commands does not mention checks")
+  func none() {
     var report = ResultsReport()
-    func add(_ url: String, _ findings: String) {
-      let line = #"{"url":"\#(url)","status":"checked","index":0,"host":"h","findings":[\#(findings)]}"#
-      report.add(Array(line.utf8)[...])
-    }
-    let gap = #"{"id":"timestamp-break","kind":"gap","level":"error"}"#
-    let waived = #"{"id":"redirects","level":"warning","waived":"known"}"#
-    let last = #"{"id":"moov-last","level":"warning"}"#
-    add("a", last)
-    add("a", "\(gap),\(gap),\(waived)")
-    add("b", "\(last),\(#"{"id":"timestamp-break","kind":"gap","level":"warning"}"#)")
-    add("c", waived)
-    #expect(report.checkedCount == 3)
-    #expect([.error, .warning, .note, nil].map { report.checkedCount($0) } == [1, 1, 0, 1])
-    #expect(report.findings.map(\.finding) == ["timestamp-break/gap", "moov-last"])
-    #expect(report.findings.map(\.sources) == [2, 1] && report.findings.map(\.count) == [3, 1])
-    let text = report.lines.joined(separator: "\n")
-    #expect(text.hasPrefix("3 sources: 3 checked, 0 failed"))
-    #expect(text.contains("1 with errors, 1 with warnings only, 1 without findings"))
-    let html = ResultsPage(report: report, files: ["checks.jsonl"]).html
-    #expect(html.contains("timestamp-break/gap") && html.contains("with warnings only"))
+    report.add(Array(#"{"url":"a.mp4","status":"written"}"#.utf8)[...])
+    #expect(report.checked == nil && report.findings == nil)
+    #expect(report.lines.first == "1 source: 1 written, 0 failed")
   }
 }

@@ -28,19 +28,28 @@ struct ResultsReport: Sendable {
     let sources: Int
     let failed: Int
     let temporary: Int
+    /// The checked sources with errors; nil if none was checked.
+    let errors: Int?
     /// Nil without a written source that has start-up times.
     let startup: LatencySummary?
   }
 
-  /// What checks found in how many sources.
-  struct Finding: Encodable, Sendable {
-    /// The id and the kind: `timestamp-break/gap`.
+  /// Sources by their worst finding that is not waived.
+  struct Checked: Encodable, Sendable {
+    var errors = 0
+    var warnings = 0
+    var notes = 0
+    /// Sources without a finding.
+    var clean = 0
+  }
+
+  /// A finding of `check`, and the sources that have it.
+  struct FindingCount: Encodable, Sendable {
+    /// The id and the kind.
     let finding: String
-    /// The worst level.
-    let level: FindingLevel
-    /// The number of sources that have it, and of findings.
-    let sources: Int
-    let count: Int
+    /// The worst level that it has anywhere.
+    var level: String
+    var sources: Int
   }
 
   /// The maximum number of hosts in the JSON form: those with the most failures.
@@ -63,23 +72,21 @@ struct ResultsReport: Sendable {
     var isTemporary: Bool
     /// True if something is wrong with its still.
     var isPoor = false
-    /// What `check` found, without what is waived; nil for other commands.
-    var findings: [SourceFinding]?
     var cause: Int32
     var host: Int32
     /// The start-up time in milliseconds; NaN if unknown.
     var startup: Float
     /// The waiting time in milliseconds; NaN if unknown.
     var queued = Float.nan
-
-    var level: FindingLevel? { findings?.map(\.level).max() }
+    /// The findings of a checked source; nil for another one.
+    var findings: [ListedFinding]?
   }
 
-  /// The findings of a source that have a name.
-  private struct SourceFinding: Sendable {
+  /// A finding of a line, with the number of its name.
+  private struct ListedFinding: Sendable, Hashable {
     var name: Int32
-    var level: FindingLevel
-    var count: Int32
+    /// The index of the level in `FindingLevel.allCases`.
+    var level: UInt8
   }
 
   /// - Parameter keepsWorst: True to keep the streams that a page shows.
@@ -98,8 +105,10 @@ struct ResultsReport: Sendable {
     var source = Source(
       isWritten: result.status != .failed, isTemporary: result.isTemporary, cause: -1, host: number(""),
       startup: .nan)
+    if result.status == .checked { source.findings = [] }
     for member in members {
       switch member.key {
+      case "findings" where result.status == .checked: source.findings = findings(member.value)
       case "host": source.host = number(RawJSON.string(member.value) ?? "")
       case "error" where !source.isWritten:
         let (cause, message) = Self.cause(member.value)
@@ -113,7 +122,6 @@ struct ResultsReport: Sendable {
           default: break
           }
         }
-      case "findings" where result.status == .checked: source.findings = findings(in: member.value)
       default: source.isPoor = source.isPoor || source.isWritten && WorstStreams.isFlaw(member)
       }
     }
@@ -123,6 +131,11 @@ struct ResultsReport: Sendable {
     worst?.add(
       key, result, members, startup: source.startup.isFinite ? Double(source.startup) : 0,
       isPoor: source.isPoor, folder: folder)
+    if let findings = source.findings, let url = result.url, worst != nil {
+      let names = findings.sorted { ($1.level, $0.name) < ($0.level, $1.name) }.map { texts[Int($0.name)] }
+      let poorness = findings.reduce(0) { $0 + ($1.level == Self.errorLevel ? 1000 : Double($1.level)) }
+      worst?.addFaulty(key, url, findings: names, poorness: poorness, folder: folder)
+    }
   }
 
   var sourceCount: Int { sources.count }
@@ -134,28 +147,6 @@ struct ResultsReport: Sendable {
   var permanentCount: Int { sources.values.count { !$0.isWritten && !$0.isTemporary } }
   /// The number of lines that a later line of the same source has replaced.
   var supersededCount: Int { lineCount - unreadableCount - sourceCount }
-
-  /// The number of sources that were checked.
-  var checkedCount: Int { sources.values.count { $0.findings != nil } }
-
-  /// Returns the number of checked sources by their worst finding; nil for none.
-  func checkedCount(_ level: FindingLevel?) -> Int {
-    sources.values.count { $0.findings != nil && $0.level == level }
-  }
-
-  /// What checks found, the worst and most frequent first. What is waived is not in it.
-  var findings: [Finding] {
-    var found: [Int32: (level: FindingLevel, sources: Int, count: Int)] = [:]
-    for finding in sources.values.lazy.compactMap(\.findings).joined() {
-      let before = found[finding.name] ?? (finding.level, 0, 0)
-      found[finding.name] = (
-        max(before.level, finding.level), before.sources + 1, before.count + Int(finding.count)
-      )
-    }
-    return found.map { name, entry in
-      Finding(finding: texts[Int(name)], level: entry.level, sources: entry.sources, count: entry.count)
-    }.sorted { ($1.level, $1.sources, $0.finding) < ($0.level, $0.sources, $1.finding) }
-  }
 
   /// The start-up times of written sources.
   var startup: LatencySummary? { Self.summary(sources.values, \.startup) }
@@ -182,6 +173,40 @@ struct ResultsReport: Sendable {
     }.sorted { ($1.count, $0.cause) < ($0.count, $1.cause) }
   }
 
+  /// The checked sources by their worst finding; nil if none was checked.
+  var checked: Checked? {
+    let levels = sources.values.compactMap { $0.findings.map { $0.map(\.level).max() } }
+    guard !levels.isEmpty else { return nil }
+    func count(_ level: FindingLevel?) -> Int {
+      levels.count { $0 == level.flatMap { FindingLevel.allCases.firstIndex(of: $0) }.map(UInt8.init) }
+    }
+    return Checked(errors: count(.error), warnings: count(.warning), notes: count(.note), clean: count(nil))
+  }
+
+  /// The findings of checked sources, the worst and most frequent first; nil if none was checked.
+  var findings: [FindingCount]? {
+    var counts: [Int32: (level: UInt8, sources: Int)] = [:]
+    var isChecked = false
+    for found in sources.values.lazy.compactMap(\.findings) {
+      isChecked = true
+      var levels: [Int32: UInt8] = [:]
+      for finding in found { levels[finding.name] = max(levels[finding.name] ?? 0, finding.level) }
+      for (name, level) in levels {
+        let count = counts[name] ?? (0, 0)
+        counts[name] = (max(count.level, level), count.sources + 1)
+      }
+    }
+    guard isChecked else { return nil }
+    return counts.sorted {
+      ($1.value.level, $1.value.sources, texts[Int($0.key)])
+        < ($0.value.level, $0.value.sources, texts[Int($1.key)])
+    }.map { name, count in
+      FindingCount(
+        finding: texts[Int(name)], level: FindingLevel.allCases[Int(count.level)].rawValue,
+        sources: count.sources)
+    }
+  }
+
   /// The hosts, those with the most failures first; local files have none.
   var hosts: [Host] {
     var byHost: [Int32: [Source]] = [:]
@@ -191,12 +216,49 @@ struct ResultsReport: Sendable {
     return byHost.map { number, sources in
       Host(
         host: texts[Int(number)], sources: sources.count, failed: sources.count { !$0.isWritten },
-        temporary: sources.count { !$0.isWritten && $0.isTemporary },
+        temporary: sources.count { !$0.isWritten && $0.isTemporary }, errors: Self.errorCount(sources),
         startup: Self.summary(sources, \.startup))
-    }.sorted { ($1.failed, $1.sources, $0.host) < ($0.failed, $0.sources, $1.host) }
+    }.sorted {
+      ($1.failed, $1.errors ?? 0, $1.sources, $0.host) < ($0.failed, $0.errors ?? 0, $0.sources, $1.host)
+    }
   }
 
   // MARK: - Private
+
+  private static let errorLevel = UInt8(FindingLevel.allCases.firstIndex(of: .error) ?? 0)
+
+  private static func errorCount(_ sources: [Source]) -> Int? {
+    let findings = sources.compactMap(\.findings)
+    return findings.isEmpty ? nil : findings.count { $0.contains { $0.level == errorLevel } }
+  }
+
+  private struct FindingRecord: Decodable {
+    let id: String
+    let kind: String?
+    let level: FindingLevel
+    let waived: Waiver?
+
+    /// A reason, or a flag.
+    struct Waiver: Decodable {
+      let holds: Bool
+
+      init(from decoder: any Decoder) throws {
+        holds = (try? decoder.singleValueContainer().decode(Bool.self)) ?? true
+      }
+    }
+  }
+
+  /// Returns the findings of a line that are not waived.
+  private mutating func findings(_ value: ArraySlice<UInt8>) -> [ListedFinding] {
+    let records = (try? JSONDecoder().decode([FindingRecord].self, from: Data(value))) ?? []
+    var found = Set<ListedFinding>()
+    for record in records where record.waived?.holds != true {
+      let name = record.kind.map { "\(record.id)/\($0)" } ?? record.id
+      let level = FindingLevel.allCases.firstIndex(of: record.level) ?? 0
+      found.insert(ListedFinding(name: number(name), level: UInt8(level)))
+    }
+    return Array(found)
+  }
 
   private mutating func number(_ text: String) -> Int32 {
     if let number = numbers[text] { return number }
@@ -204,28 +266,6 @@ struct ResultsReport: Sendable {
     texts.append(text)
     numbers[text] = number
     return number
-  }
-
-  /// Returns the findings of a line by name, without what is waived.
-  private mutating func findings(in array: ArraySlice<UInt8>) -> [SourceFinding] {
-    struct Line: Decodable {
-      let id: String
-      let kind: String?
-      let level: FindingLevel
-      let waived: String?
-    }
-    guard let lines = try? JSONDecoder().decode([Line].self, from: Data(array)) else { return [] }
-    var found: [SourceFinding] = []
-    for line in lines where line.waived == nil {
-      let name = number(line.kind.map { "\(line.id)/\($0)" } ?? line.id)
-      if let place = found.firstIndex(where: { $0.name == name }) {
-        found[place].count += 1
-        found[place].level = max(found[place].level, line.level)
-      } else {
-        found.append(SourceFinding(name: name, level: line.level, count: 1))
-      }
-    }
-    return found
   }
 
   private static func number(_ value: ArraySlice<UInt8>) -> Float {
@@ -276,10 +316,11 @@ extension ResultsReport {
     let layout = Terminal.layout
     let failedCount = permanentCount + temporaryCount
     let failed = layout.styled("\(failedCount) failed", failedCount > 0 ? .bad : nil)
-    let done = checkedCount > 0 ? "\(checkedCount) checked" : "\(writtenCount) written"
-    let others = writtenCount - checkedCount
-    let both = checkedCount > 0 && others > 0 ? "\(others) written, \(done)" : done
-    var lines = ["\(sourceCount.counted("source")): \(both), \(failed)"]
+    let checked = checked
+    let done =
+      checked.map { "\(writtenCount) checked (\($0.errors) with errors, \($0.warnings) with warnings only)" }
+      ?? "\(writtenCount) written"
+    var lines = ["\(sourceCount.counted("source")): \(done), \(failed)"]
     if temporaryCount > 0 { lines.append("\(temporaryCount) of the failures may succeed on a retry") }
     if supersededCount > 0 {
       lines.append("\(supersededCount.counted("line")) replaced by later ones")
@@ -298,7 +339,13 @@ extension ResultsReport {
       }
       lines += table.lines
     }
-    lines += findingLines
+    if let findings, !findings.isEmpty {
+      lines.append("")
+      var table = TextTable([.left, .left, .right])
+      table.add(["findings", "level", "sources"])
+      for finding in findings { table.add([finding.finding, finding.level, "\(finding.sources)"]) }
+      lines += table.lines
+    }
     if !causes.isEmpty {
       lines.append("")
       var table = TextTable([.left, .right, .right, .left])
@@ -324,40 +371,13 @@ extension ResultsReport {
     return lines
   }
 
-  /// The checked sources by their worst finding, and the findings by name.
-  private var findingLines: [String] {
-    guard checkedCount > 0 else { return [] }
-    let counts = FindingLevel.allCases.reversed().compactMap { level -> String? in
-      let count = checkedCount(level)
-      return count > 0 ? "\(count) with \(level.rawValue)s\(level == .error ? "" : " only")" : nil
-    }
-    var lines = ["", (counts + ["\(checkedCount(nil)) without findings"]).joined(separator: ", ")]
-    guard !findings.isEmpty else { return lines }
-    var table = TextTable([.left, .left, .right, .right])
-    table.add(["findings", "", "sources", "count"])
-    for finding in findings {
-      let style: TextLayout.Style? =
-        switch finding.level {
-        case .error: .bad
-        case .warning: .warning
-        case .note: nil
-        }
-      table.add(
-        [finding.finding, finding.level.rawValue, "\(finding.sources)", "\(finding.count)"],
-        styles: style.map { [1: $0] } ?? [:])
-    }
-    lines += [""] + table.lines
-    return lines
-  }
-
-  /// The JSON form. Without checks, it has no counts of them.
+  /// The JSON form.
   var record: JSONFields {
-    let isCheck = checkedCount > 0
-    return [
+    [
       "sources": sourceCount, "written": writtenCount, "failed": permanentCount + temporaryCount,
       "temporary": temporaryCount, "superseded_lines": supersededCount, "unreadable_lines": unreadableCount,
-      "checked": isCheck ? checkedCount : nil, "findings": isCheck ? findings : nil,
-      "startup": startup, "queued": queued, "causes": causes, "hosts": Array(hosts.prefix(Self.hostLimit)),
+      "checked": checked, "findings": findings, "startup": startup, "queued": queued, "causes": causes,
+      "hosts": Array(hosts.prefix(Self.hostLimit)),
     ]
   }
 }
@@ -388,6 +408,8 @@ struct WorstStreams: Sendable {
   private(set) var slowest: [Stream] = []
   /// The sources with poor stills, the worst first.
   private(set) var poorest: [Stream] = []
+  /// The checked sources with findings, the worst first. Their flaw is the list of their findings.
+  private(set) var faultiest: [Stream] = []
 
   /// Adds the line of a source, which replaces an earlier one.
   ///
@@ -401,6 +423,7 @@ struct WorstStreams: Sendable {
   ) {
     slowest.removeAll { $0.hash == hash }
     poorest.removeAll { $0.hash == hash }
+    faultiest.removeAll { $0.hash == hash }
     guard result.status == .written, let url = result.url else { return }
     let isSlow = slowest.count < Self.limit || startup > slowest.last?.startup ?? 0
     guard isSlow || isPoor else { return }
@@ -410,6 +433,17 @@ struct WorstStreams: Sendable {
       poorness: flaw?.poorness ?? 0)
     Self.insert(stream, into: &slowest) { $0.startup > $1.startup }
     if isPoor { Self.insert(stream, into: &poorest) { $0.poorness > $1.poorness } }
+  }
+
+  /// Adds a checked source.
+  mutating func addFaulty(
+    _ hash: SourceHash, _ url: String, findings: [String], poorness: Double, folder: String
+  ) {
+    guard !findings.isEmpty else { return }
+    let stream = Stream(
+      hash: hash, url: url, startup: 0, flaw: findings.joined(separator: ", "), path: nil, folder: folder,
+      poorness: poorness)
+    Self.insert(stream, into: &faultiest) { $0.poorness > $1.poorness }
   }
 
   /// Returns true if a field of a result indicates a flaw of the still.

@@ -194,9 +194,13 @@ enum Charts {
   }
 
   /// Returns a bar with the parts of a whole. Its width is its share of `longest`.
-  static func bar(_ parts: [(classes: String, value: Double, title: String)], longest: Double) -> String {
+  ///
+  /// - Parameter start: The value that it begins at.
+  static func bar(
+    _ parts: [(classes: String, value: Double, title: String)], from start: Double = 0, longest: Double
+  ) -> String {
     var svg = SVG(width: 1000, height: 14)
-    var left = 0.0
+    var left = longest > 0 ? start / longest * 1000 : 0
     for part in parts {
       let width = longest > 0 ? part.value / longest * 1000 : 0
       svg.rect(left, 0, width, 14, part.classes, title: part.title)

@@ -51,12 +51,13 @@ struct CheckLadderRow: Sendable, Hashable {
     }
     .joined(separator: " ")
     let isDead = findings.contains { $0.id == .rungDead }
-    if rung.isSkipped {
+    let hasFailed =
+      rung.listFailure != nil || isDead || (!samples.isEmpty && samples.allSatisfy { $0.failure != nil })
+    if rung.isSkipped || (samples.isEmpty && !hasFailed && rung.excuse == nil) {
       opens = Answer(text: "not read")
       decodes = opens
     } else {
-      let isOpen = rung.listFailure == nil && samples.contains { $0.failure == nil }
-      opens = isOpen || rung.excuse != nil ? .yes : Answer(text: "no", isFault: true)
+      opens = hasFailed && rung.excuse == nil ? Answer(text: "no", isFault: true) : .yes
       decodes = Self.decoding(rung, findings, isDead: isDead)
     }
     says = Self.statement(rung)

@@ -139,11 +139,12 @@ enum CheckWords {
       }
     let link = cost.link.map { " on \($0)" } ?? ""
     let player = cost.player == .whole ? " with whole segments" : ""
-    let inTurn =
-      cost.inTurnMilliseconds.map {
-        abs($0 - cost.milliseconds) < 1 ? "" : ", \(time($0)) after larger savings"
-      } ?? ""
-    return words + link + player + inTurn
+    let place = words + link + player
+    guard let inTurn = cost.inTurnMilliseconds, abs(inTurn - cost.milliseconds) >= 1 else { return place }
+    if cost.milliseconds < leastCost {
+      return "nothing alone\(link)\(player), \(time(inTurn)) after larger savings"
+    }
+    return "\(place), \(time(inTurn)) after larger savings"
   }
 
   /// The costs that are worth a word.
@@ -212,6 +213,13 @@ struct Badness: Sendable, Comparable {
     return (left.name, left.index) > (right.name, right.index)
   }
 
+  init(_ counts: [Int] = [0, 0, 0], name: String, index: Int = 0) {
+    self.counts = counts
+    cost = 0
+    self.name = name
+    self.index = index
+  }
+
   init(_ source: CheckedSource) {
     counts = FindingLevel.allCases.reversed().map { source.count($0) }
     cost = source.findings.map(\.largestCost).max() ?? 0
@@ -269,7 +277,7 @@ struct CheckedSources: Sendable {
   private(set) var coverage = Coverage()
   private(set) var thresholds = Thresholds()
   private(set) var findings = Worst<SARIF.Result>(limit: SARIF.resultLimit)
-  private(set) var notifications: [SARIF.Notification] = []
+  private(set) var notifications = Worst<SARIF.Notification>(limit: notificationLimit)
   private var sources = Worst<CheckedSource>(limit: sourceLimit)
   private var hostsByName: [String: Host] = [:]
   private var causesByName: [String: Cause] = [:]
@@ -292,8 +300,8 @@ struct CheckedSources: Sendable {
       badness.index = source.findings.count + index
       findings.add(SARIF.Result(unmet: unmet, of: source), badness)
     }
-    for item in source.notChecked where notifications.count < Self.notificationLimit {
-      notifications.append(SARIF.Notification(item, of: source))
+    for (index, item) in source.notChecked.enumerated() {
+      notifications.add(SARIF.Notification(item, of: source), Badness(name: source.source, index: index))
     }
     sources.add(source, Badness(source))
   }
@@ -302,9 +310,7 @@ struct CheckedSources: Sendable {
   mutating func addFailure(_ error: ReelError, of source: String) {
     sourceCount += 1
     failureCount += 1
-    if notifications.count < Self.notificationLimit {
-      notifications.append(SARIF.Notification(error, of: source))
-    }
+    notifications.add(SARIF.Notification(error, of: source), Badness([1, 0, 0], name: source))
   }
 
   /// The sources, the worst first.

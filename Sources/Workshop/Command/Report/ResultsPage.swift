@@ -1,5 +1,4 @@
 import Foundation
-import ReelCheck
 import ReelCore
 import ReelPool
 import ReelLab
@@ -21,7 +20,8 @@ struct ResultsPage {
     var page = ReportPage(title: "Results of \(sources)", subtitle: subtitle)
     page.add(ReportPage.list(remarks, "alert"))
     page.add(ReportPage.tiles(figures))
-    page.add("Findings", findings, note: "Waived findings are not counted.")
+    page.add("Findings", findings)
+    page.add("Worst streams", faultiest, note: "By their errors, then by their warnings.")
     page.add("Failures by cause", causes)
     page.add("Failures by host", failingHosts, note: hostNote)
     page.add("Poor stills", stills.html(report.worst?.poorest ?? []), note: poorNote)
@@ -54,20 +54,15 @@ struct ResultsPage {
   }
 
   private var figures: [(name: String, value: String)] {
-    let checkedCount = report.checkedCount
     var figures: [(name: String, value: String)] = []
-    if checkedCount > 0 {
-      figures = [
-        ("with errors", "\(report.checkedCount(.error))"),
-        ("with warnings only", "\(report.checkedCount(.warning))"),
-        ("with notes only", "\(report.checkedCount(.note))"),
-        ("without findings", "\(report.checkedCount(nil))"),
+    if let checked = report.checked {
+      figures += [
+        ("with errors", "\(checked.errors)"), ("with warnings only", "\(checked.warnings)"),
+        ("with notes only", "\(checked.notes)"), ("without findings", "\(checked.clean)"),
       ]
     }
-    if checkedCount == 0 || report.writtenCount > checkedCount {
-      figures.append(("written", "\(report.writtenCount - checkedCount)"))
-    }
     figures += [
+      (report.checked == nil ? "written" : "checked", "\(report.writtenCount)"),
       ("failed permanently", "\(report.permanentCount)"),
       ("may succeed on a retry", "\(report.temporaryCount)"),
     ]
@@ -87,14 +82,18 @@ struct ResultsPage {
   }
 
   private var findings: String {
-    let rows = report.findings.map { finding in
+    let rows = (report.findings ?? []).map { [$0.finding, $0.level, "\($0.sources)"] }
+    return rows.isEmpty ? "" : ReportPage.table(["finding", "level", "sources"], rows, numbers: 2..<3)
+  }
+
+  private var faultiest: String {
+    let rows = (report.worst?.faultiest ?? []).map { stream in
       [
-        ReportPage.Cell(finding.level.rawValue, finding.level == .error ? "unmet" : ""),
-        .init(finding.finding), .init("\(finding.sources)"), .init("\(finding.count)"),
+        Markup.shortened(Redaction.clean(stream.url), to: 120),
+        Markup.shortened(stream.flaw ?? "", to: 200),
       ]
     }
-    return rows.isEmpty
-      ? "" : ReportPage.table(["level", "finding", "sources", "findings"], cells: rows, numbers: 2..<4)
+    return rows.isEmpty ? "" : ReportPage.table(["source", "findings"], rows, numbers: 2..<2)
   }
 
   private var causes: String {

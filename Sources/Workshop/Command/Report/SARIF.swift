@@ -69,7 +69,6 @@ struct SARIF: Encodable, Sendable {
   /// §3.35: a waiver.
   struct Suppression: Encodable, Sendable {
     var kind = "external"
-    var status = "accepted"
     var justification: String
   }
 
@@ -138,7 +137,7 @@ struct SARIF: Encodable, Sendable {
   init(_ sources: CheckedSources) {
     runs = [
       Run(
-        invocations: [Invocation(toolExecutionNotifications: sources.notifications)],
+        invocations: [Invocation(toolExecutionNotifications: sources.notifications.sorted)],
         results: sources.findings.sorted)
     ]
   }
@@ -165,14 +164,14 @@ struct SARIF: Encodable, Sendable {
   static let rules: [Rule] =
     Catalogue.all.map { entry in
       Rule(
-        id: entry.id.rawValue, name: name(entry.id.rawValue), shortDescription: Text(entry.title),
+        id: entry.id.rawValue, name: name(entry.id.rawValue), shortDescription: Text(entry.title + "."),
         fullDescription: Text("\(entry.meaning) \(entry.effect)"),
         help: Text(fixed: Catalogue.Match(entry: entry, kind: nil).explanation),
         helpUri: entry.sources.first?.url, defaultConfiguration: .init(level: entry.level.rawValue))
     } + [
       Rule(
         id: expectationRule, name: name(expectationRule),
-        shortDescription: Text("an expectation is not met"),
+        shortDescription: Text("An expectation is not met."),
         fullDescription: Text("A figure that --expect limits is above its limit, below it, or missing."),
         help: Text("Mend the findings that cost most, or change the expectation."),
         helpUri: nil, defaultConfiguration: .init(level: "error"))

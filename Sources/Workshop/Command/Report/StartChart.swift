@@ -32,16 +32,14 @@ struct StartChart {
     for request in course.requests.prefix(Self.requestLimit) {
       let name = Self.name(request, hasHosts: hosts.count > 1)
       let size = ByteSize(byteCount: Int(clamping: request.byteCount)).description
-      let span = "\(CheckWords.time(request.began)) to \(CheckWords.time(request.end))"
-      let title =
-        "\(Redaction.clean(request.url)): \(span), \(size), first byte after \(CheckWords.time(request.firstByte - request.began))"
+      let wait = request.firstByte - request.began
       rows.append(
         row(
           name, size,
           [
-            ("none", request.began, ""), ("k1", request.firstByte - request.began, title),
-            ("k0", request.end - request.firstByte, title),
-          ], title, longest))
+            ("k1", wait, "\(CheckWords.time(wait)) until the first byte"),
+            ("k0", request.end - request.firstByte, "\(size) until \(CheckWords.time(request.end))"),
+          ], "\(request.purpose.rawValue) \(Redaction.clean(request.url))", from: request.began, longest))
     }
     if course.requests.count > Self.requestLimit {
       let rest = (course.requests.count - Self.requestLimit).counted("more request")
@@ -52,8 +50,7 @@ struct StartChart {
       rows.append(
         row(
           "decode", CheckWords.time(course.decoding),
-          [("none", course.milliseconds - course.decoding, ""), ("k2", course.decoding, title)], title,
-          longest))
+          [("k2", course.decoding, title)], title, from: course.milliseconds - course.decoding, longest))
     }
     let parts = Self.parts(course).map { "\($0.name) \(CheckWords.time($0.value))" }.joined(separator: ", ")
     return "<h3>\(Markup.escape(title)): first frame after \(CheckWords.time(course.milliseconds))</h3>"
@@ -62,10 +59,10 @@ struct StartChart {
 
   private func row(
     _ name: String, _ value: String, _ parts: [(classes: String, value: Double, title: String)],
-    _ title: String, _ longest: Double
+    _ title: String, from start: Double = 0, _ longest: Double
   ) -> String {
     "<div><span class=\"what\" title=\"\(Markup.escape(title))\">\(Markup.escape(name))</span>"
-      + Charts.bar(parts.map { ($0.classes, max($0.value, 0), $0.title) }, longest: longest)
+      + Charts.bar(parts.map { ($0.classes, max($0.value, 0), $0.title) }, from: start, longest: longest)
       + "<span class=\"n\">\(Markup.escape(value))</span></div>"
   }
 
