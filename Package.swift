@@ -185,7 +185,10 @@ let testTargets: [Target] = [
     ["ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", logging, nio, nioPosix]),
   tests(
     "ReelCommand",
-    ["ReelCommand", "ReelLab", "ReelSimulation", "ReelPool", "ReelTesting", "ReelFFmpeg", logging]),
+    [
+      "ReelCommand", "ReelCheck", "ReelLab", "ReelSimulation", "ReelPool", "ReelTesting", "ReelFFmpeg",
+      logging,
+    ]),
 ]
 
 let package = Package(

@@ -112,7 +112,7 @@ package enum StartStructure {
 
 extension StreamFacts {
   /// The rung that is started with; nil if it is not known.
-  var startRung: RungFacts? {
+  package var startRung: RungFacts? {
     rungs.first {
       $0.kind == .video && start?.rung != nil && ($0.name == start?.rung || $0.declared?.id == start?.rung)
     }

@@ -21,6 +21,14 @@ struct SchemaTests {
         "--write", "vtt,bif,hls,dash", "--json",
       ]
     ),
+    (
+      "check",
+      [
+        "check", hls, goodSource, bad, "missing.mp4", "--json", "--link", "lte", "--link", "3g",
+        "--expect", "errors=0", "--set", "black.run=5s",
+      ]
+    ),
+    ("check", ["check", Fixtures.path("dash-periods/manifest.mpd"), "--sample", "start", "--json"]),
     ("manifest", ["manifest", hls]),
     ("manifest", ["manifest", "--shallow", Fixtures.path("dash-ondemand/manifest.mpd")]),
     ("manifest", ["manifest", bad]),
@@ -66,7 +74,8 @@ struct SchemaTests {
     "Results of a list, and their report, have the form of their schemas",
     arguments: [
       ["frames", "-o", "out"], ["poster", "-o", "out"], ["storyboard", "-o", "out"],
-      ["probe", "--results", "out/results.jsonl"], ["manifest", "--results", "out/results.jsonl"],
+      ["probe", "--results", "out/results.jsonl"], ["check", "--results", "out/results.jsonl"],
+      ["manifest", "--results", "out/results.jsonl"],
       ["play", "--results", "out/results.jsonl", "--rate", "max"],
     ])
   func results(command: [String]) async throws {

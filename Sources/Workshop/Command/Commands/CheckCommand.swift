@@ -52,8 +52,10 @@ struct CheckCommand: AsyncParsableCommand {
       "Check the first segments of each source of a list",
       "reel check --input list.txt --sample start --quiet"
     ),
-    ("Explain a finding", "reel check --explain moov-last"),
   ]
+
+  /// The time limit of a source in seconds, without that of `--watch`.
+  private static let usualTimeout = 120.0
 
   /// The level at which a run fails.
   enum FailOn: String, ExpressibleByArgument, CaseIterable {
@@ -160,6 +162,12 @@ struct CheckCommand: AsyncParsableCommand {
       return
     }
     try runOptions.validate(style, options)
+    do throws(ReelError) {
+      _ = (try file(), try baselineFile())
+    } catch {
+      // With the file, and the place in it.
+      throw ValidationError("\(error)")
+    }
     _ = try OptionValue.read { () throws(ReelError) in
       try gates(links: try linkList().map(\.name))
     }
@@ -185,7 +193,7 @@ struct CheckCommand: AsyncParsableCommand {
     do {
       try await Batch.run(style, runOptions, options) { setting in
         let checkOptions = try checkOptions()
-        let gates = try gates(links: checkOptions.links.map(\.name))
+        let gates = try gates(links: checkOptions.links.map(\.name), baseline: try baselineFile())
         let files = try CheckFiles(page: reportFile, sarif: sarif, junit: junit, failOn: gates.failOn)
         let checker = StreamChecker(
           fetcher: setting.fetcher, configuration: try options.loading(), options: checkOptions,
@@ -230,10 +238,14 @@ struct CheckCommand: AsyncParsableCommand {
   // MARK: - Private
 
   private var style: RunStyle {
-    RunStyle(record: CheckRecord.self, success: .checked, listJobs: 8)
+    RunStyle(record: CheckRecord.self, success: .checked, listJobs: 4)
   }
 
   private func file() throws(ReelError) -> CheckFile { try CheckFile(path: waivers) }
+
+  private func baselineFile() throws(ReelError) -> CheckBaseline? {
+    try baseline.map { path throws(ReelError) in try CheckBaseline(path: path) }
+  }
 
   private func linkList() throws(ReelError) -> [LinkArgument.Link] {
     let stated = links.isEmpty ? try file().links : links
@@ -262,7 +274,7 @@ struct CheckCommand: AsyncParsableCommand {
     }
     check.byteBudget = try budget.map { text throws(ReelError) in Int64(try ByteSize(parsing: text).byteCount)
     }
-    check.timeLimit = .seconds(options.timeout + (watch ?? 0))
+    check.timeLimit = .seconds((options.givenTimeout ?? Self.usualTimeout) + (watch ?? 0))
     check.links = try linkList().map { .init(name: $0.name, spec: $0.spec) }
     if let device { check.device = try DeviceModel(argument: device) }
     for (name, value) in try file().set.sorted(by: { $0.key < $1.key }) {
@@ -274,10 +286,11 @@ struct CheckCommand: AsyncParsableCommand {
   }
 
   /// - Parameter links: The names of the links.
-  private func gates(links: [String]) throws(ReelError) -> CheckGates {
+  private func gates(links: [String], baseline: CheckBaseline? = nil) throws(ReelError) -> CheckGates {
     let file = try file()
     var gates = CheckGates()
     gates.failOn = failOn.level
+    gates.baseline = baseline
     gates.waivers = file.ignore
     for text in ignored {
       gates.waivers.append(CheckFile.Waiver(pattern: try FindingPattern(parsing: text), reason: "--ignore"))
@@ -285,7 +298,6 @@ struct CheckCommand: AsyncParsableCommand {
     for text in file.expect + expectations {
       gates.expectations.append(try CheckFigures.expectation(text, links: links))
     }
-    gates.baseline = try baseline.map { path throws(ReelError) in try CheckBaseline(path: path) }
     gates.today = String(WallTime.now.description.prefix(10))
     return gates
   }
@@ -313,7 +325,8 @@ struct CheckCommand: AsyncParsableCommand {
       for index in verdict.failing {
         let finding = verdict.checked.findings[index]
         Console.fault(
-          "\(job.text): \(finding.level.rawValue): \(finding.name): \(Redaction.clean(finding.summary))")
+          "\(job.text): \(finding.level.rawValue): \(finding.name): \(Redaction.clean(CheckWords.placed(finding)))"
+        )
       }
       for unmet in verdict.checked.unmet { Console.fault("\(job.text): error: \(unmet)") }
     }
@@ -419,8 +432,8 @@ final class CheckFiles: Sendable {
     return failures
   }
 
-  /// A case for each expectation and each id: it fails if a finding does, and is skipped if all are waived, or if it was
-  /// not checked.
+  /// A case for each expectation and each id: it fails if a finding does, and is skipped if one is waived, or if there is
+  /// none because a part of the source was not checked.
   static func suite(_ verdict: CheckGates.Verdict) -> JUnitXML.Suite {
     let checked = verdict.checked
     var cases = verdict.outcomes.map { JUnitXML.Case($0) }
@@ -435,17 +448,30 @@ final class CheckFiles: Sendable {
       if let first = failing.first {
         let finding = checked.findings[first]
         let more = failing.count > 1 ? ", and \(failing.count - 1) more" : ""
-        let place = CheckWords.place(finding)
-        item.failure = (
-          "\(place.isEmpty ? "" : place + ": ")\(finding.summary)\(more); \(finding.fix)", finding.name
-        )
+        item.failure = ("\(CheckWords.placed(finding))\(more); \(finding.fix)", finding.name)
       } else if let waived = indices.first(where: { checked.waived[$0] != nil }) {
         item.skipped = "waived: \(checked.waived[waived] ?? "")"
-      } else if let missing = checked.notChecked.first(where: { $0.id == id }) {
-        item.skipped = "not checked: \(missing.reason)"
+      } else if indices.isEmpty, let missing = checked.notChecked.first(where: { $0.concerns(id) }) {
+        item.skipped = "not checked: \(missing.rung.map { "\($0): " } ?? "")\(missing.reason)"
       }
       cases.append(item)
     }
     return JUnitXML.Suite(name: checked.source, cases: cases, duration: .zero)
+  }
+}
+
+extension NotChecked {
+  /// Returns true if findings of this id may be missing because of it.
+  fileprivate func concerns(_ id: FindingID) -> Bool {
+    if let own = self.id { return own == id }
+    switch id {
+    case .unreachable: return false
+    case .ttfbSlow, .redirects, .noKeepAlive, .noRanges, .responseHeaders, .moovLast, .startBytes,
+      .firstRungHeavy,
+      .manifestInvalid, .liveStale:
+      // A rung that was not read leaves these as they are.
+      return rung == nil
+    default: return true
+    }
   }
 }

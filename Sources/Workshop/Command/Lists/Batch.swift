@@ -211,7 +211,7 @@ final class Batch: Sendable {
     let counts = progress.counts
     let failure = errors.withLock { $0.first }
     if !configuration.options.quiet, counts.done > 0 || failure == nil {
-      for line in counts.lines { Console.printError(line) }
+      for line in counts.lines(configuration.style.success) { Console.printError(line) }
       if let line = busyLine(counts) { Console.printError(line) }
       if Task.isCancelled { Console.printError("interrupted; use --resume to continue") }
     }

@@ -113,9 +113,11 @@ final class BatchProgress: Sendable {
 }
 
 extension BatchProgress.Counts {
-  /// `188 written, 12 failed, 3 skipped`, and a line for each cause of failures.
-  var lines: [String] {
-    var lines = ["\(written) written, \(failed) failed, \(skipped) skipped"]
+  /// Returns `188 written, 12 failed, 3 skipped`, and a line for each cause of failures.
+  ///
+  /// - Parameter success: The status of sources without an error.
+  func lines(_ success: ResultLine.Status) -> [String] {
+    var lines = ["\(written) \(success.rawValue), \(failed) failed, \(skipped) skipped"]
     let sorted = causes.sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
     for (cause, value) in sorted {
       let retry =
@@ -126,7 +128,7 @@ extension BatchProgress.Counts {
           : ", of which \(value.temporaryCount) may succeed on a retry"
       lines.append("  failed: \(value.count) \(cause)\(retry)")
     }
-    if skippedWritten > 0 { lines.append("  skipped: \(skippedWritten) written earlier") }
+    if skippedWritten > 0 { lines.append("  skipped: \(skippedWritten) \(success.rawValue) earlier") }
     if skippedFailed > 0 { lines.append("  skipped: \(skippedFailed) failed permanently earlier") }
     if repeated > 0 { lines.append("  skipped: \(repeated) listed more than once") }
     return lines

@@ -26,8 +26,8 @@ struct RunOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      The number of sources to open at the same time. Default: 32 (storyboard: 4; play: 1; probe and manifest without a \
-      list: 1).
+      The number of sources to open at the same time. Default: 32 (storyboard and check: 4; play: 1; probe, check and \
+      manifest without a list: 1).
       """, valueName: "n"))
   var jobs: Int?
 

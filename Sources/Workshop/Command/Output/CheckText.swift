@@ -70,7 +70,7 @@ struct CheckText {
     }
     if checked.ladder.count > 1 {
       facts.append(coverage.allRungCount.counted("rung or rendition", "rungs and renditions"))
-    } else if let only = checked.ladder.first {
+    } else if let only = checked.ladder.first, !only.detail.isEmpty {
       facts.append(only.detail)
     }
     let bytes = ByteSize(byteCount: Int(clamping: coverage.byteCount))
@@ -78,7 +78,7 @@ struct CheckText {
     if coverage.allSegmentCount > 1 {
       done.append(
         "\(coverage.segmentCount) of \(coverage.allSegmentCount.counted("segment")) read (\(bytes))")
-    } else {
+    } else if coverage.byteCount > 0 {
       done.append("\(bytes) read")
     }
     if coverage.frameCount > 0 {
@@ -87,21 +87,28 @@ struct CheckText {
     }
     if coverage.audioDuration > 0 { done.append("\(coverage.audioDuration.formatted(places: 1)) s of audio") }
     let name = formats[checked.format] ?? checked.format.uppercased()
-    return "\(name)  \(facts.joined(separator: ", "))   \(done.joined(separator: ", "))"
+    let parts = ["\(name)  \(facts.joined(separator: ", "))", done.joined(separator: ", ")]
+    return parts.filter { !$0.isEmpty }.joined(separator: "   ")
   }
 
   private var ladder: [String] {
     guard checked.ladder.count > 1 else { return [] }
-    var table = TextTable([.left, .left, .left, .left, .left, .left], indentation: 2)
-    table.add(["rung", "", "opens", "decodes", "says", "is"])
+    let links = checked.starts.map(\.link)
+    var table = TextTable(
+      [.left, .left, .left, .left] + links.map { _ in .right } + [.left, .left], indentation: 2)
+    table.add(["rung", "", "opens", "decodes"] + links + ["says", "is"])
+    let last = 5 + links.count
     for row in checked.ladder {
       var styles: [Int: TextLayout.Style] = [:]
-      for (column, answer) in [(2, row.opens), (3, row.decodes), (5, row.actual)] where answer.isFault {
+      for (column, answer) in [(2, row.opens), (3, row.decodes), (last, row.actual)] where answer.isFault {
         styles[column] = .bad
       }
       let first = row.isFirst ? "\(row.name) *" : row.name
       let actual = row.actual.text + (row.actual.isFault ? "  <-" : "")
-      table.add([first, row.detail, row.opens.text, row.decodes.text, row.says, actual], styles: styles)
+      // The start was recorded on the rung that a player opens first.
+      let times = checked.starts.map { row.isFirst ? CheckWords.time($0.now.milliseconds) : "" }
+      table.add(
+        [first, row.detail, row.opens.text, row.decodes.text] + times + [row.says, actual], styles: styles)
     }
     return table.lines(in: layout)
   }
@@ -135,9 +142,7 @@ struct CheckText {
   private func entry(_ index: Int) -> Entry {
     let finding = checked.findings[index]
     let waiver = checked.waived[index]
-    var text = Redaction.clean(finding.summary)
-    let place = CheckWords.place(finding)
-    if !place.isEmpty, finding.rung.map({ !text.hasPrefix($0) }) ?? true { text = "\(place): \(text)" }
+    var text = Redaction.clean(CheckWords.placed(finding))
     if checked.known?.contains(index) == true { text += " (the baseline has it too)" }
     let cost = CheckWords.costs(finding).max { $0.milliseconds < $1.milliseconds }.map(CheckWords.cost) ?? ""
     return Entry(

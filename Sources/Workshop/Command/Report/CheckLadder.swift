@@ -30,10 +30,11 @@ struct CheckLadderRow: Sendable, Hashable {
   var isFirst = false
 
   static func rows(of result: CheckResult) -> [Self] {
-    result.facts.rungs.map { rung in
+    let first = result.facts.startRung?.name
+    return result.facts.rungs.map { rung in
       let findings = result.findings.filter { $0.rung == rung.name || result.facts.rungs.count == 1 }
       return Self(
-        rung, findings, isFirst: result.facts.rungs.count > 1 && result.facts.start?.rung == rung.name)
+        rung, findings, isFirst: result.facts.rungs.count > 1 && first == rung.name)
     }
   }
 

@@ -126,6 +126,19 @@ enum CheckWords {
     return place.isEmpty ? span : "\(place) (\(span))"
   }
 
+  /// The summary of a finding after its place, as far as the summary does not name that itself.
+  static func placed(_ finding: Finding) -> String {
+    let summary = finding.summary
+    let names = [finding.segment.map { "segment \($0)" }, finding.line.map { "line \($0)" }, "segments "]
+    guard names.contains(where: { name in name.map { summary.contains($0) } == true }) else {
+      let place = place(finding)
+      if place.isEmpty || finding.rung.map({ summary.hasPrefix($0) }) == true { return summary }
+      return "\(place): \(summary)"
+    }
+    guard let rung = finding.rung, !summary.contains(rung) else { return summary }
+    return summary.hasPrefix("segment") ? "\(rung), \(summary)" : "\(rung): \(summary)"
+  }
+
   /// What a finding costs a viewer: `first frame 733 ms later on lte`.
   static func cost(_ cost: FindingCost) -> String {
     let text = time(cost.milliseconds)

@@ -126,7 +126,11 @@ struct CheckFile: Decodable, Sendable {
       if reason.trimmingCharacters(in: .whitespaces).isEmpty {
         throw Self.corrupted(fields, .reason, "state a reason")
       }
-      if let until, until.utf8.count != 10 || WallTime(iso8601: "\(until)T00:00:00Z") == nil {
+      // A year that the clock does not reach is one too; 2000 was a leap year.
+      if let until,
+        until.utf8.count != 10 || until.prefix(4).contains(where: { !$0.isASCII || !$0.isNumber })
+          || WallTime(iso8601: "2000\(until.dropFirst(4))") == nil
+      {
         throw Self.corrupted(fields, .until, "must be a day as 2026-12-31")
       }
     }
@@ -244,7 +248,7 @@ struct CheckBaseline: Sendable {
 
   /// Reads lines of `--json` or of a results file. Throws `ReelError` with the line.
   init(path: String) throws(ReelError) {
-    try self.init(json: try LocalText.bytes(path: path, limit: Self.byteLimit), path: path)
+    try self.init(json: try OptionFiles.bytes(of: path, limit: Self.byteLimit), path: path)
   }
 
   init(json bytes: [UInt8], path: String) throws(ReelError) {

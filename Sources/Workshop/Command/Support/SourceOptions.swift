@@ -47,11 +47,12 @@ struct SourceOptions: ParsableArguments {
   var keyFiles: [String] = []
 
   @Option(
+    name: .customLong("timeout"),
     help: ArgumentHelp(
-      "Give up after this time, as described above. Default: 30s.",
+      "Give up after this time, as described above. Default: 30s (in check: 120s).",
       valueName: "time"),
     transform: TimeArgument.seconds)
-  var timeout = 30.0
+  var givenTimeout: Double?
 
   @Option(help: ArgumentHelp("Retry a failed request this many times.", valueName: "n"))
   var retries = 3
@@ -63,6 +64,8 @@ struct SourceOptions: ParsableArguments {
   @Flag(help: "Log debug messages to standard error.")
   var verbose = false
 
+  /// `--timeout` in seconds.
+  var timeout: Double { givenTimeout ?? 30 }
   var json: Bool { print.json }
   var quiet: Bool { print.quiet }
 
