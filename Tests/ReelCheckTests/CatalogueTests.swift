@@ -65,7 +65,7 @@ struct CatalogueTests {
   @Test("An explanation has the thresholds, the kinds and the sources")
   func explanation() throws {
     let all = try #require(Catalogue.match("timestamp-break")).explanation
-    #expect(all.hasPrefix("timestamp-break: timestamps do not follow on\n\n"))
+    #expect(all.hasPrefix("timestamp-break: The timestamps break\n\n"))
     #expect(all.contains("\n  overlap  warning  a segment begins before the end of the one before\n"))
     #expect(all.contains("\n  timestamp-break.gap=100ms\n"))
     #expect(all.contains("\n  RFC 8216 §4.3.2.3: https://www.rfc-editor.org/rfc/rfc8216#section-4.3.2.3\n"))

@@ -5,7 +5,7 @@ package enum Catalogue {
   /// The description of a finding.
   package struct Entry: Sendable {
     package let id: FindingID
-    /// A noun phrase without a full stop.
+    /// A clause without a full stop.
     package let title: String
     /// The kinds, with what each is; without any for an id that has none.
     package let kinds: [Kind]
@@ -208,7 +208,7 @@ extension Catalogue {
     switch id {
     case .unreachable:
       make(
-        id, "the source can't be opened",
+        id, "The source can't be opened",
         kinds: [
           kind("status", .error, "the server answers with an error status, also on the retries"),
           kind("network", .error, "no connection, or no answer"),
@@ -223,7 +223,7 @@ extension Catalogue {
         fix: "Correct the URL, the credentials (--header) or the certificate")
     case .segmentMissing:
       make(
-        id, "a listed segment is not there",
+        id, "A listed segment is missing",
         kinds: [
           kind("status", .error, "the server answers 404 or another error, also on the retry"),
           kind("empty", .error, "the segment has no bytes"),
@@ -238,7 +238,7 @@ extension Catalogue {
         fix: "Upload the segment again, mark it with EXT-X-GAP, or shorten the list")
     case .rungDead:
       make(
-        id, "a rung or rendition can't be played at all",
+        id, "A rung does not play",
         kinds: [
           kind("playlist", .error, "its media playlist can't be read"),
           kind("init", .error, "its initialization segment can't be read"),
@@ -254,7 +254,7 @@ extension Catalogue {
         fix: "Publish the named file, or remove the rung from the manifest")
     case .decodeError:
       make(
-        id, "frames can't be decoded whole", .error,
+        id, "Frames are damaged", .error,
         otherLevels: "A warning if less than \(Threshold.decodeErrorShort.text) are damaged.",
         meaning:
           "The decoder conceals errors, misses references or rejects packets, although the segment arrived whole.",
@@ -265,7 +265,7 @@ extension Catalogue {
         fix: "Encode the segment again, or upload it again")
     default:
       make(
-        id, "a segment or file is cut off", .error,
+        id, "A segment is cut off", .error,
         meaning: "Fewer bytes arrive than the Content-Length, an index, a byte range or a box says.",
         effect: "The missing part is not shown; some players stop.",
         measurement:
@@ -279,7 +279,7 @@ extension Catalogue {
     switch id {
     case .black:
       make(
-        id, "black frames",
+        id, "The picture is black",
         kinds: [
           kind("whole", .error, "every frame that was read is black"),
           kind("start", .warning, "the stream begins with black"),
@@ -293,7 +293,7 @@ extension Catalogue {
         fix: "Trim the black, or see whether the encoder lost its input")
     case .silent:
       make(
-        id, "no sound in all that was read", .warning,
+        id, "The sound is silent", .warning,
         meaning: "The audio decodes and never rises above \(Threshold.silentPeak.text)FS.",
         effect: "The viewer hears nothing.",
         measurement:
@@ -302,7 +302,7 @@ extension Catalogue {
         fix: "Map the right audio input of the encoder")
     case .frozen:
       make(
-        id, "the picture stands still", .warning,
+        id, "The picture stands still", .warning,
         meaning: "Frames follow each other and show the same.",
         effect: "The viewer sees a still and takes it for a stall.",
         measurement:
@@ -311,7 +311,7 @@ extension Catalogue {
         fix: "See whether the input of the encoder stopped")
     case .rungContentDiffers:
       make(
-        id, "a rung shows something else than the others",
+        id, "Rungs show different content",
         kinds: [
           kind("other", .error, "other pictures than the rest of the ladder"),
           kind("shifted", .error, "the same pictures, earlier or later"),
@@ -324,7 +324,7 @@ extension Catalogue {
         fix: "Map the right input to the rung, and start all encoders from the same frame")
     case .trackMissing:
       make(
-        id, "audio or video that the manifest names is missing",
+        id, "A track is missing",
         kinds: [
           kind("absent", .error, "no segment has the track"),
           kind("short", .warning, "the track or the list ends before the others"),
@@ -337,7 +337,7 @@ extension Catalogue {
         fix: "Map audio and video to all rungs, in full length")
     default:
       make(
-        id, "audio and video begin at different times", .warning,
+        id, "Sound and picture begin at different times", .warning,
         otherLevels: "An error above \(Threshold.avOffsetError.text).",
         meaning: "One track begins later than the other, after edit lists and priming.",
         effect: "The stream begins without sound or with a still picture.",
@@ -352,7 +352,7 @@ extension Catalogue {
     switch id {
     case .segmentNotIndependent:
       make(
-        id, "a segment can't be entered",
+        id, "A segment can't be decoded by itself",
         kinds: [
           kind("no-key-frame", .warning, "it does not begin with a key frame"),
           kind("parameter-sets", .warning, "its key frame comes without SPS and PPS"),
@@ -370,7 +370,7 @@ extension Catalogue {
         fix: "Cut segments at IDR frames: fixed GOPs with -g and -sc_threshold 0, or -force_key_frames")
     case .timestampBreak:
       make(
-        id, "timestamps do not follow on",
+        id, "The timestamps break",
         kinds: [
           kind("gap", .warning, "time without audio or video between or within segments"),
           kind("overlap", .warning, "a segment begins before the end of the one before"),
@@ -387,7 +387,7 @@ extension Catalogue {
         fix: "Mend the packager's clock, or declare the break (EXT-X-DISCONTINUITY, a period)")
     case .segmentDurationMismatch:
       make(
-        id, "the stated duration of a segment is wrong", .warning,
+        id, "The stated duration of a segment is wrong", .warning,
         otherLevels: "An error above \(Threshold.durationMismatchError.text).",
         meaning: "EXTINF or S@d differs from the duration of the media.",
         effect: "Seeks land beside their target, and the timeline drifts.",
@@ -397,7 +397,7 @@ extension Catalogue {
         sources: [.hls("4.3.2.1"), .apple("8.1"), .dash("§5.3.9.6")], fix: "Write the real durations")
     default:
       make(
-        id, "segments of rungs begin at different times", .warning,
+        id, "Segments of rungs begin at different times", .warning,
         otherLevels: "An error if the manifest claims alignment (segmentAlignment).",
         meaning: "Segments with the same place in their lists begin apart in media time.",
         effect: "At a change of rung media is fetched twice, repeated or skipped.",
@@ -412,7 +412,7 @@ extension Catalogue {
     switch id {
     case .moovLast:
       make(
-        id, "the index of an MP4 file stands behind the media", .warning,
+        id, "The index stands behind the media", .warning,
         otherLevels: "A note below \(Threshold.moovSmallFile.text).",
         meaning: "The moov box comes after mdat, so a player must find it before it can decode.",
         effect:
@@ -423,7 +423,7 @@ extension Catalogue {
         fix: "Move the index to the front: ffmpeg -i IN -c copy -movflags +faststart OUT")
     case .startBytes:
       make(
-        id, "more bytes than needed before the first frame",
+        id, "The first frame comes after bytes that it does not need",
         kinds: [
           kind("key-frame", .warning, "the first key frame is larger than a second of its track"),
           kind("padding", .warning, "null packets, free boxes or other padding"),
@@ -440,7 +440,7 @@ extension Catalogue {
         fix: "Per kind: limit key frames with -maxrate, package without padding, cut at a key frame")
     default:
       make(
-        id, "the rung listed first starts slowly", .warning, otherLevels: "A note for DASH.",
+        id, "The rung listed first starts slowly", .warning, otherLevels: "A note for DASH.",
         meaning: "Players without a measurement begin with the first variant, and this one is heavy.",
         effect: "The first frame comes later than with a middle rung.",
         measurement:
@@ -454,7 +454,7 @@ extension Catalogue {
     switch id {
     case .ttfbSlow:
       make(
-        id, "the server answers late",
+        id, "The server answers slowly",
         kinds: [
           kind("manifest", .warning, "manifests and playlists"), kind("segment", .warning, "media"),
           kind("cold", .note, "only the first answer, as from a cache that has to fill"),
@@ -466,14 +466,14 @@ extension Catalogue {
         thresholds: [.ttfbSlow], sources: [.lighthouse], fix: "Cache manifests and media near viewers")
     case .redirects:
       make(
-        id, "redirects", .warning, otherLevels: "A note for one hop of the source alone.",
+        id, "Requests are redirected", .warning, otherLevels: "A note for one hop of the source alone.",
         meaning: "Media, keys or playlists answer with a redirect, or the source with two or more.",
         effect: "Each hop costs a round trip, and a connection if the host differs.",
         measurement: "Redirected requests are counted. Reported for any but one hop of the source.",
         sources: [.apple("8.18"), .http("15.4")], fix: "Write the final URLs into the manifest")
     case .noKeepAlive:
       make(
-        id, "connections are closed after each answer", .warning,
+        id, "The server closes connections", .warning,
         meaning: "The server ends connections that could carry the next request.",
         effect: "Each request pays for a new connection and TLS handshake.",
         measurement:
@@ -481,7 +481,7 @@ extension Catalogue {
         sources: [.http("9.3", rfc: 9112)], fix: "Turn on persistent connections in the server")
     case .noRanges:
       make(
-        id, "byte ranges are not served", .warning,
+        id, "The server ignores byte ranges", .warning,
         otherLevels: "An error if the manifest lists byte ranges.",
         meaning: "The server sends the whole resource (200) for a range request.",
         effect: "Players can't seek, read the index alone, or fetch one segment of a file.",
@@ -490,7 +490,7 @@ extension Catalogue {
         fix: "Serve ranges (Accept-Ranges: bytes, 206), also at the CDN")
     case .responseHeaders:
       make(
-        id, "header fields that mislead players",
+        id, "Header fields of answers are wrong",
         kinds: [
           kind("type", .warning, "text as the type of media, or HTML as that of a playlist"),
           kind("encoding", .warning, "media is compressed (Content-Encoding)"),
@@ -504,7 +504,7 @@ extension Catalogue {
         sources: [.apple("10.4"), .http("8.3")], fix: "Correct the configuration of the server")
     default:
       make(
-        id, "a live presentation stands still", .error,
+        id, "The live stream stands still", .error,
         meaning: "The playlist or MPD lists nothing new, or can't be read, for longer than it may.",
         effect: "Playback stalls once the window is played.",
         measurement:
@@ -518,7 +518,7 @@ extension Catalogue {
     switch id {
     case .bandwidthMismatch:
       make(
-        id, "the stated bit rate is wrong",
+        id, "The stated bandwidth is wrong",
         kinds: [
           kind("understated", .warning, "the peak is higher"),
           kind("overstated", .warning, "the peak is much lower"),
@@ -534,7 +534,7 @@ extension Catalogue {
         fix: "Write the measured number")
     case .codecsMismatch:
       make(
-        id, "the stated codecs are wrong",
+        id, "The stated codecs are wrong",
         kinds: [
           kind("family", .error, "another codec than stated"),
           kind("profile", .warning, "another profile or AAC object type"),
@@ -550,7 +550,7 @@ extension Catalogue {
         sources: [.apple("9.1"), .hls("4.3.4.2"), .codecs], fix: "Write the codecs as they are")
     case .resolutionMismatch:
       make(
-        id, "the stated size is wrong", .warning,
+        id, "The stated resolution is wrong", .warning,
         meaning: "RESOLUTION, or @width and @height, is none of the coded, cropped and shown sizes.",
         effect: "Players choose a rung by it that is too small or too large for the window.",
         measurement:
@@ -558,7 +558,7 @@ extension Catalogue {
         sources: [.hls("4.3.4.2"), .dash("§5.3.7.2")], fix: "Write the size as it is")
     case .frameRateMismatch:
       make(
-        id, "the stated frame rate is wrong", .warning,
+        id, "The stated frame rate is wrong", .warning,
         meaning: "FRAME-RATE or @frameRate differs from the media.",
         effect: "Players choose by it: devices get a rate that they drop frames of, or are denied one.",
         measurement:
@@ -567,7 +567,7 @@ extension Catalogue {
         fix: "Write the frame rate as it is")
     case .aspectDiffers:
       make(
-        id, "rungs are shown with different aspect ratios", .warning,
+        id, "Rungs have different shapes", .warning,
         meaning: "The shown width to height of a rung differs from that of the others.",
         effect: "The picture changes its shape at a change of rung.",
         measurement:
@@ -576,7 +576,7 @@ extension Catalogue {
         fix: "Scale all rungs alike, or write the sample aspect ratio")
     default:
       make(
-        id, "a manifest violates its standard", .warning,
+        id, "The manifest violates its standard", .warning,
         otherLevels: "An error if a rung is lost by it; a note if no player stumbles over it.",
         meaning: "A rule of RFC 8216 or ISO/IEC 23009-1 is violated, with the line and the clause.",
         effect: "Some players refuse the manifest, or read it otherwise than it is meant.",
