@@ -174,7 +174,7 @@ struct CheckCommandTests {
   func explain() async throws {
     let run = try await Command.run("check", "--explain", "timestamp-break/gap", status: 0)
     #expect(run.outputText.contains("timestamp-break"))
-    #expect(run.outputText.contains("gap") && run.outputText.contains("fix"))
+    #expect(run.outputText.contains("gap") && run.outputText.contains("Fix: "))
   }
 
   @Test("A host that does not answer is 69, unless other sources were checked; of a list, a rerun may help")

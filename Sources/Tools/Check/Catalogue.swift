@@ -1,437 +1,588 @@
-/// What is known of a finding: `reel check --explain` prints it, and reports take their rules from it.
-package struct CatalogueEntry: Sendable {
-  /// A kind of a finding.
-  package struct Kind: Sendable, Hashable {
-    package var name: String
+internal import ReelCore
+
+/// What each finding means: the texts of `reel check --explain` and the rules of a SARIF file.
+package enum Catalogue {
+  /// The description of a finding.
+  package struct Entry: Sendable {
+    package let id: FindingID
     /// A clause without a full stop.
-    package var meaning: String
+    package let title: String
+    /// The kinds, with what each is; without any for an id that has none.
+    package let kinds: [Kind]
+    /// The usual level of an id without kinds; the highest one of its kinds otherwise.
+    package let level: FindingLevel
+    /// When the level differs from the usual one; empty if it never does.
+    package let otherLevels: String
+    /// What it is.
+    package let meaning: String
+    /// Why it matters to a viewer.
+    package let effect: String
+    /// How it is measured, and what is left out.
+    package let measurement: String
+    /// The limits that `--set` changes.
+    package let thresholds: [Threshold]
+    /// Where the rule comes from.
+    package let sources: [Source]
+    /// An imperative without a full stop.
+    package let fix: String
   }
 
-  package let id: FindingID
-  /// The usual level.
-  package let level: FindingLevel
-  /// A clause without a full stop.
-  package let title: String
-  /// What it is.
-  package let meaning: String
-  /// Why it matters to a viewer.
-  package let impact: String
-  /// How it is measured, with the names of thresholds.
-  package let measurement: String
-  /// The clauses of standards or the tools that the rule comes from.
-  package let source: String
-  /// The usual repair, an imperative without a full stop.
-  package let fix: String
-  /// The kinds; empty for a finding without.
-  package let kinds: [Kind]
-
-  fileprivate init(
-    _ id: FindingID, level: FindingLevel, title: String, meaning: String, impact: String, measurement: String,
-    source: String, fix: String, kinds: [Kind] = []
-  ) {
-    self.id = id
-    self.level = level
-    self.title = title
-    self.meaning = meaning
-    self.impact = impact
-    self.measurement = measurement
-    self.source = source
-    self.fix = fix
-    self.kinds = kinds
+  /// One kind of a finding.
+  package struct Kind: Sendable, Hashable {
+    package let name: String
+    /// The usual level.
+    package let level: FindingLevel
+    /// A clause without a full stop.
+    package let meaning: String
   }
 
-  /// The thresholds that it depends on.
-  package var thresholds: [Threshold] {
-    Threshold.allCases.filter { $0.rawValue.hasPrefix(id.rawValue + ".") }
+  /// A clause of a standard, or a tool that has the same rule.
+  package struct Source: Sendable, Hashable {
+    package let name: String
+    package let url: String
+  }
+
+  /// An entry, and the kind that was asked for.
+  package struct Match: Sendable {
+    package let entry: Entry
+    /// Nil for all of the entry.
+    package let kind: Kind?
+
+    package init(entry: Entry, kind: Kind?) {
+      self.entry = entry
+      self.kind = kind
+    }
+  }
+
+  /// All entries, in the order of `FindingID`.
+  package static let all: [Entry] = FindingID.allCases.map(entry)
+
+  /// All names that `match` knows: `timestamp-break`, `timestamp-break/gap`.
+  package static let names: [String] = all.flatMap { entry in
+    [entry.id.rawValue] + entry.kinds.map { "\(entry.id.rawValue)/\($0.name)" }
+  }
+
+  /// Returns the entry of a name such as `timestamp-break` or `timestamp-break/gap`, in any case of letters; nil for
+  /// one that there is not.
+  package static func match(_ name: String) -> Match? {
+    let parts = name.lowercased().split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let first = parts.first, let id = FindingID(rawValue: String(first)) else { return nil }
+    let entry = entry(for: id)
+    guard parts.count == 2 else { return Match(entry: entry, kind: nil) }
+    guard let kind = entry.kinds.first(where: { $0.name == parts[1] }) else { return nil }
+    return Match(entry: entry, kind: kind)
+  }
+
+  /// Returns the level that a finding of this id and kind usually has.
+  package static func level(of id: FindingID, _ kind: String?) -> FindingLevel {
+    let entry = entry(for: id)
+    return entry.kinds.first { $0.name == kind }?.level ?? entry.level
+  }
+
+  // MARK: - Private
+
+  /// Makes an entry; its level is that of an id without kinds.
+  private static func make(
+    _ id: FindingID, _ title: String, _ level: FindingLevel? = nil, kinds: [Kind] = [],
+    otherLevels: String = "", meaning: String, effect: String, measurement: String,
+    thresholds: [Threshold] = [], sources: [Source], fix: String
+  ) -> Entry {
+    Entry(
+      id: id, title: title, kinds: kinds, level: level ?? kinds.map(\.level).max() ?? .warning,
+      otherLevels: otherLevels, meaning: meaning, effect: effect, measurement: measurement,
+      thresholds: thresholds, sources: sources, fix: fix)
+  }
+
+  private static func kind(_ name: String, _ level: FindingLevel, _ meaning: String) -> Kind {
+    Kind(name: name, level: level, meaning: meaning)
   }
 }
 
-/// The texts of all findings.
-package enum Catalogue {
-  /// All entries, in the order of the ids.
-  package static let all = FindingID.allCases.map(entry)
+// MARK: - Explanation
 
-  /// The names that `--ignore` and `--explain` take: ids, and ids with a kind.
-  package static var names: [String] {
-    all.flatMap { entry in [entry.id.rawValue] + entry.kinds.map { "\(entry.id.rawValue)/\($0.name)" } }
+extension Catalogue.Match {
+  /// The text that `reel check --explain` prints, without line breaks inside of paragraphs.
+  package var explanation: String {
+    var lines = [
+      kind.map { "\(entry.id.rawValue)/\($0.name) (\($0.level.rawValue)): \($0.meaning)" }
+        ?? "\(entry.id.rawValue)\(entry.kinds.isEmpty ? " (\(entry.level.rawValue))" : ""): \(entry.title)",
+      "", entry.meaning, "", "For a viewer: \(entry.effect)", "", "Measured: \(entry.measurement)", "",
+      "Fix: \(entry.fix).", "",
+    ]
+    if kind == nil, !entry.kinds.isEmpty {
+      lines.append("Kinds:")
+      let width = entry.kinds.map(\.name.count).max() ?? 0
+      lines += entry.kinds.map { kind in
+        let name = kind.name + String(repeating: " ", count: width - kind.name.count)
+        let level = kind.level.rawValue + String(repeating: " ", count: 7 - kind.level.rawValue.count)
+        return "  \(name)  \(level)  \(kind.meaning)"
+      }
+      lines.append("")
+    }
+    if !entry.otherLevels.isEmpty { lines += ["Level: \(entry.otherLevels)", ""] }
+    if !entry.thresholds.isEmpty {
+      lines.append("Thresholds (--set):")
+      lines += entry.thresholds.map { "  \($0.rawValue)=\($0.compactText)" }
+      lines.append("")
+    }
+    lines.append("Sources:")
+    lines += entry.sources.map { "  \($0.name): \($0.url)" }
+    return lines.joined(separator: "\n") + "\n"
+  }
+}
+
+extension Threshold {
+  /// The usual value with its unit: `100 ms`.
+  package var text: String { "\(usual.value.formatted(places: 2)) \(usual.unit.rawValue)" }
+
+  /// The same as `--set` takes it: `100ms`.
+  fileprivate var compactText: String { usual.value.formatted(places: 2) + usual.unit.rawValue }
+}
+
+// MARK: - Sources
+
+extension Catalogue.Source {
+  fileprivate static func hls(_ section: String) -> Self {
+    Self(
+      name: "RFC 8216 §\(section)", url: "https://www.rfc-editor.org/rfc/rfc8216#section-\(section)")
   }
 
-  package static func entry(for id: FindingID) -> CatalogueEntry {
+  fileprivate static func http(_ section: String, rfc: Int = 9110) -> Self {
+    Self(
+      name: "RFC \(rfc) §\(section)", url: "https://www.rfc-editor.org/rfc/rfc\(rfc)#section-\(section)")
+  }
+
+  fileprivate static func apple(_ clause: String) -> Self {
+    Self(
+      name: "Apple HLS authoring specification \(clause)",
+      url:
+        "https://developer.apple.com/documentation/http-live-streaming/hls-authoring-specification-for-apple-devices"
+    )
+  }
+
+  fileprivate static func dash(_ clause: String) -> Self {
+    Self(name: "ISO/IEC 23009-1 \(clause)", url: "https://www.iso.org/standard/83314.html")
+  }
+
+  fileprivate static func mp4(_ clause: String) -> Self {
+    Self(name: "ISO/IEC 14496-12 \(clause)", url: "https://www.iso.org/standard/83102.html")
+  }
+
+  fileprivate static func filter(_ name: String) -> Self {
+    Self(name: "FFmpeg \(name)", url: "https://ffmpeg.org/ffmpeg-filters.html#\(name)")
+  }
+
+  fileprivate static let faststart = Self(
+    name: "FFmpeg -movflags +faststart", url: "https://ffmpeg.org/ffmpeg-formats.html#mov_002c-mp4_002c-ismv")
+  fileprivate static let h264 = Self(
+    name: "ITU-T H.264 §7.4.1.2", url: "https://www.itu.int/rec/T-REC-H.264")
+  fileprivate static let lipSync = Self(
+    name: "ITU-R BT.1359", url: "https://www.itu.int/rec/R-REC-BT.1359")
+  fileprivate static let lighthouse = Self(
+    name: "Lighthouse, initial server response time",
+    url: "https://developer.chrome.com/docs/lighthouse/performance/time-to-first-byte")
+  fileprivate static let hlsjs = Self(
+    name: "hls.js maxBufferHole (0.1 s)", url: "https://github.com/video-dev/hls.js/blob/master/docs/API.md")
+  fileprivate static let codecs = Self(
+    name: "RFC 6381 §3", url: "https://www.rfc-editor.org/rfc/rfc6381#section-3")
+}
+
+// MARK: - Texts
+
+extension Catalogue {
+  /// Returns the description of a finding.
+  package static func entry(for id: FindingID) -> Entry {
+    switch id {
+    case .unreachable, .segmentMissing, .rungDead, .decodeError, .segmentTruncated: opening(id)
+    case .black, .silent, .frozen, .rungContentDiffers, .trackMissing, .avOffset: content(id)
+    case .segmentNotIndependent, .timestampBreak, .segmentDurationMismatch, .rungsNotAligned: timing(id)
+    case .moovLast, .startBytes, .firstRungHeavy: start(id)
+    case .ttfbSlow, .redirects, .noKeepAlive, .noRanges, .responseHeaders, .liveStale: transport(id)
+    case .bandwidthMismatch, .codecsMismatch, .resolutionMismatch, .frameRateMismatch, .aspectDiffers,
+      .manifestInvalid:
+      manifest(id)
+    }
+  }
+
+  private static func opening(_ id: FindingID) -> Entry {
     switch id {
     case .unreachable:
-      CatalogueEntry(
-        id, level: .error, title: "The source can't be opened",
-        meaning: """
-          A server refuses the source or does not answer, or the source is no media of a known format.
-          """,
-        impact: "Nobody sees anything.",
-        measurement: """
-          An answer of 400 and above after retries, no answer, a failed TLS handshake, or bytes of no \
-          known format. If no host answers at all, nothing is known of the stream: the exit code is \
-          69.
-          """,
-        source: "RFC 9110 §15",
-        fix: "correct the URL, the login or the certificate",
+      make(
+        id, "The source can't be opened",
         kinds: [
-          .init(name: "status", meaning: "the answer is an error"),
-          .init(name: "network", meaning: "there is no answer"),
-          .init(name: "tls", meaning: "the certificate or the handshake is refused"),
-          .init(name: "not-media", meaning: "the answer is something else, such as a login page"),
-        ])
+          kind("status", .error, "the server answers with an error status, also on the retries"),
+          kind("network", .error, "no connection, or no answer"),
+          kind("tls", .error, "the certificate is not valid for this host, or TLS fails"),
+          kind("not-media", .error, "the answer is no playlist, MPD or media file, such as an HTML page"),
+        ],
+        meaning: "The manifest or the media file can't be read, or is something else.",
+        effect: "Nothing is shown.",
+        measurement:
+          "The source is requested as a player does, with retries. The format is detected from the content. 401, 403 and 451 are named as refusals.",
+        sources: [.http("15.5"), .hls("4")],
+        fix: "Correct the URL, the credentials (--header) or the certificate")
     case .segmentMissing:
-      CatalogueEntry(
-        id, level: .error, title: "A listed segment is missing",
-        meaning: "A segment that the manifest lists can't be fetched.",
-        impact: "Its media is lost, or the player stalls and gives up.",
-        measurement: """
-          Each sampled segment is fetched, others are asked for by HEAD. Segments marked with EXT-X- \
-          GAP and those that left the live window don't count.
-          """,
-        source: "RFC 8216 §6.2.1",
-        fix: "upload the segment, or take it out of the list",
+      make(
+        id, "A listed segment is missing",
         kinds: [
-          .init(name: "status", meaning: "the answer is an error"),
-          .init(name: "empty", meaning: "the answer has no bytes"),
-          .init(name: "not-media", meaning: "the answer is something else, such as an HTML page"),
-        ])
+          kind("status", .error, "the server answers 404 or another error, also on the retry"),
+          kind("empty", .error, "the segment has no bytes"),
+          kind("not-media", .error, "the answer is something else, such as an HTML page with status 200"),
+        ],
+        meaning: "The manifest lists a segment that can't be had.",
+        effect:
+          "Playback stalls or skips the length of the segment; if it is the first one, it may not start.",
+        measurement:
+          "The segments of the sample are read, and the sizes of all others are asked for with HEAD, or a range of one byte where HEAD is refused. Left out: EXT-X-GAP, segments that left a live window, and a last DASH segment of less than 100 ms.",
+        sources: [.hls("6.2.1"), .dash("§5.3.9")],
+        fix: "Upload the segment again, mark it with EXT-X-GAP, or shorten the list")
     case .rungDead:
-      CatalogueEntry(
-        id, level: .error, title: "A rung does not play",
-        meaning: "Nothing of a rung can be decoded.",
-        impact: """
-          Viewers whose bandwidth selects this rung see nothing, or wait until the player gives it up.
-          """,
-        measurement: "Each rung is read alone: no other takes its place.",
-        source: "RFC 8216 §6.3.1",
-        fix: "repair the file that is named",
+      make(
+        id, "A rung does not play",
         kinds: [
-          .init(name: "playlist", meaning: "its playlist can't be read"),
-          .init(name: "init", meaning: "its initialization segment can't be read"),
-          .init(name: "key", meaning: "its key can't be fetched"),
-          .init(name: "index", meaning: "its segment index can't be read"),
-          .init(name: "no-frame", meaning: "its segments hold no frame that can be decoded"),
-        ])
+          kind("playlist", .error, "its media playlist can't be read"),
+          kind("init", .error, "its initialization segment can't be read"),
+          kind("key", .error, "its key can't be fetched"),
+          kind("index", .error, "its segment index (sidx) can't be read"),
+          kind("no-frame", .error, "its segments arrive, and no frame or sound can be decoded"),
+        ],
+        meaning: "Each rung is read alone. Nothing of this one can be shown or heard.",
+        effect: "A player that chooses the rung gives up on it, after a delay, or stops.",
+        measurement:
+          "The rung is opened without any other rung to fall back on. A key that was not given to the check and an unknown codec count as not checked.",
+        sources: [.hls("4.3.4.2"), .dash("§5.3.5")],
+        fix: "Publish the named file, or remove the rung from the manifest")
     case .decodeError:
-      CatalogueEntry(
-        id, level: .error, title: "Frames are damaged",
-        meaning: "The decoder conceals errors, or references are missing.",
-        impact: "Viewers see blocks, smears or a still picture.",
-        measurement: """
-          Decoding from a key frame on; one damaged frame is a finding, less than decode-error.short a \
-          warning. Leading pictures of an open GOP and frames after a missing segment don't count.
-          """,
-        source: "FFmpeg AV_FRAME_FLAG_CORRUPT, decode_error_flags",
-        fix: "encode the segment again")
-    case .segmentTruncated:
-      CatalogueEntry(
-        id, level: .error, title: "A segment is cut off",
-        meaning: "A segment has fewer bytes than promised.",
-        impact: "The end of the segment is lost.",
-        measurement: """
-          The bytes against Content-Length, the segment index, the boxes of MP4, and whole packets of \
-          MPEG-TS.
-          """,
-        source: "RFC 9112 §8; ISO/IEC 14496-12 §4.2",
-        fix: "upload the segment again")
+      make(
+        id, "Frames are damaged", .error,
+        otherLevels: "A warning if less than \(Threshold.decodeErrorShort.text) are damaged.",
+        meaning:
+          "The decoder conceals errors, misses references or rejects packets, although the segment arrived whole.",
+        effect: "Blocks, smears or gaps until the next key frame.",
+        measurement:
+          "Frames are decoded from the key frame before them and counted if the decoder reports concealment or a missing reference. Left out: leading frames of an open GOP, the first audio packet of a run, and frames after a missing segment.",
+        thresholds: [.decodeErrorShort], sources: [.apple("7"), .h264],
+        fix: "Encode the segment again, or upload it again")
+    default:
+      make(
+        id, "A segment is cut off", .error,
+        meaning: "Fewer bytes arrive than the Content-Length, an index, a byte range or a box says.",
+        effect: "The missing part is not shown; some players stop.",
+        measurement:
+          "The received bytes are compared with all sizes that are stated. An MPEG-TS packet that is cut counts too. The newest segment of a live presentation and trailing bytes are left out.",
+        sources: [.http("8.6"), .mp4("§4.2")],
+        fix: "Upload the segment again, and see whether the origin closes connections early")
+    }
+  }
+
+  private static func content(_ id: FindingID) -> Entry {
+    switch id {
     case .black:
-      CatalogueEntry(
-        id, level: .warning, title: "The picture is black",
-        meaning: "Frames are black.",
-        impact: "Viewers see nothing although the stream plays.",
-        measurement: """
-          A frame is black if black.share of its luma samples are under 10 %; at least black.start at \
-          the beginning, black.run elsewhere. PQ and HLG are mapped first.
-          """,
-        source: "FFmpeg blackdetect",
-        fix: "check the source of the encoder, or cut the black part off",
+      make(
+        id, "The picture is black",
         kinds: [
-          .init(name: "whole", meaning: "all of the sample is black (error)"),
-          .init(name: "start", meaning: "the beginning is black"),
-          .init(name: "run", meaning: "a part is black"),
-        ])
+          kind("whole", .error, "every frame that was read is black"),
+          kind("start", .warning, "the stream begins with black"),
+          kind("run", .warning, "black lasts within the stream"),
+        ],
+        meaning: "The picture is black, although the stream plays.",
+        effect: "The viewer sees nothing: at the start, for longer than the start-up takes.",
+        measurement:
+          "A frame is black if \(Threshold.blackShare.text) of its samples are below 10 % of the luma range and it has no structure. Reported from \(Threshold.blackStart.text) at the start, \(Threshold.blackRun.text) elsewhere. Dark scenes and fades are left out.",
+        thresholds: [.blackShare, .blackStart, .blackRun], sources: [.filter("blackdetect")],
+        fix: "Trim the black, or see whether the encoder lost its input")
     case .silent:
-      CatalogueEntry(
-        id, level: .warning, title: "The sound is silent",
-        meaning: "The audio never rises above silent.peak.",
-        impact: "Viewers hear nothing.",
-        measurement: """
-          Peaks below silent.peak in all samples, for at least silent.duration and at two places.
-          """,
-        source: "FFmpeg silencedetect",
-        fix: "map the right audio input")
+      make(
+        id, "The sound is silent", .warning,
+        meaning: "The audio decodes and never rises above \(Threshold.silentPeak.text)FS.",
+        effect: "The viewer hears nothing.",
+        measurement:
+          "The peak of all decoded audio, at least \(Threshold.silentDuration.text) from two places of the timeline, or from the whole of it. A quiet passage or a silent intro is not reported.",
+        thresholds: [.silentPeak, .silentDuration], sources: [.filter("silencedetect")],
+        fix: "Map the right audio input of the encoder")
     case .frozen:
-      CatalogueEntry(
-        id, level: .warning, title: "The picture stands still",
-        meaning: "The frames do not change.",
-        impact: "Viewers see a still picture.",
-        measurement: "No luma sample changes by more than frozen.change for frozen.duration.",
-        source: "FFmpeg freezedetect",
-        fix: "check the input of the encoder")
-    case .segmentNotIndependent:
-      CatalogueEntry(
-        id, level: .warning, title: "A segment can't be decoded by itself",
-        meaning: "A segment does not begin with a frame that decoding can start at.",
-        impact: """
-          A start, seek or change of rung there takes longer or shows damage. An error for the first \
-          segment.
-          """,
-        measurement: """
-          The first access unit: an IDR or IRAP picture with its parameter sets, without leading \
-          pictures that need earlier ones.
-          """,
-        source: "RFC 8216 §3; Apple HLS authoring 7.4; ISO/IEC 23009-1 §4.5",
-        fix: "force a key frame at each segment boundary: with ffmpeg -g and -sc_threshold 0",
-        kinds: [
-          .init(name: "no-key-frame", meaning: "it begins with a picture that needs others"),
-          .init(name: "parameter-sets", meaning: "parameter sets are missing"),
-          .init(name: "open-gop", meaning: "leading pictures need the segment before"),
-        ])
-    case .timestampBreak:
-      CatalogueEntry(
-        id, level: .warning, title: "The timestamps break",
-        meaning: "The media of a segment does not continue where the one before ends.",
-        impact: "A gap or a jump stalls players or is skipped.",
-        measurement: """
-          From the end of a segment to the begin of the next: more than timestamp-break.gap is a \
-          finding, more than timestamp-break.error an error, timestamp-break.jump a jump. Declared \
-          discontinuities don't count.
-          """,
-        source: "RFC 8216 §4.3.2.3; ISO/IEC 23009-1 §5.3.9.6; hls.js and Shaka skip gaps of 0.1 s",
-        fix: "repair the clock of the packager, or declare the discontinuity",
-        kinds: [
-          .init(name: "gap", meaning: "media is missing"),
-          .init(name: "overlap", meaning: "media is there twice"),
-          .init(name: "jump", meaning: "the clock jumps"),
-          .init(name: "start", meaning: "the first sample is late in its period"),
-        ])
-    case .trackMissing:
-      CatalogueEntry(
-        id, level: .error, title: "A track is missing",
-        meaning: "A declared track has no media, or ends early.",
-        impact: "Viewers lose the picture or the sound.",
-        measurement: """
-          CODECS and groups against the tracks of segments; the ends of lists differ by more than \
-          track-missing.short.
-          """,
-        source: "RFC 8216 §4.3.4; Apple HLS authoring 8.3",
-        fix: "map the track to all rungs",
-        kinds: [
-          .init(name: "absent", meaning: "there is no media"),
-          .init(name: "short", meaning: "its list ends early (warning)"),
-        ])
+      make(
+        id, "The picture stands still", .warning,
+        meaning: "Frames follow each other and show the same.",
+        effect: "The viewer sees a still and takes it for a stall.",
+        measurement:
+          "No luma sample changes by more than \(Threshold.frozenChange.text) for \(Threshold.frozenDuration.text). Black frames are left out.",
+        thresholds: [.frozenChange, .frozenDuration], sources: [.filter("freezedetect")],
+        fix: "See whether the input of the encoder stopped")
     case .rungContentDiffers:
-      CatalogueEntry(
-        id, level: .error, title: "Rungs show different content",
-        meaning: "Two rungs show different pictures at the same time.",
-        impact: "The picture jumps when a player changes the rung.",
-        measurement: """
-          The correlation of luma at the same times, at least six; below rung-content- \
-          differs.correlation, or best when shifted by rung-content-differs.shift.
-          """,
-        source: "RFC 8216 §4.3.4.2: variants present the same content",
-        fix: "encode the rung from the same input",
+      make(
+        id, "Rungs show different content",
         kinds: [
-          .init(name: "other", meaning: "another picture"),
-          .init(name: "shifted", meaning: "the same pictures at other times"),
-        ])
+          kind("other", .error, "other pictures than the rest of the ladder"),
+          kind("shifted", .error, "the same pictures, earlier or later"),
+        ],
+        meaning: "Rungs are encodings of one programme at one time, and this one is not.",
+        effect: "The picture jumps, repeats or changes to another programme at each change of rung.",
+        measurement:
+          "Luma planes of the rungs are compared at 6 to 48 equal times. Reported below a mean correlation of \(Threshold.contentCorrelation.text), or if they match better at a shift of \(Threshold.contentShift.text) or more. Flat and damaged frames are left out.",
+        thresholds: [.contentCorrelation, .contentShift], sources: [.hls("6.2.4"), .dash("§5.3.3")],
+        fix: "Map the right input to the rung, and start all encoders from the same frame")
+    case .trackMissing:
+      make(
+        id, "A track is missing",
+        kinds: [
+          kind("absent", .error, "no segment has the track"),
+          kind("short", .warning, "the track or the list ends before the others"),
+        ],
+        meaning: "The manifest or the other rungs have a track that this one lacks, or has less of.",
+        effect: "No sound or no picture, from the start or from the end of the shorter track.",
+        measurement:
+          "CODECS and groups are compared with the tracks of the segments; lists and tracks may be \(Threshold.trackShort.text) shorter. Audio-only variants are left out.",
+        thresholds: [.trackShort], sources: [.hls("4.3.4.1.1"), .apple("8.3")],
+        fix: "Map audio and video to all rungs, in full length")
+    default:
+      make(
+        id, "Sound and picture begin at different times", .warning,
+        otherLevels: "An error above \(Threshold.avOffsetError.text).",
+        meaning: "One track begins later than the other, after edit lists and priming.",
+        effect: "The stream begins without sound or with a still picture.",
+        measurement:
+          "The first samples of both tracks are compared: \(Threshold.avOffset.text), the limit at which most people notice late sound. It is no test of lip synchronization.",
+        thresholds: [.avOffset, .avOffsetError], sources: [.lipSync, .mp4("§8.6.6")],
+        fix: "Shift a track with -itsoffset, or write an edit list")
+    }
+  }
+
+  private static func timing(_ id: FindingID) -> Entry {
+    switch id {
+    case .segmentNotIndependent:
+      make(
+        id, "A segment can't be decoded by itself",
+        kinds: [
+          kind("no-key-frame", .warning, "it does not begin with a key frame"),
+          kind("parameter-sets", .warning, "its key frame comes without SPS and PPS"),
+          kind(
+            "open-gop", .warning,
+            "its first frames need the segment before, though it is declared independent"),
+        ],
+        otherLevels: "An error for the first segment, where playback starts.",
+        meaning: "Decoding can't start at the beginning of the segment.",
+        effect:
+          "After a start, seek or change of rung at this segment, frames are missing or broken up to the next key frame.",
+        measurement:
+          "The first access unit of each segment that was read must be an IDR or IRAP picture with its parameter sets. Open GOPs are reported only under EXT-X-INDEPENDENT-SEGMENTS or startWithSAP=1.",
+        sources: [.hls("3"), .hls("4.3.5.1"), .apple("7.4"), .dash("§5.3.3")],
+        fix: "Cut segments at IDR frames: fixed GOPs with -g and -sc_threshold 0, or -force_key_frames")
+    case .timestampBreak:
+      make(
+        id, "The timestamps break",
+        kinds: [
+          kind("gap", .warning, "time without audio or video between or within segments"),
+          kind("overlap", .warning, "a segment begins before the end of the one before"),
+          kind("jump", .error, "the timestamps leap, and no discontinuity is declared"),
+          kind("start", .warning, "DASH: the media does not begin with its period"),
+        ],
+        otherLevels: "An error above \(Threshold.timestampGapError.text), otherwise a warning.",
+        meaning: "A segment does not begin where the one before it ends, and the manifest does not say so.",
+        effect: "A stall, a jump, repeated media or drifting sound.",
+        measurement:
+          "The end of a track in one segment is compared with its beginning in the next: more than \(Threshold.timestampGap.text); from \(Threshold.timestampJump.text) on it is a jump. Left out: wraps of 33 bits, declared discontinuities, gaps and periods, edit lists.",
+        thresholds: [.timestampGap, .timestampGapError, .timestampJump],
+        sources: [.hls("4.3.2.3"), .dash("§5.3.9.6"), .hlsjs],
+        fix: "Mend the packager's clock, or declare the break (EXT-X-DISCONTINUITY, a period)")
     case .segmentDurationMismatch:
-      CatalogueEntry(
-        id, level: .warning, title: "The stated duration of a segment is wrong",
-        meaning: "The manifest states another duration than the media has.",
-        impact: "Seeks land at the wrong place, and live players run dry.",
-        measurement: """
-          EXTINF or S@d against the media: more than segment-duration-mismatch.difference, an error \
-          beyond segment-duration-mismatch.error. The last segment doesn't count.
-          """,
-        source: "RFC 8216 §4.3.2.1; Apple HLS authoring 7.7, 8.1",
-        fix: "write the real durations")
-    case .bandwidthMismatch:
-      CatalogueEntry(
-        id, level: .warning, title: "The stated bandwidth is wrong",
-        meaning: "The peak bit rate of a rung is not the stated one.",
-        impact: """
-          Understated: players choose a rung that stalls. Overstated: viewers get a worse rung than \
-          they could.
-          """,
-        measurement: """
-          The peak of the segments against BANDWIDTH (RFC 8216 §4.1): above bandwidth- \
-          mismatch.understated, below bandwidth-mismatch.overstated.
-          """,
-        source: "RFC 8216 §4.1, §4.3.4.2; Apple HLS authoring 1.26 to 1.29; ISO/IEC 23009-1 §5.3.5.2",
-        fix: "write the measured number",
-        kinds: [
-          .init(name: "understated", meaning: "the peak is higher"),
-          .init(name: "overstated", meaning: "the peak is lower"),
-          .init(name: "average", meaning: "the average differs (note)"),
-        ])
+      make(
+        id, "The stated duration of a segment is wrong", .warning,
+        otherLevels: "An error above \(Threshold.durationMismatchError.text).",
+        meaning: "EXTINF or S@d differs from the duration of the media.",
+        effect: "Seeks land beside their target, and the timeline drifts.",
+        measurement:
+          "The stated duration is compared with that of the samples, and with the distance to the next segment: \(Threshold.durationMismatch.text). For a constant @duration, only the sum is. The last segment is left out.",
+        thresholds: [.durationMismatch, .durationMismatchError],
+        sources: [.hls("4.3.2.1"), .apple("8.1"), .dash("§5.3.9.6")], fix: "Write the real durations")
+    default:
+      make(
+        id, "Segments of rungs begin at different times", .warning,
+        otherLevels: "An error if the manifest claims alignment (segmentAlignment).",
+        meaning: "Segments with the same place in their lists begin apart in media time.",
+        effect: "At a change of rung media is fetched twice, repeated or skipped.",
+        measurement:
+          "The first video timestamps are compared within a group: more than a frame, at least \(Threshold.alignment.text). Audio is not compared.",
+        thresholds: [.alignment], sources: [.hls("6.2.4"), .apple("8.22"), .dash("§5.3.3.2")],
+        fix: "Encode all rungs with the same GOPs, and cut them at the same frames")
+    }
+  }
+
+  private static func start(_ id: FindingID) -> Entry {
+    switch id {
     case .moovLast:
-      CatalogueEntry(
-        id, level: .warning, title: "The index stands behind the media",
-        meaning: "The moov box of an MP4 file comes after its mdat.",
-        impact: "A player must fetch the end of the file before the first frame.",
-        measurement: "The order of the boxes; a note for files under moov-last.small.",
-        source: "ISO/IEC 14496-12 §8.2",
-        fix: "move the index: ffmpeg -i IN -c copy -movflags +faststart OUT")
+      make(
+        id, "The index stands behind the media", .warning,
+        otherLevels: "A note below \(Threshold.moovSmallFile.text).",
+        meaning: "The moov box comes after mdat, so a player must find it before it can decode.",
+        effect:
+          "The first frame waits for one or two more requests, or for the whole file without byte ranges.",
+        measurement:
+          "The order of the boxes. The cost is the recorded start, replayed with the index in front. Fragmented files are left out.",
+        thresholds: [.moovSmallFile], sources: [.mp4("§6.2.3"), .faststart],
+        fix: "Move the index to the front: ffmpeg -i IN -c copy -movflags +faststart OUT")
     case .startBytes:
-      CatalogueEntry(
-        id, level: .warning, title: "The first frame comes after bytes that it does not need",
-        meaning: "Bytes before the end of the first frame could be left out.",
-        impact: "The first frame waits for them.",
-        measurement: """
-          The recorded start is replayed without these bytes; at least start-bytes.cost on a link.
-          """,
-        source: "replay of the recorded start",
-        fix: "put the first frame's bytes first",
+      make(
+        id, "The first frame comes after bytes that it does not need",
         kinds: [
-          .init(name: "key-frame", meaning: "the first key frame is large"),
-          .init(name: "padding", meaning: "boxes that nobody reads"),
-          .init(name: "interleaving", meaning: "other tracks, far ahead"),
-          .init(name: "edit", meaning: "samples that an edit list hides"),
-          .init(name: "moov", meaning: "an index that is larger than needed"),
-          .init(name: "playlist", meaning: "a long playlist"),
-        ])
-    case .firstRungHeavy:
-      CatalogueEntry(
-        id, level: .warning, title: "The rung listed first starts slowly",
-        meaning: "Another rung would start sooner than the one that is listed first.",
-        impact: "Players that begin with the first variant start late.",
-        measurement: "The starts of the rungs, replayed; at least first-rung-heavy.cost apart.",
-        source: "Apple HLS authoring 1.32",
-        fix: "list a middle rung first")
+          kind("key-frame", .warning, "the first key frame is larger than a second of its track"),
+          kind("padding", .warning, "null packets, free boxes or other padding"),
+          kind("interleaving", .warning, "samples of other tracks, more than 0.5 s ahead"),
+          kind("edit", .warning, "frames that an edit list hides are fetched and decoded"),
+          kind("moov", .warning, "the index holds metadata that the first frame does not need"),
+          kind("playlist", .warning, "comments or white space in the manifest"),
+        ],
+        meaning: "Bytes that stand before the end of the first frame, and that it does not need.",
+        effect: "The first frame comes later by the time these bytes take.",
+        measurement:
+          "The start is recorded and replayed on each link with these bytes removed: \(Threshold.startBytes.text) or more on a link. Audio of 0.5 s beside the first frame is usual.",
+        thresholds: [.startBytes], sources: [.mp4("§6.2.3"), .faststart],
+        fix: "Per kind: limit key frames with -maxrate, package without padding, cut at a key frame")
+    default:
+      make(
+        id, "The rung listed first starts slowly", .warning, otherLevels: "A note for DASH.",
+        meaning: "Players without a measurement begin with the first variant, and this one is heavy.",
+        effect: "The first frame comes later than with a middle rung.",
+        measurement:
+          "The start is replayed with the first and with a middle rung: \(Threshold.firstRungHeavy.text) apart.",
+        thresholds: [.firstRungHeavy], sources: [.apple("1.32"), .hls("6.3.1")],
+        fix: "List a middle rung first")
+    }
+  }
+
+  private static func transport(_ id: FindingID) -> Entry {
+    switch id {
     case .ttfbSlow:
-      CatalogueEntry(
-        id, level: .warning, title: "The server answers slowly",
-        meaning: "The first bytes of answers come late.",
-        impact: "Each request of the start waits.",
-        measurement: """
-          The median from request to first byte, without connecting: above ttfb-slow.median, at least \
-          3 answers. It depends on the network of the check.
-          """,
-        source: "Lighthouse server-response-time",
-        fix: "cache at the edge, or speed the origin up",
+      make(
+        id, "The server answers slowly",
         kinds: [
-          .init(name: "manifest", meaning: "manifests are slow"),
-          .init(name: "segment", meaning: "segments are slow"),
-          .init(name: "cold", meaning: "only the first answer is slow (note)"),
-        ])
+          kind("manifest", .warning, "manifests and playlists"), kind("segment", .warning, "media"),
+          kind("cold", .note, "only the first answer, as from a cache that has to fill"),
+        ],
+        meaning: "The time from a request to the first byte of the answer, less the round trip.",
+        effect: "Each request of the start adds this wait to the first frame.",
+        measurement:
+          "The median of at least 3 answers is above \(Threshold.ttfbSlow.text). The time to connect stands for the round trip and is subtracted.",
+        thresholds: [.ttfbSlow], sources: [.lighthouse], fix: "Cache manifests and media near viewers")
     case .redirects:
-      CatalogueEntry(
-        id, level: .warning, title: "Requests are redirected",
-        meaning: "Media, keys or playlists are behind redirects.",
-        impact: "Each redirect costs a round trip, often a connection.",
-        measurement: "One redirect of media, keys and playlists, two of the source.",
-        source: "Apple HLS authoring 8.18",
-        fix: "write the final URLs")
+      make(
+        id, "Requests are redirected", .warning, otherLevels: "A note for one hop of the source alone.",
+        meaning: "Media, keys or playlists answer with a redirect, or the source with two or more.",
+        effect: "Each hop costs a round trip, and a connection if the host differs.",
+        measurement: "Redirected requests are counted. Reported for any but one hop of the source.",
+        sources: [.apple("8.18"), .http("15.4")], fix: "Write the final URLs into the manifest")
     case .noKeepAlive:
-      CatalogueEntry(
-        id, level: .warning, title: "The server closes connections",
-        meaning: "Connections are closed after each answer.",
-        impact: "Each request pays for a new connection.",
-        measurement: "At least 3 answers after which the server closed.",
-        source: "RFC 9112 §9.3",
-        fix: "keep connections open on the server")
+      make(
+        id, "The server closes connections", .warning,
+        meaning: "The server ends connections that could carry the next request.",
+        effect: "Each request pays for a new connection and TLS handshake.",
+        measurement:
+          "At least 3 answers, and half of a host's, announce the end (Connection: close), or are followed by it at once. Connections that were idle for a second are left out.",
+        sources: [.http("9.3", rfc: 9112)], fix: "Turn on persistent connections in the server")
     case .noRanges:
-      CatalogueEntry(
-        id, level: .warning, title: "The server ignores byte ranges",
-        meaning: "A request for a range gets the whole file.",
-        impact: "Starts and seeks in the file fetch too much. An error if the manifest has byte ranges.",
-        measurement: "The status of a request for a range: 200 instead of 206.",
-        source: "RFC 9110 §14; RFC 8216 §4.3.2.2",
-        fix: "enable byte ranges on the server and the CDN")
+      make(
+        id, "The server ignores byte ranges", .warning,
+        otherLevels: "An error if the manifest lists byte ranges.",
+        meaning: "The server sends the whole resource (200) for a range request.",
+        effect: "Players can't seek, read the index alone, or fetch one segment of a file.",
+        measurement: "The status of range requests. 206 without Accept-Ranges is fine.",
+        sources: [.http("14"), .hls("4.3.2.2")],
+        fix: "Serve ranges (Accept-Ranges: bytes, 206), also at the CDN")
     case .responseHeaders:
-      CatalogueEntry(
-        id, level: .warning, title: "Header fields of answers are wrong",
-        meaning: "An answer has a wrong type, encoding or length.",
-        impact: "Some players reject such answers.",
-        measurement: "Content-Type, Content-Encoding and Content-Length of each answer.",
-        source: "RFC 8216 §4; Apple HLS authoring 10.4; RFC 9110 §8",
-        fix: "configure the server",
+      make(
+        id, "Header fields of answers are wrong",
         kinds: [
-          .init(name: "type", meaning: "text or HTML for media or lists"),
-          .init(name: "encoding", meaning: "media is compressed again"),
-          .init(name: "length", meaning: "the length is wrong"),
-        ])
+          kind("type", .warning, "text as the type of media, or HTML as that of a playlist"),
+          kind("encoding", .warning, "media is compressed (Content-Encoding)"),
+          kind("length", .warning, "HEAD and GET state different lengths, or none is stated"),
+        ],
+        otherLevels: "A note for types that no player rejects, and for an absent Content-Length.",
+        meaning: "Content-Type, Content-Encoding or Content-Length do not fit the body.",
+        effect: "Some players refuse the resource, can't request ranges, or can't tell a cut-off answer.",
+        measurement:
+          "The header fields of all answers. Accepted: application/x-mpegurl, octet-stream, compressed playlists.",
+        sources: [.apple("10.4"), .http("8.3")], fix: "Correct the configuration of the server")
+    default:
+      make(
+        id, "The live stream stands still", .error,
+        meaning: "The playlist or MPD lists nothing new, or can't be read, for longer than it may.",
+        effect: "Playback stalls once the window is played.",
+        measurement:
+          "The presentation is watched (--watch) for at least 3 target durations: no new segment for more than \(Threshold.liveStale.usual.value.formatted(places: 2)) target durations. Age and max-age are named if a cache is the cause.",
+        thresholds: [.liveStale], sources: [.hls("6.2.1"), .dash("§5.4")],
+        fix: "Look at the encoder, the packager and the lifetime in caches")
+    }
+  }
+
+  private static func manifest(_ id: FindingID) -> Entry {
+    switch id {
+    case .bandwidthMismatch:
+      make(
+        id, "The stated bandwidth is wrong",
+        kinds: [
+          kind("understated", .warning, "the peak is higher"),
+          kind("overstated", .warning, "the peak is much lower"),
+          kind("average", .note, "AVERAGE-BANDWIDTH differs by more than 10 %"),
+        ],
+        meaning: "BANDWIDTH or @bandwidth differs from the peak of the segments.",
+        effect:
+          "Understated: viewers get a rung that their link can't carry, and stall. Overstated: they get a worse picture than they could.",
+        measurement:
+          "The peak of neighbouring segments, with that of the audio: above \(Threshold.bandwidthUnderstated.text) (live \(Threshold.bandwidthUnderstatedLive.text)), or below \(Threshold.bandwidthOverstated.text), which needs the sizes of all segments. For DASH, the rate at which a buffer does not run out.",
+        thresholds: [.bandwidthUnderstated, .bandwidthUnderstatedLive, .bandwidthOverstated],
+        sources: [.hls("4.3.4.2"), .apple("1.26 to 1.29"), .dash("§5.3.5.2")],
+        fix: "Write the measured number")
     case .codecsMismatch:
-      CatalogueEntry(
-        id, level: .warning, title: "The stated codecs are wrong",
-        meaning: "CODECS differs from the media.",
-        impact: "Players leave a rung out that they could play, or choose one that they can't.",
-        measurement: "CODECS against the parameter sets and the decoded audio.",
-        source: "RFC 6381; RFC 8216 §4.3.4.2; Apple HLS authoring 9.1",
-        fix: "write the codecs that the media has",
+      make(
+        id, "The stated codecs are wrong",
         kinds: [
-          .init(name: "family", meaning: "another codec (error)"),
-          .init(name: "profile", meaning: "another profile"),
-          .init(name: "level", meaning: "a lower level than the media has"),
-          .init(name: "missing", meaning: "a codec is not stated"),
-        ])
+          kind("family", .error, "another codec than stated"),
+          kind("profile", .warning, "another profile or AAC object type"),
+          kind("level", .warning, "a higher level than stated"),
+          kind("missing", .warning, "a codec is not stated"),
+        ],
+        otherLevels: "A note if no rung states any codec.",
+        meaning: "CODECS or @codecs differs from the media.",
+        effect:
+          "Players choose a decoder by it: they reject a rung that would play, or fail on one they accept.",
+        measurement:
+          "The string is compared with SPS, hvcC and the decoded audio. avc1 and avc3, hvc1 and hev1 count as equal, and a level may be stated too high.",
+        sources: [.apple("9.1"), .hls("4.3.4.2"), .codecs], fix: "Write the codecs as they are")
     case .resolutionMismatch:
-      CatalogueEntry(
-        id, level: .warning, title: "The stated resolution is wrong",
-        meaning: "RESOLUTION is neither the coded nor the shown size.",
-        impact: "Players limit rungs by size, and choose a wrong one.",
-        measurement: "The stated size against the coded, cropped and shown one.",
-        source: "RFC 8216 §4.3.4.2; ISO/IEC 23009-1 §5.3.7",
-        fix: "write the numbers of the media")
+      make(
+        id, "The stated resolution is wrong", .warning,
+        meaning: "RESOLUTION, or @width and @height, is none of the coded, cropped and shown sizes.",
+        effect: "Players choose a rung by it that is too small or too large for the window.",
+        measurement:
+          "The stated size is compared with decoded frames, with rotation, sample aspect and cropping in mind; 2 pixels are tolerated.",
+        sources: [.hls("4.3.4.2"), .dash("§5.3.7.2")], fix: "Write the size as it is")
     case .frameRateMismatch:
-      CatalogueEntry(
-        id, level: .warning, title: "The stated frame rate is wrong",
-        meaning: "FRAME-RATE differs from the media.",
-        impact: "Devices with a limit choose a wrong rung.",
-        measurement: """
-          The highest rate of a second: above frame-rate-mismatch.high or below frame-rate- \
-          mismatch.low of the stated one.
-          """,
-        source: "RFC 8216 §4.3.4.2; Apple HLS authoring 9.15",
-        fix: "write the number of the media")
+      make(
+        id, "The stated frame rate is wrong", .warning,
+        meaning: "FRAME-RATE or @frameRate differs from the media.",
+        effect: "Players choose by it: devices get a rate that they drop frames of, or are denied one.",
+        measurement:
+          "The highest rate of any second is above \(Threshold.frameRateHigh.text) or below \(Threshold.frameRateLow.text) of the stated one. Variable rates may be lower; fields and 1000/1001 are known.",
+        thresholds: [.frameRateHigh, .frameRateLow], sources: [.hls("4.3.4.2"), .dash("§5.3.7.2")],
+        fix: "Write the frame rate as it is")
     case .aspectDiffers:
-      CatalogueEntry(
-        id, level: .warning, title: "Rungs have different shapes",
-        meaning: "The aspect ratios of rungs differ.",
-        impact: "The picture changes its shape with the rung.",
-        measurement: "Shown aspect ratios differ by more than aspect-differs.difference in a period.",
-        source: "Apple HLS authoring 1.33",
-        fix: "scale all rungs to one shape, or state the sample aspect ratio")
-    case .rungsNotAligned:
-      CatalogueEntry(
-        id, level: .warning, title: "Segments of rungs begin at different times",
-        meaning: "Segments of two rungs begin at different times.",
-        impact: """
-          A change of rung fetches media twice, or shows a gap. An error if the manifest claims \
-          alignment.
-          """,
-        measurement: """
-          The starts of video segments in media time: more than rungs-not-aligned.difference apart.
-          """,
-        source: "Apple HLS authoring 8.22; ISO/IEC 23009-1 @segmentAlignment",
-        fix: "encode all rungs with the same key frames")
-    case .avOffset:
-      CatalogueEntry(
-        id, level: .warning, title: "Sound and picture begin at different times",
-        meaning: "The audio begins before or after the video.",
-        impact: "The beginning has no sound or no picture. This is no test of lip synchronization.",
-        measurement: """
-          The begins of tracks after edit lists and priming: more than av-offset.difference, an error \
-          beyond av-offset.error.
-          """,
-        source: "ITU-R BT.1359",
-        fix: "shift one input: ffmpeg -itsoffset, or correct the edit list")
-    case .manifestInvalid:
-      CatalogueEntry(
-        id, level: .warning, title: "The manifest violates its standard",
-        meaning: "A playlist or MPD breaks a rule.",
-        impact: "Strict players refuse it. An error if a rung is lost.",
-        measurement: "The rules of reel manifest --strict, each with line and clause.",
-        source: "RFC 8216; ISO/IEC 23009-1",
-        fix: "correct the line")
-    case .liveStale:
-      CatalogueEntry(
-        id, level: .error, title: "The live stream stands still",
-        meaning: "A live playlist or MPD does not change.",
-        impact: "Viewers stall when the window is played.",
-        measurement: "Unchanged for live-stale.targets target durations, with --watch.",
-        source: "RFC 8216 §6.2.1; ISO/IEC 23009-1 @minimumUpdatePeriod",
-        fix: "check the packager and the cache of playlists")
+      make(
+        id, "Rungs have different shapes", .warning,
+        meaning: "The shown width to height of a rung differs from that of the others.",
+        effect: "The picture changes its shape at a change of rung.",
+        measurement:
+          "The shown sizes of decoded frames, with their sample aspect ratio, within a period: \(Threshold.aspect.text) apart.",
+        thresholds: [.aspect], sources: [.apple("1.33"), .dash("§5.3.3.2")],
+        fix: "Scale all rungs alike, or write the sample aspect ratio")
+    default:
+      make(
+        id, "The manifest violates its standard", .warning,
+        otherLevels: "An error if a rung is lost by it; a note if no player stumbles over it.",
+        meaning: "A rule of RFC 8216 or ISO/IEC 23009-1 is violated, with the line and the clause.",
+        effect: "Some players refuse the manifest, or read it otherwise than it is meant.",
+        measurement:
+          "The rules of reel manifest --strict. Violations of one clause in one document are one finding.",
+        sources: [.hls("4"), .dash("§5")], fix: "Write the line as the clause says")
     }
   }
 }

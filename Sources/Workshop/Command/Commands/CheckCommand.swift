@@ -256,6 +256,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   private func checkOptions() throws(ReelError) -> CheckOptions {
     var check = CheckOptions()
+    check.takesStills = reportFile != nil
     switch sample {
     case "start": check.sample = .start
     case "edges": check.sample = .edges

@@ -42,20 +42,8 @@ struct CheckText {
   /// The entry of the catalogue.
   static func explanation(of pattern: FindingPattern) -> String {
     let entry = Catalogue.entry(for: pattern.id)
-    var lines = ["\(entry.id.rawValue): \(entry.title)", "", entry.meaning, entry.impact, ""]
-    for kind in entry.kinds where pattern.kind == nil || pattern.kind == kind.name {
-      lines.append("  \(entry.id.rawValue)/\(kind.name)  \(kind.meaning)")
-    }
-    if lines.last != "" { lines.append("") }
-    var facts = [("level", entry.level.rawValue), ("measured", entry.measurement)]
-    for threshold in entry.thresholds {
-      let usual = threshold.usual
-      facts.append(
-        ("threshold", "\(threshold.rawValue)=\(usual.value.formatted(places: 3)) \(usual.unit.rawValue)"))
-    }
-    facts += [("source", entry.source), ("fix", entry.fix)]
-    lines += facts.map { name, value in name.padding(toLength: 11, withPad: " ", startingAt: 0) + value }
-    return lines.joined(separator: "\n")
+    let match = Catalogue.Match(entry: entry, kind: entry.kinds.first { $0.name == pattern.kind })
+    return HelpText.fitted(match.explanation, to: HelpText.columns)
   }
 
   // MARK: - Private

@@ -35,7 +35,7 @@ struct CheckPage {
   private func single(_ source: CheckedSource, _ stills: inout StillBudget) -> String {
     var page = ReportPage(title: Self.name(source.source), subtitle: CheckWords.sentence(source.verdict))
     page.add(ReportPage.tiles(Self.figures(source)))
-    page.add(ReportPage.list(source.unmet.map { "Not met: \(Redaction.clean($0))" }, "alert bad"))
+    page.add(ReportPage.list(source.unmet.map { Redaction.clean($0) }, "alert bad"))
     page.add("Findings", Self.findings(of: source, limit: Self.singleLimit, &stills))
     for start in source.starts {
       page.add("Start on \(start.link)", StartChart(start: start).html, note: Self.note(start))
@@ -185,11 +185,10 @@ struct CheckPage {
   ) -> String {
     var figures: [String] = []
     for still in source.stills where still.finding == index && figures.count < stillLimit {
-      let kind = still.data.starts(with: [0xff, 0xd8]) ? "jpeg" : "png"
       let picture: String
-      if still.data.count <= stills.left {
-        stills.left -= still.data.count
-        let url = "data:image/\(kind);base64,\(Data(still.data).base64EncodedString())"
+      if still.jpeg.count <= stills.left {
+        stills.left -= still.jpeg.count
+        let url = "data:image/jpeg;base64,\(Data(still.jpeg).base64EncodedString())"
         picture = ReportPage.image(url, "frame at \(still.time.formatted(places: 2)) s")
       } else {
         picture = ReportPage.noImage("not included")
@@ -258,7 +257,7 @@ struct CheckPage {
     let detail = starts.joined() + (source.ladder.isEmpty ? "" : "<h3>Ladder</h3>" + ladder(source))
     return "<section><h2 class=\"source\">\(Markup.escape(name(source.source)))</h2>"
       + "<p class=\"sub\">\(Markup.escape(CheckWords.sentence(source.verdict)))</p>"
-      + ReportPage.list(source.unmet.map { "Not met: \(Redaction.clean($0))" }, "alert bad")
+      + ReportPage.list(source.unmet.map { Redaction.clean($0) }, "alert bad")
       + findings(of: source, limit: findingLimit, &stills)
       + (detail.isEmpty ? "" : "<details><summary>Start and ladder</summary>\(detail)</details>")
       + notCheckedNote(source) + "</section>"

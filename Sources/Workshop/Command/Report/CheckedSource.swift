@@ -2,18 +2,6 @@ import Foundation
 import ReelCheck
 import ReelCore
 
-/// A still that shows what a finding points at.
-struct CheckStill: Sendable {
-  /// The index of the finding in its source.
-  var finding: Int
-  /// The position on the timeline in seconds.
-  var time: Double
-  /// The rung that it shows; nil for a source with one rung.
-  var rung: String?
-  /// A JPEG or PNG file.
-  var data: [UInt8]
-}
-
 /// A checked source: its result without the measurements, and what the gates made of it.
 ///
 /// It is small, so that a run over a list can keep many.
@@ -43,7 +31,7 @@ struct CheckedSource: Sendable {
   var unmet: [String] = []
   /// The line of the list that names the source; nil for an argument.
   var listed: (path: String, line: Int)?
-  var stills: [CheckStill] = []
+  var stills: [CheckStill]
 
   init(_ result: CheckResult) {
     source = result.source
@@ -63,6 +51,7 @@ struct CheckedSource: Sendable {
     coverage = result.coverage
     thresholds = result.thresholds
     silence = result.silence
+    stills = result.stills
   }
 
   /// The number of findings of a level that are not waived. An expectation that is not met counts as an error.
@@ -155,7 +144,8 @@ enum CheckWords {
     let text = time(cost.milliseconds)
     let words =
       switch cost.kind {
-      case .start: "first frame \(text) later"
+      // Without a link, it is the wait for something to see.
+      case .start: cost.link == nil ? "first picture \(text) later" : "first frame \(text) later"
       case .stall: "\(text) stalled"
       case .lost: "\(text) lost"
       case .switch: "change of rung \(text) longer"

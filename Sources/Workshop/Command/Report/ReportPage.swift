@@ -245,7 +245,7 @@ struct ReportPage {
     margin:0 0 12px}.finding.error{border-color:var(--bad)}.finding.warning{border-color:var(--warn)}
     .finding h3{margin:0;font-weight:400;overflow-wrap:anywhere}.finding h3 b,.finding h3 code{font-weight:600}
     .finding.error h3 b{color:var(--bad)}.finding.warning h3 b{color:var(--warn)}.finding h3 span{color:var(--mute)}
-    .finding p{margin:4px 0 8px;overflow-wrap:anywhere}.finding .frames{margin:0 0 10px;\
+    .finding.note{color:var(--fg);font-size:1rem}.finding p{margin:4px 0 8px;overflow-wrap:anywhere}.finding .frames{margin:0 0 10px;\
     grid-template-columns:repeat(auto-fill,minmax(116px,1fr))}
     .falls{font-size:.85rem}.falls div{display:grid;grid-template-columns:minmax(90px,24%) 1fr 72px;gap:10px;\
     align-items:center;padding:2px 0}.falls svg{display:block;width:100%;height:14px;background:var(--soft)}\

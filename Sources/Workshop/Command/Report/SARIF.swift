@@ -15,6 +15,9 @@ struct SARIF: Encodable, Sendable {
     var text: String
 
     init(_ text: String) { self.text = Redaction.clean(text).printable }
+
+    /// A text of the program, which has lines, and no secrets.
+    init(fixed text: String) { self.text = text }
   }
 
   /// §3.49: what a rule looks for.
@@ -28,7 +31,8 @@ struct SARIF: Encodable, Sendable {
     var shortDescription: Text
     var fullDescription: Text
     var help: Text
-    var helpUri: String
+    /// The first of the sources of the rule.
+    var helpUri: String?
     var defaultConfiguration: Configuration
   }
 
@@ -153,8 +157,6 @@ struct SARIF: Encodable, Sendable {
 
   // MARK: Rules
 
-  private static let helpURL = "https://example.com/reel/Docs/Checking.md"
-
   /// The rule of an expectation that is not met, which is not a finding of a stream.
   static let expectationRule = "expectation"
 
@@ -163,16 +165,16 @@ struct SARIF: Encodable, Sendable {
     Catalogue.all.map { entry in
       Rule(
         id: entry.id.rawValue, name: name(entry.id.rawValue), shortDescription: Text(entry.title + "."),
-        fullDescription: Text("\(entry.meaning) \(entry.impact)"),
-        help: Text("\(entry.measurement) Source: \(entry.source). Fix: \(entry.fix)."), helpUri: helpURL,
-        defaultConfiguration: .init(level: entry.level.rawValue))
+        fullDescription: Text("\(entry.meaning) \(entry.effect)"),
+        help: Text(fixed: Catalogue.Match(entry: entry, kind: nil).explanation),
+        helpUri: entry.sources.first?.url, defaultConfiguration: .init(level: entry.level.rawValue))
     } + [
       Rule(
         id: expectationRule, name: name(expectationRule),
         shortDescription: Text("An expectation is not met."),
         fullDescription: Text("A figure that --expect limits is above its limit, below it, or missing."),
         help: Text("Mend the findings that cost most, or change the expectation."),
-        helpUri: helpURL, defaultConfiguration: .init(level: "error"))
+        helpUri: nil, defaultConfiguration: .init(level: "error"))
     ]
 
   /// The id as `TimestampBreak`.

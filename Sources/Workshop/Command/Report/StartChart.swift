@@ -3,7 +3,7 @@ import ReelCheck
 import ReelCore
 import ReelPool
 
-/// The start of a source on one link as HTML: its requests and its decoding, now and with all findings mended, and what
+/// The start of a source on one link as HTML: its requests and its decoding, now and with all findings fixed, and what
 /// each repair saves in turn.
 struct StartChart {
   let start: StartResult
@@ -15,7 +15,7 @@ struct StartChart {
     let longest = max(start.now.milliseconds, start.mended?.milliseconds ?? 0)
     var html = "<div class=\"courses\">" + course("Now", start.now, longest)
     if let mended = start.mended, start.saving >= 1 {
-      html += course("With all of it mended", mended, longest)
+      html += course("With all findings fixed", mended, longest)
     }
     return html + "</div>" + Self.legend + inTurn
   }
@@ -78,7 +78,7 @@ struct StartChart {
     var before = start.now.milliseconds
     for step in start.steps {
       let saved = CheckWords.time(before - step.milliseconds)
-      let title = "\(step.finding) mended: \(CheckWords.time(step.milliseconds)), \(saved) less"
+      let title = "\(step.finding) fixed: \(CheckWords.time(step.milliseconds)), \(saved) less"
       rows.append(
         row(
           (step.finding == start.steps.first?.finding ? "without " : "and ") + step.finding,
@@ -92,7 +92,7 @@ struct StartChart {
       row(
         "floor", CheckWords.time(start.floorMilliseconds), [("mute o4", start.floorMilliseconds, title)],
         title, longest))
-    return "<h3>Mended in turn, the largest saving first</h3><div class=\"falls\">\(rows.joined())</div>"
+    return "<h3>Fixed in turn, the largest saving first</h3><div class=\"falls\">\(rows.joined())</div>"
       + "<p class=\"note\">\(Markup.escape(CheckWords.sentence(title))).</p>"
   }
 
