@@ -569,7 +569,7 @@ private struct LadderJudge {
     guard peak > 0, length > 0 else { return nil }
     // An MPD states the rate at which a buffer of some seconds does not run out (ISO/IEC 23009-1 §5.3.5.2).
     let average = total / length
-    return (facts.format == "dash" && isComplete ? max(average, bucket(rung)) : peak, average, isComplete)
+    return (facts.format == "dash" ? max(average, bucket(rung)) : peak, average, isComplete)
   }
 
   /// The least rate at which the segments of an MPD arrive in time, if `@minBufferTime` is buffered first.

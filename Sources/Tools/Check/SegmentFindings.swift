@@ -231,6 +231,7 @@ private struct RungJudge {
     }
     let faults = samples.filter { sample in
       if sample.failure?.part == .segment, sample.failure?.reason == .broken { return true }
+      if sample.isWithoutMedia { return true }
       return sample.readingFault?.kind == .badMedia && !isBlamed(sample)
     }
     var findings: [Finding] = []
@@ -247,7 +248,7 @@ private struct RungJudge {
       ]
       found.costs = [FindingCost(.lost, (duration * 1000).rounded())]
       findings.append(found)
-    } else if let fault = faults.first, let error = fault.failure?.error ?? fault.readingFault {
+    } else if let fault = faults.first, case let error = fault.failure?.error ?? fault.readingFault ?? Self.noMedia {
       findings.append(
         finding(
           .decodeError, nil, .error, at: fault.index, "\(place(fault.index)): \(error.reason)",
@@ -263,6 +264,8 @@ private struct RungJudge {
     }
     return findings
   }
+
+  private static let noMedia = ReelError(.badMedia, "there is no media in its bytes")
 
   // MARK: Entry
 
@@ -344,7 +347,7 @@ private struct RungJudge {
         }
         // With a variable frame rate, the muxer does not know how long the last frame lasts.
         let known = max(0, Self.longestStep(before), Self.longestStep(after))
-        if abs(gap) > thresholds.normalized(.timestampGap) + (gap > 0 ? known : 0) {
+        if abs(gap) > thresholds.normalized(.timestampGap) + known {
           breaks.append(Break(index: sample.index, seconds: gap, track: track))
         }
       }
@@ -524,4 +527,12 @@ extension Double {
 extension URL {
   /// The path of a file, or the URL as a text.
   var reelLocation: String { isFileURL ? path : absoluteString }
+}
+
+extension SegmentFacts {
+  /// True if it has bytes, and no frame of any track.
+  fileprivate var isWithoutMedia: Bool {
+    failure == nil && !isPartial && truncation == nil && readingFault == nil && byteCount > 0
+      && video?.samples.isEmpty != false && audio?.samples.isEmpty != false && video?.hiddenSampleCount ?? 0 == 0
+  }
 }
