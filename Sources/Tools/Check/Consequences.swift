@@ -16,7 +16,7 @@ enum Consequences {
     (.decodeError, nil, [.frozen, .frameRateMismatch]),
     (
       .timestampBreak, nil,
-      [.rungsNotAligned, .frameRateMismatch, .frozen, .avOffset, .segmentDurationMismatch]
+      [.rungsNotAligned, .frameRateMismatch, .frozen, .segmentDurationMismatch]
     ),
     (.segmentDurationMismatch, nil, [.bandwidthMismatch, .trackMissing, .rungsNotAligned]),
     (.black, "whole", [.rungContentDiffers, .frozen]),
@@ -29,8 +29,23 @@ enum Consequences {
   ]
 
   static func removed(from findings: [Finding]) -> [Finding] {
-    findings.filter { finding in
-      !explained.contains { rule in
+    // A rung that says that it is longer makes the others look short.
+    let hasWrongDurations = findings.contains { $0.id == .segmentDurationMismatch }
+    return findings.filter { finding in
+      if hasWrongDurations, finding.name == "track-missing/short" { return false }
+      // A playlist that is lost is named once.
+      if finding.id == .manifestInvalid,
+        findings.contains(where: { $0.name == "rung-dead/playlist" && $0.url == finding.url })
+      {
+        return false
+      }
+      // Audio alone that begins late is out of time with the video.
+      if finding.name == "timestamp-break/start",
+        findings.contains(where: { $0.id == .avOffset && $0.rung == finding.rung })
+      {
+        return false
+      }
+      return !explained.contains { rule in
         rule.consequences.contains(finding.id)
           && findings.contains { cause in
             cause.id == rule.cause && (rule.kind == nil || cause.kind == rule.kind)

@@ -67,10 +67,10 @@ private struct ContentJudge {
 
   private func isBlack(_ frame: FrameFacts) -> Bool {
     guard Double(frame.darkShare) >= thresholds.normalized(.blackShare) else { return false }
-    // A dark scene has structure: the samples between the 2nd and the 98th percentile.
+    // A dark scene has structure, and lights somewhere.
     let sorted = frame.luma.sorted()
-    guard !sorted.isEmpty else { return true }
-    return Int(sorted[sorted.count * 98 / 100]) - Int(sorted[sorted.count * 2 / 100]) <= 12
+    guard let brightest = sorted.last else { return true }
+    return Int(sorted[sorted.count * 98 / 100]) - Int(sorted[sorted.count * 2 / 100]) <= 12 && brightest <= 40
   }
 
   func black(_ rung: RungFacts) -> [Finding] {
@@ -130,12 +130,15 @@ private struct ContentJudge {
     let change = Float(thresholds.normalized(.frozenChange))
     var findings: [Finding] = []
     for run in rung.content {
-      for stretch in stretches(of: run, { $0.change <= change && !isBlack($0) }) {
-        // The frame before the stretch shows the same.
-        guard let place = run.frames.lastIndex(where: { $0.time < stretch.start }) else { continue }
-        var whole = stretch
-        whole.start = run.frames[place].time
-        whole.frameCount += 1
+      // From each frame that differs from the one before it, up to the next one that does.
+      let changed = run.frames.indices.filter { $0 == 0 || run.frames[$0].change > change }
+      for (place, begin) in changed.enumerated() {
+        let end = (place + 1 < changed.count ? changed[place + 1] : run.frames.count) - 1
+        let (first, last) = (run.frames[begin], run.frames[end])
+        guard !isBlack(first) else { continue }
+        let whole = Stretch(
+          start: first.time, end: last.time + last.duration, frameCount: end - begin + 1,
+          segment: first.segment, isAtStart: begin == 0)
         guard whole.duration >= thresholds.normalized(.frozenDuration) else { continue }
         var finding = finding(
           .frozen, nil, .warning, of: rung, whole,

@@ -151,13 +151,14 @@ private struct LadderJudge {
   // MARK: Codecs
 
   func codecs(_ rung: RungFacts) -> [Finding] {
-    guard let declared = rung.declared else { return [] }
+    guard rung.declared != nil else { return [] }
     let read = samples(of: rung)
     let video = read.compactMap(\.video).first
     let audio = read.compactMap(\.audio).first { !$0.samples.isEmpty }
-    if declared.codecs.isEmpty { return missingCodecs(rung, video: video, audio: audio) }
+    let declared = statedCodecs(of: rung)
+    if declared.isEmpty { return missingCodecs(rung, video: video, audio: audio) }
     var findings: [Finding] = []
-    let videoNames = declared.codecs.filter { CodecFamily($0) == .video }
+    let videoNames = declared.filter { CodecFamily($0) == .video }
     if let video, let actual = video.stream.videoCodec {
       if let name = videoNames.first(where: { VideoCodec(manifestName: $0) == actual }) {
         findings += profile(of: name, actual, rung)
@@ -166,11 +167,11 @@ private struct LadderJudge {
       } else if rung.kind == .video {
         findings.append(
           mismatch(
-            "missing", .warning, rung, says: declared.codecs.joined(separator: ","),
+            "missing", .warning, rung, says: declared.joined(separator: ","),
             isValue: video.stream.codecName))
       }
     }
-    let audioNames = declared.codecs.filter { CodecFamily($0) == .audio }
+    let audioNames = declared.filter { CodecFamily($0) == .audio }
     if let audio, let actual = audio.stream.audioCodec {
       if let name = audioNames.first(where: { AudioCodec(manifestName: $0) == actual }) {
         findings += objectType(of: name, actual, rung)
@@ -179,11 +180,19 @@ private struct LadderJudge {
       } else if video != nil || rung.kind == .audio {
         findings.append(
           mismatch(
-            "missing", .warning, rung, says: declared.codecs.joined(separator: ","),
+            "missing", .warning, rung, says: declared.joined(separator: ","),
             isValue: audio.stream.codecName))
       }
     }
     return findings
+  }
+
+  /// The codecs of a rung. A rendition of HLS has those of the variants that it belongs to.
+  private func statedCodecs(of rung: RungFacts) -> [String] {
+    let own = rung.declared?.codecs ?? []
+    guard own.isEmpty, rung.kind == .audio, let group = groupID(of: rung) else { return own }
+    let variants = facts.rungs.filter { $0.declared?.audioGroup == group && $0.declared?.codecs.isEmpty == false }
+    return variants.first?.declared?.codecs ?? []
   }
 
   private func missingCodecs(_ rung: RungFacts, video: TrackFacts?, audio: TrackFacts?) -> [Finding] {
@@ -297,7 +306,8 @@ private struct LadderJudge {
     var highest = 0.0
     var isVariable = false
     for content in rung.content {
-      let times = content.frames.map(\.time)
+      var times: [Double] = []
+      for frame in content.frames where frame.time > (times.last ?? -.infinity) + 0.001 { times.append(frame.time) }
       let count = max(1, Int(declared.rounded()))
       // A second, but no less than eight frames.
       let span = max(8, min(count, times.count - 1))
@@ -562,14 +572,14 @@ private struct LadderJudge {
     return (facts.format == "dash" && isComplete ? max(average, bucket(rung)) : peak, average, isComplete)
   }
 
-  /// The least rate at which the segments of an MPD arrive in time, if one segment is buffered first.
+  /// The least rate at which the segments of an MPD arrive in time, if `@minBufferTime` is buffered first.
   private func bucket(_ rung: RungFacts) -> Double {
     var (bits, seconds, least) = (0.0, 0.0, 0.0)
-    let buffer = max(2, rung.segments.map { $0.duration.seconds }.max() ?? 0)
+    let buffer = facts.presentation?.minBufferTime?.seconds ?? 2
     for (segment, size) in zip(rung.segments, rung.sizes) {
       bits += Double(size ?? 0) * 8
-      least = max(least, bits / (seconds + buffer))
       seconds += segment.duration.seconds
+      least = max(least, bits / (seconds + buffer))
     }
     return least
   }

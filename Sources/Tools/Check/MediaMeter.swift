@@ -48,11 +48,14 @@ struct MediaMeter {
     let container = try ContainerReader(
       source: ByteBuffer(bytes), format: format, options: options, name: name, logger: logger)
     var media = Media(index: facts.index)
+    var loneDamage = 0
     defer {
       facts.video = media.video.map { Self.track($0) }
+      if facts.video?.leadingCount == 0 { facts.video?.leadingCount = loneDamage }
       facts.audio = media.audio.map { Self.track($0) }
     }
     try read(container, into: &media) { _ in true }
+    loneDamage = media.video.map { damageAlone($0) } ?? 0
     return media
   }
 
@@ -91,6 +94,14 @@ struct MediaMeter {
         shown.append((packet, ticks))
       }
     }
+    let decoded = packets.compactMap { packet in
+      (packet.decodingTicks ?? packet.presentationTicks).map { (ticks: $0, duration: packet.durationTicks) }
+    }
+    if let first = decoded.first, let last = decoded.last {
+      let before = decoded.count > 1 ? last.ticks - decoded[decoded.count - 2].ticks : 0
+      facts.decodingStart = Double(first.ticks) * unit
+      facts.decodingEnd = Double(last.ticks + (last.duration > 0 ? last.duration : before)) * unit
+    }
     shown.sort { $0.ticks < $1.ticks }
     facts.samples = shown.enumerated().map { place, sample in
       let next = place + 1 < shown.count ? shown[place + 1].ticks : nil
@@ -126,6 +137,18 @@ struct MediaMeter {
   }
 
   // MARK: Decoding
+
+  /// The number of frames at the beginning of a segment of H.264 that can't be decoded without the segment before. Some
+  /// muxers give the leading pictures of an open GOP the times of others, so times do not tell.
+  private func damageAlone(_ track: (stream: StreamInfo, packets: [Packet])) -> Int {
+    guard track.stream.videoCodec == .h264, let first = track.packets.first,
+      let unit = try? track.stream.facts(of: first), unit.entry == .openGOP,
+      let decoder = try? VideoDecoder(
+        stream: track.stream, source: UnitList(Array(track.packets.prefix(12))), name: name, logger: logger)
+    else { return 0 }
+    while let frame = try? decoder.nextFrame(), case .element = frame {}
+    return decoder.damagedCount
+  }
 
   /// Decodes neighbouring segments, one after the other. Times are those of the container, in seconds.
   func decode(_ run: [Media]) -> ContentFacts {

@@ -11,6 +11,8 @@ struct SamplePlan {
   /// True if the budget leaves out samples.
   private(set) var isCut = false
 
+  /// A list of at most this many segments is read as a whole.
+  private static let wholeCount = 12
   /// The bytes of a second of a rung that states no bit rate.
   private static let usualRate = 250_000.0
 
@@ -57,11 +59,13 @@ struct SamplePlan {
   private static func wanted(in segments: SegmentList, _ sample: CheckOptions.Sample) -> [Int] {
     let usable = segments.indices.filter { !segments[$0].isGap }
     guard let first = usable.first, let last = usable.last else { return [] }
-    let middle = usable[usable.count / 2]
+    let middle = usable[max(0, usable.count / 2 - 1)]
     var order: [Int]
     switch sample {
     case .start: order = [first]
-    case .edges: order = [first, first + 1, last, last - 1, middle, middle + 1]
+    case .edges:
+      order = [first, first + 1, last, last - 1, middle, middle + 1]
+      if usable.count <= Self.wholeCount { order += Array(usable) }
     case .all: order = Array(usable)
     case .count(let count):
       order = [first]
@@ -115,7 +119,10 @@ enum RungList {
             facts.segments = list
             facts.sizes = facts.segments.map { $0.byteRange?.length }
           }
-          facts.url = loaded.playlistURLs[[periodIndex, groupIndex, rungIndex]]
+          facts.url =
+            loaded.playlistURLs[[periodIndex, groupIndex, rungIndex]]
+            ?? (loaded.presentation.format == .hls && loaded.documents.count == 1 ? loaded.url : nil)
+          facts.roundsDurations = version(of: facts.url, in: loaded) < 3
           rungs.append(facts)
         }
       }
@@ -152,6 +159,15 @@ enum RungList {
         }
       }
     }
+  }
+
+  /// The EXT-X-VERSION of a playlist; 1 without one (RFC 8216 §4.3.1.2).
+  private static func version(of url: URL?, in loaded: LoadedManifest) -> Int {
+    guard let document = loaded.documents.first(where: { $0.url == url && $0.format == .hls }) else { return 1 }
+    let tag = Array("#EXT-X-VERSION:".utf8)
+    guard let place = document.bytes.firstRange(of: tag) else { return 1 }
+    let digits = document.bytes[place.upperBound...].prefix { (0x30...0x39).contains($0) }
+    return Int(String(decoding: digits, as: UTF8.self)) ?? 1
   }
 
   private static func excuse(for rung: Rung, in group: TrackGroup) -> String? {

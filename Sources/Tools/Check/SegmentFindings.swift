@@ -229,7 +229,10 @@ private struct RungJudge {
       // The first packet of a run may need one before it.
       rejected += max(0, content.rejectedAudioCount - 1)
     }
-    let faults = samples.filter { $0.readingFault?.kind == .badMedia && !isBlamed($0) }
+    let faults = samples.filter { sample in
+      if sample.failure?.part == .segment, sample.failure?.reason == .broken { return true }
+      return sample.readingFault?.kind == .badMedia && !isBlamed(sample)
+    }
     var findings: [Finding] = []
     if let first {
       let isShort = duration < thresholds.normalized(.decodeErrorShort) && faults.isEmpty
@@ -244,7 +247,7 @@ private struct RungJudge {
       ]
       found.costs = [FindingCost(.lost, (duration * 1000).rounded())]
       findings.append(found)
-    } else if let fault = faults.first, let error = fault.readingFault {
+    } else if let fault = faults.first, let error = fault.failure?.error ?? fault.readingFault {
       findings.append(
         finding(
           .decodeError, nil, .error, at: fault.index, "\(place(fault.index)): \(error.reason)",
@@ -334,8 +337,14 @@ private struct RungJudge {
         ("video", sample.video, next.video), ("audio", sample.audio, next.audio),
       ] {
         guard let end = before?.end, let start = after?.start else { continue }
-        let gap = StreamFacts.difference(start, end)
-        if abs(gap) > thresholds.normalized(.timestampGap) {
+        var gap = StreamFacts.difference(start, end)
+        if let end = before?.decodingEnd, let start = after?.decodingStart {
+          let other = StreamFacts.difference(start, end)
+          if abs(other) < abs(gap) { gap = other }
+        }
+        // With a variable frame rate, the muxer does not know how long the last frame lasts.
+        let known = max(0, Self.longestStep(before), Self.longestStep(after))
+        if abs(gap) > thresholds.normalized(.timestampGap) + (gap > 0 ? known : 0) {
           breaks.append(Break(index: sample.index, seconds: gap, track: track))
         }
       }
@@ -346,6 +355,13 @@ private struct RungJudge {
       findings.append(describe(kind, worst, count: Set(found.map(\.index)).count))
     }
     return findings + lateStart()
+  }
+
+  /// How much longer the longest step from one frame to the next is than the usual one.
+  private static func longestStep(_ track: TrackFacts?) -> Double {
+    guard let track, track.stream.kind == .video, track.samples.count > 2 else { return 0 }
+    let steps = zip(track.samples, track.samples.dropFirst()).map { $1.start - $0.start }.sorted()
+    return steps[steps.count - 1] - steps[steps.count / 2]
   }
 
   private func kind(_ found: Break) -> String {
@@ -419,9 +435,12 @@ private struct RungJudge {
     guard !rung.segments.isEmpty, facts.format != "" else { return [] }
     let declared = rung.segments.dropLast().map { $0.duration.seconds }
     let isConstant = declared.count > 1 && declared.allSatisfy { abs($0 - declared[0]) < 0.000_5 }
-    if facts.format == "dash", isConstant { return drift() }
-    // Version 2 playlists round to whole seconds (RFC 8216 §4.3.2.1).
-    let isRounded = facts.format == "hls" && declared.allSatisfy { $0 == $0.rounded() } && declared.count > 1
+    let isContiguous = zip(rung.segments, rung.segments.dropFirst()).allSatisfy { segment, next in
+      abs((segment.start + segment.duration - next.start).seconds) < 0.02
+    }
+    if facts.format == "dash", isConstant, isContiguous { return drift() }
+    // Playlists of version 2 and less have whole seconds (RFC 8216 §4.3.2.1).
+    let isRounded = rung.roundsDurations && declared.allSatisfy { $0 == $0.rounded() }
     var worst: (index: Int, difference: Double, actual: Double)?
     var count = 0
     for sample in samples

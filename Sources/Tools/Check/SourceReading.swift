@@ -60,7 +60,11 @@ final class SourceReading: Sendable {
     if let loaded {
       try await readRungs(of: loaded)
     } else {
-      try await opener.use(source, readsAhead: true) { try await readFile($0) }
+      let hasVideo = try await opener.use(source, readsAhead: true) { try await readFile($0, wantsVideo: true) }
+      if !hasVideo {
+        // A response can be read only once.
+        _ = try await opener.use(source, readsAhead: true) { try await readFile($0, wantsVideo: false) }
+      }
     }
     try await ServerProbe(fetcher, configuration: configuration, options.thresholds).run(facts)
   }
@@ -223,22 +227,35 @@ final class SourceReading: Sendable {
         .segment, .empty, ReelError(.badMedia, "the segment is empty", at: segment.url.reelName))
       return (facts, nil)
     }
+    let start = Array(content.bytes.prefix(SourceSniffer.largestByteCount))
+    if case .other(let what) = SourceSniffer.kind(of: start), SourceSniffer.isText(start) {
+      failed(.segment, ReelError(.badMedia, "not media: \(what)"))
+      return (facts, nil)
+    }
+    if case .manifest = SourceSniffer.kind(of: start) {
+      failed(.segment, ReelError(.badMedia, "not media: a manifest"))
+      return (facts, nil)
+    }
+    if let fault = content.fault {
+      failed(.segment, fault)
+      return (facts, nil)
+    }
     if let damage = content.damage { facts.truncation = damage.reason }
     let keys = fetcher.sampleKeys(of: segment, protection: rung.declared?.protection)
     let head = initialization
     let bytes = head + content.bytes
     let wantsVideo = rung.wantsVideo
-    let start = facts
+    let measured = facts
     return try await BlockingThread.run(named: "check", cachesMemory: true) {
       () -> (SegmentFacts, MediaMeter.Media?) in
-      var facts = start
+      var facts = measured
       do {
         let media = try meter.demux(bytes, keys: keys, wantsVideo: wantsVideo, into: &facts)
         return (facts, media)
       } catch let error as ReelError {
         // A track that is missing is found by comparing with what the manifest says.
         if wantsVideo, error.kind == .badMedia {
-          var other = start
+          var other = measured
           if let media = try? meter.demux(bytes, keys: keys, wantsVideo: false, into: &other) {
             return (other, media)
           }
@@ -311,8 +328,8 @@ final class SourceReading: Sendable {
 
   // MARK: Files
 
-  /// Reads a media file as the one segment of the one rung.
-  private func readFile(_ opening: OpenSource) async throws {
+  /// Reads a media file as the one segment of the one rung. Returns false if it has no video, but other streams.
+  private func readFile(_ opening: OpenSource, wantsVideo: Bool) async throws -> Bool {
     let meter = MediaMeter(
       name: source.name, logger: logger, stillChange: Float(options.thresholds.normalized(.frozenChange)))
     let (sample, name) = (options.sample, source.name)
@@ -325,26 +342,20 @@ final class SourceReading: Sendable {
     ) { () -> FileOutcome in
       var outcome = FileOutcome(segment: SegmentFacts(index: 0))
       do {
-        let container: ContainerReader?
-        do {
-          container = try opening.container()
-        } catch let error as ReelError where error.kind == .badMedia {
-          container = try opening.container(wantsVideo: false)
-        }
-        guard let container else { return outcome }
+        guard let container = try opening.container(wantsVideo: wantsVideo) else { return outcome }
         outcome.format = container.format.rawValue
         outcome.duration = container.durationMicroseconds.map { Double($0) / 1e6 }
         try FileMeter(meter, container, sample: sample).read(into: &outcome)
       } catch let error as ReelError {
         if outcome.segment.video == nil, outcome.segment.audio == nil {
-          outcome.segment.failure = SegmentFailure(
-            .segment, error.kind == .unsupported ? .unsupported : .broken, error.located(at: name))
+          outcome.segment.failure = SegmentFailure(.segment, .init(error), error.located(at: name))
         } else {
           outcome.segment.readingFault = error.located(at: name)
         }
       }
       return outcome
     }
+    if wantsVideo, outcome.segment.failure?.reason == .unsupported { return false }
     change { facts in
       facts.format = outcome.format
       facts.duration = outcome.duration
@@ -353,7 +364,9 @@ final class SourceReading: Sendable {
       if let size = outcome.content.lazy.flatMap(\.frames).first?.presentationSize {
         facts.rungs[0].name = "\(min(size.width, size.height))p"
       }
+      if !wantsVideo { facts.rungs[0].kind = .audio }
     }
+    return true
   }
 }
 

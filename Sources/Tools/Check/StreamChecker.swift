@@ -50,6 +50,8 @@ package struct StreamChecker: Sendable {
     if let openingError {
       if TransportFindings.isSilence(openingError, requests: log.requests) {
         result.silence = openingError
+      } else if openingError.isOfUnsupportedContainer {
+        result.notChecked.append(NotChecked(nil, openingError.reason))
       } else {
         result.findings = [opening(openingError, source, log)]
       }
@@ -112,9 +114,9 @@ package struct StreamChecker: Sendable {
     var findings = SegmentFindings.findings(in: facts, thresholds)
     findings += ContentFindings.findings(in: facts, thresholds)
     findings += LadderFindings.findings(in: facts, thresholds)
+    findings += ManifestFindings.findings(in: facts, thresholds)
     findings = Consequences.removed(from: findings)
     findings += TransportFindings.findings(in: facts, thresholds)
-    findings += ManifestFindings.findings(in: facts, thresholds)
     findings += LiveFindings.findings(in: facts, thresholds)
     findings += StartFindings.findings(in: facts, thresholds)
     return findings
@@ -155,4 +157,11 @@ package struct StreamChecker: Sendable {
 extension Finding {
   /// The largest cost in milliseconds; 0 without one.
   fileprivate var largestCost: Double { costs.map(\.milliseconds).max() ?? 0 }
+}
+
+extension ReelError {
+  /// True for media in a container that Reel does not read, which is no fault of the media.
+  fileprivate var isOfUnsupportedContainer: Bool {
+    kind == .unsupported || reason.contains("an unsupported container")
+  }
 }

@@ -78,6 +78,8 @@ package struct RungFacts: Sendable {
   package var excuse: String?
   /// True if it was not opened at all, as `--rungs` says, or the budget was spent.
   package var isSkipped = false
+  /// HLS: true if its playlist is of a version that has durations in whole seconds.
+  package var roundsDurations = false
   /// True if the manifest states that its segments begin where those of its group do.
   package var claimsAlignment = false
 
@@ -155,6 +157,10 @@ package struct TrackFacts: Sendable {
   package var samples: [SampleFacts] = []
   /// The number of samples before the first shown one that an edit list leaves out.
   package var hiddenSampleCount = 0
+  /// The decoding time of the first sample, and the end of the last one in decoding order, in seconds. Durations belong
+  /// to that order: with a variable frame rate, the last sample that is shown may have that of another.
+  package var decodingStart: Double?
+  package var decodingEnd: Double?
   /// Video: how decoding can start at the first sample.
   package var entry: OpeningPicture.Entry?
   /// Video: true if the first sample, or the container, has the parameter sets that it needs.

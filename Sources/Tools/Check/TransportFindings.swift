@@ -34,7 +34,7 @@ package enum TransportFindings {
       guard times.count >= answerCount, let first = times.first else { continue }
       let median = median(times)
       let others = times.dropFirst()
-      if median > limit, times.min() ?? 0 > limit / 2 {
+      if median > limit {
         var finding = Finding(
           .ttfbSlow, kind.rawValue, .warning, url: answers.first?.url.reelText,
           "the server takes \(milliseconds(median)) to begin the answer to a \(kind.rawValue) (median of \(times.count), round trip of \(milliseconds(trip(answers, waits))) subtracted)",
@@ -81,8 +81,9 @@ package enum TransportFindings {
     switch request.purpose {
     case .source: facts.isManifest ? .manifest : .segment
     case .manifest: .manifest
-    case .initialization, .segment: .segment
-    case .key, .clock, .resource: nil
+    case .segment: .segment
+    // An initialization is small, and often answered by another place than segments.
+    case .initialization, .key, .clock, .resource: nil
     }
   }
 

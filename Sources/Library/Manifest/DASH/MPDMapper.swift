@@ -170,9 +170,11 @@ struct MPDMapper {
         ?? ReelError(.badManifest, "the MPD has no selectable Representation", place: .element("MPD"))
     }
     let live = liveTiming()
-    return Presentation(
+    var presentation = Presentation(
       format: .dash, live: live, duration: duration(of: periods), periods: periods,
       warnings: warnings.warnings)
+    presentation.minBufferTime = mpd.minBufferTime
+    return presentation
   }
 
   /// Returns the start and end of a period (ISO/IEC 23009-1 §5.3.2.1), and the values that it inherits; nil

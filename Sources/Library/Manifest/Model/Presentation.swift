@@ -21,6 +21,10 @@ public struct Presentation: Sendable {
   /// §4.3.5.2).
   public var startOffset: MediaTime?
 
+  /// DASH: what a player buffers for rungs to play at their bit rates (`@minBufferTime`, ISO/IEC 23009-1 §5.3.1.2); nil if
+  /// not stated.
+  package var minBufferTime: MediaTime?
+
   /// HLS: the playlists of I-frames (EXT-X-I-FRAME-STREAM-INF, RFC 8216 §4.3.4.3), which are never played.
   package var iFrameRungs: [Rung] = []
 

@@ -14,8 +14,10 @@ package struct SegmentFetcher: Sendable {
     package var statedByteCount: Int64?
     /// True if the whole segment was encrypted.
     package var isDecrypted = false
-    /// The reason why it counts as damaged: cut off, or with boxes that can't be. Nil if it looks whole.
+    /// The reason why it counts as cut off; nil if it looks whole.
     package var damage: ReelError?
+    /// The reason why it is no segment; nil if it looks like one.
+    package var fault: ReelError?
     /// True if fewer bytes came than were announced.
     package var endedEarly = false
     /// True if it was read only up to the limit.
@@ -83,14 +85,36 @@ package struct SegmentFetcher: Sendable {
           throw ReelError(.badMedia, "larger than \(limit) bytes", at: segment.url.reelName)
         }
         content.bytes += chunk
-        _ = try sanitizer?.pass(chunk)
+        if content.fault == nil { content.fault = Self.fault(in: chunk, &sanitizer) }
       }
-      content.damage = try sanitizer?.finish().damage
-    } catch let error as ReelError where error.isOfEarlyEnd && !content.bytes.isEmpty {
+      if content.fault == nil { Self.finish(&sanitizer, into: &content) }
+    } catch let error as ReelError where error.isOfEarlyEnd || error.kind == .network {
+      // Lost for good: the transport has tried to go on.
+      guard !content.bytes.isEmpty else { throw error }
       content.damage = error
       content.endedEarly = true
     }
     return content
+  }
+
+  private static func fault(in chunk: [UInt8], _ sanitizer: inout SegmentSanitizer?) -> ReelError? {
+    guard var checking = sanitizer else { return nil }
+    defer { sanitizer = checking }
+    do throws(ReelError) {
+      _ = try checking.pass(chunk)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private static func finish(_ sanitizer: inout SegmentSanitizer?, into content: inout Content) {
+    guard var checking = sanitizer else { return }
+    do throws(ReelError) {
+      content.damage = try checking.finish().damage
+    } catch {
+      content.fault = error
+    }
   }
 
   /// Returns the size of a segment as a request for its head, or for its first byte, states it; nil if neither does.

@@ -42,7 +42,7 @@ package enum SourceSniffer {
   }
 
   /// Returns true if the first bytes are text.
-  static func isText(_ bytes: [UInt8]) -> Bool {
+  package static func isText(_ bytes: [UInt8]) -> Bool {
     bytes.prefix(1024).allSatisfy { $0 >= 0x20 && $0 != 0x7f || (0x09...0x0d).contains($0) }
   }
 
