@@ -208,6 +208,7 @@ struct CheckCommandTests {
     #expect(
       run.outputLines.contains { $0.hasPrefix("error\t1 error") && $0.hasSuffix(bad) }, "\(run.outputText)")
     let lines = try folder.text("results.jsonl").split(separator: "\n")
+    #expect(run.errorLines == ["1 error in 2 sources", "2 checked, 0 failed, 0 skipped"])
     #expect(lines.count == 2 && lines.allSatisfy { $0.contains("\"status\":\"checked\"") })
   }
 
@@ -225,6 +226,8 @@ struct CheckCommandTests {
       #expect(text.components(separatedBy: "name=\"\(id.rawValue)\"").count == 3, "\(id)")
     }
     #expect(text.contains("type=\"unreachable/not-media\""))
+    #expect(text.contains("name=\"black\" time=\"0\"/>"))
+    #expect(text.contains("<skipped message=\"not checked: the source could not be opened\"/>"))
     #expect(text.contains("<failure message=\"errors=0: not met, 1\" type=\"assertion\">"))
   }
 
@@ -233,6 +236,7 @@ struct CheckCommandTests {
   @Test("JUnit skips what a rung that was not read, or the end of time, leaves unknown")
   func skipped() {
     var result = CheckResult(source: "a")
+    result.coverage.allRungCount = 2
     result.notChecked = [NotChecked(nil, rung: "720p", "encrypted, and no key was given")]
     var suite = CheckFiles.suite(CheckGates().verdict(on: result))
     let skipped = suite.cases.filter { $0.skipped != nil }.map(\.name)

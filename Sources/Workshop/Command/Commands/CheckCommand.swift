@@ -46,11 +46,11 @@ struct CheckCommand: AsyncParsableCommand {
     ("Check a presentation", "reel check https://example.com/master.m3u8"),
     (
       "Fail if the first frame takes 800 ms or more on LTE",
-      "reel check https://example.com/master.m3u8 --link lte --expect 'start.lte<800ms'"
+      "reel check https://example.com/master.m3u8 --expect 'start.lte<800ms'"
     ),
     (
       "Check the first segments of each source of a list",
-      "reel check --input list.txt --sample start --quiet"
+      "reel check --input list.txt --sample start --results checks.jsonl"
     ),
   ]
 
@@ -206,7 +206,10 @@ struct CheckCommand: AsyncParsableCommand {
           do {
             result = try await checker.check(job.source)
           } catch {
-            if !(error is CancellationError) { files.addFailure(error.asReelError, of: job.text) }
+            if !(error is CancellationError) {
+              files.addFailure(error.asReelError, of: job.text)
+              tally.withLock { $0.errorCount += 1 }
+            }
             throw error
           }
           try Task.checkCancellation()
@@ -222,7 +225,15 @@ struct CheckCommand: AsyncParsableCommand {
           }
           var failures = files.write()
           if !options.json, !options.quiet, !Task.isCancelled, end.checkedCount > 0 {
-            failures.catching { () throws(ReelError) in try Console.print(end.line(isList: isList)) }
+            // The code of a list also depends on what a later run may do.
+            if isList {
+              Console.printError(end.summary)
+            } else {
+              let broken = ExitStatus.code(of: failures, sourceCount: runOptions.sources.count)
+              let code = end.exitCode(after: broken, isList: false)
+              failures.catching { () throws(ReelError) in try Console.print("  exit \(code): \(end.summary)")
+              }
+            }
           }
           return failures
         }
@@ -347,6 +358,8 @@ struct CheckTally: Sendable {
   private(set) var checkedCount = 0
   private(set) var failedCount = 0
   private(set) var silentCount = 0
+  /// The number of sources that can't be checked at all.
+  var errorCount = 0
   private(set) var levels: [FindingLevel: Int] = [:]
   private(set) var usedWaivers: Set<Int> = []
 
@@ -361,23 +374,23 @@ struct CheckTally: Sendable {
   /// The exit code of the command, of which the run of sources had this one.
   func exitCode(after code: Int32, isList: Bool) -> Int32 {
     switch code {
-    case 0: failedCount > 0 ? ExitStatus.failedSource : 0
+    case 0 where !isList && silentCount > 0 && silentCount == checkedCount: 69
+    case 0: failedCount + errorCount > 0 ? ExitStatus.failedSource : 0
     case ExitStatus.failedSource where !isList && silentCount > 0 && silentCount == checkedCount: 69
     case 65...69 where checkedCount > silentCount: ExitStatus.failedSource
     default: code
     }
   }
 
-  /// `exit 1: 2 errors`.
-  func line(isList: Bool) -> String {
+  /// `2 errors, 1 warning in 3 sources`.
+  var summary: String {
+    if silentCount > 0, silentCount == checkedCount { return "no host answered" }
     let counts = FindingLevel.allCases.reversed().compactMap { level in
       levels[level].flatMap { $0 > 0 ? $0.counted(level.rawValue) : nil }
     }
     let words = counts.isEmpty ? "no findings" : counts.joined(separator: ", ")
-    let scope = checkedCount > 1 ? " in \(checkedCount.counted("source"))" : ""
-    let code = silentCount > 0 && silentCount == checkedCount ? 69 : exitCode(after: 0, isList: isList)
-    if silentCount > 0, silentCount == checkedCount { return "  exit \(code): no host answered" }
-    return "  exit \(code): \(words)\(scope)"
+    let count = checkedCount + errorCount
+    return count > 1 ? "\(words) in \(count.counted("source"))" : words
   }
 }
 
@@ -453,6 +466,8 @@ final class CheckFiles: Sendable {
         item.skipped = "waived: \(checked.waived[waived] ?? "")"
       } else if indices.isEmpty, let missing = checked.notChecked.first(where: { $0.concerns(id) }) {
         item.skipped = "not checked: \(missing.rung.map { "\($0): " } ?? "")\(missing.reason)"
+      } else if indices.isEmpty, checked.coverage.allRungCount == 0, id != .unreachable {
+        item.skipped = "not checked: the source could not be opened"
       }
       cases.append(item)
     }
