@@ -191,7 +191,9 @@ private struct LadderJudge {
   private func statedCodecs(of rung: RungFacts) -> [String] {
     let own = rung.declared?.codecs ?? []
     guard own.isEmpty, rung.kind == .audio, let group = groupID(of: rung) else { return own }
-    let variants = facts.rungs.filter { $0.declared?.audioGroup == group && $0.declared?.codecs.isEmpty == false }
+    let variants = facts.rungs.filter {
+      $0.declared?.audioGroup == group && $0.declared?.codecs.isEmpty == false
+    }
     return variants.first?.declared?.codecs ?? []
   }
 
@@ -307,7 +309,9 @@ private struct LadderJudge {
     var isVariable = false
     for content in rung.content {
       var times: [Double] = []
-      for frame in content.frames where frame.time > (times.last ?? -.infinity) + 0.001 { times.append(frame.time) }
+      for frame in content.frames where frame.time > (times.last ?? -.infinity) + 0.001 {
+        times.append(frame.time)
+      }
       let count = max(1, Int(declared.rounded()))
       // A second, but no less than eight frames.
       let span = max(8, min(count, times.count - 1))

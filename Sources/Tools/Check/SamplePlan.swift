@@ -163,7 +163,9 @@ enum RungList {
 
   /// The EXT-X-VERSION of a playlist; 1 without one (RFC 8216 §4.3.1.2).
   private static func version(of url: URL?, in loaded: LoadedManifest) -> Int {
-    guard let document = loaded.documents.first(where: { $0.url == url && $0.format == .hls }) else { return 1 }
+    guard let document = loaded.documents.first(where: { $0.url == url && $0.format == .hls }) else {
+      return 1
+    }
     let tag = Array("#EXT-X-VERSION:".utf8)
     guard let place = document.bytes.firstRange(of: tag) else { return 1 }
     let digits = document.bytes[place.upperBound...].prefix { (0x30...0x39).contains($0) }

@@ -248,7 +248,9 @@ private struct RungJudge {
       ]
       found.costs = [FindingCost(.lost, (duration * 1000).rounded())]
       findings.append(found)
-    } else if let fault = faults.first, case let error = fault.failure?.error ?? fault.readingFault ?? Self.noMedia {
+    } else if let fault = faults.first,
+      case let error = fault.failure?.error ?? fault.readingFault ?? Self.noMedia
+    {
       findings.append(
         finding(
           .decodeError, nil, .error, at: fault.index, "\(place(fault.index)): \(error.reason)",
@@ -533,6 +535,7 @@ extension SegmentFacts {
   /// True if it has bytes, and no frame of any track.
   fileprivate var isWithoutMedia: Bool {
     failure == nil && !isPartial && truncation == nil && readingFault == nil && byteCount > 0
-      && video?.samples.isEmpty != false && audio?.samples.isEmpty != false && video?.hiddenSampleCount ?? 0 == 0
+      && video?.samples.isEmpty != false && audio?.samples.isEmpty != false
+      && video?.hiddenSampleCount ?? 0 == 0
   }
 }

@@ -60,7 +60,9 @@ final class SourceReading: Sendable {
     if let loaded {
       try await readRungs(of: loaded)
     } else {
-      let hasVideo = try await opener.use(source, readsAhead: true) { try await readFile($0, wantsVideo: true) }
+      let hasVideo = try await opener.use(source, readsAhead: true) {
+        try await readFile($0, wantsVideo: true)
+      }
       if !hasVideo {
         // A response can be read only once.
         _ = try await opener.use(source, readsAhead: true) { try await readFile($0, wantsVideo: false) }

@@ -267,7 +267,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   private func checkOptions() throws(ReelError) -> CheckOptions {
     var check = CheckOptions()
-    check.takesStills = reportFile != nil
+    check.takesStills = reportFile != nil && runOptions.sources.count == 1
     switch sample {
     case "start": check.sample = .start
     case "edges": check.sample = .edges
