@@ -112,7 +112,8 @@ struct ManifestFindingsTests {
   private func findings(_ text: String, _ format: ManifestFormat) -> [Finding] {
     var facts = StreamFacts()
     facts.violations = RuleChecker().violations(
-      in: Array(text.utf8), format: format, url: URL(string: "http://origin.example/a")!)
+      in: Array(text.utf8), format: format, url: URL(string: "http://origin.example/a") ?? URL(filePath: "/a")
+    )
     return ManifestFindings.findings(in: facts, Thresholds())
   }
 }

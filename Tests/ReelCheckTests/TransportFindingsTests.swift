@@ -280,7 +280,7 @@ struct TransportFindingsTests {
     fields: [String: String] = [:], length: Int64? = 10_000,
     _ change: (inout RequestMetrics) -> Void = { _ in }
   ) -> RequestFacts {
-    let url = URL(string: "http://origin.example/\(path)")!
+    let url = URL(string: "http://origin.example/\(path)") ?? URL(filePath: path)
     var facts = RequestFacts(url: url, purpose: purpose, method: .get, range: nil, began: .seconds(second))
     var metrics = RequestMetrics(
       url: url, purpose: purpose, status: 200, timeToFirstByte: .milliseconds(wait), transferTime: .zero,

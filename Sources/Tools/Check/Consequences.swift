@@ -12,7 +12,7 @@ enum Consequences {
       ]
     ),
     (.segmentTruncated, nil, [.decodeError, .frozen, .bandwidthMismatch]),
-    (.segmentMissing, nil, [.decodeError, .bandwidthMismatch]),
+    (.segmentMissing, nil, [.decodeError]),
     (.decodeError, nil, [.frozen, .frameRateMismatch]),
     (
       .timestampBreak, nil,

@@ -418,6 +418,8 @@ struct FileMeter {
   private func readPart(from start: Double?, length: Double?, into outcome: inout FileOutcome) throws {
     var media = MediaMeter.Media(index: 0)
     defer {
+      let packets = (media.video?.packets ?? []) + (media.audio?.packets ?? [])
+      outcome.segment.byteCount += packets.reduce(0) { $0 + Int64($1.byteCount) }
       if start == nil {
         outcome.segment.video = media.video.map { MediaMeter.track($0) }
         outcome.segment.audio = media.audio.map { MediaMeter.track($0) }

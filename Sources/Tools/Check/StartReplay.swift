@@ -382,7 +382,8 @@ private final class CourseRecord: Sendable {
   func course(until end: Duration) -> StartResult.Course {
     let state = state.withLock { $0 }
     var course = StartResult.Course(milliseconds: end.milliseconds)
-    let requests = state.requests.filter { $0.began < end || $0.began == .zero }
+    // What a player has asked for ahead has not begun to arrive.
+    let requests = state.requests.filter { ($0.began < end || $0.began == .zero) && $0.byteCount > 0 }
     course.requests = requests.map { request in
       let stop = min(request.end ?? end, end)
       return StartResult.Request(
