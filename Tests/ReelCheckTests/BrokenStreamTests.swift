@@ -47,7 +47,7 @@ struct BrokenStreamTests {
       ("hls-byterange-fmp4", "index.m3u8"), ("hls-hevc", "index.m3u8"), ("hls-sample-aes", "index.m3u8"),
     ])
   func whole(folder: String, manifest: String) async throws {
-    #expect(try await findings(in: folder, manifest) == [])
+    #expect(try await findings(of: Fixtures.folder.appending(path: "\(folder)/\(manifest)")) == [])
   }
 
   @Test("A segment that is not there, is empty, or is a page")

@@ -61,6 +61,9 @@ package struct StreamChecker: Sendable {
       let replay = StartReplay(
         recording: recording, source: source, configuration: configuration, options: options, logger: logger)
       result.starts = try await replay.results(for: &result.findings, facts: facts)
+    } else {
+      // These are judged by what they cost on a link.
+      result.findings.removeAll { $0.id == .startBytes || $0.id == .firstRungHeavy }
     }
     Self.sort(&result.findings)
     result.notChecked += facts.notChecked + Self.excuses(facts)

@@ -34,7 +34,7 @@ package enum TransportFindings {
       guard times.count >= answerCount, let first = times.first else { continue }
       let median = median(times)
       let others = times.dropFirst()
-      if median > limit {
+      if median > limit, times.min() ?? 0 > limit / 2 {
         var finding = Finding(
           .ttfbSlow, kind.rawValue, .warning, url: answers.first?.url.reelText,
           "the server takes \(milliseconds(median)) to begin the answer to a \(kind.rawValue) (median of \(times.count), round trip of \(milliseconds(trip(answers, waits))) subtracted)",
