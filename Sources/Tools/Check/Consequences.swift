@@ -33,8 +33,8 @@ enum Consequences {
     let hasWrongDurations = findings.contains { $0.id == .segmentDurationMismatch }
     return findings.filter { finding in
       if hasWrongDurations, finding.name == "track-missing/short" { return false }
-      // A playlist that is lost is named once.
-      if finding.id == .manifestInvalid,
+      // A page in place of a playlist is named once.
+      if finding.id == .manifestInvalid, finding.summary.contains("not a playlist"),
         findings.contains(where: { $0.name == "rung-dead/playlist" && $0.url == finding.url })
       {
         return false
@@ -49,7 +49,8 @@ enum Consequences {
         rule.consequences.contains(finding.id)
           && findings.contains { cause in
             cause.id == rule.cause && (rule.kind == nil || cause.kind == rule.kind)
-              && (cause.rung == finding.rung || cause.rung == nil) && cause.level >= finding.level
+              && (cause.rung == finding.rung || cause.rung == nil || finding.rung == nil)
+              && cause.level >= finding.level
           }
       }
     }
