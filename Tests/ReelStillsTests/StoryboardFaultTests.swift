@@ -66,6 +66,8 @@ struct StoryboardFaultTests {
         let seen = Set(fetcher.requests.map(\.url.lastPathComponent))
         return seen.isSuperset(of: others + [name]) && fetcher.underWayCount == 1
       }
+      // What has arrived has still to be decoded, which nothing tells.
+      try await Task.sleep(for: .seconds(1))
     }
     clock.advance(by: limit)
     let made = try await making

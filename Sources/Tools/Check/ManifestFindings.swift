@@ -84,7 +84,7 @@ package enum ManifestFindings {
       place + parts.reason + (parts.clause.map { " (\($0))" } ?? "") + more,
       fix: parts.clause.map { "write it as \($0) says" } ?? "write a manifest that can be read")
     finding.line = line
-    finding.rung = facts.rungs.first { $0.url?.absoluteString == first.location }?.name
+    finding.rung = facts.rungs.first { $0.url?.reelLocation == first.location }?.name
     finding.evidence = [("count", .number(Double(group.count)))]
     if let clause = parts.clause { finding.evidence.append(("clause", .text(clause))) }
     return finding
@@ -96,7 +96,7 @@ package enum ManifestFindings {
     guard violation.clause != nil else { return .error }
     // That a segment needs one is concluded from its name, which may mislead.
     if violation.reason.contains("without an EXT-X-MAP"),
-      facts.rungs.contains(where: { $0.url?.absoluteString == location && $0.hasMedia })
+      !facts.rungs.contains(where: { $0.url?.reelLocation == location && !$0.hasMedia })
     {
       return .note
     }

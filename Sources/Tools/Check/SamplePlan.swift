@@ -18,7 +18,7 @@ struct SamplePlan {
 
   init(_ rungs: [RungFacts], _ options: CheckOptions) {
     // In the order of their importance: the first segment of each rung, boundaries, the rest.
-    let wanted = rungs.map { $0.isRead ? Self.wanted(in: $0.segments, options.sample) : [] }
+    let wanted = rungs.map { $0.isToBeRead ? Self.wanted(in: $0.segments, options.sample) : [] }
     guard let budget = options.byteBudget else {
       indices = wanted.map { $0.sorted() }
       return

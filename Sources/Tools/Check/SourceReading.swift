@@ -127,7 +127,7 @@ final class SourceReading: Sendable {
       logger: logger)
     try await withTaskCancellationHandler {
       defer { scope.cancel() }
-      try await forEach(rungs.indices.filter { rungs[$0].isRead }, atOnce: Self.concurrency) { index in
+      try await forEach(rungs.indices.filter { rungs[$0].isToBeRead }, atOnce: Self.concurrency) { index in
         try await self.read(index, plan.indices[index], segments)
       }
       if options.sample != .start { try await readSizes(rungs, segments) }
@@ -165,6 +165,7 @@ final class SourceReading: Sendable {
       }
       try await decode(&medias, of: rung, meter)
     }
+    change { $0.rungs[rung].isRead = true }
   }
 
   private func decode(_ medias: inout [MediaMeter.Media], of rung: Int, _ meter: MediaMeter) async throws {
@@ -276,7 +277,7 @@ final class SourceReading: Sendable {
   }
 
   private var beginningByteCount: Int {
-    let count = state.withLock { $0.rungs.count(where: \.isRead) }
+    let count = state.withLock { $0.rungs.count(where: \.isToBeRead) }
     return min(Self.beginningByteCount, Self.allBeginningsByteCount / max(1, count))
   }
 
@@ -287,7 +288,7 @@ final class SourceReading: Sendable {
 
   /// Asks for the sizes of segments that were not read.
   private func readSizes(_ rungs: [RungFacts], _ fetcher: SegmentFetcher) async throws {
-    for (place, rung) in rungs.enumerated() where rung.isRead {
+    for (place, rung) in rungs.enumerated() where rung.isToBeRead {
       let known = state.withLock { $0.rungs[place] }
       var missing = rung.segments.indices.filter {
         known.samples[$0] == nil && known.sizes[$0] == nil && !rung.segments[$0].isGap
@@ -478,7 +479,7 @@ extension SegmentFacts {
 
 extension RungFacts {
   /// True if its segments are to be read.
-  var isRead: Bool { !isSkipped && listFailure == nil && excuse == nil && !segments.isEmpty }
+  var isToBeRead: Bool { !isSkipped && listFailure == nil && excuse == nil && !segments.isEmpty }
 
   /// False for audio alone.
   var wantsVideo: Bool {

@@ -24,7 +24,7 @@ package struct StartReplay: Sendable {
   /// The simulated time at which a start counts as failed.
   private static let patience = Duration.seconds(600)
   /// The real time to wait for bytes that were not recorded.
-  private static let realPatience = Duration.seconds(30)
+  private static let realPatience = Duration.seconds(5)
 
   /// - Parameters:
   ///   - recording: The start; a replay fetches what is missing through its fetcher.

@@ -37,7 +37,7 @@ package struct StreamChecker: Sendable {
     do {
       if try await runsOut(reading) {
         result.notChecked.append(
-          NotChecked(nil, "the time limit was reached; what was found until then is reported"))
+          NotChecked(nil, Self.outOfTime))
       }
     } catch let error as ReelError where error.kind != .cancelled && error.kind != .usage {
       openingError = error
@@ -45,6 +45,12 @@ package struct StreamChecker: Sendable {
     var facts = reading.facts
     facts.requests = log.requests
     if facts.url == nil, case .url(let url) = source { facts.url = facts.requests.first?.answerURL ?? url }
+    if result.notChecked.contains(where: { $0.reason == Self.outOfTime }) {
+      // Of a rung that was being read, nothing is known for certain.
+      for index in facts.rungs.indices where !facts.rungs[index].isRead {
+        facts.rungs[index].excuse = facts.rungs[index].excuse ?? "the time limit was reached"
+      }
+    }
     facts.placeContent()
     if facts.start != nil { try await StartStructure.describe(&facts, from: recording) }
     if let openingError {
@@ -78,6 +84,8 @@ package struct StreamChecker: Sendable {
   }
 
   // MARK: - Private
+
+  private static let outOfTime = "the time limit was reached; what was found until then is reported"
 
   /// Reads the source. Returns true if the time limit was reached.
   private func runsOut(_ reading: SourceReading) async throws -> Bool {

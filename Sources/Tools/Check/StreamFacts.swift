@@ -76,6 +76,8 @@ package struct RungFacts: Sendable {
   package var content: [ContentFacts] = []
   /// Why nothing of it could be decoded although that is no fault, such as a key that was not given.
   package var excuse: String?
+  /// True once all of its samples were read and decoded.
+  package var isRead = false
   /// True if it was not opened at all, as `--rungs` says, or the budget was spent.
   package var isSkipped = false
   /// HLS: true if its playlist is of a version that has durations in whole seconds.
