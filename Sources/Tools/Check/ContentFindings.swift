@@ -67,7 +67,8 @@ private struct ContentJudge {
 
   private func isBlack(_ frame: FrameFacts) -> Bool {
     guard Double(frame.darkShare) >= thresholds.normalized(.blackShare) else { return false }
-    // A dark scene has structure, and lights somewhere.
+    // A dark scene has lights somewhere, however small, and structure.
+    guard frame.brightest < 0.25 else { return false }
     let sorted = frame.luma.sorted()
     guard let brightest = sorted.last else { return true }
     return Int(sorted[sorted.count * 98 / 100]) - Int(sorted[sorted.count * 2 / 100]) <= 12 && brightest <= 40

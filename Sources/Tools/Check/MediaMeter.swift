@@ -260,6 +260,7 @@ private struct FrameComparison {
       darkShare: Float(dark) / Float(max(1, plane.samples.count)), change: change, luma: luma,
       lumaSize: lumaSize, size: frame.size, presentationSize: Self.presentationSize(of: frame, stream))
     facts.isInterlaced = frame.isInterlaced
+    facts.brightest = plane.samples.max() ?? 0
     return facts
   }
 

@@ -240,6 +240,8 @@ package struct FrameFacts: Sendable {
   /// The stored size of the frame, and the upright one with square pixels.
   package var size: PixelSize
   package var presentationSize: PixelSize
+  /// The largest luma sample, from 0 to 1.
+  package var brightest: Float = 0
   /// True if it consists of two fields.
   package var isInterlaced = false
 
