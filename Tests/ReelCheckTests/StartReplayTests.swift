@@ -10,7 +10,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@Suite("Replays of a start", .timeLimit(.minutes(2)))
+@Suite("Replays of a start", .hangLimit)
 struct StartReplayTests {
   private let lte = CheckOptions.Link(name: "lte", spec: .lte)
   private let slow = CheckOptions.Link(name: "3g", spec: .threeG)
@@ -181,7 +181,7 @@ struct StartReplayTests {
     #expect(findings.isEmpty)
   }
 
-  @Test("The waits and redirects of a server count, and can be dropped", .timeLimit(.minutes(1)))
+  @Test("The waits and redirects of a server count, and can be dropped", .hangLimit)
   func server() async throws {
     var configuration = Origin.Configuration(directory: Fixtures.folder)
     configuration.faults = [
