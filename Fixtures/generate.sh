@@ -5,6 +5,7 @@
 #   Fixtures/generate.sh transport  only transport/ and its golden files
 #   Fixtures/generate.sh stills     only stills/
 #   Fixtures/generate.sh webm       only dash-webm/ and its golden files
+#   Fixtures/generate.sh packed     only hls-packed/ and its golden files
 #   Fixtures/generate.sh golden     only the golden files, from the media as they are
 #
 # encrypted/ is regenerated only if Shaka Packager is found: as $PACKAGER, as `packager`, or in the Python package
@@ -678,6 +679,50 @@ webm_presentation() {
     -adaptation_sets "id=0,streams=0,1 id=1,streams=2" manifest.mpd)
 }
 
+# The picture of hls-fmp4/low with packed audio in four formats: each segment begins with its time in an ID3 tag.
+packed_audio() {
+  local format muxer options file start end
+  rm -rf hls-packed
+  mkdir hls-packed
+  for format in aac:adts mp3:mp3 ac3:ac3 ec3:eac3; do
+    muxer=${format#*:} format=${format%:*} options=()
+    case $format in
+      mp3) options=(-c:a libmp3lame -segment_format_options write_xing=0:id3v2_version=0) ;;
+      ec3) options=(-c:a eac3) ;;
+      *) options=(-c:a "$format") ;;
+    esac
+    mkdir "hls-packed/$format"
+    ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 3)" -b:a 32k -ac 1 "${options[@]}" -map 0:a -f segment -segment_times 1,2 \
+      -segment_format "$muxer" -segment_list "$TMP/packed.csv" "${EXACT[@]}" "$TMP/packed-%d.$format"
+    {
+      printf '#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-PLAYLIST-TYPE:VOD\n'
+      while IFS=, read -r file start end; do
+        mutate tagged "$TMP/$file" "hls-packed/$format/${file#packed-}" "$start"
+        printf '#EXTINF:%.5f,\n%s\n' "$(python3 -c "print($end - $start)")" "${file#packed-}"
+      done <"$TMP/packed.csv"
+      echo '#EXT-X-ENDLIST'
+    } >"hls-packed/$format/index.m3u8"
+  done
+  for format in aac:mp4a.40.2 mp3:mp4a.40.34 ac3:ac-3 ec3:ec-3; do
+    cat >"hls-packed/${format%:*}.m3u8" <<END
+#EXTM3U
+#EXT-X-VERSION:7
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="sound",NAME="English",LANGUAGE="en",DEFAULT=YES,URI="${format%:*}/index.m3u8"
+#EXT-X-STREAM-INF:BANDWIDTH=450000,CODECS="avc1.64000b,${format#*:}",RESOLUTION=160x90,FRAME-RATE=30.000,AUDIO="sound"
+../hls-fmp4/low/index.m3u8
+END
+  done
+}
+
+golden_packed() {
+  local format file
+  for format in aac mp3 ac3 ec3; do
+    # Without the tags, which libavformat takes for a part of a frame.
+    for file in hls-packed/"$format"/*."$format"; do tail -c +74 "$file"; done >"$TMP/packed.$format"
+    golden_sound "packed-$format" "$TMP/packed.$format"
+  done
+}
+
 # The shape of a public UHD test vector that GPAC packaged: three rungs of one size, 59.94 fps HEVC Main10, template
 # durations that are averages (119952 where a segment holds 120120), no contentType, one template a representation.
 # multirate.mpd has three segments of real, tiny media; multirate-full.mpd is the manifest at its full length, no media.
@@ -1077,6 +1122,7 @@ golden_files() {
   joined dash-gpac-13520k dash-gpac/video_13520k_init.mp4 dash-gpac/video_13520k_{1,2,3}.mp4
   joined dash-ondemand-low dash-ondemand/low.mp4
   golden_webm
+  golden_packed
   for file in posters/po*; do
     golden "$(basename "$file")" "$file"
   done
@@ -1158,6 +1204,11 @@ if [ "${1:-all}" = webm ]; then
   golden_webm
   exit
 fi
+if [ "${1:-all}" = packed ]; then
+  packed_audio
+  golden_packed
+  exit
+fi
 if [ "${1:-all}" = all ]; then
   rm -rf media hls-* dash-* bad posters
   mkdir media
@@ -1176,6 +1227,7 @@ if [ "${1:-all}" = all ]; then
   hls_presentations
   dash_presentations
   webm_presentation
+  packed_audio
   sounds
   posters
   stills

@@ -342,6 +342,13 @@ def timed(data):
     return b"".join((at // 188).to_bytes(4, "big") + data[at : at + 188] for at in range(0, len(data), 188))
 
 
+def tagged(data, ticks):
+    """Packed audio of HLS: an ID3 tag with the time of the first sample in 90 kHz (RFC 8216 3.4)."""
+    value = b"com.apple.streaming.transportStreamTimestamp\0" + struct.pack(">Q", ticks)
+    frame = b"PRIV" + struct.pack(">IH", len(value), 0) + value
+    return b"ID3\4\0\0" + bytes([0, 0, len(frame) >> 7, len(frame) & 127]) + frame + data
+
+
 def main(arguments):
     command, source = arguments[0], arguments[1]
     with open(source, "rb") as file:
@@ -371,6 +378,7 @@ def main(arguments):
         "tracks-last": lambda: tracks_last(data, int(rest[0]) if rest else 0),
         "leading": lambda: leading(data, int(rest[0])),
         "timed": lambda: timed(data),
+        "tagged": lambda: tagged(data, round(float(rest[0]) * 90000)),
     }[command]()
     with open(target, "wb") as file:
         file.write(out)

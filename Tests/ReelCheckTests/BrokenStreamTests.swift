@@ -45,9 +45,43 @@ struct BrokenStreamTests {
       ("dash-segmentlist", "manifest.mpd"),
       ("dash-ondemand", "manifest.mpd"), ("hls-aes128", "index.m3u8"), ("hls-discontinuity", "ts.m3u8"),
       ("hls-byterange-fmp4", "index.m3u8"), ("hls-hevc", "index.m3u8"), ("hls-sample-aes", "index.m3u8"),
+      ("hls-packed", "aac.m3u8"), ("hls-packed", "mp3.m3u8"), ("hls-packed", "ac3.m3u8"),
+      ("hls-packed", "ec3.m3u8"),
     ])
   func whole(folder: String, manifest: String) async throws {
     #expect(try await findings(of: Fixtures.folder.appending(path: "\(folder)/\(manifest)")) == [])
+  }
+
+  @Test("Packed audio: segments without a timestamp, with another one, and silent ones")
+  func packedAudio() async throws {
+    let first = try Fixtures.bytes("hls-packed/aac/0.aac")
+    let second = try Fixtures.bytes("hls-packed/aac/1.aac")
+    // The tag has 73 bytes.
+    let untagged = Data(second.dropFirst(73))
+    let shifted = Data(second.prefix(70) + [9] + second.dropFirst(71))
+    #expect(
+      try await packedFindings { try untagged.write(to: $0.appending(path: "aac/1.aac")) } == [
+        "timestamp-break/start"
+      ])
+    #expect(
+      try await packedFindings { try shifted.write(to: $0.appending(path: "aac/1.aac")) } == [
+        "timestamp-break/jump"
+      ])
+    #expect(
+      try await packedFindings {
+        try Data(first.prefix(73) + first.dropFirst(2000)).write(to: $0.appending(path: "aac/0.aac"))
+      }.contains("timestamp-break/gap"))
+  }
+
+  /// Checks a copy of packed audio beside its video.
+  private func packedFindings(_ change: (URL) throws -> Void) async throws -> Set<String> {
+    let copy = try TemporaryFolder()
+    for folder in ["hls-packed", "hls-fmp4"] {
+      try FileManager.default.copyItem(
+        at: Fixtures.folder.appending(path: folder), to: copy.url.appending(path: folder))
+    }
+    try change(copy.url.appending(path: "hls-packed"))
+    return try await findings(of: copy.url.appending(path: "hls-packed/aac.m3u8"))
   }
 
   @Test("A segment that is not there, is empty, or is a page")

@@ -260,8 +260,12 @@ struct StartReplayTests {
       mp4Box("styp", [0, 0, 0, 0]) + mp4Box("free", [UInt8](repeating: 0, count: 12)) + mp4Box("moof", [1])
     #expect(StartStructure.padding(in: boxes) == [12..<32])
     let playlist = "#EXTM3U\n# made by\n\n#EXTINF:4,\na.ts\n"
-    #expect(StartStructure.comments(in: Array(playlist.utf8)) == [8..<19])
-    #expect(StartStructure.comments(in: Array("<MPD><!-- x --></MPD>".utf8)) == [5..<15])
+    #expect(StartStructure.surplus(in: Array(playlist.utf8)) == [8..<19])
+    #expect(StartStructure.surplus(in: Array("<MPD><!-- x --></MPD>".utf8)) == [5..<15])
+    let events = "#EXTM3U\n#EXT-X-DATERANGE:ID=\"a\"\n#EXTINF:1,\na.ts\n"
+    #expect(StartStructure.surplus(in: Array(events.utf8)) == [8..<32])
+    let period = "<Period><EventStream schemeIdUri=\"a\"><Event/></EventStream><AdaptationSet/></Period>"
+    #expect(StartStructure.surplus(in: Array(period.utf8)) == [8..<61])
   }
 
   @Test(

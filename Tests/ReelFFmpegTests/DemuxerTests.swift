@@ -21,7 +21,7 @@ struct DemuxerTests {
         let demuxer = try Demuxer(source: source, format: format, name: "t", logger: silentLogger)
         let isThere = try hasPacket(demuxer)
         // Raw streams take whatever comes as packets of theirs.
-        #expect(!isThere || format == .h264 || format == .hevc)
+        #expect(!isThere || [.h264, .hevc, .ac3, .eac3].contains(format))
       } catch let error as ReelError {
         #expect(error.kind == .badMedia, "\(format): \(error)")
       }

@@ -44,6 +44,20 @@ import Testing
     #expect(rungs.flatMap(\.alternateURLs).isEmpty)
   }
 
+  @Test func anotherSizeAtTheSameURLIsAnotherRung() throws {
+    let rungs = try rungs(
+      """
+      #EXT-X-STREAM-INF:BANDWIDTH=800000,RESOLUTION=640x360
+      a.m3u8
+      #EXT-X-STREAM-INF:BANDWIDTH=1500000,RESOLUTION=1280x720
+      a.m3u8
+      #EXT-X-STREAM-INF:BANDWIDTH=700000,RESOLUTION=640x360
+      a.m3u8
+      """)
+    #expect(rungs.map(\.size?.height) == [360, 720])
+    #expect(rungs.map(\.bitsPerSecond) == [700_000, 1_500_000])
+  }
+
   @Test func soundAloneHasAlternatesToo() throws {
     let rungs = try rungs(
       """

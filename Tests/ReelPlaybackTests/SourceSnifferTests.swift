@@ -22,6 +22,8 @@ struct SourceSnifferTests {
       ("media/mpeg4.avi", .avi), ("media/flv1.flv", .flv), ("media/vp8.webm", .matroska),
       ("media/h263.3gp", .mp4), ("media/prores.mov", .mp4), ("media/annexb-recovery-point.h264", .h264),
       ("media/annexb-no-sets.h264", .h264), ("bad/cut-in-first-frame.ts", .mpegTS),
+      ("hls-packed/aac/0.aac", .aac), ("hls-packed/mp3/0.mp3", .mp3), ("hls-packed/ac3/0.ac3", .ac3),
+      ("hls-packed/ec3/0.ec3", .eac3),
     ])
   func media(path: String, format: ContainerFormat) throws {
     let bytes = try Fixtures.bytes(path)

@@ -17,6 +17,7 @@ static inline int reel_averror_eof(void) { return AVERROR_EOF; }
 static inline int reel_averror_again(void) { return AVERROR(EAGAIN); }
 static inline int reel_averror_exit(void) { return AVERROR_EXIT; }
 static inline int reel_averror_io(void) { return AVERROR(EIO); }
+static inline int reel_averror_invaliddata(void) { return AVERROR_INVALIDDATA; }
 
 // AV_NOPTS_VALUE is a cast of an unsigned literal.
 static inline int64_t reel_nopts(void) { return AV_NOPTS_VALUE; }

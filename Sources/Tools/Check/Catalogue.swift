@@ -306,7 +306,7 @@ extension Catalogue {
         meaning: "Frames follow each other and show the same.",
         effect: "The viewer sees a still and takes it for a stall.",
         measurement:
-          "No luma sample changes by more than \(Threshold.frozenChange.text) for \(Threshold.frozenDuration.text). Black frames are left out.",
+          "No luma sample changes by more than \(Threshold.frozenChange.text) for \(Threshold.frozenDuration.text), or six times that if the average change is below a quarter of it: coding a still picture again changes as much. Black frames are left out.",
         thresholds: [.frozenChange, .frozenDuration], sources: [.filter("freezedetect")],
         fix: "See whether the input of the encoder stopped")
     case .rungContentDiffers:
@@ -375,7 +375,9 @@ extension Catalogue {
           kind("gap", .warning, "time without audio or video between or within segments"),
           kind("overlap", .warning, "a segment begins before the end of the one before"),
           kind("jump", .error, "the timestamps leap, and no discontinuity is declared"),
-          kind("start", .warning, "DASH: the media does not begin with its period"),
+          kind(
+            "start", .warning,
+            "the media does not begin with its period (DASH), or packed audio does not state its time"),
         ],
         otherLevels: "An error above \(Threshold.timestampGapError.text), otherwise a warning.",
         meaning: "A segment does not begin where the one before it ends, and the manifest does not say so.",
@@ -383,7 +385,7 @@ extension Catalogue {
         measurement:
           "The end of a track in one segment is compared with its beginning in the next: more than \(Threshold.timestampGap.text); from \(Threshold.timestampJump.text) on it is a jump. Left out: wraps of 33 bits, declared discontinuities, gaps and periods, edit lists.",
         thresholds: [.timestampGap, .timestampGapError, .timestampJump],
-        sources: [.hls("4.3.2.3"), .dash("§5.3.9.6"), .hlsjs],
+        sources: [.hls("3.4"), .hls("4.3.2.3"), .dash("§5.3.9.6"), .hlsjs],
         fix: "Mend the packager's clock, or declare the break (EXT-X-DISCONTINUITY, a period)")
     case .segmentDurationMismatch:
       make(

@@ -463,7 +463,7 @@ private struct LadderJudge {
       }).first
     else { return findings }
     for rung in rungs where rung.kind == .audio {
-      guard let first = rung.samples[0], first.failure == nil,
+      guard let first = rung.samples[0], first.failure == nil, first.hasTimestamps,
         let audio = start(of: first, in: rung, \.audio),
         rung.segments.first?.discontinuity == video.0.segments.first?.discontinuity
       else { continue }

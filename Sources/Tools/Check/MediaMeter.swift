@@ -32,10 +32,12 @@ struct MediaMeter {
   /// - Parameters:
   ///   - bytes: Its initialization, if it has one, and the segment.
   ///   - wantsVideo: False for audio alone.
+  ///   - place: Its start by the manifest. Media without timestamps is placed there.
   ///
   /// Throws the errors of `ContainerReader`. What was read before is in `facts`.
   func demux(
-    _ bytes: [UInt8], keys: (any SampleKeys)?, wantsVideo: Bool, into facts: inout SegmentFacts
+    _ bytes: [UInt8], at place: MediaTime, keys: (any SampleKeys)?, wantsVideo: Bool,
+    into facts: inout SegmentFacts
   ) throws -> Media {
     guard
       case .media(let format) = SourceSniffer.kind(of: Array(bytes.prefix(SourceSniffer.largestByteCount)))
@@ -48,8 +50,13 @@ struct MediaMeter {
     let container = try ContainerReader(
       source: ByteBuffer(bytes), format: format, options: options, name: name, logger: logger)
     var media = Media(index: facts.index)
+    facts.hasTimestamps = container.hasTimestamps
     var loneDamage = 0
     defer {
+      if !container.hasTimestamps, let audio = media.audio {
+        let ticks = Int64((place.seconds / audio.stream.timeBase.value).rounded())
+        for packet in audio.packets { packet.move(by: ticks) }
+      }
       facts.video = media.video.map { Self.track($0) }
       if facts.video?.leadingCount == 0 { facts.video?.leadingCount = loneDamage }
       facts.audio = media.audio.map { Self.track($0) }
@@ -250,7 +257,7 @@ private struct FrameComparison {
     of frame: Frame, stream: StreamInfo, time: Double, duration: Double, segment: Int
   ) throws(ReelError) -> FrameFacts {
     let plane = try LumaPlane(frame)
-    let change = reference.map { Self.largestChange($0, plane) } ?? 1
+    let change = reference.map { self.change(from: $0, to: plane) } ?? 1
     if change > stillChange { reference = plane }
     var dark = 0
     for sample in plane.samples where sample < 0.1 { dark += 1 }
@@ -264,15 +271,22 @@ private struct FrameComparison {
     return facts
   }
 
-  private static func largestChange(_ a: LumaPlane, _ b: LumaPlane) -> Float {
-    guard a.size == b.size else { return 1 }
+  /// Returns the largest change of a sample, from 0 to 1. Coding a still picture again, as at each key frame, changes
+  /// samples here and there by several steps: they count as a sixth if the average change is small.
+  private func change(from a: LumaPlane, to b: LumaPlane) -> Float {
+    guard a.size == b.size, !a.samples.isEmpty else { return 1 }
     var largest: Float = 0
+    var sum: Float = 0
     a.samples.withUnsafeBufferPointer { a in
       b.samples.withUnsafeBufferPointer { b in
-        for index in 0..<min(a.count, b.count) { largest = max(largest, abs(a[index] - b[index])) }
+        for index in 0..<min(a.count, b.count) {
+          let change = abs(a[index] - b[index])
+          largest = max(largest, change)
+          sum += change
+        }
       }
     }
-    return largest
+    return sum / Float(a.samples.count) < stillChange / 4 ? largest / 6 : largest
   }
 
   /// Averages a plane to `lumaSide` columns or rows, the longer side.

@@ -53,8 +53,13 @@ package final class RequestLog: Fetching, ConnectionOpening {
   package func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
 
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    try await fetch(request, as: request.purpose)
+  }
+
+  /// Sends a request, and records it with another purpose.
+  func fetch(_ request: FetchRequest, as purpose: FetchPurpose) async throws -> FetchResponse {
     var facts = RequestFacts(
-      url: request.url, purpose: request.purpose, method: request.method, range: request.range,
+      url: request.url, purpose: purpose, method: request.method, range: request.range,
       began: clock.now - began)
     let index = state.withLock { state -> Int? in
       facts.isOfStart = state.isStart

@@ -335,6 +335,7 @@ private struct RungJudge {
     for sample in samples where !isBlamed(sample) {
       if let audio = sample.audio { breaks += holes(in: audio, at: sample.index) }
       guard let next = rung.samples[sample.index + 1], !isBlamed(next), !sample.isPartial,
+        sample.hasTimestamps, next.hasTimestamps,
         let own = segment(sample.index), let other = segment(next.index),
         own.discontinuity == other.discontinuity
       else { continue }
@@ -359,7 +360,19 @@ private struct RungJudge {
       guard let worst = found.max(by: { abs($0.seconds) < abs($1.seconds) }) else { continue }
       findings.append(describe(kind, worst, count: Set(found.map(\.index)).count))
     }
-    return findings + lateStart()
+    return findings + lateStart() + withoutTimestamps()
+  }
+
+  /// Packed audio must state its time, and players need not play it otherwise.
+  private func withoutTimestamps() -> [Finding] {
+    let found = samples.filter { !$0.hasTimestamps && !isBlamed($0) }
+    guard let first = found.first else { return [] }
+    var finding = finding(
+      .timestampBreak, "start", .warning, at: first.index,
+      "\(places(found.map(\.index))) of packed audio begins without its timestamp",
+      fix: "begin each segment with the ID3 tag of RFC 8216 §3.4")
+    finding.evidence = [("count", .number(Double(found.count)))]
+    return [finding]
   }
 
   /// How much longer the longest step from one frame to the next is than the usual one.

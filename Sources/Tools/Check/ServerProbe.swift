@@ -2,8 +2,8 @@ internal import Foundation
 internal import ReelCore
 package import ReelPlayback
 
-/// Asks servers what the requests of a check left open: whether they serve ranges of a file, and whether a first answer
-/// that came late is the rule.
+/// Asks servers what the requests of a check left open: whether they serve ranges of a file, whether they compress
+/// segments for those who accept it, and whether a first answer that came late is the rule.
 package struct ServerProbe: Sendable {
   private let log: RequestLog
   private let configuration: LoadingConfiguration
@@ -27,6 +27,12 @@ package struct ServerProbe: Sendable {
     {
       try await ask(for: source.answerURL ?? source.url, .segment, range: ByteRange(offset: 1, length: 1))
     }
+    if let segment = facts.requests.first(where: { $0.purpose == .segment && $0.isSuccess && $0.range == nil }
+    ),
+      segment.host != nil
+    {
+      try await askCompressed(for: segment.url)
+    }
     let requests = log.requests
     for kind in TransportFindings.AnswerKind.allCases {
       let answers = requests.filter { $0.isSuccess && TransportFindings.kind(of: $0, in: facts) == kind }
@@ -43,6 +49,17 @@ package struct ServerProbe: Sendable {
   // MARK: - Private
 
   private static let byteLimit = 16 << 20
+
+  /// Asks for a segment as browsers do, which accept compression of whatever they fetch, and reads the head of the answer.
+  private func askCompressed(for url: URL) async throws {
+    // A fetcher accepts compression of manifests.
+    let request = FetchRequest(url: url, headers: configuration.headers, purpose: .manifest)
+    do {
+      try await log.fetch(request, as: .segment).body.close()
+    } catch is ReelError {
+      try Task.checkCancellation()
+    }
+  }
 
   private func ask(for url: URL, _ purpose: FetchPurpose, range: ByteRange?) async throws {
     let request = FetchRequest(url: url, range: range, headers: configuration.headers, purpose: purpose)

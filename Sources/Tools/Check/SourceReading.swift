@@ -253,13 +253,16 @@ final class SourceReading: Sendable {
       () -> (SegmentFacts, MediaMeter.Media?) in
       var facts = measured
       do {
-        let media = try meter.demux(bytes, keys: keys, wantsVideo: wantsVideo, into: &facts)
+        let media = try meter.demux(
+          bytes, at: segment.start, keys: keys, wantsVideo: wantsVideo, into: &facts)
         return (facts, media)
       } catch let error as ReelError {
         // A track that is missing is found by comparing with what the manifest says.
         if wantsVideo, error.kind == .badMedia {
           var other = measured
-          if let media = try? meter.demux(bytes, keys: keys, wantsVideo: false, into: &other) {
+          if let media = try? meter.demux(
+            bytes, at: segment.start, keys: keys, wantsVideo: false, into: &other)
+          {
             return (other, media)
           }
         }

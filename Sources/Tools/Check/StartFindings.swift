@@ -96,8 +96,9 @@ package enum StartFindings {
         finding.segment = 1
       case .playlist:
         finding = Finding(
-          .startBytes, "playlist", .warning, url: url, "\(size) of the manifest are comments and white space",
-          fix: "leave comments out of the manifest")
+          .startBytes, "playlist", .warning, url: url,
+          "\(size) of the manifest are comments and descriptions of events, which a start does not need",
+          fix: "leave comments out of the manifest, and events that are over or far ahead")
       }
       finding.byte = surplus.ranges.first?.range.offset
       finding.evidence = [("surplus_bytes", .number(Double(surplus.byteCount)))]

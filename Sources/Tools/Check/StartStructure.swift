@@ -27,7 +27,7 @@ package enum StartStructure {
     for manifest in recording.manifests {
       let count = min(recording.byteCount(of: manifest) ?? byteLimit, byteLimit)
       let bytes = try await recording.bytes(in: ByteRange(offset: 0, length: count), of: manifest)
-      let ranges = comments(in: bytes).map { range in
+      let ranges = Self.surplus(in: bytes).map { range in
         StartBytes(
           url: manifest.absoluteString,
           range: ByteRange(offset: Int64(range.lowerBound), length: Int64(range.count)))
@@ -78,8 +78,15 @@ package enum StartStructure {
     return ranges
   }
 
-  /// Returns the comments of a playlist or an MPD, and the white space around them.
-  package static func comments(in bytes: [UInt8]) -> [Range<Int>] {
+  /// The beginnings of tags that describe events, which a start does not need.
+  private static let eventTags = [
+    "#EXT-X-DATERANGE:", "#EXT-X-SESSION-DATA:", "#EXT-X-CUE", "#EXT-OATCLS-SCTE35:", "#EXT-X-SCTE35:",
+    "#EXT-X-ASSET:",
+  ]
+
+  /// Returns the parts of a playlist or an MPD that a start does not need: comments and white space around them, and
+  /// descriptions of events (RFC 8216 §4.3.2.7, ISO/IEC 23009-1 §5.10).
+  package static func surplus(in bytes: [UInt8]) -> [Range<Int>] {
     var ranges: [Range<Int>] = []
     func add(_ range: Range<Int>) {
       if let last = ranges.last, last.upperBound == range.lowerBound {
@@ -93,7 +100,8 @@ package enum StartStructure {
       while start < bytes.count {
         let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
         let line = bytes[start..<end].drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d || $0 == 0x0a }
-        if line.isEmpty || line.first == UInt8(ascii: "#") && !line.starts(with: "#EXT".utf8) {
+        let isComment = line.first == UInt8(ascii: "#") && !line.starts(with: "#EXT".utf8)
+        if line.isEmpty || isComment || eventTags.contains(where: { line.starts(with: $0.utf8) }) {
           add(start..<end)
         }
         start = end
@@ -101,10 +109,13 @@ package enum StartStructure {
       return ranges
     }
     var position = 0
-    while let open = bytes[position...].firstRange(of: Array("<!--".utf8)) {
-      let close = bytes[open.upperBound...].firstRange(of: Array("-->".utf8))?.upperBound ?? bytes.count
-      add(open.lowerBound..<close)
-      position = close
+    while let open = bytes[position...].firstIndex(of: UInt8(ascii: "<")) {
+      position = open + 1
+      for (begin, end) in [("<!--", "-->"), ("<EventStream ", "</EventStream>")]
+      where bytes[open...].starts(with: begin.utf8) {
+        position = bytes[open...].firstRange(of: Array(end.utf8))?.upperBound ?? bytes.count
+        add(open..<position)
+      }
     }
     return ranges
   }

@@ -107,6 +107,8 @@ package struct SegmentFacts: Sendable {
   package var readingFault: ReelError?
   /// True if only its beginning was read, on purpose.
   package var isPartial = false
+  /// False for packed audio without the time of its first sample (RFC 8216 §3.4). It begins at its place in the list.
+  package var hasTimestamps = true
   package var video: TrackFacts?
   package var audio: TrackFacts?
 

@@ -24,7 +24,10 @@ extension StreamFacts {
       for run in rungs[rung].content.indices {
         let first = rungs[rung].content[run].segments.lowerBound
         guard segments.indices.contains(first) else { continue }
-        let offset = segments[first].timestampOffset?.seconds ?? offsets[segments[first].discontinuity] ?? 0
+        let hasTimestamps = rungs[rung].samples[first]?.hasTimestamps ?? true
+        let offset =
+          hasTimestamps
+          ? segments[first].timestampOffset?.seconds ?? offsets[segments[first].discontinuity] ?? 0 : 0
         func placed(_ time: Double, near expected: Double) -> Double {
           expected + Self.difference(time + offset, expected)
         }
@@ -50,7 +53,7 @@ extension StreamFacts {
       for (index, sample) in rung.samples.sorted(by: { $0.key < $1.key })
       where rung.segments.indices.contains(index) {
         let segment = rung.segments[index]
-        guard segment.timestampOffset == nil, offsets[segment.discontinuity] == nil,
+        guard segment.timestampOffset == nil, sample.hasTimestamps, offsets[segment.discontinuity] == nil,
           let start = sample.video?.start ?? sample.audio?.start
         else { continue }
         offsets[segment.discontinuity] = segment.start.seconds - start

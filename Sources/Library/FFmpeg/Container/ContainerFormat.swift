@@ -20,6 +20,14 @@ public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
   case h264
   /// A raw HEVC byte stream (ITU-T H.265 Annex B).
   case hevc
+  /// AAC with ADTS headers (ISO/IEC 14496-3), a format of packed audio.
+  case aac
+  /// MPEG audio without a container (ISO/IEC 11172-3), a format of packed audio.
+  case mp3
+  /// AC-3 without a container (ETSI TS 102 366), a format of packed audio.
+  case ac3
+  /// E-AC-3 without a container (ETSI TS 102 366, Annex E), a format of packed audio.
+  case eac3
 
   /// The name of libavformat's demuxer, as for `av_find_input_format`.
   public var demuxerName: String {
@@ -33,16 +41,25 @@ public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
   /// True if all streams are known before the first packet. In other formats, streams may appear later.
   package var announcesStreamsFirst: Bool {
     switch self {
-    case .mp4, .mpegTS, .matroska, .avi, .ivf, .h264, .hevc: true
+    case .mpegPS, .flv: false
+    default: true
+    }
+  }
+
+  /// True for bare audio frames, whose segments in HLS begin with the time of the first one (RFC 8216 §3.4).
+  package var isPackedAudio: Bool {
+    switch self {
+    case .aac, .mp3, .ac3, .eac3: true
     default: false
     }
   }
 
-  /// True for MPEG-TS and MPEG-PS, whose 33-bit clock wraps around and may jump (ISO/IEC 13818-1).
-  public var isMPEGSystem: Bool { self == .mpegTS || self == .mpegPS }
+  /// True for MPEG-TS, MPEG-PS and packed audio, whose 33-bit clock wraps around and may jump (ISO/IEC 13818-1).
+  package var hasSystemClock: Bool { self == .mpegTS || self == .mpegPS || isPackedAudio }
 
   /// The `format_whitelist` of every demuxer that Reel opens, by the long names that libavformat compares.
-  static let allowList = "mov,mp4,m4a,3gp,3g2,mj2,mpegts,mpeg,matroska,webm,flv,avi,ivf,h264,hevc"
+  static let allowList =
+    "mov,mp4,m4a,3gp,3g2,mj2,mpegts,mpeg,matroska,webm,flv,avi,ivf,h264,hevc,aac,mp3,ac3,eac3"
 }
 
 /// libavformat's guess at the format of bytes that their first bytes alone do not identify: raw elementary

@@ -47,6 +47,8 @@ package final class ContainerReader {
   private let program: ProgramSource?
   /// The source, for MP4 only.
   private let protected: ProtectedSource?
+  /// The source, for packed audio only.
+  private let packed: PackedAudioSource?
   private let decryptor: ContainerDecryptor
   /// The reason why reading has stopped at an encrypted sample. All earlier samples were returned.
   package private(set) var refusal: ReelError?
@@ -81,9 +83,10 @@ package final class ContainerReader {
     self.logger = logger
     program = format == .mpegTS ? ProgramSource(source) : nil
     protected = format == .mp4 ? ProtectedSource(source, isSeekable: options.isSeekable) : nil
+    packed = format.isPackedAudio ? PackedAudioSource(source) : nil
     decryptor = ContainerDecryptor(source: protected, keys: options.keys)
     demuxer = try Demuxer(
-      source: program ?? protected ?? source, format: format, isSeekable: options.isSeekable,
+      source: program ?? protected ?? packed ?? source, format: format, isSeekable: options.isSeekable,
       startsAtMedia: options.startsAtMedia, clock: options.clock, name: name, logger: logger)
     if decryptor.isNeeded || demuxer.streams.contains(where: { $0.contentEncryptionKeyID != nil }) {
       demuxer.disableParsers()
@@ -118,11 +121,15 @@ package final class ContainerReader {
     protected?.takeDamage() ?? demuxer.takeDamage(origin: program?.origin ?? 0)
   }
   /// The position in the source after the returned units.
-  package var position: Int64 { (program?.origin ?? 0) + demuxer.position }
+  package var position: Int64 {
+    packed?.sourcePosition(of: demuxer.position) ?? (program?.origin ?? 0) + demuxer.position
+  }
+  /// False for packed audio that does not begin with its time. Its timestamps count from 0.
+  package var hasTimestamps: Bool { packed?.beginsWithTime ?? true }
   /// The bytes after `position` that were read but not used. With them and `position`, another reader can
   /// continue. Nil if this reader holds parts of units, as for containers that are split here.
   package var unread: [UInt8]? {
-    guard ready.isEmpty, !format.isMPEGSystem, !hasEnded else { return nil }
+    guard ready.isEmpty, !format.hasSystemClock, !hasEnded else { return nil }
     return demuxer.unread
   }
 
@@ -173,7 +180,11 @@ package final class ContainerReader {
         videoFiller?.append(packet)
       } else if let audio, packet.streamIndex == audio.index {
         if audioSplitter != nil {
-          audioSplitter?.append(packet)
+          if let packed {
+            try appendPackedAudio(packet, packed)
+          } else {
+            audioSplitter?.append(packet)
+          }
           try takeAudio()
           continue
         }
@@ -184,11 +195,11 @@ package final class ContainerReader {
   }
 
   /// False if the source is read forward only, and after a change of its program.
-  package var isSeekable: Bool { options.isSeekable && !hasChangedProgram }
+  package var isSeekable: Bool { options.isSeekable && !hasChangedProgram && packed == nil }
 
   /// Moves to the key frame at or before `ticks` of a stream. False if the container can't.
   package func seek(toKeyFrameAtOrBefore ticks: Int64, of stream: StreamInfo) throws -> Bool {
-    guard !hasChangedProgram else { return false }
+    guard !hasChangedProgram, packed == nil else { return false }
     try program?.setPassive(true)
     let isThere = try demuxer.seek(toKeyFrameAtOrBefore: ticks, stream: stream.index)
     try program?.setPassive(false)
@@ -277,6 +288,26 @@ package final class ContainerReader {
     return try videoSplitter?.next(followedBy: opening)
   }
 
+  /// Passes bytes of packed audio on to the splitter, apart where a tag states the time.
+  private func appendPackedAudio(_ packet: Packet, _ packed: PackedAudioSource) throws(ReelError) {
+    guard let audio, let position = packet.position else { return }
+    let bytes = packet.withBytes { Array($0) }
+    var start = 0
+    while start < bytes.count {
+      let (byteCount, ticks) = packed.takePart(at: position + Int64(start), of: bytes.count - start)
+      let part = try Packet()
+      try part.setBytes(copying: bytes[start..<start + byteCount], streamIndex: audio.index)
+      let time = ticks.map {
+        MediaTime(value: $0, timescale: 90_000).ticks(timescale: audio.timeBase.denominator)
+          / Int64(max(1, audio.timeBase.numerator))
+      }
+      part.setTimestamps(presentationTicks: time, decodingTicks: nil, isKey: true, isCorrupt: false)
+      part.setPosition(position + Int64(start))
+      audioSplitter?.append(part)
+      start += byteCount
+    }
+  }
+
   private func takeAudio() throws {
     while let packet = try audioSplitter?.next() { ready.append(try transportAudio(packet)) }
   }
@@ -300,7 +331,9 @@ package final class ContainerReader {
   private func decrypt(_ packet: Packet, of stream: StreamInfo, isTransport: Bool = false) throws {
     do {
       if isTransport {
-        let position = packet.position.map { $0 + (program?.origin ?? 0) }
+        let position = packet.position.map {
+          packed?.sourcePosition(of: $0) ?? $0 + (program?.origin ?? 0)
+        }
         try decryptor.decryptTransport(packet, of: stream, at: position)
       } else {
         try decryptor.decrypt(packet, of: stream)
@@ -324,7 +357,7 @@ package final class ContainerReader {
     }
     videoFiller = video?.videoCodec.flatMap { PresentationFiller(codec: $0, format: format) }
     audioSplitter = nil
-    if format == .mpegTS, let audio, let codec = audio.audioCodec {
+    if format == .mpegTS || format.isPackedAudio, let audio, let codec = audio.audioCodec {
       audioSplitter = AudioFrameSplitter(codec: codec, streamIndex: audio.index, timeBase: audio.timeBase)
     }
   }

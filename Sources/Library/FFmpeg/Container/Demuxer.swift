@@ -66,6 +66,8 @@ package final class Demuxer {
       // (NOFILLIN belongs to it.)
       context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
     }
+    // AudioFrameSplitter splits the frames.
+    if format.isPackedAudio { context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN }
     reel_format_refuse_io_open(context)
     reel_format_set_token(context, scope.token)
     av_opt_set(context, "format_whitelist", ContainerFormat.allowList, 0)
@@ -151,6 +153,16 @@ package final class Demuxer {
         return nil
       }
       if code == reel_averror_again() { continue }
+      // libavformat/aacdec.c, adts_aac_read_packet: the next call searches for a header.
+      if format == .aac, code == reel_averror_invaliddata() {
+        damage = "a frame has no header"
+        continue
+      }
+      // The source ended inside a header.
+      if format == .aac, code == reel_averror_io() {
+        endsInsidePacket = true
+        return nil
+      }
       throw Self.error(FFmpegError(call: "av_read_frame", code: code, detail: scope.takeLastError()))
     }
   }
@@ -319,7 +331,8 @@ package final class Demuxer {
       damage = "an element is damaged"
       _ = scope.takeLastError()
     // libavformat/utils.c, append_packet_chunked: fewer bytes than the packet has.
-    case .mpegPS, .flv, .avi, .ivf, .h264, .hevc: if scope.takeCorruptPacket() { endsInsidePacket = true }
+    case .mpegPS, .flv, .avi, .ivf, .h264, .hevc, .aac, .mp3, .ac3, .eac3:
+      if scope.takeCorruptPacket() { endsInsidePacket = true }
     }
   }
 

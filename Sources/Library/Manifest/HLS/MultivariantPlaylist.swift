@@ -304,7 +304,7 @@ struct VariantLadder: Sendable {
       return
     }
     let place: Place
-    if let same = known[url] {
+    if let same = known[url], !differsInSize(variant, from: same) {
       place = same
       takeLower(variant, id: id, url: url, at: same)
     } else if let same = alike[variant.withoutAddress] {
@@ -319,7 +319,7 @@ struct VariantLadder: Sendable {
         place = Place(isAudioOnly: false, index: main.count)
         main.append(rung)
       }
-      known[url] = place
+      known[url] = known[url] ?? place
     }
     alike[variant.withoutAddress] = alike[variant.withoutAddress] ?? place
     likeAcrossPathways[variant.withoutGroups] = likeAcrossPathways[variant.withoutGroups] ?? place
@@ -331,6 +331,14 @@ struct VariantLadder: Sendable {
   private struct Place: Sendable {
     var isAudioOnly: Bool
     var index: Int
+  }
+
+  /// Returns true if a variant with the URL of another states another size: one of them has a wrong URL.
+  private func differsInSize(_ variant: MultivariantPlaylist.Variant, from place: Place) -> Bool {
+    guard !place.isAudioOnly, let size = variant.resolution, let known = main[place.index].size else {
+      return false
+    }
+    return size != known
   }
 
   /// Combines variants with the same video and different audio into one rung with the lowest bit rate.

@@ -86,7 +86,7 @@ package enum SourceSniffer {
     if bytes.starts(with: "RIFF".utf8), bytes.count >= 12, bytes[8..<11].elementsEqual("AVI".utf8) {
       return .avi
     }
-    return isTransportStream(bytes) ? .mpegTS : elementaryStream(bytes)
+    return isTransportStream(bytes) ? .mpegTS : elementaryStream(bytes) ?? PackedAudio.format(of: bytes)
   }
 
   /// Detects raw H.264 or HEVC (Annex B): parameter sets after start codes, from the first byte on.

@@ -42,6 +42,8 @@ struct TimestampMapper {
     self.container = (container.video, container.audio)
     format = container.format
     self.placement = placement
+    // Its times begin anew in each container.
+    if !container.hasTimestamps { self.placement.offset = TimestampOffset(offset: nil) }
     continuity =
       placement.isSegmented
       ? TimestampContinuity(forwardThreshold: Self.segmentedThreshold) : TimestampContinuity()
@@ -71,7 +73,7 @@ struct TimestampMapper {
   /// Returns the unit with its place; nil if its stream is not played. The unit gets the times of the place.
   mutating func stamped(_ unit: Packet, _ kind: MediaPacket.Kind) -> MediaPacket? {
     guard let stream = kind == .video ? container.video : container.audio else { return nil }
-    if format.isMPEGSystem {
+    if format.hasSystemClock {
       let shift = continuity.shift(
         stream: stream.index, dts: unit.decodingTicks, pts: unit.presentationTicks,
         duration: unit.durationTicks, timeBase: stream.timeBase)

@@ -97,7 +97,9 @@ final class ResultsFile: Sendable {
         return
       }
       let hash = SourceHash(url)
-      _ = result.status != .failed ? finished.written.insert(hash) : finished.failed.insert(hash)
+      _ =
+        result.status != .failed && !result.fails
+        ? finished.written.insert(hash) : finished.failed.insert(hash)
       if let last = kept.last, last.upperBound == range.lowerBound {
         kept[kept.count - 1] = last.lowerBound..<range.upperBound
       } else {
@@ -135,6 +137,8 @@ struct ResultLine: Sendable, Equatable {
   let status: Status
   /// True for a failure that may succeed on a retry.
   let isTemporary: Bool
+  /// True for a checked source that fails.
+  let fails: Bool
 
   /// Nil for a line that is not a complete result.
   init?(_ bytes: ArraySlice<UInt8>) {
@@ -166,12 +170,13 @@ struct ResultLine: Sendable, Equatable {
   static let longestBeginning = 10
 
   init?(_ members: [RawJSON.Member]) {
-    var (url, status, isTemporary): (String?, Status?, Bool) = (nil, nil, false)
+    var (url, status, isTemporary, fails): (String?, Status?, Bool, Bool) = (nil, nil, false, false)
     for member in members {
       switch member.key {
       case "url": url = RawJSON.string(member.value)
       case "status": status = RawJSON.string(member.value).flatMap(Status.init)
       case "permanent": isTemporary = member.value.elementsEqual("false".utf8)
+      case "fails": fails = member.value.elementsEqual("true".utf8)
       default: break
       }
     }
@@ -179,6 +184,7 @@ struct ResultLine: Sendable, Equatable {
     self.url = url
     self.status = status
     self.isTemporary = isTemporary
+    self.fails = fails
   }
 
   /// The names of the fields that every line may have. Fields of a list with one of these names go into `input`.

@@ -9,6 +9,8 @@ struct CheckRecord: SourceRecord {
   let source: String
   var status: String
   var verdict: String?
+  /// True if the source fails: nil otherwise.
+  var fails: Bool?
   var format: String?
   var live: Bool?
   var duration: Double?
@@ -37,6 +39,7 @@ struct CheckRecord: SourceRecord {
     status = (checked.silence == nil ? ResultLine.Status.checked : .failed).rawValue
     error = checked.silence.map { ErrorRecord($0) }
     self.verdict = Redaction.clean(checked.verdict)
+    fails = verdict.fails ? true : nil
     format = checked.format.isEmpty ? nil : checked.format
     live = checked.format.isEmpty ? nil : checked.isLive
     duration = checked.duration.map { $0.rounded(places: 6) }

@@ -76,7 +76,9 @@ struct CheckedSource: Sendable {
     let times = starts.map { "\(CheckWords.time($0.now.milliseconds)) on \($0.link)" }
     let slow = starts.max { $0.saving < $1.saving }
     if starts.isEmpty {
-      if coverage.frameCount == 0 {
+      if coverage.frameCount == 0, coverage.audioDuration > 0, count(.error) == 0 {
+        parts.append("plays, without video")
+      } else if coverage.frameCount == 0 {
         parts.append("no frame was decoded")
       } else if counts.isEmpty {
         parts.append("plays")
