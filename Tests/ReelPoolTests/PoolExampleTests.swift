@@ -78,7 +78,7 @@ func printSwipes(throughFeedAt path: String) async throws {
   }
 }
 
-/// What a person does with several feeds over one pool: a swipe, picture in picture, another feed and back.
+/// Swipes, opens picture in picture and switches feeds, over one pool.
 func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) async throws {
   let pool = PlayerPool(fetcher: TransportFetcher())
   defer { pool.close() }
@@ -98,7 +98,7 @@ func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) 
   if let handover = service.beginSwipe(to: 1) { print(handover) }
   service.settle()
 
-  // It plays on in a window of its own, until it is stopped. Another feed begins; then the first one is where it was.
+  // It keeps playing in a separate window while the viewer switches feeds. The first feed continues at its position.
   let pinned = try pool.startPictureInPicture(to: window)
   service.select(feed: feeds[1].name)
   service.select(feed: feeds[0].name)
