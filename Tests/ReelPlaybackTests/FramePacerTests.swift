@@ -24,7 +24,7 @@ struct FramePacerTests {
     #expect(decide(next: 40, following: 80, now: 2, lastShown: 0, rate: 8) == .wait(until: .milliseconds(5)))
   }
 
-  @Test("A frame is shown when its time has come")
+  @Test("A frame is shown when it is due")
   func due() {
     #expect(decide(next: 40, following: 80, now: 40, lastShown: 0) == .show)
     #expect(decide(next: 40, following: 80, now: 79, lastShown: 0) == .show)

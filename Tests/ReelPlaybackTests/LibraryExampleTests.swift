@@ -32,7 +32,7 @@ func play(
 
   let item = PlayerItem(try MediaSource(argument: source))
   item.preferredForwardBufferDuration = .seconds(5)
-  let events = player.events  // What happens from here on.
+  let events = player.events  // Subscribe before loading, so no event is missed.
   player.replaceCurrentItem(with: item)  // It begins to load.
 
   opening: for await status in item.status.values {

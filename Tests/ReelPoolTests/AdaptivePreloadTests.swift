@@ -103,7 +103,7 @@ struct AdaptivePreloadTests {
   }
 
   @Test(
-    "The rung is the highest that the link stays above nine times of ten, beside the start of the next item")
+    "The rung is the highest that the link exceeds nine times out of ten, beside the start of the next item")
   func rung() {
     let peaks = [1.0, 2, 4, 8].map { mbits in
       policy.plan(in: situation(mbits: mbits)).current.peakBitRate ?? 0

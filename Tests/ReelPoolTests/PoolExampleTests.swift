@@ -14,13 +14,13 @@ struct Swipe: Sendable {
   let name: String
   /// How far the item was loaded.
   let stage: PreloadStage
-  /// From the call to the first frame in the caller's hand, or on the surface where it was not there yet.
+  /// From the call to the first frame: in the handover on a hit, else on the surface.
   let firstFrame: Duration?
   /// From the call to the second frame on the surface.
   let secondFrame: Duration?
 }
 
-/// Swipes from the first item of `feed` to the last; looks at each until it moves and the next one is loaded, but no longer
+/// Swipes from the first item of `feed` to the last. Watches each until it plays and the next one is loaded, but no longer
 /// than `limit`.
 func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws -> [Swipe] {
   let logger = Logger(label: "example")
@@ -46,7 +46,7 @@ func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws
   for (index, item) in feed.items.enumerated() {
     let began = clock.now
     guard let handover = service.go(to: index) else { break }
-    let inHand = clock.now - began  // `handover.frame` is there now, if it is a hit.
+    let inHand = clock.now - began  // On a hit, `handover.frame` has the frame now.
 
     while clock.now - began < limit {
       let slots = pool.slotReadiness
@@ -78,7 +78,7 @@ func printSwipes(throughFeedAt path: String) async throws {
   }
 }
 
-/// What a person does with several feeds over one pool: a swipe, picture in picture, another feed and back.
+/// Swipes, opens picture in picture and switches feeds, over one pool.
 func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) async throws {
   let pool = PlayerPool(fetcher: TransportFetcher())
   defer { pool.close() }
@@ -94,11 +94,11 @@ func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) 
     if slots.contains(where: { $0.index == 1 && [.atTarget, .failed].contains($0.waiting) }) { break }
   }
 
-  // When the drag ends, the frame is on the surface, and in hand; when the swipe has settled, it moves.
+  // When the drag ends, the frame is on the surface and in the handover. When the swipe has settled, it plays.
   if let handover = service.beginSwipe(to: 1) { print(handover) }
   service.settle()
 
-  // It plays on in a window of its own, until it is stopped. Another feed begins; then the first one is where it was.
+  // It keeps playing in a separate window while the viewer switches feeds. The first feed continues at its position.
   let pinned = try pool.startPictureInPicture(to: window)
   service.select(feed: feeds[1].name)
   service.select(feed: feeds[0].name)

@@ -164,7 +164,7 @@ import Testing
     try await scene.until { [0, 2].allSatisfy { scene.readiness($0)?.waiting == .rank } }
     #expect([0, 2].allSatisfy { scene.readiness($0)?.stage == PreloadStage.none })
     #expect(fetcher.requests.count == 1)
-    // Who waits for too long holds up nobody.
+    // A slot that waits for too long blocks no other.
     try await scene.until {
       let (first, last) = (scene.readiness(0), scene.readiness(2))
       return last?.waiting == .atTarget && first?.stage == .firstFrame && first?.waiting == .media

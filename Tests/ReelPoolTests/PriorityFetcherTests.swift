@@ -113,7 +113,7 @@ struct PriorityFetcherTests {
     #expect(lines.withLock { $0 } == ["100.0 a head", "100.0 b head", "140.0 a 3000", "140.0 b 3000"])
   }
 
-  @Test("Who has waited for a second without a byte holds up nobody")
+  @Test("A slot that received nothing for a second no longer blocks others")
   func patience() async throws {
     let network = PriorityFetcher(SlowFetcher(simulation: simulation, head: .seconds(5)), clock: simulation)
     let (preload, current) = (network.makeSlot(rank: 1), network.makeSlot(rank: 0))

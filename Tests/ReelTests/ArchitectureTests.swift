@@ -2,12 +2,12 @@ import Foundation
 import ReelTestSupport
 import Testing
 
-/// Docs/Architecture.md lists names that the library does not know.
+/// Docs/Design/Architecture.md lists names that the library does not know.
 @Suite("Architecture", .hangLimit) struct ArchitectureTests {
   private static let root = Fixtures.folder.deletingLastPathComponent()
 
   private static func page() throws -> String {
-    try String(contentsOf: root.appending(path: "Docs/Architecture.md"), encoding: .utf8)
+    try String(contentsOf: root.appending(path: "Docs/Design/Architecture.md"), encoding: .utf8)
   }
 
   /// The names in the line of the page that begins with `Names:`.

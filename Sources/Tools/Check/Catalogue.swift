@@ -62,8 +62,8 @@ package enum Catalogue {
     [entry.id.rawValue] + entry.kinds.map { "\(entry.id.rawValue)/\($0.name)" }
   }
 
-  /// Returns the entry of a name such as `timestamp-break` or `timestamp-break/gap`, in any case of letters; nil for
-  /// one that there is not.
+  /// Returns the entry of a name such as `timestamp-break` or `timestamp-break/gap`, in any letter case; nil for
+  /// an unknown name.
   package static func match(_ name: String) -> Match? {
     let parts = name.lowercased().split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let first = parts.first, let id = FindingID(rawValue: String(first)) else { return nil }

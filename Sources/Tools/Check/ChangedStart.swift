@@ -10,7 +10,7 @@ struct ChangedStart: Fetching {
   /// The files with another order of bytes, by the URL of the answers.
   private var files: [URL: RewrittenFile] = [:]
   private var texts: [URL: [UInt8]] = [:]
-  /// The bytes that cost nothing, in order and apart, by the URL of the answers.
+  /// The bytes that cost nothing, in order and without overlaps, by the URL of the answers.
   private var free: [URL: [Range<Int64>]] = [:]
   private var rangeURLs: Set<URL> = []
   private(set) var hiddenFrameCount = 0

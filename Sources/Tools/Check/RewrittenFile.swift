@@ -28,7 +28,7 @@ struct RewrittenFile: Sendable {
 
   /// Nil if it can't be rewritten: it has no index, or one that is too large or compressed.
   ///
-  /// - Parameter removed: The bytes that are left out, in order and apart.
+  /// - Parameter removed: The bytes that are left out, in order and without overlaps.
   init?(_ url: URL, removing removed: [Range<Int64>], movesIndex: Bool, in recording: StartRecording)
     async throws
   {
@@ -61,7 +61,7 @@ struct RewrittenFile: Sendable {
       if inside == box.range.count { continue }
       for range in removed { kept = kept.flatMap { Self.subtract(range, from: $0) } }
       if inside > 0 {
-        // The header is written anew.
+        // The header is rewritten.
         guard let first = kept.first, first.lowerBound == box.range.lowerBound, first.count >= box.head.count
         else {
           return nil

@@ -324,7 +324,7 @@ package struct LinkWindow: Sendable {
   }
 }
 
-/// Bytes in order of arrival, divided anew when they are taken.
+/// Bytes in order of arrival, which can be taken in other portions than they arrived in.
 struct ByteQueue: Sendable {
   private var chunks: Deque<ArraySlice<UInt8>> = []
   private(set) var count = 0

@@ -22,20 +22,21 @@ struct Document: CustomTestStringConvertible {
   /// The README and the guides; not the pages about the project itself.
   static let guides =
     ["README.md"]
-    + ["CommandLine", "Feeds", "Lab", "Stills", "Playing", "Memory", "Manifests", "Network", "Formats"].map {
-      "Docs/\($0).md"
-    }
+    + [
+      "Checking", "CommandLine", "Feeds", "Formats", "Lists", "Manifests", "Playing", "Pool", "Thumbnails",
+    ].map { "Docs/\($0).md" }
 
   let path: String
   var testDescription: String { path }
 
   init(_ path: String) { self.path = path }
 
-  /// All Markdown pages of the root and of `Docs`.
+  /// All Markdown pages of the root, of `Docs` and of `Docs/Design`.
   static func all() throws -> [Document] {
-    let names = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: "Docs").path)
-    let pages = names.sorted().filter { $0.hasSuffix(".md") }.map { "Docs/" + $0 }
-    return (["README.md", "CONTRIBUTING.md"] + pages).map { Document($0) }
+    try ["", "Docs/", "Docs/Design/"].flatMap { folder in
+      let names = try FileManager.default.contentsOfDirectory(atPath: root.path + "/" + folder)
+      return names.sorted().filter { $0.hasSuffix(".md") }.map { Document(folder + $0) }
+    }
   }
 
   var url: URL { Self.root.appending(path: path) }

@@ -1,14 +1,11 @@
 @testable import ReelCommand
 
-/// The generated part of `Docs/CommandLine.md`.
+/// The options of all commands as Markdown, which `Scripts/docs` appends to `Docs/CommandLine.md`.
 struct ReferencePage {
   let tree: CommandTree
 
-  /// Everything after this line is generated.
-  static let mark = "<!-- What follows is written by Scripts/reference from the help texts. -->"
-
   func text() -> String {
-    var lines = [Self.mark, ""]
+    var lines: [String] = []
     for command in tree.commands {
       lines += ["## reel \(command.commandName)", "", Self.prose(command.abstract ?? ""), ""]
       lines += ["    \(command.usage)", ""]

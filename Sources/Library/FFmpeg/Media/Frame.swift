@@ -7,7 +7,7 @@ package import ReelCore
 /// Ownership: owns its `AVFrame`, which holds a reference to the pixels, and frees it at the end. FFmpeg counts the
 /// references to the pixels, so several frames may share them (`retimed(by:)`).
 package final class Frame: @unchecked Sendable {
-  // Sendable: whoever makes a frame, such as a decoder, fills it in before handing it out. From then on nobody writes to
+  // Sendable: the maker of a frame, such as a decoder, fills it in before handing it out. From then on nothing writes to
   // it, nor to its pixels: FFmpeg's decoders reuse pixels only when no frame refers to them.
   let pointer: UnsafeMutablePointer<AVFrame>
 

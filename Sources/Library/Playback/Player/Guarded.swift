@@ -68,8 +68,8 @@ struct Effects: ~Copyable {
     self.frames += frames
   }
 
-  /// Performs effects in a fixed order: what goes on in vain ends first, observers know before a waiting caller
-  /// does, and threads are woken last, so that this one has done its work. What was let go is freed at the end.
+  /// Performs effects in a fixed order: useless work is cancelled first, observers know before a waiting caller
+  /// does, and threads are woken last, when this one has done its work. Released objects are freed at the end.
   fileprivate consuming func perform(on core: PlayerCore) {
     for scope in cancelled { scope.cancel() }
     if let resolving { session?.beginResolving(after: resolving) }

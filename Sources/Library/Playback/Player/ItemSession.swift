@@ -146,7 +146,7 @@ final class ItemSession: Sendable {
     }
   }
 
-  // MARK: What the program wants of the item
+  // MARK: Requests of the program
 
   /// Returns the limits of the forward buffer: from the target, or else from the item's preferences.
   func limits(for target: PreloadTarget?) -> ForwardBuffer.Limits {

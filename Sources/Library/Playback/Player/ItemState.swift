@@ -216,7 +216,7 @@ struct ItemState: ~Copyable {
   }
 }
 
-// MARK: What the player asks
+// MARK: Queries of the player
 
 extension ItemState {
   var playerItem: PlayerItem? { session?.item }
@@ -338,7 +338,7 @@ extension ItemState {
     var edge: MediaTime
   }
 
-  // MARK: What the player changes
+  // MARK: Changes by the player
 
   /// Begins at another position: none of its frames is on show yet.
   mutating func begin(at time: MediaTime) {

@@ -40,14 +40,14 @@ package struct WatchModel: Sendable {
     return curve[index] * (1 - share) + curve[index + 1] * share
   }
 
-  /// The same among those who have watched for `watched`. If nobody has watched for so long, all are about to leave.
+  /// The same among viewers who have watched for `watched`. If no viewer has watched for that long, it is 0.
   package func survival(_ seconds: Double, after watched: Double) -> Double {
     guard seconds > 0 else { return 1 }
     let begun = survival(watched)
     return begun > 0 ? survival(watched + seconds) / begun : 0
   }
 
-  /// The mean time for which somebody who has watched for `watched` goes on, up to `limit` seconds.
+  /// The mean further time of a viewer who has watched for `watched`, up to `limit` seconds.
   package func meanRest(after watched: Double, limit: Double) -> Double {
     let step = 0.5
     return stride(from: step / 2, to: limit, by: step).reduce(0) { sum, time in
