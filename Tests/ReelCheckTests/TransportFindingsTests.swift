@@ -14,7 +14,7 @@ struct TransportFindingsTests {
     let finding = try #require(only(of: hls(requests)))
     #expect(finding.name == "ttfb-slow/manifest")
     #expect(finding.level == .warning)
-    #expect(finding.change == .dropWaits)
+    #expect(finding.change == .dropWaits([.source, .manifest]))
     #expect(finding.evidence.first?.value == .number(800))
   }
 

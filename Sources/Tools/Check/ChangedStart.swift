@@ -15,7 +15,8 @@ struct ChangedStart: Fetching {
   private var rangeURLs: Set<URL> = []
   private(set) var hiddenFrameCount = 0
   private(set) var dropsRedirects = false
-  private(set) var dropsWaits = false
+  /// The purposes of requests that servers answer without a wait.
+  private(set) var promptPurposes: Set<FetchPurpose> = []
   private(set) var dropsHandshakes = false
 
   init(_ recording: StartRecording, _ changes: [StartChange]) async throws {
@@ -33,7 +34,7 @@ struct ChangedStart: Fetching {
       case .moveToFront(let name, _):
         if let url = recording.url(named: name) { moved.insert(url) }
       case .dropRedirects: dropsRedirects = true
-      case .dropWaits: dropsWaits = true
+      case .dropWaits(let purposes): promptPurposes.formUnion(purposes)
       case .dropHandshakes: dropsHandshakes = true
       case .serveRanges(let name):
         if let url = recording.url(named: name) { rangeURLs.insert(url) }

@@ -123,7 +123,12 @@ package struct FileStructure: Sendable {
     hidden += video.samples[..<start.shown].enumerated().filter {
       $0.offset != start.key && $0.element.time < -MP4Track.tolerance
     }.map(\.element.range)
-    if start.shown > start.key || start.key > 0 { add(.edit, hidden) }
+    if start.shown > start.key || start.key > 0 {
+      // The index describes the hidden samples too.
+      let share = Double(start.shown) / Double(video.samples.count)
+      let end = index.offset + (index.length ?? 0)
+      add(.edit, hidden + [end - Int64(Double(index.length ?? 0) * share)..<end])
+    }
     let metadata = Self.metadata(in: movie).map {
       index.offset + Int64($0.lowerBound)..<index.offset + Int64($0.upperBound)
     }

@@ -159,8 +159,8 @@ package enum StartChange: Sendable, Hashable {
   case moveToFront(url: String, ByteRange)
   /// Redirects are not there: requests go to their last URLs.
   case dropRedirects
-  /// Servers answer without a wait.
-  case dropWaits
+  /// Servers answer requests for these purposes without a wait.
+  case dropWaits(Set<FetchPurpose>)
   /// Connections are kept.
   case dropHandshakes
   /// Ranges are served, so that only the parts that are needed arrive.

@@ -102,10 +102,21 @@ private struct RungJudge {
       rung.content.compactMap(\.failure).first ?? failures.first?.error
       ?? samples.compactMap(\.readingFault).first
     guard reason?.kind != .unsupported else { return [] }
+    let isEncrypted = samples.allSatisfy { segment($0.index)?.encryption != nil }
+    if isEncrypted, failures.allSatisfy({ $0.part == .segment && [.notMedia, .broken].contains($0.reason) }) {
+      var found = finding(
+        .rungDead, "key", .error, at: samples.first?.index,
+        "the key does not decrypt the segments" + (reason.map { ": \($0.reason)" } ?? ""),
+        fix: "publish the key that they were encrypted with")
+      found.url = reason?.location ?? found.url
+      return [found]
+    }
     let what = rung.wantsVideo ? "no frame" : "no sound"
+    let isAbsent = !failures.isEmpty && failures.allSatisfy { $0.reason == .status }
     var found = finding(
       .rungDead, "no-frame", .error, at: samples.first?.index,
-      "\(what) can be decoded" + (reason.map { ": \($0.reason)" } ?? ""), fix: "encode the rung again")
+      "\(what) can be decoded" + (reason.map { ": \($0.reason)" } ?? ""),
+      fix: isAbsent ? "upload its segments again" : "encode the rung again")
     found.url = reason?.location ?? found.url
     return [found]
   }
@@ -272,6 +283,7 @@ private struct RungJudge {
   // MARK: Entry
 
   func notIndependent() -> [Finding] {
+    guard rung.excuse == nil else { return [] }
     let usable = samples.filter { $0.video?.entry != nil && !isBlamed($0) }
     let noKey = usable.filter { $0.video?.entry == AccessUnitEntry.none }
     let noSets = usable.filter {
@@ -369,7 +381,7 @@ private struct RungJudge {
     guard let first = found.first else { return [] }
     var finding = finding(
       .timestampBreak, "start", .warning, at: first.index,
-      "\(places(found.map(\.index))) of packed audio begins without its timestamp",
+      "\(places(found.map(\.index))): packed audio without a timestamp",
       fix: "begin each segment with the ID3 tag of RFC 8216 §3.4")
     finding.evidence = [("count", .number(Double(found.count)))]
     return [finding]
@@ -548,7 +560,7 @@ extension SegmentFacts {
   /// True if it has bytes, and no frame of any track.
   fileprivate var isWithoutMedia: Bool {
     failure == nil && !isPartial && truncation == nil && readingFault == nil && byteCount > 0
-      && video?.samples.isEmpty != false && audio?.samples.isEmpty != false
+      && (video?.byteCount ?? 0) == 0 && (audio?.byteCount ?? 0) == 0
       && video?.hiddenSampleCount ?? 0 == 0
   }
 }

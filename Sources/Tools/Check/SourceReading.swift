@@ -50,6 +50,11 @@ final class SourceReading: Sendable {
     let loaded = try await opener.use(
       source, readsAhead: false, recording: { document in documents.withLock { $0.append(document) } }
     ) { opening -> LoadedManifest? in
+      if isReadOnce, !opening.isPresentation {
+        // The start of what can be read only once is not replayed.
+        _ = try await readFile(opening, wantsVideo: true)
+        return nil
+      }
       try await readStart(opening)
       fetcher.endStart()
       recording.close()
@@ -59,7 +64,7 @@ final class SourceReading: Sendable {
     }
     if let loaded {
       try await readRungs(of: loaded)
-    } else {
+    } else if !isReadOnce {
       let hasVideo = try await opener.use(source, readsAhead: true) {
         try await readFile($0, wantsVideo: true)
       }
@@ -72,6 +77,14 @@ final class SourceReading: Sendable {
   }
 
   // MARK: - Private
+
+  /// True for standard input and for pipes.
+  private var isReadOnce: Bool {
+    guard case .url(let url) = source else { return true }
+    guard url.isFileURL else { return false }
+    let type = try? FileManager.default.attributesOfItem(atPath: url.path)[.type] as? FileAttributeType
+    return type != nil && type != .typeRegular && type != .typeSymbolicLink && type != .typeDirectory
+  }
 
   private func change(_ body: (inout StreamFacts) -> Void) { state.withLock { body(&$0) } }
 
@@ -296,7 +309,11 @@ final class SourceReading: Sendable {
       var missing = rung.segments.indices.filter {
         known.samples[$0] == nil && known.sizes[$0] == nil && !rung.segments[$0].isGap
       }
-      if missing.count > Self.sizeLimit { missing = Array(missing.prefix(Self.sizeLimit)) }
+      if missing.count > Self.sizeLimit {
+        let words = "\(missing.count - Self.sizeLimit) segments were not asked for: only \(Self.sizeLimit) are"
+        change { $0.notChecked.append(NotChecked(nil, rung: rung.name, words)) }
+        missing = Array(missing.prefix(Self.sizeLimit))
+      }
       try await forEach(missing, atOnce: Self.sizeConcurrency) { index in
         let segment = rung.segments[index]
         do {
@@ -361,8 +378,13 @@ final class SourceReading: Sendable {
       }
       return outcome
     }
-    if wantsVideo, outcome.segment.failure?.reason == .unsupported { return false }
+    let refusal =
+      outcome.segment.refusal
+      ?? outcome.content.lazy.compactMap(\.failure).first { $0.kind == .unsupported }?.reason
+    let hasNoVideo = outcome.segment.failure?.error.kind == .badMedia && refusal != nil
+    if wantsVideo, hasNoVideo, !isReadOnce { return false }
     change { facts in
+      facts.rungs[0].excuse = refusal
       facts.format = outcome.format
       facts.duration = outcome.duration
       facts.rungs[0].samples[0] = outcome.segment
@@ -463,11 +485,12 @@ extension SegmentFailure.Reason {
 }
 
 extension MediaMeter.Media {
-  /// The units up to the first key frame, which the beginning of a segment has whole.
+  /// The units up to the first key frame, which the beginning of a segment has whole; audio if there is no video.
   var beginning: MediaMeter.Media {
+    guard let video else { return self }
     var media = self
     media.audio = nil
-    if let video { media.video = (video.stream, Array(video.packets.dropLast().prefix(1))) }
+    media.video = (video.stream, Array(video.packets.dropLast().prefix(1)))
     return media
   }
 }

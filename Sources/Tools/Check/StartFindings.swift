@@ -66,7 +66,7 @@ package enum StartFindings {
         "move covers and metadata out of the file: ffmpeg -i IN -c copy -map_metadata -1 -map 0:v:0 -map 0:a? -movflags +faststart OUT"
     }
     var finding = Finding(.startBytes, surplus.kind.rawValue, .warning, summary, fix: fix)
-    finding.byte = surplus.ranges.first?.offset
+    finding.byte = surplus.kind == .edit ? file.firstSample?.offset : surplus.ranges.first?.offset
     finding.evidence = [("surplus_bytes", .number(Double(surplus.byteCount)))]
     if surplus.kind == .edit {
       finding.evidence.append(("hidden_frames", .number(Double(file.hiddenSampleCount))))
@@ -89,11 +89,16 @@ package enum StartFindings {
       var finding: Finding
       switch surplus.kind {
       case .padding:
+        let isInitialization = url == facts.startSegment?.initialization?.url.absoluteString
         finding = Finding(
           .startBytes, "padding", .warning, rung: facts.startRung?.name, url: url,
-          "\(size) of the first segment, before the end of its first frame, are padding",
-          fix: "write segments without null packets and free boxes: do not set -muxrate")
-        finding.segment = 1
+          isInitialization
+            ? "\(size) of the initialization are padding"
+            : "\(size) of the first segment, before the end of its first frame, are padding",
+          fix: isInitialization
+            ? "write it without free boxes"
+            : "write segments without null packets and free boxes: do not set -muxrate")
+        if !isInitialization { finding.segment = 1 }
       case .playlist:
         finding = Finding(
           .startBytes, "playlist", .warning, url: url,
@@ -117,14 +122,15 @@ package enum StartFindings {
     guard let (url, frame) = keyFramePlace(facts, video), let size = frame.length, Double(size) > rate,
       rate > 0
     else { return nil }
-    let target = Int64(rate)
+    // What encoders make of the limits in `fix`.
+    let target = Int64(rate / 2)
     var finding = Finding(
       .startBytes, "key-frame", .warning, rung: facts.presentation == nil ? nil : rung.name, url: url,
-      "the first key frame has \(bytes(size)), more than 1 s of its track at \(bytes(target))/s",
+      "the first key frame has \(bytes(size)), more than 1 s of its track at \(bytes(Int64(rate)))/s",
       fix: "encode with a limit on key frames: -maxrate and -bufsize of the rate, or a higher -qmin")
     finding.byte = frame.offset
     finding.evidence = [
-      ("key_frame_bytes", .number(Double(size))), ("bytes_per_second", .number(Double(target))),
+      ("key_frame_bytes", .number(Double(size))), ("bytes_per_second", .number(rate.rounded())),
     ]
     finding.change = .free([
       StartBytes(url: url, range: ByteRange(offset: frame.offset + target, length: size - target))

@@ -65,6 +65,9 @@ package struct StartReplay: Sendable {
       results.append(result)
     }
     try await addCosts(to: &findings, &results, facts)
+    for place in results.indices {
+      results[place].floorMilliseconds = min(results[place].floorMilliseconds, results[place].possibleMilliseconds)
+    }
     return results
   }
 
@@ -222,7 +225,7 @@ package struct StartReplay: Sendable {
         }
         var behaviour = recording.behaviour(of: request.url, request: number)
         if changed.dropsRedirects { behaviour.hops = [] }
-        if changed.dropsWaits { behaviour.wait = .zero }
+        if changed.promptPurposes.contains(request.purpose) { behaviour.wait = .zero }
         if changed.dropsHandshakes { behaviour.closesConnection = false }
         return behaviour
       } onDeparture: { request, time in

@@ -45,6 +45,18 @@ package enum StartStructure {
       }
       if !ranges.isEmpty { surplus.append(StartSurplus(.padding, ranges)) }
     }
+    if let initialization = facts.startSegment?.initialization {
+      let offset = initialization.byteRange?.offset ?? 0
+      let length = initialization.byteRange?.length ?? recording.byteCount(of: initialization.url) ?? 0
+      let bytes = try await recording.bytes(
+        in: ByteRange(offset: offset, length: min(length, byteLimit)), of: initialization.url)
+      let ranges = padding(in: bytes).map { range in
+        StartBytes(
+          url: initialization.url.absoluteString,
+          range: ByteRange(offset: offset + Int64(range.lowerBound), length: Int64(range.count)))
+      }
+      if !ranges.isEmpty { surplus.append(StartSurplus(.padding, ranges)) }
+    }
     facts.start?.surplus = surplus
   }
 

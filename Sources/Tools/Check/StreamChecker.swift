@@ -38,6 +38,11 @@ package struct StreamChecker: Sendable {
       if try await runsOut(reading) {
         result.notChecked.append(
           NotChecked(nil, Self.outOfTime))
+        if reading.facts.format.isEmpty {
+          openingError = ReelError(
+            .timedOut, "it was not opened within the time limit of \(options.timeLimit.map { "\($0)" } ?? "")",
+            at: source.name)
+        }
       }
     } catch let error as ReelError where error.kind != .cancelled && error.kind != .usage {
       openingError = error
@@ -74,6 +79,9 @@ package struct StreamChecker: Sendable {
     Self.sort(&result.findings)
     result.notChecked += facts.notChecked + Self.excuses(facts)
     result.notChecked += [LiveFindings.notChecked(in: facts)].compactMap(\.self)
+    if options.watch != nil, !facts.isLive, !facts.format.isEmpty {
+      result.notChecked.append(NotChecked(nil, "it is not live, so it was not watched"))
+    }
     result.coverage = Self.coverage(facts)
     result.facts = facts
     if options.takesStills {

@@ -18,6 +18,14 @@ package enum TransportFindings {
   enum AnswerKind: String, CaseIterable {
     case manifest
     case segment
+
+    /// The purposes of the requests that have such answers, or that the same server answers.
+    fileprivate func purposes(in facts: StreamFacts) -> Set<FetchPurpose> {
+      switch self {
+      case .manifest: [.source, .manifest]
+      case .segment: facts.isManifest ? [.segment, .initialization, .key] : [.source, .segment]
+      }
+    }
   }
 
   // MARK: - First byte
@@ -45,7 +53,7 @@ package enum TransportFindings {
           ("median_ms", .number(median * 1000)), ("maximum_ms", .number((times.max() ?? 0) * 1000)),
           ("answers", .number(Double(times.count))),
         ]
-        finding.change = .dropWaits
+        finding.change = .dropWaits(kind.purposes(in: facts))
         findings.append(finding)
       } else if first > limit, others.allSatisfy({ $0 <= limit }) {
         var finding = Finding(

@@ -84,6 +84,8 @@ package final class Demuxer {
     guard code >= 0 else {
       throw FFmpegError(call: "avformat_open_input", code: code, detail: scope.takeLastError()).reelError()
     }
+    // libavformat/mp3dec.c, mp3_parse_vbr_tags: without such a tag, it leaves a checksum over the buffer, which is replaced.
+    if format == .mp3 { context.pointee.pb.pointee.update_checksum = nil }
     try refreshStreams()
   }
 

@@ -177,6 +177,10 @@ struct CheckCommand: AsyncParsableCommand {
     where path == "" || path == "-" {
       throw ValidationError("\(option) takes a file")
     }
+    let files = [junit, sarif, reportFile].compactMap(\.self)
+    if Set(files).count < files.count {
+      throw ValidationError("--junit, --sarif and --report take different files")
+    }
   }
 
   func run() async throws {

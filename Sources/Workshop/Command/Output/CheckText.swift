@@ -144,7 +144,10 @@ struct CheckText {
     let waiver = checked.waived[index]
     var text = Redaction.clean(CheckWords.placed(finding))
     if checked.known?.contains(index) == true { text += " (the baseline has it too)" }
-    let cost = CheckWords.costs(finding).max { $0.milliseconds < $1.milliseconds }.map(CheckWords.cost) ?? ""
+    let costs = CheckWords.costs(finding)
+    // The bars are those of a player that uses bytes as they come.
+    let own = costs.filter { $0.player != .whole }
+    let cost = (own.isEmpty ? costs : own).max { $0.milliseconds < $1.milliseconds }.map(CheckWords.cost) ?? ""
     return Entry(
       level: waiver == nil ? finding.level.rawValue : "waived", name: finding.name, text: text, cost: cost,
       fix: waiver.map { "waived: \($0)" } ?? Redaction.clean(finding.fix),
@@ -180,9 +183,12 @@ struct CheckText {
     }
   }
 
-  /// The start now and after each step, as bars. Empty if nothing would be saved.
+  /// A start that is slow whatever is mended, in milliseconds.
+  private static let slowStart = 1000.0
+
+  /// The start now and after each step, as bars. Empty if nothing would be saved, and the start is not slow.
   private func bars(_ start: StartResult) -> [String] {
-    guard start.saving >= CheckWords.leastCost, start.now.milliseconds > 0 else { return [] }
+    guard start.saving >= CheckWords.leastCost || start.now.milliseconds >= Self.slowStart else { return [] }
     var rows = [(name: "now", milliseconds: start.now.milliseconds, note: Self.parts(of: start.now))]
     for (index, step) in start.steps.enumerated() {
       rows.append((index == 0 ? "mend \(step.finding)" : "+ \(step.finding)", step.milliseconds, ""))
@@ -190,7 +196,8 @@ struct CheckText {
     let bytes = ByteSize(byteCount: Int(clamping: start.floorByteCount))
     let floor = "\(start.floorRequestCount.counted("request")), \(bytes)"
     if abs(start.possibleMilliseconds - start.floorMilliseconds) < 1 {
-      rows[rows.count - 1].note = "\(floor): the floor"
+      let note = rows.count > 1 ? "" : rows[0].note + "; "
+      rows[rows.count - 1].note = "\(note)\(floor): the floor"
     } else {
       rows.append(("floor", start.floorMilliseconds, floor))
     }

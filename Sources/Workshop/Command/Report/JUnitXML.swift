@@ -39,11 +39,11 @@ struct JUnitXML {
 
   var text: String {
     var lines = ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>"]
-    lines.append("<testsuites name=\"reel \(command)\" \(Self.attributes(suites))>")
+    lines.append("<testsuites name=\"reel \(command)\" \(Self.attributes(suites, isRoot: true))>")
     for suite in suites {
       let label = Markup.escape(Redaction.clean(suite.name))
       let errorOutput = suite.errorOutput.map { Markup.escape(Redaction.clean($0)) }
-      lines.append("  <testsuite name=\"\(label)\" \(Self.attributes([suite]))>")
+      lines.append("  <testsuite name=\"\(label)\" \(Self.attributes([suite], isRoot: false))>")
       for item in suite.cases {
         let name = Markup.escape(Redaction.clean(item.name))
         let head = "    <testcase classname=\"reel.\(command).\(label)\" name=\"\(name)\" time=\"0\""
@@ -70,13 +70,13 @@ struct JUnitXML {
     return (lines + ["</testsuites>", ""]).joined(separator: "\n")
   }
 
-  /// Returns the counts and the time of suites.
-  private static func attributes(_ suites: [Suite]) -> String {
+  /// Returns the counts and the time of suites. The root has no count of what was skipped (Jenkins' junit-10.xsd).
+  private static func attributes(_ suites: [Suite], isRoot: Bool) -> String {
     let cases = suites.flatMap(\.cases)
     let time = suites.reduce(.zero) { $0 + $1.duration } / .seconds(1)
     let skipped = cases.count { $0.skipped != nil && $0.failure == nil }
     return "tests=\"\(cases.count)\" failures=\"\(cases.count { $0.failure != nil })\" errors=\"0\""
-      + (skipped > 0 ? " skipped=\"\(skipped)\"" : "")
+      + (skipped > 0 && !isRoot ? " skipped=\"\(skipped)\"" : "")
       + " time=\"\(time.formatted(places: 3))\""
   }
 }

@@ -228,11 +228,10 @@ extension SARIF.Result {
   /// - Parameter index: The index of the finding.
   init(_ index: Int, of source: CheckedSource) {
     let finding = source.findings[index]
-    let place = CheckWords.place(finding)
     let costs = CheckWords.costs(finding).map(CheckWords.cost)
     let sentences =
       [
-        (place.isEmpty ? "" : place + ": ") + finding.summary,
+        CheckWords.placed(finding),
         costs.isEmpty ? "" : "Cost: " + costs.joined(separator: "; "),
         finding.fix.isEmpty ? "" : "Fix: " + finding.fix,
       ].filter { !$0.isEmpty }

@@ -197,11 +197,16 @@ struct CheckFile: Decodable, Sendable {
 
   /// Reads the file of `--waivers`, or else that of the current folder if there is one.
   init(path: String?) throws(ReelError) {
-    guard path != nil || FileManager.default.fileExists(atPath: Self.usualPath) else {
+    // A link to nothing, or a pipe, is a mistake.
+    let type = try? FileManager.default.attributesOfItem(atPath: Self.usualPath)[.type] as? FileAttributeType
+    guard path != nil || type != nil else {
       self.init()
       return
     }
     let path = path ?? Self.usualPath
+    if path == Self.usualPath, let type, type != .typeRegular, type != .typeSymbolicLink {
+      throw ReelError(.badManifest, "not a regular file", at: path, advice: "name a file with --waivers")
+    }
     try self.init(json: try OptionFiles.bytes(of: path, limit: Self.byteLimit), path: path)
   }
 }
