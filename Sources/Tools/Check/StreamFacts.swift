@@ -149,11 +149,6 @@ package struct SegmentFailure: Sendable, Hashable {
 package struct TrackFacts: Sendable {
   /// The stream as the container states it.
   package var stream: StreamInfo
-  /// The codec's profile and level, as the decoder reads them.
-  package var profile: String?
-  package var level: Int?
-  /// The codec configuration of the container (`avcC`, `hvcC`, AudioSpecificConfig); empty if it has none.
-  package var configuration: [UInt8] = []
   /// The start and the end of each sample in seconds of the container's timeline, in presentation order. Samples that
   /// an edit list leaves out are not in it.
   package var samples: [SampleFacts] = []
@@ -205,10 +200,8 @@ package struct ContentFacts: Sendable {
   package var frames: [FrameFacts] = []
   /// The audio, in order.
   package var sound: [SoundFacts] = []
-  /// The decoded audio: profile, rate and channels; nil without any.
+  /// The audio decoder's profile; nil without any.
   package var audioProfile: String?
-  package var audioRate: Int?
-  package var channelCount: Int?
   /// The number of packets of audio that could not be decoded.
   package var rejectedAudioCount = 0
   /// The video decoder's profile and level.
@@ -356,14 +349,10 @@ package struct RequestFacts: Sendable {
   package var fields: [HeaderField] = []
   /// The size of the body as the answer states it.
   package var statedByteCount: Int64?
-  /// The offset of the body's first byte.
-  package var bodyOffset: Int64 = 0
   /// The errors of attempts that were repeated.
   package var failedAttempts: [ReelError] = []
   /// The error in which it ended.
   package var failure: ReelError?
-  /// True if it belongs to the start: it was sent before the first frame was decoded.
-  package var isOfStart = false
   /// The time from the beginning of the check to the end of the transfer; nil while it runs.
   package var ended: Duration?
   /// True if the whole body arrived. False for a transfer that the reader ended early.
@@ -388,10 +377,6 @@ package struct StartFacts: Sendable {
   package var mediaURL: URL?
   /// The position in the first segment, or in the file, of the end of the first frame.
   package var firstFrameEnd: Int64?
-  /// The size of the first frame's sample.
-  package var keyFrameByteCount: Int?
-  /// The number of frames that are decoded before the first one is shown, itself included.
-  package var decodedFrameCount = 1
   package var codec: VideoCodec?
   package var pixelCount = 0
   /// The bytes of manifests and of the first segment, before the end of the first frame, that it does not need.

@@ -106,11 +106,11 @@ struct CheckLadderRow: Sendable, Hashable {
     }
     if let video {
       parts.append(
-        [video.stream.codecName, content?.profile ?? video.profile].compactMap { $0 }.joined(separator: " "))
+        [video.stream.codecName, content?.profile].compactMap { $0 }.joined(separator: " "))
     }
     if let audio = samples.lazy.compactMap(\.audio).first {
       parts.append(
-        [audio.stream.codecName, content?.audioProfile ?? audio.profile].compactMap { $0 }.joined(
+        [audio.stream.codecName, content?.audioProfile].compactMap { $0 }.joined(
           separator: " "))
     }
     if let peak = rung.content.lazy.flatMap(\.sound).map(\.peak).max(), peak > 0, video == nil {
