@@ -39,7 +39,7 @@ struct MediaMeter {
   ) throws -> Media {
     guard
       case .media(let format) = SourceSniffer.kind(of: Array(bytes.prefix(SourceSniffer.largestByteCount)))
-    else { throw ReelError(.badMedia, "not media") }
+    else { throw ReelError(found: .notMedia, "not media") }
     var options = ContainerReader.Options()
     options.isSeekable = false
     options.wantsVideo = wantsVideo

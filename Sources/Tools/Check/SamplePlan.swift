@@ -110,11 +110,14 @@ enum RungList {
           facts.declared = rung
           facts.language = group.language
           facts.claimsAlignment = group.hasAlignedSegments
-          facts.excuse = excuse(for: rung, in: group)
-          facts.listFailure =
-            loaded.failures.first {
-              ($0.periodIndex, $0.groupIndex, $0.rungIndex) == (periodIndex, groupIndex, rungIndex)
-            }?.error
+          let failure = loaded.failures.first {
+            ($0.periodIndex, $0.groupIndex, $0.rungIndex) == (periodIndex, groupIndex, rungIndex)
+          }
+          if let failure {
+            facts.status = .unlisted(failure.error)
+          } else if let excuse = excuse(for: rung, in: group) {
+            facts.status = .excused(excuse)
+          }
           if case .segments(let list) = rung.media {
             facts.segments = list
             facts.sizes = facts.segments.map { $0.byteRange?.length }

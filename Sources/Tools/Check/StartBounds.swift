@@ -180,7 +180,7 @@ struct RungOrder {
     let videos = facts.rungs.indices.filter { index in
       let rung = facts.rungs[index]
       return rung.kind == .video && rung.place.period == 0 && rung.declared?.bitsPerSecond != nil
-        && rung.listFailure == nil
+        && !rung.isUnlisted
     }
     guard videos.count > 1, let first = videos.first else { return nil }
     let ordered = videos.sorted {

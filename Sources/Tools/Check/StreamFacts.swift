@@ -52,6 +52,21 @@ package struct NotChecked: Sendable, Hashable {
 
 /// One rung or rendition, read alone.
 package struct RungFacts: Sendable {
+  /// How far a rung was read, or why it was not.
+  package enum Status: Sendable, Hashable {
+    /// Its samples have not all been read.
+    case unread
+    /// All of its samples were read and decoded.
+    case read
+    /// Its segments are not known, because its playlist or index can't be read.
+    case unlisted(ReelError)
+    /// It can't be judged although that is no fault of it, such as without its key. The reason is a clause without a
+    /// full stop.
+    case excused(String)
+    /// It was left out, as `--rungs` says.
+    case skipped
+  }
+
   /// The name in reports: `720p`, `english`, or the id. Unique within the source.
   package var name: String
   /// The kind of its group.
@@ -64,8 +79,7 @@ package struct RungFacts: Sendable {
   package var language: String?
   /// The URL of its playlist or file; nil if it has none of its own.
   package var url: URL?
-  /// Why its segments are not known.
-  package var listFailure: ReelError?
+  package var status = Status.unread
   /// The segments as they are listed.
   package var segments = SegmentList([])
   /// The size of each segment in bytes; nil where unknown. As long as `segments`.
@@ -74,12 +88,6 @@ package struct RungFacts: Sendable {
   package var samples: [Int: SegmentFacts] = [:]
   /// The pictures and the sound of runs of neighbouring samples, in order.
   package var content: [ContentFacts] = []
-  /// Why nothing of it could be decoded although that is no fault, such as a key that was not given.
-  package var excuse: String?
-  /// True once all of its samples were read and decoded.
-  package var isRead = false
-  /// True if it was not opened at all, as `--rungs` says, or the budget was spent.
-  package var isSkipped = false
   /// HLS: true if its playlist is of a version that has durations in whole seconds.
   package var roundsDurations = false
   /// True if the manifest states that its segments begin where those of its group do.
@@ -89,6 +97,12 @@ package struct RungFacts: Sendable {
     self.name = name
     self.kind = kind
   }
+
+  /// True if it can't be judged although that is no fault of it.
+  package var isExcused: Bool { if case .excused = status { true } else { false } }
+
+  /// True if its segments are not known.
+  package var isUnlisted: Bool { if case .unlisted = status { true } else { false } }
 }
 
 /// One segment, read alone.

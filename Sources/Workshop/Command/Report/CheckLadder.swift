@@ -53,12 +53,12 @@ struct CheckLadderRow: Sendable, Hashable {
     .joined(separator: " ")
     let isDead = findings.contains { $0.id == .rungDead }
     let hasFailed =
-      rung.listFailure != nil || isDead || (!samples.isEmpty && samples.allSatisfy { $0.failure != nil })
-    if rung.isSkipped || (samples.isEmpty && !hasFailed && rung.excuse == nil) {
+      rung.isUnlisted || isDead || (!samples.isEmpty && samples.allSatisfy { $0.failure != nil })
+    if rung.status == .skipped || (samples.isEmpty && !hasFailed && !rung.isExcused) {
       opens = Answer(text: "not read")
       decodes = opens
     } else {
-      opens = hasFailed && rung.excuse == nil ? Answer(text: "no", isFault: true) : .yes
+      opens = hasFailed && !rung.isExcused ? Answer(text: "no", isFault: true) : .yes
       decodes = Self.decoding(rung, findings, isDead: isDead)
     }
     says = Self.statement(rung)
@@ -76,7 +76,7 @@ struct CheckLadderRow: Sendable, Hashable {
       let text = first.segment.map { "segment \($0) \(word)" } ?? word
       return Answer(text: places.count > 1 ? "\(text) +\(places.count - 1)" : text, isFault: true)
     }
-    if rung.excuse != nil { return Answer(text: "not checked") }
+    if rung.isExcused { return Answer(text: "not checked") }
     let isDecoded = rung.content.contains { !$0.frames.isEmpty || !$0.sound.isEmpty }
     return isDecoded ? .yes : Answer(text: "not checked")
   }
