@@ -99,7 +99,7 @@ extension SegmentReference {
 
 /// The rungs of a manifest, with names for people.
 enum RungList {
-  static func rungs(of loaded: LoadedManifest) -> [RungFacts] {
+  static func rungs(of loaded: LoadedManifest, _ wanted: CheckOptions.Rungs) -> [RungFacts] {
     var rungs: [RungFacts] = []
     for (periodIndex, period) in loaded.presentation.periods.enumerated() {
       for (groupIndex, group) in period.trackGroups.enumerated() {
@@ -131,6 +131,7 @@ enum RungList {
       }
     }
     makeUnique(&rungs)
+    if wanted == .firstAndLast { skipInner(&rungs) }
     return rungs
   }
 
@@ -161,6 +162,15 @@ enum RungList {
           rungs[index].name += " #\(index + 1)"
         }
       }
+    }
+  }
+
+  /// Leaves out all but the first and the last rung of each group.
+  private static func skipInner(_ rungs: inout [RungFacts]) {
+    let readable = rungs.indices.filter { rungs[$0].isToBeRead }
+    for same in Dictionary(grouping: readable, by: { [rungs[$0].place.period, rungs[$0].place.group] }).values
+    {
+      for index in same.dropFirst().dropLast() { rungs[index].status = .skipped }
     }
   }
 

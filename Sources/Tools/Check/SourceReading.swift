@@ -107,7 +107,7 @@ final class SourceReading: Sendable {
       RuleChecker(limits: configuration.manifestLimits).violations(
         in: document.bytes, format: document.format, url: document.url)
     }
-    let rungs = RungList.rungs(of: loaded)
+    let rungs = RungList.rungs(of: loaded, options.rungs)
     change { facts in
       facts.format = presentation.format.rawValue
       facts.url = loaded.url
