@@ -23,12 +23,15 @@ struct BrokenStreamTests {
   }
 
   private func findings(of url: URL) async throws -> Set<String> {
+    Set(try await check(url).findings.filter { $0.level > .note }.map(\.name))
+  }
+
+  private func check(_ url: URL, _ options: CheckOptions = CheckOptions()) async throws -> CheckResult {
     let logger = Logger(label: "check") { _ in SwiftLogNoOpLogHandler() }
     let checker = StreamChecker(
-      fetcher: TransportFetcher(logger: logger), configuration: LoadingConfiguration(),
-      options: CheckOptions(), logger: logger)
-    let result = try await checker.check(.url(url))
-    return Set(result.findings.filter { $0.level > .note }.map(\.name))
+      fetcher: TransportFetcher(logger: logger), configuration: LoadingConfiguration(), options: options,
+      logger: logger)
+    return try await checker.check(.url(url))
   }
 
   private func edit(_ url: URL, _ body: (inout String) -> Void) throws {
@@ -125,6 +128,23 @@ struct BrokenStreamTests {
       try await findings(in: "hls-aes128", "index.m3u8") {
         try FileManager.default.removeItem(at: $0.appending(path: "key.bin"))
       } == ["rung-dead/key"])
+  }
+
+  @Test("Of each group, the first and the last rung are read if only these are wanted")
+  func firstAndLast() async throws {
+    let copy = try TemporaryFolder()
+    let target = copy.url.appending(path: "stream")
+    try FileManager.default.copyItem(at: Fixtures.folder.appending(path: "hls-ts"), to: target)
+    try FileManager.default.copyItem(
+      at: target.appending(path: "high"), to: target.appending(path: "highest"))
+    try edit(target.appending(path: "master.m3u8")) {
+      $0 += "#EXT-X-STREAM-INF:BANDWIDTH=950000,RESOLUTION=256x144\nhighest/index.m3u8\n"
+    }
+    var options = CheckOptions()
+    options.rungs = .firstAndLast
+    let rungs = try await check(target.appending(path: "master.m3u8"), options).facts.rungs
+    #expect(rungs.map(\.status) == [.read, .skipped, .read])
+    #expect(rungs.map(\.samples.isEmpty) == [false, true, false])
   }
 
   @Test("What a manifest says of a rung and is not so")

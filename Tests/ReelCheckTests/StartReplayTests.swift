@@ -90,7 +90,10 @@ struct StartReplayTests {
         TransportFetcher(logger: silentLogger), origin.baseURL.appending(path: "hls-ts/master.m3u8"),
         format: "hls", links: [])
       // A loaded machine may answer late.
-      #expect(try await remote.replay.course(on: .lte, [.dropWaits([.source, .manifest, .segment, .initialization])]).milliseconds == course.milliseconds)
+      #expect(
+        try await remote.replay.course(
+          on: .lte, [.dropWaits([.source, .manifest, .segment, .initialization])]
+        ).milliseconds == course.milliseconds)
     }
   }
 
@@ -192,9 +195,13 @@ struct StartReplayTests {
         TransportFetcher(logger: silentLogger), origin.baseURL.appending(path: "hls-ts/master.m3u8"),
         format: "hls", links: [lte])
       let now = try await recorded.replay.course(on: .lte, []).milliseconds
-      let waits = try await recorded.replay.course(on: .lte, [.dropWaits([.source, .manifest, .segment, .initialization])]).milliseconds
+      let waits = try await recorded.replay.course(
+        on: .lte, [.dropWaits([.source, .manifest, .segment, .initialization])]
+      ).milliseconds
       let redirects = try await recorded.replay.course(on: .lte, [.dropRedirects]).milliseconds
-      let both = try await recorded.replay.course(on: .lte, [.dropWaits([.source, .manifest, .segment, .initialization]), .dropRedirects]).milliseconds
+      let both = try await recorded.replay.course(
+        on: .lte, [.dropWaits([.source, .manifest, .segment, .initialization]), .dropRedirects]
+      ).milliseconds
       // The wait is measured.
       #expect((280..<900).contains(now - waits))
       #expect(abs(waits - both - 140) < 1 && now > redirects)
@@ -209,7 +216,9 @@ struct StartReplayTests {
     try await Origin.use(.ignoringRanges(of: bytes, at: "/file.mp4")) { origin in
       let url = origin.baseURL.appending(path: "file.mp4")
       let recorded = try await Recorded(TransportFetcher(logger: silentLogger), url, links: [slow])
-      let now = try await recorded.replay.course(on: .threeG, [.dropWaits([.source, .manifest, .segment, .initialization])]).milliseconds
+      let now = try await recorded.replay.course(
+        on: .threeG, [.dropWaits([.source, .manifest, .segment, .initialization])]
+      ).milliseconds
       let served = try await recorded.replay.course(on: .threeG, [.serveRanges(url: url.absoluteString)])
         .milliseconds
       #expect(served < now - 1000)

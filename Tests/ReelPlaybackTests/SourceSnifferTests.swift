@@ -56,7 +56,7 @@ struct SourceSnifferTests {
   @Test("What is not media is told in words")
   func others() throws {
     func words(_ kind: SourceKind) -> String {
-      if case .other(let words) = kind { return words }
+      if case .other(let words, _) = kind { return words }
       return "\(kind)"
     }
     #expect(words(SourceSniffer.kind(of: [])) == "empty")

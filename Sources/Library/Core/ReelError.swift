@@ -40,6 +40,16 @@ public struct ReelError: Error, Sendable, Hashable {
     case element(String)
   }
 
+  /// What is there instead of media that can be played.
+  package enum Found: Sendable, Hashable {
+    /// No media, such as an HTML page.
+    case notMedia
+    /// Media in a container that Reel does not read.
+    case unsupportedContainer
+    /// No video, but streams of other kinds.
+    case otherStreams
+  }
+
   /// The kind of the failure.
   public var kind: Kind
   /// The reason, as a clause without a full stop.
@@ -52,6 +62,8 @@ public struct ReelError: Error, Sendable, Hashable {
   public var advice: String?
   /// The HTTP status of the answer that caused an error of kind `server` (RFC 9110 §15); otherwise nil.
   public var status: Int?
+  /// What is there instead of media, if that is the failure: an error of kind `badMedia`.
+  package private(set) var found: Found?
   /// Overrides the rule by kind and status; nil if it holds.
   private var temporariness: Bool?
 
@@ -68,6 +80,12 @@ public struct ReelError: Error, Sendable, Hashable {
     self.advice = advice
     self.status = status
     if let isTemporary { self.isTemporary = isTemporary }
+  }
+
+  /// Creates the error of kind `badMedia` for something that is there instead of media.
+  package init(found: Found?, _ reason: String, at location: String? = nil, advice: String? = nil) {
+    self.init(.badMedia, reason, at: location, advice: advice)
+    self.found = found
   }
 
   /// True if the same operation may succeed later. A source that is being opened fails at once if not.

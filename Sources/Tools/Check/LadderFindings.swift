@@ -8,7 +8,7 @@ enum LadderFindings {
   static func findings(in facts: StreamFacts, _ thresholds: Thresholds) -> [Finding] {
     let judge = LadderJudge(facts: facts, thresholds: thresholds)
     var findings: [Finding] = []
-    for rung in facts.rungs where rung.excuse == nil && !rung.samples.isEmpty {
+    for rung in facts.rungs where !rung.isExcused && !rung.samples.isEmpty {
       findings += judge.absentTracks(rung)
       findings += judge.codecs(rung)
       findings += judge.resolution(rung)
@@ -92,10 +92,7 @@ private struct LadderJudge {
     let limit = thresholds.normalized(.trackShort)
     var findings: [Finding] = []
     let lists = rungs.compactMap { rung -> (rung: RungFacts, duration: Double)? in
-      guard rung.listFailure == nil, rung.excuse == nil || !rung.segments.isEmpty,
-        let first = rung.segments.first,
-        let last = rung.segments.last
-      else { return nil }
+      guard let first = rung.segments.first, let last = rung.segments.last else { return nil }
       return (rung, last.start.seconds + last.duration.seconds - first.start.seconds)
     }
     let longest = lists.map(\.duration).max() ?? 0

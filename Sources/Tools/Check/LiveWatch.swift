@@ -85,7 +85,7 @@ package struct LiveWatch: Sendable {
 
   /// The documents to follow: the media playlists, or the MPD.
   private var documents: [Followed] {
-    let rungs = facts.rungs.filter { !$0.isSkipped && $0.listFailure == nil && $0.kind != .image }
+    let rungs = facts.rungs.filter { $0.status != .skipped && !$0.isUnlisted && $0.kind != .image }
     if facts.format == "dash" {
       guard let url = facts.presentation?.live?.locations.first ?? facts.url else { return [] }
       return [Followed(url: url, rungs: rungs.prefix(Self.rungLimit).map(\.name))]

@@ -41,7 +41,7 @@ struct MediaMeter {
   ) throws -> Media {
     guard
       case .media(let format) = SourceSniffer.kind(of: Array(bytes.prefix(SourceSniffer.largestByteCount)))
-    else { throw ReelError(.badMedia, "not media") }
+    else { throw ReelError(found: .notMedia, "not media") }
     var options = ContainerReader.Options()
     options.isSeekable = false
     options.wantsVideo = wantsVideo
@@ -89,7 +89,6 @@ struct MediaMeter {
   static func track(_ track: (stream: StreamInfo, packets: [Packet])) -> TrackFacts {
     let (stream, packets) = track
     var facts = TrackFacts(stream: stream)
-    facts.configuration = stream.configuration
     let unit = stream.timeBase.value
     var shown: [(packet: Packet, ticks: Int64)] = []
     for packet in packets {
@@ -221,8 +220,6 @@ struct MediaMeter {
       content.sound += window.finish()
       content.rejectedAudioCount += decoder.rejectedPacketCount
       content.audioProfile = decoder.profileName ?? content.audioProfile
-      content.audioRate = window.sampleRate ?? content.audioRate
-      content.channelCount = window.channelCount ?? content.channelCount
     }
   }
 
@@ -324,8 +321,6 @@ private struct FrameComparison {
 /// The peaks of sound, in windows of equal length.
 private struct SoundWindow {
   let duration: Double
-  private(set) var sampleRate: Int?
-  private(set) var channelCount: Int?
   private var sounds: [SoundFacts] = []
   private var current: SoundFacts?
   private var end = 0.0
@@ -334,8 +329,6 @@ private struct SoundWindow {
 
   mutating func add(_ buffer: PCMBuffer, unit: Double) {
     guard buffer.sampleRate > 0, buffer.frameCount > 0 else { return }
-    sampleRate = buffer.sampleRate
-    channelCount = buffer.channelCount
     let start = buffer.ticks.map { Double($0) * unit } ?? end
     let length = Double(buffer.frameCount) / Double(buffer.sampleRate)
     var peak: Float = 0

@@ -14,7 +14,6 @@ package final class RequestLog: Fetching, ConnectionOpening {
     /// The number of requests that are not of the start.
     var otherCount = 0
     var keptFailureCount = 0
-    var omittedCount = 0
     var sourceBeginning: [UInt8] = []
   }
 
@@ -41,9 +40,6 @@ package final class RequestLog: Fetching, ConnectionOpening {
   /// The requests so far, in the order in which they were sent.
   package var requests: [RequestFacts] { state.withLock { $0.requests } }
 
-  /// The number of requests that were not kept.
-  package var omittedCount: Int { state.withLock { $0.omittedCount } }
-
   /// The first bytes of the source's body.
   package var sourceBeginning: [UInt8] { state.withLock { $0.sourceBeginning } }
 
@@ -58,17 +54,13 @@ package final class RequestLog: Fetching, ConnectionOpening {
 
   /// Sends a request, and records it with another purpose.
   func fetch(_ request: FetchRequest, as purpose: FetchPurpose) async throws -> FetchResponse {
-    var facts = RequestFacts(
+    let facts = RequestFacts(
       url: request.url, purpose: purpose, method: request.method, range: request.range,
       began: clock.now - began)
     let index = state.withLock { state -> Int? in
-      facts.isOfStart = state.isStart
       if !state.isStart {
         state.otherCount += 1
-        guard state.otherCount <= limit else {
-          state.omittedCount += 1
-          return nil
-        }
+        guard state.otherCount <= limit else { return nil }
       }
       state.requests.append(facts)
       return state.requests.count - 1
@@ -83,7 +75,6 @@ package final class RequestLog: Fetching, ConnectionOpening {
         facts.answerURL = response.url
         facts.contentType = response.contentType
         facts.statedByteCount = response.bodyByteCount
-        facts.bodyOffset = response.bodyOffset
       }
       let isSource = request.purpose == .source
       return response.wrappingBody { result in
@@ -155,7 +146,6 @@ package final class RequestLog: Fetching, ConnectionOpening {
       log.state.withLock { state in
         guard state.keptFailureCount < log.limit else { return }
         state.keptFailureCount += 1
-        state.omittedCount -= 1
         state.requests.append(facts)
       }
     }

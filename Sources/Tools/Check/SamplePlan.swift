@@ -99,7 +99,7 @@ extension SegmentReference {
 
 /// The rungs of a manifest, with names for people.
 enum RungList {
-  static func rungs(of loaded: LoadedManifest) -> [RungFacts] {
+  static func rungs(of loaded: LoadedManifest, _ wanted: CheckOptions.Rungs) -> [RungFacts] {
     var rungs: [RungFacts] = []
     for (periodIndex, period) in loaded.presentation.periods.enumerated() {
       for (groupIndex, group) in period.trackGroups.enumerated() {
@@ -110,11 +110,14 @@ enum RungList {
           facts.declared = rung
           facts.language = group.language
           facts.claimsAlignment = group.hasAlignedSegments
-          facts.excuse = excuse(for: rung, in: group)
-          facts.listFailure =
-            loaded.failures.first {
-              ($0.periodIndex, $0.groupIndex, $0.rungIndex) == (periodIndex, groupIndex, rungIndex)
-            }?.error
+          let failure = loaded.failures.first {
+            ($0.periodIndex, $0.groupIndex, $0.rungIndex) == (periodIndex, groupIndex, rungIndex)
+          }
+          if let failure {
+            facts.status = .unlisted(failure.error)
+          } else if let excuse = excuse(for: rung, in: group) {
+            facts.status = .excused(excuse)
+          }
           if case .segments(let list) = rung.media {
             facts.segments = list
             facts.sizes = facts.segments.map { $0.byteRange?.length }
@@ -128,6 +131,7 @@ enum RungList {
       }
     }
     makeUnique(&rungs)
+    if wanted == .firstAndLast { skipInner(&rungs) }
     return rungs
   }
 
@@ -158,6 +162,15 @@ enum RungList {
           rungs[index].name += " #\(index + 1)"
         }
       }
+    }
+  }
+
+  /// Leaves out all but the first and the last rung of each group.
+  private static func skipInner(_ rungs: inout [RungFacts]) {
+    let readable = rungs.indices.filter { rungs[$0].isToBeRead }
+    for same in Dictionary(grouping: readable, by: { [rungs[$0].place.period, rungs[$0].place.group] }).values
+    {
+      for index in same.dropFirst().dropLast() { rungs[index].status = .skipped }
     }
   }
 

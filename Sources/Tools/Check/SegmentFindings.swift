@@ -69,7 +69,7 @@ private struct RungJudge {
   // MARK: The whole rung
 
   func dead() -> [Finding] {
-    if let error = rung.listFailure {
+    if case .unlisted(let error) = rung.status {
       let isIndex = if case .index = rung.declared?.media { true } else { false }
       var found = finding(
         .rungDead, isIndex ? "index" : "playlist", .error,
@@ -79,7 +79,7 @@ private struct RungJudge {
       if case .line(let line, _) = error.place { found.line = line }
       return [found]
     }
-    guard rung.excuse == nil, !samples.isEmpty else { return [] }
+    guard !rung.isExcused, !samples.isEmpty else { return [] }
     let failures = samples.compactMap(\.failure)
     if failures.count == samples.count, let first = failures.first {
       if failures.allSatisfy({ $0.part == .initialization }) {
@@ -136,7 +136,7 @@ private struct RungJudge {
   // MARK: Missing and cut off
 
   func missing() -> [Finding] {
-    guard rung.excuse == nil else { return [] }
+    guard !rung.isExcused else { return [] }
     var places: [String: [SegmentFacts]] = [:]
     for sample in samples {
       guard let failure = sample.failure, failure.part == .segment || !allFail(failure.part),
@@ -283,7 +283,7 @@ private struct RungJudge {
   // MARK: Entry
 
   func notIndependent() -> [Finding] {
-    guard rung.excuse == nil else { return [] }
+    guard !rung.isExcused else { return [] }
     let usable = samples.filter { $0.video?.entry != nil && !isBlamed($0) }
     let noKey = usable.filter { $0.video?.entry == AccessUnitEntry.none }
     let noSets = usable.filter {

@@ -120,7 +120,7 @@ final class SourceReading: Sendable {
       RuleChecker(limits: configuration.manifestLimits).violations(
         in: document.bytes, format: document.format, url: document.url)
     }
-    let rungs = RungList.rungs(of: loaded)
+    let rungs = RungList.rungs(of: loaded, options.rungs)
     change { facts in
       facts.format = presentation.format.rawValue
       facts.url = loaded.url
@@ -165,7 +165,7 @@ final class SourceReading: Sendable {
         let (sample, media) = try await read(index, of: facts, fetcher, meter)
         change { all in
           all.rungs[rung].samples[index] = sample
-          if let reason = sample.refusal { all.rungs[rung].excuse = reason }
+          if let reason = sample.refusal { all.rungs[rung].status = .excused(reason) }
           if sample.byteCount > 0 {
             all.rungs[rung].sizes[index] = sample.promisedByteCount ?? sample.byteCount
           }
@@ -178,7 +178,7 @@ final class SourceReading: Sendable {
       }
       try await decode(&medias, of: rung, meter)
     }
-    change { $0.rungs[rung].isRead = true }
+    change { if $0.rungs[rung].status == .unread { $0.rungs[rung].status = .read } }
   }
 
   private func decode(_ medias: inout [MediaMeter.Media], of rung: Int, _ meter: MediaMeter) async throws {
@@ -188,7 +188,7 @@ final class SourceReading: Sendable {
     let content = try await BlockingThread.run(named: "check", cachesMemory: true) { meter.decode(run) }
     change { facts in
       let excuse = content.failure.flatMap { $0.kind == .unsupported ? $0.reason : nil }
-      if let excuse { facts.rungs[rung].excuse = excuse }
+      if let excuse { facts.rungs[rung].status = .excused(excuse) }
       facts.rungs[rung].content.append(content)
     }
   }
@@ -212,7 +212,10 @@ final class SourceReading: Sendable {
     do {
       initialization = try await fetcher.initialization(of: segment)
       if segment.initialization != nil, initialization.isEmpty {
-        throw ReelError(.badMedia, "the initialization is empty")
+        facts.failure = SegmentFailure(
+          .initialization, .empty,
+          ReelError(.badMedia, "the initialization is empty", at: segment.url.reelName))
+        return (facts, nil)
       }
       if let range = segment.initialization?.byteRange, segment.initialization?.url == segment.url,
         let media = rung.segments.lazy.compactMap(\.byteRange?.offset).min(), media > range.offset
@@ -244,12 +247,12 @@ final class SourceReading: Sendable {
       return (facts, nil)
     }
     let start = Array(content.bytes.prefix(SourceSniffer.largestByteCount))
-    if case .other(let what) = SourceSniffer.kind(of: start), SourceSniffer.isText(start) {
-      failed(.segment, ReelError(.badMedia, "not media: \(what)"))
+    if case .other(let what, let found) = SourceSniffer.kind(of: start), SourceSniffer.isText(start) {
+      failed(.segment, ReelError(found: found, "not media: \(what)"))
       return (facts, nil)
     }
     if case .manifest = SourceSniffer.kind(of: start) {
-      failed(.segment, ReelError(.badMedia, "not media: a manifest"))
+      failed(.segment, ReelError(found: .notMedia, "not media: a manifest"))
       return (facts, nil)
     }
     if let fault = content.fault {
@@ -310,7 +313,8 @@ final class SourceReading: Sendable {
         known.samples[$0] == nil && known.sizes[$0] == nil && !rung.segments[$0].isGap
       }
       if missing.count > Self.sizeLimit {
-        let words = "\(missing.count - Self.sizeLimit) segments were not asked for: only \(Self.sizeLimit) are"
+        let words =
+          "\(missing.count - Self.sizeLimit) segments were not asked for: only \(Self.sizeLimit) are"
         change { $0.notChecked.append(NotChecked(nil, rung: rung.name, words)) }
         missing = Array(missing.prefix(Self.sizeLimit))
       }
@@ -384,7 +388,7 @@ final class SourceReading: Sendable {
     let hasNoVideo = outcome.segment.failure?.error.kind == .badMedia && refusal != nil
     if wantsVideo, hasNoVideo, !isReadOnce { return false }
     change { facts in
-      facts.rungs[0].excuse = refusal
+      if let refusal { facts.rungs[0].status = .excused(refusal) }
       facts.format = outcome.format
       facts.duration = outcome.duration
       facts.rungs[0].samples[0] = outcome.segment
@@ -393,6 +397,7 @@ final class SourceReading: Sendable {
         facts.rungs[0].name = "\(min(size.width, size.height))p"
       }
       if !wantsVideo { facts.rungs[0].kind = .audio }
+      facts.rungs[0].status = .read
     }
     return true
   }
@@ -471,14 +476,10 @@ struct FileMeter {
 extension SegmentFailure.Reason {
   init(_ error: ReelError) {
     self =
-      switch error.kind {
-      case .badMedia where error.reason.contains("is empty"): .empty
-      // Subtitles, or another stream that is not played.
-      case .badMedia where error.reason.contains("an unsupported container"): .unsupported
-      case .badMedia where error.reason.contains("in the media, only"): .unsupported
-      case .badMedia where error.reason.contains("not media"): .notMedia
-      case .badMedia: .broken
-      case .unsupported: .unsupported
+      switch (error.kind, error.found) {
+      case (.unsupported, _), (_, .unsupportedContainer), (_, .otherStreams): .unsupported
+      case (_, .notMedia): .notMedia
+      case (.badMedia, nil): .broken
       default: .status
       }
   }
@@ -504,8 +505,8 @@ extension SegmentFacts {
 }
 
 extension RungFacts {
-  /// True if its segments are to be read.
-  var isToBeRead: Bool { !isSkipped && listFailure == nil && excuse == nil && !segments.isEmpty }
+  /// True if its segments are to be read, or have been.
+  var isToBeRead: Bool { (status == .unread || status == .read) && !segments.isEmpty }
 
   /// False for audio alone.
   var wantsVideo: Bool {

@@ -38,8 +38,7 @@ struct StartBounds {
       for request in course.requests where request.purpose == .initialization {
         media.append(request.byteCount)
       }
-      let end = facts.start?.firstFrameEnd ?? 0
-      media.append(max(end, Int64(facts.start?.keyFrameByteCount ?? 0)))
+      media.append(facts.start?.firstFrameEnd ?? 0)
       if let url = facts.start?.mediaURL ?? facts.url { steps.append(Step(url: url, byteCounts: media)) }
     } else if let file = facts.file, !file.isFragmented, let index = file.index?.length,
       let first = file.firstSample, let url = facts.url
@@ -181,7 +180,7 @@ struct RungOrder {
     let videos = facts.rungs.indices.filter { index in
       let rung = facts.rungs[index]
       return rung.kind == .video && rung.place.period == 0 && rung.declared?.bitsPerSecond != nil
-        && rung.listFailure == nil
+        && !rung.isUnlisted
     }
     guard videos.count > 1, let first = videos.first else { return nil }
     let ordered = videos.sorted {

@@ -146,7 +146,7 @@ package enum StartFindings {
       return (url.absoluteString, range)
     }
     guard let start = facts.start, let url = start.mediaURL ?? facts.url, let end = start.firstFrameEnd,
-      let size = start.keyFrameByteCount ?? video.samples.first.flatMap({ $0.isKey ? $0.byteCount : nil })
+      let size = video.samples.first.flatMap({ $0.isKey ? $0.byteCount : nil })
     else { return nil }
     let offset = facts.startSegment?.byteRange?.offset ?? 0
     return (

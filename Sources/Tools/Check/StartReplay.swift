@@ -66,7 +66,8 @@ package struct StartReplay: Sendable {
     }
     try await addCosts(to: &findings, &results, facts)
     for place in results.indices {
-      results[place].floorMilliseconds = min(results[place].floorMilliseconds, results[place].possibleMilliseconds)
+      results[place].floorMilliseconds = min(
+        results[place].floorMilliseconds, results[place].possibleMilliseconds)
     }
     return results
   }

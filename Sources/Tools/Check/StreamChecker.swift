@@ -33,16 +33,14 @@ package struct StreamChecker: Sendable {
     let reading = SourceReading(
       source, fetcher: log, recording: recording, configuration: configuration, options: options,
       logger: logger)
+    var hasRunOut = false
     var openingError: ReelError?
     do {
-      if try await runsOut(reading) {
-        result.notChecked.append(
-          NotChecked(nil, Self.outOfTime))
-        if reading.facts.format.isEmpty {
-          openingError = ReelError(
-            .timedOut, "it was not opened within the time limit of \(options.timeLimit.map { "\($0)" } ?? "")",
-            at: source.name)
-        }
+      hasRunOut = try await runsOut(reading)
+      if hasRunOut, reading.facts.format.isEmpty {
+        openingError = ReelError(
+          .timedOut, "it was not opened within the time limit of \(options.timeLimit.map { "\($0)" } ?? "")",
+          at: source.name)
       }
     } catch let error as ReelError where error.kind != .cancelled && error.kind != .usage {
       openingError = error
@@ -50,10 +48,12 @@ package struct StreamChecker: Sendable {
     var facts = reading.facts
     facts.requests = log.requests
     if facts.url == nil, case .url(let url) = source { facts.url = facts.requests.first?.answerURL ?? url }
-    if result.notChecked.contains(where: { $0.reason == Self.outOfTime }) {
+    if hasRunOut {
+      result.notChecked.append(
+        NotChecked(nil, "the time limit was reached; what was found until then is reported"))
       // Of a rung that was being read, nothing is known for certain.
-      for index in facts.rungs.indices where !facts.rungs[index].isRead {
-        facts.rungs[index].excuse = facts.rungs[index].excuse ?? "the time limit was reached"
+      for index in facts.rungs.indices where facts.rungs[index].status == .unread {
+        facts.rungs[index].status = .excused("the time limit was reached")
       }
     }
     facts.placeContent()
@@ -92,8 +92,6 @@ package struct StreamChecker: Sendable {
   }
 
   // MARK: - Private
-
-  private static let outOfTime = "the time limit was reached; what was found until then is reported"
 
   /// Reads the source. Returns true if the time limit was reached.
   private func runsOut(_ reading: SourceReading) async throws -> Bool {
@@ -151,7 +149,10 @@ package struct StreamChecker: Sendable {
   }
 
   private static func excuses(_ facts: StreamFacts) -> [NotChecked] {
-    facts.rungs.compactMap { rung in rung.excuse.map { NotChecked(nil, rung: rung.name, $0) } }
+    facts.rungs.compactMap { rung in
+      guard case .excused(let reason) = rung.status else { return nil }
+      return NotChecked(nil, rung: rung.name, reason)
+    }
   }
 
   private static func coverage(_ facts: StreamFacts) -> Coverage {
@@ -181,6 +182,6 @@ extension Finding {
 extension ReelError {
   /// True for media in a container that Reel does not read, which is no fault of the media.
   fileprivate var isOfUnsupportedContainer: Bool {
-    kind == .unsupported || reason.contains("an unsupported container")
+    kind == .unsupported || found == .unsupportedContainer
   }
 }

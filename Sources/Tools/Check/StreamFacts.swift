@@ -52,6 +52,21 @@ package struct NotChecked: Sendable, Hashable {
 
 /// One rung or rendition, read alone.
 package struct RungFacts: Sendable {
+  /// How far a rung was read, or why it was not.
+  package enum Status: Sendable, Hashable {
+    /// Its samples have not all been read.
+    case unread
+    /// All of its samples were read and decoded.
+    case read
+    /// Its segments are not known, because its playlist or index can't be read.
+    case unlisted(ReelError)
+    /// It can't be judged although that is no fault of it, such as without its key. The reason is a clause without a
+    /// full stop.
+    case excused(String)
+    /// It was left out, as `--rungs` says.
+    case skipped
+  }
+
   /// The name in reports: `720p`, `english`, or the id. Unique within the source.
   package var name: String
   /// The kind of its group.
@@ -64,8 +79,7 @@ package struct RungFacts: Sendable {
   package var language: String?
   /// The URL of its playlist or file; nil if it has none of its own.
   package var url: URL?
-  /// Why its segments are not known.
-  package var listFailure: ReelError?
+  package var status = Status.unread
   /// The segments as they are listed.
   package var segments = SegmentList([])
   /// The size of each segment in bytes; nil where unknown. As long as `segments`.
@@ -74,12 +88,6 @@ package struct RungFacts: Sendable {
   package var samples: [Int: SegmentFacts] = [:]
   /// The pictures and the sound of runs of neighbouring samples, in order.
   package var content: [ContentFacts] = []
-  /// Why nothing of it could be decoded although that is no fault, such as a key that was not given.
-  package var excuse: String?
-  /// True once all of its samples were read and decoded.
-  package var isRead = false
-  /// True if it was not opened at all, as `--rungs` says, or the budget was spent.
-  package var isSkipped = false
   /// HLS: true if its playlist is of a version that has durations in whole seconds.
   package var roundsDurations = false
   /// True if the manifest states that its segments begin where those of its group do.
@@ -89,6 +97,12 @@ package struct RungFacts: Sendable {
     self.name = name
     self.kind = kind
   }
+
+  /// True if it can't be judged although that is no fault of it.
+  package var isExcused: Bool { if case .excused = status { true } else { false } }
+
+  /// True if its segments are not known.
+  package var isUnlisted: Bool { if case .unlisted = status { true } else { false } }
 }
 
 /// One segment, read alone.
@@ -151,11 +165,6 @@ package struct SegmentFailure: Sendable, Hashable {
 package struct TrackFacts: Sendable {
   /// The stream as the container states it.
   package var stream: StreamInfo
-  /// The codec's profile and level, as the decoder reads them.
-  package var profile: String?
-  package var level: Int?
-  /// The codec configuration of the container (`avcC`, `hvcC`, AudioSpecificConfig); empty if it has none.
-  package var configuration: [UInt8] = []
   /// The start and the end of each sample in seconds of the container's timeline, in presentation order. Samples that
   /// an edit list leaves out are not in it.
   package var samples: [SampleFacts] = []
@@ -207,10 +216,8 @@ package struct ContentFacts: Sendable {
   package var frames: [FrameFacts] = []
   /// The audio, in order.
   package var sound: [SoundFacts] = []
-  /// The decoded audio: profile, rate and channels; nil without any.
+  /// The audio decoder's profile; nil without any.
   package var audioProfile: String?
-  package var audioRate: Int?
-  package var channelCount: Int?
   /// The number of packets of audio that could not be decoded.
   package var rejectedAudioCount = 0
   /// The video decoder's profile and level.
@@ -358,14 +365,10 @@ package struct RequestFacts: Sendable {
   package var fields: [HeaderField] = []
   /// The size of the body as the answer states it.
   package var statedByteCount: Int64?
-  /// The offset of the body's first byte.
-  package var bodyOffset: Int64 = 0
   /// The errors of attempts that were repeated.
   package var failedAttempts: [ReelError] = []
   /// The error in which it ended.
   package var failure: ReelError?
-  /// True if it belongs to the start: it was sent before the first frame was decoded.
-  package var isOfStart = false
   /// The time from the beginning of the check to the end of the transfer; nil while it runs.
   package var ended: Duration?
   /// True if the whole body arrived. False for a transfer that the reader ended early.
@@ -390,10 +393,6 @@ package struct StartFacts: Sendable {
   package var mediaURL: URL?
   /// The position in the first segment, or in the file, of the end of the first frame.
   package var firstFrameEnd: Int64?
-  /// The size of the first frame's sample.
-  package var keyFrameByteCount: Int?
-  /// The number of frames that are decoded before the first one is shown, itself included.
-  package var decodedFrameCount = 1
   package var codec: VideoCodec?
   package var pixelCount = 0
   /// The bytes of manifests and of the first segment, before the end of the first frame, that it does not need.

@@ -404,7 +404,9 @@ extension Demuxer {
   /// Returns the best video stream by ffmpeg's order. Waits for a stream that is announced late.
   func videoStream() throws -> StreamInfo {
     let isVideo = { (stream: StreamInfo) in stream.kind == .video && !stream.isAttachedFrame }
-    guard try awaitStream(where: isVideo) != nil else { throw noStream("no video in the media") }
+    guard try awaitStream(where: isVideo) != nil else {
+      throw noStream("no video in the media", .otherStreams)
+    }
     let candidates = streams.filter(isVideo)
     // ffmpeg's order: by pixels, with five million added for the default disposition (fftools/ffmpeg_opt.c);
     // the first of equals.
@@ -449,11 +451,10 @@ extension Demuxer {
   }
 
   /// Returns an error that names the missing kind of stream, and the existing streams.
-  private func noStream(_ text: String) -> ReelError {
+  private func noStream(_ text: String, _ found: ReelError.Found? = nil) -> ReelError {
     let names = streams.map { "\($0.isAttachedFrame ? "cover art" : $0.kind.rawValue) (\($0.codecName))" }
-    return ReelError(
-      .badMedia,
-      names.isEmpty ? "no streams in the media" : "\(text), only \(names.joined(separator: ", "))")
+    guard !names.isEmpty else { return ReelError(.badMedia, "no streams in the media") }
+    return ReelError(found: found, "\(text), only \(names.joined(separator: ", "))")
   }
 
   /// Returns the audio stream to play: of the most preferred language, then the default one, then the one

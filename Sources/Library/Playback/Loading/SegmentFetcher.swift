@@ -18,8 +18,6 @@ package struct SegmentFetcher: Sendable {
     package var damage: ReelError?
     /// The reason why it is no segment; nil if it looks like one.
     package var fault: ReelError?
-    /// True if fewer bytes came than were announced.
-    package var endedEarly = false
     /// True if it was read only up to the limit.
     package var isCut = false
   }
@@ -92,7 +90,6 @@ package struct SegmentFetcher: Sendable {
       // Lost for good: the transport has tried to go on.
       guard !content.bytes.isEmpty else { throw error }
       content.damage = error
-      content.endedEarly = true
     }
     return content
   }

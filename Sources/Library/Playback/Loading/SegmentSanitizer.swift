@@ -88,18 +88,18 @@ struct StreamSanitizer {
 
   /// Returns false if more bytes are needed to tell.
   private static func isMedia(_ head: [UInt8], isAll: Bool) throws(ReelError) -> Bool {
-    let what: String
+    let (what, found): (String, ReelError.Found)
     switch SourceSniffer.kind(of: Array(head.prefix(SourceSniffer.byteCount))) {
     case .media: return true
-    case .manifest: what = "a manifest"
-    case .other(let description):
+    case .manifest: (what, found) = ("a manifest", .notMedia)
+    case .other(let description, let kind):
       if !SourceSniffer.isText(head) {
         if TransportPacket.run(in: head) != nil { return true }
         if !isAll { return false }
       }
-      what = description
+      (what, found) = (description, kind)
     }
-    throw ReelError(.badMedia, "the segment is not media: \(what)")
+    throw ReelError(found: found, "the segment is not media: \(what)")
   }
 }
 

@@ -173,8 +173,8 @@ struct SourceResolver: Sendable {
         try Self.layout(of: try FileByteSource(path: path), format: format, prefix: bytes)
       }
       return .resource(MediaResource(name: path, format: format, layout: layout, access: .file(path: path)))
-    case .other(let what):
-      throw Self.unplayable(what, at: path)
+    case .other(let what, let found):
+      throw Self.unplayable(what, found, at: path)
     }
   }
 
@@ -206,8 +206,8 @@ struct SourceResolver: Sendable {
       recorder.add(.resolve, bytes: Int64(text.count - input.bytes.count))
       return try await presentation(from: text, format: format, url: folder, name: name)
     }
-    if input.isSeekable, case .other(let what) = SourceSniffer.kind(of: input.bytes) {
-      throw Self.unplayable(what, at: name)
+    if input.isSeekable, case .other(let what, let found) = SourceSniffer.kind(of: input.bytes) {
+      throw Self.unplayable(what, found, at: name)
     }
     // A pipe is read like the body of a response.
     let queue = StandardInputBody(isCancelled: isCancelled)
@@ -263,8 +263,8 @@ struct SourceResolver: Sendable {
       }
       return .resource(
         MediaResource(name: name, format: format, layout: layout, access: .response(response, read: bytes)))
-    case .other(let what):
-      throw Self.unplayable(what, at: name)
+    case .other(let what, let found):
+      throw Self.unplayable(what, found, at: name)
     }
   }
 
@@ -376,9 +376,9 @@ struct SourceResolver: Sendable {
     return file
   }
 
-  private static func unplayable(_ what: String, at name: String) -> ReelError {
+  private static func unplayable(_ what: String, _ found: ReelError.Found, at name: String) -> ReelError {
     ReelError(
-      .badMedia, "not media: \(what)", at: name,
+      found: found, "not media: \(what)", at: name,
       advice: "HLS, DASH, MP4, MPEG-TS, MPEG-PS, Matroska, FLV, AVI, IVF and raw H.264 or HEVC can be read")
   }
 

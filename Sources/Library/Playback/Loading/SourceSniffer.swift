@@ -1,4 +1,4 @@
-internal import ReelCore
+package import ReelCore
 package import ReelFFmpeg
 package import ReelManifest
 
@@ -7,7 +7,7 @@ package enum SourceKind: Sendable, Hashable {
   case manifest(ManifestFormat)
   case media(ContainerFormat)
   /// A format that Reel does not play, described in words.
-  case other(String)
+  case other(String, ReelError.Found = .notMedia)
 }
 
 /// Detects the format of a source from its first bytes. File names and media types are ignored.
@@ -26,7 +26,7 @@ package enum SourceSniffer {
     // More bytes would make the guess less certain: any long data resembles some stream.
     switch ContainerProbe.guess(Array(bytes.prefix(byteCount))) {
     case .supported(let format): return .media(format)
-    case .unsupported(let name): return .other("an unsupported container (\(name))")
+    case .unsupported(let name): return .other("an unsupported container (\(name))", .unsupportedContainer)
     case .unknown:
       return .other(isText(bytes) ? "plain text" : "an unknown format")
     }

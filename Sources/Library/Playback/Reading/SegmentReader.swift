@@ -211,7 +211,9 @@ final class SegmentReader: PacketReader {
     if head.isEmpty, place.track.supply.timing != nil { return nil }
     guard case .media(let format) = SourceSniffer.kind(of: head) else {
       let what =
-        if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
+        if case .other(let description, _) = SourceSniffer.kind(of: head) { description } else {
+          "a manifest"
+        }
       throw ReelError(
         .badMedia, "the segment is not media: \(what)",
         at: (stream.part(at: 0)?.url ?? segment.url).reelName,

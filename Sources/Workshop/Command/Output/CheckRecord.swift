@@ -51,7 +51,7 @@ struct CheckRecord: SourceRecord {
         "opens": row.opens.text, "decodes": row.decodes.text, "says": row.says.isEmpty ? nil : row.says,
         "is": row.actual.text.isEmpty ? nil : row.actual.text, "first": row.isFirst,
         "segments": rung.segments.count, "segments_read": rung.samples.count,
-        "skipped": rung.isSkipped ? true : nil,
+        "skipped": rung.status == .skipped ? true : nil,
       ]
     }
     findings = checked.findings.enumerated().map { index, finding in

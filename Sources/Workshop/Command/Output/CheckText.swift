@@ -147,7 +147,8 @@ struct CheckText {
     let costs = CheckWords.costs(finding)
     // The bars are those of a player that uses bytes as they come.
     let own = costs.filter { $0.player != .whole }
-    let cost = (own.isEmpty ? costs : own).max { $0.milliseconds < $1.milliseconds }.map(CheckWords.cost) ?? ""
+    let cost =
+      (own.isEmpty ? costs : own).max { $0.milliseconds < $1.milliseconds }.map(CheckWords.cost) ?? ""
     return Entry(
       level: waiver == nil ? finding.level.rawValue : "waived", name: finding.name, text: text, cost: cost,
       fix: waiver.map { "waived: \($0)" } ?? Redaction.clean(finding.fix),

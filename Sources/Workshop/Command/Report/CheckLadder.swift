@@ -53,12 +53,12 @@ struct CheckLadderRow: Sendable, Hashable {
     .joined(separator: " ")
     let isDead = findings.contains { $0.id == .rungDead }
     let hasFailed =
-      rung.listFailure != nil || isDead || (!samples.isEmpty && samples.allSatisfy { $0.failure != nil })
-    if rung.isSkipped || (samples.isEmpty && !hasFailed && rung.excuse == nil) {
+      rung.isUnlisted || isDead || (!samples.isEmpty && samples.allSatisfy { $0.failure != nil })
+    if rung.status == .skipped || (samples.isEmpty && !hasFailed && !rung.isExcused) {
       opens = Answer(text: "not read")
       decodes = opens
     } else {
-      opens = hasFailed && rung.excuse == nil ? Answer(text: "no", isFault: true) : .yes
+      opens = hasFailed && !rung.isExcused ? Answer(text: "no", isFault: true) : .yes
       decodes = Self.decoding(rung, findings, isDead: isDead)
     }
     says = Self.statement(rung)
@@ -76,7 +76,7 @@ struct CheckLadderRow: Sendable, Hashable {
       let text = first.segment.map { "segment \($0) \(word)" } ?? word
       return Answer(text: places.count > 1 ? "\(text) +\(places.count - 1)" : text, isFault: true)
     }
-    if rung.excuse != nil { return Answer(text: "not checked") }
+    if rung.isExcused { return Answer(text: "not checked") }
     let isDecoded = rung.content.contains { !$0.frames.isEmpty || !$0.sound.isEmpty }
     return isDecoded ? .yes : Answer(text: "not checked")
   }
@@ -106,11 +106,11 @@ struct CheckLadderRow: Sendable, Hashable {
     }
     if let video {
       parts.append(
-        [video.stream.codecName, content?.profile ?? video.profile].compactMap { $0 }.joined(separator: " "))
+        [video.stream.codecName, content?.profile].compactMap { $0 }.joined(separator: " "))
     }
     if let audio = samples.lazy.compactMap(\.audio).first {
       parts.append(
-        [audio.stream.codecName, content?.audioProfile ?? audio.profile].compactMap { $0 }.joined(
+        [audio.stream.codecName, content?.audioProfile].compactMap { $0 }.joined(
           separator: " "))
     }
     if let peak = rung.content.lazy.flatMap(\.sound).map(\.peak).max(), peak > 0, video == nil {
