@@ -388,7 +388,6 @@ final class SourceReading: Sendable {
     let hasNoVideo = outcome.segment.failure?.error.kind == .badMedia && refusal != nil
     if wantsVideo, hasNoVideo, !isReadOnce { return false }
     change { facts in
-      if let refusal { facts.rungs[0].status = .excused(refusal) }
       facts.format = outcome.format
       facts.duration = outcome.duration
       facts.rungs[0].samples[0] = outcome.segment
@@ -397,7 +396,7 @@ final class SourceReading: Sendable {
         facts.rungs[0].name = "\(min(size.width, size.height))p"
       }
       if !wantsVideo { facts.rungs[0].kind = .audio }
-      facts.rungs[0].status = .read
+      facts.rungs[0].status = refusal.map { .excused($0) } ?? .read
     }
     return true
   }
