@@ -55,6 +55,36 @@ struct BrokenStreamTests {
     #expect(try await findings(of: Fixtures.folder.appending(path: "\(folder)/\(manifest)")) == [])
   }
 
+  @Test(
+    "The first segments alone have no findings either",
+    arguments: [
+      "hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "dash-number/manifest.mpd", "hls-packed/mp3.m3u8",
+    ])
+  func beginnings(path: String) async throws {
+    var options = CheckOptions()
+    options.sample = .start
+    let result = try await check(Fixtures.folder.appending(path: path), options)
+    #expect(result.findings.filter { $0.level > .note }.map(\.name) == [])
+    #expect(result.notChecked.isEmpty)
+  }
+
+  @Test(
+    "What Reel can't decode is not checked, and no fault",
+    arguments: [
+      "bad/codec-png.mp4", "bad/codec-qtrle.mov", "bad/codec-dirac.ts", "bad/encrypted-cenc.mp4",
+      "encrypted/clear-lead/video.mp4",
+    ])
+  func undecodable(path: String) async throws {
+    let result = try await check(Fixtures.folder.appending(path: path))
+    #expect(result.findings.filter { $0.level > .note }.map(\.name) == [])
+    #expect(!result.notChecked.isEmpty)
+  }
+
+  @Test("Elementary streams have no findings", arguments: ["annexb.h264", "annexb.hevc"])
+  func elementary(name: String) async throws {
+    #expect(try await findings(of: Fixtures.folder.appending(path: "media/\(name)")) == [])
+  }
+
   @Test("Packed audio: segments without a timestamp, with another one, and silent ones")
   func packedAudio() async throws {
     let first = try Fixtures.bytes("hls-packed/aac/0.aac")
