@@ -44,11 +44,11 @@ struct ChangedStart: Fetching {
     }
     for url in moved.union(removed.keys) {
       files[url] = try await RewrittenFile(
-        url, removing: Self.joined(removed[url] ?? []), movesIndex: moved.contains(url), in: recording)
+        url, removing: (removed[url] ?? []).joined, movesIndex: moved.contains(url), in: recording)
     }
     for (url, ranges) in freed {
       let places = files[url].map { file in ranges.flatMap { file.places(of: $0) } } ?? ranges
-      free[url] = Self.joined(places)
+      free[url] = places.joined
     }
   }
 
@@ -142,19 +142,6 @@ struct ChangedStart: Fetching {
       url: url, contentType: nil, bodyOffset: 0, bodyByteCount: Int64(text.count),
       resourceByteCount: Int64(text.count), supportsRanges: false,
       body: FetchBody { rest.withLock { $0.take() } })
-  }
-
-  /// Returns the ranges in order, those that touch each other as one.
-  private static func joined(_ ranges: [Range<Int64>]) -> [Range<Int64>] {
-    var joined: [Range<Int64>] = []
-    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) where !range.isEmpty {
-      if let last = joined.last, range.lowerBound <= last.upperBound {
-        joined[joined.count - 1] = last.lowerBound..<max(last.upperBound, range.upperBound)
-      } else {
-        joined.append(range)
-      }
-    }
-    return joined
   }
 
   private static func bytes(of chunk: [UInt8], at start: Int64, outside free: [Range<Int64>]) -> [UInt8] {

@@ -88,7 +88,7 @@ package struct FileStructure: Sendable {
     facts.firstSample = ByteRange(offset: first, length: end - first)
     facts.hiddenSampleCount = start.shown - start.key
     func add(_ kind: FileSurplus.Kind, _ ranges: [Range<Int64>]) {
-      let joined = Self.joined(ranges)
+      let joined = ranges.joined
       guard !joined.isEmpty else { return }
       facts.surplus.append(
         FileSurplus(kind, joined.map { ByteRange(offset: $0.lowerBound, length: Int64($0.count)) }))
@@ -97,8 +97,7 @@ package struct FileStructure: Sendable {
       box.range.lowerBound < end && !Self.neededTypes.contains(box.type)
     }.map { $0.range.lowerBound..<min($0.range.upperBound, end) }
     // Bytes of the media that belong to no sample.
-    let samples = Self.joined(
-      tracks.flatMap { track in track.samples.map(\.range).filter { $0.lowerBound < end } })
+    let samples = tracks.flatMap { track in track.samples.map(\.range).filter { $0.lowerBound < end } }.joined
     for media in boxes where media.type == "mdat" && media.bodyStart < end {
       var position = media.bodyStart
       for range in samples where range.upperBound > position && range.lowerBound < media.range.upperBound {
@@ -171,12 +170,15 @@ package struct FileStructure: Sendable {
     }
     return found
   }
+}
 
-  private static func joined(_ ranges: [Range<Int64>]) -> [Range<Int64>] {
-    var joined: [Range<Int64>] = []
-    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) where !range.isEmpty {
+extension [Range<Int64>] {
+  /// The ranges in order, those that touch each other as one, without empty ones.
+  var joined: Self {
+    var joined: Self = []
+    for range in sorted(by: { $0.lowerBound < $1.lowerBound }) where !range.isEmpty {
       if let last = joined.last, range.lowerBound <= last.upperBound {
-        joined[joined.count - 1] = last.lowerBound..<max(last.upperBound, range.upperBound)
+        joined[joined.count - 1] = last.lowerBound..<Swift.max(last.upperBound, range.upperBound)
       } else {
         joined.append(range)
       }

@@ -155,13 +155,12 @@ package struct StartReplay: Sendable {
     var applied: [StartChange] = []
     var last = now
     for (change, index, course) in order {
+      let same = findings.indices.filter { findings[$0].change == change }
+      for place in same { savings.alone[place] = max(0, now.milliseconds - course.milliseconds) }
       let next = applied.isEmpty ? course : try await changed(link, applied + [change])
       guard let next else { continue }
       let saving = max(0, last.milliseconds - next.milliseconds)
-      for same in findings.indices where findings[same].change == change {
-        savings.alone[same] = max(0, now.milliseconds - course.milliseconds)
-        savings.inTurn[same] = saving
-      }
+      for place in same { savings.inTurn[place] = saving }
       guard saving >= options.thresholds[.printedCost] else { continue }
       applied.append(change)
       last = next
