@@ -21,7 +21,8 @@ package struct StreamChecker: Sendable {
 
   /// Checks a source. A broken stream is a result with findings.
   ///
-  /// Throws `ReelError` for a source that can't be checked at all (`unsupported`, `usage`), or `CancellationError`.
+  /// Throws `ReelError` for a source that can't be checked at all (`unsupported`, `usage`), or `CancellationError`. If the
+  /// task is cancelled once something is known, that is the result, without starts.
   package func check(_ source: MediaSource) async throws -> CheckResult {
     var result = CheckResult(source: source.name)
     result.thresholds = options.thresholds
@@ -44,20 +45,25 @@ package struct StreamChecker: Sendable {
       }
     } catch let error as ReelError where error.kind != .cancelled && error.kind != .usage {
       openingError = error
+    } catch {
+      guard Task.isCancelled, !reading.facts.format.isEmpty else { throw error }
+      result.isInterrupted = true
     }
     var facts = reading.facts
     facts.requests = log.requests
     if facts.url == nil, case .url(let url) = source { facts.url = facts.requests.first?.answerURL ?? url }
-    if hasRunOut {
-      result.notChecked.append(
-        NotChecked(nil, "the time limit was reached; what was found until then is reported"))
+    if hasRunOut || result.isInterrupted {
+      let reason = result.isInterrupted ? "the check was interrupted" : "the time limit was reached"
+      result.notChecked.append(NotChecked(nil, "\(reason); what was found until then is reported"))
       // Of a rung that was being read, nothing is known for certain.
       for index in facts.rungs.indices where facts.rungs[index].status == .unread {
-        facts.rungs[index].status = .excused("the time limit was reached")
+        facts.rungs[index].status = .excused(reason)
       }
     }
     facts.placeContent()
-    if facts.start != nil { try await StartStructure.describe(&facts, from: recording) }
+    if facts.start != nil, !result.isInterrupted {
+      try await StartStructure.describe(&facts, from: recording)
+    }
     if let openingError {
       if TransportFindings.isSilence(openingError, requests: log.requests) {
         result.silence = openingError
@@ -68,7 +74,7 @@ package struct StreamChecker: Sendable {
       }
     }
     result.findings += judge(facts)
-    if facts.start != nil, !options.links.isEmpty {
+    if facts.start != nil, !options.links.isEmpty, !result.isInterrupted {
       let replay = StartReplay(
         recording: recording, source: source, configuration: configuration, options: options, logger: logger)
       result.starts = try await replay.results(for: &result.findings, facts: facts)
@@ -84,7 +90,7 @@ package struct StreamChecker: Sendable {
     }
     result.coverage = Self.coverage(facts)
     result.facts = facts
-    if options.takesStills {
+    if options.takesStills, !result.isInterrupted {
       result.stills = try await FindingStills(fetcher: fetcher, configuration: configuration, logger: logger)
         .stills(of: source, result)
     }

@@ -216,8 +216,11 @@ struct CheckCommand: AsyncParsableCommand {
             }
             throw error
           }
-          try Task.checkCancellation()
-          return try finish(result, job, gates, files, tally)
+          // Of a list, a later run checks the source again.
+          if isList { try Task.checkCancellation() }
+          var outcome = try finish(result, job, gates, files, tally)
+          if result.isInterrupted { outcome.error = .interrupted }
+          return outcome
         }
         worker.end = {
           let end = tally.withLock { $0 }
