@@ -17,7 +17,7 @@ package struct CheckResult: Sendable {
   package var thresholds = Thresholds()
   /// Set if no host answered at all, so that nothing is known of the stream: its error.
   package var silence: ReelError?
-  /// True if the check was cancelled, and this is what was found until then.
+  /// True if the check was cancelled. The result has what was found by then.
   package var isInterrupted = false
 
   package init(source: String) { self.source = source }

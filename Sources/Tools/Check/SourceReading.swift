@@ -82,8 +82,9 @@ final class SourceReading: Sendable {
   private var isReadOnce: Bool {
     guard case .url(let url) = source else { return true }
     guard url.isFileURL else { return false }
-    let type = try? FileManager.default.attributesOfItem(atPath: url.path)[.type] as? FileAttributeType
-    return type != nil && type != .typeRegular && type != .typeSymbolicLink && type != .typeDirectory
+    var status = stat()
+    // Through links: a shell names its pipes by those in /dev/fd.
+    return stat(url.path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
   }
 
   private func change(_ body: (inout StreamFacts) -> Void) { state.withLock { body(&$0) } }

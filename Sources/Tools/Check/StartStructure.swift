@@ -26,38 +26,35 @@ package enum StartStructure {
     var surplus: [StartSurplus] = []
     for manifest in recording.manifests {
       let count = min(recording.byteCount(of: manifest) ?? byteLimit, byteLimit)
-      let bytes = try await recording.bytes(in: ByteRange(offset: 0, length: count), of: manifest)
-      let ranges = Self.surplus(in: bytes).map { range in
-        StartBytes(
-          url: manifest.absoluteString,
-          range: ByteRange(offset: Int64(range.lowerBound), length: Int64(range.count)))
-      }
-      if !ranges.isEmpty { surplus.append(StartSurplus(.playlist, ranges)) }
+      let range = ByteRange(offset: 0, length: count)
+      if let found = try await found(.playlist, in: range, of: manifest, recording) { surplus.append(found) }
     }
     if let media = facts.start?.mediaURL, let end = facts.start?.firstFrameEnd, end > 0, end <= byteLimit {
-      let segment = facts.startSegment
-      let offset = segment?.byteRange?.offset ?? 0
-      let bytes = try await recording.bytes(in: ByteRange(offset: offset, length: end), of: media)
-      let ranges = padding(in: bytes).map { range in
-        StartBytes(
-          url: media.absoluteString,
-          range: ByteRange(offset: offset + Int64(range.lowerBound), length: Int64(range.count)))
-      }
-      if !ranges.isEmpty { surplus.append(StartSurplus(.padding, ranges)) }
+      let range = ByteRange(offset: facts.startSegment?.byteRange?.offset ?? 0, length: end)
+      if let found = try await found(.padding, in: range, of: media, recording) { surplus.append(found) }
     }
     if let initialization = facts.startSegment?.initialization {
-      let offset = initialization.byteRange?.offset ?? 0
-      let length = initialization.byteRange?.length ?? recording.byteCount(of: initialization.url) ?? 0
-      let bytes = try await recording.bytes(
-        in: ByteRange(offset: offset, length: min(length, byteLimit)), of: initialization.url)
-      let ranges = padding(in: bytes).map { range in
-        StartBytes(
-          url: initialization.url.absoluteString,
-          range: ByteRange(offset: offset + Int64(range.lowerBound), length: Int64(range.count)))
-      }
-      if !ranges.isEmpty { surplus.append(StartSurplus(.padding, ranges)) }
+      let url = initialization.url
+      let length = initialization.byteRange?.length ?? recording.byteCount(of: url) ?? 0
+      let range = ByteRange(
+        offset: initialization.byteRange?.offset ?? 0, length: min(length, byteLimit))
+      if let found = try await found(.padding, in: range, of: url, recording) { surplus.append(found) }
     }
     facts.start?.surplus = surplus
+  }
+
+  /// Returns the bytes of a kind in a range of a resource; nil if there are none.
+  private static func found(
+    _ kind: StartSurplus.Kind, in range: ByteRange, of url: URL, _ recording: StartRecording
+  ) async throws -> StartSurplus? {
+    let bytes = try await recording.bytes(in: range, of: url)
+    let places = kind == .playlist ? surplus(in: bytes) : padding(in: bytes)
+    let ranges = places.map { place in
+      StartBytes(
+        url: url.absoluteString,
+        range: ByteRange(offset: range.offset + Int64(place.lowerBound), length: Int64(place.count)))
+    }
+    return ranges.isEmpty ? nil : StartSurplus(kind, ranges)
   }
 
   /// Returns the null packets of a transport stream (ISO/IEC 13818-1 §2.4.1), and the boxes of a segment that hold nothing.

@@ -40,8 +40,7 @@ package struct StreamChecker: Sendable {
       hasRunOut = try await runsOut(reading)
       if hasRunOut, reading.facts.format.isEmpty {
         openingError = ReelError(
-          .timedOut, "it was not opened within the time limit of \(options.timeLimit.map { "\($0)" } ?? "")",
-          at: source.name)
+          .timedOut, "it was not opened within the time limit", at: source.name)
       }
     } catch let error as ReelError where error.kind != .cancelled && error.kind != .usage {
       openingError = error

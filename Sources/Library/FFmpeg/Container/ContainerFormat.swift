@@ -54,6 +54,9 @@ public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// True for MPEG-TS and packed audio, whose access units and audio frames Reel splits instead of libavformat.
+  var isSplitByReel: Bool { self == .mpegTS || isPackedAudio }
+
   /// True for MPEG-TS, MPEG-PS and packed audio, whose 33-bit clock wraps around and may jump (ISO/IEC 13818-1).
   package var hasSystemClock: Bool { self == .mpegTS || self == .mpegPS || isPackedAudio }
 

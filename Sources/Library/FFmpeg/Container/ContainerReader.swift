@@ -121,9 +121,7 @@ package final class ContainerReader {
     protected?.takeDamage() ?? demuxer.takeDamage(origin: program?.origin ?? 0)
   }
   /// The position in the source after the returned units.
-  package var position: Int64 {
-    packed?.sourcePosition(of: demuxer.position) ?? (program?.origin ?? 0) + demuxer.position
-  }
+  package var position: Int64 { sourcePosition(of: demuxer.position) }
   /// False for packed audio that does not begin with its time. Its timestamps count from 0.
   package var hasTimestamps: Bool { packed?.beginsWithTime ?? true }
   /// The bytes after `position` that were read but not used. With them and `position`, another reader can
@@ -308,6 +306,11 @@ package final class ContainerReader {
     }
   }
 
+  /// Returns the offset in the source of an offset in the bytes that the demuxer gets.
+  private func sourcePosition(of position: Int64) -> Int64 {
+    packed?.sourcePosition(of: position) ?? position + (program?.origin ?? 0)
+  }
+
   private func takeAudio() throws {
     while let packet = try audioSplitter?.next() { ready.append(try transportAudio(packet)) }
   }
@@ -331,9 +334,7 @@ package final class ContainerReader {
   private func decrypt(_ packet: Packet, of stream: StreamInfo, isTransport: Bool = false) throws {
     do {
       if isTransport {
-        let position = packet.position.map {
-          packed?.sourcePosition(of: $0) ?? $0 + (program?.origin ?? 0)
-        }
+        let position = packet.position.map { sourcePosition(of: $0) }
         try decryptor.decryptTransport(packet, of: stream, at: position)
       } else {
         try decryptor.decrypt(packet, of: stream)
@@ -357,7 +358,7 @@ package final class ContainerReader {
     }
     videoFiller = video?.videoCodec.flatMap { PresentationFiller(codec: $0, format: format) }
     audioSplitter = nil
-    if format == .mpegTS || format.isPackedAudio, let audio, let codec = audio.audioCodec {
+    if format.isSplitByReel, let audio, let codec = audio.audioCodec {
       audioSplitter = AudioFrameSplitter(codec: codec, streamIndex: audio.index, timeBase: audio.timeBase)
     }
   }

@@ -60,14 +60,12 @@ package final class Demuxer {
     context.pointee.max_streams = 256
     // libavformat/mov.c, mov_read_default: it returns at the media.
     if format == .mp4, startsAtMedia { context.pointee.flags |= AVFMT_FLAG_IGNIDX }
-    if format == .mpegTS {
+    if format.isSplitByReel {
       // The parser would hold back each frame until the next one has begun, and often longer: a frame of 80 kB
       // came out after 155,648 bytes instead of 86,016. AccessUnitSplitter splits access units instead.
       // (NOFILLIN belongs to it.)
       context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
     }
-    // AudioFrameSplitter splits the frames.
-    if format.isPackedAudio { context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN }
     reel_format_refuse_io_open(context)
     reel_format_set_token(context, scope.token)
     av_opt_set(context, "format_whitelist", ContainerFormat.allowList, 0)

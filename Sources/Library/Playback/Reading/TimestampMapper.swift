@@ -42,7 +42,7 @@ struct TimestampMapper {
     self.container = (container.video, container.audio)
     format = container.format
     self.placement = placement
-    // Its times begin anew in each container.
+    // Its timestamps restart in each container.
     if !container.hasTimestamps { self.placement.offset = TimestampOffset(offset: nil) }
     continuity =
       placement.isSegmented
