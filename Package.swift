@@ -17,9 +17,10 @@ func module(_ name: String, in layer: String, _ dependencies: [Target.Dependency
 }
 
 /// The tests of a module. They are not optimized: each runs only once, so that would take longer than it saves.
-func tests(_ module: String, _ dependencies: [Target.Dependency]) -> Target {
+func tests(_ module: String, _ dependencies: [Target.Dependency], packageAccess: Bool = true) -> Target {
   .testTarget(
     name: "\(module)Tests", dependencies: dependencies + ["ReelCore", "ReelTestSupport"],
+    packageAccess: packageAccess,
     swiftSettings: settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))])
 }
 
@@ -143,7 +144,8 @@ let testTargets: [Target] = [
       "ReelTesting", logging,
     ],
     path: "Tests/ReelTestSupport", swiftSettings: settings),
-  tests("Reel", ["Reel", "ReelTesting"]),
+  // What programs of other packages can write.
+  tests("Reel", ["Reel", "ReelTesting"], packageAccess: false),
   tests("ReelCore", []),
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
   tests("ReelRules", ["ReelRules", "ReelManifest"]),

@@ -89,9 +89,7 @@ struct FrameRingTests {
   @Test("The bytes of a frame are those of its planes at least")
   func bytes() throws {
     let frame = maker.make(.zero)
-    let planes = (0..<frame.planeCount).compactMap { index in
-      frame.withPlane(index) { _, rows, _, stride in rows * stride }
-    }
+    let planes = frame.withPlanes { planes in planes.map { $0.rowCount * $0.stride } }
     #expect(planes.count == 3)
     #expect(frame.byteCount >= planes.reduce(0, +))
     #expect(frame.byteCount < 4 * planes.reduce(0, +))

@@ -6,17 +6,7 @@ import ReelFiles
 import ReelTestSupport
 import Testing
 
-// The examples of Docs/Library.md, word for word.
-
-/// Writes the first frame of `source` (a path or URL of a media file, an HLS playlist or an MPD) as PPM.
-func writeFirstFrame(of source: String, to file: URL) async throws {
-  let logger = Logger(label: "example")
-  let extractor = FrameExtractor(logger: logger)
-  try await extractor.extract(.first, from: try MediaSource(argument: source)) { frame in
-    let image = try FrameConverter().convert(frame)
-    try Data(image.ppmHeader + image.pixels).write(to: file)
-  }
-}
+// The long example of Docs/Library.md, word for word.
 
 /// Plays `source` from `start` to its end and writes its sound to a WAVE file. Returns a summary of the playback.
 func play(
@@ -27,7 +17,7 @@ func play(
   let player = Player(fetcher: TransportFetcher(logger: logger), logger: logger)
   let sound = try WAVOutput(path: path)
   player.attach(sound)
-  // Called with each frame when it is due. You can keep the frame; it holds its memory.
+  // Called with each frame when it is due.
   try player.attach(CallbackOutput { frame in onFrame(frame.time, frame.presentationSize) })
 
   let item = PlayerItem(try MediaSource(argument: source))
@@ -64,7 +54,7 @@ struct LibraryExampleTests {
 
   @Test(
     "A Swift example in Docs/Library.md is the code in this file",
-    arguments: [("func writeFirstFrame", "FrameExtractor"), ("func play(", "PlayerItem")])
+    arguments: [("func play(", "PlayerItem")])
   func libraryHoldsThisCode(function: String, name: String) throws {
     let page = try String(contentsOf: Self.root.appending(path: "Docs/Library.md"), encoding: .utf8)
     let code = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
@@ -80,30 +70,6 @@ struct LibraryExampleTests {
     let body = lines.dropFirst(imports.count + 1).joined(separator: "\n")
     #expect(body.contains(name))
     #expect(code.contains(body))
-  }
-
-  @Test(
-    "The Swift example writes a whole PPM", arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
-  func writesFrame(path: String) async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "reel-readme-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let origin = try await Origin.start(
-      Origin.Configuration(directory: Self.root.appending(path: "Fixtures")))
-    let file = folder.appending(path: "first.ppm")
-    let result: Result<Void, any Error>
-    do {
-      result = .success(try await writeFirstFrame(of: origin.url(path).absoluteString, to: file))
-    } catch {
-      result = .failure(error)
-    }
-    await origin.stop()
-    try result.get()
-    let bytes = try Data(contentsOf: file)
-    let header = Data("P6\n256 144\n255\n".utf8)
-    #expect(bytes.starts(with: header))
-    #expect(bytes.count == header.count + 256 * 144 * 3)
-    #expect(Set(bytes.dropFirst(header.count)).count > 100)
   }
 
   @Test(

@@ -2,6 +2,7 @@ import Foundation
 import Reel
 import ReelTestSupport
 import ReelTesting
+import Synchronization
 import Testing
 
 @Suite("The program of ten lines", .hangLimit) struct TenLinesTests {
@@ -26,7 +27,7 @@ import Testing
     try await Origin.use { origin in
       let urls = ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "hls-ts/master.m3u8"].map(origin.url)
       let items = Set(Feed(urls: urls).items.map(\.id))
-      let drawn = Locked<[FeedItem.ID?]>([])
+      let drawn = Mutex<[FeedItem.ID?]>([])
       try await tenLines(urls: urls) { frame in drawn.withLock { $0.append(frame.item) } }
       #expect(drawn.withLock { $0 }.allSatisfy { $0.map(items.contains) == true })
       #expect(origin.requestLog.contains { $0.path.contains("dash-number") })
@@ -40,15 +41,5 @@ import Testing
       let error = await reelError { try await tenLines(urls: urls) { _ in } }
       #expect(error?.location?.hasSuffix("bad/text.mp4") == true)
     }
-  }
-
-  @Test("A player needs no fetcher of its own")
-  func player() async throws {
-    let item = PlayerItem(url: URL(filePath: Fixtures.path("hls-fmp4/master.m3u8")))
-    let player = Player(playerItem: item)
-    for await status in item.status.values where status != .unknown { break }
-    #expect(item.status.value == .readyToPlay)
-    #expect(player.currentItem.value == item)
-    await player.stopAndWait()
   }
 }

@@ -35,32 +35,17 @@ final class Posters: Sendable {
     guard isFree else { throw ReelError(.cancelled, "busy: try again later") }
     defer { running.withLock { $0 -= 1 } }
 
-    // The rung that is opened is the highest at or below this bit rate.
-    var configuration = LoadingConfiguration()
-    configuration.bandwidthCap = 1_500_000
-    let extractor = FrameExtractor(
-      fetcher: LimitedFetcher(transport), configuration: configuration, logger: Logger(label: "posters"))
-    let selection = seconds > 0 ? FrameSelection.times([MediaTime(seconds: seconds)]) : .first
+    // Reads the cheapest rung that is large enough.
+    let extractor = FrameExtractor(fetcher: LimitedFetcher(transport), logger: Logger(label: "posters"))
+    let side = Self.sideLimit
     return try await withLimit {
-      let image = Mutex<[UInt8]>([])
-      try await extractor.extract(selection, from: .url(url)) { frame in
-        let size = Self.limited(frame.presentationSize)
-        let pixels = try FrameConverter().convert(frame, target: size)
-        let file = try PNGEncoder.encode(pixels)
-        image.withLock { $0 = file }
-      }
-      return image.withLock { $0 }
+      let image = try await extractor.image(
+        at: .seconds(seconds), of: url, maximumSize: PixelSize(width: side, height: side))
+      return Array(try image.png())
     }
   }
 
   // MARK: - Private
-
-  private static func limited(_ size: PixelSize) -> PixelSize {
-    let side = max(size.width, size.height)
-    guard side > sideLimit else { return size }
-    return PixelSize(
-      width: max(1, size.width * sideLimit / side), height: max(1, size.height * sideLimit / side))
-  }
 
   /// Cancels `body` when the time is up.
   private func withLimit(_ body: @escaping @Sendable () async throws -> [UInt8]) async throws -> [UInt8] {

@@ -32,6 +32,9 @@ public struct MediaTime: Sendable, Hashable {
     }
   }
 
+  /// Returns the time nearest to `seconds`, in microseconds.
+  public static func seconds(_ seconds: Double) -> MediaTime { MediaTime(seconds: seconds) }
+
   /// The time in seconds, rounded to the nearest `Double`.
   public var seconds: Double { Double(value) / Double(timescale) }
 

@@ -43,7 +43,7 @@ package struct StillImage: Sendable {
     let frame = try Frame()
     code = avcodec_receive_frame(opened, frame.pointer)
     guard code >= 0 else { throw Self.error("avcodec_receive_frame", code, scope, name) }
-    stream = try StreamInfo(still: opened, orientation: .upright)
+    stream = try StreamInfo(still: opened)
     self.frame = frame
   }
 

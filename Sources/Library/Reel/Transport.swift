@@ -1,3 +1,4 @@
+public import Foundation
 public import Logging
 public import ReelPlayback
 public import ReelPool
@@ -33,6 +34,19 @@ extension Player {
   ) {
     self.init(fetcher: TransportFetcher(logger: logger), configuration: configuration, logger: logger)
     if let playerItem { replaceCurrentItem(with: playerItem) }
+  }
+
+  /// A player over HTTP(S) and local files. It begins to load the source at once.
+  ///
+  /// - Parameters:
+  ///   - url: An `http`, `https` or `file` URL of a media file, an HLS playlist or a DASH MPD.
+  ///   - configuration: The settings of the player.
+  ///   - logger: Gets the messages of the player.
+  public convenience init(
+    url: URL, configuration: PlayerConfiguration = PlayerConfiguration(),
+    logger: Logger = Logger(label: "reel.playback")
+  ) {
+    self.init(playerItem: PlayerItem(url: url), configuration: configuration, logger: logger)
   }
 }
 

@@ -127,8 +127,7 @@ package final class ImageFileWriter {
       try file.write(image.ppmHeader)
       try file.write(image.pixels)
     case .jpeg, .webp, .avif:
-      let still = Still(size: image.size, pixels: .eightBit(image.pixels), color: .sRGB)
-      try file.write(try StillEncoder.encode(still, as: format))
+      try file.write(try StillEncoder.encode(Still(image), as: format))
     }
     try file.commit()
   }

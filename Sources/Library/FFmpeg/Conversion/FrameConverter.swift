@@ -1,14 +1,14 @@
 internal import CFFmpeg
-public import ReelCore
+package import ReelCore
 
-/// Converts frames to upright RGB images with square pixels.
+/// Converts frames to upright RGB images with square pixels. Programs use `VideoFrame.rgba` and the like.
 ///
 /// The conversion uses the frame's matrix and range (`ColorDescription`). It converts neither the transfer function nor
 /// the primaries, so HDR is not tone mapped.
 ///
 /// A converter keeps its swscale context for frames of the same size and format: use one converter for many frames. Use
 /// it from one thread at a time.
-public final class FrameConverter {
+package final class FrameConverter {
   private struct Key: Hashable {
     var stored: PixelSize
     var scaled: PixelSize
@@ -23,7 +23,7 @@ public final class FrameConverter {
   private var scratch: UnsafeMutableRawBufferPointer?
 
   /// Creates a converter. It allocates nothing until the first frame.
-  public init() {}
+  package init() {}
 
   deinit {
     sws_freeContext(context)
@@ -340,21 +340,38 @@ public enum VideoGravity: String, Sendable, Hashable, CaseIterable {
 }
 
 /// An image in 8-bit RGB: rows from top to bottom without padding, three bytes per pixel.
-public struct RGBImage: Sendable, Hashable {
+package struct RGBImage: Sendable, Hashable {
   /// The size in pixels.
-  public internal(set) var size: PixelSize
+  package internal(set) var size: PixelSize
   /// The pixels: `size.width * size.height * 3` bytes, in the order red, green, blue.
-  public internal(set) var pixels: [UInt8]
+  package internal(set) var pixels: [UInt8]
 
-  /// An image without pixels, to pass to `FrameConverter.convert(_:target:gravity:into:)`.
-  public static let empty = RGBImage(size: PixelSize(width: 0, height: 0), pixels: [])
+  /// An image without pixels, to convert a frame into.
+  package static let empty = RGBImage(size: PixelSize(width: 0, height: 0), pixels: [])
 
   /// Creates an image. `pixels` must have `size.width * size.height * 3` bytes.
-  public init(size: PixelSize, pixels: [UInt8]) {
+  package init(size: PixelSize, pixels: [UInt8]) {
     self.size = size
     self.pixels = pixels
   }
 
   /// The header of a binary portable pixmap (PPM, P6). Header and `pixels` together are a complete file.
-  public var ppmHeader: [UInt8] { Array("P6\n\(size.width) \(size.height)\n255\n".utf8) }
+  package var ppmHeader: [UInt8] { Array("P6\n\(size.width) \(size.height)\n255\n".utf8) }
+
+  /// Returns four bytes for each pixel: red, green and blue, or blue, green and red, and then 255.
+  package func quads(isBlueFirst: Bool) -> [UInt8] {
+    let (red, blue) = isBlueFirst ? (2, 0) : (0, 2)
+    let count = pixels.count / 3
+    return [UInt8](unsafeUninitializedCapacity: count * 4) { quads, filled in
+      pixels.withUnsafeBufferPointer { pixels in
+        for pixel in 0..<count {
+          quads[pixel * 4 + red] = pixels[pixel * 3]
+          quads[pixel * 4 + 1] = pixels[pixel * 3 + 1]
+          quads[pixel * 4 + blue] = pixels[pixel * 3 + 2]
+          quads[pixel * 4 + 3] = 255
+        }
+      }
+      filled = count * 4
+    }
+  }
 }

@@ -1,6 +1,6 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-public import ReelCore
+package import ReelCore
 
 /// Encodes stills with libavcodec's encoders.
 ///
@@ -125,12 +125,7 @@ package enum StillEncoder {
   private static func webp(_ still: Still, quality: Int) throws(ReelError) -> [UInt8] {
     let pixels = try eightBit(still)
     let frame = try ImageCodec.frame(size: still.size, format: AV_PIX_FMT_BGRA)
-    var quads = [UInt8](repeating: 255, count: still.size.width * still.size.height * 4)
-    for pixel in 0..<(still.size.width * still.size.height) {
-      quads[pixel * 4] = pixels[pixel * 3 + 2]
-      quads[pixel * 4 + 1] = pixels[pixel * 3 + 1]
-      quads[pixel * 4 + 2] = pixels[pixel * 3]
-    }
+    let quads = RGBImage(size: still.size, pixels: pixels).quads(isBlueFirst: true)
     frame.fill(quads, rowBytes: still.size.width * 4)
     return try ImageCodec(.webp, frame: frame).encode(frame, options: ["quality": "\(quality)"])
   }
@@ -154,6 +149,13 @@ package enum StillEncoder {
   }
 
   // MARK: - Pixels
+
+  /// Returns a frame with the pixels of a still.
+  package static func frame(of still: Still) throws(ReelError) -> Frame {
+    let frame = try rgbFrame(still)
+    frame.tag(still.color, isRGB: true)
+    return frame
+  }
 
   private static func eightBit(_ still: Still) throws(ReelError) -> [UInt8] {
     guard case .eightBit(let pixels) = still.pixels else {
@@ -180,12 +182,12 @@ package enum StillEncoder {
 }
 
 /// Encodes RGB images as PNG (ISO/IEC 15948) with libavcodec.
-public enum PNGEncoder {
+package enum PNGEncoder {
   /// Returns `image` as a PNG file.
   ///
   /// - Throws: `ReelError` of kind `unsupported` if FFmpeg was built without its PNG encoder, or `internalFault` if
   ///   encoding fails.
-  public static func encode(_ image: RGBImage) throws(ReelError) -> [UInt8] {
+  package static func encode(_ image: RGBImage) throws(ReelError) -> [UInt8] {
     let frame = try ImageCodec.frame(size: image.size, format: AV_PIX_FMT_RGB24)
     frame.fill(image.pixels, rowBytes: image.size.width * 3)
     let codec = try ImageCodec(.png, frame: frame)

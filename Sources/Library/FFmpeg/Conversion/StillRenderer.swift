@@ -38,6 +38,11 @@ package struct Still: Sendable {
     self.pixels = pixels
     self.color = color
   }
+
+  /// A still of SDR pixels.
+  package init(_ image: RGBImage) {
+    self.init(size: image.size, pixels: .eightBit(image.pixels), color: .sRGB)
+  }
 }
 
 /// Converts decoded frames to stills: upright, with square pixels, and with colors that their tags describe.

@@ -111,21 +111,36 @@ public struct StreamInfo: Sendable {
   }
 
   /// Describes the stream of a still image, from the decoder that has just decoded it.
-  init(still context: UnsafePointer<AVCodecContext>, orientation: Orientation) throws(ReelError) {
+  init(still context: UnsafePointer<AVCodecContext>) throws(ReelError) {
+    self.init(
+      still: String(cString: avcodec_get_name(context.pointee.codec_id)),
+      size: PixelSize(width: Int(context.pointee.width), height: Int(context.pointee.height)),
+      sampleAspectRatio: Self.positive(context.pointee.sample_aspect_ratio),
+      parameters: try CodecParameters(of: context))
+  }
+
+  /// Describes the stream of a still image with square pixels that was not decoded.
+  package init(still size: PixelSize) throws(ReelError) {
+    self.init(still: "rawvideo", size: size, sampleAspectRatio: nil, parameters: try CodecParameters())
+  }
+
+  private init(
+    still codecName: String, size: PixelSize, sampleAspectRatio: Rational?, parameters: CodecParameters
+  ) {
     index = 0
     number = 0
     kind = .video
-    codecName = String(cString: avcodec_get_name(context.pointee.codec_id))
+    self.codecName = codecName
     videoCodec = nil
     audioCodec = nil
     codecTag = nil
     timeBase = Rational(1, 1)
     durationTicks = nil
-    size = PixelSize(width: Int(context.pointee.width), height: Int(context.pointee.height))
+    self.size = size
     averageFrameRate = nil
-    sampleAspectRatio = Self.positive(context.pointee.sample_aspect_ratio)
-    rotation = orientation.rotation
-    isMirrored = orientation.isMirrored
+    self.sampleAspectRatio = sampleAspectRatio
+    rotation = 0
+    isMirrored = false
     isAttachedFrame = false
     isDefault = true
     language = nil
@@ -135,7 +150,7 @@ public struct StreamInfo: Sendable {
     isEncrypted = false
     contentEncryptionKeyID = nil
     dolbyVisionProfile = nil
-    parameters = try CodecParameters(of: context)
+    self.parameters = parameters
   }
 
   /// True if the container itself has the codec's headers; otherwise only the first packets do.
@@ -226,9 +241,14 @@ final class CodecParameters: @unchecked Sendable {
   // Sendable: written in init only.
   let pointer: UnsafeMutablePointer<AVCodecParameters>
 
-  init(copying source: UnsafePointer<AVCodecParameters>) throws(ReelError) {
+  /// Parameters of no codec.
+  init() throws(ReelError) {
     guard let pointer = avcodec_parameters_alloc() else { throw ReelError(.internalFault, "out of memory") }
     self.pointer = pointer
+  }
+
+  convenience init(copying source: UnsafePointer<AVCodecParameters>) throws(ReelError) {
+    try self.init()
     guard avcodec_parameters_copy(pointer, source) >= 0 else {
       throw ReelError(.internalFault, "out of memory")
     }
@@ -274,9 +294,8 @@ final class CodecParameters: @unchecked Sendable {
     hasher.combine(bytes: UnsafeRawBufferPointer(start: own.extradata, count: Int(own.extradata_size)))
   }
 
-  init(of context: UnsafePointer<AVCodecContext>) throws(ReelError) {
-    guard let pointer = avcodec_parameters_alloc() else { throw ReelError(.internalFault, "out of memory") }
-    self.pointer = pointer
+  convenience init(of context: UnsafePointer<AVCodecContext>) throws(ReelError) {
+    try self.init()
     guard avcodec_parameters_from_context(pointer, context) >= 0 else {
       throw ReelError(.internalFault, "out of memory")
     }

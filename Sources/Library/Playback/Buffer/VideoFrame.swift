@@ -5,8 +5,10 @@ internal import ReelManifest
 /// A decoded frame with its time on the timeline.
 ///
 /// Copies share the pixels, which never change and are freed with the last copy. You can keep a frame as long as you
-/// want, but it holds its memory (``byteCount``). To read pixels, use ``withPlane(_:_:)``, or convert the frame with a
-/// `FrameConverter`.
+/// want, but it holds its memory (``byteCount``).
+///
+/// ``rgba``, ``bgra``, ``jpeg(quality:)``, ``png()`` and ``scaled(toFit:)`` convert a frame to what a viewer sees:
+/// upright, with square pixels, in sRGB, HDR mapped to SDR. ``withPlanes(_:)`` reads the pixels as decoded.
 public struct VideoFrame: Sendable {
   /// The time at which the frame is shown, on the timeline of the source, which begins at 0.
   public internal(set) var time: MediaTime
@@ -15,7 +17,7 @@ public struct VideoFrame: Sendable {
   /// does not come from a player, it is `time`.
   public package(set) var outputTime: MediaTime
   /// The stream that the frame belongs to, with its time base, rotation and aspect ratio.
-  public let stream: StreamInfo
+  public private(set) var stream: StreamInfo
   /// The frame rate in frames per second. Nil if neither the container nor the bitstream states it.
   public let frameRate: Rational?
   /// The media time that the player left out between the end of the previously shown frame and this one, at a gap in
@@ -56,24 +58,31 @@ public struct VideoFrame: Sendable {
   /// The colour properties, as the bitstream states them and as Reel uses them.
   public var color: ColorDescription { decoded.color }
 
-  /// The number of planes of the pixel format.
-  public var planeCount: Int { decoded.planeCount }
-
   /// The size in bytes of the pixels in memory, including padding. Copies share them.
   public var byteCount: Int { decoded.byteCount }
 
-  /// Calls `body` with the pixels of one plane and returns its result, or nil if there is no such plane.
-  ///
-  /// - Parameters:
-  ///   - index: The plane, counted from 0.
-  ///   - body: Receives the address of the first row, the number of rows, the number of bytes of pixels per row, and
-  ///     the distance in bytes from one row to the next, which may be negative. The address is valid during the call.
-  public func withPlane<Result, Failure: Error>(
-    _ index: Int,
-    _ body: (_ base: UnsafeRawPointer, _ rows: Int, _ bytesPerRow: Int, _ stride: Int) throws(Failure) ->
-      Result
-  ) throws(Failure) -> Result? {
-    try decoded.withPlane(index, body)
+  /// The pixels of one plane, in memory that is valid only while the closure of ``withPlanes(_:)`` runs.
+  public struct Plane {
+    /// The address of the first row.
+    public let base: UnsafeRawPointer
+    /// The number of rows.
+    public let rowCount: Int
+    /// The number of bytes of pixels in a row.
+    public let rowByteCount: Int
+    /// The distance in bytes from one row to the next, with padding. May be negative.
+    public let stride: Int
+  }
+
+  /// Calls `body` with the decoded pixels, one plane after the other as ``pixelFormat`` has them, and returns its
+  /// result.
+  public func withPlanes<Result, Failure: Error>(
+    _ body: ([Plane]) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let planes = (0..<decoded.planeCount).compactMap { index in
+      decoded.withPlane(index) { Plane(base: $0, rowCount: $1, rowByteCount: $2, stride: $3) }
+    }
+    defer { withExtendedLifetime(decoded) {} }
+    return try body(planes)
   }
 
   /// Returns the MD5 of the pixels, plane by plane without padding, as 32 hexadecimal digits: the value that
@@ -109,6 +118,14 @@ public struct VideoFrame: Sendable {
   public var sampleAspectRatio: Rational? { stream.sampleAspectRatio ?? decoded.sampleAspectRatio }
 
   // MARK: Inside the library
+
+  /// Returns the frame with other pixels: those of a still, which is upright and has square pixels.
+  package func replacingPixels(with still: Still) throws(ReelError) -> VideoFrame {
+    var copy = self
+    copy.decoded = try StillEncoder.frame(of: still)
+    copy.stream = try StreamInfo(still: still.size)
+    return copy
+  }
 
   /// Returns the frame with a copy of the pixels that takes less memory; nil if none is possible.
   ///
@@ -183,23 +200,11 @@ extension FrameConverter {
   ///   - gravity: How the frame fits into `target`.
   /// - Throws: `ReelError` of kind `unsupported` for a pixel format that swscale can't read, or `internalFault` if the
   ///   conversion fails.
-  public func convert(
+  package func convert(
     _ frame: VideoFrame, target: PixelSize? = nil, gravity: VideoGravity = .resizeAspect
   ) throws(ReelError) -> RGBImage {
-    var image = RGBImage.empty
-    try convert(frame, target: target, gravity: gravity, into: &image)
-    return image
-  }
-
-  /// Converts a frame into `image`, and reuses its memory if the size is the same.
-  ///
-  /// - Throws: The same as `convert(_:target:gravity:)`. `image` is then undefined.
-  public func convert(
-    _ frame: VideoFrame, target: PixelSize? = nil, gravity: VideoGravity = .resizeAspect,
-    into image: inout RGBImage
-  ) throws(ReelError) {
     try convert(
       frame.decoded, geometry: frame.geometry(target: target, gravity: gravity),
-      orientation: frame.orientation, into: &image)
+      orientation: frame.orientation)
   }
 }

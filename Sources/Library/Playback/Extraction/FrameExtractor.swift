@@ -1,3 +1,4 @@
+public import Foundation
 public import Logging
 public import ReelCore
 internal import ReelFFmpeg
@@ -58,6 +59,55 @@ public struct FrameExtractor: Sendable {
     opener = TrackOpener(fetcher: fetcher, configuration: configuration, cores: cores, logger: logger)
   }
 
+  /// Returns the frame on show at a time: upright, with square pixels, in RGB.
+  ///
+  /// - Parameters:
+  ///   - time: The time on the timeline of the source, which begins at 0. `.first` is read from the fewest bytes.
+  ///   - url: An `http`, `https` or `file` URL of a media file, an HLS playlist or a DASH MPD.
+  ///   - maximumSize: The size that the frame must fit into. It is not enlarged. The cheapest rung that is large enough
+  ///     is read, whatever the bandwidth cap. If nil, the frame has its own size.
+  /// - Returns: The frame, with its own time, at or before `time`.
+  ///
+  /// Throws `ReelError`, or `CancellationError`. The error's kind is `badMedia` if the source has no frame, and `usage`
+  /// if the time is after the end.
+  public func image(
+    at time: MediaTime, of url: URL, maximumSize: PixelSize? = nil
+  ) async throws -> VideoFrame {
+    for try await image in images(at: [time], of: url, maximumSize: maximumSize) { return image }
+    throw CancellationError()
+  }
+
+  /// Returns the frames on show at some times, as ``image(at:of:maximumSize:)`` does, in order of time.
+  ///
+  /// Extraction begins at once, runs a few images ahead of the reader, and ends with the sequence. An error ends the
+  /// sequence.
+  public func images(
+    at times: [MediaTime], of url: URL, maximumSize: PixelSize? = nil
+  ) -> AsyncThrowingStream<VideoFrame, any Error> {
+    var extractor = self
+    if let maximumSize { extractor.opener.configuration.shownSize = .box(maximumSize) }
+    let selection = times == [.first] ? FrameSelection.first : .times(times)
+    let (images, continuation) = AsyncThrowingStream.makeStream(
+      of: VideoFrame.self, bufferingPolicy: .bufferingOldest(Self.imagesAhead))
+    let task = Task { [extractor] in
+      do {
+        try await extractor.extract(selection, from: .url(url)) { frame in
+          let image = try frame.scaled(toFit: maximumSize ?? frame.presentationSize)
+          // The buffer may be full, and images are large.
+          while case .dropped = continuation.yield(image) { Thread.sleep(forTimeInterval: 0.005) }
+        }
+        continuation.finish()
+      } catch {
+        continuation.finish(throwing: error)
+      }
+    }
+    continuation.onTermination = { _ in task.cancel() }
+    return images
+  }
+
+  /// The number of images that wait for their reader.
+  private static let imagesAhead = 4
+
   /// Extracts the selected frames from a source.
   ///
   /// - Parameters:
@@ -91,6 +141,11 @@ public struct FrameExtractor: Sendable {
       }
     }
   }
+}
+
+extension MediaTime {
+  /// The time of a source's first frame: 0.
+  public static let first = MediaTime.zero
 }
 
 extension FrameSelection {

@@ -7,7 +7,7 @@ internal import ReelManifest
 /// Opens the tracks of sources for extraction and probing.
 package struct TrackOpener: Sendable {
   var fetcher: any Fetching
-  let configuration: LoadingConfiguration
+  var configuration: LoadingConfiguration
   /// The cores that all sources share; nil for sources that are read alone.
   var cores: CoreGate?
   /// A gate to acquire for each use of a decoder.

@@ -1,0 +1,162 @@
+internal import ReelCore
+public import ReelFFmpeg
+
+/// What programs wait for, and what they read in a loop.
+extension Player {
+  /// The frame on show, and then each frame when it is due.
+  ///
+  /// Each read makes a sequence of its own. A slow reader gets only the newest frame, and delays nothing. The sequence
+  /// ends when an item was played to its end or the player stops, and throws the error of an item that fails. The player
+  /// lives as long as the sequence.
+  public var frames: AsyncThrowingStream<VideoFrame, any Error> {
+    let (frames, continuation) = AsyncThrowingStream.makeStream(
+      of: VideoFrame.self, bufferingPolicy: .bufferingNewest(1))
+    let output = CallbackOutput(onFinish: { continuation.finish() }, onFrame: { continuation.yield($0) })
+    let ending = ending { continuation.finish(throwing: $0) }
+    continuation.onTermination = { _ in
+      ending.cancel()
+      // Not in this call, which must not wait for locks: the task that reads may be locked.
+      Task { try? self.detach(output) }
+    }
+    do { try attach(output) } catch { continuation.finish(throwing: error) }
+    return frames
+  }
+
+  /// The audio that is due, with the player's volume applied.
+  ///
+  /// Each read makes a sequence of its own, which ends like ``frames``, but throws nothing. A reader that falls
+  /// behind loses the oldest of its samples; at a rate of `.infinity`, attach an ``AudioOutput`` instead.
+  ///
+  /// - Parameters:
+  ///   - sampleRate: The number of samples per second and channel.
+  ///   - channels: The number of channels; audio with others is mixed.
+  public func audio(sampleRate: Int, channels: Int) -> AsyncStream<PCMBuffer> {
+    let (buffers, continuation) = AsyncStream.makeStream(
+      of: PCMBuffer.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
+    let output = StreamedAudio(
+      to: PCMFormat(sampleRate: sampleRate, channelCount: channels), continuation)
+    let ending = ending { _ in continuation.finish() }
+    continuation.onTermination = { _ in
+      ending.cancel()
+      Task { try? self.detach(output) }
+    }
+    attach(output)
+    return buffers
+  }
+
+  /// Waits until the first frame of the item is decoded and on show.
+  ///
+  /// Throws the error with which the item failed; `ReelError` of kind `usage` if the player has no item, and `cancelled`
+  /// if it stops or gets another one; or `CancellationError`.
+  public func ready() async throws {
+    let item = try item()
+    try await wait(for: item, until: item.status.values) { status in
+      if case .failed(let error) = status { throw error }
+      return status == .readyToPlay
+    }
+  }
+
+  /// Plays the item, and waits until it was played to its end. With ``ActionAtItemEnd/loop``, it has none.
+  ///
+  /// If the task is cancelled, the player pauses. Throws like ``ready()``.
+  public func playToEnd() async throws {
+    let item = try item()
+    let events = item.events
+    if case .failed(let error) = item.status.value { throw error }
+    play()
+    do {
+      try await wait(for: item, until: events) { event in
+        if case .failed(let error) = event { throw error }
+        if case .playedToEnd = event { return true }
+        return false
+      }
+    } catch let error as CancellationError {
+      pause()
+      throw error
+    }
+  }
+
+  // MARK: - Private
+
+  /// The number of buffers that wait for a reader of audio: some seconds.
+  private static let bufferLimit = 256
+
+  private func item() throws -> PlayerItem {
+    guard let item = currentItem.value else { throw ReelError(.usage, "the player has no item") }
+    return item
+  }
+
+  /// Calls `end` when an item was played to its end, or with its error.
+  private func ending(_ end: @escaping @Sendable ((any Error)?) -> Void) -> Task<Void, Never> {
+    let events = events
+    if case .failed(let error) = currentItem.value?.status.value { end(error) }
+    return Task {
+      for await event in events {
+        switch event {
+        case .playedToEnd: return end(nil)
+        case .failed(let error): return end(error)
+        default: continue
+        }
+      }
+    }
+  }
+
+  /// Reads values until `isEnd` returns true or throws, or the player no longer has the item.
+  private func wait<Value: Sendable>(
+    for item: PlayerItem, until values: AsyncStream<Value>,
+    _ isEnd: @escaping @Sendable (Value) throws -> Bool
+  ) async throws {
+    let items = currentItem.values
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      defer { group.cancelAll() }
+      group.addTask {
+        for await value in values where try isEnd(value) { return }
+        throw CancellationError()
+      }
+      group.addTask {
+        for await current in items where current != item { break }
+        try Task.checkCancellation()
+        throw ReelError(.cancelled, "the player has left the item", at: item.source.name)
+      }
+      try await group.next()
+    }
+  }
+}
+
+/// An output that passes audio to a stream, in the format of its reader.
+private final class StreamedAudio: AudioOutput {
+  private let target: PCMFormat
+  private let continuation: AsyncStream<PCMBuffer>.Continuation
+  /// The converter, once there are samples to convert.
+  private let converter = Locked<PCMConverter?>(nil, rank: .transfer)
+
+  init(to target: PCMFormat, _ continuation: AsyncStream<PCMBuffer>.Continuation) {
+    self.target = target
+    self.continuation = continuation
+  }
+
+  func write(_ audio: TimedAudio) throws {
+    let buffers = try converter.withLock { converter in
+      var buffers: [PCMBuffer] = []
+      if let old = converter, old.source != audio.buffer.format {
+        buffers.append(try old.drain())
+        converter = nil
+      }
+      let current = try converter ?? PCMConverter(from: audio.buffer.format, to: target)
+      converter = current
+      buffers.append(try current.convert(audio.buffer))
+      return buffers
+    }
+    for buffer in buffers where buffer.frameCount > 0 { continuation.yield(buffer) }
+  }
+
+  func soundEnded() {
+    let rest = converter.withLock { converter in
+      defer { converter = nil }
+      return try? converter?.drain()
+    }
+    if let rest, rest.frameCount > 0 { continuation.yield(rest) }
+  }
+
+  func finish() { continuation.finish() }
+}
