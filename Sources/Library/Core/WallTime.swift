@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 /// An instant of civil time in UTC, from 1677 to 2262, to the nanosecond.
 package struct WallTime: Sendable, Hashable {

@@ -1,6 +1,6 @@
 internal import CFFmpegShims
 internal import CMemory
-public import ReelCore
+package import ReelCore
 
 /// The memory that one player holds.
 ///
