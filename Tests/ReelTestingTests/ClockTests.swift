@@ -1,4 +1,5 @@
 import ReelCore
+import ReelTestSupport
 import ReelTesting
 import Testing
 
