@@ -45,7 +45,7 @@ func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws
   var swipes: [Swipe] = []
   for (index, item) in feed.items.enumerated() {
     let began = clock.now
-    guard let handover = service.go(to: index) else { break }
+    let handover = service.go(to: index)
     let inHand = clock.now - began  // On a hit, `handover.frame` has the frame now.
 
     while clock.now - began < limit {
@@ -95,7 +95,7 @@ func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) 
   }
 
   // When the drag ends, the frame is on the surface and in the handover. When the swipe has settled, it plays.
-  if let handover = service.beginSwipe(to: 1) { print(handover) }
+  print(service.beginSwipe(to: 1))
   service.settle()
 
   // It keeps playing in a separate window while the viewer switches feeds. The first feed continues at its position.
