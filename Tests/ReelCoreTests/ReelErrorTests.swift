@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import Testing
 
@@ -66,7 +67,7 @@ struct ReelErrorTests {
     #expect(temporary == [408, 425, 429, 500, 502, 503, 504])
     let final: [ReelError.Kind] = [
       .usage, .badMedia, .badManifest, .unsupported, .noSuchFile, .cannotCreateOutput, .cannotWriteOutput,
-      .cancelled, .internalFault,
+      .internalFault, .init(rawValue: "later"),
     ]
     for kind in final { #expect(!ReelError(kind, "x").isTemporary, "\(kind)") }
     var expired = ReelError(.network, "expired", isTemporary: false)
@@ -74,5 +75,52 @@ struct ReelErrorTests {
     #expect(expired != ReelError(.network, "expired"))
     expired.isTemporary = true
     #expect(expired == ReelError(.network, "expired"))
+  }
+}
+
+@Suite("Errors for programs") struct ReelErrorConformanceTests {
+  @Test("A kind that Reel does not know yet is compared by its name")
+  func kinds() {
+    func answer(to kind: ReelError.Kind) -> Int {
+      switch kind {
+      case .usage: 400
+      case .timedOut: 504
+      default: 500
+      }
+    }
+    #expect([.usage, .timedOut, .init(rawValue: "later")].map(answer) == [400, 504, 500])
+    #expect(ReelError.Kind(rawValue: "badMedia") == .badMedia)
+    #expect("\(ReelError.Kind.badMedia)" == "badMedia")
+  }
+
+  @Test("The texts of LocalizedError")
+  func localized() {
+    let error: any Error = ReelError(
+      .badManifest, "no segments at http://u:p@c/d", at: "http://host/a.m3u8", place: .line(7),
+      advice: "ask the server")
+    #expect(error.localizedDescription == "http://host/a.m3u8: line 7: no segments at http://c/d")
+    let localized = error as? any LocalizedError
+    #expect(localized?.failureReason == "no segments at http://c/d")
+    #expect(localized?.recoverySuggestion == "ask the server")
+    #expect(ReelError(.usage, "odd").recoverySuggestion == nil)
+  }
+
+  @Test("An error is the same after a round trip through JSON")
+  func codable() throws {
+    var decoding = ReelError(.badMedia, "no moov", at: "a.mp4", place: .byte(48), isTemporary: true)
+    decoding.ffmpegCode = -1_094_995_529
+    let errors = [
+      decoding, ReelError(.server, "404 Not Found", at: "http://h/a", advice: "look", status: 404),
+      ReelError(.badManifest, "odd", place: .line(2)),
+      ReelError(.badManifest, "odd", place: .line(2, column: 3)),
+      ReelError(.badManifest, "odd", place: .element("MPD/Period[1]")),
+      ReelError(found: .unsupportedContainer, "odd"), ReelError(.network, "gone", isTemporary: false),
+      ReelError(.init(rawValue: "later"), "odd"),
+    ]
+    let copies = try JSONDecoder().decode([ReelError].self, from: JSONEncoder().encode(errors))
+    #expect(copies == errors)
+    #expect(copies.map(\.isTemporary) == errors.map(\.isTemporary))
+    let kind = try JSONEncoder().encode([ReelError.Kind.badMedia])
+    #expect(String(decoding: kind, as: UTF8.self) == #"["badMedia"]"#)
   }
 }

@@ -63,11 +63,11 @@ struct DeviceLimitTests {
         let step = random.next(below: 5) == 0 ? random.next(below: feed.items.count) : index + 1
         index = step % feed.items.count
         let began = simulation.now
-        try pool.show(index, of: FeedSnapshot(feed), phase: .dragEnded)
+        pool.show(index, of: FeedSnapshot(feed), phase: .dragEnded)
         if random.next(below: 3) > 0 {
           try await simulation.sleep(for: .milliseconds(random.next(below: 300)))
         }
-        try pool.show(index, of: FeedSnapshot(feed), phase: .settled)
+        pool.show(index, of: FeedSnapshot(feed), phase: .settled)
         let readiness = pool.slotReadiness
         outcome.withLock { $0.waiting.formUnion(readiness.map(\.waiting)) }
         // Some are left before they have shown anything.

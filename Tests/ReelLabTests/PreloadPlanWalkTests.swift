@@ -62,7 +62,7 @@ struct PreloadPlanWalkTests {
       let snapshot = FeedSnapshot(feed)
       try await simulation.run { [self] in
         pool.pause()
-        _ = try pool.show(0, of: snapshot)
+        _ = pool.show(0, of: snapshot)
         try await body(self)
         pool.close()
       }

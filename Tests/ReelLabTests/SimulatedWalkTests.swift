@@ -164,7 +164,7 @@ struct SimulatedWalkTests {
       itemCount: feed.items.count, swipeCount: 5000, dwell: try DwellSpec(parsing: "fixed:1s"), seed: 1)
     var configuration = PoolConfiguration()
     configuration.enter(simulation)
-    let isShown = ObservedProperty(false)
+    let isShown = ObservedSource(false)
     let replay = FeedReplay(
       feed, plan: plan,
       settings: WalkSettings(

@@ -22,8 +22,8 @@ func play(
 
   let item = PlayerItem(try MediaSource(argument: source))
   item.preferredForwardBufferDuration = .seconds(5)
-  let events = player.events  // Subscribe before loading, so no event is missed.
   player.replaceCurrentItem(with: item)  // It begins to load.
+  let events = player.events  // Begins with what has happened to the item so far.
 
   opening: for await status in item.status.values {
     switch status {

@@ -7,7 +7,7 @@ import Testing
 struct ObservedPropertyTests {
   @Test("An observer sees the value of the time when it begins, then every change, and no repetition")
   func changes() async {
-    let property = ObservedProperty(1)
+    let property = ObservedSource(1)
     property.set(2)
     let values = property.values
     property.set(2)
@@ -26,7 +26,7 @@ struct ObservedPropertyTests {
 
   @Test("Many observers see the same, in the same order, while many set")
   func manyObservers() async {
-    let property = ObservedProperty([Int]())
+    let property = ObservedSource([Int]())
     await withTaskGroup { group in
       for _ in 0..<20 {
         let values = property.values
@@ -55,9 +55,9 @@ struct ObservedPropertyTests {
 
   @Test("A slow observer loses the oldest, never the latest")
   func slow() async {
-    let property = ObservedProperty(0)
+    let property = ObservedSource(0)
     let values = property.values
-    let limit = ObservedProperty<Int>.bufferLimit
+    let limit = ObservedSource<Int>.bufferLimit
     for value in 1...1000 { property.set(value) }
     property.finish()
     var seen: [Int] = []
@@ -67,7 +67,7 @@ struct ObservedPropertyTests {
 
   @Test("Observers that stop leave nothing behind")
   func stopping() async throws {
-    let property = ObservedProperty(0)
+    let property = ObservedSource(0)
     do { _ = property.values }
     for await _ in property.values { break }
     let task = Task { for await _ in property.values {} }
@@ -79,7 +79,7 @@ struct ObservedPropertyTests {
 
   @Test("After the end there is the value, and no more")
   func finished() async {
-    let property = ObservedProperty(0)
+    let property = ObservedSource(0)
     property.finish()
     property.finish()
     property.set(5)
@@ -91,7 +91,7 @@ struct ObservedPropertyTests {
 
   @Test("An observer does not keep the property, and ends with it")
   func owner() async {
-    var property: ObservedProperty<Int>? = ObservedProperty(7)
+    var property: ObservedSource<Int>? = ObservedSource(7)
     weak let observed = property
     let values = property?.values
     property = nil

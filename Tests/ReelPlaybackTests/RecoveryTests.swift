@@ -13,7 +13,7 @@ import Testing
   /// A situation in which everything may still be tried.
   private let rich = Situation(isLive: true, hasOtherRung: true, hasOtherLocation: true)
 
-  @Test(arguments: [ReelError.Kind.cancelled, .internalFault, .usage])
+  @Test(arguments: [ReelError.Kind.internalFault, .usage])
   func `A failure that is not the media's is thrown at once`(_ kind: ReelError.Kind) {
     #expect(next(kind, in: rich) == .fail)
   }

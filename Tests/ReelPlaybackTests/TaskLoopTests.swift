@@ -9,7 +9,7 @@ import Testing
 @Suite("TaskLoops", .hangLimit)
 struct TaskLoopTests {
   private let clock = ManualMonotonicClock()
-  private let turns = ObservedProperty(0)
+  private let turns = ObservedSource(0)
 
   /// Waits until there have been `count` turns.
   private func wait(for count: Int) async {
@@ -37,7 +37,7 @@ struct TaskLoopTests {
   func manyWakes() async {
     let inside = Locked((now: 0, most: 0))
     let asked = Locked(0)
-    let seen = ObservedProperty(0)
+    let seen = ObservedSource(0)
     let taskLoop = TaskLoop(named: "test", clock: clock) {
       inside.withLock {
         $0.now += 1

@@ -71,13 +71,13 @@ import Testing
   @Test("Ends when another item is shown, and when the pool is closed")
   func ending() async throws {
     let scene = try PoolScene(Self.good, policy: NoPreload(), fetcher: FixtureFetcher { _, _ in .hold })
-    let first = try scene.pool.show(0, of: scene.snapshot)
+    let first = scene.pool.show(0, of: scene.snapshot)
     let second = scene.pool.show(1)
-    #expect(await reelError { try await scene.firstFrame(of: first) }?.kind == .cancelled)
+    await #expect(throws: CancellationError.self) { try await scene.firstFrame(of: first) }
     let waiting = scene.begin { try await second.firstFrame() }
     try await scene.until { scene.pool.core.changes.observerCount == 1 }
     try await scene.close()
-    #expect(await reelError { _ = try await waiting.value }?.kind == .cancelled)
+    await #expect(throws: CancellationError.self) { _ = try await waiting.value }
   }
 
   @Test("An index that the feed does not have gives an error, and changes nothing", arguments: [-1, 3, .max])

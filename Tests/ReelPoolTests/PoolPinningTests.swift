@@ -157,7 +157,7 @@ import Testing
       configuration.enter(simulation)
       let pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
       gone = pool
-      try pool.show(0, of: FeedSnapshot(feed))
+      pool.show(0, of: FeedSnapshot(feed))
       try #require(await simulation.run { pool.currentPlayer?.hasFrame == true })
       pinned = try pool.startPictureInPicture(to: output)
     }

@@ -80,10 +80,11 @@ final class PoolScene: Sendable {
 
   // MARK: Swiping
 
-  /// What a swipe finds; the frame itself is let go.
+  /// What a swipe finds; the frame itself is let go. Throws for an index outside the feed.
   @discardableResult
   func show(_ index: Int, phase: SwipePhase = .settled) throws -> (stage: PreloadStage, hasFrame: Bool) {
-    let handover = try pool.show(index, of: snapshot, phase: phase)
+    let handover = pool.show(index, of: snapshot, phase: phase)
+    if let error = handover.error, error.kind == .usage { throw error }
     let (stage, isHit, hasFrame) = (handover.stage, handover.isHit, handover.frame != nil)
     #expect(isHit == hasFrame)
     return (stage, hasFrame)

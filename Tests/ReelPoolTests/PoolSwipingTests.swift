@@ -48,11 +48,11 @@ import Testing
       let duration = try await simulation.run {
         let snapshot = FeedSnapshot(feed)
         for index in (50 - swipes)..<50 {
-          try pool.show(index, of: snapshot, phase: .dragEnded)
+          pool.show(index, of: snapshot, phase: .dragEnded)
           try await simulation.sleep(for: .milliseconds(20))
         }
         let began = simulation.now
-        try pool.show(50, of: snapshot)
+        pool.show(50, of: snapshot)
         let player = { pool.currentPlayer }
         while player()?.hasFrame != true { try await simulation.sleep(for: .milliseconds(1)) }
         return simulation.now - began
@@ -165,7 +165,7 @@ import Testing
     let pool = scene.pool
     switch choice {
     case 0...11: _ = try? scene.show(index, phase: choice % 2 == 0 ? .settled : .dragEnded)
-    case 12, 13: _ = try? pool.show(index, of: FeedSnapshot(other))
+    case 12, 13: _ = pool.show(index, of: FeedSnapshot(other))
     case 14: pool.setPlaying(index % 2 == 0)
     case 15: pool.trim(to: index * 100_000)
     case 16, 17:

@@ -18,7 +18,7 @@ struct PriorityGateTests {
     let holder = SlotGate(gate, rank: 9)
     holder.acquire()
     let slots = [("c", 2), ("b1", 1), ("b2", 1), ("a", 5)].map { ($0.0, SlotGate(gate, rank: $0.1)) }
-    let done = ObservedProperty(0)
+    let done = ObservedSource(0)
     for (index, slot) in slots.enumerated() {
       SystemRuntime.shared.run(named: "test") {
         slot.1.acquire()
@@ -37,7 +37,7 @@ struct PriorityGateTests {
   @Test("No more than the permits are out at a time, and none is lost", arguments: [1, 3])
   func bound(permits: Int) async throws {
     let gate = PriorityGate(permits: permits)
-    let (inside, most, done) = (Locked(0), Locked(0), ObservedProperty(0))
+    let (inside, most, done) = (Locked(0), Locked(0), ObservedSource(0))
     for slot in 0..<8 {
       let ranked = SlotGate(gate, rank: slot % 3)
       SystemRuntime.shared.run(named: "test") {

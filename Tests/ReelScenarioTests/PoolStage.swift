@@ -49,7 +49,9 @@ final class PoolStage: Sendable {
 
   @discardableResult
   func show(_ index: Int, phase: SwipePhase = .settled) throws -> Handover {
-    try pool.show(index, of: FeedSnapshot(feed), phase: phase)
+    let handover = pool.show(index, of: FeedSnapshot(feed), phase: phase)
+    if let error = handover.error, error.kind == .usage { throw error }
+    return handover
   }
 
   func run(for duration: Duration) async { await simulation.run(until: simulation.now + duration) }

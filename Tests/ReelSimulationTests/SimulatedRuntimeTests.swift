@@ -152,7 +152,7 @@ struct SimulatedRuntimeTests {
 
   @Test("Cancelling who waits for the simulation ends what it stands still for")
   func cancellation() async throws {
-    let (simulation, begun) = (simulation, ObservedProperty(false))
+    let (simulation, begun) = (simulation, ObservedSource(false))
     let task = Task {
       try await simulation.run {
         try Self.outside(simulation) {

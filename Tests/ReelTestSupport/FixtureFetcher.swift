@@ -37,9 +37,9 @@ package final class FixtureFetcher: Fetching, ConnectionOpening {
   }
 
   private let state: Locked<State>
-  private let isReleased = ObservedProperty(false)
+  private let isReleased = ObservedSource(false)
   /// Never set.
-  private let isOver = ObservedProperty(false)
+  private let isOver = ObservedSource(false)
   private let chunkByteCount: Int
   private let sleep: @Sendable (Duration) async throws -> Void
   private static let files = Locked<[String: [UInt8]]>([:])

@@ -1,37 +1,48 @@
-internal import Foundation
+public import Foundation
 
 /// A failure of a source or an output: its kind, its location, the reason, and advice to the user.
-public struct ReelError: Error, Sendable, Hashable {
+///
+/// Work that is cancelled throws `CancellationError` instead.
+public struct ReelError: Error, Sendable, Hashable, Codable {
   /// The kind of a failure. Base decisions on it, not on the texts, which may change.
-  public enum Kind: String, Sendable, Hashable {
-    /// An invalid argument or request.
-    case usage
+  ///
+  /// A later version may add kinds, so a `switch` needs a `default`.
+  public struct Kind: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
+    /// The name of the kind, such as `badMedia`.
+    public let rawValue: String
+
+    /// Creates a kind by its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The name of the kind.
+    public var description: String { rawValue }
+
+    /// An invalid argument or request, such as an index outside a feed.
+    public static let usage = Kind(rawValue: "usage")
     /// Media data is malformed or incomplete.
-    case badMedia
+    public static let badMedia = Kind(rawValue: "badMedia")
     /// A playlist or MPD is malformed, or exceeds a limit.
-    case badManifest
+    public static let badManifest = Kind(rawValue: "badManifest")
     /// Reel does not support the input, such as its codec, container, encryption or URL scheme.
-    case unsupported
+    public static let unsupported = Kind(rawValue: "unsupported")
     /// A local file does not exist or can't be read.
-    case noSuchFile
+    public static let noSuchFile = Kind(rawValue: "noSuchFile")
     /// A server answered with an error, or its answer is invalid.
-    case server
+    public static let server = Kind(rawValue: "server")
     /// The network failed: no address for the host, no connection, a lost connection, or a TLS failure.
-    case network
+    public static let network = Kind(rawValue: "network")
     /// A time limit expired.
-    case timedOut
+    public static let timedOut = Kind(rawValue: "timedOut")
     /// An output file or folder can't be created.
-    case cannotCreateOutput
+    public static let cannotCreateOutput = Kind(rawValue: "cannotCreateOutput")
     /// Writing to an output failed.
-    case cannotWriteOutput
-    /// The work was cancelled.
-    case cancelled
+    public static let cannotWriteOutput = Kind(rawValue: "cannotWriteOutput")
     /// An error in Reel itself, or a lack of memory.
-    case internalFault
+    public static let internalFault = Kind(rawValue: "internalFault")
   }
 
   /// A position within the resource that failed.
-  public enum Place: Sendable, Hashable {
+  public enum Place: Sendable, Hashable, Codable {
     /// A line of a text, and a column in it, both counted from 1.
     case line(Int, column: Int? = nil)
     /// A byte offset, counted from 0.
@@ -41,7 +52,7 @@ public struct ReelError: Error, Sendable, Hashable {
   }
 
   /// What is there instead of media that can be played.
-  package enum Found: Sendable, Hashable {
+  package enum Found: String, Sendable, Hashable, Codable {
     /// No media, such as an HTML page.
     case notMedia
     /// Media in a container that Reel does not read.
@@ -62,6 +73,8 @@ public struct ReelError: Error, Sendable, Hashable {
   public var advice: String?
   /// The HTTP status of the answer that caused an error of kind `server` (RFC 9110 §15); otherwise nil.
   public var status: Int?
+  /// The negative code with which a call into FFmpeg failed (`libavutil/error.h`); nil if the failure has another cause.
+  public var ffmpegCode: Int32?
   /// What is there instead of media, if that is the failure: an error of kind `badMedia`.
   package private(set) var found: Found?
   /// Overrides the rule by kind and status; nil if it holds.
@@ -102,9 +115,7 @@ public struct ReelError: Error, Sendable, Hashable {
     switch kind {
     case .network, .timedOut: true
     case .server: status.map(Self.temporaryStatuses.contains) ?? true
-    case .usage, .badMedia, .badManifest, .unsupported, .noSuchFile, .cannotCreateOutput, .cannotWriteOutput,
-      .cancelled, .internalFault:
-      false
+    default: false
     }
   }
 
@@ -137,6 +148,11 @@ extension ReelError: CustomStringConvertible {
   /// One line of the form `location: place: reason; advice`, without the parts that are nil. Control characters are
   /// escaped. User names and passwords in URLs are left out.
   public var description: String {
+    Self.readable(failure + (advice.map { "; \($0)" } ?? ""))
+  }
+
+  /// Where and why: `location: place: reason`.
+  private var failure: String {
     var text = ""
     if let location { text += "\(location): " }
     switch place {
@@ -146,8 +162,19 @@ extension ReelError: CustomStringConvertible {
     case .element(let path): text += "\(path): "
     case nil: break
     }
-    text += reason
-    if let advice { text += "; \(advice)" }
-    return text.printable.withoutUserInformation
+    return text + reason
   }
+
+  private static func readable(_ text: String) -> String { text.printable.withoutUserInformation }
+}
+
+extension ReelError: LocalizedError {
+  /// The description without the advice: `location: place: reason`.
+  public var errorDescription: String? { Self.readable(failure) }
+
+  /// The reason.
+  public var failureReason: String? { Self.readable(reason) }
+
+  /// The advice.
+  public var recoverySuggestion: String? { advice.map(Self.readable) }
 }

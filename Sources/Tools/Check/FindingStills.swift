@@ -79,7 +79,7 @@ struct FindingStills {
         let bytes = try StillEncoder.encode(still, as: .jpeg, quality: 80)
         jpeg.withLock { $0 = bytes }
       }
-    } catch let error as ReelError where error.kind != .cancelled {
+    } catch is ReelError {
       return nil
     }
     return jpeg.withLock { $0 }

@@ -109,7 +109,7 @@ package struct LiveWatch: Sendable {
         group.addTask {
           do {
             return (index, try await self.read(document))
-          } catch let error as ReelError where error.kind != .cancelled {
+          } catch let error as ReelError {
             return (index, Reading(failure: error))
           }
         }
@@ -197,7 +197,7 @@ package struct LiveWatch: Sendable {
       _ = try await fetcher.fetch(
         FetchRequest(.head, url: segment.url, headers: configuration.headers, purpose: .segment))
       return false
-    } catch let error as ReelError where error.kind != .cancelled {
+    } catch let error as ReelError {
       guard error.kind == .server else { return false }
     }
     // Some servers refuse HEAD.
@@ -209,7 +209,7 @@ package struct LiveWatch: Sendable {
           purpose: .segment))
       response.body.close()
       return false
-    } catch let error as ReelError where error.kind != .cancelled {
+    } catch let error as ReelError {
       return error.status == 404 || error.status == 410
     }
   }

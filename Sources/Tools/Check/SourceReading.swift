@@ -206,7 +206,7 @@ final class SourceReading: Sendable {
     var initialization: [UInt8]
     do {
       try await fetcher.key(of: segment)
-    } catch let error as ReelError where error.kind != .cancelled {
+    } catch let error as ReelError {
       failed(.key, error)
       return (facts, nil)
     }
@@ -224,7 +224,7 @@ final class SourceReading: Sendable {
         // A range that reaches into the media would give that twice.
         initialization = Array(initialization.prefix(Int(clamping: media - range.offset)))
       }
-    } catch let error as ReelError where error.kind != .cancelled {
+    } catch let error as ReelError {
       failed(.initialization, error)
       return (facts, nil)
     }
@@ -234,7 +234,7 @@ final class SourceReading: Sendable {
       content = try await fetcher.content(
         of: segment, after: initialization,
         upTo: isBeginning ? beginningByteCount : Self.segmentByteLimit, cutsOff: isBeginning)
-    } catch let error as ReelError where error.kind != .cancelled {
+    } catch let error as ReelError {
       failed(.segment, error)
       return (facts, nil)
     }
@@ -324,7 +324,7 @@ final class SourceReading: Sendable {
         do {
           let count = try await fetcher.byteCount(of: segment)
           self.change { $0.rungs[place].sizes[index] = count }
-        } catch let error as ReelError where error.kind != .cancelled {
+        } catch let error as ReelError {
           var facts = SegmentFacts(index: index)
           facts.failure = SegmentFailure(
             .segment, .init(error), error.located(at: segment.url.reelName))

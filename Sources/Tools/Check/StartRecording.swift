@@ -236,7 +236,7 @@ package final class StartRecording: Fetching, ConnectionOpening {
     do {
       response = try await base.fetch(real)
     } catch {
-      guard resource == nil, let error = error as? ReelError, error.kind != .cancelled else { throw error }
+      guard resource == nil, let error = error as? ReelError else { throw error }
       keep(error, of: request.url)
       return
     }
@@ -254,7 +254,7 @@ package final class StartRecording: Fetching, ConnectionOpening {
   }
 
   private func keep(_ error: any Error, of url: URL) {
-    guard let error = error as? ReelError, error.kind != .cancelled else { return }
+    guard let error = error as? ReelError else { return }
     state.withLock { state in
       if state.answers[url]?.url == nil { state.answers[url, default: Answers()].failure = error }
     }

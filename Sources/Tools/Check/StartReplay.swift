@@ -52,7 +52,7 @@ package struct StartReplay: Sendable {
       let now: StartResult.Course
       do {
         now = try await course(on: link.spec, [])
-      } catch let error as ReelError where error.kind != .cancelled {
+      } catch let error as ReelError {
         logger.debug("the start can't be replayed", metadata: ["link": "\(link.name)", "error": "\(error)"])
         return []
       }
@@ -174,7 +174,7 @@ package struct StartReplay: Sendable {
   private func changed(_ link: LinkSpec, _ changes: [StartChange]) async throws -> StartResult.Course? {
     do {
       return try await course(on: link, changes)
-    } catch let error as ReelError where error.kind != .cancelled {
+    } catch let error as ReelError {
       logger.debug("a changed start can't be replayed", metadata: ["error": "\(error)"])
       return nil
     }

@@ -42,7 +42,7 @@ package struct StreamChecker: Sendable {
         openingError = ReelError(
           .timedOut, "it was not opened within the time limit", at: source.name)
       }
-    } catch let error as ReelError where error.kind != .cancelled && error.kind != .usage {
+    } catch let error as ReelError where error.kind != .usage {
       openingError = error
     } catch {
       guard Task.isCancelled, !reading.facts.format.isEmpty else { throw error }

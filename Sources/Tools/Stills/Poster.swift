@@ -190,7 +190,7 @@ private struct PosterSearch {
     defer { limit.end() }
     do {
       return try body(&self)
-    } catch let error as ReelError where error.kind != .cancelled && error.kind != .internalFault {
+    } catch let error as ReelError where error.kind != .internalFault {
       faults.append(error)
       return error.concernsOneResource
     } catch  where limit.isLate && !opening.context.scope.isCancelled {

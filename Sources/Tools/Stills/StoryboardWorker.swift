@@ -256,7 +256,7 @@ extension ReelError {
   /// True if other stills of the source may still arrive.
   fileprivate var concernsOneStill: Bool {
     switch kind {
-    case .cancelled, .internalFault, .unsupported: false
+    case .internalFault, .unsupported: false
     default: true
     }
   }

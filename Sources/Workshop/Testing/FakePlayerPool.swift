@@ -9,7 +9,7 @@ public import ReelPool
 public final class FakePlayerPool: PlayerPooling {
   /// A recorded call, with its arguments.
   public enum Call: Sendable, Hashable {
-    /// A call of `show(_:of:phase:)`, also if it threw.
+    /// A call of `show(_:of:phase:)`, also if the index was outside the snapshot.
     case show(Int, FeedSnapshot, SwipePhase)
     /// A call of `update(_:currentIndex:)`.
     case update(FeedSnapshot, currentIndex: Int?)
@@ -72,19 +72,16 @@ public final class FakePlayerPool: PlayerPooling {
   // MARK: PlayerPooling
 
   @discardableResult
-  public func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) throws(ReelError) -> Handover {
+  public func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) -> Handover {
+    state.withLock { $0.calls.append(.show(index, snapshot, phase)) }
+    let id: FeedItem.ID
+    do { id = try snapshot.item(at: index).id } catch { return Handover(error: error) }
     typealias Answer = (stage: PreloadStage, error: ReelError?, failure: (() -> Void)?)
-    let answer = state.withLock { state -> Answer? in
-      state.calls.append(.show(index, snapshot, phase))
-      guard snapshot.items.indices.contains(index) else { return nil }
-      let id = snapshot.items[index].id
+    let answer = state.withLock { state -> Answer in
       state.current = id
       let (error, handler) = (state.failures[id], state.handler)
       let failure = error.flatMap { error in handler.map { handler in { handler(id, error) } } }
       return (state.stages[id] ?? state.defaultStage, error, failure)
-    }
-    guard let answer else {
-      throw ReelError(.usage, "the feed \(snapshot.feed) has no item \(index)")
     }
     answer.failure?()
     return Handover(frame: nil, stage: answer.stage, duration: .zero, error: answer.error)

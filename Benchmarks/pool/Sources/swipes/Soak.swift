@@ -150,7 +150,7 @@ struct Soak {
 
     /// Counts what a call that may have been beyond an end of the feed gave.
     mutating func add(_ handover: Handover?) {
-      guard let handover else { return }
+      guard let handover, handover.error?.kind != .usage else { return }
       swipeCount += 1
       hitCount += handover.isHit ? 1 : 0
       longestSwipe = max(longestSwipe, handover.duration.value)

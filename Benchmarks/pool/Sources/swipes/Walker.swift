@@ -25,7 +25,7 @@ struct Walker {
   /// Forward only, item after item, each for as long as `dwell`.
   func swipe(_ urls: [String], count: Int, dwell: Duration) async throws {
     let playlist = try Self.playlist("swipes", urls, count: count + 1)
-    try pool.show(0, of: playlist)
+    pool.show(0, of: playlist)
     try await clock.sleep(for: dwell)
     for index in 1...count { try await swipe(to: index, of: playlist, dwell: dwell) }
     pool.close()
@@ -40,7 +40,7 @@ struct Walker {
     var pinned: [PictureInPicturePlayer] = []
     let background = try Self.playlist("others", urls, count: others)
     for index in 0..<others {
-      try pool.show(index, of: background)
+      pool.show(index, of: background)
       guard try await wait(until: { pool.currentPlayer?.hasFrame ?? false }) else { throw Failure.timeOut }
       let player = try pool.startPictureInPicture(to: NullOutput())
       player.player.actionAtItemEnd = .loop
@@ -49,7 +49,7 @@ struct Walker {
     }
     let playlist = try Self.playlist("swipes", urls, count: urls.count)
     var (index, step) = (0, 1)
-    try pool.show(index, of: playlist)
+    pool.show(index, of: playlist)
     for number in 0..<count {
       let before = step
       if !playlist.items.indices.contains(index + step) { step = -step }
@@ -93,7 +93,7 @@ struct Walker {
     let switches = threadSwitches()
     let core = threadTime()
     let began = clock.now
-    let handover = try pool.show(index, of: playlist)
+    let handover = pool.show(index, of: playlist)
     let returned = clock.now
     let worked = threadTime() - core
     let after = threadSwitches()

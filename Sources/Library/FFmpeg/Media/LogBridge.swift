@@ -188,6 +188,8 @@ package struct FFmpegError: Error, Sendable, Hashable {
   /// Returns the error for users of Reel.
   package func reelError(_ kind: ReelError.Kind = .badMedia) -> ReelError {
     let what = detail.map { "\($0) (\(call): \(message))" } ?? "\(message) (\(call))"
-    return ReelError(kind, what)
+    var error = ReelError(kind, what)
+    error.ffmpegCode = code
+    return error
   }
 }

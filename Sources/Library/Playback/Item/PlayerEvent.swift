@@ -29,6 +29,17 @@ public enum PlayerEvent: Sendable, Hashable {
   case failed(ReelError)
   /// An output threw this error or is no longer allowed, and was detached. Sent by the player only, not by the item.
   case outputFailed(ReelError)
+
+  /// The number of events that an item and a player remember for readers that come later.
+  static var memory: Int { 128 }
+
+  /// True for the end of playback, after which the item may be played again.
+  var isEnding: Bool {
+    switch self {
+    case .playedToEnd, .failed: true
+    default: false
+    }
+  }
 }
 
 /// The state of playback: playing, paused, or waiting. The names are AVFoundation's.

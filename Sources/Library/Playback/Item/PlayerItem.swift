@@ -64,39 +64,60 @@ public final class PlayerItem: Sendable {
   public let headers: [HeaderField]
 
   /// Whether the item can be played.
-  public let status = ObservedProperty(Status.unknown)
+  public var status: ObservedProperty<Status> { observed.status.property }
   /// The duration of the item. Nil before it is known, and for a live item.
-  public let duration = ObservedProperty<MediaTime?>(nil)
+  public var duration: ObservedProperty<MediaTime?> { observed.duration.property }
   /// The size of the frame on show, upright and with square pixels. Nil before the first frame.
-  public let presentationSize = ObservedProperty<PixelSize?>(nil)
+  public var presentationSize: ObservedProperty<PixelSize?> { observed.presentationSize.property }
   /// The streams that are played, as far as they are known.
-  public let tracks = ObservedProperty<[Track]>([])
+  public var tracks: ObservedProperty<[Track]> { observed.tracks.property }
   /// True once `tracks` lists all streams that are played. A separate audio stream may become known only after the
   /// first frame, which does not wait for it.
-  package let areTracksKnown = ObservedProperty(false)
+  package var areTracksKnown: ObservedProperty<Bool> { observed.areTracksKnown.property }
   /// The media that can be shown without loading more: at most one range. While an item loops, its times continue from
   /// one iteration to the next.
-  public let loadedTimeRanges = ObservedProperty<[Range<MediaTime>]>([])
+  public var loadedTimeRanges: ObservedProperty<[Range<MediaTime>]> { observed.loadedTimeRanges.property }
   /// True if all loaded media was decoded and all decoded frames were shown.
-  public let isPlaybackBufferEmpty = ObservedProperty(true)
+  public var isPlaybackBufferEmpty: ObservedProperty<Bool> { observed.isPlaybackBufferEmpty.property }
   /// True if the forward buffer has reached its target, or contains the rest of the item.
-  public let isPlaybackBufferFull = ObservedProperty(false)
+  public var isPlaybackBufferFull: ObservedProperty<Bool> { observed.isPlaybackBufferFull.property }
   /// True if playback can start or resume and is then unlikely to stall (``BufferingThresholds``).
-  public let isPlaybackLikelyToKeepUp = ObservedProperty(false)
+  public var isPlaybackLikelyToKeepUp: ObservedProperty<Bool> { observed.isPlaybackLikelyToKeepUp.property }
   /// The stage that loading has reached.
-  public let preloadStage = ObservedProperty(PreloadStage.none)
+  public var preloadStage: ObservedProperty<PreloadStage> { observed.preloadStage.property }
   /// The number of retries that are left before the item fails (``ItemRetryPolicy``).
-  public let remainingRetries = ObservedProperty(5)
+  public var remainingRetries: ObservedProperty<Int> { observed.remainingRetries.property }
   /// The id of the rung whose frame is on show. Nil before the first frame, and for a media file.
-  public let rung = ObservedProperty<String?>(nil)
+  public var rung: ObservedProperty<String?> { observed.rung.property }
   /// How far playback is behind the live edge. Nil for an item that is not live.
-  public let liveLatency = ObservedProperty<Duration?>(nil)
+  public var liveLatency: ObservedProperty<Duration?> { observed.liveLatency.property }
   /// The events of the item's loading and playback.
   ///
-  /// Each read makes a new stream, of the events from then on, in order. A reader that falls 1,024 events behind loses
+  /// Each read makes a new stream. It begins with what has happened since the item began to load, at most the latest 128
+  /// events, and continues with each new event. ``PlayerEvent/playedToEnd(time:)`` and ``PlayerEvent/failed(_:)`` are no
+  /// longer among the first ones once the item is played again or retried. A reader that falls 1,024 events behind loses
   /// the oldest.
   public var events: AsyncStream<PlayerEvent> { eventChannel.events }
-  let eventChannel = EventChannel<PlayerEvent>()
+  let eventChannel = EventChannel<PlayerEvent>(memory: PlayerEvent.memory)
+
+  /// The values of the observed properties, which the player sets.
+  struct Observed: Sendable {
+    let status = ObservedSource(Status.unknown)
+    let duration = ObservedSource<MediaTime?>(nil)
+    let presentationSize = ObservedSource<PixelSize?>(nil)
+    let tracks = ObservedSource<[Track]>([])
+    let areTracksKnown = ObservedSource(false)
+    let loadedTimeRanges = ObservedSource<[Range<MediaTime>]>([])
+    let isPlaybackBufferEmpty = ObservedSource(true)
+    let isPlaybackBufferFull = ObservedSource(false)
+    let isPlaybackLikelyToKeepUp = ObservedSource(false)
+    let preloadStage = ObservedSource(PreloadStage.none)
+    let remainingRetries = ObservedSource(5)
+    let rung = ObservedSource<String?>(nil)
+    let liveLatency = ObservedSource<Duration?>(nil)
+  }
+
+  let observed = Observed()
 
   private struct State {
     var preferences = Preferences()
@@ -260,15 +281,16 @@ public final class PlayerItem: Sendable {
       state.stageTimes = [:]
       state.ladder = ItemLadder()
     }
-    status.set(.unknown)
-    areTracksKnown.set(false)
-    loadedTimeRanges.set([])
-    isPlaybackBufferEmpty.set(true)
-    isPlaybackBufferFull.set(false)
-    isPlaybackLikelyToKeepUp.set(false)
-    preloadStage.set(.none)
-    rung.set(nil)
-    liveLatency.set(nil)
+    eventChannel.forget()
+    observed.status.set(.unknown)
+    observed.areTracksKnown.set(false)
+    observed.loadedTimeRanges.set([])
+    observed.isPlaybackBufferEmpty.set(true)
+    observed.isPlaybackBufferFull.set(false)
+    observed.isPlaybackLikelyToKeepUp.set(false)
+    observed.preloadStage.set(.none)
+    observed.rung.set(nil)
+    observed.liveLatency.set(nil)
   }
 }
 

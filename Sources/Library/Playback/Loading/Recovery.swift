@@ -36,7 +36,7 @@ enum Recovery: Sendable {
   static func after(_ error: ReelError, in situation: Situation) -> Recovery {
     let mayLeaveOut = situation.leftOutInARow < leaveOutLimit
     switch error.kind {
-    case .cancelled, .internalFault, .usage: return .fail
+    case .internalFault, .usage: return .fail
     // A live segment may have been announced too early, and its server may come back.
     case .server where situation.isLive && !situation.wasRefused: return .again
     case .server where situation.isLive && mayLeaveOut: return .leaveOut

@@ -148,7 +148,7 @@ final class ResourceByteSource: ByteSource {
       rebasing: buffer.prefix(Int(clamping: feed.end.map { $0 - position } ?? .max)))
     do {
       count = try receive(from: feed, into: wanted)
-    } catch let error as ReelError where error.kind != .cancelled {
+    } catch let error as ReelError {
       drop(feed)
       throw error
     }
@@ -237,7 +237,7 @@ final class ResourceByteSource: ByteSource {
         }
         if received == 0 { return 0 }
       }
-    } catch let error as ReelError where error.kind != .cancelled {
+    } catch let error as ReelError {
       // A later read requests the file again.
       self.whole = nil
       throw error
@@ -385,7 +385,7 @@ final class ResourceByteSource: ByteSource {
           let buffer = $0
           return try receive(from: feed, into: buffer)
         }
-      } catch let error as ReelError where error.kind != .cancelled {
+      } catch let error as ReelError {
         drop(feed)
         throw error
       }

@@ -87,7 +87,7 @@ extension SourceResolver {
     var indexFault: ReelError?
     do {
       list = try await index(reference, in: &head, of: response.url, known: try await distant)
-    } catch let error as ReelError where error.concernsOneResource && error.kind != .cancelled {
+    } catch let error as ReelError where error.concernsOneResource {
       if reference.indexRange != nil { indexFault = error }
       list = SegmentList([wholeFile(reference)])
     }

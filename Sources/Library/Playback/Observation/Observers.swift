@@ -10,7 +10,7 @@ internal import ReelCore
 struct Observers<Element: Sendable> {
   private var continuations: [(number: Int, continuation: AsyncStream<Element>.Continuation)] = []
   private var nextNumber = 0
-  private var isFinished = false
+  private(set) var isFinished = false
   /// The numbers of observers whose streams have ended, until those are removed.
   private let ended = Ended()
 
@@ -63,55 +63,104 @@ struct Observers<Element: Sendable> {
 
 /// Events that observers receive as a stream.
 ///
-/// An observer receives the events sent after it began, in order. If it falls more than the channel's limit
-/// behind (`bufferLimit` by default), it silently loses the oldest of the events that it has not seen, and
-/// never blocks the sender.
+/// An observer receives the events that the channel remembers, and then those sent after it began, in order. If it
+/// falls more than the channel's limit behind (`bufferLimit` by default), it silently loses the oldest of the events
+/// that it has not seen, and never blocks the sender.
 package final class EventChannel<Event: Sendable>: Sendable {
-  private let limit: Int
-  private let observers = Locked(Observers<Event>(), rank: .observation)
+  private struct State {
+    var remembered: [Event] = []
+    var observers = Observers<Event>()
+  }
 
-  /// - Parameter bufferLimit: The number of events kept for an observer, at least 1; 1 keeps the newest.
-  package init(bufferLimit: Int = EventChannel<Event>.bufferLimit) { limit = max(1, bufferLimit) }
+  private let limit: Int
+  private let memory: Int
+  private let state = Locked(State(), rank: .observation)
+
+  /// - Parameters:
+  ///   - bufferLimit: The number of events kept for an observer, at least 1; 1 keeps the newest.
+  ///   - memory: The number of events remembered for later observers.
+  package init(bufferLimit: Int = EventChannel<Event>.bufferLimit, memory: Int = 0) {
+    limit = max(1, bufferLimit)
+    self.memory = memory
+  }
 
   deinit { finish() }
 
   /// The number of events kept for an observer by default.
   package static var bufferLimit: Int { 1024 }
 
-  /// Returns a stream for a new observer, with the events sent from now on. It ends with `finish()` or with
-  /// the channel. The observer is removed when its task is cancelled or its stream is released.
-  package var events: AsyncStream<Event> { events(after: nil) }
+  /// Returns a stream for a new observer, with the remembered events and those sent from now on. It ends with `finish()`
+  /// or with the channel. The observer is removed when its task is cancelled or its stream is released.
+  package var events: AsyncStream<Event> { makeStream { $0 } }
 
-  /// Like `events`, but begins with an event that only this observer receives; nil for none.
+  /// Like `events`, but without the remembered events.
+  package var newEvents: AsyncStream<Event> { makeStream { _ in [] } }
+
+  /// Like `newEvents`, but begins with an event that only this observer receives; nil for none.
   package func events(after first: Event?) -> AsyncStream<Event> {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: Event.self, bufferingPolicy: .bufferingNewest(limit))
-    if let first { continuation.yield(first) }
-    if !observers.withLock({ $0.add(continuation) }) { continuation.finish() }
-    return stream
+    makeStream { _ in first.map { [$0] } ?? [] }
   }
 
   /// The number of current observers.
-  package var observerCount: Int { observers.withLock { $0.count } }
+  package var observerCount: Int { state.withLock { $0.observers.count } }
 
   /// Sends an event to all observers. Has no effect after `finish()`.
   package func send(_ event: Event) {
     // Under the lock, so that all observers receive events in the same order.
-    observers.withLock { $0.send(event) }
+    state.withLock { state in
+      state.observers.send(event)
+      guard memory > 0, !state.observers.isFinished else { return }
+      if state.remembered.count == memory { state.remembered.removeFirst() }
+      state.remembered.append(event)
+    }
+  }
+
+  /// Removes events from those that are remembered.
+  package func forget(where isOver: (Event) -> Bool = { _ in true }) {
+    state.withLock { $0.remembered.removeAll(where: isOver) }
   }
 
   /// Ends the observers' streams after the events that they have not seen yet.
   package func finish() {
-    for continuation in observers.withLock({ $0.finish() }) { continuation.finish() }
+    for continuation in state.withLock({ $0.observers.finish() }) { continuation.finish() }
+  }
+
+  // MARK: - Private
+
+  private func makeStream(beginningWith first: ([Event]) -> [Event]) -> AsyncStream<Event> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Event.self, bufferingPolicy: .bufferingNewest(limit))
+    let isAdded = state.withLock { state in
+      // Under the lock, so that no event gets lost or comes twice.
+      for event in first(state.remembered) { continuation.yield(event) }
+      return state.observers.add(continuation)
+    }
+    if !isAdded { continuation.finish() }
+    return stream
   }
 }
 
-/// A value that can be observed.
+/// A value that can be observed, but not set.
 ///
-/// An observer receives the current value and then every change, in order. An observer that is more than
-/// ``bufferLimit`` values behind loses the oldest of them, never the latest. It delays neither the property's owner nor
-/// other observers.
-public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
+/// An observer receives the current value and then every change, in order. An observer that is more than 256 values
+/// behind loses the oldest of them, never the latest. It delays neither the owner of the value nor other observers.
+public struct ObservedProperty<Value: Sendable & Equatable>: Sendable {
+  private let source: ObservedSource<Value>
+
+  fileprivate init(_ source: ObservedSource<Value>) { self.source = source }
+
+  /// The current value.
+  public var value: Value { source.value }
+
+  /// A stream of the current value and every change. Each access adds an observer.
+  ///
+  /// The stream ends when the owner of the value is released. The observer is removed when its task is cancelled or the
+  /// stream is released.
+  public var values: AsyncStream<Value> { source.values }
+}
+
+/// Sets the value of an observed property.
+package final class ObservedSource<Value: Sendable & Equatable>: Sendable {
   private struct State {
     var value: Value
     var observers = Observers<Value>()
@@ -119,24 +168,24 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
 
   private let state: Locked<State>
 
-  /// Creates a property with its first value.
-  public init(_ value: Value) {
+  /// Creates a source with its first value.
+  package init(_ value: Value) {
     state = Locked(State(value: value), rank: .observation)
   }
 
   deinit { finish() }
 
   /// The number of values that are buffered for each observer.
-  public static var bufferLimit: Int { 256 }
+  package static var bufferLimit: Int { 256 }
+
+  /// What observers get.
+  package var property: ObservedProperty<Value> { ObservedProperty(self) }
 
   /// The current value.
-  public var value: Value { state.withLock { $0.value } }
+  package var value: Value { state.withLock { $0.value } }
 
-  /// A stream of the current value and every change. Each access adds an observer.
-  ///
-  /// The stream ends with ``finish()``, or when the property is released. The observer is removed when its task is
-  /// cancelled or the stream is released.
-  public var values: AsyncStream<Value> {
+  /// A stream of the current value and every change. It ends with `finish()`, or when the source is released.
+  package var values: AsyncStream<Value> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Value.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
     let isAdded = state.withLock { state in
@@ -149,15 +198,15 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
   }
 
   /// The number of current observers.
-  public var observerCount: Int { state.withLock { $0.observers.count } }
+  package var observerCount: Int { state.withLock { $0.observers.count } }
 
   /// Sets the value. Observers receive it only if it differs from the current value.
-  public func set(_ value: Value) { update { $0 = value } }
+  package func set(_ value: Value) { update { $0 = value } }
 
   /// Changes the value in place, as one change.
   ///
-  /// - Parameter body: Called while the property is locked, so it must not use the property.
-  public func update(_ body: (inout Value) -> Void) {
+  /// - Parameter body: Called while the value is locked, so it must not use the source.
+  package func update(_ body: (inout Value) -> Void) {
     state.withLock { state in
       var value = state.value
       body(&value)
@@ -170,7 +219,7 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
 
   /// Ends the observers' streams after the values that are still buffered. The value remains and can still be set. New
   /// observers receive the current value, and then their stream ends.
-  public func finish() {
+  package func finish() {
     for continuation in state.withLock({ $0.observers.finish() }) { continuation.finish() }
   }
 }

@@ -87,6 +87,8 @@ struct Effects: ~Copyable {
 /// What observers of a player are told.
 enum PlayerNews: Sendable {
   case event(PlayerEvent, of: PlayerItem?)
+  /// The item is played again after its end, or retried after its failure.
+  case restarted(PlayerItem)
   /// The values of the observed properties.
   case status(TimeControlStatus, rate: Double, item: PlayerItem?)
 }
@@ -134,6 +136,9 @@ extension PlayerCore {
           item?.eventChannel.send(event)
           events.send(event)
           signals.append(.event(event, of: item))
+        case .restarted(let item):
+          item.eventChannel.forget(where: \.isEnding)
+          events.forget(where: \.isEnding)
         case .status(let status, let rate, let item):
           timeControlStatus.set(status)
           self.rate.set(rate)

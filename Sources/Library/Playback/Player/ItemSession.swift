@@ -49,7 +49,7 @@ final class ItemSession: Sendable {
   /// Starts loading. Call it once, after stopping a session that played the item before.
   func start() {
     item.reset()
-    item.remainingRetries.set(core.configuration.retryPolicy.remaining)
+    item.observed.remainingRetries.set(core.configuration.retryPolicy.remaining)
     let (itemReader, itemAudioReader) = (ItemReader(self, kind: .video), ItemReader(self, kind: .audio))
     let itemDecoder = ItemDecoder(self)
     reader.setTurn(turn { itemReader.turn() })

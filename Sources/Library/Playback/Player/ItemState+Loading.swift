@@ -272,7 +272,7 @@ extension ItemState {
   private mutating func tryAgain(after error: ReelError, _ out: inout Effects) -> Duration? {
     guard let pause = retry.next(after: error) else { return nil }
     log(error, .retried)
-    playerItem?.remainingRetries.set(retry.remaining)
+    playerItem?.observed.remainingRetries.set(retry.remaining)
     out.tell(
       .retry(attempt: retry.attempts - retry.remaining, of: retry.attempts, after: pause, error),
       of: playerItem)
@@ -281,7 +281,7 @@ extension ItemState {
 
   private mutating func restoreRetries() {
     retry.succeed()
-    playerItem?.remainingRetries.set(retry.remaining)
+    playerItem?.observed.remainingRetries.set(retry.remaining)
   }
 
   /// Records what a reader knows of its streams. Properties of the item are set in the change: if both readers
@@ -296,8 +296,8 @@ extension ItemState {
       liveAudio = streams.liveSegments ?? liveAudio
     }
     if let all = tracks.record(streams, of: loader) {
-      playerItem?.tracks.set(all)
-      if loader == .video { playerItem?.duration.set(streams.live == nil ? streams.duration : nil) }
+      playerItem?.observed.tracks.set(all)
+      if loader == .video { playerItem?.observed.duration.set(streams.live == nil ? streams.duration : nil) }
     }
     reportTracks()
   }
@@ -308,7 +308,7 @@ extension ItemState {
       tracks.areKnown(wantsAudio: wantsAudio, hasSeparateAudio: hasSeparateAudio == true)
     else { return }
     tracks.areReported = true
-    playerItem?.areTracksKnown.set(true)
+    playerItem?.observed.areTracksKnown.set(true)
   }
 }
 

@@ -21,6 +21,8 @@ enum Playback {
 
   var hasEnded: Bool { if case .ended = self { true } else { false } }
 
+  var hasFailed: Bool { if case .failed = self { true } else { false } }
+
   /// The seek that waits for its frame.
   var seek: PendingSeek? { if case .opening(let seek) = self { seek } else { nil } }
 
@@ -373,7 +375,7 @@ extension ItemState {
   func reach(_ stage: PreloadStage, _ out: inout Effects) {
     guard let session, session.item.preloadStage.value < stage else { return }
     session.item.record(stage, after: session.core.clock.now - session.startedAt)
-    session.item.preloadStage.set(stage)
+    session.item.observed.preloadStage.set(stage)
     out.signal(.progressed)
   }
 

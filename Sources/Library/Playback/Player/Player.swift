@@ -35,8 +35,8 @@ public final class Player: Sendable {
   public let volume: ObservedProperty<Float>
   /// The events of all items that this player plays.
   ///
-  /// Each read makes a new stream, of the events from then on, in order. A reader that falls 1,024 events behind loses
-  /// the oldest.
+  /// Each read makes a new stream. It begins with what has happened to the current item, as ``PlayerItem/events`` does,
+  /// and continues with each new event, also of later items. A reader that falls 1,024 events behind loses the oldest.
   public var events: AsyncStream<PlayerEvent> { core.events.events }
 
   let core: PlayerCore
@@ -66,11 +66,11 @@ public final class Player: Sendable {
     core = PlayerCore(
       fetcher: fetcher, configuration: configuration, gate: gate, decoders: decoders, account: account,
       logger: logger)
-    timeControlStatus = core.timeControlStatus
-    currentItem = core.currentItem
-    rate = core.rate
-    isMuted = core.isMuted
-    volume = core.volume
+    timeControlStatus = core.timeControlStatus.property
+    currentItem = core.currentItem.property
+    rate = core.rate.property
+    isMuted = core.isMuted.property
+    volume = core.volume.property
   }
 
   deinit { core.close() }

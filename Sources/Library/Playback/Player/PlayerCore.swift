@@ -9,12 +9,12 @@ internal import ReelManifest
 /// One task loop shows frames and passes audio to outputs (`present`). Its state has one lock, which is never
 /// held while an output is called. The workers of the item (`ItemSession`) change the same state.
 final class PlayerCore: Sendable {
-  let timeControlStatus = ObservedProperty(TimeControlStatus.paused)
-  let currentItem = ObservedProperty<PlayerItem?>(nil)
-  let rate = ObservedProperty(0.0)
-  let isMuted = ObservedProperty(false)
-  let volume = ObservedProperty<Float>(1)
-  let events = EventChannel<PlayerEvent>()
+  let timeControlStatus = ObservedSource(TimeControlStatus.paused)
+  let currentItem = ObservedSource<PlayerItem?>(nil)
+  let rate = ObservedSource(0.0)
+  let isMuted = ObservedSource(false)
+  let volume = ObservedSource<Float>(1)
+  let events = EventChannel<PlayerEvent>(memory: PlayerEvent.memory)
 
   let fetcher: any Fetching
   let configuration: PlayerConfiguration
@@ -244,6 +244,7 @@ final class PlayerCore: Sendable {
     }
     // In this order, because both sessions may have the same item.
     left.session?.stop(left.scopes)
+    events.forget()
     session?.start()
     // Without an item, nothing remains to be presented.
     if session != nil { wake() } else { presenter.forgetTime() }

@@ -96,7 +96,8 @@ extension PlayerState {
       // After a seek back within the window, playback stays at that distance.
       item.following.target = max(distances.latency, distances.target)
     }
-    if case .failed = played.status.value { played.status.set(.unknown) }
+    if item.playback.hasEnded || item.playback.hasFailed { out.tell(.restarted(played)) }
+    if case .failed = played.status.value { played.observed.status.set(.unknown) }
     let (left, stalledAt) = (item.playback.seek, item.playback.stalledAt)
     item.playback = .opening(wait)
     follow(from: before, at: now)

@@ -86,7 +86,7 @@ extension PlayerState {
     // Show the first frame when it is due, not at once.
     item.onShow.shownAt = now
     item.clock.setTime(start, at: now)
-    item.playerItem?.status.set(.readyToPlay)
+    item.playerItem?.observed.status.set(.readyToPlay)
     beginPlaying(at: now, &out)
     return true
   }

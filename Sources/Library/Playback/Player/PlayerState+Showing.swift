@@ -72,7 +72,7 @@ extension PlayerState {
       item.statistics.loopGaps.append(gap)
       loopGap = gap
     }
-    session.item.presentationSize.set(frame.presentationSize)
+    session.item.observed.presentationSize.set(frame.presentationSize)
     session.item.updateAccess(rung: span?.rung?.id) { $0.shownFrameCount += 1 }
     out.free(item.onShow.frame)
     item.onShow = OnShow(
@@ -101,7 +101,7 @@ extension PlayerState {
     let (played, span) = (new.session.item, new.frame.span)
     if let rung = span?.rung?.id, rung != played.rung.value {
       let old = played.rung.value
-      played.rung.set(rung)
+      played.observed.rung.set(rung)
       if new.hasPredecessor {
         out.tell(
           .rungSwitched(from: old, to: rung, time: new.frame.time, cause: span?.switchCause), of: played
@@ -112,7 +112,7 @@ extension PlayerState {
     // An output may have sought another position.
     if new.beginsJob, item.videoJob !== new.job { return }
     if new.beginsJob || new.startup != nil { item.reach(.firstFrame, &out) }
-    if new.beginsJob { played.status.set(.readyToPlay) }
+    if new.beginsJob { played.observed.status.set(.readyToPlay) }
     if let startup = new.startup {
       played.updateAccess(rung: played.rung.value) { $0.startupTime = startup }
       out.tell(.firstFrame(time: itemTime(at: now), after: startup), of: played)
@@ -248,10 +248,10 @@ extension PlayerState {
         target: item.target?.bufferDuration ?? played.forwardBufferDuration, isComplete: level.isComplete,
         isFull: level.isResting, isAfterStall: isStalled || isMuxedAudioBehind, rate: wantedRate)
     let isFull = level.isFull || level.isComplete
-    played.loadedTimeRanges.set(level.range.map { [$0] } ?? [])
-    played.isPlaybackBufferFull.set(isFull)
-    played.isPlaybackBufferEmpty.set(level.isConsumed && isRingEmpty)
-    played.isPlaybackLikelyToKeepUp.set(keepsUp)
+    played.observed.loadedTimeRanges.set(level.range.map { [$0] } ?? [])
+    played.observed.isPlaybackBufferFull.set(isFull)
+    played.observed.isPlaybackBufferEmpty.set(level.isConsumed && isRingEmpty)
+    played.observed.isPlaybackLikelyToKeepUp.set(keepsUp)
     if isFull, played.preloadStage.value == .firstFrame { item.reach(.buffered, &out) }
     // Reported once, and again if the buffer is full with other limits.
     let limits = isFull ? session.limits(for: item.target) : nil
@@ -265,7 +265,7 @@ extension PlayerState {
     let time = item.clock.time(at: now)
     let isStalled = item.playback.stalledAt != nil
     guard hasCurrentFrame, let distances = item.liveDistances(from: time) else { return }
-    item.playerItem?.liveLatency.set(distances.latency)
+    item.playerItem?.observed.liveLatency.set(distances.latency)
     guard status == .playing || isStalled, wantedRate.isFinite else { return }
     let action = item.following.catchUp.action(
       latency: distances.latency, target: item.following.target ?? distances.target,

@@ -192,7 +192,7 @@ extension PlayerState {
     out.answer(item.playback.seek, with: .failure(error))
     item.playback = .failed
     if case .failing(let error) = item.health { item.health = .failed(error) }
-    item.playerItem?.status.set(.failed(error))
+    item.playerItem?.observed.status.set(.failed(error))
     follow(from: before, at: now)
     publish(&out)
     out.tell(.failed(error), of: item.playerItem)

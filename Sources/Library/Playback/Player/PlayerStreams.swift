@@ -46,8 +46,8 @@ extension Player {
 
   /// Waits until the first frame of the item is decoded and on show.
   ///
-  /// Throws the error with which the item failed; `ReelError` of kind `usage` if the player has no item, and `cancelled`
-  /// if it stops or gets another one; or `CancellationError`.
+  /// Throws the error with which the item failed; `ReelError` of kind `usage` if the player has no item; or
+  /// `CancellationError` if it stops or gets another one, or the task is cancelled.
   public func ready() async throws {
     let item = try item()
     try await wait(for: item, until: item.status.values) { status in
@@ -61,7 +61,7 @@ extension Player {
   /// If the task is cancelled, the player pauses. Throws like ``ready()``.
   public func playToEnd() async throws {
     let item = try item()
-    let events = item.events
+    let events = item.eventChannel.newEvents
     if case .failed(let error) = item.status.value { throw error }
     play()
     do {
@@ -70,8 +70,8 @@ extension Player {
         if case .playedToEnd = event { return true }
         return false
       }
-    } catch let error as CancellationError {
-      pause()
+    } catch {
+      if Task.isCancelled { pause() }
       throw error
     }
   }
@@ -88,7 +88,7 @@ extension Player {
 
   /// Calls `end` when an item was played to its end, or with its error.
   private func ending(_ end: @escaping @Sendable ((any Error)?) -> Void) -> Task<Void, Never> {
-    let events = events
+    let events = core.events.newEvents
     if case .failed(let error) = currentItem.value?.status.value { end(error) }
     return Task {
       for await event in events {
@@ -115,8 +115,8 @@ extension Player {
       }
       group.addTask {
         for await current in items where current != item { break }
-        try Task.checkCancellation()
-        throw ReelError(.cancelled, "the player has left the item", at: item.source.name)
+        // The player has left the item.
+        throw CancellationError()
       }
       try await group.next()
     }

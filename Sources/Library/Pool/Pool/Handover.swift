@@ -41,15 +41,18 @@ public struct Handover: Sendable {
     self.wait = wait
   }
 
+  /// The handover for an item that can't be shown.
+  package init(error: ReelError) { self.init(frame: nil, stage: .none, duration: .zero, error: error) }
+
   /// True if the first frame was decoded at the swipe.
   public var isHit: Bool { stage >= .firstFrame }
 
   /// Waits until the viewer sees the item. Returns at once on a hit.
   ///
   /// - Returns: A handover with the frame on show, and with the time from the swipe to the first frame as `duration`.
-  /// - Throws: The error that the item failed with; `ReelError` of kind `cancelled` if another item was shown before
-  ///   the first frame, or the pool was closed; `ReelError` of kind `usage` if the item is pinned or the index is
-  ///   outside the feed; `CancellationError` if the task was cancelled.
+  /// - Throws: ``error``, or the error that the item failed with; `ReelError` of kind `usage` if the item is pinned;
+  ///   `CancellationError` if another item was shown before the first frame, the pool was closed, or the task was
+  ///   cancelled.
   @discardableResult
   public func firstFrame() async throws -> Handover {
     if isHit { return self }
@@ -72,7 +75,7 @@ extension Handover: CustomStringConvertible {
 extension PoolCore {
   /// Waits until the first frame of an item of the feed is decoded.
   func ready(_ index: Int) async throws {
-    let item = try item(index, of: state.withLock { $0.snapshot })
+    let item = try state.withLock({ $0.snapshot }).item(at: index)
     try await wait {
       if try slot(showing: item.id) != nil { return true }
       try checkIsPreloaded(item, at: index)
@@ -87,8 +90,8 @@ extension PoolCore {
       let (isCurrent, isPinned) = state.withLock { ($0.currentItem?.id == item.id, $0.isPinned(item.id)) }
       guard !isPinned else { throw Self.pinned(item) }
       guard isCurrent else {
-        throw ReelError(
-          .cancelled, "another item was shown before the first frame was ready", at: item.id.description)
+        // Another item was shown before the first frame was ready.
+        throw CancellationError()
       }
       guard let slot, let load = slot.load, let frame = frame(of: (slot.player, item.id)) else { return nil }
       let shown = load.firstFrameAt ?? clock.now
@@ -96,8 +99,6 @@ extension PoolCore {
         frame: frame, stage: max(load.stage, .firstFrame), duration: max(.zero, shown - began))
     }
   }
-
-  static var closed: ReelError { ReelError(.cancelled, "the pool was closed") }
 
   static func pinned(_ item: FeedItem) -> ReelError {
     ReelError(.usage, "the item is pinned: it is shown by a player of its own", at: item.id.description)
@@ -114,14 +115,14 @@ extension PoolCore {
     for await _ in changes {
       if let value = try look() { return value }
     }
-    try Task.checkCancellation()
-    throw Self.closed
+    // The task was cancelled or the pool closed.
+    throw CancellationError()
   }
 
   /// Returns the slot with a frame of the item; nil while there is none. Throws the item's failure.
-  private func slot(showing id: FeedItem.ID) throws(ReelError) -> PoolState.Slot? {
+  private func slot(showing id: FeedItem.ID) throws -> PoolState.Slot? {
     let state = state.withLock { $0 }
-    guard !state.isClosed else { throw Self.closed }
+    guard !state.isClosed else { throw CancellationError() }
     guard let slot = state.slot(of: id) else { return nil }
     if slot.isReady { return slot }
     // A temporary failure is retried in the pool's next turn.

@@ -10,8 +10,9 @@ public final class PictureInPicturePlayer: Sendable {
   /// The item that is played.
   public let item: FeedItem
   /// The current state: `willStart`, `didStart`, `willStop`, and finally `didStop`.
-  public let state: ObservedProperty<PictureInPictureState>
+  public var state: ObservedProperty<PictureInPictureState> { stateSource.property }
 
+  private let stateSource = ObservedSource(PictureInPictureState.none)
   private let pooled: PooledPlayer
   private let output: any FrameOutput
   private let emit: @Sendable (PoolEvent) -> Void
@@ -20,13 +21,11 @@ public final class PictureInPicturePlayer: Sendable {
 
   init(
     _ item: FeedItem, player: PooledPlayer, output: any FrameOutput,
-    state: ObservedProperty<PictureInPictureState>,
     emit: @escaping @Sendable (PoolEvent) -> Void, onStop: @escaping @Sendable () -> Void
   ) {
     self.item = item
     pooled = player
     self.output = output
-    self.state = state
     self.emit = emit
     self.onStop = onStop
   }
@@ -51,7 +50,7 @@ public final class PictureInPicturePlayer: Sendable {
     // In case the pool no longer exists.
     pooled.end()
     enter(.didStop)
-    state.finish()
+    stateSource.finish()
   }
 
   func start() {
@@ -63,7 +62,7 @@ public final class PictureInPicturePlayer: Sendable {
   // MARK: - Private
 
   private func enter(_ next: PictureInPictureState) {
-    state.set(next)
+    stateSource.set(next)
     emit(.pinned(item.id, next))
   }
 }

@@ -23,8 +23,9 @@ public import ReelPlayback
 public final class PlayerPool: PlayerPooling {
   /// The events of the pool and of its players.
   ///
-  /// Each read makes a new stream, of the events from then on, in order. A reader that falls 1,024 events behind loses
-  /// the oldest.
+  /// Each read makes a new stream. It begins with what has happened to the items that have a slot or are pinned, each
+  /// since it got its slot, at most the latest 512 events, and continues with each new event. A reader that falls 1,024
+  /// events behind loses the oldest.
   public var events: AsyncStream<PoolEvent> { core.events.events }
   /// The readiness of each slot, in the order of the slots. Updated when an item reaches a stage and after
   /// each event of a player; ``slotReadiness`` has the current figures.
@@ -43,7 +44,7 @@ public final class PlayerPool: PlayerPooling {
     logger: Logger = Logger(label: "reel.pool")
   ) {
     core = PoolCore(fetcher: fetcher, configuration: configuration, logger: logger)
-    readiness = core.readiness
+    readiness = core.readiness.property
   }
 
   /// A pool for one feed. It loads the first item and its neighbours, and shows the first frame, paused.
@@ -88,7 +89,9 @@ public final class PlayerPool: PlayerPooling {
   /// - Returns: The frame and the stage found. For an index outside the feed, the handover has an error of kind
   ///   `usage`, and the current item stays.
   @discardableResult
-  public func show(_ index: Int, phase: SwipePhase = .settled) -> Handover { core.show(index, phase: phase) }
+  public func show(_ index: Int, phase: SwipePhase = .settled) -> Handover {
+    core.show(index, of: core.state.withLock { $0.snapshot }, phase: phase)
+  }
 
   /// Makes an item of `snapshot` the current item, and returns its frame if it is decoded. Does not wait.
   ///
@@ -96,19 +99,18 @@ public final class PlayerPool: PlayerPooling {
   ///   - index: The item's index in the snapshot.
   ///   - snapshot: Replaces the items of the pool.
   ///   - phase: `dragEnded` only shows the item's frame; `settled` also plays it, unless the pool is paused.
-  /// - Throws: `ReelError` of kind `usage` for an index outside the snapshot. The current item then stays.
+  /// - Returns: The frame and the stage found. For an index outside the snapshot, the handover has an error of kind
+  ///   `usage`, and nothing changes.
   @discardableResult
-  public func show(
-    _ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase = .settled
-  ) throws(ReelError) -> Handover {
-    try core.show(index, of: snapshot, phase: phase)
+  public func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase = .settled) -> Handover {
+    core.show(index, of: snapshot, phase: phase)
   }
 
   /// Waits until the first frame of an item of the feed is decoded. A swipe to the item is then a hit.
   ///
   /// - Throws: The error that the item failed with; `ReelError` of kind `usage` if the index is outside the feed, the
-  ///   item is pinned, or the policy currently does not load it up to its first frame; `ReelError` of kind `cancelled`
-  ///   if the pool is closed; `CancellationError` if the task was cancelled.
+  ///   item is pinned, or the policy currently does not load it up to its first frame; `CancellationError` if the pool
+  ///   is closed or the task was cancelled.
   public func ready(_ index: Int) async throws { try await core.ready(index) }
 
   /// Replaces the items of the pool, and the index of the current item among them. An unchanged current item
@@ -236,9 +238,10 @@ public protocol PlayerPooling: AnyObject, Sendable {
   ///   - index: The item's index in the snapshot.
   ///   - snapshot: Replaces the items of the pool.
   ///   - phase: `dragEnded` only shows the item's frame; `settled` also plays it.
-  /// - Throws: `ReelError` of kind `usage` for an index outside the snapshot.
+  /// - Returns: The frame and the stage found. For an index outside the snapshot, the handover has an error of kind
+  ///   `usage`, and nothing changes.
   @discardableResult
-  func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) throws(ReelError) -> Handover
+  func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) -> Handover
 
   /// Replaces the items of the pool, and the index of the current item among them. An unchanged current item
   /// continues to play.
@@ -278,6 +281,17 @@ public enum PoolEvent: Sendable, Hashable {
   case trimmed(byteCount: Int)
   /// An event of the player of an item.
   case player(FeedItem.ID, PlayerEvent)
+
+  /// The item that the event is about; nil if it is about the pool.
+  var item: FeedItem.ID? {
+    switch self {
+    case .assigned(let id, _), .reached(let id, _, _, _), .evicted(let id, _, _), .shown(let id, _, _),
+      .surfaceAttached(let id), .surfaceDetached(let id), .posterShown(let id), .pinned(let id, _),
+      .player(let id, _):
+      id
+    case .trimmed: nil
+    }
+  }
 }
 
 extension VideoFrame {
@@ -303,4 +317,19 @@ public struct FeedSnapshot: Sendable, Hashable {
 
   /// Creates a snapshot of the current items of `feed`.
   public init(_ feed: Feed) { self.init(feed: feed.name, items: feed.items) }
+
+  /// Returns an item. Throws for an index outside the snapshot.
+  package func item(at index: Int) throws(ReelError) -> FeedItem {
+    guard items.indices.contains(index) else { throw outside(index) }
+    return items[index]
+  }
+
+  /// The error of an index outside the snapshot.
+  package func outside(_ index: Int) -> ReelError {
+    ReelError(
+      .usage,
+      items.isEmpty
+        ? "the feed \(feed) has no items"
+        : "the feed \(feed) has no item \(index): its \(items.count) items count from 0")
+  }
 }

@@ -137,7 +137,6 @@ extension PoolCore {
 /// Picture in picture.
 extension PoolCore {
   func startPictureInPicture(to output: any FrameOutput) throws(ReelError) -> PictureInPicturePlayer {
-    let property = ObservedProperty(PictureInPictureState.none)
     let replacement = PooledPlayer(resources, configuration: configuration)
     let outcome = state.withLock { state -> Result<PictureInPicturePlayer, ReelError> in
       guard let item = state.currentItem, let number = state.slots.firstIndex(where: { $0.id == item.id })
@@ -153,7 +152,7 @@ extension PoolCore {
           ReelError(.usage, "external playback is not allowed by this player", at: item.id.description))
       }
       let pinned = PictureInPicturePlayer(
-        item, player: slot.player, output: output, state: property, emit: emit,
+        item, player: slot.player, output: output, emit: emit,
         onStop: { [weak self] in self?.unpin(slot.player) })
       state.slots[number] = PoolState.Slot(player: replacement)
       state.pinned.append(

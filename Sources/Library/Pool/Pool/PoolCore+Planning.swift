@@ -57,10 +57,10 @@ extension PoolCore {
   }
 
   /// Throws if the policy currently does not preload the item's first frame.
-  func checkIsPreloaded(_ item: FeedItem, at index: Int) throws(ReelError) {
+  func checkIsPreloaded(_ item: FeedItem, at index: Int) throws {
     let state = state.withLock { $0 }
     guard !state.isPinned(item.id) else { throw Self.pinned(item) }
-    guard !state.isClosed else { throw Self.closed }
+    guard !state.isClosed else { throw CancellationError() }
     guard let order = makePlan(state).entries.first(where: { $0.item.id == item.id })?.order else {
       throw ReelError(
         .usage, "item \(index) is not preloaded by the policy \(configuration.policy)",

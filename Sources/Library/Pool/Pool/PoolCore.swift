@@ -33,7 +33,7 @@ final class PoolCore: Sendable {
   let outputLock: OutputLock
   let posters: PosterStore
   let events: EventChannel<PoolEvent>
-  let readiness: ObservedProperty<[SlotReadiness]>
+  let readiness: ObservedSource<[SlotReadiness]>
   /// The frames on show, for `frameStream`.
   let frames = EventChannel<VideoFrame>(bufferLimit: 1)
   /// Receives an event after each change that a caller may wait for.
@@ -58,11 +58,16 @@ final class PoolCore: Sendable {
         fetcher, clock: clock, maximumTransfers: configuration.maximumTransfers), logger: logger)
     self.resources = resources
     opener = fetcher as? any ConnectionOpening
-    let (events, listeners) = (EventChannel<PoolEvent>(), listeners)
+    let (events, listeners) = (EventChannel<PoolEvent>(memory: 512), listeners)
     self.events = events
     let emit: @Sendable (PoolEvent) -> Void = { event in
       listeners.withLock { $0.onEvent }?(event)
       events.send(event)
+      switch event {
+      case .evicted(let id, _, _), .pinned(let id, .willStop): events.forget { $0.item == id }
+      case .pinned(_, .didStop), .trimmed: events.forget { $0 == event }
+      default: break
+      }
     }
     self.emit = emit
     surface = OutputSurface(lock: outputLock, emit: emit)
@@ -74,7 +79,7 @@ final class PoolCore: Sendable {
     posters = PosterStore(fetcher: resources.network.makeSlot(rank: 1), runtime: runtime, logger: logger) {
       taskLoop.wake()
     }
-    readiness = ObservedProperty((0..<configuration.slotCount).map { SlotReadiness(slot: $0) })
+    readiness = ObservedSource((0..<configuration.slotCount).map { SlotReadiness(slot: $0) })
     let players = (0..<configuration.slotCount).map { _ in
       PooledPlayer(resources, configuration: configuration)
     }
@@ -86,9 +91,11 @@ final class PoolCore: Sendable {
 
   // MARK: Commands
 
-  func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) throws(ReelError) -> Handover {
+  /// An index outside the snapshot changes nothing.
+  func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) -> Handover {
     let began = clock.now
-    let item = try item(index, of: snapshot)
+    let item: FeedItem
+    do { item = try snapshot.item(at: index) } catch { return Handover(error: error) }
     // The frame on show counts as shown since slightly earlier, so that the next one is not late because a
     // thread takes time to wake.
     let settled = began - configuration.player.runtime.wakeLatency
@@ -113,27 +120,6 @@ final class PoolCore: Sendable {
     return Handover(frame: frame, stage: stage, duration: clock.now - began, error: failure) { [self] in
       try await firstFrame(of: item, since: began)
     }
-  }
-
-  /// Like `show(_:of:phase:)`, for the current feed. An index outside the feed changes nothing.
-  func show(_ index: Int, phase: SwipePhase) -> Handover {
-    do throws(ReelError) {
-      return try show(index, of: state.withLock { $0.snapshot }, phase: phase)
-    } catch {
-      return Handover(frame: nil, stage: .none, duration: .zero, error: error)
-    }
-  }
-
-  /// Throws `usage` for an index outside the snapshot.
-  func item(_ index: Int, of snapshot: FeedSnapshot) throws(ReelError) -> FeedItem {
-    guard snapshot.items.indices.contains(index) else {
-      throw ReelError(
-        .usage,
-        snapshot.items.isEmpty
-          ? "the feed \(snapshot.feed) has no items"
-          : "the feed \(snapshot.feed) has no item \(index): its \(snapshot.items.count) items count from 0")
-    }
-    return snapshot.items[index]
   }
 
   func update(_ snapshot: FeedSnapshot, index: Int?) {

@@ -6,7 +6,8 @@ public import ReelPlayback
 ///
 /// Each feed keeps its position, and returns to it when it is selected again.
 ///
-/// A call without a target item, such as `next()` at the end of a feed, has no effect and returns `nil`.
+/// An index outside the feed changes nothing, and the handover has an error of kind `usage`. A call that has no target,
+/// such as `next()` at the end of a feed, changes nothing and returns `nil`.
 ///
 /// You can call all methods from any thread, also from an output of the pool while it is shown a frame.
 public final class PlayerService: Sendable {
@@ -51,9 +52,12 @@ public final class PlayerService: Sendable {
   }
 
   /// The current item; `nil` before the first one, and in an empty feed.
-  public let nowPlaying = ObservedProperty<NowPlaying?>(nil)
+  public var nowPlaying: ObservedProperty<NowPlaying?> { nowPlayingSource.property }
   /// The name of the selected feed.
-  public let selectedFeed: ObservedProperty<String>
+  public var selectedFeed: ObservedProperty<String> { selectedFeedSource.property }
+
+  package let nowPlayingSource = ObservedSource<NowPlaying?>(nil)
+  private let selectedFeedSource: ObservedSource<String>
 
   private let pool: any PlayerPooling
   private let failureRule: FailureRule
@@ -71,22 +75,22 @@ public final class PlayerService: Sendable {
     self.pool = pool
     self.failureRule = failureRule
     state = Locked(State(places: feeds.map { Place($0) }), rank: .service)
-    selectedFeed = ObservedProperty(feeds[0].name)
+    selectedFeedSource = ObservedSource(feeds[0].name)
     pool.setFailureHandler { [weak self] id, _ in self?.skip(id) }
   }
 
   // The pool's failure handler is left in place without effect, because it may belong to another service by
   // now.
   deinit {
-    nowPlaying.finish()
-    selectedFeed.finish()
+    nowPlayingSource.finish()
+    selectedFeedSource.finish()
   }
 
   // MARK: Swiping
 
   /// Shows the first item of the selected feed.
   @discardableResult
-  public func playFirst() -> Handover? { go(to: 0) }
+  public func playFirst() -> Handover { go(to: 0) }
 
   /// Shows the item after the current one, or the first item if there is no current one.
   @discardableResult
@@ -98,14 +102,14 @@ public final class PlayerService: Sendable {
 
   /// Shows the item at `index`, and plays it.
   @discardableResult
-  public func go(to index: Int) -> Handover? { show { _ in index } }
+  public func go(to index: Int) -> Handover { show(index, .settled) }
 
   /// Reports the end of the drag of a swipe to the item at `index`. Its first frame is shown, and its decoder is
   /// opened.
   ///
   /// Call ``settle()`` when the swipe has come to rest.
   @discardableResult
-  public func beginSwipe(to index: Int) -> Handover? { show(.dragEnded) { _ in index } }
+  public func beginSwipe(to index: Int) -> Handover { show(index, .dragEnded) }
 
   /// Reports that the swipe has come to rest: the current item plays.
   @discardableResult
@@ -133,7 +137,7 @@ public final class PlayerService: Sendable {
     let order = state.withLock { state -> Order? in
       guard let selected = state.places.firstIndex(where: { $0.feed.name == name }) else { return nil }
       state.selected = selected
-      selectedFeed.set(name)
+      selectedFeedSource.set(name)
       if !state.place.feed.items.isEmpty { state.place.index = state.place.index ?? 0 }
       state.phase = .settled
       return change(&state)
@@ -186,6 +190,11 @@ public final class PlayerService: Sendable {
 
   // MARK: - Private
 
+  private func show(_ index: Int, _ phase: SwipePhase) -> Handover {
+    show(phase) { _ in index }
+      ?? Handover(error: FeedSnapshot(state.withLock { $0.place.feed }).outside(index))
+  }
+
   /// - Parameters:
   ///   - phase: Nil for the current phase.
   ///   - wanted: Returns the index; called with the state locked.
@@ -205,7 +214,7 @@ public final class PlayerService: Sendable {
   private func change(_ state: inout State) -> Order {
     state.number += 1
     let order = Order(state)
-    nowPlaying.set(
+    nowPlayingSource.set(
       order.item.map { item in
         NowPlaying(
           feed: order.snapshot.feed, index: state.place.index ?? 0, item: item, phase: state.phase)
@@ -232,7 +241,7 @@ public final class PlayerService: Sendable {
       pool.update(order.snapshot, currentIndex: order.index)
       return nil
     }
-    return try? pool.show(index, of: order.snapshot, phase: order.phase)
+    return pool.show(index, of: order.snapshot, phase: order.phase)
   }
 
   /// Applies the failure rule to an item.

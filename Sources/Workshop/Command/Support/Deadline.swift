@@ -150,6 +150,11 @@ enum Interruption {
 /// Calls `pipe(2)`. A global function, because members hide the name.
 private func makePipe(_ ends: inout [Int32]) -> Int32 { pipe(&ends) }
 
+extension ReelError.Kind {
+  /// Ctrl-C has interrupted the work.
+  static let cancelled = ReelError.Kind(rawValue: "cancelled")
+}
+
 extension ReelError {
   /// The error of a source that Ctrl-C has interrupted, or that was not started before.
   static let interrupted = ReelError(.cancelled, "interrupted")

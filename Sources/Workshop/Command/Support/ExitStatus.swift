@@ -16,10 +16,10 @@ enum ExitStatus {
     case .badMedia, .badManifest, .unsupported: 65
     case .noSuchFile: 66
     case .server, .network, .timedOut: 69
-    case .internalFault: 70
     case .cannotCreateOutput: 73
     case .cannotWriteOutput: 74
     case .cancelled: interrupted
+    default: 70
     }
   }
 

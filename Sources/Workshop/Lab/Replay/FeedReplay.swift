@@ -350,7 +350,7 @@ private final class OpeningTraffic: Fetching {
   }
 
   private func record(_ error: any Error) {
-    guard let error = error as? ReelError, error.kind != .cancelled else { return }
+    guard let error = error as? ReelError else { return }
     state.withLock { $0.lastFailure = error }
   }
 }
