@@ -360,7 +360,7 @@ struct CheckCommand: AsyncParsableCommand {
   }
 }
 
-/// What a run of checks came to.
+/// The outcome of a run of checks.
 struct CheckTally: Sendable {
   private(set) var checkedCount = 0
   private(set) var failedCount = 0

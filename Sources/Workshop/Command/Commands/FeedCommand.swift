@@ -64,7 +64,7 @@ struct FeedCommand: AsyncParsableCommand {
   private static let examples = [
     ("Swipe 20 times on a simulated LTE link", "reel feed feed.m3u --virtual --link lte --swipes 20"),
     (
-      "Compare preload policies on a link of 10 Mbit/s with a round trip of 50 ms",
+      "Compare preload policies on a link of 10 Mbit/s with 50 ms round-trip time",
       "reel feed feed.m3u --virtual --link 10Mbit/50ms --compare 3:none,3:adaptive"
     ),
     (

@@ -285,7 +285,7 @@ struct CheckBaseline: Sendable {
 
 /// The rules by which findings fail a run.
 struct CheckGates: Sendable {
-  /// What a source came to.
+  /// The outcome of a source.
   struct Verdict: Sendable {
     var checked: CheckedSource
     var outcomes: [AssertionOutcome] = []

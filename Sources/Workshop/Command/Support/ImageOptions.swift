@@ -3,7 +3,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPool
 
-/// Where files of frames go, and as what.
+/// The place and format of files of frames.
 struct FileOptions: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")],
