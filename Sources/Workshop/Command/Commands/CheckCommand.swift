@@ -89,7 +89,8 @@ struct CheckCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("expect"), parsing: .singleValue,
-    help: ArgumentHelp("Fail if this is not met, such as 'start.lte<800ms'. Can be repeated.", valueName: "expr"))
+    help: ArgumentHelp(
+      "Fail if this is not met, such as 'start.lte<800ms'. Can be repeated.", valueName: "expr"))
   var expectations: [String] = []
 
   @Option(

@@ -431,7 +431,9 @@ enum MemoryText {
           + " \(megabytes(summary.after.anonymousBytes)) MB now: grown by \(megabytes(summary.growthBytes)) MB,"
           + " \(megabytes(each)) MB per player",
       ])
-      if let shared = summary.sharedBytes { lines.append(["not attributed", notAttributed(shared, summary)]) }
+      if let shared = summary.sharedBytes {
+        lines.append(["not attributed", notAttributed(shared, summary)])
+      }
       lines.append([
         "unexplained",
         summary.unexplainedBytes < 0
@@ -481,7 +483,8 @@ enum MemoryText {
   /// the players' sums.
   private static func notAttributed(_ byteCount: Int, _ summary: MemorySummaryRecord) -> String {
     let shown = min(byteCount, max(0, summary.growthBytes - summary.ledgerBytes))
-    return "\(megabytes(shown)) MB (connections, tasks), \(megabytes(shown / max(1, summary.players))) MB per player"
+    let each = shown / max(1, summary.players)
+    return "\(megabytes(shown)) MB (connections, tasks), \(megabytes(each)) MB per player"
   }
 
   private static func megabytes(_ byteCount: Int) -> String {

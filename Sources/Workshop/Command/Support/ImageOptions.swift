@@ -66,7 +66,9 @@ enum ImageOptions {
     let parts = text.lowercased().split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
     guard parts.count == 2, let width = parts[0], let height = parts[1], (1...16384).contains(width),
       (1...16384).contains(height)
-    else { throw ValidationError("'\(text)' is not a size: width and height from 1 to 16384, such as 320x180") }
+    else {
+      throw ValidationError("'\(text)' is not a size: width and height from 1 to 16384, such as 320x180")
+    }
     return PixelSize(width: width, height: height)
   }
 
