@@ -145,7 +145,7 @@ let testTargets: [Target] = [
     ],
     path: "Tests/ReelTestSupport", swiftSettings: settings),
   // What programs of other packages can write.
-  tests("Reel", ["Reel", "ReelGateway", "ReelSimulation", "ReelTesting"], packageAccess: false),
+  tests("Reel", ["Reel", "ReelGateway", "ReelTesting"], packageAccess: false),
   tests("ReelCore", []),
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
   tests("ReelRules", ["ReelRules", "ReelManifest"]),
@@ -200,7 +200,6 @@ let package = Package(
     .library(name: "Reel", targets: libraryModules),
     .library(name: "ReelFiles", targets: ["ReelFiles"]),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
-    .library(name: "ReelLab", targets: ["ReelLab", "ReelSimulation"]),
     .library(name: "ReelTesting", targets: ["ReelTesting", "ReelSimulation"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
   ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),

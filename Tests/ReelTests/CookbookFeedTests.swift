@@ -1,7 +1,6 @@
 import Foundation
 import Reel
 import ReelGateway
-import ReelSimulation
 import ReelTestSupport
 import ReelTesting
 import Testing
@@ -91,14 +90,15 @@ import Testing
     #expect(byteCount % (size.width * size.height * 4) == 0)
   }
 
-  @Test("The viewer's wait for each item, in real and in simulated time")
-  func waiting() async throws {
-    let measured = try await waits(in: Self.feed, watching: .milliseconds(500))
-    #expect(measured.count == 3)
-    let simulated = try await simulatedWaits(in: Self.feed, over: .threeG)
-    #expect(simulated.count == 3)
-    #expect(simulated[0] > .milliseconds(600))
-    #expect(try await simulatedWaits(in: Self.feed, over: .threeG) == simulated)
+  @Test("Swipes go to the end, and throw the error of an item that can't be played")
+  func measures() async throws {
+    try await Origin.use { origin in
+      let urls = ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "hls-ts/master.m3u8"].map(origin.url)
+      try await printSwipes(through: Feed(urls: urls), watching: .milliseconds(1))
+      let missing = Feed(urls: urls + [origin.url("missing.mp4")])
+      let error = await reelError { try await printSwipes(through: missing, watching: .milliseconds(1)) }
+      #expect(error?.status == 404)
+    }
   }
 
   @Test("Memory is reported while a pool loads")

@@ -40,7 +40,7 @@ public struct ReelError: Error, Sendable, Hashable {
     case element(String)
   }
 
-  /// What is there instead of media that can be played.
+  /// The content that was found instead of playable media.
   package enum Found: Sendable, Hashable {
     /// No media, such as an HTML page.
     case notMedia
@@ -62,7 +62,7 @@ public struct ReelError: Error, Sendable, Hashable {
   public var advice: String?
   /// The HTTP status of the answer that caused an error of kind `server` (RFC 9110 §15); otherwise nil.
   public var status: Int?
-  /// What is there instead of media, if that is the failure: an error of kind `badMedia`.
+  /// The content that was found instead of media, for an error of kind `badMedia` that has this reason.
   package private(set) var found: Found?
   /// Overrides the rule by kind and status; nil if it holds.
   private var temporariness: Bool?

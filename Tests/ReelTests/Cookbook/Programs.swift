@@ -84,17 +84,15 @@ final class PixelPipe: FrameOutput {
   func finish() throws { try pipe.close() }
 }
 
-/// Swipes through a feed, watches each item for a while, and returns how long the viewer waited after each swipe.
-func waits(in feed: Feed, watching dwell: Duration) async throws -> [Duration] {
+/// Swipes through a feed, and prints the frame on show after each swipe and how long the viewer waited for it.
+func printSwipes(through feed: Feed, watching length: Duration = .seconds(3)) async throws {
   let pool = PlayerPool(feed: feed)
+  defer { pool.close() }
   pool.play()
-  var waits: [Duration] = []
-  for index in feed.items.indices {
-    let swipe = try await pool.show(index).firstFrame()
-    waits.append(swipe.duration.value)
-    try await Task.sleep(for: dwell)
+  for index in feed.items.indices.dropFirst() {
+    try await Task.sleep(for: length)
+    print(try await pool.show(index).firstFrame())
   }
-  return waits
 }
 
 /// Reports what each player of a pool holds whenever its loading advances, and ends preloads above the limit in bytes.
