@@ -145,7 +145,7 @@ let testTargets: [Target] = [
     ],
     path: "Tests/ReelTestSupport", swiftSettings: settings),
   // What programs of other packages can write.
-  tests("Reel", ["Reel", "ReelTesting"], packageAccess: false),
+  tests("Reel", ["Reel", "ReelGateway", "ReelTesting"], packageAccess: false),
   tests("ReelCore", []),
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
   tests("ReelRules", ["ReelRules", "ReelManifest"]),

@@ -33,7 +33,7 @@ def ffmpeg(*arguments, cwd=None):
 
 
 def encode(target, codec, size, bits, peak):
-    """A slow zoom under noise: detail everywhere, and a first key picture of about 80 kB at 2.5 Mbit/s."""
+    """A slow zoom under noise: detail everywhere, and a first key frame of about 80 kB at 2.5 Mbit/s."""
     width, height = size
     picture = f"mandelbrot=s={width}x{height}:r={RATE}:end_pts={SECONDS * RATE},trim=duration={SECONDS},noise=alls=10:allf=t:all_seed=7"
     common = ["-b:v", bits, "-maxrate", peak, "-bufsize", 2 * bits, "-pix_fmt", "yuv420p", "-g", GOP]
@@ -59,7 +59,7 @@ def make(cache, codec, rungs, audio):
     first = first_picture(folder / "hls-fmp4/high", "init.mp4", "segment-0.m4s")
     describe = (
         f"720×1280 {'H.264' if codec == 'h264' else 'HEVC'}, {RATE} fps, {SECONDS} s, 2.5 Mbit/s, closed GOPs and segments of 2 s, "
-        f"{'with' if audio else 'no'} sound, {rungs} rung{'s' if rungs > 1 else ''}; first key picture {first.size:,} bytes"
+        f"{'with' if audio else 'no'} sound, {rungs} rung{'s' if rungs > 1 else ''}; first key frame {first.size:,} bytes"
     )
     shape = f"{'with' if audio else 'no'} sound, {rungs} rung{'s' if rungs > 1 else ''}"
     return Media(folder, describe_sources(folder), describe, shape)

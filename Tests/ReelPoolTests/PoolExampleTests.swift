@@ -7,17 +7,6 @@ import Testing
 
 // The examples of Docs/Pool.md, word for word.
 
-/// Swipes through a feed, and prints the frame on show after each swipe and how long the viewer waited for it.
-func printSwipes(through feed: Feed, watching length: Duration = .seconds(3)) async throws {
-  let pool = PlayerPool(feed: feed)
-  defer { pool.close() }
-  pool.play()
-  for index in feed.items.indices.dropFirst() {
-    try await Task.sleep(for: length)
-    print(try await pool.show(index).firstFrame())
-  }
-}
-
 /// Swipes, opens picture in picture and switches feeds, over one pool.
 func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) async throws {
   let pool = PlayerPool(fetcher: TransportFetcher())
@@ -65,7 +54,7 @@ struct PoolExampleTests {
 
   @Test(
     "The Swift examples in Docs/Pool.md are the code in this file",
-    arguments: ["func printSwipes", "func browse", "struct AheadOnly"])
+    arguments: ["func browse", "struct AheadOnly"])
   func pageHoldsThisCode(function: String) throws {
     let page = try String(contentsOf: Self.root.appending(path: "Docs/Pool.md"), encoding: .utf8)
     let code = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
@@ -99,17 +88,6 @@ struct PoolExampleTests {
     try result.get()
     #expect(surface.frameCount > 1)
     #expect(window.frameCount > 0)
-  }
-
-  @Test("The Swift example swipes to the end, and throws the error of an item that can't be played")
-  func measures() async throws {
-    try await Origin.use { origin in
-      let urls = ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "hls-ts/master.m3u8"].map(origin.url)
-      try await printSwipes(through: Feed(urls: urls), watching: .milliseconds(1))
-      let missing = Feed(urls: urls + [origin.url("missing.mp4")])
-      let error = await reelError { try await printSwipes(through: missing, watching: .milliseconds(1)) }
-      #expect(error?.status == 404)
-    }
   }
 
   @Test("A pool with a policy of its own preloads what the policy asks for")

@@ -40,7 +40,7 @@ package enum SizeLimit: Sendable, Hashable {
   /// True if an image of this size need not be enlarged to reach the limit.
   package func isReached(by size: PixelSize) -> Bool { scale(of: size) <= 1 }
 
-  /// What an image would be scaled by to reach the limit.
+  /// The factor that scales an image to the limit.
   private func scale(of size: PixelSize) -> Double {
     let (width, height) = (Double(max(1, size.width)), Double(max(1, size.height)))
     switch self {

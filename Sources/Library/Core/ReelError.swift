@@ -51,7 +51,7 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
     case element(String)
   }
 
-  /// What is there instead of media that can be played.
+  /// The content that was found instead of playable media.
   package enum Found: String, Sendable, Hashable, Codable {
     /// No media, such as an HTML page.
     case notMedia
@@ -75,7 +75,7 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
   public var status: Int?
   /// The negative code with which a call into FFmpeg failed (`libavutil/error.h`); nil if the failure has another cause.
   public var ffmpegCode: Int32?
-  /// What is there instead of media, if that is the failure: an error of kind `badMedia`.
+  /// The content that was found instead of media, for an error of kind `badMedia` that has this reason.
   package private(set) var found: Found?
   /// Overrides the rule by kind and status; nil if it holds.
   private var temporariness: Bool?

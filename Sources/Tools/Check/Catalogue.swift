@@ -7,17 +7,17 @@ package enum Catalogue {
     package let id: FindingID
     /// A clause without a full stop.
     package let title: String
-    /// The kinds, with what each is; without any for an id that has none.
+    /// The kinds; empty for an id that has none.
     package let kinds: [Kind]
     /// The usual level of an id without kinds; the highest one of its kinds otherwise.
     package let level: FindingLevel
     /// When the level differs from the usual one; empty if it never does.
     package let otherLevels: String
-    /// What it is.
+    /// The fault, in one or two sentences.
     package let meaning: String
     /// Why it matters to a viewer.
     package let effect: String
-    /// How it is measured, and what is left out.
+    /// The method of measurement, and its limits.
     package let measurement: String
     /// The limits that `--set` changes.
     package let thresholds: [Threshold]

@@ -17,7 +17,7 @@ package struct CheckResult: Sendable {
   package var thresholds = Thresholds()
   /// Set if no host answered at all, so that nothing is known of the stream: its error.
   package var silence: ReelError?
-  /// True if the check was cancelled. The result has what was found by then.
+  /// True if the check was cancelled. The result then has the findings so far.
   package var isInterrupted = false
 
   package init(source: String) { self.source = source }

@@ -129,10 +129,15 @@ struct DocumentTests {
   @Test("Swift code in the documents is that of the tests")
   func swiftCode() throws {
     let tests = Document.root.appending(path: "Tests")
-    let files = [
-      "ReelTests/TenLines.swift", "ReelPlaybackTests/LibraryExampleTests.swift",
-      "ReelPoolTests/PoolExampleTests.swift", "ReelPoolTests/TestingExampleTests.swift",
-    ]
+    let programs = try FileManager.default.subpathsOfDirectory(
+      atPath: tests.appending(path: "ReelTests").path
+    )
+    .filter { $0.hasSuffix(".swift") }.map { "ReelTests/\($0)" }
+    let files =
+      programs + [
+        "ReelPlaybackTests/LibraryExampleTests.swift", "ReelPoolTests/PoolExampleTests.swift",
+        "ReelPoolTests/TestingExampleTests.swift",
+      ]
     // The code of a function is indented in the tests.
     let code = try files.map { try String(contentsOf: tests.appending(path: $0), encoding: .utf8) }
       .joined(separator: "\n").split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }

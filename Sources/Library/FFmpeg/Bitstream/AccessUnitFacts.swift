@@ -1,7 +1,7 @@
 internal import CFFmpeg
 package import ReelCore
 
-/// What an access unit says about a decoder that begins with it.
+/// Facts about an access unit that matter to a decoder that begins with it.
 package struct AccessUnitFacts: Sendable, Hashable {
   /// How decoding can start at it.
   package let entry: OpeningPicture.Entry

@@ -96,7 +96,7 @@ package final class FrameReader {
     lastEnd = nil
   }
 
-  /// Where further key frames are known to begin (`PacketReader.keyFramePlaces(until:)`). For after the first frame.
+  /// The known places of further key frames (`PacketReader.keyFramePlaces(until:)`). Call it after the first frame.
   package func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? {
     packets.base.keyFramePlaces(until: isEnough)
   }
@@ -112,7 +112,7 @@ package final class FrameReader {
     if let failure = packets.failure { throw failure }
   }
 
-  /// Where all key frames are known to begin (`PacketReader.allKeyFramePlaces()`). For after `prepare()`.
+  /// The known places of all key frames (`PacketReader.allKeyFramePlaces()`). Call it after `prepare()`.
   package func allKeyFramePlaces() throws -> [KeyFramePlace]? { try packets.base.allKeyFramePlaces() }
 
   /// Announces the only key frames that will be read, in this order.
@@ -130,7 +130,7 @@ package final class FrameReader {
   /// The times of packets named key frames that were read since the last call, in order of reading.
   package func takeKeyTimes() -> [MediaTime] { packets.takeKeyTimes() }
 
-  /// What other readers of the same presentation can share; nil for a media file.
+  /// State that other readers of the same presentation can share; nil for a media file.
   package var sharedTracks: SharedTracks? { packets.base.sharedTracks }
   /// True for the segments of a live presentation.
   package var isLive: Bool { track?.supply.timing != nil }

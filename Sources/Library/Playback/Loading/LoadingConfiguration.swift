@@ -67,7 +67,7 @@ public struct LoadingConfiguration: Sendable {
   public init() {}
 }
 
-/// What all readers need.
+/// Settings that all readers need.
 package struct TrackContext: Sendable {
   package let name: String
   let fetcher: any Fetching

@@ -25,7 +25,7 @@ final class SegmentDownload: Sendable {
     case end
   }
 
-  /// What the initialization says of the segments after it.
+  /// Facts from the initialization about the segments after it.
   struct Form: Sendable {
     let initializationByteCount: Int64
     /// Checks a segment; nil for none.
@@ -49,7 +49,7 @@ final class SegmentDownload: Sendable {
     }
   }
 
-  /// What the task tells the reader besides the bytes.
+  /// Messages from the task to the reader, besides the bytes.
   fileprivate struct Progress {
     var form: Form?
     var isDamaged = false

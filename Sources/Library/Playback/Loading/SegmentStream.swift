@@ -45,7 +45,7 @@ final class SegmentStream: ByteSource {
   private var readCount: Int64 = 0
   /// The offset at which the current segment begins.
   private var boundary: Int64 = 0
-  /// What the initialization says; nil until it has come.
+  /// The contents of the initialization; nil until it has arrived.
   private var form: SegmentDownload.Form?
   private var hasLookedAhead = false
   private var hasReadKeyFrame = false

@@ -15,9 +15,9 @@ final class Guarded: Sendable {
   }
 }
 
-/// What follows from a change of a player's state.
+/// The consequences of a change of a player's state.
 struct Effects: ~Copyable {
-  /// What runs the workers of the item, after the change.
+  /// The session that runs the workers of the item, after the change.
   fileprivate var session: ItemSession?
   fileprivate var cancelled: [LoadScope] = []
   /// The pause before the source is resolved; nil if it is not.
@@ -84,7 +84,7 @@ struct Effects: ~Copyable {
   }
 }
 
-/// What observers of a player are told.
+/// A notification for observers of a player.
 enum PlayerNews: Sendable {
   case event(PlayerEvent, of: PlayerItem?)
   /// The item is played again after its end, or retried after its failure.

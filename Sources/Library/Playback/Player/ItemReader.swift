@@ -23,7 +23,7 @@ final class ItemReader: @unchecked Sendable {
     self.kind = kind
   }
 
-  /// What a reader does next.
+  /// The next step of a reader.
   private enum Step {
     case begin(ReadingJob, OpenSource)
     /// Reads the next packet.

@@ -213,7 +213,7 @@ extension ItemState {
 
   // MARK: Decoders
 
-  /// What the video decoder is to do.
+  /// The work of the video decoder.
   var decodingOrder: VideoPipeline.Order {
     VideoPipeline.Order(
       job: videoJob, limit: target?.frameLimit, prefersThroughput: prefersThroughput,

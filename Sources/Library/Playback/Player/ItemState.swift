@@ -37,7 +37,7 @@ struct PendingSeek {
   let continuation: CheckedContinuation<Bool, any Error>
 }
 
-/// What is on show, and what is known of it since the last seek.
+/// The frame on show, and the facts known about it since the last seek.
 struct OnShow {
   /// The frame. It stays over a seek until the next one.
   var frame: VideoFrame?
@@ -83,7 +83,7 @@ struct LiveFollowing {
   var target: Duration?
 }
 
-/// Where an item's media comes from.
+/// The source of an item's media.
 enum ItemSource {
   case unbegun
   case resolving
@@ -98,7 +98,7 @@ enum ItemHealth {
   case sound
   /// Loading has ended with an error. What was loaded is shown first.
   case failing(ReelError)
-  /// What was loaded has been shown.
+  /// All loaded media has been shown.
   case failed(ReelError)
 
   var failure: ReelError? {
@@ -121,7 +121,7 @@ enum ItemHealth {
 /// The workers of the item (`ItemSession`) have jobs, and what they bring counts while its job is the current
 /// one: a seek ends the jobs that must begin elsewhere.
 struct ItemState: ~Copyable {
-  /// What runs the workers; nil without an item.
+  /// The session that runs the workers; nil without an item.
   let session: ItemSession?
 
   // MARK: Playing

@@ -26,7 +26,7 @@ final class PlayerCore: Sendable {
   let state = Guarded()
   let outputLock: OutputLock
   let presenter: TaskLoop
-  /// What gets the player's signals. Its lock is held while observers are told, so that they are told in order.
+  /// The receiver of the player's signals. Its lock is held while observers are notified, so they are notified in order.
   let observer = Locked(Callback<PlayerSignal>(), rank: .telling)
 
   init(

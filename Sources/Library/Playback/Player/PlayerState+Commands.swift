@@ -2,7 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// What the program asks of a player. Each takes effect at once.
+/// The program's commands to a player. Each takes effect at once.
 extension PlayerState {
   /// - Parameter asked: The time at which playback was requested. The frame on show counts as shown since then.
   mutating func play(asked: Duration? = nil, at now: Duration, _ out: inout Effects) {
@@ -131,7 +131,7 @@ extension PlayerState {
     return time + item.onShow.shift
   }
 
-  /// What a player has let go together with its item.
+  /// Resources that a player released together with its item.
   struct Left {
     var session: ItemSession?
     /// Those of the readers' jobs.

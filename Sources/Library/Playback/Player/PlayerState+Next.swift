@@ -2,7 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// What the presenter of a player does next.
+/// The next step of a player's presenter.
 enum Step {
   /// Shows the next frame, which was due then; nil if it has no due time.
   case show(DecodingJob, due: Duration?)
@@ -15,7 +15,7 @@ enum Step {
   case rest
 }
 
-/// What a player does next.
+/// The next step of a player.
 extension PlayerState {
   /// At a rate of `.infinity`, playback stalls after this long without media, which is as long as a frame may
   /// stay on show at other rates (`FramePacer.maximumFreeze`).

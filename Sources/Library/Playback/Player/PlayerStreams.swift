@@ -1,7 +1,7 @@
 internal import ReelCore
 public import ReelFFmpeg
 
-/// What programs wait for, and what they read in a loop.
+/// Waiting for a player, and reading its frames and audio in a loop.
 extension Player {
   /// The frame on show, and then each frame when it is due.
   ///

@@ -35,7 +35,7 @@ final class VideoPipeline {
     case ended
   }
 
-  /// What to decode.
+  /// The work to do.
   struct Order: Sendable {
     /// The position to decode from.
     var job: DecodingJob

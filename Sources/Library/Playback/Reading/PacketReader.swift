@@ -12,7 +12,7 @@ protocol PacketReader: AnyObject {
   /// The time spent waiting for media, and for playlists and indexes.
   var waits: ReaderWaits { get }
 
-  /// What is known of the source, for reports.
+  /// The known facts about the source, for reports.
   var status: ReaderStatus { get }
 
   /// The fault of the media that ended; nil for none.
@@ -89,7 +89,7 @@ struct ReaderStreams: Sendable {
   var liveSegments: LiveSegments?
 }
 
-/// What is known of a reader's source, for reports.
+/// Facts about a reader's source, for reports.
 struct ReaderStatus: Sendable {
   /// All streams of the open container, including those that are not read.
   var containerStreams: [StreamInfo] = []
@@ -114,11 +114,11 @@ struct ReaderWaits: Sendable {
   var manifests = Duration.zero
 }
 
-/// Where a key frame begins.
+/// The place where a key frame begins.
 package struct KeyFramePlace: Sendable, Hashable {
   /// A time near the frame's, on the item's own timeline: the segment's start, or the decoding time.
   package let time: MediaTime
-  /// What a reader is to seek to.
+  /// The target of a reader's seek.
   package let seekTime: MediaTime
   /// The bytes of the key frame in its file; nil if they are not known.
   var bytes: Range<Int64>?

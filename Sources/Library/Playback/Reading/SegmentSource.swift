@@ -364,7 +364,7 @@ final class SegmentSource {
   }
 }
 
-/// What readers of one presentation can share.
+/// State that readers of one presentation share.
 package struct SharedTracks: Sendable {
   fileprivate let tracks: [SegmentSource.Key: RungTrack]
   fileprivate let opened: RungTrack?

@@ -106,7 +106,7 @@ extension PoolState {
     let stop: @Sendable () -> Void
   }
 
-  /// What the slots are to have, by rank.
+  /// The items that the slots should have, by rank.
   struct Plan {
     struct Entry {
       let item: FeedItem

@@ -89,7 +89,8 @@ struct CheckCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("expect"), parsing: .singleValue,
-    help: ArgumentHelp("Fail if this is not met, as 'start.lte<800ms'. Can be repeated.", valueName: "expr"))
+    help: ArgumentHelp(
+      "Fail if this is not met, such as 'start.lte<800ms'. Can be repeated.", valueName: "expr"))
   var expectations: [String] = []
 
   @Option(
@@ -104,7 +105,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("set"), parsing: .singleValue,
-    help: ArgumentHelp("Change a threshold, as black.run=5s. Can be repeated.", valueName: "name=value"))
+    help: ArgumentHelp("Change a threshold, such as black.run=5s. Can be repeated.", valueName: "name=value"))
   var changes: [String] = []
 
   @Option(
@@ -360,7 +361,7 @@ struct CheckCommand: AsyncParsableCommand {
   }
 }
 
-/// What a run of checks came to.
+/// The outcome of a run of checks.
 struct CheckTally: Sendable {
   private(set) var checkedCount = 0
   private(set) var failedCount = 0

@@ -64,7 +64,7 @@ struct FeedCommand: AsyncParsableCommand {
   private static let examples = [
     ("Swipe 20 times on a simulated LTE link", "reel feed feed.m3u --virtual --link lte --swipes 20"),
     (
-      "Compare preload policies on a link of 10 Mbit/s with a round trip of 50 ms",
+      "Compare preload policies on a link of 10 Mbit/s with 50 ms round-trip time",
       "reel feed feed.m3u --virtual --link 10Mbit/50ms --compare 3:none,3:adaptive"
     ),
     (
@@ -151,7 +151,7 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("assert"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Fail if this is not met, as 'first_frame.p95<150ms'. Can be repeated.", valueName: "expr")
+      "Fail if this is not met, such as 'first_frame.p95<150ms'. Can be repeated.", valueName: "expr")
   )
   var assertions: [String] = []
 
@@ -235,7 +235,7 @@ struct FeedCommand: AsyncParsableCommand {
       else {
         throw ReelError(
           .usage, "--compare: \"\(entry)\" is not a pool",
-          advice: "write SIZE or SIZE:POLICY, as 1,3,5:ahead:4")
+          advice: "write SIZE or SIZE:POLICY, such as 1,3,5:ahead:4")
       }
       pools.append(Pool(size: size, policy: parts.count > 1 ? try PreloadPolicies.parse(parts[1]) : usual))
     }

@@ -68,7 +68,8 @@ struct ManifestCommand: AsyncParsableCommand {
   var duration: Double?
 
   @Option(
-    help: ArgumentHelp("Use this instead of the current time, as 2026-01-31T12:00:00Z.", valueName: "time"))
+    help: ArgumentHelp(
+      "Use this instead of the current time, such as 2026-01-31T12:00:00Z.", valueName: "time"))
   var now: String?
 
   @OptionGroup var options: SourceOptions

@@ -431,7 +431,9 @@ enum MemoryText {
           + " \(megabytes(summary.after.anonymousBytes)) MB now: grown by \(megabytes(summary.growthBytes)) MB,"
           + " \(megabytes(each)) MB per player",
       ])
-      if let shared = summary.sharedBytes { lines.append(["shared", self.shared(shared, summary)]) }
+      if let shared = summary.sharedBytes {
+        lines.append(["not attributed", notAttributed(shared, summary)])
+      }
       lines.append([
         "unexplained",
         summary.unexplainedBytes < 0
@@ -476,18 +478,13 @@ enum MemoryText {
     return table.lines
   }
 
-  /// Returns the text on memory that belongs to no single player. The allocator's figure is a maximum,
-  /// because it includes pages that were never written and so take no memory (`stats.arenas.<i>.resident` of
-  /// jemalloc(3)). The text limits it to the growth beyond the players' sums.
-  private static func shared(_ byteCount: Int, _ summary: MemorySummaryRecord) -> String {
-    let room = max(0, summary.growthBytes - summary.ledgerBytes)
-    let isBound = byteCount > room
-    let shown = min(byteCount, room)
-    return "\(isBound ? "at most " : "")\(megabytes(shown)) MB of it,"
-      + " \(megabytes(shown / max(1, summary.players))) MB per player: connections, tasks and other memory that no"
-      + " single player owns"
-      + (isBound
-        ? "; the allocator counts \(megabytes(byteCount)) MB, with pages that were never written" : "")
+  /// Returns the text on memory that belongs to no single player. The allocator's figure includes pages that were never
+  /// written and so take no memory (`stats.arenas.<i>.resident` of jemalloc(3)), so it is limited to the growth beyond
+  /// the players' sums.
+  private static func notAttributed(_ byteCount: Int, _ summary: MemorySummaryRecord) -> String {
+    let shown = min(byteCount, max(0, summary.growthBytes - summary.ledgerBytes))
+    let each = shown / max(1, summary.players)
+    return "\(megabytes(shown)) MB (connections, tasks), \(megabytes(each)) MB per player"
   }
 
   private static func megabytes(_ byteCount: Int) -> String {

@@ -117,7 +117,7 @@ struct PlayCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("assert"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Fail if this is not met, as 'second_frame<150ms'. Can be repeated.", valueName: "expr"))
+      "Fail if this is not met, such as 'second_frame<150ms'. Can be repeated.", valueName: "expr"))
   var assertions: [String] = []
 
   @Option(

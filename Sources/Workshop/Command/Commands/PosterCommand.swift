@@ -54,7 +54,7 @@ struct PosterCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Lower the quality until the file is no larger than this, as 30kB.", valueName: "bytes"),
+      "Lower the quality until the file is no larger than this, such as 30kB.", valueName: "bytes"),
     transform: ImageOptions.byteCount)
   var maxBytes: Int?
 

@@ -194,7 +194,7 @@ final class Batch: Sendable {
     return outcome
   }
 
-  /// What to say if other processes have taken so much of the machine that percentiles of start-up times mean little.
+  /// The note to print if other processes took so much of the machine that percentiles of start-up times mean little.
   private func busyLine(_ counts: BatchProgress.Counts) -> String? {
     guard counts.written >= Self.percentileCount, let processorUse, let now = ProcessorUse() else {
       return nil

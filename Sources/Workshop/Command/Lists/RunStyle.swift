@@ -57,14 +57,14 @@ struct RunStyle: Sendable {
 }
 
 extension Batch {
-  /// What a worker is made with.
+  /// The ingredients of a worker.
   struct Setting: Sendable {
     /// Tells the run when a server asks to be left alone for a while.
     let fetcher: TransportFetcher
     let logger: Logger
   }
 
-  /// What a command does with sources.
+  /// The work of a command on its sources.
   struct Worker: Sendable {
     /// Called with each source, also with one that is none (`Job.source` throws then).
     let work: @Sendable (Job) async throws -> Outcome
@@ -99,13 +99,13 @@ extension Batch {
 
     var source: MediaSource { get throws(ReelError) { try parsed.get() } }
 
-    /// What becomes of existing files that have the names of its files.
+    /// How existing files of the same names are treated.
     var existingFiles: ExistingFiles {
       ExistingFiles(
         areReplaced: overwrites || mayHaveFiles, of: (try? parsed.get()) ?? .standardInput)
     }
 
-    /// Where its files go.
+    /// The folder and names of its files.
     var place: OutputPlace { OutputPlace(directory: folder, existing: existingFiles) }
 
     /// Runs `body`, and cancels it after `--timeout`, as `withLimit` does.
@@ -138,7 +138,7 @@ extension Batch {
     func print(text: String) throws(ReelError) { if printsText { try Console.printText(text) } }
   }
 
-  /// What became of a source.
+  /// The outcome of a source.
   struct Outcome: Sendable {
     /// Nil if there is nothing to report of the source but its error.
     let record: (any SourceRecord)?

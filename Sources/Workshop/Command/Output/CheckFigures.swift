@@ -28,7 +28,7 @@ enum CheckFigures {
       parsing: text, among: all(links: links), advice: "reel check --help lists the figures")
   }
 
-  /// What stands beside an expectation that is not met: the floor of the start, its requests and bytes.
+  /// The text beside an expectation that is not met: the floor of the start, its requests and bytes.
   static func explanation(of expectation: CheckExpectation, in result: CheckResult) -> String {
     let start = result.starts.first { expectation.metric.hasSuffix("." + $0.link.lowercased()) }
     guard let start else { return "" }

@@ -201,7 +201,7 @@ extension StoryboardGrid {
     let parts = text.lowercased().split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
     guard parts.count == 2, let columns = parts[0], let rows = parts[1], (1...1000).contains(columns),
       (1...1000).contains(rows)
-    else { throw ValidationError("'\(text)' is not a grid: columns and rows from 1 to 1000, as 10x10") }
+    else { throw ValidationError("'\(text)' is not a grid: columns and rows from 1 to 1000, such as 10x10") }
     return StoryboardGrid(columns: columns, rows: rows)
   }
 }

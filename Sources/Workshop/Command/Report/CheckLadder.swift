@@ -22,9 +22,9 @@ struct CheckLadderRow: Sendable, Hashable {
   var opens: Answer
   /// If they can be decoded.
   var decodes: Answer
-  /// What the manifest states; empty for a file.
+  /// The values that the manifest states; empty for a file.
   var says: String
-  /// What was measured.
+  /// The measured values.
   var actual: Answer
   /// True if it is the one that a player opens first.
   var isFirst = false

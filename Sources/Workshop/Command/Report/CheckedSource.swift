@@ -66,7 +66,7 @@ struct CheckedSource: Sendable {
   /// The name of the server; empty for a local file.
   var host: String { (url ?? URL(string: source))?.host ?? "" }
 
-  /// What a person wants to know first, as a clause: `plays, but starts in 956 ms on lte; 175 ms is possible`.
+  /// The verdict as a clause: `plays, but starts in 956 ms on lte; 175 ms is possible`.
   var verdict: String {
     if let silence { return "no host answered: \(silence.description)" }
     let counts = [
@@ -98,11 +98,11 @@ struct CheckedSource: Sendable {
 }
 
 extension StartResult {
-  /// What mending all findings saves, in milliseconds.
+  /// The milliseconds that fixing all findings saves.
   var saving: Double { now.milliseconds - possibleMilliseconds }
 }
 
-/// What pages and SARIF say of a finding.
+/// A finding as pages and SARIF show it.
 enum CheckWords {
   /// The least saving in milliseconds that is worth a word.
   static let leastCost = 20.0
@@ -114,7 +114,7 @@ enum CheckWords {
       : "\((milliseconds / 1000).formatted(places: milliseconds.magnitude < 10_000 ? 2 : 1)) s"
   }
 
-  /// Where a finding is: `360p, segment 3 (6 s to 8 s)`; empty for the source as a whole.
+  /// The place of a finding: `360p, segment 3 (6 s to 8 s)`; empty for the source as a whole.
   static func place(_ finding: Finding) -> String {
     var parts: [String] = []
     if let rung = finding.rung { parts.append(rung) }
@@ -141,7 +141,7 @@ enum CheckWords {
     return summary.hasPrefix("segment") ? "\(rung), \(summary)" : "\(rung): \(summary)"
   }
 
-  /// What a finding costs a viewer: `first frame 733 ms later on lte`.
+  /// The cost of a finding to a viewer: `first frame 733 ms later on lte`.
   static func cost(_ cost: FindingCost) -> String {
     let text = time(cost.milliseconds)
     let words =

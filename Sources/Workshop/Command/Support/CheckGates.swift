@@ -49,7 +49,7 @@ enum ThresholdChange {
   static func apply(_ text: String, to thresholds: inout Thresholds) throws(ReelError) {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else {
-      throw ReelError(.usage, "\"\(text)\" sets nothing", advice: "write NAME=VALUE, as black.run=5s")
+      throw ReelError(.usage, "\"\(text)\" sets nothing", advice: "write NAME=VALUE, such as black.run=5s")
     }
     let name = parts[0].trimmingCharacters(in: .whitespaces)
     guard let threshold = Threshold(rawValue: name) else {
@@ -86,11 +86,11 @@ enum ThresholdChange {
 
   private static func form(_ unit: Threshold.Unit) -> String {
     switch unit {
-    case .seconds, .milliseconds: "a time with a unit, as 150ms"
-    case .percent: "a share in percent, as 90%"
+    case .seconds, .milliseconds: "a time with a unit, such as 150ms"
+    case .percent: "a share in percent, such as 90%"
     case .decibels: "a level, as -60dB"
-    case .bytes: "a size, as 64kB"
-    case .times: "a factor, as 1.5x"
+    case .bytes: "a size, such as 64kB"
+    case .times: "a factor, such as 1.5x"
     }
   }
 }
@@ -285,7 +285,7 @@ struct CheckBaseline: Sendable {
 
 /// The rules by which findings fail a run.
 struct CheckGates: Sendable {
-  /// What a source came to.
+  /// The outcome of a source.
   struct Verdict: Sendable {
     var checked: CheckedSource
     var outcomes: [AssertionOutcome] = []

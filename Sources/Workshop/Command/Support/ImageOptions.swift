@@ -3,7 +3,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPool
 
-/// Where files of frames go, and as what.
+/// The place and format of files of frames.
 struct FileOptions: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")],
@@ -27,7 +27,7 @@ struct FileOptions: ParsableArguments {
 /// The size of frames as a whole.
 struct FrameSizeOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("The size of the written frames, as 320x180.", valueName: "WxH"),
+    help: ArgumentHelp("The size of the written frames, such as 320x180.", valueName: "WxH"),
     transform: ImageOptions.size)
   var size: PixelSize?
 
@@ -66,7 +66,9 @@ enum ImageOptions {
     let parts = text.lowercased().split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
     guard parts.count == 2, let width = parts[0], let height = parts[1], (1...16384).contains(width),
       (1...16384).contains(height)
-    else { throw ValidationError("'\(text)' is not a size: width and height from 1 to 16384, as 320x180") }
+    else {
+      throw ValidationError("'\(text)' is not a size: width and height from 1 to 16384, such as 320x180")
+    }
     return PixelSize(width: width, height: height)
   }
 

@@ -18,7 +18,7 @@ extension ExistingFiles {
   }
 }
 
-/// Where the files of one source go.
+/// The folder and names of the files of one source.
 struct OutputPlace: Sendable {
   /// The folder, or `-` for standard output.
   let directory: String

@@ -93,6 +93,6 @@ enum WorkProgress {
 }
 
 extension Duration {
-  /// What a line of progress says of one source: `working, 3 s`.
+  /// The part of a progress line about one source: `working, 3 s`.
   var progressText: String { "working, \(Int(self / .seconds(1))) s" }
 }

@@ -19,14 +19,14 @@ struct SourceOptions: ParsableArguments {
   var bandwidth: String?
 
   @Option(
-    help: ArgumentHelp("Ignore rungs with more lines than this, as 720 or 720p.", valueName: "lines"),
+    help: ArgumentHelp("Ignore rungs with more lines than this, such as 720 or 720p.", valueName: "lines"),
     transform: ImageOptions.lines)
   var maxHeight: Int?
 
   @Option(
     name: .customLong("header"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Add this header field to every request, as 'Name: value'. Can be repeated.", valueName: "K: V"))
+      "Add this header field to every request, such as 'Name: value'. Can be repeated.", valueName: "K: V"))
   var headers: [String] = []
 
   @Option(

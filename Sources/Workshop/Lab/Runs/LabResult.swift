@@ -1,4 +1,4 @@
-/// What was measured on one walk of a lab.
+/// The figures of one walk of a lab.
 package struct LabResult: Sendable, Hashable, Codable {
   package var run: LabRun
   /// By name, those of ``WalkFigures`` that labs have and the walk has, each as ``Figure/cost(in:)``: for instance no bit

@@ -2,7 +2,7 @@ package import ReelCore
 internal import ReelPool
 import ReelSimulation
 
-/// Where a figure is shown, beside JSON, assertions and help texts, which have all figures.
+/// The outputs that show a figure, besides JSON, assertions and help texts, which have all figures.
 package struct FigurePlaces: OptionSet, Sendable {
   /// The page of one run.
   package static let page = Self(rawValue: 1 << 0)
@@ -304,7 +304,7 @@ package enum WalkValue: Sendable, Hashable {
       }
     }
 
-    /// What a key of JSON ends with.
+    /// The suffix of a JSON key.
     var suffix: String {
       switch self {
       case .time: "_ms"

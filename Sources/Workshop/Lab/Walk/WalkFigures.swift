@@ -96,7 +96,7 @@ package enum WalkFigures {
     return figures
   }
 
-  /// What swipes waited for, by mean. The parts other than the last add up to the mean wait for the first frame.
+  /// The parts of the wait after a swipe, by mean. All but the last add up to the mean wait for the first frame.
   private static let waits: [WalkFigure] = [
     ("manifest", "manifests", "manifests, playlists and keys"),
     ("initialization", "initialization segments", "initialization segments"),

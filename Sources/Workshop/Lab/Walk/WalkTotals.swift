@@ -103,7 +103,7 @@ package struct WalkTotals: Sendable, Hashable {
 
   // MARK: - Private
 
-  /// What a wait as `WaitRecorder` names it was for, as the figures of waits have it.
+  /// The name of a wait in the figures, for the name that `WaitRecorder` uses.
   private static func purpose(of wait: String) -> String {
     switch wait.prefix(while: { $0 != " " }) {
     case "source", "manifest", "key", "clock": "manifest"

@@ -5,7 +5,7 @@ import ReelTesting
 import Synchronization
 import Testing
 
-@Suite("The first programs", .hangLimit) struct FirstProgramsTests {
+@Suite("The cookbook: images and players", .hangLimit) struct CookbookTests {
   private static func url(_ path: String) -> URL { URL(filePath: Fixtures.path(path)) }
 
   /// Runs `body` with a folder, and removes the folder.
@@ -16,17 +16,25 @@ import Testing
     try await body(folder)
   }
 
-  @Test("Docs/Library.md has the code of FirstPrograms.swift")
-  func library() throws {
+  @Test("Docs/Cookbook.md has the programs of the folder Cookbook, with their imports")
+  func page() throws {
     let folder = URL(filePath: #filePath).deletingLastPathComponent()
     let root = folder.deletingLastPathComponent().deletingLastPathComponent()
-    let page = try String(contentsOf: root.appending(path: "Docs/Library.md"), encoding: .utf8)
-    let code = try String(contentsOf: folder.appending(path: "FirstPrograms.swift"), encoding: .utf8)
-    let programs = code.components(separatedBy: "\n\n").filter { $0.hasPrefix("///") }
-    #expect(programs.count >= 4)
-    for program in programs {
-      #expect(page.contains(program.trimmingCharacters(in: .newlines)), "\(program)")
+    let page = try String(contentsOf: root.appending(path: "Docs/Cookbook.md"), encoding: .utf8)
+    let shown = page.components(separatedBy: "```swift\n").dropFirst().compactMap {
+      $0.components(separatedBy: "```").first?.trimmingCharacters(in: .newlines)
     }
+    var programs: [String] = []
+    let files = try FileManager.default.contentsOfDirectory(
+      at: folder.appending(path: "Cookbook"), includingPropertiesForKeys: nil)
+    for file in files {
+      let parts = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n\n")
+      for part in parts where part.hasPrefix("///") {
+        programs.append("\(parts[0])\n\n\(part.trimmingCharacters(in: .newlines))")
+      }
+    }
+    #expect(programs.count >= 12)
+    #expect(shown.sorted() == programs.sorted())
   }
 
   // MARK: Images
@@ -152,7 +160,11 @@ import Testing
   @Test("The audio of a source has the format that was asked for, and all samples")
   func listening() async throws {
     let samples = Mutex<[Float]>([])
-    try await listen(to: Self.url("hls-fmp4/master.m3u8")) { new in samples.withLock { $0 += new } }
+    let player = Player(url: Self.url("hls-fmp4/master.m3u8"))
+    let audio = player.audio(sampleRate: 48_000, channels: 2)
+    let listening = Task { for await buffer in audio { samples.withLock { $0 += buffer.samples } } }
+    try await player.playToEnd()
+    await listening.value
     let all = samples.withLock { $0 }
     #expect((280_000...300_000).contains(all.count), "\(all.count) samples of 2 channels, 3 s")
     #expect(all.contains { abs($0) > 0.01 })
