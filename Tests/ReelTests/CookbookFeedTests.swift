@@ -106,7 +106,7 @@ import Testing
     let pool = PlayerPool(feed: Self.feed)
     let (sizes, continuation) = AsyncStream<Int>.makeStream()
     let watching = Task {
-      await watchMemory(of: pool, limit: 64_000_000) { continuation.yield($0.byteCount) }
+      await watchMemory(of: pool, limit: 64_000_000) { continuation.yield($0.total.byteCount) }
     }
     for await size in sizes where size > 10_000 { break }
     pool.close()

@@ -100,7 +100,7 @@ func watchMemory(of pool: PlayerPool, limit: Int, report: (MemoryLedger) -> Void
   for await _ in pool.readiness.values {
     let memory = pool.memory
     report(memory)
-    if memory.byteCount > limit { pool.trim(to: limit) }
+    if memory.total.byteCount > limit { pool.trim(to: limit) }
   }
 }
 

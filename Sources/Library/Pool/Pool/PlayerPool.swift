@@ -16,7 +16,7 @@ public import ReelPlayback
 ///
 /// - If the pool has more slots than the feed has items, slots stay empty. If the policy wants more items than there
 ///   are slots, the nearest ones are loaded.
-/// - An item that can't be played does not affect its neighbours. Its slot has the error (``SlotReadiness/status``). If
+/// - An item that can't be played does not affect its neighbours. A swipe to it has the error (``Handover/error``). If
 ///   the failure is temporary, showing the item again retries it.
 ///
 /// You can call all methods from any thread. Only `ready(_:)` waits for media.
