@@ -139,4 +139,16 @@ struct MediaTimeTests {
     #expect("\(time)" == description)
     #expect(String(reflecting: time) == debugDescription)
   }
+
+  @Test("A duration is a time to the microsecond, and a time a duration to the nanosecond")
+  func durations() {
+    #expect(MediaTime(Duration.milliseconds(2500)) == .seconds(2.5))
+    #expect(MediaTime(Duration.milliseconds(-2500)) == .seconds(-2.5))
+    #expect(MediaTime(Duration.nanoseconds(1_500)) == MediaTime(value: 2, timescale: 1_000_000))
+    #expect(MediaTime(Duration.seconds(Int64.max)).value == .max)
+    #expect(MediaTime(value: 1, timescale: 3).duration == .nanoseconds(333_333_333))
+    #expect(MediaTime(value: -1, timescale: 3).duration == .nanoseconds(-333_333_334))
+    #expect(MediaTime(value: .max, timescale: 1).duration == .seconds(Int64.max))
+    #expect(MediaTime(Duration.seconds(90)).duration == .seconds(90))
+  }
 }

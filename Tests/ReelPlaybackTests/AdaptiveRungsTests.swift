@@ -18,7 +18,7 @@ struct AdaptiveRungsTests {
       current: current, buffered: .seconds(buffered), bufferTarget: .seconds(10),
       segmentDuration: segment.map { .seconds($0) }, rate: rate, isRebuffering: isRebuffering,
       now: .seconds(100),
-      bandwidthCap: cap, maximumHeight: height)
+      peakBitRate: cap, maximumHeight: height)
   }
 
   private func choose(_ estimate: Int?, _ state: AdaptationState) -> Int {
@@ -291,7 +291,7 @@ struct AdaptiveRungsTests {
   @Test("A cap is kept to")
   func cap() {
     var simulation = LinkSimulation { _ in 50_000_000 }
-    simulation.bandwidthCap = 2_000_000
+    simulation.peakBitRate = 2_000_000
     var rungs = AdaptiveRungs()
     let result = simulation.run(&rungs, seconds: 60)
     #expect(Set(result.rungs) == [2])

@@ -183,7 +183,7 @@ private final class SlowKeys: KeyProvider {
     }
     let chosen = { (groups: [TrackGroup], keys: KeyList?) in
       let period = Period(id: nil, start: .zero, duration: nil, trackGroups: groups)
-      return try RungSelector(bandwidthCap: 5, maximumHeight: nil, keyProvider: keys).videoRung(in: period).id
+      return try RungSelector(peakBitRate: 5, maximumHeight: nil, keyProvider: keys).videoRung(in: period).id
     }
     let groups = [
       group([try rung("locked", bitRate: 4, other), try rung("keyed", bitRate: 3, held)]),

@@ -11,14 +11,14 @@ struct FixedRungTests {
   }
 
   private func choose(
-    _ candidates: [RungCandidate], cap: Int? = nil, height: Int? = nil, current: Int? = nil
+    _ candidates: [RungCandidate], cap: Int? = nil, height: Int? = nil, width: Int? = nil, current: Int? = nil
   ) -> Int {
     var fixed = FixedRung()
     fixed.recordTransfer(TransferSample(byteCount: 1_000, duration: .seconds(10), endedAt: .zero))
     #expect(fixed.estimatedBandwidth == nil)
     let state = AdaptationState(
       current: current, buffered: .zero, bufferTarget: .seconds(3), isRebuffering: true, now: .zero,
-      bandwidthCap: cap, maximumHeight: height)
+      peakBitRate: cap, maximumHeight: height, maximumWidth: width)
     return fixed.choose(among: candidates, state).index
   }
 
@@ -42,6 +42,13 @@ struct FixedRungTests {
     arguments: [(1080, 3), (1079, 2), (540, 1), (100, 0)])
   func height(maximum: Int, expected: Int) {
     #expect(choose(ladder, height: maximum) == expected)
+  }
+
+  @Test("Rungs that are too wide are left out", arguments: [(1920, 3), (1919, 2), (960, 1), (100, 0)])
+  func width(maximum: Int, expected: Int) {
+    #expect(choose(ladder, width: maximum) == expected)
+    #expect(choose(ladder, height: 1080, width: maximum) == expected)
+    #expect(choose(ladder, height: 540, width: maximum) == min(expected, 1))
   }
 
   @Test("The lines come before the cap, and an unknown size fits")

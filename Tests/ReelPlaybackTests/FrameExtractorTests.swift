@@ -260,7 +260,7 @@ struct FrameExtractorTests {
     try await Origin.use { origin in
       let cores = CoreGate(permits: 2)
       let extractor = FrameExtractor(fetcher: makeFetcher(), cores: cores, logger: silentLogger)
-      let cases = PresentationCase.all.filter { $0.bandwidthCap == nil }
+      let cases = PresentationCase.all.filter { $0.peakBitRate == nil }
       try await withThrowingTaskGroup(of: Void.self) { group in
         for presentation in cases + cases + cases {
           group.addTask {
@@ -307,11 +307,11 @@ struct FrameExtractorTests {
     _ selection: FrameSelection, _ presentation: PresentationCase, isRemote: Bool = false
   ) async throws -> Extraction {
     guard isRemote else {
-      return try await extract(selection, path: presentation.path, bandwidthCap: presentation.bandwidthCap)
+      return try await extract(selection, path: presentation.path, peakBitRate: presentation.peakBitRate)
     }
     return try await Origin.use { origin in
       try await extract(
-        selection, from: origin.source(presentation.path), bandwidthCap: presentation.bandwidthCap)
+        selection, from: origin.source(presentation.path), peakBitRate: presentation.peakBitRate)
     }
   }
 

@@ -25,7 +25,7 @@ struct LinkSimulation {
   var targetSeconds = 10.0
   var latencySeconds = 0.05
   var rate = 1.0
-  var bandwidthCap: Int?
+  var peakBitRate: Int?
   /// How often a transfer that is under way is measured; nil for only at its end.
   var sampleSeconds: Double?
   /// Bits per second at a time in seconds.
@@ -57,7 +57,7 @@ struct LinkSimulation {
         let state = AdaptationState(
           current: current, buffered: .seconds(buffered), bufferTarget: .seconds(targetSeconds),
           segmentDuration: .seconds(segmentSeconds), rate: rate, isRebuffering: hasPlayed && !isPlaying,
-          now: .seconds(now), bandwidthCap: bandwidthCap)
+          now: .seconds(now), peakBitRate: peakBitRate)
         let chosen = adaptation.choose(among: candidates, state).index
         current = chosen
         result.rungs.append(chosen)

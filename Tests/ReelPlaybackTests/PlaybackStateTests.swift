@@ -16,7 +16,7 @@ struct PlaybackStateTests {
     case stall, end, fail
   }
 
-  private static let waiting = TimeControlStatus.waitingToPlay(.evaluatingBufferingRate)
+  private static let waiting = TimeControlStatus.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate)
   private static let playing: [Event] = [.play, .begin, .keepUp]
   private static let stalled = playing + [.stall]
 
@@ -83,8 +83,8 @@ struct PlaybackStateTests {
   @Test("It is paused before anything is asked of it, and waits for an item")
   func idle() {
     #expect(last([]).status == .paused)
-    #expect(last([.unload, .play]).status == .waitingToPlay(.noItemToPlay))
-    #expect(last([.unload, .play, .keepUp]).status == .waitingToPlay(.noItemToPlay))
+    #expect(last([.unload, .play]).status == .waitingToPlayAtSpecifiedRate(.noItemToPlay))
+    #expect(last([.unload, .play, .keepUp]).status == .waitingToPlayAtSpecifiedRate(.noItemToPlay))
   }
 
   @Test("It begins with the first frame and enough behind it, whenever it is asked to play")
@@ -111,7 +111,7 @@ struct PlaybackStateTests {
   func stall() {
     let scene = Scene(after: Self.playing)
     scene.handle([.stall, .stall])
-    #expect(scene.status == .waitingToPlay(.toMinimizeStalls))
+    #expect(scene.status == .waitingToPlayAtSpecifiedRate(.toMinimizeStalls))
     #expect(scene.isStalled && !scene.isRunning)
     scene.handle(.keepUp)
     #expect(scene.status == .playing && scene.isRunning)
@@ -142,7 +142,7 @@ struct PlaybackStateTests {
     scene.handle(.play)
     #expect(scene.status == .playing && scene.isRunning)
     #expect(last(Self.stalled + [.pause]).status == .paused)
-    #expect(last(Self.stalled + [.pause, .play]).status == .waitingToPlay(.toMinimizeStalls))
+    #expect(last(Self.stalled + [.pause, .play]).status == .waitingToPlayAtSpecifiedRate(.toMinimizeStalls))
     #expect(last(Self.stalled + [.pause, .keepUp]).told == ["resumed"])
     #expect(last(Self.stalled + [.pause, .keepUp, .play]).status == .playing)
   }
@@ -167,7 +167,7 @@ struct PlaybackStateTests {
     #expect(last(Self.playing + [.fail, .play]).status == .paused)
     #expect(last(Self.playing + [.fail, .replace]).status == Self.waiting)
     #expect(last(Self.playing + [.fail, .seek]).status == Self.waiting)
-    #expect(last(Self.stalled + [.unload]).status == .waitingToPlay(.noItemToPlay))
+    #expect(last(Self.stalled + [.unload]).status == .waitingToPlayAtSpecifiedRate(.noItemToPlay))
   }
 
   @Test("At an end that does not pause, it plays on without a clock")

@@ -28,9 +28,10 @@ struct PlaybackTimesTests {
     let times = times(
       start: 1000,
       [
-        (1001, .status(.waitingToPlay(.evaluatingBufferingRate))), (1037, .firstFrame), (1037, .frame),
+        (1001, .status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate))), (1037, .firstFrame),
+        (1037, .frame),
         (4050, .status(.playing)), (4083, .frame), (4116, .frame),
-        (5100, .status(.waitingToPlay(.toMinimizeStalls))), (13_600, .status(.playing)),
+        (5100, .status(.waitingToPlayAtSpecifiedRate(.toMinimizeStalls))), (13_600, .status(.playing)),
         (13_633, .frame), (13_700, .status(.paused)),
       ], until: 13_710)
     expect(times, [.startup: 37, .buffering: 3013, .playing: 1150, .stalled: 8500, .paused: 10])
@@ -42,7 +43,8 @@ struct PlaybackTimesTests {
   @Test("Without a first frame, all time is start-up")
   func noFrame() {
     let times = times(
-      [(0, .status(.waitingToPlay(.evaluatingBufferingRate))), (900, .status(.paused))], until: 1000)
+      [(0, .status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate))), (900, .status(.paused))],
+      until: 1000)
     expect(times, [.startup: 1000])
     #expect(times.timeToSecondFrame == nil)
     #expect(times.rebufferingRatio == nil)
@@ -53,7 +55,8 @@ struct PlaybackTimesTests {
     let times = times(
       [
         (10, .firstFrame), (10, .frame), (20, .frame), (100, .status(.playing)), (130, .frame),
-        (200, .status(.waitingToPlay(.evaluatingBufferingRate))), (250, .frame), (300, .status(.playing)),
+        (200, .status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate))), (250, .frame),
+        (300, .status(.playing)),
         (330, .frame),
       ], until: 400)
     expect(times, [.startup: 10, .paused: 90, .playing: 200, .seeking: 100])
@@ -66,8 +69,8 @@ struct PlaybackTimesTests {
     let times = times(
       [
         (0, .firstFrame), (0, .status(.playing)), (1250, .status(.playing)),
-        (1000, .status(.waitingToPlay(.toMinimizeStalls))), (2000, .status(.playing)),
-        (1900, .status(.waitingToPlay(.toMinimizeStalls))), (2500, .status(.playing)),
+        (1000, .status(.waitingToPlayAtSpecifiedRate(.toMinimizeStalls))), (2000, .status(.playing)),
+        (1900, .status(.waitingToPlayAtSpecifiedRate(.toMinimizeStalls))), (2500, .status(.playing)),
       ], until: 3000)
     // `playing` was reported after the stall had begun. The second stall can't begin before the first has ended.
     expect(times, [.playing: 1500, .stalled: 1500])

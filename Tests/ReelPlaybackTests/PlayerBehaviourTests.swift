@@ -181,10 +181,10 @@ struct PlayerBehaviourTests {
   func refusals() async throws {
     let stage = try SimulatedStage("media/h264-gops.mp4")
     stage.player.replaceCurrentItem(with: stage.item)
-    stage.player.isLinear = true
+    stage.player.requiresLinearPlayback = true
     let error = await reelError { _ = try await stage.seek(to: .zero) }
     #expect(error?.kind == .usage)
-    stage.player.isLinear = false
+    stage.player.requiresLinearPlayback = false
     #expect(try await stage.seek(to: .zero))
     stage.player.allowsExternalPlayback = false
     let output = CallbackOutput(isExternal: true) { _ in }
@@ -471,7 +471,7 @@ struct PlayerBehaviourTests {
     stage.begin(rate: .infinity)
     try await stage.end()
     let high = try await frames(of: "hls-fmp4/master.m3u8")
-    let low = try await frames(of: "hls-fmp4/master.m3u8", bandwidthCap: 500_000)
+    let low = try await frames(of: "hls-fmp4/master.m3u8", peakBitRate: 500_000)
     #expect(stage.recording.all == Array(high.prefix(30) + low.dropFirst(30)))
     #expect(stage.events.contains { if case .rungSwitched = $0 { true } else { false } })
     try await stage.close()
@@ -502,7 +502,7 @@ struct PlayerBehaviourTests {
     let gate = GatedFetcher(holding: "segment-1.m4s")
     let stage = try SimulatedStage(Self.stalled, fetcher: gate)
     stage.begin(rate: rate)
-    try await stage.run { stage.player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls) }
+    try await stage.run { stage.player.timeControlStatus.value == .waitingToPlayAtSpecifiedRate(.toMinimizeStalls) }
     return (stage, gate)
   }
 

@@ -262,7 +262,7 @@ struct PlayerStressTests {
       scene.player.replaceCurrentItem(with: nil)
       let shown = scene.witness.all
       #expect(shown[count...].allSatisfy { clip.index(of: $0) != nil }, "a frame of another item")
-      #expect(scene.player.timeControlStatus.value == .waitingToPlay(.noItemToPlay))
+      #expect(scene.player.timeControlStatus.value == .waitingToPlayAtSpecifiedRate(.noItemToPlay))
       await Task.yield()
       #expect(scene.witness.count == shown.count, "a frame of an item that was taken away")
     }

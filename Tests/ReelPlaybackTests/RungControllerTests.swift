@@ -27,7 +27,7 @@ struct RungControllerTests {
     return hasOther
   }
 
-  private func cap(_ bits: Int?) { conditions.withLock { $0.bandwidthCap = bits } }
+  private func cap(_ bits: Int?) { conditions.withLock { $0.peakBitRate = bits } }
 
   /// Takes the rung that it is told, and notes what it is asked with.
   private struct Told: RungAdaptation {
@@ -58,7 +58,7 @@ struct RungControllerTests {
     let told = Told(wanted: Locked("mid"))
     let other = makeController(told)
     for _ in 0..<3 { _ = other.choose(among: ladder, segmentDuration: nil) }
-    #expect(told.asked.withLock { $0.map(\.state.bandwidthCap) } == [1, nil, nil])
+    #expect(told.asked.withLock { $0.map(\.state.peakBitRate) } == [1, nil, nil])
     #expect(told.asked.withLock { $0.map(\.state.current) } == [nil, nil, 1])
   }
 
@@ -86,7 +86,7 @@ struct RungControllerTests {
     _ = controller.choose(among: other, segmentDuration: nil)
     #expect(controller.lastSwitchCause == .period)
     let started = makeController()
-    conditions.withLock { ($0.startCap, $0.bandwidthCap) = (1, nil) }
+    conditions.withLock { ($0.startCap, $0.peakBitRate) = (1, nil) }
     _ = started.choose(among: ladder, segmentDuration: nil)
     #expect(!started.staysAt(ladder[2], among: ladder, segmentDuration: .seconds(1)))
     _ = started.choose(among: ladder, segmentDuration: nil)

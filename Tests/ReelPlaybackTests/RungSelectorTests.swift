@@ -24,7 +24,7 @@ struct RungSelectorTests {
   }
 
   private func choose(_ groups: [TrackGroup], cap: Int = 3_000_000, height: Int? = nil) throws -> String {
-    try RungSelector(bandwidthCap: cap, maximumHeight: height).videoRung(
+    try RungSelector(peakBitRate: cap, maximumHeight: height).videoRung(
       in: Period(id: nil, start: .zero, duration: nil, trackGroups: groups)
     ).id
   }

@@ -71,10 +71,12 @@ enum Moment: String, CaseIterable {
       try await stage.run(untilShown: 10)
       _ = stage.seek(to: MediaTime(seconds: 2.5))
       await stage.run(for: .seconds(1))
-      #expect(stage.status == .waitingToPlay(.evaluatingBufferingRate))
+      #expect(stage.status == .waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate))
     case .isStalled:
       player.play()
-      try await stage.run { player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls) }
+      try await stage.run {
+        player.timeControlStatus.value == .waitingToPlayAtSpecifiedRate(.toMinimizeStalls)
+      }
     case .waitsForRetry:
       network.lose()
       player.play()

@@ -369,7 +369,7 @@ struct StillRungTests {
     var rung = SizedRung(size: size)
     let state = AdaptationState(
       current: nil, buffered: .zero, bufferTarget: .zero, isRebuffering: false, now: .zero,
-      bandwidthCap: 2_000_000, maximumHeight: maximumHeight)
+      peakBitRate: 2_000_000, maximumHeight: maximumHeight)
     return rung.choose(among: candidates, state).index
   }
 

@@ -12,11 +12,11 @@ package struct Extraction: Sendable {
 
 /// Extracts from a source.
 package func extract(
-  _ selection: FrameSelection, from source: MediaSource, bandwidthCap: Int? = nil, maximumHeight: Int? = nil,
+  _ selection: FrameSelection, from source: MediaSource, peakBitRate: Int? = nil, maximumHeight: Int? = nil,
   fetcher: any Fetching = makeFetcher()
 ) async throws -> Extraction {
   var configuration = LoadingConfiguration()
-  if let bandwidthCap { configuration.bandwidthCap = bandwidthCap }
+  if let peakBitRate { configuration.preferredPeakBitRate = peakBitRate }
   configuration.maximumHeight = maximumHeight
   configuration.keyProvider = KeyList.fixtures
   let extractor = FrameExtractor(fetcher: fetcher, configuration: configuration, logger: silentLogger)
@@ -30,19 +30,19 @@ package func extract(
 
 /// Extracts from a file below Fixtures.
 package func extract(
-  _ selection: FrameSelection, path: String, bandwidthCap: Int? = nil
+  _ selection: FrameSelection, path: String, peakBitRate: Int? = nil
 ) async throws -> Extraction {
   try await extract(
     selection, from: MediaSource(argument: Fixtures.folder.appending(path: path).path),
-    bandwidthCap: bandwidthCap)
+    peakBitRate: peakBitRate)
 }
 
 /// All frames of a file in Fixtures, decoded only once for all tests.
-package func frames(of path: String, bandwidthCap: Int? = nil) async throws -> [Shown] {
+package func frames(of path: String, peakBitRate: Int? = nil) async throws -> [Shown] {
   let task = extractions.withLock { extractions in
-    let key = "\(path) \(bandwidthCap ?? 0)"
+    let key = "\(path) \(peakBitRate ?? 0)"
     if let task = extractions[key] { return task }
-    let task = Task { try await extract(.count(0), path: path, bandwidthCap: bandwidthCap).frames }
+    let task = Task { try await extract(.count(0), path: path, peakBitRate: peakBitRate).frames }
     extractions[key] = task
     return task
   }

@@ -21,16 +21,16 @@ package struct PresentationCase: Sendable, CustomTestStringConvertible {
   }
 
   package let path: String
-  package var bandwidthCap: Int?
+  package var peakBitRate: Int?
   package let parts: [Part]
 
-  package init(path: String, bandwidthCap: Int? = nil, parts: [Part]) {
+  package init(path: String, peakBitRate: Int? = nil, parts: [Part]) {
     self.path = path
-    self.bandwidthCap = bandwidthCap
+    self.peakBitRate = peakBitRate
     self.parts = parts
   }
 
-  package var testDescription: String { bandwidthCap.map { "\(path) up to \($0)" } ?? path }
+  package var testDescription: String { peakBitRate.map { "\(path) up to \($0)" } ?? path }
 
   /// A player configuration with the keys of the fixtures.
   package var configuration: PlayerConfiguration {
@@ -40,7 +40,7 @@ package struct PresentationCase: Sendable, CustomTestStringConvertible {
   }
 
   package func configure(_ configuration: inout PlayerConfiguration) {
-    if let bandwidthCap { configuration.loading.bandwidthCap = bandwidthCap }
+    if let peakBitRate { configuration.loading.preferredPeakBitRate = peakBitRate }
     configuration.loading.keyProvider = KeyList.fixtures
   }
 
@@ -63,14 +63,14 @@ package struct PresentationCase: Sendable, CustomTestStringConvertible {
 
   private static func hls(_ path: String, _ golden: String, cap: Int? = nil) -> PresentationCase {
     PresentationCase(
-      path: path, bandwidthCap: cap, parts: [Part(golden: golden, range: nil, clock: .startsAt(.zero))])
+      path: path, peakBitRate: cap, parts: [Part(golden: golden, range: nil, clock: .startsAt(.zero))])
   }
 
   private static func dash(
     _ path: String, _ golden: String, cap: Int? = nil, timestamps: String? = nil
   ) -> PresentationCase {
     PresentationCase(
-      path: path, bandwidthCap: cap,
+      path: path, peakBitRate: cap,
       parts: [Part(golden: golden, range: nil, clock: .media, timestamps: timestamps)])
   }
 

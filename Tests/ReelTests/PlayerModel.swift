@@ -23,7 +23,7 @@ import Reel
       Task {
         for await status in player.timeControlStatus.values {
           isPlaying = status == .playing
-          isStalled = status == .waitingToPlay(.toMinimizeStalls)
+          isStalled = status == .waitingToPlayAtSpecifiedRate(.toMinimizeStalls)
         }
       },
     ]

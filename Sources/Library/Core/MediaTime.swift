@@ -38,6 +38,22 @@ public struct MediaTime: Sendable, Hashable {
   /// The time in seconds, rounded to the nearest `Double`.
   public var seconds: Double { Double(value) / Double(timescale) }
 
+  /// Creates the time nearest to a duration, in microseconds. Clamped to 64 bits.
+  public init(_ duration: Duration) {
+    let (seconds, attoseconds) = duration.components
+    let half: Int64 = attoseconds < 0 ? -500_000_000_000 : 500_000_000_000
+    let ticks = Int128(seconds) * 1_000_000 + Int128((attoseconds + half) / 1_000_000_000_000)
+    self.init(value: Int64(clamping: ticks), timescale: 1_000_000)
+  }
+
+  /// The time as a duration, rounded down to the nanosecond.
+  public var duration: Duration {
+    let nanoseconds = (Int128(value) * 1_000_000_000).floorDivided(by: Int128(timescale))
+    let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+    return Duration(
+      secondsComponent: Int64(clamping: seconds), attosecondsComponent: Int64(rest) * 1_000_000_000)
+  }
+
   /// Returns the time in ticks of `1 / timescale` seconds, rounded down and clamped to 64 bits.
   package func ticks(timescale other: Int32) -> Int64 {
     let product = Int128(value) * Int128(other)

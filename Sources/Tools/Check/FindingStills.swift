@@ -66,7 +66,7 @@ struct FindingStills {
   private func still(of source: MediaSource, at time: Double, _ rung: RungFacts?) async throws -> [UInt8]? {
     var configuration = configuration
     // The highest rung at or under its own bit rate is the rung itself.
-    if let rate = rung?.declared?.bitsPerSecond { configuration.bandwidthCap = rate }
+    if let rate = rung?.declared?.bitsPerSecond { configuration.preferredPeakBitRate = rate }
     let extractor = FrameExtractor(fetcher: fetcher, configuration: configuration, logger: logger)
     let jpeg = Locked<[UInt8]?>(nil)
     do {

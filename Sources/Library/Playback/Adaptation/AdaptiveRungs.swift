@@ -169,14 +169,17 @@ package struct AdaptationState: Sendable, Hashable {
   /// The time by the player's clock.
   package var now: Duration
   /// The highest bit rate in bits per second; nil for no limit.
-  package var bandwidthCap: Int?
+  package var peakBitRate: Int?
   /// The highest frame height in lines; nil for no limit.
   package var maximumHeight: Int?
+  /// The highest frame width in pixels; nil for no limit.
+  package var maximumWidth: Int?
 
   package init(
     current: Int?, buffered: Duration, bufferTarget: Duration, segmentDuration: Duration? = nil,
     rate: Double = 1,
-    isRebuffering: Bool = false, now: Duration, bandwidthCap: Int? = nil, maximumHeight: Int? = nil
+    isRebuffering: Bool = false, now: Duration, peakBitRate: Int? = nil, maximumHeight: Int? = nil,
+    maximumWidth: Int? = nil
   ) {
     self.current = current
     self.buffered = buffered
@@ -185,8 +188,9 @@ package struct AdaptationState: Sendable, Hashable {
     self.rate = rate
     self.isRebuffering = isRebuffering
     self.now = now
-    self.bandwidthCap = bandwidthCap
+    self.peakBitRate = peakBitRate
     self.maximumHeight = maximumHeight
+    self.maximumWidth = maximumWidth
   }
 }
 

@@ -48,18 +48,19 @@ package struct RungCandidate: Sendable, Hashable {
 extension [RungCandidate] {
   /// Returns the candidates that the caps of `state` allow, in the same order; never empty unless `self` is.
   ///
-  /// Rungs with more lines than the maximum are excluded; if all have more, those with more than the smallest.
+  /// Rungs that are higher or wider than the maximum are excluded; if all are, those that are higher than the lowest.
   /// Of the rest, rungs above the bandwidth cap are excluded; if all are above it, all but the lowest.
   func allowed(by state: AdaptationState) -> [RungCandidate] {
     var allowed = self
-    if let maximum = state.maximumHeight {
-      allowed = filter { ($0.size?.height ?? 0) <= maximum }
+    if state.maximumHeight != nil || state.maximumWidth != nil {
+      let (height, width) = (state.maximumHeight ?? .max, state.maximumWidth ?? .max)
+      allowed = filter { ($0.size?.height ?? 0) <= height && ($0.size?.width ?? 0) <= width }
       if allowed.isEmpty {
         let least = compactMap { $0.size?.height }.min()
         allowed = filter { $0.size?.height == least }
       }
     }
-    guard let cap = state.bandwidthCap else { return allowed }
+    guard let cap = state.peakBitRate else { return allowed }
     let affordable = allowed.filter { $0.demand <= cap }
     return affordable.isEmpty ? Array(allowed.lowest.map { [$0] } ?? []) : affordable
   }

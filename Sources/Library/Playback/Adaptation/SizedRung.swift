@@ -15,7 +15,7 @@ package struct SizedRung: RungAdaptation {
   package mutating func choose(among candidates: [RungCandidate], _ state: AdaptationState) -> RungCandidate {
     precondition(!candidates.isEmpty, "no candidates")
     var uncapped = state
-    uncapped.bandwidthCap = nil
+    uncapped.peakBitRate = nil
     let iFrames = candidates.filter(\.holdsKeyFramesOnly).filter { $0.size.map(size.isReached) ?? false }
     let others = candidates.filter { !$0.holdsKeyFramesOnly }
     let chosen = choose(among: others.isEmpty ? candidates : others, state, uncapped: uncapped)

@@ -57,7 +57,7 @@ public enum TimeControlStatus: Sendable, Hashable {
   /// Paused, at the end, or failed.
   case paused
   /// Playback was requested but can't start or resume yet.
-  case waitingToPlay(WaitingReason)
+  case waitingToPlayAtSpecifiedRate(WaitingReason)
   /// Frames are shown at the player's rate.
   case playing
 }

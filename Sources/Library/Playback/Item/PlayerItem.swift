@@ -48,10 +48,10 @@ public final class PlayerItem: Sendable {
     /// The compressed media to load ahead of the frame on show. 3 s by default.
     package var forwardBufferDuration = Duration.seconds(3)
     /// The highest bit rate to choose, in bits per second. If all rungs are above it, the lowest one plays. If nil,
-    /// ``LoadingConfiguration/bandwidthCap`` applies, or no cap if the player adapts the bit rate.
+    /// ``LoadingConfiguration/preferredPeakBitRate`` applies, or no cap if the player adapts the bit rate.
     package var peakBitRate: Int?
-    /// The resolution whose height no chosen rung exceeds. If all rungs are higher, those with the smallest height
-    /// play. The width does not matter.
+    /// The resolution that no chosen rung exceeds in height or in width. If all rungs exceed it, those with the smallest
+    /// height play.
     package var maximumResolution: PixelSize?
 
     /// Creates the default preferences.
@@ -60,7 +60,8 @@ public final class PlayerItem: Sendable {
 
   /// The source of the media.
   public let source: MediaSource
-  /// Header fields to send with every request for the item, after those of the player's configuration.
+  /// Header fields to send with the item's requests, after those of ``LoadingConfiguration/headers``. Credentials go only
+  /// to the host of the source, as described there.
   public let headers: [HeaderField]
 
   /// Whether the item can be played.
@@ -140,7 +141,7 @@ public final class PlayerItem: Sendable {
   ///
   /// - Parameters:
   ///   - source: The source of the media.
-  ///   - headers: Header fields to send with every request, after those of the player's configuration.
+  ///   - headers: Header fields for the item's requests. See ``headers``.
   public init(_ source: MediaSource, headers: [HeaderField] = []) {
     self.source = source
     self.headers = headers
@@ -150,7 +151,7 @@ public final class PlayerItem: Sendable {
   ///
   /// - Parameters:
   ///   - url: An `http`, `https` or `file` URL.
-  ///   - headers: Header fields to send with every request, after those of the player's configuration.
+  ///   - headers: Header fields for the item's requests. See ``headers``.
   public convenience init(url: URL, headers: [HeaderField] = []) { self.init(.url(url), headers: headers) }
 
   /// The preferences for loading. Changes also take effect while the item is loaded or played.
@@ -198,14 +199,14 @@ public final class PlayerItem: Sendable {
   }
 
   /// The highest bit rate to choose, in bits per second. If all rungs are above it, the lowest one plays. If nil,
-  /// ``LoadingConfiguration/bandwidthCap`` applies, or no cap if the player adapts the bit rate.
+  /// ``LoadingConfiguration/preferredPeakBitRate`` applies, or no cap if the player adapts the bit rate.
   public var preferredPeakBitRate: Int? {
     get { preferences.peakBitRate }
     set { preferences.peakBitRate = newValue }
   }
 
-  /// The resolution whose height no chosen rung exceeds. If all rungs are higher, those with the smallest height
-  /// play. The width does not matter.
+  /// The resolution that no chosen rung exceeds in height or in width. If all rungs exceed it, those with the smallest
+  /// height play.
   public var preferredMaximumResolution: PixelSize? {
     get { preferences.maximumResolution }
     set { preferences.maximumResolution = newValue }

@@ -7,13 +7,16 @@ package import ReelManifest
 public struct LoadingConfiguration: Sendable {
   /// The highest bit rate to choose, in bits per second. If all rungs are above it, the lowest one is chosen. A player
   /// that adapts the bit rate ignores it. 3 Mbit/s by default.
-  public var bandwidthCap: Int = 3_000_000
+  public var preferredPeakBitRate: Int = 3_000_000
   /// The largest frame height to choose, in pixels. If all rungs are higher, those with the smallest height are chosen.
   public var maximumHeight: Int?
   /// The preferred audio languages, the most preferred first, as ISO 639 codes or RFC 5646 tags. A track matches if its
   /// language begins with the tag.
   public var audioLanguages: [String] = []
-  /// Header fields to send with every request.
+  /// Header fields to send with the requests for a source and for what its manifest names, also to other hosts.
+  ///
+  /// Credentials (`Authorization`, `Cookie` and `Proxy-Authorization`) are sent only to the host of the source. If a server
+  /// redirects to another one, that one does not get them.
   public var headers: [HeaderField] = []
   /// Provides the keys of encrypted samples. Without it, Reel plays only media that is not encrypted, or whose keys
   /// have URLs in an HLS playlist.

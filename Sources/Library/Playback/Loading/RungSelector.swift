@@ -5,13 +5,13 @@ package import ReelManifest
 /// Chooses the rung to open, before any media is requested.
 package struct RungSelector: Sendable {
   /// The highest bit rate in bits per second.
-  package var bandwidthCap: Int
+  package var peakBitRate: Int
   package var maximumHeight: Int?
   /// The key provider. Encrypted rungs whose keys it does not have are excluded if there are others.
   package var keyProvider: (any KeyProvider)?
 
-  package init(bandwidthCap: Int, maximumHeight: Int?, keyProvider: (any KeyProvider)? = nil) {
-    self.bandwidthCap = bandwidthCap
+  package init(peakBitRate: Int, maximumHeight: Int?, keyProvider: (any KeyProvider)? = nil) {
+    self.peakBitRate = peakBitRate
     self.maximumHeight = maximumHeight
     self.keyProvider = keyProvider
   }
@@ -35,10 +35,10 @@ package struct RungSelector: Sendable {
     let ladder = try ladder(in: period).enumerated().map {
       (place: $0, rung: $1, bits: $1.ladderBitsPerSecond)
     }
-    let affordable = ladder.filter { $0.bits <= bandwidthCap }.sorted {
+    let affordable = ladder.filter { $0.bits <= peakBitRate }.sorted {
       ($1.bits, $0.place) < ($0.bits, $1.place)
     }
-    let others = ladder.filter { $0.bits > bandwidthCap }.sorted { ($0.bits, $0.place) < ($1.bits, $1.place) }
+    let others = ladder.filter { $0.bits > peakBitRate }.sorted { ($0.bits, $0.place) < ($1.bits, $1.place) }
     return (affordable + others).map(\.rung)
   }
 
@@ -96,7 +96,7 @@ package struct RungSelector: Sendable {
 extension RungSelector {
   init(_ configuration: LoadingConfiguration) {
     self.init(
-      bandwidthCap: configuration.bandwidthCap, maximumHeight: configuration.maximumHeight,
+      peakBitRate: configuration.preferredPeakBitRate, maximumHeight: configuration.maximumHeight,
       keyProvider: configuration.keyProvider)
   }
 }

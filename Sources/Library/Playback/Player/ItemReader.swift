@@ -141,7 +141,7 @@ final class ItemReader: @unchecked Sendable {
       case .audio:
         role = .audio(group: session.read { $0.audioGroup } ?? nil)
         var configuration = session.loading
-        configuration.bandwidthCap = Self.audioBitRateCap
+        configuration.preferredPeakBitRate = Self.audioBitRateCap
         configuration.maximumHeight = nil
         controller = RungController(configuration, clock: session.core.clock)
       }

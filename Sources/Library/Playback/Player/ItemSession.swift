@@ -188,13 +188,14 @@ final class ItemSession: Sendable {
     conditions.buffered = .seconds(level.ahead.seconds)
     conditions.bufferTarget = target == nil ? item.forwardBufferDuration : preferences.forwardBufferDuration
     let isAdaptive = core.configuration.adaptsBitRate
-    let cap = preferences.peakBitRate ?? (isAdaptive ? nil : loading.bandwidthCap)
+    let cap = preferences.peakBitRate ?? (isAdaptive ? nil : loading.preferredPeakBitRate)
     let peak = target.map { $0.peakBitRate } ?? bounds.peakBitRate
-    conditions.bandwidthCap = [cap, peak].compactMap(\.self).min()
+    conditions.peakBitRate = [cap, peak].compactMap(\.self).min()
     conditions.startCap = target.map { $0.startPeakBitRate } ?? bounds.startPeakBitRate
     conditions.maximumHeight = preferences.maximumResolution?.height
+    conditions.maximumWidth = preferences.maximumResolution?.width
     conditions.rate = rate.isFinite ? rate : 1
-    conditions.isRebuffering = status == .waitingToPlay(.toMinimizeStalls)
+    conditions.isRebuffering = status == .waitingToPlayAtSpecifiedRate(.toMinimizeStalls)
     return conditions
   }
 

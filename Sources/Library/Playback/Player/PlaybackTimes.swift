@@ -120,8 +120,8 @@ package struct PlaybackTimes: Sendable, Hashable {
     switch status {
     case .paused: .paused
     case .playing: .playing
-    case .waitingToPlay(.toMinimizeStalls): .stalled
-    case .waitingToPlay: hasPlayed ? .seeking : .buffering
+    case .waitingToPlayAtSpecifiedRate(.toMinimizeStalls): .stalled
+    case .waitingToPlayAtSpecifiedRate: hasPlayed ? .seeking : .buffering
     }
   }
 }

@@ -141,9 +141,9 @@ public final class Player: Sendable {
   }
 
   /// Whether seeking is refused, as in feeds of short videos. False by default.
-  public var isLinear: Bool {
-    get { core.settings.isLinear }
-    set { core.updateSettings { $0.isLinear = newValue } }
+  public var requiresLinearPlayback: Bool {
+    get { core.settings.requiresLinearPlayback }
+    set { core.updateSettings { $0.requiresLinearPlayback = newValue } }
   }
 
   /// The action at the end of an item. `.pause` by default.
@@ -321,7 +321,7 @@ public struct PlayerConfiguration: Sendable {
   /// The configuration of loading: header fields, limits, the bandwidth cap, keys, decoder threads.
   public var loading = LoadingConfiguration()
   /// Whether rungs are chosen by the measured throughput. If false, the player chooses the highest rung at or under
-  /// ``LoadingConfiguration/bandwidthCap``. False by default.
+  /// ``LoadingConfiguration/preferredPeakBitRate``. False by default.
   public var adaptsBitRate = false
   /// The throughput to assume before the first measurement, in bits per second. If nil, adaptation starts
   /// with the highest rung up to 3 Mbit/s.

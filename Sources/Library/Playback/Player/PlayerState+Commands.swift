@@ -82,7 +82,7 @@ extension PlayerState {
     at now: Duration, _ out: inout Effects
   ) -> ReelError? {
     guard let played = item.playerItem else { return ReelError(.usage, "there is no item to seek in") }
-    if wait != nil, settings.isLinear {
+    if wait != nil, settings.requiresLinearPlayback {
       return ReelError(.usage, "seeking is refused: playback is linear", at: played.source.name)
     }
     if let failure = item.dueFailure, !failure.isTemporary { return failure }

@@ -10,7 +10,7 @@ internal import ReelFFmpeg
 struct PlayerState: ~Copyable {
   struct Settings: Sendable {
     var waitsToMinimizeStalls = true
-    var isLinear = false
+    var requiresLinearPlayback = false
     var actionAtItemEnd = Player.ActionAtItemEnd.pause
     var allowsExternalPlayback = true
     var playsWhenReady = false
@@ -46,11 +46,11 @@ struct PlayerState: ~Copyable {
 extension PlayerState {
   var status: TimeControlStatus {
     guard wantsToPlay else { return .paused }
-    guard item.session != nil else { return .waitingToPlay(.noItemToPlay) }
+    guard item.session != nil else { return .waitingToPlayAtSpecifiedRate(.noItemToPlay) }
     switch item.playback {
-    case .opening, .ready: return .waitingToPlay(.evaluatingBufferingRate)
+    case .opening, .ready: return .waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate)
     case .running, .ended: return .playing
-    case .stalled: return .waitingToPlay(.toMinimizeStalls)
+    case .stalled: return .waitingToPlayAtSpecifiedRate(.toMinimizeStalls)
     case .failed: return .paused
     }
   }

@@ -10,10 +10,11 @@ struct RungConditions: Sendable {
   var rate = 1.0
   var isRebuffering = false
   var now: Duration = .zero
-  var bandwidthCap: Int?
+  var peakBitRate: Int?
   /// The cap for the first segment alone.
   var startCap: Int?
   var maximumHeight: Int?
+  var maximumWidth: Int?
 }
 
 /// Chooses the rung of each segment of one track with an adaptation, among those without a recent failure.
@@ -62,7 +63,7 @@ final class RungController: Sendable {
     self.init(adaptation: adaptation, location: location) {
       var conditions = RungConditions()
       conditions.now = clock.now
-      conditions.bandwidthCap = configuration.bandwidthCap
+      conditions.peakBitRate = configuration.preferredPeakBitRate
       conditions.maximumHeight = configuration.maximumHeight
       return conditions
     }
@@ -176,7 +177,7 @@ extension RungController.State {
     guard !usable.isEmpty else { return (nil, nil) }
     var current = self.current
     let hadStartedUnderCap = current != nil && hasStartedUnderCap
-    var cap = conditions.bandwidthCap
+    var cap = conditions.peakBitRate
     if current == nil {
       hasStartedUnderCap = conditions.startCap != nil
       cap = [cap, conditions.startCap].compactMap(\.self).min()
@@ -188,7 +189,8 @@ extension RungController.State {
       current: current.flatMap { id in candidates.firstIndex { $0.id == id } },
       buffered: conditions.buffered, bufferTarget: conditions.bufferTarget,
       segmentDuration: segmentDuration, rate: conditions.rate, isRebuffering: conditions.isRebuffering,
-      now: conditions.now, bandwidthCap: cap, maximumHeight: conditions.maximumHeight)
+      now: conditions.now, peakBitRate: cap, maximumHeight: conditions.maximumHeight,
+      maximumWidth: conditions.maximumWidth)
     let chosen = adaptation.choose(among: usable, state)
     let cause =
       hadStartedUnderCap && !penalties.isPenalized(self.current ?? "", now: conditions.now)

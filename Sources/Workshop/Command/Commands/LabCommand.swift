@@ -410,7 +410,8 @@ struct LabWalks: Sendable {
   ) {
     self.inputs = inputs
     var loading = loading
-    loading.bandwidthCap = inputs.configuration.bandwidth ?? LoadingConfiguration().bandwidthCap
+    loading.preferredPeakBitRate =
+      inputs.configuration.bandwidth ?? LoadingConfiguration().preferredPeakBitRate
     loading.maximumHeight = inputs.configuration.maximumHeight
     self.loading = loading
     self.fetcher = fetcher

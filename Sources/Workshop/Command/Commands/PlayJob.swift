@@ -122,7 +122,7 @@ final class PlayJob: Sendable {
     let session = Session(
       player: player, item: item, frames: frames, sound: sound, signals: signals, signal: signal,
       events: player.events)
-    player.isLinear = command.linear
+    player.requiresLinearPlayback = command.linear
     if command.loop { player.actionAtItemEnd = .loop }
     player.setMuted(command.mute)
     player.setVolume(Float(command.volume))

@@ -51,7 +51,7 @@ struct PlayRecord: Encodable, Sendable {
     switch event {
     case .status(.paused): ("status", ["status": "paused"])
     case .status(.playing): ("status", ["status": "playing"])
-    case .status(.waitingToPlay(let reason)):
+    case .status(.waitingToPlayAtSpecifiedRate(let reason)):
       ("status", ["status": "waiting_to_play", "reason": reason.rawValue.snakeCased])
     case .ready(let duration, let size, let tracks):
       (

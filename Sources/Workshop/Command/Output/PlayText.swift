@@ -94,8 +94,8 @@ enum PlayText {
   private static func words(for record: PlayRecord) -> (text: String, style: TextLayout.Style?)? {
     switch record.event {
     // The stall itself is reported separately.
-    case .status(.waitingToPlay(.toMinimizeStalls)): nil
-    case .status(.waitingToPlay(let reason)):
+    case .status(.waitingToPlayAtSpecifiedRate(.toMinimizeStalls)): nil
+    case .status(.waitingToPlayAtSpecifiedRate(let reason)):
       ("waiting (\(reason.rawValue.snakeCased.replacing("_", with: " ")))", nil)
     case .status(.playing): ("playing", .good)
     case .status(.paused): ("paused", .good)

@@ -79,7 +79,7 @@ struct SourceOptions: ParsableArguments {
     }
     if quiet, verbose { throw ValidationError("--quiet and --verbose can't be combined") }
     _ = try headerFields()
-    _ = try bandwidthCap()
+    _ = try peakBitRate()
     _ = try keyList()
   }
 
@@ -123,7 +123,7 @@ struct SourceOptions: ParsableArguments {
 
   func loading() throws -> LoadingConfiguration {
     var configuration = LoadingConfiguration()
-    configuration.bandwidthCap = try bandwidthCap()
+    configuration.preferredPeakBitRate = try peakBitRate()
     configuration.maximumHeight = maxHeight
     configuration.headers = try headerFields()
     configuration.keyProvider = try keyList()
@@ -135,8 +135,8 @@ struct SourceOptions: ParsableArguments {
 
   // MARK: - Private
 
-  private func bandwidthCap() throws -> Int {
-    if adaptsBitRate { return LoadingConfiguration().bandwidthCap }
+  private func peakBitRate() throws -> Int {
+    if adaptsBitRate { return LoadingConfiguration().preferredPeakBitRate }
     return try OptionValue.read(of: "--bandwidth") { () throws(ReelError) in
       Int(clamping: try BitRate(parsing: bandwidth ?? "3Mbit").bitsPerSecond)
     }
