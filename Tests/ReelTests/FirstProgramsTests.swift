@@ -8,25 +8,9 @@ import Testing
 @Suite("The first programs", .hangLimit) struct FirstProgramsTests {
   private static func url(_ path: String) -> URL { URL(filePath: Fixtures.path(path)) }
 
-  /// Runs `body` with a folder, and removes the folder.
-  private static func withFolder(_ body: (URL) async throws -> Void) async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "reel-first-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    try await body(folder)
-  }
-
   @Test("Docs/Library.md has the code of FirstPrograms.swift")
   func library() throws {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent()
-    let root = folder.deletingLastPathComponent().deletingLastPathComponent()
-    let page = try String(contentsOf: root.appending(path: "Docs/Library.md"), encoding: .utf8)
-    let code = try String(contentsOf: folder.appending(path: "FirstPrograms.swift"), encoding: .utf8)
-    let programs = code.components(separatedBy: "\n\n").filter { $0.hasPrefix("///") }
-    #expect(programs.count >= 4)
-    for program in programs {
-      #expect(page.contains(program.trimmingCharacters(in: .newlines)), "\(program)")
-    }
+    try expectPrograms(of: "FirstPrograms.swift", in: "Docs/Library.md", count: 4)
   }
 
   // MARK: Images
@@ -34,7 +18,7 @@ import Testing
   @Test(
     "A thumbnail is a JPEG", arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "media/h264.ts"])
   func thumbnail(path: String) async throws {
-    try await Self.withFolder { folder in
+    try await withFolder { folder in
       let file = folder.appending(path: "a.jpg")
       try await writeThumbnail(of: Self.url(path), to: file)
       let bytes = try Data(contentsOf: file)
@@ -46,7 +30,7 @@ import Testing
 
   @Test("Images are those at the times, in order")
   func images() async throws {
-    try await Self.withFolder { folder in
+    try await withFolder { folder in
       try await writeImages(
         of: Self.url("hls-fmp4/master.m3u8"), at: [.first, .seconds(2.5), .seconds(1)], to: folder)
       let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
