@@ -202,7 +202,6 @@ let package = Package(
     .library(name: "ReelFiles", targets: ["ReelFiles"]),
     .library(name: "ReelStills", targets: ["ReelStills"]),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
-    .library(name: "ReelLab", targets: ["ReelLab", "ReelSimulation"]),
     .library(name: "ReelTesting", targets: ["ReelTesting", "ReelSimulation"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
   ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),

@@ -78,8 +78,8 @@ import Testing
   func memory() {
     let pool = Self.pool()
     #expect(pool.memory.entries.count == 2)
-    #expect(pool.memory.byteCount >= 2 * 9 * 16 * 3)
-    #expect(FakePlayerPool().memory.byteCount == 0)
+    #expect(pool.memory.total.byteCount >= 2 * 9 * 16 * 3)
+    #expect(FakePlayerPool().memory.total.byteCount == 0)
   }
 
   @Test("A feed of its own, and a service over it")
