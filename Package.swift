@@ -79,7 +79,8 @@ let tools: [Target] = [
     "Files", in: "Tools",
     ["ReelCore", "ReelFFmpeg", "ReelPlayback", .product(name: "SystemPackage", package: "swift-system")]),
   module(
-    "Stills", in: "Tools", ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", logging]),
+    "Stills", in: "Tools",
+    ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", logging]),
   module(
     "Simulation", in: "Tools", ["ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", deques, logging]),
   module("Rules", in: "Tools", ["ReelCore", "ReelManifest"]),
@@ -122,7 +123,7 @@ let workshop: [Target] = [
     ]),
   module(
     "Testing", in: "Workshop",
-    ["ReelCore", "ReelPlayback", "ReelPool", "ReelSimulation", logging, nio, nioHTTP, nioPosix]),
+    ["ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", "ReelSimulation", logging, nio, nioHTTP, nioPosix]),
   .executableTarget(
     name: "ReelCommand",
     dependencies: [
@@ -145,7 +146,7 @@ let testTargets: [Target] = [
     ],
     path: "Tests/ReelTestSupport", swiftSettings: settings),
   // What programs of other packages can write.
-  tests("Reel", ["Reel", "ReelGateway", "ReelTesting"], packageAccess: false),
+  tests("Reel", ["Reel", "ReelStills", "ReelGateway", "ReelTesting"], packageAccess: false),
   tests("ReelCore", []),
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
   tests("ReelRules", ["ReelRules", "ReelManifest"]),
@@ -199,6 +200,7 @@ let package = Package(
   products: [
     .library(name: "Reel", targets: libraryModules),
     .library(name: "ReelFiles", targets: ["ReelFiles"]),
+    .library(name: "ReelStills", targets: ["ReelStills"]),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
     .library(name: "ReelTesting", targets: ["ReelTesting", "ReelSimulation"]),
     .executable(name: "reel", targets: ["ReelCommand"]),

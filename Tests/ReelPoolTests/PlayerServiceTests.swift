@@ -114,7 +114,7 @@ struct ServiceScene {
     #expect(service.nowPlaying.value == nil)
     #expect(shows(service) { $0.playFirst() })
     #expect(service.nowPlaying.value?.item == item)
-    #expect(pool.currentItem == item.id)
+    #expect(pool.currentItem?.id == item.id)
   }
 
   // MARK: Feeds
@@ -172,7 +172,7 @@ struct ServiceScene {
     #expect(scene.playing == "a1")
     #expect(scene.service.nowPlaying.value?.item == scene.item(2))
     #expect(scene.shown == ["a2"])
-    #expect(scene.pool.currentItem == scene.item(2).id)
+    #expect(scene.pool.currentItem?.id == scene.item(2).id)
     scene.service.next()
     #expect(scene.service.nowPlaying.value?.item == scene.item(3))
   }
@@ -276,7 +276,7 @@ struct ServiceScene {
       }
     }
     let playing = try #require(scene.service.nowPlaying.value)
-    #expect(scene.pool.currentItem == playing.item.id)
+    #expect(scene.pool.currentItem?.id == playing.item.id)
     let feed = try #require(scene.service.feeds.first { $0.name == scene.service.selectedFeed.value })
     #expect(feed.items[playing.index] == playing.item)
     #expect(scene.service.position(in: feed.name) == playing.index)

@@ -5,7 +5,7 @@ import ReelTestSupport
 
 /// A storyboard with its tiles.
 struct MadeStoryboard: Sendable {
-  let storyboard: Storyboard
+  let storyboard: Storyboard.Report
   let tiles: [Storyboard.Tile]
 
   var times: [Double] { tiles.map(\.time.seconds) }
@@ -33,6 +33,6 @@ func makeStoryboard(
       found.append(tile)
       recordTile()
     }
-    return MadeStoryboard(storyboard: try tiles.storyboard(), tiles: found)
+    return MadeStoryboard(storyboard: try tiles.report(), tiles: found)
   }
 }

@@ -30,6 +30,25 @@ import Testing
     #expect(try Self.page().components(separatedBy: "\n").count <= 251)
   }
 
+  @Test("Only the modules that the page names import the transport")
+  func transport() throws {
+    let line = try #require(
+      try Self.page().components(separatedBy: "\n").first { $0.contains("know `ReelTransport`") })
+    let before = line.components(separatedBy: "know `ReelTransport`")[0].components(separatedBy: "`")
+    let named = Set(stride(from: 1, to: before.count, by: 2).map { before[$0] })
+    let folder = Self.root.appending(path: "Sources")
+    let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
+      $0.hasSuffix(".swift") && !$0.hasPrefix("Library/Transport/")
+    }
+    let importing = try files.filter {
+      let text = try String(contentsOf: folder.appending(path: $0), encoding: .utf8)
+      return text.contains("import ReelTransport\n")
+    }
+    let modules = Set(
+      importing.map { $0.split(separator: "/")[1] }.map { $0 == "Reel" ? "Reel" : "Reel\($0)" })
+    #expect(modules == named)
+  }
+
   @Test("No file of the library names a tool or the workshop")
   func library() throws {
     let names = try Self.names()

@@ -8,14 +8,6 @@ import Testing
 @Suite("The cookbook: images and players", .hangLimit) struct CookbookTests {
   private static func url(_ path: String) -> URL { URL(filePath: Fixtures.path(path)) }
 
-  /// Runs `body` with a folder, and removes the folder.
-  private static func withFolder(_ body: (URL) async throws -> Void) async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "reel-first-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    try await body(folder)
-  }
-
   @Test("Docs/Cookbook.md has the programs of the folder Cookbook, with their imports")
   func page() throws {
     let folder = URL(filePath: #filePath).deletingLastPathComponent()
@@ -42,7 +34,7 @@ import Testing
   @Test(
     "A thumbnail is a JPEG", arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "media/h264.ts"])
   func thumbnail(path: String) async throws {
-    try await Self.withFolder { folder in
+    try await withFolder { folder in
       let file = folder.appending(path: "a.jpg")
       try await writeThumbnail(of: Self.url(path), to: file)
       let bytes = try Data(contentsOf: file)
@@ -54,7 +46,7 @@ import Testing
 
   @Test("Images are those at the times, in order")
   func images() async throws {
-    try await Self.withFolder { folder in
+    try await withFolder { folder in
       try await writeImages(
         of: Self.url("hls-fmp4/master.m3u8"), at: [.first, .seconds(2.5), .seconds(1)], to: folder)
       let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()

@@ -20,6 +20,8 @@ import Testing
     #expect(lines.count <= 10)
     let body = lines.dropFirst().map { "  \($0)\n" }.joined()
     #expect(code.contains("{\n\(body)}\n"))
+    // The version for any pool is the same from the second line on.
+    #expect(code.contains("{\n\(body.split(separator: "\n").dropFirst().joined(separator: "\n"))\n}\n"))
   }
 
   @Test("The program swipes, and ends")
@@ -32,6 +34,18 @@ import Testing
       #expect(drawn.withLock { $0 }.allSatisfy { $0.map(items.contains) == true })
       #expect(origin.requestLog.contains { $0.path.contains("dash-number") })
     }
+  }
+
+  @Test("The program runs with a fake pool")
+  func fake() async throws {
+    let pool = FakePlayerPool(frames: [
+      .solid(.red, width: 90, height: 160), .solid(.blue, width: 90, height: 160),
+    ])
+    try await tenLines(pool: pool) { _ in }
+    #expect(pool.isPlaying && pool.currentItem?.id == pool.memory.entries[1].item)
+    pool.setFailure(FakePlayerPool.failure, of: try #require(pool.currentItem).id)
+    let error = await reelError { try await tenLines(pool: pool) { _ in } }
+    #expect(error?.reason == FakePlayerPool.failure.reason)
   }
 
   @Test("The program says why an item can't be shown")

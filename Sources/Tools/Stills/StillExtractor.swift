@@ -8,7 +8,7 @@ package struct StillExtractor: Sendable {
   /// Fetches manifests and media.
   package var fetcher: any Fetching
   let configuration: LoadingConfiguration
-  let size: SizeLimit?
+  var size: SizeLimit?
   let stillLimit: Duration?
   let clock: any MonotonicClock
   private let cores: CoreGate?

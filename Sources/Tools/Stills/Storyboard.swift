@@ -1,14 +1,49 @@
 internal import Foundation
-package import ReelCore
+public import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
-package import ReelPlayback
+public import ReelPlayback
 
-/// Small stills of a source at a regular interval, each made from a key frame.
-///
-/// The time of the source is divided into slots of equal length. A tile shows the key frame nearest to the beginning of
-/// its slot. A slot whose key frame is already shown, or could not be read, has no tile.
-package struct Storyboard: Sendable {
+/// Small frames of a source at a regular interval, each a key frame, as a preview over a seek bar shows them.
+public struct Storyboard: Sendable {
+  /// The frames in order of time: upright, with square pixels, in RGB, all of one size.
+  ///
+  /// An interval whose key frame is already shown, or could not be read, has none. Frames of a live presentation have
+  /// times on its timeline; only its current window is read.
+  public let frames: [VideoFrame]
+  /// The distance between frames: the requested one, or more if the key frames are further apart.
+  public let interval: MediaTime
+  /// The errors despite which extraction continued: one for each frame that could not be read, and one if the source
+  /// ended early.
+  public let faults: [ReelError]
+
+  /// Returns the frames as tiles of larger frames, row by row. The last sheet has no empty rows.
+  ///
+  /// - Returns: The sheets, each with the time of its first tile.
+  /// - Throws: `ReelError` of kind `usage` if `columns` or `rows` is less than 1, or if a sheet would have more than 64 Mi
+  ///   pixels.
+  public func sheets(columns: Int, rows: Int) throws(ReelError) -> [VideoFrame] {
+    guard let first = frames.first else { return [] }
+    guard min(columns, rows) >= 1, rows <= StoryboardStyle.pixelLimit,
+      columns <= StoryboardStyle.pixelLimit / rows / (first.size.width * first.size.height)
+    else {
+      throw ReelError(
+        .usage, "a sheet of \(columns)x\(rows) tiles of \(first.size) is too large, or empty")
+    }
+    let (converter, perSheet) = (FrameConverter(), columns * rows)
+    var sheets: [VideoFrame] = []
+    for start in stride(from: 0, to: frames.count, by: perSheet) {
+      let tiles = frames[start..<min(start + perSheet, frames.count)]
+      var sheet = StillSheet(
+        tile: first.size, columns: columns, rows: (tiles.count + columns - 1) / columns)
+      for (index, tile) in tiles.enumerated() {
+        try sheet.place(Still(try converter.convert(tile)), at: index)
+      }
+      sheets.append(try VideoFrame(sheet.still, time: frames[start].time))
+    }
+    return sheets
+  }
+
   /// The distance between the stills.
   package enum Spacing: Sendable, Hashable {
     /// A distance in seconds.
@@ -19,8 +54,8 @@ package struct Storyboard: Sendable {
 
   /// The maximum number of slots of a storyboard.
   package static let slotLimit = 10_000
-  /// The upper bound of the distance of stills, in seconds.
-  package static let intervalLimit = 1e6
+  /// The bounds of the distance of stills, in seconds.
+  package static let intervals = 0.1..<1e6
 
   /// A still with its position.
   package struct Tile: Sendable {
@@ -39,31 +74,37 @@ package struct Storyboard: Sendable {
     package let error: ReelError
   }
 
-  /// The length of a slot, in milliseconds. Larger than requested if the key frames are further apart.
-  package let interval: Int
-  package let slotCount: Int
-  /// The duration in milliseconds.
-  package let duration: Int
-  /// The time at which the storyboard starts: 0, or the beginning of a live window.
-  package let start: MediaTime
-  package let isLive: Bool
-  package let missing: [Missing]
-  /// `pq` or `hlg` if HDR was mapped to SDR.
-  package let hdr: String?
-  package let traffic: Poster.Traffic
-  /// The number of bytes before the key frames: manifests, indexes and initialization; of a media file, those
-  /// that were read to open it.
-  package let indexByteCount: Int64
-  /// The id and the bit rate of the rung that was read; nil for a media file.
-  package let rung: (id: String, bitsPerSecond: Int?)?
-  /// The kind of track that was read; nil for a media file.
-  package let track: StillTrack?
-  /// The errors despite which extraction continued.
-  package let faults: [ReelError]
-  /// The error that ended the reading of a source without an index, if the number of missing stills is unknown.
-  package let endFault: ReelError?
-  /// The processor time of the threads that read, decoded and scaled.
-  package let processorTime: Duration
+  /// What is known of a storyboard after its last tile.
+  ///
+  /// The time of the source is divided into slots of equal length. A tile shows the key frame nearest to the beginning
+  /// of its slot. A slot whose key frame is already shown, or could not be read, has no tile.
+  package struct Report: Sendable {
+    /// The length of a slot, in milliseconds. Larger than requested if the key frames are further apart.
+    package let interval: Int
+    package let slotCount: Int
+    /// The duration in milliseconds.
+    package let duration: Int
+    /// The time at which the storyboard starts: 0, or the beginning of a live window.
+    package let start: MediaTime
+    package let isLive: Bool
+    package let missing: [Missing]
+    /// `pq` or `hlg` if HDR was mapped to SDR.
+    package let hdr: String?
+    package let traffic: Poster.Traffic
+    /// The number of bytes before the key frames: manifests, indexes and initialization; of a media file, those
+    /// that were read to open it.
+    package let indexByteCount: Int64
+    /// The id and the bit rate of the rung that was read; nil for a media file.
+    package let rung: (id: String, bitsPerSecond: Int?)?
+    /// The kind of track that was read; nil for a media file.
+    package let track: StillTrack?
+    /// The errors despite which extraction continued.
+    package let faults: [ReelError]
+    /// The error that ended the reading of a source without an index, if the number of missing stills is unknown.
+    package let endFault: ReelError?
+    /// The processor time of the threads that read, decoded and scaled.
+    package let processorTime: Duration
+  }
 }
 
 extension StillExtractor {
@@ -148,9 +189,9 @@ package final class StoryboardTiles {
     return nil
   }
 
-  /// Returns the storyboard. Call it after the last tile.
-  package func storyboard() throws -> Storyboard {
-    try work.storyboard(
+  /// Returns the report. Call it after the last tile.
+  package func report() throws -> Storyboard.Report {
+    try work.report(
       missing: missing, lastSlot: lastSlot, lastTime: lastTime, keyFrameByteCount: keyFrameByteCount)
   }
 }
@@ -230,9 +271,9 @@ final class StoryboardWork: Sendable {
     queue.finish()
   }
 
-  func storyboard(
+  func report(
     missing: [Storyboard.Missing], lastSlot: Int, lastTime: MediaTime?, keyFrameByteCount: Int64
-  ) throws -> Storyboard {
+  ) throws -> Storyboard.Report {
     let state = state.withLock { $0 }
     guard let plan = state.plan else { throw ReelError(.internalFault, "a storyboard without a plan") }
     let traffic = Poster.Traffic(
@@ -242,7 +283,7 @@ final class StoryboardWork: Sendable {
     let slots = max(plan.slotCount ?? 0, lastSlot + 1)
     // The last still may be for a slot that would begin at the end.
     let isEndKnown = state.readDuration.map { $0 > (slots - 1) * plan.interval } ?? false
-    return Storyboard(
+    return Storyboard.Report(
       interval: plan.interval, slotCount: slots,
       duration: plan.duration.flatMap { lastSlot < plan.slotCount ?? 0 ? $0 : nil }
         ?? min(slots * plan.interval, isEndKnown ? state.readDuration ?? .max : .max),

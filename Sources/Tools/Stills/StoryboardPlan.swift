@@ -66,7 +66,7 @@ struct StoryboardPlan: Sendable, Hashable {
       let least = (Double(whole) / Double(most)).rounded(.up) / 1000
       throw ReelError(
         .unsupported, "a still every \(Double(step) / 1000) s would be \(slots) stills, more than \(most)",
-        advice: least < Storyboard.intervalLimit
+        advice: least < Storyboard.intervals.upperBound
           ? "choose --every \(least) or more"
           : "choose --count; the duration of \(whole / 1000) s may be wrong")
     }

@@ -103,7 +103,7 @@ package final class StoryboardWriter {
   }
 
   /// Writes the last sheet, and the files that list the tiles.
-  package func finish(_ storyboard: Storyboard) throws(ReelError) {
+  package func finish(_ storyboard: Storyboard.Report) throws(ReelError) {
     guard let last, let tileSize else { return }
     if style.writesSheets {
       if style.isRegular { try fill(upTo: storyboard.slotCount, with: last) }
@@ -170,7 +170,7 @@ package final class StoryboardWriter {
   }
 
   private func write(
-    _ output: StoryboardOutput, _ sheets: StoryboardIndex.Sheets, _ storyboard: Storyboard
+    _ output: StoryboardOutput, _ sheets: StoryboardIndex.Sheets, _ storyboard: Storyboard.Report
   ) throws(ReelError) {
     switch output {
     case .bif: break
@@ -190,7 +190,7 @@ package final class StoryboardWriter {
 
   /// Returns the tiles with their times. The first begins at 0, and each ends where the next one begins.
   private func cells(
-    _ sheets: StoryboardIndex.Sheets, _ storyboard: Storyboard
+    _ sheets: StoryboardIndex.Sheets, _ storyboard: Storyboard.Report
   ) -> [StoryboardIndex.Cell] {
     let count = style.grid.columns * style.grid.rows
     return slots.indices.map { index in

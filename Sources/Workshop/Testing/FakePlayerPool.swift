@@ -1,15 +1,16 @@
+internal import Foundation
 public import ReelCore
 public import ReelPlayback
 public import ReelPool
 
-/// A pool without players, for tests of feeds. It records calls and returns the results that the test sets. It needs no
-/// media.
+/// A pool without players, for tests of feeds and of code that draws. It needs no media: it shows the frames that the
+/// test makes, records calls, and returns the results that the test sets.
 ///
-/// As with a `PlayerPool`, an index outside the snapshot is an error.
+/// As with a `PlayerPool`, an index outside the feed is an error.
 public final class FakePlayerPool: PlayerPooling {
   /// A recorded call, with its arguments.
   public enum Call: Sendable, Hashable {
-    /// A call of `show(_:of:phase:)`, also if the index was outside the snapshot.
+    /// A call of `show(_:phase:)` or `show(_:of:phase:)`, also if the index was outside the snapshot.
     case show(Int, FeedSnapshot, SwipePhase)
     /// A call of `update(_:currentIndex:)`.
     case update(FeedSnapshot, currentIndex: Int?)
@@ -19,28 +20,72 @@ public final class FakePlayerPool: PlayerPooling {
 
   private struct State {
     var calls: [Call] = []
+    /// The frames of the items, in turn; empty for items without frames.
+    let pictures: [VideoFrame]
+    var snapshot: FeedSnapshot
+    var index: Int?
+    /// The frames shown so far.
+    var shown: [VideoFrame] = []
+    /// The item whose frame is on show.
+    var onShow: FeedItem.ID?
+    var readers: [AsyncStream<VideoFrame>.Continuation] = []
+    var isClosed = false
     var stages: [FeedItem.ID: PreloadStage] = [:]
     var failures: [FeedItem.ID: ReelError] = [:]
-    var defaultStage = PreloadStage.none
-    var current: FeedItem.ID?
-    var isPlaying = true
+    let defaultStage: PreloadStage
+    var isPlaying: Bool
     var handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?
+
+    var currentItem: FeedItem? { index.map { snapshot.items[$0] } }
+
+    /// The frame of an item; nil if it has none or fails.
+    func frame(of index: Int) -> VideoFrame? {
+      let id = snapshot.items[index].id
+      guard !pictures.isEmpty, failures[id] == nil else { return nil }
+      var frame = pictures[index % pictures.count]
+      frame.item = id
+      return frame
+    }
+
+    /// Makes an item the current one, and its frame the one on show. Returns its frame.
+    mutating func move(to index: Int?) -> VideoFrame? {
+      self.index = index.flatMap { snapshot.items.indices.contains($0) ? $0 : nil }
+      let frame = self.index.flatMap { self.frame(of: $0) }
+      defer { onShow = frame?.item }
+      if let frame, frame.item != onShow, !isClosed {
+        shown.append(frame)
+        for reader in readers { reader.yield(frame) }
+      }
+      return frame
+    }
   }
 
-  private let state = Locked(State())
+  private let state: Locked<State>
 
-  /// Creates a pool.
+  /// A pool whose items have no frames, for a `PlayerService`. It plays the items that are shown.
   ///
-  /// - Parameter stage: The stage that `show` reports for items without a stage of their own. No handover has a frame.
-  public init(stage: PreloadStage = .none) { state.withLock { $0.defaultStage = stage } }
+  /// - Parameter stage: The stage that `show` reports for items without a stage of their own.
+  public init(stage: PreloadStage = .none) {
+    let empty = FeedSnapshot(feed: "fake", items: [])
+    state = Locked(State(pictures: [], snapshot: empty, defaultStage: stage, isPlaying: true))
+  }
+
+  /// A pool whose items have a frame each, all decoded. It shows the first one, paused, like a `PlayerPool` for one feed.
+  ///
+  /// - Parameters:
+  ///   - frames: The frames of the items. If there are more items, they begin with the first frame again.
+  ///   - feed: The items; by default, one for each frame. A `PlayerService` replaces them.
+  public init(frames: [VideoFrame], feed: Feed? = nil) {
+    let feed = feed ?? Feed(name: "fake", urls: frames.indices.map { URL(filePath: "/\($0).mp4") })
+    state = Locked(
+      State(pictures: frames, snapshot: FeedSnapshot(feed), defaultStage: .firstFrame, isPlaying: false))
+    state.withLock { state in _ = state.move(to: 0) }
+  }
 
   /// The calls so far, in order. `setFailureHandler(_:)` is not recorded.
   public var calls: [Call] { state.withLock { $0.calls } }
 
-  /// The item that the last `show` or `update` made the current one; nil for none.
-  public var currentItem: FeedItem.ID? { state.withLock { $0.current } }
-
-  /// The last value passed to `setPlaying(_:)`; true at first.
+  /// The last value passed to `setPlaying(_:)`; before that, false for a pool with frames, and true for others.
   public var isPlaying: Bool { state.withLock { $0.isPlaying } }
 
   /// True if a failure handler is set.
@@ -49,7 +94,8 @@ public final class FakePlayerPool: PlayerPooling {
   /// Removes all recorded calls.
   public func forgetCalls() { state.withLock { $0.calls = [] } }
 
-  /// Sets the stage that `show` reports for an item; nil for the default stage.
+  /// Sets the stage that `show` reports for an item; nil for the default stage. Below `firstFrame` the swipe is a miss, and
+  /// the handover's `firstFrame()` returns the frame.
   public func setStage(_ stage: PreloadStage?, of id: FeedItem.ID) {
     state.withLock { $0.stages[id] = stage }
   }
@@ -71,26 +117,68 @@ public final class FakePlayerPool: PlayerPooling {
 
   // MARK: PlayerPooling
 
+  public var currentItem: FeedItem? { state.withLock { $0.currentItem } }
+
+  /// Every frame shown since the pool was made, until it is closed. None is dropped, so a test does not depend on when a
+  /// reader begins.
+  public var frames: AsyncStream<VideoFrame> {
+    let (stream, continuation) = AsyncStream.makeStream(of: VideoFrame.self)
+    state.withLock { state in
+      for frame in state.shown { continuation.yield(frame) }
+      if state.isClosed { continuation.finish() } else { state.readers.append(continuation) }
+    }
+    return stream
+  }
+
+  /// The bytes of each item's frame.
+  public var memory: MemoryLedger {
+    state.withLock { state in
+      MemoryLedger(
+        entries: state.snapshot.items.enumerated().map { index, item in
+          var account = MemoryLedger.Account()
+          account[.frames] = state.frame(of: index)?.byteCount ?? 0
+          return MemoryLedger.Entry(slot: index, item: item.id, account: account)
+        })
+    }
+  }
+
+  public func ready(_ index: Int) async throws {
+    let (snapshot, failures) = state.withLock { ($0.snapshot, $0.failures) }
+    if let error = failures[try snapshot.item(at: index).id] { throw error }
+  }
+
+  @discardableResult
+  public func show(_ index: Int, phase: SwipePhase) -> Handover {
+    show(index, of: state.withLock { $0.snapshot }, phase: phase)
+  }
+
   @discardableResult
   public func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) -> Handover {
     state.withLock { $0.calls.append(.show(index, snapshot, phase)) }
     let id: FeedItem.ID
     do { id = try snapshot.item(at: index).id } catch { return Handover(error: error) }
-    typealias Answer = (stage: PreloadStage, error: ReelError?, failure: (() -> Void)?)
+    typealias Answer = (frame: VideoFrame?, stage: PreloadStage, error: ReelError?, failure: (() -> Void)?)
     let answer = state.withLock { state -> Answer in
-      state.current = id
+      state.snapshot = snapshot
+      let frame = state.move(to: index)
       let (error, handler) = (state.failures[id], state.handler)
       let failure = error.flatMap { error in handler.map { handler in { handler(id, error) } } }
-      return (state.stages[id] ?? state.defaultStage, error, failure)
+      return (frame, state.stages[id] ?? state.defaultStage, error, failure)
     }
     answer.failure?()
-    return Handover(frame: nil, stage: answer.stage, duration: .zero, error: answer.error)
+    let isHit = answer.stage >= .firstFrame
+    return Handover(
+      frame: isHit ? answer.frame : nil, stage: answer.stage, duration: .zero, error: answer.error,
+      firstFrame: answer.frame.map { frame in
+        { @Sendable in Handover(frame: frame, stage: .firstFrame, duration: .zero) }
+      })
   }
 
   public func update(_ snapshot: FeedSnapshot, currentIndex index: Int?) {
     state.withLock { state in
       state.calls.append(.update(snapshot, currentIndex: index))
-      state.current = index.flatMap { snapshot.items.indices.contains($0) ? snapshot.items[$0].id : nil }
+      state.snapshot = snapshot
+      _ = state.move(to: index)
     }
   }
 
@@ -103,5 +191,14 @@ public final class FakePlayerPool: PlayerPooling {
 
   public func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?) {
     state.withLock { $0.handler = handler }
+  }
+
+  public func close() {
+    let readers = state.withLock { state in
+      state.isClosed = true
+      defer { state.readers = [] }
+      return state.readers
+    }
+    for reader in readers { reader.finish() }
   }
 }

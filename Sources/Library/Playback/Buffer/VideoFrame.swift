@@ -119,6 +119,13 @@ public struct VideoFrame: Sendable {
 
   // MARK: Inside the library
 
+  /// A frame of the pixels of a still, which does not come from a stream.
+  package init(_ still: Still, time: MediaTime) throws(ReelError) {
+    self.init(
+      try StillEncoder.frame(of: still), time: time, stream: try StreamInfo(still: still.size), frameRate: nil
+    )
+  }
+
   /// Returns the frame with other pixels: those of a still, which is upright and has square pixels.
   package func replacingPixels(with still: Still) throws(ReelError) -> VideoFrame {
     var copy = self

@@ -33,7 +33,7 @@ public final class PlayerPool: PlayerPooling {
 
   let core: PoolCore
 
-  /// A pool without a feed, for a ``PlayerService``. It plays the items that are shown until ``pause()`` is called.
+  /// A pool without a feed, for a ``PlayerService``. It plays the items that are shown until it is paused.
   ///
   /// - Parameters:
   ///   - fetcher: Fetches manifests and media. If it is a `ConnectionOpening`, the pool opens connections ahead.
@@ -67,13 +67,7 @@ public final class PlayerPool: PlayerPooling {
 
   // MARK: Playing
 
-  /// Plays the current item, and every item shown from now on.
-  public func play() { core.setPlaying(true) }
-
-  /// Pauses the current item, and every item shown from now on.
-  public func pause() { core.setPlaying(false) }
-
-  /// Does the same as ``play()`` (true) or ``pause()`` (false).
+  /// Plays the current item and every item shown from now on, or pauses them. Also available as `play()` and `pause()`.
   public func setPlaying(_ isPlaying: Bool) { core.setPlaying(isPlaying) }
 
   /// The current item: the one that was shown last. `nil` before the first.
@@ -89,7 +83,7 @@ public final class PlayerPool: PlayerPooling {
   /// - Returns: The frame and the stage found. For an index outside the feed, the handover has an error of kind
   ///   `usage`, and the current item stays.
   @discardableResult
-  public func show(_ index: Int, phase: SwipePhase = .settled) -> Handover {
+  public func show(_ index: Int, phase: SwipePhase) -> Handover {
     core.show(index, of: core.state.withLock { $0.snapshot }, phase: phase)
   }
 
@@ -228,10 +222,37 @@ public final class PlayerPool: PlayerPooling {
   }
 }
 
-/// The operations that a ``PlayerService`` needs of a pool.
+/// A pool as programs use it: a ``PlayerPool``, or a fake without media in tests.
 ///
-/// ``PlayerPool`` implements them with players. Tests can use a pool without players.
+/// Code that takes `some PlayerPooling` can be tested with a fake.
 public protocol PlayerPooling: AnyObject, Sendable {
+  /// The current item: the one that was shown last. `nil` before the first.
+  var currentItem: FeedItem? { get }
+
+  /// The frames of the current item, across swipes: first the frame on show, then each frame when it is due.
+  ///
+  /// Each access creates an independent reader.
+  var frames: AsyncStream<VideoFrame> { get }
+
+  /// The memory that each player currently holds, by kind, and its total.
+  var memory: MemoryLedger { get }
+
+  /// Makes an item of the feed the current item, and returns its frame if it is decoded. Does not wait.
+  ///
+  /// - Parameters:
+  ///   - index: The item's index in the feed. For an index outside the feed, the handover has an error of kind `usage`.
+  ///   - phase: `dragEnded` only shows the item's frame; `settled` also plays it, unless the pool is paused.
+  @discardableResult
+  func show(_ index: Int, phase: SwipePhase) -> Handover
+
+  /// Waits until the first frame of an item of the feed is decoded. A swipe to the item is then a hit.
+  ///
+  /// - Throws: The error that the item failed with; `ReelError` of kind `usage` if the index is outside the feed.
+  func ready(_ index: Int) async throws
+
+  /// Ends the pool, and with it ``frames``.
+  func close()
+
   /// Makes an item of `snapshot` the current item, and returns its frame if it is decoded. Does not wait.
   ///
   /// - Parameters:
@@ -257,6 +278,19 @@ public protocol PlayerPooling: AnyObject, Sendable {
   /// Sets the handler that is called for an item that can't be played. The call may come on any thread and must not
   /// block.
   func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?)
+}
+
+extension PlayerPooling {
+  /// Plays the current item, and every item shown from now on.
+  public func play() { setPlaying(true) }
+
+  /// Pauses the current item, and every item shown from now on.
+  public func pause() { setPlaying(false) }
+
+  /// Makes an item of the feed the current item and plays it, unless the pool is paused: `show(_:phase:)` with the phase
+  /// `settled`.
+  @discardableResult
+  public func show(_ index: Int) -> Handover { show(index, phase: .settled) }
 }
 
 /// An event of a ``PlayerPool``.
@@ -296,7 +330,7 @@ public enum PoolEvent: Sendable, Hashable {
 
 extension VideoFrame {
   /// The feed's item that the frame belongs to; nil for a frame that does not come from a pool.
-  public internal(set) var item: FeedItem.ID? {
+  public package(set) var item: FeedItem.ID? {
     get { itemID as? FeedItem.ID }
     set { itemID = newValue }
   }

@@ -100,7 +100,7 @@ struct StoryboardCommand: AsyncParsableCommand {
       throw ValidationError("\(format.rawValue) has no quality")
     }
     if every != nil, count != nil { throw ValidationError("--every and --count can't be combined") }
-    if let every, !(every >= 0.1 && every < Storyboard.intervalLimit) {
+    if let every, !Storyboard.intervals.contains(every) {
       throw ValidationError("--every takes a time from 0.1 s to 1000000 s")
     }
     try OptionValue.check(count, of: "--count", in: 1...Storyboard.slotLimit)
@@ -152,7 +152,7 @@ struct StoryboardCommand: AsyncParsableCommand {
             try writer.add(tile)
             frames.append(StoryboardRecord.Frame(tile))
           }
-          let storyboard = try tiles.storyboard()
+          let storyboard = try tiles.report()
           try writer.finish(storyboard)
           return StoryboardRecord(
             source: job.text, storyboard, writer, frames: frames, at: place, wall: clock.now - began,

@@ -90,7 +90,7 @@ struct StoryboardRecord: SourceRecord {
   }
 
   init(
-    source: String, _ storyboard: Storyboard, _ writer: StoryboardWriter, frames: [Frame],
+    source: String, _ storyboard: Storyboard.Report, _ writer: StoryboardWriter, frames: [Frame],
     at place: OutputPlace,
     wall: Duration, processor: Duration
   ) {

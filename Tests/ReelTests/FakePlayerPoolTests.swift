@@ -1,0 +1,96 @@
+import Foundation
+import Reel
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+@Suite("A pool without media", .hangLimit) struct FakePlayerPoolTests {
+  private static func pool() -> FakePlayerPool {
+    FakePlayerPool(frames: [.solid(.red, width: 9, height: 16), .solid(.green, width: 16, height: 9)])
+  }
+
+  private static func pixel(_ frame: VideoFrame?) throws -> [UInt8]? { try frame?.rgba.prefix(4).map(\.self) }
+
+  @Test("Docs/Testing.md has the code of DrawingPrograms.swift")
+  func page() async throws {
+    try expectPrograms(of: "DrawingPrograms.swift", in: "Docs/Testing.md", count: 2)
+    #expect(try await drawnPixels() == [[255, 0, 0, 255], [0, 0, 255, 255]])
+  }
+
+  @Test("A frame has one color, a size and a time")
+  func solid() throws {
+    let frame = VideoFrame.solid(
+      .init(red: 1, green: 2, blue: 3), width: 5, height: 3, at: .seconds(2))
+    #expect(frame.presentationSize == PixelSize(width: 5, height: 3) && frame.time == .seconds(2))
+    #expect(try Array(frame.bgra) == (0..<15).flatMap { _ in [3, 2, 1, 255] as [UInt8] })
+    #expect(try frame.png().starts(with: [0x89, 0x50]))
+  }
+
+  @Test("It shows the first item, paused, and then each item that is shown")
+  func shows() async throws {
+    let pool = Self.pool()
+    #expect(!pool.isPlaying)
+    let ids = pool.memory.entries.map(\.item)
+    #expect(pool.currentItem?.id == ids[0])
+    var frames = pool.frames.makeAsyncIterator()
+    #expect(await frames.next()?.item == ids[0])
+    try await pool.ready(1)
+    let swipe = pool.show(1, phase: .dragEnded)
+    #expect(swipe.isHit && swipe.frame?.item == ids[1])
+    #expect(try Self.pixel(swipe.frame) == [0, 255, 0, 255])
+    pool.show(1)  // Its frame is on show.
+    pool.play()
+    pool.show(0)
+    #expect(await frames.next()?.item == ids[1])
+    #expect(await frames.next()?.item == ids[0])
+    #expect(pool.isPlaying && pool.calls.count == 4)
+    pool.close()
+    #expect(await frames.next() == nil)
+    var late: [FeedItem.ID?] = []
+    for await frame in pool.frames { late.append(frame.item) }
+    #expect(late == [ids[0], ids[1], ids[0]])
+  }
+
+  @Test("A miss has its frame later, and a broken item none")
+  func misses() async throws {
+    let pool = Self.pool()
+    let id = try #require(pool.memory.entries[1].item)
+    pool.setStage(.manifest, of: id)
+    let miss = pool.show(1)
+    #expect(!miss.isHit && miss.frame == nil && miss.stage == .manifest)
+    #expect(try Self.pixel(try await miss.firstFrame().frame) == [0, 255, 0, 255])
+    pool.setFailure(FakePlayerPool.failure, of: id)
+    let broken = pool.show(1)
+    #expect(broken.error?.reason == FakePlayerPool.failure.reason && broken.frame == nil)
+    #expect(await reelError { try await pool.ready(1) }?.reason == broken.error?.reason)
+    #expect(await reelError { try await pool.show(1).firstFrame() }?.reason == broken.error?.reason)
+  }
+
+  @Test("An index outside the feed is an error")
+  func outside() async {
+    let pool = Self.pool()
+    #expect(pool.show(2).error?.kind == .usage)
+    #expect(pool.currentItem?.id == pool.memory.entries[0].item)
+    #expect(await reelError { try await pool.ready(-1) }?.kind == .usage)
+  }
+
+  @Test("Memory counts the frames")
+  func memory() {
+    let pool = Self.pool()
+    #expect(pool.memory.entries.count == 2)
+    #expect(pool.memory.total.byteCount >= 2 * 9 * 16 * 3)
+    #expect(FakePlayerPool().memory.total.byteCount == 0)
+  }
+
+  @Test("A feed of its own, and a service over it")
+  func service() async throws {
+    let urls = (0..<5).map { URL(filePath: "/\($0).mp4") }
+    let feed = Feed(urls: urls)
+    let pool = FakePlayerPool(frames: [.solid(.black, width: 2, height: 2)], feed: feed)
+    #expect(pool.memory.entries.map(\.item) == feed.items.map(\.id))
+    let service = PlayerService(pool: pool, feeds: [feed])
+    service.playFirst()
+    #expect(service.next()?.frame?.item == feed.items[1].id)
+    #expect(pool.currentItem == feed.items[1])
+  }
+}
