@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelTesting
 import ReelTransport
@@ -21,7 +22,7 @@ struct DynamicResourceTests {
           })
       case "/gone.ts":
         return Origin.Response(
-          "gone", contentType: "text/plain", headers: [HeaderField(name: "X", value: "1")], status: 410)
+          "gone", contentType: "text/plain", headers: [.init("X")!: "1"], status: 410)
       default: return nil
       }
     }

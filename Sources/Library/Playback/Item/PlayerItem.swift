@@ -1,4 +1,5 @@
 public import Foundation
+public import HTTPTypes
 public import ReelCore
 internal import ReelFFmpeg
 
@@ -61,7 +62,7 @@ public final class PlayerItem: Sendable {
   /// The source of the media.
   public let source: MediaSource
   /// Header fields to send with every request for the item, after those of the player's configuration.
-  public let headers: [HeaderField]
+  public let headers: HTTPFields
 
   /// Whether the item can be played.
   public let status = ObservedProperty(Status.unknown)
@@ -120,7 +121,7 @@ public final class PlayerItem: Sendable {
   /// - Parameters:
   ///   - source: The source of the media.
   ///   - headers: Header fields to send with every request, after those of the player's configuration.
-  public init(_ source: MediaSource, headers: [HeaderField] = []) {
+  public init(_ source: MediaSource, headers: HTTPFields = [:]) {
     self.source = source
     self.headers = headers
   }
@@ -130,7 +131,7 @@ public final class PlayerItem: Sendable {
   /// - Parameters:
   ///   - url: An `http`, `https` or `file` URL.
   ///   - headers: Header fields to send with every request, after those of the player's configuration.
-  public convenience init(url: URL, headers: [HeaderField] = []) { self.init(.url(url), headers: headers) }
+  public convenience init(url: URL, headers: HTTPFields = [:]) { self.init(.url(url), headers: headers) }
 
   /// The preferences for loading. Changes also take effect while the item is loaded or played.
   public var preferences: Preferences {

@@ -1,3 +1,4 @@
+public import HTTPTypes
 internal import Logging
 public import ReelCore
 internal import ReelFFmpeg
@@ -14,7 +15,7 @@ public struct LoadingConfiguration: Sendable {
   /// language begins with the tag.
   public var audioLanguages: [String] = []
   /// Header fields to send with every request.
-  public var headers: [HeaderField] = []
+  public var headers: HTTPFields = [:]
   /// Provides the keys of encrypted samples. Without it, Reel plays only media that is not encrypted, or whose keys
   /// have URLs in an HLS playlist.
   public var keyProvider: (any KeyProvider)?

@@ -1,4 +1,5 @@
 public import Foundation
+public import HTTPTypes
 public import ReelCore
 public import ReelPlayback
 
@@ -111,7 +112,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   /// The URL of an image (JPEG, PNG or WebP) to show until the first frame is decoded.
   public var poster: URL?
   /// Additional header fields for every media request of this item, in order. The poster is requested without them.
-  public var headers: [HeaderField]
+  public var headers: HTTPFields
   /// The duration of the media, if the feed states it.
   public var duration: Duration?
   /// The share of viewers still watching after each second, if the feed states it.
@@ -120,7 +121,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   /// An item with the given identity and descriptions.
   public init(
     id: ID, source: MediaSource, title: String? = nil, author: String? = nil, likes: Int? = nil,
-    comments: Int? = nil, poster: URL? = nil, headers: [HeaderField] = [], duration: Duration? = nil,
+    comments: Int? = nil, poster: URL? = nil, headers: HTTPFields = [:], duration: Duration? = nil,
     retention: RetentionCurve? = nil
   ) {
     self.id = id
