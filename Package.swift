@@ -207,7 +207,6 @@ let package = Package(
     .library(name: "Reel", targets: libraryModules),
     .library(name: "ReelFiles", targets: ["ReelFiles"]),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
-    .library(name: "ReelLab", targets: ["ReelLab", "ReelSimulation"]),
     .library(name: "ReelTesting", targets: ["ReelTesting", "ReelSimulation"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
   ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),

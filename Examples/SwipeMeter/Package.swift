@@ -11,10 +11,7 @@ let package = Package(
   targets: [
     .executableTarget(
       name: "SwipeMeter",
-      dependencies: [
-        .product(name: "Reel", package: "Reel"),
-        .product(name: "ReelLab", package: "Reel"),
-      ],
+      dependencies: [.product(name: "Reel", package: "Reel")],
       path: "Sources")
   ],
   swiftLanguageModes: [.v6]

@@ -293,7 +293,8 @@ struct TransportFindingsTests {
     facts.metrics = metrics
     facts.answerURL = url
     facts.contentType = fields["Content-Type"]
-    facts.fields = HTTPFields(fields.map { HTTPField(name: .init($0)!, value: $1) })
+    facts.fields = HTTPFields(
+      fields.compactMap { name, value in HTTPField.Name(name).map { HTTPField(name: $0, value: value) } })
     if let length { facts.fields.append(HTTPField(name: .contentLength, value: "\(length)")) }
     facts.statedByteCount = length
     facts.ended = .seconds(second) + .milliseconds(wait + 5)

@@ -10,7 +10,7 @@ import Testing
 @Suite("Plans of preload policies, in a simulation", .hangLimit)
 struct PreloadPlanWalkTests {
   /// Plans as it is told, and counts how often it is asked.
-  private struct ToldPolicy: PreloadPolicy {
+  private struct ToldPolicy: PreloadPlanning {
     let plan: Locked<PreloadPlan>
     let asked = Locked<[PoolSituation]>([])
 

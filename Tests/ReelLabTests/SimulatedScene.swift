@@ -43,7 +43,7 @@ final class SimulatedScene: Sendable {
           "\(name) \(metrics.purpose.rawValue) \(metrics.url.lastPathComponent) \(metrics.byteCount) "
             + "\(metrics.timeToFirstByte.map { "\($0)" } ?? "-") \(metrics.transferTime) "
             + "\(metrics.reusedConnection == true)")
-      }, configuration: configuration, gate: SlotGate(gate, rank: rank), logger: silentLogger)
+      }, configuration: configuration, gate: SlotGate(gate, rank: rank), account: nil, logger: silentLogger)
     try player.attach(
       CallbackOutput { [weak self] frame in self?.record("\(name) frame \(frame.time)") })
     player.attach(NotingAudio { [weak self] time, count in self?.record("\(name) sound \(time) \(count)") })

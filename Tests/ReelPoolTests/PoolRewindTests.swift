@@ -204,7 +204,7 @@ import Testing
   @Test("The policy sees it as begun, and what it costs is a preload's")
   func situation() async throws {
     let seen = Locked<[PoolSituation]>([])
-    struct Watching: PreloadPolicy {
+    struct Watching: PreloadPlanning {
       let seen: Locked<[PoolSituation]>
       var description: String { "watching" }
       func plan(in situation: PoolSituation) -> PreloadPlan {

@@ -1,8 +1,6 @@
 import Foundation
 import Logging
 import Reel
-import ReelLab
-import ReelSimulation
 import ReelTestSupport
 import ReelTesting
 import Testing
@@ -31,23 +29,26 @@ func indexAfterFailure() throws -> Int? {
   return service.nowPlaying.value?.index
 }
 
-/// A viewer of 20 items, in simulated time.
-func simulatedWalk(through feed: Feed, over link: LinkSpec, seed: UInt64) async throws -> WalkReport {
+/// The waits for the first frames of a viewer who watches each item for 3 s, in simulated time.
+func waits(through feed: Feed, over link: LinkSpec) async throws -> [Duration] {
   let simulation = SimulatedRuntime()
   var configuration = PoolConfiguration()
-  configuration.slotCount = 3
-  configuration.policy = AdaptivePreload()
+  configuration.policy = AdjacentPreload()
   configuration.enter(simulation)
-
-  let (count, dwell) = (feed.items.count, DwellSpec.exponential(mean: .seconds(3)))
-  let plan = try WalkPlan(itemCount: count, swipeCount: 20, dwell: dwell, seed: seed)
-  let settings = WalkSettings(
-    feed: feed.name, itemCount: count, slotCount: 3, policy: "adaptive", dwell: "\(dwell)", seed: seed,
-    isVirtual: true)
-  let replay = FeedReplay(
-    feed, plan: plan, settings: settings, label: "example", configuration: configuration,
-    fetcher: ThrottledFetcher(TransportFetcher(), link: link, in: simulation))
-  return try await replay.run(in: simulation)
+  let fetcher = ThrottledFetcher(TransportFetcher(), link: link, in: simulation)
+  let pool = PlayerPool(feed: feed, fetcher: fetcher, configuration: configuration)
+  let waits = try await simulation.run {
+    pool.play()
+    var waits: [Duration] = []
+    for index in feed.items.indices {
+      waits.append(try await pool.show(index).firstFrame().duration.value)
+      try await simulation.sleep(for: .seconds(3))
+    }
+    return waits
+  }
+  pool.close()
+  await simulation.runToRest()
+  return waits
 }
 
 @Suite("Docs/Testing.md", .hangLimit)
@@ -64,15 +65,14 @@ struct TestingExampleTests {
     #expect(try indexAfterFailure() == 1)
   }
 
-  @Test("A simulated walk is the same each time")
+  @Test("In simulated time, waits are the same each time, and none after the first")
   func simulation() async throws {
-    let sources = try ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "hls-ts/master.m3u8"].map {
-      try MediaSource(argument: Fixtures.path($0))
+    let urls = ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "hls-ts/master.m3u8"].map {
+      Fixtures.folder.appending(path: $0)
     }
-    let feed = Feed(name: "feed", sources: sources)
-    let first = WalkTotals(try await simulatedWalk(through: feed, over: .lte, seed: 1))
-    #expect(first.swipeCount == 20)
-    #expect(WalkTotals(try await simulatedWalk(through: feed, over: .lte, seed: 1)) == first)
-    #expect(WalkTotals(try await simulatedWalk(through: feed, over: .lte, seed: 2)) != first)
+    let first = try await waits(through: Feed(urls: urls), over: .lte)
+    #expect(first.count == 3 && first[0] > .milliseconds(70))
+    #expect(first.dropFirst().allSatisfy { $0 == .zero })
+    #expect(try await waits(through: Feed(urls: urls), over: .lte) == first)
   }
 }

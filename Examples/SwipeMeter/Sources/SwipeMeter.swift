@@ -1,6 +1,5 @@
 import Foundation
 import Reel
-import ReelLab
 import Synchronization
 
 /// Swipes from the first item of a feed to the last, in real time, and prints how long each swipe took.
@@ -33,9 +32,9 @@ struct SwipeMeter {
         )
       }
       // The feed begins with the first item; the viewer swipes to the others.
-      if let waits = LatencySummary(swipes.dropFirst().compactMap(\.firstFrame)) {
-        print(
-          "\(waits.count) swipes: p50 \(text(waits.p50)), p95 \(text(waits.p95)), longest \(text(waits.max))")
+      let waits = swipes.dropFirst().compactMap(\.firstFrame).sorted()
+      if let longest = waits.last {
+        print("\(waits.count) swipes: median \(text(waits[waits.count / 2])), longest \(text(longest))")
       }
       if swipes.contains(where: { $0.firstFrame == nil }) { exit(1) }
     } catch {
@@ -56,11 +55,11 @@ struct SwipeMeter {
     defer { pool.close() }
 
     // The surface follows the current item. It is called with each frame when it is due.
-    let clock = SystemMonotonicClock()
-    let shown = Mutex<[FeedItem.ID: [Duration]]>([:])
+    let clock = ContinuousClock()
+    let shown = Mutex<[FeedItem.ID: [ContinuousClock.Instant]]>([:])
     try pool.setSurface(
-      CallbackOutput { [weak pool] _ in
-        guard let id = pool?.surfaceItem else { return }
+      CallbackOutput { frame in
+        guard let id = frame.item else { return }
         shown.withLock { $0[id, default: []].append(clock.now) }
       })
     let service = PlayerService(pool: pool, feeds: [feed])

@@ -12,14 +12,14 @@ public struct ByteRange: Sendable, Hashable {
   }
 
   /// The position after the last byte; nil if the range is open-ended or its end exceeds 64 bits.
-  public var end: Int64? {
+  package var end: Int64? {
     guard let length else { return nil }
     let (end, overflow) = offset.addingReportingOverflow(length)
     return overflow ? nil : end
   }
 
   /// The value of a `Range` request header, such as `bytes=0-99` (RFC 9110 §14.1.2).
-  public var httpHeaderValue: String {
+  package var httpHeaderValue: String {
     guard let end else { return "bytes=\(offset)-" }
     return "bytes=\(offset)-\(end - 1)"
   }

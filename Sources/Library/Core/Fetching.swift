@@ -33,15 +33,15 @@ public struct FetchRequest: Sendable {
   public var purpose: FetchPurpose
   /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer
   /// that can't use fewer. With 0, bytes are delivered as they arrive. Fetchers may ignore it.
-  public var minimumChunkByteCount = 0
+  package var minimumChunkByteCount = 0
   /// Called once, when the transfer has succeeded, failed or been cancelled. Must not block.
-  public var report: (@Sendable (RequestMetrics) -> Void)?
+  package var report: (@Sendable (RequestMetrics) -> Void)?
   /// Called with the change in the number of body bytes that were received but not yet read. Must not block.
-  public var recordHeld: (@Sendable (Int) -> Void)?
+  package var recordHeld: (@Sendable (Int) -> Void)?
   /// Called with the error of each attempt that the fetcher will repeat by itself, before its pause. Must not block.
   ///
   /// The error of the last attempt is thrown, by `fetch` or by the body, and is not passed here.
-  public var recordFailedAttempt: (@Sendable (ReelError) -> Void)?
+  package var recordFailedAttempt: (@Sendable (ReelError) -> Void)?
 
   /// Creates a request, by default for the whole of a resource.
   public init(
@@ -71,18 +71,18 @@ public struct FetchResponse: Sendable {
   /// The size of the whole resource in bytes, if known.
   public var resourceByteCount: Int64?
   /// True if ranges of the resource can be requested.
-  public var supportsRanges: Bool
+  package var supportsRanges: Bool
   /// The time of the answer by the server's clock (`Date`, RFC 9110 §6.6.1).
-  public var date: WallTime?
+  package var date: WallTime?
   /// The number of requests sent for this response: 1, plus 1 for each redirect and retry.
-  public var requestCount: Int
+  package var requestCount = 1
   /// The body.
   public var body: FetchBody
 
   /// Creates a response.
   public init(
     url: URL, contentType: String?, bodyOffset: Int64, bodyByteCount: Int64?, resourceByteCount: Int64?,
-    supportsRanges: Bool, date: WallTime? = nil, requestCount: Int = 1, body: FetchBody
+    supportsRanges: Bool, body: FetchBody
   ) {
     self.url = url
     self.contentType = contentType
@@ -90,8 +90,6 @@ public struct FetchResponse: Sendable {
     self.bodyByteCount = bodyByteCount
     self.resourceByteCount = resourceByteCount
     self.supportsRanges = supportsRanges
-    self.date = date
-    self.requestCount = requestCount
     self.body = body
   }
 }
@@ -148,7 +146,7 @@ public struct FetchBody: AsyncSequence, Sendable {
 
   /// Discards the unread rest: iteration ends, and so does the transfer, even if others hold copies of the
   /// body.
-  public func close() { chunks.close() }
+  package func close() { chunks.close() }
 
   /// Reads the rest of the body into memory.
   ///
@@ -207,25 +205,25 @@ public struct RequestMetrics: Sendable, Hashable {
   /// The number of redirects followed.
   public var redirectCount: Int
   /// The number of requests sent, including redirects and retries.
-  public var requestCount: Int
+  package var requestCount: Int
   /// The number of attempts that failed before the last one.
-  public var failedAttemptCount = 0
+  package var failedAttemptCount = 0
   /// The header fields of the last answer, as the server sent them; empty without an answer, for local files, and for
   /// simulated transfers.
   ///
   /// `Content-Encoding` and `Content-Length` describe the body before decompression.
-  public var fields = HTTPFields()
+  package var fields = HTTPFields()
   /// True if the last answer ends its connection: `Connection: close`, HTTP/1.0 without `Connection: keep-alive`, or a
   /// body of unknown length (RFC 9112 §6.3, §9.3); nil if unknown.
-  public var closesConnection: Bool?
+  package var closesConnection: Bool?
   /// The time that the last request waited until its new connection was open, with TLS; nil if it took an open one, or
   /// if unknown.
-  public var connectTime: Duration?
+  package var connectTime: Duration?
   /// The time from sending the last request over its connection to the head of the answer; nil without an answer.
-  public var answerTime: Duration?
+  package var answerTime: Duration?
 
   /// Creates measurements.
-  public init(
+  package init(
     url: URL, purpose: FetchPurpose, status: Int?, timeToFirstByte: Duration?, transferTime: Duration,
     byteCount: Int64, reusedConnection: Bool?, redirectCount: Int, requestCount: Int
   ) {

@@ -34,10 +34,10 @@ extension KeyID: CustomStringConvertible {
 /// Its descriptions and its mirror never contain the bytes, which keeps them out of logs, errors and reports.
 public struct ContentKey: Sendable, Hashable {
   /// The size of a key and of a key id, in bytes.
-  public static let byteCount = 16
+  package static let byteCount = 16
 
   /// The 16 bytes of the key. Keep them out of logs.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// Creates a key from its bytes, or returns nil unless there are exactly 16.
   public init?(bytes: some Collection<UInt8>) {

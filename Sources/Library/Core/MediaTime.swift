@@ -39,14 +39,14 @@ public struct MediaTime: Sendable, Hashable {
   public var seconds: Double { Double(value) / Double(timescale) }
 
   /// Returns the time in ticks of `1 / timescale` seconds, rounded down and clamped to 64 bits.
-  public func ticks(timescale other: Int32) -> Int64 {
+  package func ticks(timescale other: Int32) -> Int64 {
     let product = Int128(value) * Int128(other)
     let quotient = product.floorDivided(by: Int128(timescale))
     return Int64(clamping: quotient)
   }
 
   /// Returns `count` times a length. Exact, unless clamped to 64 bits.
-  public static func * (time: MediaTime, count: Int64) -> MediaTime {
+  package static func * (time: MediaTime, count: Int64) -> MediaTime {
     MediaTime(value: Int64(clamping: Int128(time.value) * Int128(count)), timescale: time.timescale)
   }
 
@@ -142,12 +142,12 @@ private func greatestCommonDivisor(_ first: UInt64, _ second: UInt64) -> UInt64 
 /// A ratio of two integers, for frame rates such as 30000/1001 and aspect ratios such as 9:8.
 public struct Rational: Sendable, Hashable {
   /// The numerator.
-  public let numerator: Int32
+  package let numerator: Int32
   /// The denominator. May be 0, for an unknown ratio.
-  public let denominator: Int32
+  package let denominator: Int32
 
   /// Creates a ratio without reducing or checking it.
-  public init(_ numerator: Int32, _ denominator: Int32) {
+  package init(_ numerator: Int32, _ denominator: Int32) {
     self.numerator = numerator
     self.denominator = denominator
   }
@@ -164,7 +164,7 @@ public struct Rational: Sendable, Hashable {
   }
 
   /// True if numerator and denominator are both positive.
-  public var isPositive: Bool { numerator > 0 && denominator > 0 }
+  package var isPositive: Bool { numerator > 0 && denominator > 0 }
 }
 
 extension Rational: CustomStringConvertible {

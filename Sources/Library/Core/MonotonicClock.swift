@@ -9,7 +9,7 @@
 /// A clock that never goes backwards, with a timer.
 ///
 /// Reel takes its clock as a parameter, so tests can control time instead of waiting.
-public protocol MonotonicClock: Sendable {
+package protocol MonotonicClock: Sendable {
   /// The time since the clock's origin, an arbitrary instant.
   var now: Duration { get }
 
@@ -26,7 +26,7 @@ public protocol MonotonicClock: Sendable {
 }
 
 /// A call scheduled on a clock.
-public protocol ScheduledCall: Sendable {
+package protocol ScheduledCall: Sendable {
   /// Cancels the call: the clock releases the handler without calling it. A handler that is already running continues.
   ///
   /// You can call this at any time, repeatedly, and from the handler itself.
@@ -37,7 +37,7 @@ extension MonotonicClock {
   /// Suspends the current task for `duration` of this clock's time.
   ///
   /// - Throws: `CancellationError` if the task is cancelled.
-  public func sleep(for duration: Duration) async throws {
+  package func sleep(for duration: Duration) async throws {
     let wait = ClockWait()
     let call = schedule(at: now + duration) { wait.finish(.success(())) }
     try await withTaskCancellationHandler {
@@ -78,11 +78,11 @@ private final class ClockWait: Sendable {
 /// The system's monotonic clock. It ignores changes to the time of day, and stops while the machine sleeps.
 ///
 /// All instances make their calls on one shared thread.
-public struct SystemMonotonicClock: MonotonicClock {
+package struct SystemMonotonicClock: MonotonicClock {
   /// Creates a clock. All instances show the same time.
-  public init() {}
+  package init() {}
 
-  public var now: Duration {
+  package var now: Duration {
     var time = timespec()
     // The same clock as `Monitor` waits on.
     #if canImport(Darwin)
@@ -94,7 +94,7 @@ public struct SystemMonotonicClock: MonotonicClock {
   }
 
   @discardableResult
-  public func schedule(
+  package func schedule(
     at deadline: Duration, _ handler: @escaping @Sendable () -> Void
   ) -> any ScheduledCall {
     TimerThread.shared.schedule(at: deadline, handler)

@@ -12,7 +12,7 @@ public struct PixelSize: Sendable, Hashable {
   }
 
   /// The size with width and height exchanged.
-  public var transposed: PixelSize { PixelSize(width: height, height: width) }
+  package var transposed: PixelSize { PixelSize(width: height, height: width) }
 }
 
 extension PixelSize: CustomStringConvertible {

@@ -1,38 +1,38 @@
 public import Foundation
 
 /// An instant of civil time in UTC, from 1677 to 2262, to the nanosecond.
-public struct WallTime: Sendable, Hashable {
+package struct WallTime: Sendable, Hashable {
   /// Nanoseconds since 1 January 1970, not counting leap seconds (POSIX).
-  public let nanosecondsSince1970: Int64
+  package let nanosecondsSince1970: Int64
 
   /// Creates an instant from nanoseconds since 1 January 1970.
-  public init(nanosecondsSince1970: Int64) {
+  package init(nanosecondsSince1970: Int64) {
     self.nanosecondsSince1970 = nanosecondsSince1970
   }
 
   /// Creates the instant of `date`, rounded to the microsecond, about the precision of a `Date`.
-  public init(_ date: Date) {
+  package init(_ date: Date) {
     let microseconds = MediaTime(seconds: date.timeIntervalSince1970, timescale: 1_000_000)
     self.init(nanosecondsSince1970: microseconds.ticks(timescale: 1_000_000_000))
   }
 
   /// The current time by the system's clock.
-  public static var now: WallTime { WallTime(Date()) }
+  package static var now: WallTime { WallTime(Date()) }
 
   /// Returns the instant `length` after `time`, clamped to the range of the type.
-  public static func + (time: WallTime, length: MediaTime) -> WallTime {
+  package static func + (time: WallTime, length: MediaTime) -> WallTime {
     let ticks = length.ticks(timescale: 1_000_000_000)
     let (sum, overflow) = time.nanosecondsSince1970.addingReportingOverflow(ticks)
     return WallTime(nanosecondsSince1970: overflow ? (ticks < 0 ? .min : .max) : sum)
   }
 
   /// Returns the instant `length` before `time`, clamped to the range of the type.
-  public static func - (time: WallTime, length: MediaTime) -> WallTime {
+  package static func - (time: WallTime, length: MediaTime) -> WallTime {
     time + (MediaTime.zero - length)
   }
 
   /// Returns the time from `earlier` to `later` in nanoseconds; negative if `later` comes first.
-  public static func - (later: WallTime, earlier: WallTime) -> MediaTime {
+  package static func - (later: WallTime, earlier: WallTime) -> MediaTime {
     let (difference, overflow) = later.nanosecondsSince1970.subtractingReportingOverflow(
       earlier.nanosecondsSince1970)
     let clamped = overflow ? (later > earlier ? Int64.max : .min) : difference
@@ -42,7 +42,7 @@ public struct WallTime: Sendable, Hashable {
 
 extension WallTime: Comparable {
   /// Returns true if `left` comes before `right`.
-  public static func < (left: WallTime, right: WallTime) -> Bool {
+  package static func < (left: WallTime, right: WallTime) -> Bool {
     left.nanosecondsSince1970 < right.nanosecondsSince1970
   }
 }
@@ -51,7 +51,7 @@ extension WallTime: Comparable {
 
 extension WallTime: CustomStringConvertible {
   /// The ISO 8601 form in UTC with as many decimals as needed, such as `2026-01-31T12:00:00.5Z`.
-  public var description: String {
+  package var description: String {
     let fields = fields
     let date = fields.date
     var text = "\(date.year.padded(4))-\(date.month.padded(2))-\(date.day.padded(2))T\(fields.timeOfDay)"
@@ -77,7 +77,7 @@ extension WallTime: CustomStringConvertible {
   /// Also accepts a space instead of the `T`, a date without a time, a time without seconds, and the offsets `+01`,
   /// `+0100` and `+01:00`. A time without an offset is UTC. Digits beyond the nanosecond are dropped. Returns nil if
   /// the text is malformed or the instant is out of range.
-  public init?(iso8601 text: some StringProtocol) {
+  package init?(iso8601 text: some StringProtocol) {
     var scanner = DateScanner(text)
     guard let year = scanner.number(4), scanner.take("-"), let month = scanner.number(2), scanner.take("-"),
       let day = scanner.number(2), let date = CivilDate(year: year, month: month, day: day)
@@ -94,7 +94,7 @@ extension WallTime: CustomStringConvertible {
 
   /// Parses the value of a `Date` field: an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
   /// Returns nil for any other text, and if the instant is out of range.
-  public init?(httpDate text: some StringProtocol) {
+  package init?(httpDate text: some StringProtocol) {
     guard let seconds = Self.secondsSince1970(httpDate: text) else { return nil }
     self.init(days: 0, seconds: seconds, nanoseconds: 0)
   }

@@ -235,7 +235,7 @@ public enum ServerTrust: Sendable, Hashable {
   ///
   /// - Throws: `ReelError` of kind `noSuchFile` for a file that can't be read, and of kind `usage` for one without a
   ///   certificate.
-  public func check() throws(ReelError) {
+  package func check() throws(ReelError) {
     guard case .authorities(let path) = self else { return }
     guard FileManager.default.isReadableFile(atPath: path) else {
       throw ReelError(.noSuchFile, "the certificate file can't be read", at: path)

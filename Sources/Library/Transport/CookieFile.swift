@@ -8,7 +8,7 @@ public import ReelCore
 /// are comments, except for `#HttpOnly_` before a domain. The file is only read: cookies that servers set are ignored.
 public struct CookieFile: Sendable, Hashable {
   /// The largest file that is read: 1 MiB.
-  public static let byteLimit = 1 << 20
+  package static let byteLimit = 1 << 20
 
   private struct Cookie: Sendable, Hashable {
     var domain: String

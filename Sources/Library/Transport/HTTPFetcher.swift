@@ -33,11 +33,13 @@ final class HTTPFetcher: Fetching {
         let chunks = HTTPBody(transfer: transfer, head: answer, session: session, fetcher: self)
         body = FetchBody(onEnd: { chunks.finish($0) }) { try await chunks.next() }
       }
-      return FetchResponse(
+      var response = FetchResponse(
         url: answer.url, contentType: answer.contentType, bodyOffset: answer.bodyOffset,
         bodyByteCount: answer.bodyByteCount, resourceByteCount: answer.resourceByteCount,
-        supportsRanges: answer.supportsRanges, date: answer.date, requestCount: session.requestCount,
-        body: body)
+        supportsRanges: answer.supportsRanges, body: body)
+      response.date = answer.date
+      response.requestCount = session.requestCount
+      return response
     } catch {
       session.finish(.failure(error))
       throw error

@@ -9,11 +9,11 @@ public struct HTTPProxies: Sendable, Hashable {
   /// One proxy.
   public struct Proxy: Sendable, Hashable {
     /// The host name or address.
-    public var host: String
+    package var host: String
     /// The port, 1 to 65,535.
-    public var port: Int
+    package var port: Int
     /// The user name and password, `user:password`; `nil` for none. They go to the proxy in clear text.
-    public var credentials: String?
+    package var credentials: String?
 
     /// A proxy.
     public init(host: String, port: Int, credentials: String? = nil) {
@@ -24,12 +24,12 @@ public struct HTTPProxies: Sendable, Hashable {
   }
 
   /// The proxy for `http` URLs.
-  public var http: Proxy?
+  package var http: Proxy?
   /// The proxy for `https` URLs.
-  public var https: Proxy?
+  package var https: Proxy?
   /// The hosts that are reached directly: `example.com` (with all of its subdomains), `.example.com` (the same),
   /// `example.com:8080`, an address, or `*` for all.
-  public var exceptions: [String]
+  package var exceptions: [String]
 
   /// No proxies, unless stated.
   public init(http: Proxy? = nil, https: Proxy? = nil, exceptions: [String] = []) {

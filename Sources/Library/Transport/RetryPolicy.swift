@@ -7,20 +7,20 @@ import ReelCore
 public struct RetryPolicy: Sendable, Hashable {
   /// The number of retries of one transfer; 0 for none. The count starts again if at least 64 KiB have arrived since
   /// the last failure.
-  public var attempts: Int
+  package var attempts: Int
   /// The maximum number of these retries for failures to connect. It is low because a server that refuses connections
   /// rarely recovers within seconds.
-  public var connectAttempts: Int
+  package var connectAttempts: Int
   /// The delay after the first failure.
-  public var baseDelay: Duration
+  package var baseDelay: Duration
   /// The factor by which the delay grows with each further failure.
-  public var factor: Double
+  package var factor: Double
   /// The maximum delay, unless the server asks for a longer one.
-  public var maximumDelay: Duration
+  package var maximumDelay: Duration
   /// The random share of a delay, from 0 to 1: the delay is multiplied by a random number between `1 - jitter` and 1.
-  public var jitter: Double
+  package var jitter: Double
   /// The longest `Retry-After` to honour (RFC 9110 §10.2.3). If the server asks for more, the transfer fails.
-  public var maximumRetryAfter: Duration
+  package var maximumRetryAfter: Duration
 
   /// Creates a policy.
   public init(
@@ -49,7 +49,7 @@ public struct RetryPolicy: Sendable, Hashable {
   ///   - random: A random number from 0 to 1; 0 gives the longest delay.
   /// - Returns: The delay, or nil if there is no further retry: `attempts` is exceeded, or the server asks for a longer
   ///   delay than `maximumRetryAfter`.
-  public func delay(afterFailure failure: Int, retryAfter: Duration? = nil, random: Double) -> Duration? {
+  package func delay(afterFailure failure: Int, retryAfter: Duration? = nil, random: Double) -> Duration? {
     guard failure >= 1, failure <= attempts else { return nil }
     var delay = baseDelay
     for _ in 1..<failure where delay < maximumDelay { delay = delay * factor }

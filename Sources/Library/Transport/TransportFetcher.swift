@@ -119,7 +119,7 @@ public struct TransportConfiguration: Sendable, Hashable {
   public var userAgent: String
   /// The number of additional connections to open while fetching a manifest or a source of unknown format. The
   /// resources that the manifest names can then be fetched in parallel without waiting for a connection.
-  public var connectionsAhead: Int
+  package var connectionsAhead: Int
   /// The proxies; by default none. The environment is not read, unless you pass it to
   /// ``HTTPProxies/init(environment:)``.
   public var proxies = HTTPProxies()

@@ -177,16 +177,17 @@ package final class StartRecording: Fetching, ConnectionOpening {
     }
     let end = Self.least(range?.end, resource.byteCount)
     let position = Locked(offset)
-    return FetchResponse(
+    var response = FetchResponse(
       url: url, contentType: resource.contentType, bodyOffset: offset, bodyByteCount: end.map { $0 - offset },
       resourceByteCount: resource.byteCount, supportsRanges: resource.supportsRanges && servesRanges,
-      date: resource.date,
       body: FetchBody { [self] in
         let start = position.withLock { $0 }
         let chunk = try await bytes(from: start, upTo: end, of: request)
         position.withLock { $0 = start + Int64(chunk?.count ?? 0) }
         return chunk
       })
+    response.date = resource.date
+    return response
   }
 
   /// Returns bytes of a resource, fetched if they are not known; fewer at its end.

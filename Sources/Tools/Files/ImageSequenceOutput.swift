@@ -68,7 +68,7 @@ public final class ImageSequenceOutput: FrameOutput {
   }
 
   /// The number of the next frame's file.
-  public var nextNumber: Int { state.withLock { $0.number } }
+  package var nextNumber: Int { state.withLock { $0.number } }
 
   /// Writes a frame to the next file.
   ///

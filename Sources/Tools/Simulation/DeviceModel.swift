@@ -1,6 +1,6 @@
 package import ReelCore
-public import ReelFFmpeg
-public import ReelPool
+package import ReelFFmpeg
+package import ReelPool
 
 /// The limits and decoding costs of a device, for the limits of a pool and for simulations.
 ///
@@ -24,17 +24,17 @@ public import ReelPool
 /// | transfers at once | 4 | 6 | 8 |
 public struct DeviceModel: Sendable, Hashable {
   /// The name, for reports.
-  public var name: String
+  package var name: String
   /// The number of video decoders that may be open at once, at least 1; `nil` for no limit.
-  public var decoderLimit: Int?
+  package var decoderLimit: Int?
   /// The number of decoders that run at once, at least 1: cores, or hardware units.
-  public var coreCount: Int
+  package var coreCount: Int
   /// The bytes that a pool may hold, at least 1; `nil` for no limit.
-  public var memoryLimit: Int?
+  package var memoryLimit: Int?
   /// The number of transfers that run at once, at least 1; `nil` for no limit.
-  public var transferLimit: Int?
+  package var transferLimit: Int?
   /// The time that opening a decoder and decoding a frame take on one core.
-  public var decodeCost: DecodeCost
+  package var decodeCost: DecodeCost
 
   /// A device.
   public init(
@@ -65,7 +65,7 @@ public struct DeviceModel: Sendable, Hashable {
     decodeCost: cost(opening: .milliseconds(40), pixel: 10.7, av1Pixel: 10.7))
 
   /// The built-in devices: `low`, `mid` and `high`.
-  public static let builtIn = [low, mid, high]
+  package static let builtIn = [low, mid, high]
 
   /// Returns the built-in device with this name.
   ///
@@ -91,7 +91,7 @@ public struct DeviceModel: Sendable, Hashable {
 extension PoolConfiguration {
   /// Applies the limits of a device: open decoders, cores, memory and transfers. Costs apply only in a
   /// simulation.
-  public mutating func apply(limitsOf device: DeviceModel) {
+  package mutating func apply(limitsOf device: DeviceModel) {
     maximumOpenDecoders = device.decoderLimit
     decodingPermits = device.coreCount
     memoryLimit = device.memoryLimit
@@ -105,34 +105,34 @@ extension PoolConfiguration {
 /// frame.
 public struct DecodeCost: Sendable, Hashable {
   /// The time that a frame takes: a constant, and a part for each pixel.
-  public struct Frame: Sendable, Hashable {
+  package struct Frame: Sendable, Hashable {
     /// The constant part, not negative.
-    public let constant: Duration
+    package let constant: Duration
     /// The part for each pixel, in nanoseconds, not negative.
-    public let nanosecondsPerPixel: Double
+    package let nanosecondsPerPixel: Double
 
     /// A cost from its parts. A negative value, or one that is not finite, counts as zero.
-    public init(constant: Duration = .zero, nanosecondsPerPixel: Double = 0) {
+    package init(constant: Duration = .zero, nanosecondsPerPixel: Double = 0) {
       self.constant = max(constant, .zero)
       self.nanosecondsPerPixel = nanosecondsPerPixel.isFinite ? max(nanosecondsPerPixel, 0) : 0
     }
 
     /// The time of a frame of so many pixels, in whole nanoseconds and at most an hour.
-    public func duration(pixelCount: Int) -> Duration {
+    package func duration(pixelCount: Int) -> Duration {
       let pixels = min(Double(max(pixelCount, 0)) * nanosecondsPerPixel, 3.6e12)
       return min(constant + .nanoseconds(Int64(pixels.rounded())), .seconds(3600))
     }
   }
 
   /// The time of opening a decoder, not negative.
-  public var opening: Duration
+  package var opening: Duration
   /// The time of a frame of the codecs that have their own.
-  public var codecs: [VideoCodec: Frame]
+  package var codecs: [VideoCodec: Frame]
   /// The time of a frame of all other codecs.
-  public var others: Frame
+  package var others: Frame
 
   /// The constant part of `others`: for a cost made with ``init(frame:)``, the time of every frame.
-  public var frame: Duration { others.constant }
+  package var frame: Duration { others.constant }
 
   /// The same cost for every frame, whatever its codec and size. Opening a decoder costs nothing.
   ///
@@ -147,7 +147,7 @@ public struct DecodeCost: Sendable, Hashable {
   ///   - opening: The time of opening a decoder. A negative time counts as zero.
   ///   - codecs: The time of a frame, by codec.
   ///   - others: The time of a frame of all other codecs.
-  public init(opening: Duration, codecs: [VideoCodec: Frame], others: Frame) {
+  package init(opening: Duration, codecs: [VideoCodec: Frame], others: Frame) {
     self.opening = max(opening, .zero)
     self.codecs = codecs
     self.others = others

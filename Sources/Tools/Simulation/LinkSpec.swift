@@ -84,7 +84,7 @@ public struct LinkSpec: Sendable, Hashable {
   }
 
   /// The named profiles, slowest first.
-  public static let profiles: [(name: String, link: LinkSpec)] = [
+  package static let profiles: [(name: String, link: LinkSpec)] = [
     ("3g", .threeG), ("lte", .lte), ("wifi", .wifi),
   ]
 

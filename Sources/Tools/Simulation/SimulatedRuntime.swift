@@ -122,16 +122,23 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     return try result.get()
   }
 
+  /// Waits until this much simulated time has passed.
+  ///
+  /// - Throws: `CancellationError` if the task is cancelled.
+  public func sleep(for duration: Duration) async throws {
+    try await (self as any MonotonicClock).sleep(for: duration)
+  }
+
   // MARK: Accounts
 
   /// The number of blocking bodies that have not ended.
-  public var bodyCount: Int { state.withLock { $0.bodyCount } }
+  package var bodyCount: Int { state.withLock { $0.bodyCount } }
 
   /// The number of threads, including idle ones that are about to end.
   package var threadCount: Int { threads.count }
 
   /// The number of steps run so far: tasks, bodies and scheduled calls that started or continued.
-  public var stepCount: Int { state.withLock { $0.stepCount } }
+  package var stepCount: Int { state.withLock { $0.stepCount } }
 
   // MARK: MonotonicClock
 
@@ -140,7 +147,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
 
   /// Schedules a call of `handler` in the simulation. A deadline in the past counts as now.
   @discardableResult
-  public func schedule(
+  package func schedule(
     at deadline: Duration, _ handler: @escaping @Sendable () -> Void
   ) -> any ScheduledCall {
     state.withLock { state in

@@ -22,7 +22,7 @@ internal import ReelPlayback
 /// - The number of bytes before a failure is repeatable if the server closed the connection, but not if it reset it.
 public final class ThrottledFetcher: Fetching, ConnectionOpening {
   /// The modelled link.
-  public let link: LinkSpec
+  package let link: LinkSpec
 
   private let base: any Fetching
   private let clock: any MonotonicClock
@@ -42,10 +42,12 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   /// - Parameters:
   ///   - base: The fetcher that gets the real bytes.
   ///   - link: The rate and the round-trip time of the link.
-  ///   - clock: The clock to delay by; one that advances by itself.
-  public convenience init(
-    _ base: any Fetching, link: LinkSpec, clock: any MonotonicClock = SystemMonotonicClock()
-  ) {
+  public convenience init(_ base: any Fetching, link: LinkSpec) {
+    self.init(base, link: link, clock: SystemMonotonicClock())
+  }
+
+  /// A fetcher over a link that delays by a clock which advances by itself.
+  package convenience init(_ base: any Fetching, link: LinkSpec, clock: any MonotonicClock) {
     self.init(base, link: link, clock: clock, simulation: nil)
   }
 
@@ -102,7 +104,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   }
 
   /// The number of transfers in progress.
-  public var transferCount: Int { scheduler.transferCount }
+  package var transferCount: Int { scheduler.transferCount }
 
   /// Fetches through the base fetcher, and returns when the modelled link would deliver the first byte.
   public func fetch(_ request: FetchRequest) async throws -> FetchResponse {

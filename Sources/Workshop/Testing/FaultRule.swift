@@ -1,4 +1,4 @@
-public import HTTPTypes
+package import HTTPTypes
 public import ReelCore
 
 /// A fault, the paths that it applies to, and how often it applies.
@@ -10,20 +10,20 @@ public import ReelCore
 /// - `PATTERN` is matched against the path without its leading slash, or, if it contains no slash, against the last
 ///   component of the path. `*` matches any characters, `?` exactly one. Matching is case-sensitive.
 /// - `xCOUNT` limits the fault to the first `COUNT` matching requests; without it the fault is permanent.
-/// - `KIND`, with its argument, is one of ``forms``.
+/// - `KIND`, with its argument, is one of those that `reel serve --help` lists, such as `delay:500ms` or `silence`.
 ///
 /// For example: `seg*.ts=status:503x2,*.m4s=stall:20000`. The first rule that matches a request and is not used up
 /// applies.
 public struct FaultRule: Sendable, Hashable {
   /// The pattern of paths, in the syntax above.
-  public var pattern: String
+  package var pattern: String
   /// The fault.
-  public var fault: Fault
+  package var fault: Fault
   /// The number of requests to apply the fault to; nil for all.
-  public var count: Int?
+  package var count: Int?
 
   /// The kinds of faults in the text form, each with its argument and its meaning, in the order of the help text.
-  public static let forms: [(form: String, meaning: String)] = [
+  package static let forms: [(form: String, meaning: String)] = [
     (
       "status:503",
       "respond with this status; header fields follow after semicolons, as in status:429;Retry-After: 2"
@@ -44,7 +44,7 @@ public struct FaultRule: Sendable, Hashable {
   ]
 
   /// Creates a rule.
-  public init(_ pattern: String, _ fault: Fault, count: Int? = nil) {
+  package init(_ pattern: String, _ fault: Fault, count: Int? = nil) {
     self.pattern = pattern
     self.fault = fault
     self.count = count
@@ -167,7 +167,7 @@ extension Duration {
 ///
 /// Byte counts refer to the body of the answer, except for `truncate`, `corrupt` and `corruptShare`, which refer to the
 /// resource.
-public enum Fault: Sendable, Hashable {
+package enum Fault: Sendable, Hashable {
   /// Answers with this status and header fields, and a line of text instead of the resource.
   case status(Int, headers: HTTPFields = [:])
   /// Waits before sending the head, in addition to the time on the link.

@@ -1,5 +1,5 @@
 internal import Dispatch
-public import ReelCore
+package import ReelCore
 
 /// A wall clock that only moves when told to, so that an hour of a live stream takes a test no longer than
 /// its requests.
@@ -29,7 +29,7 @@ package final class ManualClock: WallClock {
 }
 
 /// A monotonic clock for tests. It starts at zero, moves only when advanced, and then makes the calls that are due.
-public final class ManualMonotonicClock: MonotonicClock {
+package final class ManualMonotonicClock: MonotonicClock {
   private struct State {
     var now: Duration = .zero
     var calls = CallQueue()
@@ -40,19 +40,19 @@ public final class ManualMonotonicClock: MonotonicClock {
   private let state = Locked(State(), rank: .clock)
 
   /// Creates a clock at zero.
-  public init() {}
+  package init() {}
 
   /// The current time of the clock.
-  public var now: Duration { state.withLock { $0.now } }
+  package var now: Duration { state.withLock { $0.now } }
 
   /// The deadline of the next call; nil if none is scheduled.
-  public var nextDeadline: Duration? { state.withLock { $0.calls.next?.deadline } }
+  package var nextDeadline: Duration? { state.withLock { $0.calls.next?.deadline } }
 
   /// Schedules a call of `handler` at `deadline`.
   ///
   /// If `deadline` has passed, the call is made soon on a Dispatch thread, or by an `advance` that comes first.
   @discardableResult
-  public func schedule(
+  package func schedule(
     at deadline: Duration, _ handler: @escaping @Sendable () -> Void
   ) -> any ScheduledCall {
     let (key, isDue, waiters) = state.withLock { state in
@@ -66,18 +66,18 @@ public final class ManualMonotonicClock: MonotonicClock {
   }
 
   /// Advances the clock by `length`, like `advance(to:)`.
-  public func advance(by length: Duration) { advance(to: now + length) }
+  package func advance(by length: Duration) { advance(to: now + length) }
 
   /// Advances the clock to `target` and makes the calls that become due, including those scheduled meanwhile.
   ///
   /// The calls run on the current thread in order of their deadlines; during each, `now` is its deadline. A `target` in
   /// the past does not move the clock.
-  public func advance(to target: Duration) {
+  package func advance(to target: Duration) {
     while let handler = takeDue(at: target) { handler() }
   }
 
   /// Suspends until a call is scheduled, or the task is cancelled. Returns at once if one is already scheduled.
-  public func waitForDeadline() async {
+  package func waitForDeadline() async {
     let number = state.withLock { state in
       state.nextWaiter += 1
       return state.nextWaiter

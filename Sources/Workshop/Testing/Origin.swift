@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import ReelCore
-public import ReelSimulation
+@_exported public import ReelSimulation
 
 /// An HTTP/1.1 server for tests, benchmarks and `reel serve`, with an optional modelled link and optional faults.
 ///
@@ -134,7 +134,7 @@ public final class Origin: Sendable {
   public var requestLog: [RequestRecord] { state.snapshot.requests }
 
   /// The requests and connections so far.
-  public var snapshot: Snapshot { state.snapshot }
+  package var snapshot: Snapshot { state.snapshot }
 
   /// Suspends until `condition` holds, or the task is cancelled.
   ///
@@ -167,23 +167,23 @@ extension Origin {
   /// The resources that an origin serves, the address that it listens on, and its link and faults.
   public struct Configuration: Sendable {
     /// The directory whose files are served; nil for none.
-    public var directory: URL?
+    package var directory: URL?
     /// Responses in memory, by percent-decoded path with its leading slash. They take precedence over `resources` and
     /// files.
-    public var routes: [String: Response]
+    package var routes: [String: Response]
     /// Resources that generate their responses. The first one with a response for a path applies. They take precedence
     /// over files.
-    public var resources: [any DynamicResource]
+    package var resources: [any DynamicResource]
     /// The name or address to listen on.
-    public var host: String
+    package var host: String
     /// The port to listen on; 0 for any free port.
-    public var port: Int
+    package var port: Int
     /// The modelled link between the origin and its clients; nil for no limit.
-    public var link: LinkSpec?
+    package var link: LinkSpec?
     /// The faults. The first rule that matches a request and is not used up applies.
-    public var faults: [FaultRule]
+    package var faults: [FaultRule]
     /// False to ignore ranges and always send the whole resource.
-    public var supportsRanges: Bool
+    package var supportsRanges: Bool
 
     /// Creates a configuration. By default, the origin listens on any free port of this machine and serves nothing.
     public init(
@@ -205,13 +205,13 @@ extension Origin {
   /// A response in memory.
   public struct Response: Sendable, Hashable {
     /// The HTTP status. Ranges apply to 200 only; with any other status, all bytes are sent.
-    public var status: Int
+    package var status: Int
     /// The body.
-    public var bytes: [UInt8]
+    package var bytes: [UInt8]
     /// The media type; nil to derive it from the extension of the path.
-    public var contentType: String?
+    package var contentType: String?
     /// Additional header fields.
-    public var headers: HTTPFields
+    package var headers: HTTPFields
 
     /// Creates a response from bytes.
     public init(
@@ -236,7 +236,7 @@ extension Origin {
     /// The requests, in order of arrival.
     public var requests: [RequestRecord] = []
     /// The time at which each connection was accepted, measured from the creation of the origin.
-    public var connectionArrivals: [Duration] = []
+    package var connectionArrivals: [Duration] = []
     /// The number of connections accepted so far.
     public var acceptedConnectionCount: Int { connectionArrivals.count }
     /// The number of connections that are open.
@@ -252,24 +252,24 @@ public struct RequestRecord: Sendable, Hashable {
   /// The percent-decoded path without the query, or `target` if it can't be decoded.
   public var path: String
   /// The request target as received, with its query.
-  public var target: String
+  package var target: String
   /// The header fields, in order.
   public var headers: HTTPFields
   /// The number of the connection, counted from 1 in order of acceptance.
-  public var connection: Int
+  package var connection: Int
   /// The time at which the request arrived.
-  public var arrival: Duration
+  package var arrival: Duration
   /// The time at which the first byte of the answer was written to the connection; nil if none was.
-  public var firstByteSent: Duration?
+  package var firstByteSent: Duration?
   /// The time at which the last byte was written; nil until then, and always after a `silence`, `stall` or
   /// `reset` fault.
-  public var lastByteSent: Duration?
+  package var lastByteSent: Duration?
   /// The status of the answer; nil if a `silence` fault withholds it.
   public var status: Int?
   /// The number of bytes of head and body written so far.
   public var bytesSent: Int64 = 0
   /// The number of bytes of the body written so far.
-  public var bodyBytesSent: Int64 = 0
+  package var bodyBytesSent: Int64 = 0
   /// True if the last byte of the answer has been written, even if a `close` fault shortened it.
   public var isComplete: Bool { lastByteSent != nil }
 

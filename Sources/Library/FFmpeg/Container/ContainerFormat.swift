@@ -1,7 +1,7 @@
 internal import CFFmpeg
 
 /// A container format that Reel demuxes. Reel detects the format from the content, not from the file name.
-public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
+package enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
   /// MP4, fragmented MP4 (CMAF), QuickTime and 3GP (ISO/IEC 14496-12).
   case mp4
   /// MPEG transport stream (ISO/IEC 13818-1).
@@ -30,7 +30,7 @@ public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
   case eac3
 
   /// The name of libavformat's demuxer, as for `av_find_input_format`.
-  public var demuxerName: String {
+  package var demuxerName: String {
     switch self {
     case .mp4: "mov"
     case .mpegPS: "mpeg"

@@ -1,7 +1,7 @@
 internal import CFFmpeg
 
 /// A video codec that Reel decodes.
-public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
+package enum VideoCodec: String, Sendable, Hashable, CaseIterable {
   /// H.264 (ITU-T H.264, ISO/IEC 14496-10).
   case h264
   /// HEVC (ITU-T H.265, ISO/IEC 23008-2).
@@ -91,7 +91,7 @@ extension VideoCodec {
 }
 
 /// An audio codec that Reel decodes.
-public enum AudioCodec: String, Sendable, Hashable, CaseIterable {
+package enum AudioCodec: String, Sendable, Hashable, CaseIterable {
   /// AAC, including HE-AAC (ISO/IEC 14496-3).
   case aac
   /// MPEG-1 and MPEG-2 Audio Layer III.

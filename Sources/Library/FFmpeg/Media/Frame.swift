@@ -182,13 +182,13 @@ public struct Orientation: Sendable, Hashable {
   public static let upright = Orientation(rotation: 0, isMirrored: false)
 
   /// Creates an orientation. `rotation` must be 0, 90, 180 or 270.
-  public init(rotation: Int, isMirrored: Bool) {
+  package init(rotation: Int, isMirrored: Bool) {
     self.rotation = rotation
     self.isMirrored = isMirrored
   }
 
   /// True for a rotation of 90 or 270 degrees, which exchanges width and height.
-  public var swapsAxes: Bool { rotation == 90 || rotation == 270 }
+  package var swapsAxes: Bool { rotation == 90 || rotation == 270 }
 
   /// Reads the nine fixed-point numbers (16.16 and 2.30) of a display matrix. Angles are rounded to the nearest quarter
   /// turn.
@@ -221,7 +221,7 @@ public struct Orientation: Sendable, Hashable {
 /// players commonly do.
 public struct ColorDescription: Sendable, Hashable {
   /// FFmpeg's name for the matrix coefficients, such as `bt709` (ISO/IEC 23091-2 §8.3); nil if unspecified.
-  public let matrix: String?
+  package let matrix: String?
   /// FFmpeg's name for the primaries, such as `bt2020` (ISO/IEC 23091-2 §8.1); nil if unspecified.
   public let primaries: String?
   /// FFmpeg's name for the transfer characteristics, such as `smpte2084` (ISO/IEC 23091-2 §8.2); nil if unspecified.
@@ -231,7 +231,7 @@ public struct ColorDescription: Sendable, Hashable {
   /// The number of bits per component.
   public let bitDepth: Int
   /// The matrix that conversions use: `matrix`, or the one assumed by the rule above.
-  public let assumedMatrix: String
+  package let assumedMatrix: String
 
   /// True for the HDR transfer functions PQ (SMPTE ST 2084) and HLG. Conversions do not tone map them.
   public var isHDR: Bool { hdrTransfer != nil }

@@ -5,15 +5,15 @@ public import ReelCore
 /// Decoded audio: consecutive samples of all channels.
 public struct PCMBuffer: Sendable {
   /// The presentation time of the first sample, in ticks of the stream's time base; nil if unknown.
-  public var ticks: Int64?
+  package var ticks: Int64?
   /// The sample rate and the channels.
-  public let format: PCMFormat
+  package let format: PCMFormat
   /// The samples, interleaved by channel: `frameCount * channelCount` numbers. The nominal range is -1 to 1; lossy
   /// codecs may exceed it.
   public private(set) var samples: [Float]
 
   /// Creates a buffer of interleaved samples. Drops samples beyond a multiple of the channel count.
-  public init(ticks: Int64? = nil, format: PCMFormat, samples: [Float]) {
+  package init(ticks: Int64? = nil, format: PCMFormat, samples: [Float]) {
     self.ticks = ticks
     self.format = format
     self.samples = samples
@@ -39,19 +39,19 @@ public struct PCMBuffer: Sendable {
   }
 
   /// Returns the buffer without the first `count` samples of each channel. The result has no `ticks`.
-  public func dropping(_ count: Int) -> PCMBuffer {
+  package func dropping(_ count: Int) -> PCMBuffer {
     PCMBuffer(format: format, samples: Array(samples.dropFirst(max(0, count) * channelCount)))
   }
 
   /// Multiplies every sample by `gain`: 0 gives silence, 1 changes nothing.
-  public mutating func scale(by gain: Float) {
+  package mutating func scale(by gain: Float) {
     guard gain != 1 else { return }
     for index in samples.indices { samples[index] *= gain }
   }
 
   /// The samples as 16-bit integers, converted as swresample does without dither: multiplied by 32768, rounded to the
   /// nearest integer (ties to even) and clipped. NaN becomes 0. Samples decoded from 16-bit PCM are restored exactly.
-  public var int16Samples: [Int16] {
+  package var int16Samples: [Int16] {
     [Int16](unsafeUninitializedCapacity: samples.count) { buffer, count in
       samples.withUnsafeBufferPointer { samples in
         for index in samples.indices { buffer[index] = Self.int16(samples[index]) }
@@ -64,7 +64,7 @@ public struct PCMBuffer: Sendable {
   /// `ffmpeg -c:a pcm_s16le -f framemd5` prints.
   ///
   /// - Throws: `ReelError` of kind `internalFault` if memory runs out.
-  public func md5() throws(ReelError) -> String {
+  package func md5() throws(ReelError) -> String {
     let hash = try MD5Hash()
     let numbers = int16Samples.map(\.littleEndian)
     numbers.withUnsafeBytes { hash.update($0.baseAddress, count: $0.count) }
@@ -83,19 +83,19 @@ public struct PCMBuffer: Sendable {
 }
 
 /// The sample rate and the channels of a `PCMBuffer`.
-public struct PCMFormat: Sendable, Hashable {
+package struct PCMFormat: Sendable, Hashable {
   /// The number of samples per second and channel.
-  public let sampleRate: Int
+  package let sampleRate: Int
   /// The number of channels.
-  public let channelCount: Int
+  package let channelCount: Int
   /// FFmpeg's name for the channel layout, such as `stereo` or `5.1(side)`; nil if the channel order is unknown.
-  public let channelLayout: String?
+  package let channelLayout: String?
   /// The channels as a bit mask, in the order of the samples from the lowest bit: the `dwChannelMask` of
   /// `WAVEFORMATEXTENSIBLE` and FFmpeg's `AV_CH_` bits. 0 if the order is different or unknown.
-  public let channelMask: UInt64
+  package let channelMask: UInt64
 
   /// Creates a format with FFmpeg's default layout for the number of channels.
-  public init(sampleRate: Int, channelCount: Int) {
+  package init(sampleRate: Int, channelCount: Int) {
     var layout = AVChannelLayout()
     av_channel_layout_default(&layout, Int32(clamping: channelCount))
     defer { av_channel_layout_uninit(&layout) }

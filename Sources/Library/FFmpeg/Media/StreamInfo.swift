@@ -19,33 +19,33 @@ public struct StreamInfo: Sendable {
   /// The position of the stream in the container, counted from 0.
   public let index: Int
   /// The stream's number in the container: the PID in MPEG-TS, the track ID in MP4.
-  public let number: Int
+  package let number: Int
   /// The kind of the stream.
   public let kind: Kind
   /// libavcodec's name for the codec, such as `h264` or `mpeg4`.
   public let codecName: String
   /// The video codec; nil if Reel does not decode it, or if the stream is not video.
-  public let videoCodec: VideoCodec?
+  package let videoCodec: VideoCodec?
   /// The audio codec; nil if Reel does not decode it, or if the stream is not audio.
-  public let audioCodec: AudioCodec?
+  package let audioCodec: AudioCodec?
   /// The four-character code of the sample entry, such as `avc1`; nil if the container has none.
-  public let codecTag: String?
+  package let codecTag: String?
   /// The length in seconds of one tick, the unit of packet and frame times.
-  public let timeBase: Rational
+  package let timeBase: Rational
   /// The duration in ticks; nil if the container does not state it.
-  public let durationTicks: Int64?
+  package let durationTicks: Int64?
   /// The size in stored pixels after cropping, before aspect ratio and rotation; nil if unknown.
   public let size: PixelSize?
   /// The average number of frames per second; nil if unknown.
   public let averageFrameRate: Rational?
   /// The ratio of pixel width to pixel height; nil if unknown.
-  public let sampleAspectRatio: Rational?
+  package let sampleAspectRatio: Rational?
   /// The clockwise rotation in degrees that makes the frame upright: 0, 90, 180 or 270.
-  public let rotation: Int
+  package let rotation: Int
   /// True if the display matrix mirrors the frame left to right before it is turned.
-  public let isMirrored: Bool
+  package let isMirrored: Bool
   /// True for a single attached image, such as cover art.
-  public let isAttachedFrame: Bool
+  package let isAttachedFrame: Bool
   /// True if the container marks the stream as a default.
   public let isDefault: Bool
   /// The language as the container states it, an ISO 639 or RFC 5646 code; nil if it does not.
@@ -164,7 +164,7 @@ public struct StreamInfo: Sendable {
   }
 
   /// Converts ticks of this stream to a time, exactly.
-  public func time(ticks: Int64) -> MediaTime {
+  package func time(ticks: Int64) -> MediaTime {
     let product = ticks.multipliedReportingOverflow(by: Int64(timeBase.numerator))
     return MediaTime(
       value: product.overflow ? (ticks < 0 ? .min : .max) : product.partialValue,

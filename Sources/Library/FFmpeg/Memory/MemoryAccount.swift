@@ -24,12 +24,12 @@ public import ReelCore
 /// account when it first requests a frame.
 ///
 /// Ownership: holds one reference to the C account; each mapping of the account holds another.
-public final class MemoryAccount: @unchecked Sendable {
+package final class MemoryAccount: @unchecked Sendable {
   // Sendable: the C account is never replaced, and its functions may be called on any thread.
   let account: OpaquePointer
 
   /// Throws `ReelError.internalFault` if memory runs out.
-  public init() throws(ReelError) {
+  package init() throws(ReelError) {
     guard let account = reel_account_create() else { throw ReelError(.internalFault, "out of memory") }
     self.account = account
   }
@@ -51,7 +51,7 @@ public final class MemoryAccount: @unchecked Sendable {
   package var packetByteCount: Int { reel_account_stored(account) }
 
   /// All figures at the same time.
-  public var figures: Figures {
+  package var figures: Figures {
     reel_account_refresh()
     return latestFigures
   }
@@ -62,7 +62,7 @@ public final class MemoryAccount: @unchecked Sendable {
   }
 
   /// Returns the figures of several accounts, which costs less than a call for each.
-  public static func figures(of accounts: [MemoryAccount]) -> [Figures] {
+  package static func figures(of accounts: [MemoryAccount]) -> [Figures] {
     reel_account_refresh()
     return accounts.map(\.latestFigures)
   }
@@ -112,22 +112,22 @@ public final class MemoryAccount: @unchecked Sendable {
 
 extension MemoryAccount {
   /// The memory of an account at one time, in bytes.
-  public struct Figures: Sendable, Hashable {
+  package struct Figures: Sendable, Hashable {
     /// The memory of allocations.
-    public struct Heap: Sendable, Hashable {
+    package struct Heap: Sendable, Hashable {
       /// The bytes in use, as the allocator rounds allocations up.
-      public var used: Int
+      package var used: Int
       /// The bytes taken from the system, including the gaps between allocations, the memory kept for later
       /// ones, and the allocator's own tables.
-      public var resident: Int
+      package var resident: Int
     }
 
     /// Nil without `ReelArenas`.
-    public var heap: Heap?
+    package var heap: Heap?
     /// The bytes of live frames.
-    public var frameByteCount: Int
+    package var frameByteCount: Int
     /// The bytes of packets.
-    public var packetByteCount: Int
+    package var packetByteCount: Int
 
     package init(heap: Heap?, frameByteCount: Int, packetByteCount: Int) {
       self.heap = heap
@@ -136,7 +136,7 @@ extension MemoryAccount {
     }
 
     /// The bytes that the account takes from the system; nil without `ReelArenas`.
-    public var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
+    package var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
   }
 }
 

@@ -5,24 +5,24 @@ internal import Foundation
 #endif
 
 /// The resources that the process uses at one time, as the system counts them.
-public struct ProcessMemory: Sendable, Hashable {
+package struct ProcessMemory: Sendable, Hashable {
   /// The bytes of memory of this process alone, which its end would free. On Linux the private pages of
   /// `/proc/self/smaps_rollup`, on macOS the physical footprint.
-  public var privateByteCount: Int
+  package var privateByteCount: Int
   /// The bytes of memory not backed by a file: allocations, stacks and frames. Use it to measure growth.
   /// Whether pages of programs and libraries are in `privateByteCount` depends on whether another process has
   /// them too, and on whether the file was just written. The same as `privateByteCount` on macOS, whose
   /// footprint excludes those.
-  public var anonymousByteCount: Int
+  package var anonymousByteCount: Int
   /// The bytes of memory in use here, including shared libraries and files.
-  public var residentByteCount: Int
+  package var residentByteCount: Int
   /// The number of threads of the process.
-  public var threadCount: Int
+  package var threadCount: Int
   /// The number of open files, sockets and the like.
-  public var descriptorCount: Int
+  package var descriptorCount: Int
 
   /// The current values; nil if the system does not report them.
-  public static var current: ProcessMemory? {
+  package static var current: ProcessMemory? {
     #if os(Linux)
       linux
     #elseif canImport(Darwin)
@@ -34,7 +34,7 @@ public struct ProcessMemory: Sendable, Hashable {
 
   /// The current `residentByteCount`, read with less effort than `current`; nil if the system does not report
   /// it.
-  public static var currentResidentByteCount: Int? {
+  package static var currentResidentByteCount: Int? {
     #if os(Linux)
       kilobytes(in: statusPath)?["VmRSS"].map { $0 * 1024 }
     #else
@@ -43,7 +43,7 @@ public struct ProcessMemory: Sendable, Hashable {
   }
 
   /// The maximum number of bytes in use since the process began; nil if the system does not report it.
-  public static var peakResidentByteCount: Int? {
+  package static var peakResidentByteCount: Int? {
     #if os(Linux)
       // getrusage includes the process before it executed this program.
       return kilobytes(in: statusPath)?["VmHWM"].map { $0 * 1024 }

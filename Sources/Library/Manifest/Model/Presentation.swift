@@ -16,10 +16,10 @@ public struct Presentation: Sendable {
   /// Problems in the manifest that Reel tolerated, in manifest order.
   public var warnings: [ReelError]
   /// HLS: the variables that media playlists may import, by name (draft-pantos-hls-rfc8216bis §4.4.2.3).
-  public var variables: [String: String]
+  package var variables: [String: String]
   /// HLS: the preferred start position, measured from the beginning, or from the end if negative (EXT-X-START, RFC 8216
   /// §4.3.5.2).
-  public var startOffset: MediaTime?
+  package var startOffset: MediaTime?
 
   /// DASH: what a player buffers for rungs to play at their bit rates (`@minBufferTime`, ISO/IEC 23009-1 §5.3.1.2); nil if
   /// not stated.
@@ -57,10 +57,10 @@ public struct Period: Sendable {
   /// The track groups, in manifest order.
   public var trackGroups: [TrackGroup]
   /// The error of the first video rung that was left out; nil if none was.
-  public var videoFailure: ReelError?
+  package var videoFailure: ReelError?
 
   /// Creates a period.
-  public init(
+  package init(
     id: String?, start: MediaTime, duration: MediaTime?, trackGroups: [TrackGroup],
     videoFailure: ReelError? = nil
   ) {
@@ -102,14 +102,14 @@ public struct TrackGroup: Sendable {
   /// The rungs, in manifest order. Never empty.
   public var rungs: [Rung]
   /// The reason why the group can't be played, such as an unknown essential property or `trick mode`; nil if it can.
-  public var unplayableReason: String?
+  package var unplayableReason: String?
   /// DASH: true if the group is for trick mode, and could be played otherwise (DASH-IF IOP §3.2.9).
   package var isTrickMode = false
   /// DASH: true if the manifest states that the segments of all rungs begin at the same times.
   package var hasAlignedSegments = false
 
   /// Creates a group. `rungs` must not be empty.
-  public init(
+  package init(
     id: String?, kind: Kind, language: String?, label: String?, roles: [String], isDefault: Bool,
     rungs: [Rung],
     unplayableReason: String? = nil
@@ -143,7 +143,7 @@ public struct Rung: Sendable {
   /// The peak bit rate (HLS BANDWIDTH, DASH `@bandwidth`); nil if not stated.
   public var bitsPerSecond: Int?
   /// HLS: the average bit rate (AVERAGE-BANDWIDTH); nil if not stated.
-  public var averageBitsPerSecond: Int?
+  package var averageBitsPerSecond: Int?
   /// The codecs, as RFC 6381 strings; empty if not stated.
   public var codecs: [String]
   /// The size of the video; nil if not stated.
@@ -151,23 +151,23 @@ public struct Rung: Sendable {
   /// The number of frames per second; nil if not stated.
   public var frameRate: Rational?
   /// DASH: the ratio of pixel width to pixel height; nil if not stated.
-  public var sampleAspectRatio: Rational?
+  package var sampleAspectRatio: Rational?
   /// `SDR`, `PQ` or `HLG`, from HLS VIDEO-RANGE or the DASH transfer characteristics; nil if not stated.
   public var videoRange: String?
   /// HLS CHANNELS as stated, or the number of channels in DASH; nil if not stated.
-  public var channels: String?
+  package var channels: String?
   /// HLS: the GROUP-ID of the audio of this variant; nil if audio is muxed or missing.
-  public var audioGroup: String?
+  package var audioGroup: String?
   /// DASH: the media type of the segments, such as `video/mp4`; nil if not stated.
-  public var mimeType: String?
+  package var mimeType: String?
   /// DASH, live: how long before its end a segment becomes available (ISO/IEC 23009-1 §5.3.9.5.3); nil for none.
-  public var availabilityTimeOffset: MediaTime?
+  package var availabilityTimeOffset: MediaTime?
   /// HLS: other URLs of the same playlist, in order of preference: redundant variants (RFC 8216 §6.2.4) and other
   /// pathways.
-  public var alternateURLs: [URL]
+  package var alternateURLs: [URL]
   /// True if the manifest states that each segment can be decoded without others: EXT-X-INDEPENDENT-SEGMENTS (RFC 8216
   /// §4.3.5.1), `@startWithSAP` of 1 or 2 (ISO/IEC 23009-1 §5.3.7.2), or a profile that demands it.
-  public var hasIndependentSegments: Bool
+  package var hasIndependentSegments: Bool
   /// DASH: the type of the stream access points that segments begin with (`@startWithSAP`, ISO/IEC 23009-1 §5.3.7.2);
   /// nil if not stated.
   package var startWithSAP: Int?

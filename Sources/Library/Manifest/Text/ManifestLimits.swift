@@ -7,27 +7,27 @@ extension URL {
 }
 
 /// Limits on the size of a manifest, which protect a program from malformed or hostile servers.
-public struct ManifestLimits: Sendable, Hashable {
+package struct ManifestLimits: Sendable, Hashable {
   /// Bytes in a manifest. The default is 64 MiB; values above 4 GiB have no effect.
-  public var byteCount: Int
+  package var byteCount: Int
   /// Segments in one rung. The default is 1,000,000.
-  public var segments: Int
+  package var segments: Int
   /// `S` and `SegmentURL` elements in one MPD. The default is 1,000,000.
-  public var timelineEntries: Int
+  package var timelineEntries: Int
   /// Periods, adaptation sets and representations in one MPD, or variants and renditions in one multivariant playlist,
   /// counted together. The default is 100,000.
-  public var tracks: Int
+  package var tracks: Int
   /// The nesting depth of XML elements. The default is 64.
-  public var xmlDepth: Int
+  package var xmlDepth: Int
   /// XML elements in one MPD, except `S` and `SegmentURL`. The default is 1,000,000.
-  public var xmlElements: Int
+  package var xmlElements: Int
   /// Bytes in one URL, after substitution of variables. The default is 65,536.
-  public var urlByteCount: Int
+  package var urlByteCount: Int
   /// Warnings that are kept; further ones are dropped. The default is 100.
-  public var warnings: Int
+  package var warnings: Int
 
   /// Creates limits.
-  public init(
+  package init(
     byteCount: Int = 64 << 20, segments: Int = 1_000_000, timelineEntries: Int = 1_000_000,
     tracks: Int = 100_000, xmlDepth: Int = 64, xmlElements: Int = 1_000_000, urlByteCount: Int = 65_536,
     warnings: Int = 100

@@ -17,15 +17,15 @@ public struct VideoFrame: Sendable {
   /// does not come from a player, it is `time`.
   public package(set) var outputTime: MediaTime
   /// The stream that the frame belongs to, with its time base, rotation and aspect ratio.
-  public private(set) var stream: StreamInfo
+  package private(set) var stream: StreamInfo
   /// The frame rate in frames per second. Nil if neither the container nor the bitstream states it.
   public let frameRate: Rational?
   /// The media time that the player left out between the end of the previously shown frame and this one, at a gap in
   /// the timeline or in a jump towards the live edge.
-  public internal(set) var skipped = MediaTime.zero
+  package internal(set) var skipped = MediaTime.zero
   /// The media that was lost between the end of the previously shown frame and this one. Nil if
   /// no loss is known: the previous frame was to be shown until now.
-  public internal(set) var loss: MediaLoss?
+  package internal(set) var loss: MediaLoss?
   /// The owner of the pixels: the same in all copies, and in no other frame.
   package private(set) var decoded: Frame
   /// The identity of the feed's item that the frame belongs to, for pools.
@@ -89,15 +89,15 @@ public struct VideoFrame: Sendable {
   /// `ffmpeg -f framemd5` prints.
   ///
   /// - Throws: `ReelError` of kind `internalFault` if memory runs out.
-  public func md5() throws(ReelError) -> String { try decoded.md5() }
+  package func md5() throws(ReelError) -> String { try decoded.md5() }
 
   // MARK: Properties of the bitstream
 
   /// The presentation time in ticks of the stream's time base, or the decoder's estimate of it; nil if unknown.
-  public var presentationTicks: Int64? { decoded.presentationTicks }
+  package var presentationTicks: Int64? { decoded.presentationTicks }
 
   /// The duration in ticks of the stream's time base; 0 if unknown.
-  public var durationTicks: Int64 { decoded.durationTicks }
+  package var durationTicks: Int64 { decoded.durationTicks }
 
   /// True for a key frame, which decodes without other frames.
   public var isKey: Bool { decoded.isKey }

@@ -17,16 +17,16 @@ public struct FrameExtractor: Sendable {
     /// The duration of each stage up to the first extracted frame.
     public var startup = StartupReport()
     /// The number of segments that could not be loaded, or had left the live window before they were read.
-    public var missedSegmentCount = 0
+    package var missedSegmentCount = 0
     /// The errors despite which extraction continued: media was left out, or loaded from elsewhere. The first
     /// 100 are kept.
     public var faults: [ReelError] = []
     /// The error if the clock and the timeline of a live source do not agree (ISO/IEC 23009-1 §5.3.9.5.3).
-    public var clockFault: ReelError?
+    package var clockFault: ReelError?
     /// The bytes of the container up to the end of the packet with the first frame.
-    public var firstFrameEnd: Int64?
+    package var firstFrameEnd: Int64?
     /// The chosen rung's bit rate as the manifest states it, in bits per second. Nil for a media file.
-    public var rungBitsPerSecond: Int?
+    package var rungBitsPerSecond: Int?
   }
 
   /// Fetches manifests and media.
@@ -35,7 +35,7 @@ public struct FrameExtractor: Sendable {
     set { opener.fetcher = newValue }
   }
   /// The configuration of loading.
-  public var configuration: LoadingConfiguration { opener.configuration }
+  package var configuration: LoadingConfiguration { opener.configuration }
   private var opener: TrackOpener
 
   /// Creates an extractor.

@@ -49,7 +49,7 @@ public enum MediaSource: Sendable, Hashable {
   /// A short name for labels and output files: the last component of the URL's path without its extension,
   /// the folder above it if that is too common (`master`, `index`, …), the host if no component is specific,
   /// or `stdin`.
-  public var stem: String {
+  package var stem: String {
     guard case .url(let url) = self else { return "stdin" }
     let stem = url.deletingPathExtension().lastPathComponent
     guard !stem.isEmpty, stem != "/" else { return url.host ?? "source" }

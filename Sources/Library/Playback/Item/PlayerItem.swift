@@ -45,18 +45,18 @@ public final class PlayerItem: Sendable {
   }
 
   /// Preferences for the loading of an item.
-  public struct Preferences: Sendable, Hashable {
+  package struct Preferences: Sendable, Hashable {
     /// The compressed media to load ahead of the frame on show. 3 s by default.
-    public var forwardBufferDuration = Duration.seconds(3)
+    package var forwardBufferDuration = Duration.seconds(3)
     /// The highest bit rate to choose, in bits per second. If all rungs are above it, the lowest one plays. If nil,
     /// ``LoadingConfiguration/bandwidthCap`` applies, or no cap if the player adapts the bit rate.
-    public var peakBitRate: Int?
+    package var peakBitRate: Int?
     /// The resolution whose height no chosen rung exceeds. If all rungs are higher, those with the smallest height
     /// play. The width does not matter.
-    public var maximumResolution: PixelSize?
+    package var maximumResolution: PixelSize?
 
     /// Creates the default preferences.
-    public init() {}
+    package init() {}
   }
 
   /// The source of the media.
@@ -74,7 +74,7 @@ public final class PlayerItem: Sendable {
   public let tracks = ObservedProperty<[Track]>([])
   /// True once `tracks` lists all streams that are played. A separate audio stream may become known only after the
   /// first frame, which does not wait for it.
-  public let areTracksKnown = ObservedProperty(false)
+  package let areTracksKnown = ObservedProperty(false)
   /// The media that can be shown without loading more: at most one range. While an item loops, its times continue from
   /// one iteration to the next.
   public let loadedTimeRanges = ObservedProperty<[Range<MediaTime>]>([])
@@ -134,7 +134,7 @@ public final class PlayerItem: Sendable {
   public convenience init(url: URL, headers: HTTPFields = [:]) { self.init(.url(url), headers: headers) }
 
   /// The preferences for loading. Changes also take effect while the item is loaded or played.
-  public var preferences: Preferences {
+  package var preferences: Preferences {
     get { state.withLock { $0.preferences } }
     set {
       let onChange = state.withLock { state in
@@ -177,13 +177,15 @@ public final class PlayerItem: Sendable {
     set { preferences.forwardBufferDuration = newValue }
   }
 
-  /// The highest bit rate to choose, in bits per second. See ``Preferences/peakBitRate``.
+  /// The highest bit rate to choose, in bits per second. If all rungs are above it, the lowest one plays. If nil,
+  /// ``LoadingConfiguration/bandwidthCap`` applies, or no cap if the player adapts the bit rate.
   public var preferredPeakBitRate: Int? {
     get { preferences.peakBitRate }
     set { preferences.peakBitRate = newValue }
   }
 
-  /// The resolution whose height no chosen rung exceeds. See ``Preferences/maximumResolution``.
+  /// The resolution whose height no chosen rung exceeds. If all rungs are higher, those with the smallest height
+  /// play. The width does not matter.
   public var preferredMaximumResolution: PixelSize? {
     get { preferences.maximumResolution }
     set { preferences.maximumResolution = newValue }
@@ -197,7 +199,7 @@ public final class PlayerItem: Sendable {
   public var startup: StartupReport? { state.withLock { $0.startup } }
 
   /// The time at which each stage was reached, measured from the beginning of loading.
-  public var stageTimes: [PreloadStage: Duration] { state.withLock { $0.stageTimes } }
+  package var stageTimes: [PreloadStage: Duration] { state.withLock { $0.stageTimes } }
 
   // MARK: - Internal
 
@@ -277,16 +279,16 @@ extension PlayerItem: Equatable {
 }
 
 /// One quality of an item, as its manifest states it.
-public struct ItemRung: Sendable, Hashable {
+package struct ItemRung: Sendable, Hashable {
   /// The rung's id, as in ``PlayerItem/rung``.
-  public var id: String
+  package var id: String
   /// The peak bit rate, in bits per second; the average one if no peak is stated, and 0 if none is.
-  public var bitRate: Int
+  package var bitRate: Int
   /// The size of frames as stored; nil if not stated.
-  public var size: PixelSize?
+  package var size: PixelSize?
 
   /// Creates a rung.
-  public init(id: String, bitRate: Int, size: PixelSize? = nil) {
+  package init(id: String, bitRate: Int, size: PixelSize? = nil) {
     self.id = id
     self.bitRate = bitRate
     self.size = size
@@ -303,7 +305,7 @@ package struct ItemLadder: Sendable, Hashable {
 
 /// The amounts of buffered media at which playback starts and resumes, and at which loading pauses and continues.
 ///
-/// All durations except ``audioPatience`` are media time.
+/// All durations except `audioPatience` are media time.
 public struct BufferingThresholds: Sendable, Hashable {
   /// The media that must be buffered before playback starts, also after a seek. 0.5 s by default.
   public var start = Duration.milliseconds(500)
@@ -312,11 +314,11 @@ public struct BufferingThresholds: Sendable, Hashable {
   public var resume = Duration.milliseconds(1500)
   /// The maximum time that playback waits for a separate audio stream that delivers nothing. After that the
   /// item plays without audio. 10 s by default.
-  public var audioPatience = Duration.seconds(10)
+  package var audioPatience = Duration.seconds(10)
   /// The share of the forward buffer's target below which paused loading continues. 0.75 by default.
-  public var refillShare = 0.75
+  package var refillShare = 0.75
   /// The bytes of undecoded media at which loading pauses, regardless of the target. 64 MiB by default.
-  public var maximumByteCount = 64 << 20
+  package var maximumByteCount = 64 << 20
 
   /// Creates the default thresholds.
   public init() {}
@@ -332,7 +334,7 @@ public struct BufferingThresholds: Sendable, Hashable {
   ///   - isAfterStall: Whether playback is stalled, or its audio is late, so that ``resume`` applies instead
   ///     of ``start``.
   ///   - rate: The playback rate. A finite rate above 1 multiplies the threshold.
-  public func isLikelyToKeepUp(
+  package func isLikelyToKeepUp(
     buffered: Duration, target: Duration, isComplete: Bool, isFull: Bool, isAfterStall: Bool, rate: Double
   ) -> Bool {
     if isComplete || isFull { return true }
@@ -344,18 +346,18 @@ public struct BufferingThresholds: Sendable, Hashable {
 
 /// The number of retries for an item whose loading failed, and their delays.
 ///
-/// Only temporary failures (`ReelError.isTemporary`) are retried. The first delay is ``baseDelay``, and each further
-/// one is twice as long, up to ``maximumDelay``. All attempts are available again once a packet was read beyond those
+/// Only temporary failures (`ReelError.isTemporary`) are retried. The first delay is `baseDelay`, and each further
+/// one is twice as long, up to `maximumDelay`. All attempts are available again once a packet was read beyond those
 /// read before. A pure value: it does not wait.
 public struct ItemRetryPolicy: Sendable, Hashable {
   /// The number of consecutive attempts without a new packet; 0 for no retries.
-  public let attempts: Int
+  package let attempts: Int
   /// The delay after the first failure.
-  public let baseDelay: Duration
+  package let baseDelay: Duration
   /// The longest delay.
-  public let maximumDelay: Duration
+  package let maximumDelay: Duration
   /// The number of attempts that are left.
-  public private(set) var remaining: Int
+  package private(set) var remaining: Int
 
   /// Creates a policy with all attempts left. A negative number of attempts counts as 0.
   public init(
@@ -368,7 +370,7 @@ public struct ItemRetryPolicy: Sendable, Hashable {
   }
 
   /// Uses up an attempt and returns the delay before it. Returns nil if the error is final or no attempt is left.
-  public mutating func next(after error: ReelError) -> Duration? {
+  package mutating func next(after error: ReelError) -> Duration? {
     guard error.isTemporary, remaining > 0 else { return nil }
     var delay = baseDelay
     for _ in 0..<(attempts - remaining) where delay < maximumDelay { delay = delay * 2 }
@@ -376,8 +378,8 @@ public struct ItemRetryPolicy: Sendable, Hashable {
     return min(delay, maximumDelay)
   }
 
-  /// Makes all attempts available again, after new media was read. The next delay is ``baseDelay``.
-  public mutating func succeed() {
+  /// Makes all attempts available again, after new media was read. The next delay is `baseDelay`.
+  package mutating func succeed() {
     remaining = attempts
   }
 }

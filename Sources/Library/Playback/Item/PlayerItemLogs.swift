@@ -18,9 +18,9 @@ public struct AccessLogEntry: Sendable, Hashable {
   public var requestCount = 0
   /// The time that segments took to arrive, from their requests until the full buffer paused their transfers. Transfers
   /// of a media file are not measured.
-  public var transferDuration: Duration = .zero
+  package var transferDuration: Duration = .zero
   /// The bytes that arrived during ``transferDuration``.
-  public var measuredByteCount: Int64 = 0
+  package var measuredByteCount: Int64 = 0
   /// The number of stalls.
   public var stallCount = 0
   /// The number of frames shown.
@@ -28,12 +28,12 @@ public struct AccessLogEntry: Sendable, Hashable {
   /// The number of frames dropped because they were late.
   public var droppedFrameCount = 0
   /// The time from the beginning of loading to the first frame shown. Nil in all entries but the first.
-  public var startupTime: Duration?
+  package var startupTime: Duration?
 
   /// Creates an entry that counts nothing yet.
   ///
   /// - Parameter rung: The rung's id in its manifest; nil for a media file.
-  public init(rung: String? = nil) { self.rung = rung }
+  package init(rung: String? = nil) { self.rung = rung }
 
   /// The measured throughput, in bits per second. Nil before anything was measured.
   public var observedBitRate: Double? {
@@ -70,7 +70,7 @@ public struct ErrorLogEntry: Sendable, Hashable {
   public var outcome: Outcome
 
   /// Creates an entry.
-  public init(error: ReelError, rung: String?, time: MediaTime?, outcome: Outcome = .retried) {
+  package init(error: ReelError, rung: String?, time: MediaTime?, outcome: Outcome = .retried) {
     self.error = error
     self.rung = rung
     self.time = time
@@ -78,7 +78,7 @@ public struct ErrorLogEntry: Sendable, Hashable {
   }
 
   /// The media that is lost; nil for none.
-  public var loss: MediaLoss? { if case .lost(let loss) = outcome { loss } else { nil } }
+  package var loss: MediaLoss? { if case .lost(let loss) = outcome { loss } else { nil } }
 }
 
 /// Media of an item that was not shown, or not heard, as it should have been.
@@ -103,7 +103,7 @@ public struct MediaLoss: Sendable, Hashable {
   public var range: Range<MediaTime>?
 
   /// Creates a value.
-  public init(kind: PlayerItem.Track.Kind, reason: Reason, range: Range<MediaTime>?) {
+  package init(kind: PlayerItem.Track.Kind, reason: Reason, range: Range<MediaTime>?) {
     self.kind = kind
     self.reason = reason
     self.range = range

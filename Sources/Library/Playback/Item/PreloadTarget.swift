@@ -24,8 +24,7 @@ public struct PreloadTarget: Sendable, Hashable {
   public var stage: PreloadStage
   /// The compressed media to load ahead of the first frame, for the stage `.buffered`. 3 s by default.
   public var bufferDuration: Duration
-  /// The number of bytes at which loading stops too, for the stage `.buffered`. If nil, only
-  /// ``BufferingThresholds/maximumByteCount`` applies.
+  /// The number of bytes at which loading stops too, for the stage `.buffered`. If nil, 64 MiB.
   public var byteLimit: Int?
   /// Whether to keep the decoder open after the first frame, with the second frame decoded. This needs memory for the
   /// decoder's reference frames, but the key frame need not be decoded again when playback starts.
@@ -37,7 +36,7 @@ public struct PreloadTarget: Sendable, Hashable {
   public var peakBitRate: Int?
   /// The highest bit rate of the rung of the first segment, in bits per second. The rung of the second segment is
   /// chosen without it. If nil, there is no such limit.
-  public var startPeakBitRate: Int?
+  package var startPeakBitRate: Int?
 
   /// Creates a target.
   public init(
@@ -72,20 +71,20 @@ public struct PreloadTarget: Sendable, Hashable {
 /// A pool sets them for its current item, in addition to the item's own preferences
 /// (``PlayerItem/Preferences``). Changes apply while the item loads, and nothing is fetched twice because of
 /// them.
-public struct LoadingBounds: Sendable, Hashable {
+package struct LoadingBounds: Sendable, Hashable {
   /// The compressed media to load ahead of the frame on show. If nil, the item's preference applies.
   ///
   /// If it is shorter than ``BufferingThresholds/start``, playback starts with this much.
-  public var forwardBufferDuration: Duration?
+  package var forwardBufferDuration: Duration?
   /// The highest bit rate to choose, in bits per second. The lower one of this and the item's preference
   /// applies. If all rungs are above it, the lowest one plays. If nil, there is no such limit.
-  public var peakBitRate: Int?
+  package var peakBitRate: Int?
   /// The highest bit rate of the rung of the first segment, in bits per second. The rung of the second segment is
   /// chosen without it. If nil, there is no such limit.
-  public var startPeakBitRate: Int?
+  package var startPeakBitRate: Int?
 
   /// Creates bounds; by default, none.
-  public init(
+  package init(
     forwardBufferDuration: Duration? = nil, peakBitRate: Int? = nil, startPeakBitRate: Int? = nil
   ) {
     self.forwardBufferDuration = forwardBufferDuration

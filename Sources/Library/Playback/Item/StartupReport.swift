@@ -31,7 +31,7 @@ public struct StartupReport: Sendable, Hashable {
     public var byteCount: Int64 = 0
 
     /// Creates an entry with zeros.
-    public init() {}
+    package init() {}
   }
 
   /// The times measured by a track's reader and decoder.
@@ -43,11 +43,11 @@ public struct StartupReport: Sendable, Hashable {
   }
 
   /// The entries of the stages that took place.
-  public var entries: [Stage: Entry] = [:]
+  package var entries: [Stage: Entry] = [:]
   /// The time from the call to the decoded first frame, before conversion.
   public var total: Duration = .zero
   /// The time spent waiting for a turn, because of other sources. Neither `total` nor any stage includes it.
-  public var queued: Duration = .zero
+  package var queued: Duration = .zero
 
   /// The entry of a stage, with zeros if the stage did not take place.
   public subscript(stage: Stage) -> Entry { entries[stage] ?? Entry() }

@@ -39,10 +39,10 @@ public struct KeyRequest: Sendable, Hashable {
   /// nil.
   public var keyURL: URL?
   /// The URL or path of the media.
-  public var location: String
+  package var location: String
 
   /// Creates a request.
-  public init(
+  package init(
     id: KeyID?, scheme: String, systems: [String] = [], systemData: [[UInt8]] = [], keyURL: URL? = nil,
     location: String = ""
   ) {
@@ -56,23 +56,23 @@ public struct KeyRequest: Sendable, Hashable {
 }
 
 /// A fixed list of keys.
-public struct KeyList: KeyProvider {
+package struct KeyList: KeyProvider {
   private var keys: [KeyID: ContentKey] = [:]
   /// The keys for media that names no key.
   private var unnamed: [ContentKey] = []
 
   /// The largest key file or licence that is accepted: 1 MiB.
-  public static let byteLimit = 1 << 20
+  package static let byteLimit = 1 << 20
 
   /// Creates an empty list.
-  public init() {}
+  package init() {}
 
   /// The number of keys.
-  public var count: Int { keys.count + unnamed.count }
+  package var count: Int { keys.count + unnamed.count }
 
   /// Adds a key. Without an id, it is for media that names no key id. A later key with the same id replaces an
   /// earlier one.
-  public mutating func add(_ key: ContentKey, for id: KeyID? = nil) {
+  package mutating func add(_ key: ContentKey, for id: KeyID? = nil) {
     if let id { keys[id] = key } else { unnamed = [key] }
   }
 
@@ -80,7 +80,7 @@ public struct KeyList: KeyProvider {
   /// the dashes of a UUID.
   ///
   /// Throws `ReelError.usage` for anything else. The error does not repeat the text.
-  public mutating func add(parsing text: some StringProtocol) throws(ReelError) {
+  package mutating func add(parsing text: some StringProtocol) throws(ReelError) {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard (1...2).contains(parts.count), let key = ContentKey(parts[parts.count - 1]) else {
       throw ReelError(.usage, "a key is KID:KEY or KEY, each 32 hexadecimal digits or base64url")
@@ -97,7 +97,7 @@ public struct KeyList: KeyProvider {
   ///
   /// Throws `ReelError.usage` with the line number, and for a file without a key. The error does not repeat the
   /// line's text.
-  public mutating func add(file: [UInt8]) throws(ReelError) {
+  package mutating func add(file: [UInt8]) throws(ReelError) {
     guard file.count <= Self.byteLimit else {
       throw ReelError(.usage, "the key file is too large: \(file.count) bytes")
     }
@@ -113,7 +113,7 @@ public struct KeyList: KeyProvider {
   ///
   /// If no key in the list has an id, returns the key without one. If the request has no id, returns the key without
   /// one, or else the list's only key unless the playlist gives a key URL.
-  public func key(for request: KeyRequest) async throws -> ContentKey? {
+  package func key(for request: KeyRequest) async throws -> ContentKey? {
     guard let id = request.id else {
       // Without an unnamed key, use the only key in the list, unless the playlist gives a key URL.
       return unnamed.first ?? (request.keyURL == nil && keys.count == 1 ? keys.values.first : nil)
@@ -123,7 +123,7 @@ public struct KeyList: KeyProvider {
   }
 
   /// Returns whether the list has the key with this id, or only a key without an id.
-  public func holdsKey(for id: KeyID) -> Bool { keys[id] != nil || keys.isEmpty && !unnamed.isEmpty }
+  package func holdsKey(for id: KeyID) -> Bool { keys[id] != nil || keys.isEmpty && !unnamed.isEmpty }
 
   // MARK: - Private
 
@@ -176,7 +176,7 @@ public struct KeyList: KeyProvider {
 
 extension KeyList: CustomStringConvertible, CustomReflectable {
   /// The number of keys, without the keys themselves.
-  public var description: String { "\(count) keys" }
+  package var description: String { "\(count) keys" }
   /// A mirror without children, so that the keys do not appear in logs.
-  public var customMirror: Mirror { Mirror(self, children: []) }
+  package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,8 +1,8 @@
 public import HTTPTypes
 internal import Logging
-public import ReelCore
+package import ReelCore
 internal import ReelFFmpeg
-public import ReelManifest
+package import ReelManifest
 
 /// The configuration of loading: which tracks to choose, header fields, keys, and limits.
 public struct LoadingConfiguration: Sendable {
@@ -20,19 +20,19 @@ public struct LoadingConfiguration: Sendable {
   /// have URLs in an HLS playlist.
   public var keyProvider: (any KeyProvider)?
   /// The limits for manifests.
-  public var manifestLimits = ManifestLimits()
+  package var manifestLimits = ManifestLimits()
   /// The number of frame threads of a video decoder. 1 by default.
   public var decoderThreads = 1
   /// The largest size of the temporary file for a resource that must be downloaded completely before it can
   /// be read: its index is at the end, and the server does not support ranges; or the server ignores ranges,
   /// although it claims to support them. 2 GiB by default.
-  public var spoolByteLimit: Int64 = 2 << 30
+  package var spoolByteLimit: Int64 = 2 << 30
   /// The time without a new segment in a live manifest after which loading fails with `timedOut`. Four times
   /// the duration of the last segment if that is longer. 30 s by default.
-  public var liveStallLimit = Duration.seconds(30)
+  package var liveStallLimit = Duration.seconds(30)
   /// Whether to follow a live presentation by a server's clock if its manifest names one (UTCTiming, ISO/IEC 23009-1
   /// §5.8.5.7). True by default.
-  public var asksServersForTime = true
+  package var asksServersForTime = true
   /// The clock for live presentations.
   package var clock: any WallClock = SystemWallClock()
   /// The part of a source to read.

@@ -54,27 +54,27 @@ extension AudioOutput {
 }
 
 /// An output that only counts frames.
-public final class NullOutput: FrameOutput {
+package final class NullOutput: FrameOutput {
   private struct State {
     var frameCount = 0
     var lastTime: MediaTime?
   }
 
   /// False.
-  public let isExternal = false
+  package let isExternal = false
   private let state = Locked(State())
 
   /// Creates an output that has counted no frames.
-  public init() {}
+  package init() {}
 
   /// The number of frames received.
-  public var frameCount: Int { state.withLock { $0.frameCount } }
+  package var frameCount: Int { state.withLock { $0.frameCount } }
 
   /// The time of the last frame, on the item's timeline. Nil before the first frame.
-  public var lastTime: MediaTime? { state.withLock { $0.lastTime } }
+  package var lastTime: MediaTime? { state.withLock { $0.lastTime } }
 
   /// Counts the frame.
-  public func show(_ frame: VideoFrame) {
+  package func show(_ frame: VideoFrame) {
     let time = frame.time
     state.withLock { state in
       state.frameCount += 1
@@ -83,7 +83,7 @@ public final class NullOutput: FrameOutput {
   }
 
   /// Does nothing.
-  public func finish() {}
+  package func finish() {}
 }
 
 /// An output that passes each frame to a closure.
@@ -135,7 +135,7 @@ public struct TimedAudio: Sendable {
   public let outputTime: MediaTime
 
   /// Creates audio with its time. By default, the output time is `time` too.
-  public init(_ buffer: PCMBuffer, time: MediaTime, outputTime: MediaTime? = nil) {
+  package init(_ buffer: PCMBuffer, time: MediaTime, outputTime: MediaTime? = nil) {
     self.buffer = buffer
     self.time = time
     self.outputTime = outputTime ?? time

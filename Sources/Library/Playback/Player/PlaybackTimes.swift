@@ -2,9 +2,9 @@
 /// exactly one phase, so the phases add up to the elapsed time.
 ///
 /// A pure value that reads no clock: each event comes with its time.
-public struct PlaybackTimes: Sendable, Hashable {
+package struct PlaybackTimes: Sendable, Hashable {
   /// A phase of playback.
-  public enum Phase: String, Sendable, Hashable, CaseIterable {
+  package enum Phase: String, Sendable, Hashable, CaseIterable {
     /// From the beginning of loading until the first frame is shown, or until now if none was.
     case startup
     /// The first frame is on show, and there is not enough media to play yet.
@@ -46,10 +46,10 @@ public struct PlaybackTimes: Sendable, Hashable {
   }
 
   /// The current phase.
-  public private(set) var phase = Phase.startup
+  package private(set) var phase = Phase.startup
   /// The time from the beginning of loading to the second frame, which is the first one shown while playing
   /// that follows another. Nil before it.
-  public private(set) var timeToSecondFrame: Duration?
+  package private(set) var timeToSecondFrame: Duration?
 
   private let start: Duration
   /// The time at which the current phase began.
@@ -66,14 +66,14 @@ public struct PlaybackTimes: Sendable, Hashable {
   }
 
   /// The total duration of a phase.
-  public subscript(phase: Phase) -> Duration { finished[phase.index] }
+  package subscript(phase: Phase) -> Duration { finished[phase.index] }
 
   /// The sum of all phases: the time since the beginning of loading.
-  public var total: Duration { finished.reduce(.zero, +) }
+  package var total: Duration { finished.reduce(.zero, +) }
 
   /// The time spent stalled and seeking as a share of the time spent stalled, seeking and playing. Nil before
   /// anything was played.
-  public var rebufferingRatio: Double? {
+  package var rebufferingRatio: Double? {
     let waited = self[.stalled] + self[.seeking]
     let all = waited + self[.playing]
     return all > .zero ? waited / all : nil

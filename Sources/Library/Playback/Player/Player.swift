@@ -1,6 +1,6 @@
 public import Logging
 public import ReelCore
-public import ReelFFmpeg
+package import ReelFFmpeg
 
 /// Plays one item at a time: loads it, decodes it, and shows its frames to outputs when they are due.
 ///
@@ -46,13 +46,12 @@ public final class Player: Sendable {
   /// - Parameters:
   ///   - fetcher: Fetches manifests and media.
   ///   - configuration: The configuration for all items.
-  ///   - account: Counts the memory that the player holds. Nil to count nothing.
   ///   - logger: Receives the messages of FFmpeg's libraries.
   public convenience init(
     fetcher: any Fetching, configuration: PlayerConfiguration = PlayerConfiguration(),
-    account: MemoryAccount? = nil, logger: Logger = Logger(label: "reel.playback")
+    logger: Logger = Logger(label: "reel.playback")
   ) {
-    self.init(fetcher: fetcher, configuration: configuration, gate: nil, account: account, logger: logger)
+    self.init(fetcher: fetcher, configuration: configuration, account: nil, logger: logger)
   }
 
   /// - Parameters:
@@ -60,8 +59,9 @@ public final class Player: Sendable {
   ///   - decoders: Limits the open video decoders. Nil for no limit.
   ///   - account: Counts the memory that the player holds.
   package init(
-    fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
-    decoders: (any DecoderLimit)? = nil, account: MemoryAccount? = nil, logger: Logger
+    fetcher: any Fetching, configuration: PlayerConfiguration = PlayerConfiguration(),
+    gate: (any DecodingGate)? = nil, decoders: (any DecoderLimit)? = nil, account: MemoryAccount?,
+    logger: Logger = Logger(label: "reel.playback")
   ) {
     core = PlayerCore(
       fetcher: fetcher, configuration: configuration, gate: gate, decoders: decoders, account: account,
@@ -176,7 +176,7 @@ public final class Player: Sendable {
   ///
   /// A target set during playback limits further loading, and releases the frames decoded after the one on show. Set it
   /// to nil again before you call ``play()``.
-  public var preloadTarget: PreloadTarget? {
+  package var preloadTarget: PreloadTarget? {
     get { core.settings.preloadTarget }
     set { core.setPreloadTarget(newValue) }
   }
@@ -215,7 +215,7 @@ public final class Player: Sendable {
   public func currentFrame() -> VideoFrame? { core.currentFrame() }
 
   /// Whether a frame is on show.
-  public var hasFrame: Bool { core.state.read { $0.item.onShow.frame != nil } }
+  package var hasFrame: Bool { core.state.read { $0.item.onShow.frame != nil } }
 
   /// Keeps the frame on show, even if other frames are due, until `release()`, `pause()` or another item.
   /// Wakes no thread.
@@ -277,26 +277,26 @@ public struct PlayerStatistics: Sendable, Hashable {
   /// The time from the beginning of loading to the first frame shown. Nil before it.
   public var startupTime: Duration?
   /// The use of the time since the beginning of loading.
-  public var times = PlaybackTimes()
+  package var times = PlaybackTimes()
   /// The lateness of the shown frames, a value per frame. The latest 8192 values are kept, not in order.
-  public var lateness: [Duration] = []
+  package var lateness: [Duration] = []
   /// The lateness of the first frame of each iteration of a loop.
-  public var loopGaps: [Duration] = []
+  package var loopGaps: [Duration] = []
   package var ring: FrameRing.Statistics?
   /// The bytes that were received but not demuxed yet.
-  public var inFlightByteCount = 0
+  package var inFlightByteCount = 0
   /// The memory of the manifest, in bytes. 0 for a player outside a pool, where it is not measured.
-  public var manifestByteCount = 0
+  package var manifestByteCount = 0
   /// The bytes of the frame on show.
-  public var onShowByteCount = 0
+  package var onShowByteCount = 0
   /// Whether an output for frames is attached.
-  public var hasOutput = false
+  package var hasOutput = false
   /// The bytes of compressed media in the forward buffer.
   public var bufferByteCount = 0
   /// The part of ``bufferByteCount`` that comes after the frame on show.
-  public var unshownByteCount = 0
+  package var unshownByteCount = 0
   /// The maximum of ``bufferByteCount`` so far.
-  public var bufferHighWaterByteCount = 0
+  package var bufferHighWaterByteCount = 0
   /// The media that is loaded ahead of the frame on show.
   public var bufferedDuration: Duration = .zero
   /// Whether the item is loaded to its end.
@@ -304,16 +304,16 @@ public struct PlayerStatistics: Sendable, Hashable {
   /// The throughput that adaptation assumes, in bits per second. Nil if it has none, or the bit rate is not adapted.
   public var estimatedBandwidth: Double?
   /// The time spent in video decoders.
-  public var decodeDuration: Duration = .zero
+  package var decodeDuration: Duration = .zero
   /// The number of frames that video decoders returned.
   public var decodedFrameCount = 0
   /// The part of ``decodedFrameCount`` that was decoded again to continue after the decoder was closed.
-  public var repeatedFrameCount = 0
+  package var repeatedFrameCount = 0
   /// An estimate of the bytes of the open decoder's own frames (`DecoderFacts.heldByteCount(outsideCount:)`).
   package var decoderByteCount = 0
 
   /// Creates statistics with zeros.
-  public init() {}
+  package init() {}
 }
 
 /// The configuration of a player, for all of its items.
@@ -333,9 +333,9 @@ public struct PlayerConfiguration: Sendable {
   /// The number of frames to decode ahead. 8 by default.
   public var ringFrameCapacity = 8
   /// The bytes of frames to decode ahead. 256 MiB by default.
-  public var ringByteCapacity = 256 << 20
+  package var ringByteCapacity = 256 << 20
   /// The clock by which frames are shown and durations are measured.
-  public var clock: any MonotonicClock = SystemMonotonicClock()
+  package var clock: any MonotonicClock = SystemMonotonicClock()
   /// Runs the player's threads and tasks.
   package var runtime: any PlayerRuntime = SystemRuntime.shared
   /// Opens the player's video decoders.

@@ -1,6 +1,6 @@
 public import Foundation
 public import HTTPTypes
-public import ReelCore
+package import ReelCore
 public import ReelPlayback
 
 /// A named list of items, in the order in which they are swiped through.
@@ -29,7 +29,7 @@ public struct Feed: Sendable, Hashable, Identifiable {
   /// - Parameters:
   ///   - name: The name of the feed.
   ///   - urls: `http`, `https` or `file` URLs.
-  public init(name: String = FeedFile.defaultName, urls: [URL]) {
+  public init(name: String = "default", urls: [URL]) {
     self.init(name: name, sources: urls.map { .url($0) })
   }
 
@@ -90,7 +90,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
     public let occurrence: Int
 
     /// An identity from its parts. ``Feed/append(_:describe:)`` makes one for each item that it adds.
-    public init(feed: String, source: String, occurrence: Int = 1) {
+    package init(feed: String, source: String, occurrence: Int = 1) {
       self.feed = feed
       self.source = source
       self.occurrence = occurrence
@@ -116,13 +116,12 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   /// The duration of the media, if the feed states it.
   public var duration: Duration?
   /// The share of viewers still watching after each second, if the feed states it.
-  public var retention: RetentionCurve?
+  package var retention: RetentionCurve?
 
   /// An item with the given identity and descriptions.
   public init(
     id: ID, source: MediaSource, title: String? = nil, author: String? = nil, likes: Int? = nil,
-    comments: Int? = nil, poster: URL? = nil, headers: HTTPFields = [:], duration: Duration? = nil,
-    retention: RetentionCurve? = nil
+    comments: Int? = nil, poster: URL? = nil, headers: HTTPFields = [:], duration: Duration? = nil
   ) {
     self.id = id
     self.source = source
@@ -133,7 +132,6 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
     self.poster = poster
     self.headers = headers
     self.duration = duration
-    self.retention = retention
   }
 
   /// A short name for lists and messages: the title, or else that of the source (`MediaSource.stem`).
@@ -150,18 +148,18 @@ extension FeedItem.ID: CustomStringConvertible {
 /// The first share is that of second 0, the next one that of second 1, and so on; between two seconds the curve is a
 /// straight line. No share is larger than the one before. A curve may continue past the end of the item, for viewers
 /// who watch it again.
-public struct RetentionCurve: Sendable, Hashable {
+package struct RetentionCurve: Sendable, Hashable {
   /// The largest number of shares of a curve: 86,400, a day.
-  public static let entryLimit = 86_400
+  package static let entryLimit = 86_400
 
   /// The share of viewers still watching at each second, from 0 to 1. Never empty.
-  public let shares: [Double]
+  package let shares: [Double]
 
   /// Creates a curve from its shares.
   ///
   /// - Throws: `ReelError` of kind `usage` for an empty array, more than `entryLimit` shares, a share outside
   ///   0...1, and a share that is larger than the previous one. The reason names the share by its index.
-  public init(_ shares: [Double]) throws(ReelError) {
+  package init(_ shares: [Double]) throws(ReelError) {
     if let fault = Self.fault(in: shares) {
       throw ReelError(.usage, fault.index.map { "share \($0) \(fault.reason)" } ?? fault.reason)
     }
@@ -169,11 +167,11 @@ public struct RetentionCurve: Sendable, Hashable {
   }
 
   /// The time of the last share.
-  public var duration: Duration { .seconds(shares.count - 1) }
+  package var duration: Duration { .seconds(shares.count - 1) }
 
   /// Returns the share of viewers still watching at a time; before second 0 that of second 0, and after the
   /// last share the last share.
-  public func share(at time: Duration) -> Double {
+  package func share(at time: Duration) -> Double {
     let seconds = time / .seconds(1)
     guard seconds > 0 else { return shares[0] }
     guard seconds < Double(shares.count - 1) else { return shares[shares.count - 1] }

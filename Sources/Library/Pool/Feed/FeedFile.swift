@@ -15,7 +15,7 @@ public import ReelPlayback
 /// an object with `url` and, optionally, `title`, `author`, `likes`, `comments`, `poster`, `headers`, `duration` and
 /// `retention`. `headers` is an object of strings, or an array of strings of the form `Name: value`. `duration` is the
 /// number of seconds of the media, above 0 and at most a day. `retention` is an array with the share of viewers still
-/// watching at each second from second 0 (``RetentionCurve``). `null` counts as absent; unknown keys are ignored.
+/// watching at each second from second 0. `null` counts as absent; unknown keys are ignored.
 ///
 /// An entry with a scheme is a URL. In a feed from the network, any other entry is a relative reference (RFC 3986 §5),
 /// and no entry may name a local file. In a local feed, any other entry is a path relative to the feed's folder; `~/`
@@ -28,7 +28,7 @@ public struct FeedFile: Sendable, Hashable {
   public let feeds: [Feed]
 
   /// The name given to a feed that has none in the file: `default`.
-  public static let defaultName = "default"
+  package static let defaultName = "default"
 
   /// Reads the feeds in `bytes`.
   ///
@@ -36,13 +36,14 @@ public struct FeedFile: Sendable, Hashable {
   ///   - bytes: The content of the feed file.
   ///   - location: The origin of the bytes. Relative entries are resolved against it; those of standard input
   ///     are relative to the current folder.
-  ///   - limits: The limits for the feed.
   /// - Throws: `ReelError` of kind `badManifest` or `unsupported` if the bytes are not a feed, an entry can't
   ///   be read, or a limit is exceeded. The error names the line, or in JSON the path of the value
   ///   (`feeds.following[3].url`).
-  public init(
-    bytes: [UInt8], at location: MediaSource, limits: FeedLimits = FeedLimits()
-  ) throws(ReelError) {
+  public init(bytes: [UInt8], at location: MediaSource) throws(ReelError) {
+    try self.init(bytes: bytes, at: location, limits: FeedLimits())
+  }
+
+  package init(bytes: [UInt8], at location: MediaSource, limits: FeedLimits) throws(ReelError) {
     do throws(ReelError) {
       feeds = try Self.feeds(in: bytes, at: location, limits: limits)
     } catch {
@@ -56,8 +57,10 @@ public struct FeedFile: Sendable, Hashable {
 
   /// Reads a local file.
   ///
-  /// - Throws: The errors of `init(bytes:at:limits:)`, and `noSuchFile` if the file can't be read.
-  public init(path: String, limits: FeedLimits = FeedLimits()) throws(ReelError) {
+  /// - Throws: The errors of `init(bytes:at:)`, and `noSuchFile` if the file can't be read.
+  public init(path: String) throws(ReelError) { try self.init(path: path, limits: FeedLimits()) }
+
+  package init(path: String, limits: FeedLimits) throws(ReelError) {
     let bytes = try LocalText.bytes(path: path, limit: limits.byteCount)
     try self.init(bytes: bytes, at: try MediaSource(argument: path), limits: limits)
   }
@@ -263,16 +266,16 @@ package struct FeedReference: Sendable {
 }
 
 /// The limits for a feed file that ``FeedFile`` accepts.
-public struct FeedLimits: Sendable, Hashable {
+package struct FeedLimits: Sendable, Hashable {
   /// The bytes of the file. Defaults to 16 MiB.
-  public var byteCount: Int
+  package var byteCount: Int
   /// The items of all feeds in the file together. Defaults to 100,000.
-  public var itemCount: Int
+  package var itemCount: Int
   /// The bytes of one URL or path. Defaults to 65,536.
-  public var referenceByteCount: Int
+  package var referenceByteCount: Int
 
   /// Creates limits.
-  public init(byteCount: Int = 16 << 20, itemCount: Int = 100_000, referenceByteCount: Int = 65_536) {
+  package init(byteCount: Int = 16 << 20, itemCount: Int = 100_000, referenceByteCount: Int = 65_536) {
     self.byteCount = byteCount
     self.itemCount = itemCount
     self.referenceByteCount = referenceByteCount

@@ -30,10 +30,10 @@ public struct MemoryLedger: Sendable, Hashable {
   public struct Account: Sendable, Hashable {
     private var bytes: [Kind: Int] = [:]
     /// False without `ReelArenas`. Then `manifest`, `internals` and `allocator` are unknown and 0.
-    public var knowsInternals = false
+    package var knowsInternals = false
 
     /// An account with 0 bytes of each kind.
-    public init() {}
+    package init() {}
 
     /// An account from a player's own figures and those of its memory account.
     ///
@@ -87,7 +87,7 @@ public struct MemoryLedger: Sendable, Hashable {
     public var account: Account
 
     /// An entry for one player.
-    public init(slot: Int?, item: FeedItem.ID?, account: Account) {
+    package init(slot: Int?, item: FeedItem.ID?, account: Account) {
       self.slot = slot
       self.item = item
       self.account = account
@@ -102,7 +102,7 @@ public struct MemoryLedger: Sendable, Hashable {
   public var sharedByteCount: Int?
 
   /// A ledger with these entries.
-  public init(entries: [Entry], sharedByteCount: Int? = nil) {
+  package init(entries: [Entry], sharedByteCount: Int? = nil) {
     self.entries = entries
     self.sharedByteCount = sharedByteCount
   }
@@ -118,5 +118,5 @@ public struct MemoryLedger: Sendable, Hashable {
   public var total: ByteSize { ByteSize(byteCount: byteCount) }
 
   /// `total` in bytes.
-  public var byteCount: Int { entries.reduce(0) { $0 + $1.account.byteCount } }
+  package var byteCount: Int { entries.reduce(0) { $0 + $1.account.byteCount } }
 }

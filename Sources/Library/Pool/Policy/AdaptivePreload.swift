@@ -1,5 +1,5 @@
 internal import Foundation
-public import ReelPlayback
+package import ReelPlayback
 
 /// Loads just enough of the next items for the second frame after a swipe to be on time, with the fewest
 /// bytes.
@@ -22,13 +22,13 @@ public import ReelPlayback
 ///   likely to save a wait; then further items ahead.
 ///
 /// Nothing more is loaded once every item has its depth.
-public struct AdaptivePreload: PreloadPolicy, Hashable {
+public struct AdaptivePreload: PreloadPlanning, Hashable {
   /// The policy `adaptive`.
   public init() {}
 
   public var description: String { "adaptive" }
 
-  public func plan(in situation: PoolSituation) -> PreloadPlan {
+  package func plan(in situation: PoolSituation) -> PreloadPlan {
     guard situation.itemCount > 0 else { return PreloadPlan() }
     guard let throughput = situation.throughput, throughput.mean > 0 else {
       return Self.firstPlan(in: situation)
@@ -219,7 +219,7 @@ extension PoolSituation {
 }
 
 /// The measured costs of each stage: a running average over the loaded items that follows the latest ones.
-public struct StageCosts: Sendable, Hashable {
+package struct StageCosts: Sendable, Hashable {
   /// The average of one stage, and the number of items that it covers.
   private struct Average: Hashable {
     var cost: StageCost
@@ -233,31 +233,31 @@ public struct StageCosts: Sendable, Hashable {
   }
 
   /// The weight limit of the average: from this many items on, a new item counts as one of this many. 8.
-  public static let window = 8
+  package static let window = 8
 
   /// The duration of media that the cost of the stage `buffered` includes. Defaults to 3 s.
-  public let bufferDuration: Duration
+  package let bufferDuration: Duration
   private var averages: [PreloadStage: Average] = [:]
   private var warmDecoder: WarmDecoder?
 
   /// Costs with nothing measured.
   ///
   /// - Parameter bufferDuration: The duration of media that the recorded items hold at the stage `buffered`.
-  public init(bufferDuration: Duration = .seconds(3)) {
+  package init(bufferDuration: Duration = .seconds(3)) {
     self.bufferDuration = bufferDuration
   }
 
   /// The average cost of a stage; `nil` until an item has reached it.
-  public subscript(stage: PreloadStage) -> StageCost? { averages[stage]?.cost }
+  package subscript(stage: PreloadStage) -> StageCost? { averages[stage]?.cost }
 
   /// The memory of an open decoder beyond that of the stage, in bytes; `nil` until one has been measured.
-  public var warmDecoderByteCount: Int? { warmDecoder?.byteCount }
+  package var warmDecoderByteCount: Int? { warmDecoder?.byteCount }
 
   /// True if nothing has been recorded yet.
-  public var isEmpty: Bool { averages.isEmpty }
+  package var isEmpty: Bool { averages.isEmpty }
 
   /// Adds the cost of an item that has reached `stage`. The cost includes the earlier stages.
-  public mutating func record(_ cost: StageCost, of stage: PreloadStage) {
+  package mutating func record(_ cost: StageCost, of stage: PreloadStage) {
     guard stage != .none else { return }
     guard var average = averages[stage] else {
       averages[stage] = Average(cost: cost, sampleCount: 1)
@@ -273,7 +273,7 @@ public struct StageCosts: Sendable, Hashable {
   }
 
   /// Adds the memory of a decoder that is kept open.
-  public mutating func recordWarmDecoder(byteCount: Int) {
+  package mutating func recordWarmDecoder(byteCount: Int) {
     guard let warmDecoder else {
       self.warmDecoder = WarmDecoder(byteCount: byteCount, sampleCount: 1)
       return
@@ -290,7 +290,7 @@ public struct StageCosts: Sendable, Hashable {
   ///
   /// - Returns: `nil` if neither the stage nor a later one has been measured, or if the target keeps the decoder open
   ///   and no open decoder has been measured.
-  public func memoryByteCount(of target: PreloadTarget) -> Int? {
+  package func memoryByteCount(of target: PreloadTarget) -> Int? {
     guard target.stage != .none else { return 0 }
     guard var byteCount = knownMemory(of: target.stage) else { return nil }
     if target.stage == .buffered, let first = self[.firstFrame]?.memoryByteCount, first <= byteCount {
@@ -333,16 +333,16 @@ extension Int {
 }
 
 /// The cost of loading an item up to a stage, including all stages before it.
-public struct StageCost: Sendable, Hashable {
+package struct StageCost: Sendable, Hashable {
   /// The memory held when the stage is reached, in bytes.
-  public var memoryByteCount: Int
+  package var memoryByteCount: Int
   /// The bytes fetched until then.
-  public var networkByteCount: Int
+  package var networkByteCount: Int
   /// The time from the beginning of loading until then.
-  public var duration: Duration
+  package var duration: Duration
 
   /// A cost from its parts.
-  public init(memoryByteCount: Int, networkByteCount: Int, duration: Duration) {
+  package init(memoryByteCount: Int, networkByteCount: Int, duration: Duration) {
     self.memoryByteCount = memoryByteCount
     self.networkByteCount = networkByteCount
     self.duration = duration

@@ -1,47 +1,47 @@
-public import ReelPlayback
+package import ReelPlayback
 
 /// The basis of a preload policy's plan: the state of a pool at one moment.
 ///
 /// All durations are media time, unless a property says otherwise.
-public struct PoolSituation: Sendable, Hashable {
+package struct PoolSituation: Sendable, Hashable {
   /// An item of the feed, and how far it is loaded.
-  public struct Item: Sendable, Hashable {
+  package struct Item: Sendable, Hashable {
     /// The index in the feed.
-    public var index: Int
+    package var index: Int
     /// The distance from the current item, in items: negative for items before it, 0 for the current one.
-    public var distance: Int
+    package var distance: Int
     /// The feed's entry for the item; `nil` only in situations created by hand.
-    public var feedItem: FeedItem?
+    package var feedItem: FeedItem?
     /// The duration, as the feed states it, or else the media; `nil` if neither is known.
-    public var duration: Duration?
+    package var duration: Duration?
     /// The share of viewers who still watch after 0, 1, 2, … seconds: from 1 falling to 0. `nil` if the feed does not
     /// state it.
-    public var retention: [Double]?
+    package var retention: [Double]?
     /// The stage that loading has reached; `.none` for an item without a slot.
     ///
     /// An item that ended and was left starts over: it is at the stage `.initialization` and the position 0, with
     /// nothing buffered. If a plan requests its first frame, it is rewound.
-    public var stage = PreloadStage.none
+    package var stage = PreloadStage.none
     /// The position of the frame on show; 0 for an item that was not played.
-    public var position = Duration.zero
+    package var position = Duration.zero
     /// The compressed media that is loaded ahead of ``position``.
-    public var bufferedDuration = Duration.zero
+    package var bufferedDuration = Duration.zero
     /// The bytes that were fetched for the item since it got its slot, or since it was rewound.
-    public var fetchedByteCount: Int64 = 0
+    package var fetchedByteCount: Int64 = 0
     /// The rungs to choose among, in rising order of bit rate. Empty before the manifest was read, and for a
     /// media file.
-    public var rungs: [ItemRung] = []
+    package var rungs: [ItemRung] = []
     /// The id of the rung whose frame is on show; `nil` before the first frame, and for a media file.
-    public var rung: String?
+    package var rung: String?
     /// The duration of a segment; `nil` before the first was opened, and for a media file.
-    public var segmentDuration: Duration?
+    package var segmentDuration: Duration?
     /// True if the item is loaded up to its end.
-    public var isLoadedToEnd = false
+    package var isLoadedToEnd = false
     /// True if the item has failed, and loads nothing.
-    public var hasFailed = false
+    package var hasFailed = false
 
     /// An item without a slot.
-    public init(index: Int, distance: Int) {
+    package init(index: Int, distance: Int) {
       self.index = index
       self.distance = distance
     }
@@ -50,39 +50,39 @@ public struct PoolSituation: Sendable, Hashable {
   /// The direction of travel: 1 towards higher indices, -1 towards lower ones.
   ///
   /// It is the direction of the last swipe, or at an end of the feed the only possible one.
-  public var direction: Int
+  package var direction: Int
   /// The index of the current item.
-  public var currentIndex: Int
+  package var currentIndex: Int
   /// The number of items in the feed.
-  public var itemCount: Int
+  package var itemCount: Int
   /// The number of slots in the pool, including the current item's; at least 1.
-  public var slotCount: Int
+  package var slotCount: Int
   /// How long the current item has been played, in wall-clock time; 0 until its swipe has settled.
-  public var watchedDuration = Duration.zero
+  package var watchedDuration = Duration.zero
   /// The viewer's watch times of the items before the current one.
-  public var history = ViewingHistory()
+  package var history = ViewingHistory()
   /// The current item and the items near it: as many on each side as there are other slots, in the feed's order.
-  public var items: [Item] = []
+  package var items: [Item] = []
   /// The measured costs of the stages so far.
-  public var costs = StageCosts()
+  package var costs = StageCosts()
   /// The memory that the current item takes, or is expected to take, in bytes.
-  public var currentByteCount = 0
+  package var currentByteCount = 0
   /// The throughput of the whole pool; `nil` until 16 kB have been measured.
   ///
   /// It is measured over the transfers of all slots, while at least one of them is being received from.
   /// Samples cover at least 250 ms and 16 kB each. They are weighted by their time, and a weight halves with
   /// each 5 s of receiving.
-  public var throughput: ThroughputEstimate?
+  package var throughput: ThroughputEstimate?
   /// The number of video decoders that may be open at once; `nil` for no limit.
-  public var maximumOpenDecoders: Int?
+  package var maximumOpenDecoders: Int?
   /// The memory that all players together may hold, in bytes; `nil` for no limit.
-  public var memoryLimit: Int?
+  package var memoryLimit: Int?
 
   /// Creates a situation in which nothing is loaded or known, for instance to test a policy with.
   ///
   /// A current index outside the feed counts as the nearest one inside. At an end of the feed, the direction
   /// is reversed.
-  public init(direction: Int = 1, slotCount: Int, itemCount: Int, currentIndex: Int) {
+  package init(direction: Int = 1, slotCount: Int, itemCount: Int, currentIndex: Int) {
     let current = min(max(currentIndex, 0), max(itemCount - 1, 0))
     var forward = direction < 0 ? -1 : 1
     // At an end of the feed there is only one direction.
@@ -94,13 +94,13 @@ public struct PoolSituation: Sendable, Hashable {
   }
 
   /// The item at a distance from the current one; `nil` if it is not among ``items``.
-  public subscript(distance distance: Int) -> Item? { items.first { $0.distance == distance } }
+  package subscript(distance distance: Int) -> Item? { items.first { $0.distance == distance } }
 
   /// The current item; an item without information if it is not among ``items``.
-  public var current: Item { item(at: 0) }
+  package var current: Item { item(at: 0) }
 
   /// The current item, and the items ahead in the direction of travel for which there are slots, the nearest first.
-  public var itemsAhead: [Item] {
+  package var itemsAhead: [Item] {
     (0..<slotCount).compactMap { step in
       let distance = step * direction
       return hasItem(at: distance) ? item(at: distance) : nil
@@ -221,38 +221,38 @@ package struct PoolWindow: Sendable, Hashable {
 }
 
 /// The latest swipes of a viewer in a feed.
-public struct ViewingHistory: Sendable, Hashable {
+package struct ViewingHistory: Sendable, Hashable {
   /// One swipe away from an item.
-  public struct Swipe: Sendable, Hashable {
+  package struct Swipe: Sendable, Hashable {
     /// The time for which the item had been played, in wall-clock time; 0 if its own swipe had not settled.
-    public var watchedDuration: Duration
+    package var watchedDuration: Duration
     /// True for a swipe towards higher indices.
-    public var isForward: Bool
+    package var isForward: Bool
 
     /// A swipe.
-    public init(watchedDuration: Duration, isForward: Bool) {
+    package init(watchedDuration: Duration, isForward: Bool) {
       self.watchedDuration = watchedDuration
       self.isForward = isForward
     }
   }
 
   /// The number of swipes that are kept: 32.
-  public static let limit = 32
+  package static let limit = 32
 
   /// The latest swipes, in their order.
-  public private(set) var swipes: [Swipe] = []
+  package private(set) var swipes: [Swipe] = []
 
   /// A history without swipes.
-  public init() {}
+  package init() {}
 
   /// Adds a swipe. Removes the oldest one if there are more than ``limit``.
-  public mutating func record(_ swipe: Swipe) {
+  package mutating func record(_ swipe: Swipe) {
     if swipes.count >= Self.limit { swipes.removeFirst() }
     swipes.append(swipe)
   }
 
   /// Returns the mean time for which items were watched, with `prior` counted as one more.
-  public func meanWatchedDuration(prior: Duration) -> Duration {
+  package func meanWatchedDuration(prior: Duration) -> Duration {
     swipes.reduce(prior) { $0 + $1.watchedDuration } / (swipes.count + 1)
   }
 }

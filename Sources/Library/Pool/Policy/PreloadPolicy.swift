@@ -1,25 +1,25 @@
 internal import ReelCore
 public import ReelPlayback
 
-/// Decides which items a pool loads besides the current one, how far, and in which order.
-///
-/// Implement ``target(at:in:)`` for a policy that decides on each neighbour by itself, or ``plan(in:)`` for
-/// one that also decides on the order, on rungs, and on the current item's forward buffer.
+/// Decides which items a pool loads besides the current one, and how far.
 ///
 /// A policy is a value without state: it gives equal answers for equal arguments. The description of a
-/// built-in policy is its form on the command line of `reel feed --preload`, such as `ahead:2`.
+/// built-in policy is its form on the command line of `reel feed --preload`, such as `adjacent`.
 public protocol PreloadPolicy: Sendable, CustomStringConvertible {
   /// Returns how far to load one neighbour.
   ///
-  /// The default implementation of ``plan(in:)`` calls it for each neighbour in the order of rank: the
-  /// nearest first, and at equal distance first the one in the direction of travel. After the answer `none`,
-  /// it is not called for items further away on that side, so the loaded items are contiguous.
+  /// The pool calls it for each neighbour in the order of rank: the nearest first, and at equal distance first the one
+  /// in the direction of travel. After the answer `none`, it is not called for items further away on that
+  /// side, so the loaded items are contiguous. The call must not block.
   ///
   /// - Parameters:
   ///   - distance: The neighbour's distance from the current item, in items: negative for items before it, never 0.
   ///   - context: The neighbour's rank, and the measured costs and bandwidth.
   func target(at distance: Int, in context: PreloadContext) -> PreloadTarget
+}
 
+/// A policy that also decides on the order, on rungs, and on the current item's forward buffer.
+package protocol PreloadPlanning: PreloadPolicy {
   /// Returns the items to load, and their order.
   ///
   /// The pool calls it after each swipe and each change of the feed, when an item has reached another stage
@@ -44,36 +44,36 @@ public protocol PreloadPolicy: Sendable, CustomStringConvertible {
 /// so the item starts over. To keep the loaded media, request the reached stage
 /// (``PoolSituation/Item/stage``). An item that the plan does not contain, or that is left out, loses its
 /// slot and all loaded media.
-public struct PreloadPlan: Sendable, Hashable {
+package struct PreloadPlan: Sendable, Hashable {
   /// A neighbour to load.
-  public struct Neighbour: Sendable, Hashable {
+  package struct Neighbour: Sendable, Hashable {
     /// The distance from the current item, in items: negative for items before it.
-    public var distance: Int
+    package var distance: Int
     /// How far to load the item.
-    public var target: PreloadTarget
+    package var target: PreloadTarget
 
     /// A neighbour and its target.
-    public init(distance: Int, target: PreloadTarget) {
+    package init(distance: Int, target: PreloadTarget) {
       self.distance = distance
       self.target = target
     }
   }
 
   /// The neighbours to load, the most important one first.
-  public var neighbours: [Neighbour]
+  package var neighbours: [Neighbour]
   /// Limits on the loading of the current item while it is played; by default, none.
-  public var current: LoadingBounds
+  package var current: LoadingBounds
   /// The time after which the pool requests another plan if nothing changes; `nil` if only changes matter.
   /// Less than ``PreloadPlan/minimumReviewInterval`` counts as that.
-  public var reviewInterval: Duration?
+  package var reviewInterval: Duration?
   /// False if the plan does not change when items have reached their targets.
   package var followsProgress = true
 
   /// The shortest time between two plans if the feed and the current item stay the same: 50 ms.
-  public static let minimumReviewInterval = Duration.milliseconds(50)
+  package static let minimumReviewInterval = Duration.milliseconds(50)
 
   /// A plan; by default, one that loads the current item alone.
-  public init(
+  package init(
     neighbours: [Neighbour] = [], current: LoadingBounds = LoadingBounds(), reviewInterval: Duration? = nil
   ) {
     self.neighbours = neighbours
@@ -83,12 +83,10 @@ public struct PreloadPlan: Sendable, Hashable {
 }
 
 extension PreloadPolicy {
-  /// Loads the neighbours that ``target(at:in:)`` requests.
-  ///
-  /// It calls that method for each neighbour in the order of rank: the nearest first, and at equal distance
-  /// first the one in the direction of travel. After the answer `none`, it does not call it for items further
-  /// away on that side. The current item has no bounds except its preferences.
-  public func plan(in situation: PoolSituation) -> PreloadPlan {
+  /// Returns the plan of a policy: its own, or the neighbours that ``target(at:in:)`` requests. The current
+  /// item then has no bounds except its preferences.
+  package func plan(in situation: PoolSituation) -> PreloadPlan {
+    if let planning = self as? any PreloadPlanning { return planning.plan(in: situation) }
     var plan = PreloadPlan()
     plan.followsProgress = false
     guard situation.itemCount > 0 else { return plan }
@@ -117,7 +115,10 @@ extension PreloadPolicy {
     return plan
   }
 
-  /// Returns `.none`. A policy that decides in ``plan(in:)`` needs no other answer.
+}
+
+extension PreloadPlanning {
+  /// Is not called.
   public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { .none }
 }
 
@@ -134,18 +135,18 @@ public struct PreloadContext: Sendable, Hashable {
   /// The index of the current item.
   public var currentIndex: Int
   /// The neighbour's place among the preloads; 0 is loaded first.
-  public var rank: Int
+  package var rank: Int
   /// The memory that the current item and the preloads with lower rank numbers hold when they have reached
   /// their targets, in bytes. Unknown parts count as 0.
-  public var plannedByteCount: Int
+  package var plannedByteCount: Int
   /// The measured costs of the stages so far.
-  public var costs: StageCosts
-  /// The mean throughput of the pool in bits per second (``PoolSituation/throughput``); `nil` until enough
+  package var costs: StageCosts
+  /// The mean throughput of the pool in bits per second ; `nil` until enough
   /// was measured.
   public var bandwidth: Double?
 
   /// A context, for instance to test a policy with.
-  public init(
+  package init(
     direction: Int = 1, slotCount: Int, itemCount: Int, currentIndex: Int, rank: Int = 0,
     plannedByteCount: Int = 0, costs: StageCosts = StageCosts(), bandwidth: Double? = nil
   ) {

@@ -197,7 +197,7 @@ public final class PlayerPool: PlayerPooling {
   }
 
   /// The items that play as picture in picture.
-  public var pinnedItems: [FeedItem.ID] { core.state.withLock { $0.pinned.map(\.id) } }
+  package var pinnedItems: [FeedItem.ID] { core.state.withLock { $0.pinned.map(\.id) } }
 
   // MARK: - Internal
 

@@ -12,14 +12,14 @@ public struct PoolConfiguration: Sendable {
   /// measured its own. Defaults to false.
   ///
   /// It takes effect only if players adapt the bit rate (`PlayerConfiguration.adaptsBitRate`).
-  public var sharesThroughput = false
+  package var sharesThroughput = false
   /// The settings of each player. By default, a player of a pool decodes up to 4 frames ahead
   /// (`PlayerConfiguration.ringFrameCapacity`).
   public var player: PlayerConfiguration
   /// The action of a player at the end of its item. Defaults to `pause`.
   public var actionAtItemEnd = Player.ActionAtItemEnd.pause
   /// The number of decoders that may run at once; `nil` for one per core. The current item's decoder has priority.
-  public var decodingPermits: Int?
+  package var decodingPermits: Int?
   /// The number of video decoders that may be open at once; `nil` for no limit. Less than 1 counts as 1.
   ///
   /// The current item always gets a decoder. If all others are taken, the preload with the highest rank
@@ -31,7 +31,7 @@ public struct PoolConfiguration: Sendable {
   /// The bytes that the players may hold; `nil` for no limit.
   ///
   /// A preload begins, or advances to its next stage, only if the bytes held and the expected cost of the
-  /// stage (``StageCosts``) fit. The limit is checked when an item reaches a stage and at each event of a
+  /// stage fit. The limit is checked when an item reaches a stage and at each event of a
   /// player. If it is exceeded, preloads are ended as with ``PlayerPool/trim(to:)``. The current item and
   /// pinned players are never ended, even if they hold more.
   public var memoryLimit: Int?
@@ -46,7 +46,7 @@ public struct PoolConfiguration: Sendable {
   /// ahead.
   ///
   /// It takes effect only if the fetcher is a `ConnectionOpening`.
-  public var connectionsAhead = 2
+  package var connectionsAhead = 2
   /// True if posters are fetched ahead, and shown on the surface on a miss.
   public var showsPosters = true
   /// True if each player has a memory account. Without one, the ledger computes memory from the sizes of

@@ -30,32 +30,32 @@ public struct SlotReadiness: Sendable, Hashable {
   /// The item's index in the feed.
   public var index: Int?
   /// The priority: 0 for the current item, then the preloads in their order.
-  public var rank: Int?
+  package var rank: Int?
   /// The target of the item's loading; `nil` if it plays, and loads without a target.
   public var target: PreloadTarget?
   /// The stage that loading has reached. It falls back when an item that has ended and was left is rewound.
   public var stage = PreloadStage.none
   /// The status of the item in the player, with the error if it failed.
-  public var status = PlayerItem.Status.unknown
+  package var status = PlayerItem.Status.unknown
   /// Whether the player plays, waits or is paused.
-  public var timeControlStatus = TimeControlStatus.paused
+  package var timeControlStatus = TimeControlStatus.paused
   /// The duration of compressed media ahead of the frame on show.
   public var bufferedDuration = Duration.zero
   /// The bytes of compressed media that the player holds.
-  public var bufferedByteCount = 0
+  package var bufferedByteCount = 0
   /// The number of decoded frames, including the one on show.
   public var frameCount = 0
   /// The name of the rung that is loaded; `nil` until it is known.
   public var rung: String?
   /// The time from the beginning of loading to each stage reached.
-  public var stageTimes: [PreloadStage: Duration] = [:]
+  package var stageTimes: [PreloadStage: Duration] = [:]
   /// The bytes of the item fetched over the network.
   public var fetchedByteCount: Int64 = 0
   /// The reason why the slot does not load.
   public var waiting = Waiting.atTarget
 
   /// The state of an empty slot.
-  public init(slot: Int) { self.slot = slot }
+  package init(slot: Int) { self.slot = slot }
 }
 
 extension SlotReadiness {

@@ -4,16 +4,16 @@ internal import Foundation
 ///
 /// The rate is measured only while a body is being received; the time in which requests wait for their answers is in
 /// ``roundTripTime`` instead. ``PoolSituation/throughput`` states how the mean and the deviation are weighted.
-public struct ThroughputEstimate: Sendable, Hashable {
+package struct ThroughputEstimate: Sendable, Hashable {
   /// The mean rate, in bits per second. Above 0.
-  public var mean: Double
+  package var mean: Double
   /// The standard deviation of the rate over windows of 250 ms, in bits per second.
-  public var standardDeviation: Double
+  package var standardDeviation: Double
   /// The mean time from a request on an open connection to the first byte of its answer; `nil` before one was measured.
-  public var roundTripTime: Duration?
+  package var roundTripTime: Duration?
 
   /// An estimate, for instance to test a policy with.
-  public init(mean: Double, standardDeviation: Double = 0, roundTripTime: Duration? = nil) {
+  package init(mean: Double, standardDeviation: Double = 0, roundTripTime: Duration? = nil) {
     self.mean = mean
     self.standardDeviation = standardDeviation
     self.roundTripTime = roundTripTime
@@ -25,7 +25,7 @@ public struct ThroughputEstimate: Sendable, Hashable {
   /// A log-normal distribution fits throughput better than a normal one: rates are positive, and most lie
   /// below the mean. The rate stays above the result for -1 five times out of six (84 %), and for -1.645 19
   /// times out of 20.
-  public func rate(atDeviations deviations: Double) -> Double {
+  package func rate(atDeviations deviations: Double) -> Double {
     guard mean > 0, standardDeviation > 0 else { return mean }
     let variation = standardDeviation / mean
     let spread = log1p(variation * variation)

@@ -258,7 +258,7 @@ public struct NowPlaying: Sendable, Hashable {
   public var phase: SwipePhase
 
   /// An item at its place in a feed.
-  public init(feed: String, index: Int, item: FeedItem, phase: SwipePhase) {
+  package init(feed: String, index: Int, item: FeedItem, phase: SwipePhase) {
     self.feed = feed
     self.index = index
     self.item = item

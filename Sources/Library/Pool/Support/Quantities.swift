@@ -1,5 +1,5 @@
 internal import Foundation
-public import ReelCore
+package import ReelCore
 
 /// A number followed by a unit.
 package enum Quantity {
@@ -30,7 +30,7 @@ public struct ByteSize: Sendable, Hashable {
   /// Parses a size such as `64MB`.
   ///
   /// - Throws: `ReelError` of kind `usage` if `text` is not a size, or a size above 1 PB.
-  public init(parsing text: String) throws(ReelError) {
+  package init(parsing text: String) throws(ReelError) {
     guard let (value, unit) = Quantity.split(text),
       let size = Self.size(of: unit.lowercased())
     else {

@@ -1,5 +1,5 @@
 internal import ReelPlayback
-public import ReelPool
+package import ReelPool
 
 /// Orders preloads by the rebuffering that is expected without them.
 ///
@@ -31,7 +31,7 @@ public import ReelPool
 /// Left out: swipes back, for which the paper has no model either, so the item behind has no slot; the sizes
 /// of single chunks, which are replaced by the bit rate of the rung; the search over all combinations of bit
 /// rates, for which the authors' code has rule 4 too.
-public struct DashletPreload: PreloadPolicy, Hashable {
+package struct DashletPreload: PreloadPlanning, Hashable {
   private static let horizon = 25.0
   private static let dangerZone = 5.0
   private static let leastLookahead = 10.0
@@ -44,11 +44,11 @@ public struct DashletPreload: PreloadPolicy, Hashable {
   private static let reviewInterval = Duration.milliseconds(500)
 
   /// The policy `dashlet`.
-  public init() {}
+  package init() {}
 
-  public var description: String { "dashlet" }
+  package var description: String { "dashlet" }
 
-  public func plan(in situation: PoolSituation) -> PreloadPlan {
+  package func plan(in situation: PoolSituation) -> PreloadPlan {
     let videos = Self.videos(in: situation)
     guard let current = videos.first else { return PreloadPlan() }
     let ends = videos.map { video in

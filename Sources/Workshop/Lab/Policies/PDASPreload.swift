@@ -1,6 +1,6 @@
 internal import Foundation
 internal import ReelPlayback
-public import ReelPool
+package import ReelPool
 
 /// Preloads media that is likely enough to be watched, up to a maximum buffer that depends on retention and
 /// throughput.
@@ -36,7 +36,7 @@ public import ReelPool
 /// Left out: swipes back, which the challenge does not have, so the item behind has no slot; the sizes of
 /// single chunks, which are replaced by the bit rate of the rung. If the feed states no retention, viewers
 /// leave at a constant rate: the mean of this viewer's watch times, with one of 10 s before the first.
-public struct PDASPreload: PreloadPolicy, Hashable {
+package struct PDASPreload: PreloadPlanning, Hashable {
   private static let rebufferingWeight = 1.85
   private static let trafficWeight = 0.5
   private static let defaultProbability = 0.65
@@ -48,11 +48,11 @@ public struct PDASPreload: PreloadPolicy, Hashable {
   private static let reviewInterval = Duration.milliseconds(500)
 
   /// The policy `pdas`.
-  public init() {}
+  package init() {}
 
-  public var description: String { "pdas" }
+  package var description: String { "pdas" }
 
-  public func plan(in situation: PoolSituation) -> PreloadPlan {
+  package func plan(in situation: PoolSituation) -> PreloadPlan {
     // In Mbit/s.
     let rate = situation.throughput.map { $0.rate(atDeviations: -1) / 1e6 }
     let least = rate.map(Self.leastProbability) ?? Self.defaultProbability

@@ -1,61 +1,61 @@
-public import ReelPlayback
-public import ReelPool
+package import ReelPlayback
+package import ReelPool
 
 /// Preloads a number of items in the direction of travel, and none behind: the first frame and 3 s of media
 /// each.
-public struct AheadPreload: PreloadPolicy, Hashable {
+package struct AheadPreload: PreloadPolicy, Hashable {
   /// The number of items to preload, not negative.
-  public let count: Int
+  package let count: Int
   /// True to keep the decoder of the next item in the direction of travel open. Defaults to false.
   ///
   /// At 720x1280 an open decoder takes about 10 MB. It shortens the time to the second frame by about 25 ms, which is
   /// gained anyway if the end of the drag is reported (`SwipePhase.dragEnded`).
-  public var isNextDecoderWarm: Bool
+  package var isNextDecoderWarm: Bool
 
   /// The policy `ahead:COUNT`.
   ///
   /// - Parameters:
   ///   - count: The number of items to preload. A negative number counts as 0.
   ///   - isNextDecoderWarm: The value of ``isNextDecoderWarm``.
-  public init(_ count: Int, isNextDecoderWarm: Bool = false) {
+  package init(_ count: Int, isNextDecoderWarm: Bool = false) {
     self.count = max(count, 0)
     self.isNextDecoderWarm = isNextDecoderWarm
   }
 
-  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
+  package func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
     let ahead = context.direction < 0 ? -distance : distance
     guard ahead >= 1, ahead <= count else { return .none }
     return PreloadTarget(stage: .buffered, isDecoderWarm: isNextDecoderWarm && ahead == 1)
   }
 
-  public var description: String { "ahead:\(count)" }
+  package var description: String { "ahead:\(count)" }
 }
 
 /// Preloads the previous and the next item up to a number of bytes of media each, regardless of their duration.
-public struct BytesPreload: PreloadPolicy, Hashable {
+package struct BytesPreload: PreloadPolicy, Hashable {
   /// The number of bytes of compressed media in one unit of `count`: 800,000.
-  public static let unit = 800_000
+  package static let unit = 800_000
   /// The maximum duration of media that is too small to reach the byte limit: 60 s.
-  public static let maximumDuration = Duration.seconds(60)
+  package static let maximumDuration = Duration.seconds(60)
 
   /// The limit of each neighbour in units of 800 kB, not negative. With 0 nothing is preloaded.
-  public let count: Int
+  package let count: Int
 
   /// The policy `bytes:COUNT`.
   ///
   /// - Parameter count: The limit in units of 800 kB. A negative number counts as 0.
-  public init(_ count: Int) {
+  package init(_ count: Int) {
     self.count = max(count, 0)
   }
 
-  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
+  package func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
     guard abs(distance) == 1, count > 0 else { return .none }
     let (limit, overflow) = count.multipliedReportingOverflow(by: Self.unit)
     return PreloadTarget(
       stage: .buffered, bufferDuration: Self.maximumDuration, byteLimit: overflow ? .max : limit)
   }
 
-  public var description: String { "bytes:\(count)" }
+  package var description: String { "bytes:\(count)" }
 }
 
 /// Preloads by distance, like the examples of `DefaultPreloadManager` in AndroidX Media3.
@@ -87,9 +87,9 @@ public struct BytesPreload: PreloadPolicy, Hashable {
 /// - The demo's `LoadControl`, which lets the current item load 20 s ahead. In Reel, the item's preference applies.
 /// - Loading for playback and preloading at the same time: in Reel, the current item goes first.
 /// - At equal distance Media3 states no order. Reel loads the item in the direction of travel first.
-public struct Media3Preload: PreloadPolicy, Hashable {
+package struct Media3Preload: PreloadPolicy, Hashable {
   /// One of Media3's examples.
-  public enum Example: String, Sendable, Hashable {
+  package enum Example: String, Sendable, Hashable {
     /// The short-form demo.
     case demo
     /// The short-form screen of the Compose demo.
@@ -99,12 +99,12 @@ public struct Media3Preload: PreloadPolicy, Hashable {
   }
 
   /// The example to follow.
-  public var example: Example
+  package var example: Example
 
   /// The policy `media3`, `media3:compose` or `media3:guide`.
-  public init(_ example: Example = .demo) { self.example = example }
+  package init(_ example: Example = .demo) { self.example = example }
 
-  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
+  package func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
     switch (example, abs(distance)) {
     case (.demo, 1...3), (.compose, 2): PreloadTarget(stage: .buffered, bufferDuration: .seconds(1))
     case (.compose, 1), (.guide, 1): PreloadTarget(stage: .buffered, bufferDuration: .seconds(3))
@@ -114,5 +114,5 @@ public struct Media3Preload: PreloadPolicy, Hashable {
     }
   }
 
-  public var description: String { example == .demo ? "media3" : "media3:\(example.rawValue)" }
+  package var description: String { example == .demo ? "media3" : "media3:\(example.rawValue)" }
 }

@@ -1,9 +1,9 @@
 internal import Foundation
-public import Logging
-public import ReelCore
-public import ReelPlayback
-public import ReelPool
-public import ReelSimulation
+package import Logging
+package import ReelCore
+package import ReelPlayback
+package import ReelPool
+package import ReelSimulation
 
 /// A walk to perform, and what gets its events.
 package struct Walk: Sendable {
@@ -41,7 +41,7 @@ package struct Walk: Sendable {
 /// (``WalkReport/failedItems``).
 ///
 /// In a `SimulatedRuntime` the same plan gives the same report, byte for byte.
-public final class FeedReplay: Sendable {
+package final class FeedReplay: Sendable {
   private let walk: Walk
   private let fetcher: any Fetching
   private let patience: Duration
@@ -62,7 +62,7 @@ public final class FeedReplay: Sendable {
   ///   - patience: The time to wait, after the walk, for an item that the viewer left before its first frame,
   ///     to determine whether it failed or was slow. In a simulation, up to 10 simulated minutes.
   ///   - logger: Gets the messages of the pool and its players.
-  public convenience init(
+  package convenience init(
     _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
     fetcher: any Fetching, trace: WalkTrace? = nil,
     frames: (@Sendable (FeedItem, VideoFrame) -> Void)? = nil, patience: Duration = .seconds(30),
@@ -84,7 +84,7 @@ public final class FeedReplay: Sendable {
   /// - Parameter simulation: The simulation to run in, which the configuration must have entered
   ///   (`PoolConfiguration.enter(_:decodeCost:)`); `nil` for real time.
   /// - Throws: `CancellationError` if the task was cancelled, and the errors of `SimulatedRuntime.run(_:)`.
-  public func run(in simulation: SimulatedRuntime? = nil) async throws -> WalkReport {
+  package func run(in simulation: SimulatedRuntime? = nil) async throws -> WalkReport {
     guard let simulation else { return try await perform(patience: patience) }
     let result: Result<WalkReport, any Error>
     do {

@@ -8,7 +8,7 @@ package import ReelPool
 /// ``init(write:)`` makes a trace that writes them as JSON Lines. Each line has `event` and `time_ms` (since the walk
 /// began). Depending on the event, it also has `item` (the identity), `slot`, `detail`, `count`, `seconds` (the frame's
 /// time on the item's timeline), `request` (its number, from 1), `url`, `purpose` and `bytes`.
-public final class WalkTrace: Sendable {
+package final class WalkTrace: Sendable {
   /// Receives each event, on any thread; must not block.
   package typealias Consumer = @Sendable (WalkEvent) -> Void
 
@@ -33,7 +33,7 @@ public final class WalkTrace: Sendable {
   /// A trace that passes each line to `write`.
   ///
   /// - Parameter write: Called with each line, without a line end, on any thread.
-  public convenience init(write: @escaping @Sendable (String) -> Void) {
+  package convenience init(write: @escaping @Sendable (String) -> Void) {
     self.init(consumers: [Self.lines(write)])
   }
 

@@ -1,8 +1,8 @@
-public import ReelCore
+package import ReelCore
 internal import ReelPool
 
 /// The time that a viewer looks at each item of a walk.
-public enum DwellSpec: Sendable, Hashable {
+package enum DwellSpec: Sendable, Hashable {
   /// The same time for each item.
   case fixed(Duration)
   /// Exponentially distributed times with this mean: most items are left soon, a few are watched for long.
@@ -17,7 +17,7 @@ public enum DwellSpec: Sendable, Hashable {
   case trace(DwellTrace)
 
   /// The forms that `init(parsing:)` accepts, each with its meaning, in the order of the help text.
-  public static let forms: [(form: String, meaning: String)] = [
+  package static let forms: [(form: String, meaning: String)] = [
     ("fixed:2s", "the same time for each item"),
     ("exp:5s", "exponentially distributed with this mean"),
     ("weibull:0.8,6s", "Weibull distributed with this shape and scale"),
@@ -26,14 +26,14 @@ public enum DwellSpec: Sendable, Hashable {
   ]
 
   /// The accepted shapes of a Weibull distribution: from 0.1 to 10.
-  public static let shapes = 0.1...10
+  package static let shapes = 0.1...10
 
   /// Parses `fixed:2s`, `exp:5s`, `weibull:0.8,6s`, `retention` or `trace:FILE`, and reads the file of a trace.
   ///
   /// A time has a unit, `us`, `ms`, `s` or `min`, or counts seconds. It is a day at most.
   ///
   /// - Throws: `ReelError` of kind `usage` if `text` has none of these forms; the errors of ``DwellTrace/init(path:)``.
-  public init(parsing text: String) throws(ReelError) {
+  package init(parsing text: String) throws(ReelError) {
     let trimmed = text.trimmed
     guard trimmed.lowercased() != "retention" else {
       self = .retention
@@ -77,7 +77,7 @@ public enum DwellSpec: Sendable, Hashable {
 
 extension DwellSpec: CustomStringConvertible {
   /// The form that `init(parsing:)` accepts.
-  public var description: String {
+  package var description: String {
     switch self {
     case .fixed(let dwell): "fixed:\(DurationText.compact(dwell))"
     case .exponential(let mean): "exp:\(DurationText.compact(mean))"
@@ -94,7 +94,7 @@ extension DwellSpec: CustomStringConvertible {
 /// the feed from 0, or `+n` or `-n` items from the current one. Without a target, the swipe continues in the
 /// direction of travel, which reverses at the ends of the feed. Blank lines and lines that begin with `#` are
 /// ignored.
-public struct DwellTrace: Sendable, Hashable {
+package struct DwellTrace: Sendable, Hashable {
   /// The target of a swipe.
   package enum Move: Sendable, Hashable {
     /// To the next item in the direction of travel.
@@ -114,7 +114,7 @@ public struct DwellTrace: Sendable, Hashable {
   }
 
   /// The name of the trace in error messages, such as its path.
-  public let name: String
+  package let name: String
   /// Never empty.
   package let entries: [Entry]
 
@@ -127,7 +127,7 @@ public struct DwellTrace: Sendable, Hashable {
   ///
   /// - Throws: `ReelError` of kind `badManifest`, with the number of the line that can't be read, or if there are no
   ///   lines.
-  public init(text: String, name: String) throws(ReelError) {
+  package init(text: String, name: String) throws(ReelError) {
     self.name = name
     var entries: [Entry] = []
     for (number, bytes) in TextLines(Array(text.utf8)[...]) {
@@ -152,7 +152,7 @@ public struct DwellTrace: Sendable, Hashable {
   /// Reads a local file of at most 16 MiB.
   ///
   /// - Throws: The errors of `init(text:name:)`, and `noSuchFile` if the file can't be read.
-  public init(path: String) throws(ReelError) {
+  package init(path: String) throws(ReelError) {
     let bytes = try LocalText.bytes(path: path, limit: Self.byteLimit)
     // A byte order mark is not part of the first line.
     let start = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
@@ -175,17 +175,17 @@ public struct DwellTrace: Sendable, Hashable {
 }
 
 /// A viewer of a walk: the dwell times and the kinds of swipes.
-public struct ViewerSpec: Sendable, Hashable {
+package struct ViewerSpec: Sendable, Hashable {
   /// The time that the viewer looks at each item.
-  public let dwell: DwellSpec
+  package let dwell: DwellSpec
   /// The shares of flicks, swipes back and bursts. A trace determines its swipes itself: the shares are then
   /// the usual ones, and have no effect.
-  public let shares: SwipeShares
+  package let shares: SwipeShares
 
   /// A viewer.
   ///
   /// - Throws: `ReelError` of kind `usage` for a trace with other shares than the usual ones.
-  public init(dwell: DwellSpec, shares: SwipeShares = .usual) throws(ReelError) {
+  package init(dwell: DwellSpec, shares: SwipeShares = .usual) throws(ReelError) {
     if case .trace = dwell, shares != .usual {
       throw ReelError(
         .usage, "a trace determines the swipes",
@@ -201,7 +201,7 @@ public struct ViewerSpec: Sendable, Hashable {
   ///
   /// - Throws: The errors of ``DwellSpec/init(parsing:)``; `ReelError` of kind `usage` for a share that
   ///   can't be read or appears twice.
-  public init(parsing text: String) throws(ReelError) {
+  package init(parsing text: String) throws(ReelError) {
     var parts = text.split(separator: ",", omittingEmptySubsequences: false)
     var shares: [String: Double] = [:]
     while parts.count > 1, let (name, value) = Self.option(parts[parts.count - 1]) {
@@ -236,7 +236,7 @@ public struct ViewerSpec: Sendable, Hashable {
 
 extension ViewerSpec: CustomStringConvertible {
   /// The form that `init(parsing:)` accepts.
-  public var description: String {
+  package var description: String {
     let shares = shares.description
     return shares.isEmpty ? dwell.description : "\(dwell),\(shares)"
   }

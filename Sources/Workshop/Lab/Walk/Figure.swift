@@ -1,4 +1,4 @@
-public import ReelCore
+package import ReelCore
 internal import ReelPool
 import ReelSimulation
 
@@ -27,15 +27,15 @@ package struct FigurePlaces: OptionSet, Sendable {
 /// A named figure of a run, such as a walk or the playback of a source.
 ///
 /// ``WalkFigures`` lists those of walks. What shows figures goes through the list, so a new figure is one entry.
-public struct Figure<Run: Sendable>: Sendable {
+package struct Figure<Run: Sendable>: Sendable {
   /// The name, which is also the path in JSON: `first_frame.p95`.
-  public let name: String
+  package let name: String
   /// A name for people: `first frame, p95`.
   package let title: String
   /// A phrase that explains the figure.
-  public let meaning: String
+  package let meaning: String
   /// The kinds that the figure is available as. The first one is printed.
-  public let kinds: [WalkValue.Kind]
+  package let kinds: [WalkValue.Kind]
   /// A phrase that explains why a run may lack the figure.
   package let absence: String
   package let places: FigurePlaces
@@ -72,7 +72,7 @@ public struct Figure<Run: Sendable>: Sendable {
   ///   - run: The run.
   ///   - kind: The kind of figure; `nil` for the first of `kinds`.
   /// - Returns: `nil` if the run lacks the figure, or if the figure is not available as this kind.
-  public func value(in run: Run, as kind: WalkValue.Kind? = nil) -> WalkValue? {
+  package func value(in run: Run, as kind: WalkValue.Kind? = nil) -> WalkValue? {
     let kind = kind ?? kinds[0]
     return kinds.contains(kind) ? find(run, kind) : nil
   }
@@ -113,14 +113,14 @@ public struct Figure<Run: Sendable>: Sendable {
 }
 
 /// A condition on the figures of a walk: `first_frame.p95<150ms`, `hit.ratio>=90%`.
-public typealias WalkAssertion = FigureAssertion<WalkTotals>
+package typealias WalkAssertion = FigureAssertion<WalkTotals>
 
 /// A condition on the figures of a run: `first_frame.p95<150ms`, `hit.ratio>=90%`.
 ///
 /// The text is the name of a figure, one of `<`, `<=`, `>`, `>=` and `=` (or `==`), and a value with a unit of the
 /// figure. White space is allowed between them. A run that lacks the figure does not meet the assertion, such as
 /// `first_frame.hit.p99<1ms` for a walk without hits.
-public struct FigureAssertion<Run: Sendable>: Sendable {
+package struct FigureAssertion<Run: Sendable>: Sendable {
   package enum Comparison: String, Sendable, Hashable, CaseIterable {
     case atMost = "<="
     case atLeast = ">="
@@ -140,16 +140,16 @@ public struct FigureAssertion<Run: Sendable>: Sendable {
   }
 
   /// The result of evaluating an assertion.
-  public typealias Outcome = AssertionOutcome
+  package typealias Outcome = AssertionOutcome
 
   /// The text that was parsed, without white space at its ends.
-  public let text: String
+  package let text: String
   /// The name of the ``Figure``.
-  public var metric: String { figure.name }
+  package var metric: String { figure.name }
   private let figure: Figure<Run>
   package let comparison: Comparison
   /// The value to compare the figure with.
-  public let limit: WalkValue
+  package let limit: WalkValue
 
   /// Parses an assertion such as `first_frame.p95<150ms`.
   ///
@@ -180,7 +180,7 @@ public struct FigureAssertion<Run: Sendable>: Sendable {
   }
 
   /// Evaluates the assertion for the figures of a run.
-  public func evaluate(_ run: Run) -> Outcome {
+  package func evaluate(_ run: Run) -> Outcome {
     guard let value = figure.value(in: run, as: limit.kind) else {
       return Outcome(
         assertion: text, isMet: false, value: nil, reason: figure.absence, finding: figure.absence)
@@ -229,12 +229,12 @@ extension FigureAssertion where Run == WalkTotals {
   /// Parses an assertion such as `first_frame.p95<150ms`.
   ///
   /// - Throws: `ReelError` of kind `usage`, with the accepted metrics, units or forms as advice.
-  public init(parsing text: String) throws(ReelError) {
+  package init(parsing text: String) throws(ReelError) {
     try self.init(parsing: text, among: WalkFigures.all, advice: "reel feed --help lists the metrics")
   }
 
   /// Evaluates the assertion for the figures of a report.
-  public func evaluate(_ report: WalkReport) -> Outcome { evaluate(report.totals) }
+  package func evaluate(_ report: WalkReport) -> Outcome { evaluate(report.totals) }
 }
 
 extension FigureAssertion: Hashable {
@@ -243,45 +243,45 @@ extension FigureAssertion: Hashable {
       && left.limit == right.limit
   }
 
-  public func hash(into hasher: inout Hasher) { hasher.combine(text) }
+  package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
 extension FigureAssertion: CustomStringConvertible {
-  public var description: String { text }
+  package var description: String { text }
 }
 
 /// The result of evaluating an assertion.
-public struct AssertionOutcome: Sendable, Hashable {
+package struct AssertionOutcome: Sendable, Hashable {
   /// The text of the assertion.
-  public let assertion: String
+  package let assertion: String
   /// True if the run meets the assertion.
-  public let isMet: Bool
+  package let isMet: Bool
   /// The run's figure, of the same kind as the limit; `nil` if the run lacks it.
-  public let value: WalkValue?
+  package let value: WalkValue?
   /// The reason why the run lacks the figure; `nil` if it does not.
-  public let reason: String?
+  package let reason: String?
   /// The text of the figure or the reason.
   package let finding: String
 }
 
 extension AssertionOutcome: CustomStringConvertible {
   /// `first_frame.p95<150ms: met, 93.2 ms`, or `first_frame.hit.p99<=1ms: not met, no swipe was a hit`.
-  public var description: String {
+  package var description: String {
     "\(assertion): \(isMet ? "met" : "not met"), \(finding)"
   }
 }
 
 extension AssertionOutcome: Encodable {
   /// Writes `assertion`, `met`, and `finding`: the figure with its unit, or why the run lacks it.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     try encoder.encode(["assertion": assertion, "finding": finding, "met": isMet])
   }
 }
 
 /// A figure of a walk, with its unit.
-public enum WalkValue: Sendable, Hashable {
+package enum WalkValue: Sendable, Hashable {
   /// The kind of a figure, which determines its units.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// A duration.
     case time
     /// A number of bytes.
@@ -294,7 +294,7 @@ public enum WalkValue: Sendable, Hashable {
     case bitRate
 
     /// A phrase that explains how to write a value of this kind.
-    public var form: String {
+    package var form: String {
       switch self {
       case .time: "a time with a unit, as 150ms"
       case .size: "a size with a unit, as 10MB"
@@ -335,7 +335,7 @@ public enum WalkValue: Sendable, Hashable {
   }
 
   /// The kind of the figure.
-  public var kind: Kind {
+  package var kind: Kind {
     switch self {
     case .time: .time
     case .size: .size
@@ -375,7 +375,7 @@ public enum WalkValue: Sendable, Hashable {
 
 extension WalkValue: CustomStringConvertible {
   /// The rounded figure with its unit: `93.2 ms`, `3.5 MB`, `97.5 %`, `0`, `1.25 Mbit/s`.
-  public var description: String {
+  package var description: String {
     switch self {
     case .time(let duration): DurationText.readable(duration)
     case .size(let byteCount): ByteSize(byteCount: Int(clamping: byteCount)).description

@@ -4,26 +4,26 @@ internal import ReelPool
 ///
 /// The p-th percentile of n values is the value at position ceil(p × n ÷ 100) in sorted order, counted from 1. It is
 /// always a measured value. The 99th percentile of fewer than 100 values is the largest.
-public struct LatencySummary: Sendable, Hashable {
+package struct LatencySummary: Sendable, Hashable {
   /// The number of values.
-  public let count: Int
+  package let count: Int
   /// The median.
-  public let p50: Duration
+  package let p50: Duration
   /// The 95th percentile.
-  public let p95: Duration
+  package let p95: Duration
   /// The 99th percentile.
-  public let p99: Duration
+  package let p99: Duration
   /// The largest value.
-  public let max: Duration
+  package let max: Duration
   /// The mean.
-  public let mean: Duration
+  package let mean: Duration
   /// The number of values over 100 ms.
-  public let over100msCount: Int
+  package let over100msCount: Int
   /// The number of values over 1 s.
-  public let over1sCount: Int
+  package let over1sCount: Int
 
   /// The percentiles of `values`; `nil` if there are none.
-  public init?(_ values: some Sequence<Duration>) {
+  package init?(_ values: some Sequence<Duration>) {
     let sorted = values.sorted()
     guard let last = sorted.last else { return nil }
     count = sorted.count
@@ -44,7 +44,7 @@ public struct LatencySummary: Sendable, Hashable {
 }
 
 extension LatencySummary: Encodable {
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "count": count, "p50_ms": p50, "p95_ms": p95, "p99_ms": p99, "max_ms": max,
       "over_100ms": Double(over100msCount) / Double(count), "over_1s": Double(over1sCount) / Double(count),
@@ -55,7 +55,7 @@ extension LatencySummary: Encodable {
 /// Percentiles of the waits for the first or second frame: of all swipes, of hits and of misses.
 ///
 /// A hit is a swipe that found the first frame decoded when it settled.
-public struct LatencyTable: Sendable, Hashable {
+package struct LatencyTable: Sendable, Hashable {
   /// The swipe with the longest wait; the first of several.
   package struct Slowest: Sendable, Hashable {
     /// The swipe's number.
@@ -69,11 +69,11 @@ public struct LatencyTable: Sendable, Hashable {
   }
 
   /// The waits of all swipes that count; `nil` if none does.
-  public let all: LatencySummary?
+  package let all: LatencySummary?
   /// The waits of hits; `nil` if there are none.
-  public let hits: LatencySummary?
+  package let hits: LatencySummary?
   /// The waits of misses; `nil` if there are none.
-  public let misses: LatencySummary?
+  package let misses: LatencySummary?
   package let slowest: Slowest?
 
   /// - Parameters:

@@ -1,62 +1,62 @@
-public import ReelCore
-public import ReelPlayback
+package import ReelCore
+package import ReelPlayback
 internal import ReelPool
 
 /// The record of one swipe: how far its item was loaded, and how long the viewer waited for its frames.
-public struct SwipeRecord: Sendable, Hashable {
+package struct SwipeRecord: Sendable, Hashable {
   /// The number of the swipe, from 1; 0 for the item with which the walk begins.
-  public var number: Int
+  package var number: Int
   /// The time of the settle since the walk began. For a swipe passed by in a burst, the time of the end of the drag.
-  public var time: Duration
+  package var time: Duration
   package var kind: SwipeKind
   /// True if the next swipe of a burst followed before this one settled, so that the viewer did not wait for
   /// this item.
-  public var isPassing = false
+  package var isPassing = false
   /// The item's index in the feed.
-  public var itemIndex: Int
+  package var itemIndex: Int
   /// The description of the item's identity.
-  public var itemID: String
+  package var itemID: String
   /// The stage that the item had reached when the swipe settled.
-  public var stage: PreloadStage
+  package var stage: PreloadStage
   /// The time from the settle until the item was left or the walk ended.
-  public var watched: Duration = .zero
+  package var watched: Duration = .zero
   /// The time from the settle until the first frame was on the surface; 0 if it was shown before the settle.
   ///
   /// `nil` if there was no frame until the item was left.
-  public var timeToFirstFrame: Duration?
+  package var timeToFirstFrame: Duration?
   /// The time from the settle until the second frame was on the surface; `nil` if there was none.
-  public var timeToSecondFrame: Duration?
+  package var timeToSecondFrame: Duration?
   /// True if the item played to its end with only one frame.
-  public var isStill = false
+  package var isStill = false
   /// The parts of the wait for the first frame, such as `manifest answer 142 ms, segment transfer 201 ms,
   /// decode 12 ms`; the ``error`` if the item failed and no frame was shown; `nil` if there was no wait.
-  public var cause: String?
+  package var cause: String?
   /// The number of stalls while the item was watched.
-  public var stallCount = 0
+  package var stallCount = 0
   /// The total duration of the stalls.
-  public var stallDuration: Duration = .zero
+  package var stallDuration: Duration = .zero
   /// The duration of the longest stall.
-  public var longestStall: Duration = .zero
+  package var longestStall: Duration = .zero
   /// The parts of the wait for the first frame, from the settle on: for each part, its name and its duration.
   /// To the microsecond they add up to ``timeToFirstFrame``, or to ``watched`` if there was no frame. Empty
   /// if there was no wait, or if the item failed and no frame was shown.
   package var waitParts: [StageTime] = []
   /// The bytes that had been fetched for the item when the swipe settled.
-  public var loadedByteCount: Int64 = 0
+  package var loadedByteCount: Int64 = 0
   /// The rung with the highest bit rate that was opened; `nil` for a media file.
-  public var rung: String?
+  package var rung: String?
   /// The bit rate of ``rung`` as the manifest states it, in bits per second.
-  public var rungBitRate: Int?
+  package var rungBitRate: Int?
   /// The stages of loading up to the first frame, in order, whenever they took place.
   package var stageTimes: [StageTime] = []
   /// The bytes fetched for the item from the settle until it was left.
-  public var byteCount: Int64 = 0
+  package var byteCount: Int64 = 0
   /// The rungs whose frames were on the surface, in order, from the end of the drag until the item was left.
   /// A rung that comes again has another entry. Empty if nothing was shown, and for items passed by in a
   /// burst.
-  public var rungs: [ShownRung] = []
+  package var rungs: [ShownRung] = []
   /// The description of the error that the item failed with, even if the viewer had left it before.
-  public var error: String?
+  package var error: String?
 
   package init(
     number: Int, time: Duration, kind: SwipeKind, itemIndex: Int, itemID: String, stage: PreloadStage
@@ -70,11 +70,11 @@ public struct SwipeRecord: Sendable, Hashable {
   }
 
   /// True if the first frame was decoded when the swipe settled.
-  public var isHit: Bool { stage >= .firstFrame }
+  package var isHit: Bool { stage >= .firstFrame }
 
   /// True if statistics count the wait: not for the start of the walk, items passed by in a burst, and items that
   /// failed before their first frame.
-  public var isCounted: Bool {
+  package var isCounted: Bool {
     kind != .start && !isPassing && (error == nil || timeToFirstFrame != nil)
   }
 
@@ -94,7 +94,7 @@ public struct SwipeRecord: Sendable, Hashable {
   }
 
   /// The number of times that a different rung than before was on show.
-  public var rungSwitchCount: Int { max(0, rungs.count - 1) }
+  package var rungSwitchCount: Int { max(0, rungs.count - 1) }
 
   /// The wait for the first frame for statistics. An abandoned wait counts with its duration so far, which is
   /// a lower bound. Nil if the swipe does not count.
@@ -109,7 +109,7 @@ public struct SwipeRecord: Sendable, Hashable {
 }
 
 extension SwipeRecord: Encodable {
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "swipe": number, "time_ms": time, "kind": kind, "passing": isPassing, "item_index": itemIndex,
       "item_id": itemID, "stage": stage.reportName, "hit": isHit, "watched_ms": watched,
@@ -122,22 +122,22 @@ extension SwipeRecord: Encodable {
 }
 
 /// The frequency of flicks, swipes back, and bursts of swipes: shares of the steps of a walk.
-public struct SwipeShares: Sendable, Hashable {
+package struct SwipeShares: Sendable, Hashable {
   /// The share of steps that leave the item after a fraction of a second (``WalkPlan/flickDwells``) instead of its
   /// dwell time. Defaults to 0.
-  public let flicks: Double
+  package let flicks: Double
   /// The share that goes back by one item, of the steps that are no bursts. Defaults to 0.15.
-  public let back: Double
+  package let back: Double
   /// The share of steps that are bursts of quick swipes. Defaults to 0.05.
-  public let bursts: Double
+  package let bursts: Double
 
   /// The shares of a walk that states none.
-  public static let usual = SwipeShares()
+  package static let usual = SwipeShares()
 
   /// Shares from 0 to 1, rounded to a millionth.
   ///
   /// - Throws: `ReelError` of kind `usage` for a share outside 0...1.
-  public init(flicks: Double = 0, back: Double = 0.15, bursts: Double = 0.05) throws(ReelError) {
+  package init(flicks: Double = 0, back: Double = 0.15, bursts: Double = 0.05) throws(ReelError) {
     for (name, share) in [("flicks", flicks), ("back", back), ("bursts", bursts)]
     where !(share >= 0 && share <= 1) {
       throw ReelError(.usage, "the share of \(name) must be from 0 to 1")
@@ -150,7 +150,7 @@ public struct SwipeShares: Sendable, Hashable {
   /// Returns the share that `text` states: a number from 0 to 100 with `%`.
   ///
   /// - Throws: `ReelError` of kind `usage`, which names the share.
-  public static func share(parsing text: String, of name: String) throws(ReelError) -> Double {
+  package static func share(parsing text: String, of name: String) throws(ReelError) -> Double {
     guard let (percent, unit) = Quantity.split(text), unit == "%", percent <= 100 else {
       throw ReelError(
         .usage, "\(name): \"\(text)\" is not a share", advice: "write it in percent, from 0% to 100%")
@@ -176,7 +176,7 @@ public struct SwipeShares: Sendable, Hashable {
 
 extension SwipeShares: CustomStringConvertible {
   /// The shares that differ from the usual ones: `flicks=20%,back=10%`. Empty if none does.
-  public var description: String {
+  package var description: String {
     let usual = Self.usual
     let all = [
       ("flicks", flicks, usual.flicks), ("back", back, usual.back), ("bursts", bursts, usual.bursts),
@@ -189,16 +189,16 @@ extension SwipeShares: CustomStringConvertible {
 extension SwipeShares: Encodable {}
 
 /// A rung that was on show during a visit to an item, from its first frame until another rung's.
-public struct ShownRung: Sendable, Hashable {
+package struct ShownRung: Sendable, Hashable {
   /// The rung's id in its manifest; `nil` for a media file.
-  public var rung: String?
+  package var rung: String?
   /// The rung's bit rate as the manifest states it, in bits per second; `nil` if it states none.
-  public var bitRate: Int?
+  package var bitRate: Int?
   /// The media time of the frames shown.
-  public var duration: Duration
+  package var duration: Duration
 
   /// A rung and how much of it was shown.
-  public init(rung: String?, bitRate: Int?, duration: Duration) {
+  package init(rung: String?, bitRate: Int?, duration: Duration) {
     self.rung = rung
     self.bitRate = bitRate
     self.duration = duration
@@ -206,7 +206,7 @@ public struct ShownRung: Sendable, Hashable {
 }
 
 extension ShownRung: Encodable {
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     try encoder.encode(["rung": rung, "bit_rate": bitRate, "shown_ms": duration])
   }
 }

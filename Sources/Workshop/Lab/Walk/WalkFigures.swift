@@ -1,12 +1,12 @@
 internal import ReelPlayback
 
 /// A named figure of a walk.
-public typealias WalkFigure = Figure<WalkTotals>
+package typealias WalkFigure = Figure<WalkTotals>
 
 /// The figures of walks. A figure is declared here, and what shows figures takes it from ``all``.
-public enum WalkFigures {
+package enum WalkFigures {
   /// All figures, in the order of help texts and tables.
-  public static let all: [WalkFigure] =
+  package static let all: [WalkFigure] =
     delays(
       "first_frame", "first frame",
       [
@@ -195,7 +195,7 @@ public enum WalkFigures {
 
 extension WalkTotals: Encodable {
   /// Writes ``WalkFigures/all``, and the swipes that waited longest as `first_frame.slowest` and `second_frame.slowest`.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     try Figure.encode(WalkFigures.all, of: self, to: encoder)
     var object = encoder.container(keyedBy: JSONFields.Name.self)
     for (name, table) in [("first_frame", firstFrame), ("second_frame", secondFrame)] {

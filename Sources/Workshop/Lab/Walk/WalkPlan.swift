@@ -1,5 +1,5 @@
-public import ReelCore
-public import ReelPool
+package import ReelCore
+package import ReelPool
 internal import ReelSimulation
 
 /// The swipes and dwell times of a walk through a feed, complete before the walk begins.
@@ -21,37 +21,37 @@ internal import ReelSimulation
 /// A trace also determines the targets of the swipes. It starts over if it is shorter than the walk. A target
 /// outside the feed is an error; only lines without a target reverse the direction at the ends. A move to the
 /// current item prolongs the look at it.
-public struct WalkPlan: Sendable, Hashable {
+package struct WalkPlan: Sendable, Hashable {
   /// The time from the end of a drag, when the surface moves to the next item's player, to the settle: 250
   /// ms.
-  public static let settleTime = Duration.milliseconds(250)
+  package static let settleTime = Duration.milliseconds(250)
   /// The time between the swipes of a burst: 80 ms.
-  public static let burstInterval = Duration.milliseconds(80)
+  package static let burstInterval = Duration.milliseconds(80)
   /// The times after which flicks leave an item: from 0.2 to 1 s, uniformly distributed.
-  public static let flickDwells = Duration.milliseconds(200)...Duration.seconds(1)
+  package static let flickDwells = Duration.milliseconds(200)...Duration.seconds(1)
   /// The numbers of swipes that a burst can have.
-  public static let burstLengths = 3...8
+  package static let burstLengths = 3...8
   /// The largest number of swipes of a plan: 10,000,000.
-  public static let swipeLimit = 10_000_000
+  package static let swipeLimit = 10_000_000
 
   /// The number of items in the feed.
-  public let itemCount: Int
+  package let itemCount: Int
   /// The seed of the random sequences.
-  public let seed: UInt64
+  package let seed: UInt64
   /// The steps in order; empty for a feed with one item.
   package let steps: [WalkStep]
   /// The dwell time of the last item.
-  public let closingDwell: Duration
+  package let closingDwell: Duration
 
   /// The index of the item with which the walk begins: 0.
-  public var start: Int { 0 }
+  package var start: Int { 0 }
 
   /// The number of swipes, including those within bursts.
-  public var swipeCount: Int { steps.reduce(0) { $0 + $1.path.count } }
+  package var swipeCount: Int { steps.reduce(0) { $0 + $1.path.count } }
 
   /// The sum of all dwell times and of the intervals within bursts, without the time that swipes take to
   /// settle.
-  public var duration: Duration {
+  package var duration: Duration {
     steps.reduce(closingDwell) { $0 + $1.dwell + Self.burstInterval * ($1.path.count - 1) }
   }
 
@@ -66,7 +66,7 @@ public struct WalkPlan: Sendable, Hashable {
   /// - Throws: `ReelError` of kind `usage` for an empty feed, for a number of swipes below 0 or above `swipeLimit`, and
   ///   for dwell times by retention, which need the items; `ReelError` of kind `badManifest` for a trace that leads out
   ///   of the feed.
-  public init(itemCount: Int, swipeCount: Int? = nil, dwell: DwellSpec, seed: UInt64 = 0) throws(ReelError) {
+  package init(itemCount: Int, swipeCount: Int? = nil, dwell: DwellSpec, seed: UInt64 = 0) throws(ReelError) {
     try self.init(
       itemCount: itemCount, swipeCount: swipeCount, viewer: try ViewerSpec(dwell: dwell), seed: seed
     ) { index throws(ReelError) in
@@ -86,7 +86,7 @@ public struct WalkPlan: Sendable, Hashable {
   ///   `ReelError` of kind `badManifest` for a trace that leads out of the feed, and with dwell times by retention for
   ///   the first item without ``ReelPool/FeedItem/retention``, or without ``ReelPool/FeedItem/duration`` where viewers
   ///   are left at the end of its curve, whether or not the walk visits it.
-  public init(
+  package init(
     _ feed: Feed, swipeCount: Int? = nil, viewer: ViewerSpec, seed: UInt64 = 0
   ) throws(ReelError) {
     if viewer.dwell == .retention {

@@ -1,63 +1,63 @@
-public import ReelCore
+package import ReelCore
 internal import ReelPlayback
-public import ReelPool
+package import ReelPool
 
 /// The result of a walk: a record of every swipe, and the costs of the walk.
 ///
 /// In JSON, keys are in snake_case; times end with `_ms` and are precise to the microsecond; sizes end with `_bytes`.
-public struct WalkReport: Sendable, Hashable {
+package struct WalkReport: Sendable, Hashable {
   /// An item that failed.
-  public struct FailedItem: Sendable, Hashable, Encodable {
+  package struct FailedItem: Sendable, Hashable, Encodable {
     /// The item's index in the feed.
-    public var index: Int
+    package var index: Int
     /// The description of the item's identity.
-    public var id: String
+    package var id: String
     /// The description of the error.
-    public var error: String
+    package var error: String
 
     /// A failed item.
-    public init(index: Int, id: String, error: String) {
+    package init(index: Int, id: String, error: String) {
       self.index = index
       self.id = id
       self.error = error
     }
 
     /// Writes `item_index`, `item_id` and `error`.
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
       try encoder.encode(["item_index": index, "item_id": id, "error": error])
     }
   }
 
   /// A label that distinguishes the report from others that it is compared with.
-  public var label: String
+  package var label: String
   /// The settings of the walk.
-  public var settings: WalkSettings
+  package var settings: WalkSettings
   /// The records of all swipes in order; the first one is the start of the walk.
-  public var swipes: [SwipeRecord] = []
+  package var swipes: [SwipeRecord] = []
   /// The duration of the walk on the pool's clock.
-  public var duration: Duration = .zero
+  package var duration: Duration = .zero
   /// The bytes fetched for all items, including items that were never shown.
-  public var fetchedByteCount: Int64 = 0
+  package var fetchedByteCount: Int64 = 0
   /// The part of `fetchedByteCount` that was never shown: all bytes of items that were never on the surface,
   /// and of the others the bytes left when they were evicted.
-  public var unshownByteCount: Int64 = 0
+  package var unshownByteCount: Int64 = 0
   /// The frames decoded for all items.
-  public var decodedFrameCount = 0
+  package var decodedFrameCount = 0
   /// The part of `decodedFrameCount` that was never shown.
-  public var unshownFrameCount = 0
+  package var unshownFrameCount = 0
   /// The peak memory of each slot, in bytes; empty if it was not measured.
-  public var slotHighWaterByteCounts: [Int] = []
+  package var slotHighWaterByteCounts: [Int] = []
   /// The peak memory of all slots together, in bytes; `nil` if it was not measured.
-  public var poolHighWaterByteCount: Int?
+  package var poolHighWaterByteCount: Int?
   /// The items that failed, each once, in the order of their first failure.
-  public var failedItems: [FailedItem] = []
+  package var failedItems: [FailedItem] = []
   /// True if the walk was cancelled. The report then covers the time until that moment.
-  public var isInterrupted = false
+  package var isInterrupted = false
   /// The outcomes of the assertions that were evaluated for the report, if any.
-  public var assertions: [WalkAssertion.Outcome] = []
+  package var assertions: [WalkAssertion.Outcome] = []
 
   /// An empty report.
-  public init(label: String, settings: WalkSettings) {
+  package init(label: String, settings: WalkSettings) {
     self.label = label
     self.settings = settings
   }
@@ -73,12 +73,12 @@ public struct WalkReport: Sendable, Hashable {
   }
 
   /// The figures of the whole walk, computed from the records.
-  public var totals: WalkTotals { WalkTotals(self) }
+  package var totals: WalkTotals { WalkTotals(self) }
 }
 
 extension WalkReport: Encodable {
   /// Writes the swipes and, as `totals`, the figures of the whole walk.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "label": label, "settings": settings, "swipes": swipes, "totals": totals, "duration_ms": duration,
       "slot_peak_bytes": slotHighWaterByteCounts, "failed_items": failedItems,
@@ -89,39 +89,39 @@ extension WalkReport: Encodable {
   /// Returns the report as one line of JSON, with keys in alphabetical order. Equal reports give equal bytes.
   ///
   /// - Throws: `ReelError` of kind `internalFault` if encoding fails.
-  public func json() throws(ReelError) -> String { try JSONLine.string(self, of: "report") }
+  package func json() throws(ReelError) -> String { try JSONLine.string(self, of: "report") }
 }
 
 /// The settings of a walk, complete enough to repeat it.
-public struct WalkSettings: Sendable, Hashable {
+package struct WalkSettings: Sendable, Hashable {
   /// The name or file of the feed.
-  public var feed: String
+  package var feed: String
   /// The number of items in the feed.
-  public var itemCount: Int
+  package var itemCount: Int
   /// The number of slots in the pool.
-  public var slotCount: Int
+  package var slotCount: Int
   /// The preload policy, such as `adjacent`.
-  public var policy: String
+  package var policy: String
   /// The modelled link, such as `10Mbit/50ms`; `nil` for the real network.
-  public var link: String?
+  package var link: String?
   /// The dwell times, such as `exp:5s`.
-  public var dwell: String
+  package var dwell: String
   /// The shares of flicks, swipes back and bursts; `nil` if a trace determines the swipes, and in reports that do not
   /// state them.
-  public var shares: SwipeShares?
+  package var shares: SwipeShares?
   /// The seed of the plan.
-  public var seed: UInt64
+  package var seed: UInt64
   /// True if the walk ran in a simulation. Damage and resident memory are then not measured.
-  public var isVirtual: Bool
+  package var isVirtual: Bool
   /// The simulated time that decoding a frame cost; `nil` for the real time.
-  public var decodeCost: Duration?
+  package var decodeCost: Duration?
   /// The rung of each item's first segment.
-  public var firstRung = FirstRung.adapted
+  package var firstRung = FirstRung.adapted
   /// The device whose limits and costs applied: a name or a file; `nil` for none.
-  public var device: String?
+  package var device: String?
 
   /// Settings for a report.
-  public init(
+  package init(
     feed: String, itemCount: Int, slotCount: Int, policy: String, link: String? = nil, dwell: String,
     shares: SwipeShares? = nil, seed: UInt64, isVirtual: Bool = false, decodeCost: Duration? = nil,
     device: String? = nil
@@ -141,7 +141,7 @@ public struct WalkSettings: Sendable, Hashable {
 }
 
 extension WalkSettings: Encodable {
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "feed": feed, "items": itemCount, "slots": slotCount, "policy": policy, "link": link, "dwell": dwell,
       "swipe_shares": shares, "first_rung": firstRung == .adapted ? nil : firstRung.rawValue, "seed": seed,

@@ -1,56 +1,56 @@
-public import ReelPlayback
+package import ReelPlayback
 
 /// The figures of a whole walk.
 ///
 /// Waits and hits cover the swipes that count (``SwipeRecord/isCounted``): not the start of the walk, items passed by
 /// in a burst, and items that failed before their first frame. A wait that the viewer gave up counts with its duration
 /// until then. Stalls, watched time and rungs cover all items.
-public struct WalkTotals: Sendable, Hashable {
+package struct WalkTotals: Sendable, Hashable {
   /// The number of swipes that count.
-  public let countedSwipeCount: Int
+  package let countedSwipeCount: Int
   /// The number of all swipes, including those within bursts.
-  public let swipeCount: Int
+  package let swipeCount: Int
   /// The number of swipes that count whose item was left before its first frame.
-  public let abandonedSwipeCount: Int
+  package let abandonedSwipeCount: Int
   /// The waits from the settle to the first frame.
-  public let firstFrame: LatencyTable
+  package let firstFrame: LatencyTable
   /// The waits from the settle to the second frame.
-  public let secondFrame: LatencyTable
+  package let secondFrame: LatencyTable
   /// The sums of what the swipes that count waited for, by purpose: `manifest`, `initialization`, `answer`, `transfer`,
   /// `decode`, `preparing` until the first frame, and `second_frame` from there on.
   let waits: [String: Duration]
   /// For each stage, the number of swipes that count which found it or a later one reached.
-  public let reachedCounts: [PreloadStage: Int]
+  package let reachedCounts: [PreloadStage: Int]
   /// The number of stalls.
-  public let stallCount: Int
+  package let stallCount: Int
   /// The total duration of the stalls.
-  public let stallDuration: Duration
+  package let stallDuration: Duration
   /// The duration of the longest stall.
-  public let longestStall: Duration
+  package let longestStall: Duration
   /// The time for which items were looked at, from their first frames until they were left, including stalls.
-  public let watchedDuration: Duration
+  package let watchedDuration: Duration
   /// The mean of the stated bit rates of the shown frames, weighted by their media time, in bits per second;
   /// `nil` if no frame of a rung with a stated bit rate was shown.
-  public let meanBitRate: Double?
+  package let meanBitRate: Double?
   /// The number of times that another rung of the same item was shown while the item was looked at.
-  public let rungSwitchCount: Int
+  package let rungSwitchCount: Int
   /// The bytes fetched for all items.
-  public let fetchedByteCount: Int64
+  package let fetchedByteCount: Int64
   /// The fetched bytes that were never shown.
-  public let unshownByteCount: Int64
+  package let unshownByteCount: Int64
   /// The frames decoded for all items.
-  public let decodedFrameCount: Int
+  package let decodedFrameCount: Int
   /// The decoded frames that were never shown.
-  public let unshownFrameCount: Int
+  package let unshownFrameCount: Int
   /// The peak memory of the slot that held the most, in bytes; `nil` if it was not measured.
-  public let slotHighWaterByteCount: Int?
+  package let slotHighWaterByteCount: Int?
   /// The peak memory of all slots together, in bytes; `nil` if it was not measured.
-  public let poolHighWaterByteCount: Int?
+  package let poolHighWaterByteCount: Int?
   /// The number of items that failed.
-  public let failedItemCount: Int
+  package let failedItemCount: Int
 
   /// Computes the figures of a report.
-  public init(_ report: WalkReport) {
+  package init(_ report: WalkReport) {
     let counted = report.swipes.filter(\.isCounted)
     countedSwipeCount = counted.count
     swipeCount = report.swipes.filter { $0.kind != .start }.count
@@ -92,12 +92,12 @@ public struct WalkTotals: Sendable, Hashable {
 
   /// Returns the share of counted swipes that found the stage reached, from 0 to 1; `nil` if no swipe was
   /// counted.
-  public func hitRatio(_ stage: PreloadStage = .firstFrame) -> Double? {
+  package func hitRatio(_ stage: PreloadStage = .firstFrame) -> Double? {
     countedSwipeCount > 0 ? Double(reachedCounts[stage] ?? 0) / Double(countedSwipeCount) : nil
   }
 
   /// The time of all stalls as a share of ``watchedDuration``; `nil` if nothing was watched.
-  public var rebufferingRatio: Double? {
+  package var rebufferingRatio: Double? {
     watchedDuration > .zero ? stallDuration / watchedDuration : nil
   }
 
