@@ -25,7 +25,10 @@ func tests(_ module: String, _ dependencies: [Target.Dependency], packageAccess:
 }
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
 let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
@@ -47,7 +50,7 @@ let library: [Target] = [
   ),
   .target(name: "CMemory", path: "CModules/CMemory"),
   .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
-  module("Core", in: "Library", [httpTypes]),
+  module("Core", in: "Library", [httpTypes, metrics]),
   module("Manifest", in: "Library", ["ReelCore"]),
   module("FFmpeg", in: "Library", ["ReelCore", "CFFmpeg", "CFFmpegShims", "CMemory", logging]),
   module(
@@ -61,10 +64,11 @@ let library: [Target] = [
   module(
     "Playback", in: "Library",
     [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", deques, logging,
+      "ReelCore", "ReelManifest", "ReelFFmpeg", deques, httpTypes, logging, metrics,
       .product(name: "SystemPackage", package: "swift-system"),
     ]),
-  module("Pool", in: "Library", ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", logging]),
+  module(
+    "Pool", in: "Library", ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", httpTypes, logging]),
   .target(
     name: "Reel",
     dependencies: [
@@ -82,7 +86,8 @@ let tools: [Target] = [
     "Stills", in: "Tools",
     ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", logging]),
   module(
-    "Simulation", in: "Tools", ["ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", deques, logging]),
+    "Simulation", in: "Tools",
+    ["ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", deques, httpTypes, logging]),
   module("Rules", in: "Tools", ["ReelCore", "ReelManifest"]),
   module(
     "Check", in: "Tools",
@@ -95,6 +100,7 @@ let tools: [Target] = [
     [
       "ReelCore", "ReelManifest", httpTypes, logging, nio, nioHTTP, nioPosix,
       .product(name: "HummingbirdCore", package: "hummingbird"),
+      lifecycle,
     ]),
 ]
 
@@ -123,14 +129,16 @@ let workshop: [Target] = [
     ]),
   module(
     "Testing", in: "Workshop",
-    ["ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", "ReelSimulation", logging, nio, nioHTTP, nioPosix]),
+    [
+      "ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", "ReelSimulation", httpTypes, logging, nio, nioHTTP,
+      nioPosix,
+    ]),
   .executableTarget(
     name: "ReelCommand",
     dependencies: [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", "ReelFiles",
       "ReelStills", "ReelSimulation", "ReelRules", "ReelCheck", "ReelGateway", "ReelLab", "ReelTesting",
-      deques,
-      logging,
+      deques, httpTypes, logging,
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ] + (hasArenas ? ["ReelArenas"] : []),
     path: "Sources/Workshop/Command", swiftSettings: settings),
@@ -141,23 +149,24 @@ let testTargets: [Target] = [
     name: "ReelTestSupport",
     dependencies: [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelSimulation",
-      "ReelLab",
-      "ReelTesting", logging,
+      "ReelLab", "ReelTesting", httpTypes, logging,
     ],
     path: "Tests/ReelTestSupport", swiftSettings: settings),
   // What programs of other packages can write.
-  tests("Reel", ["Reel", "ReelStills", "ReelGateway", "ReelTesting"], packageAccess: false),
+  tests(
+    "Reel", ["Reel", "ReelStills", "ReelGateway", "ReelTesting", metrics, metricsTestKit],
+    packageAccess: false),
   tests("ReelCore", []),
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
   tests("ReelRules", ["ReelRules", "ReelManifest"]),
   tests("ReelFFmpeg", ["ReelFFmpeg", "ReelStills", logging]),
   tests("ReelTransport", ["ReelTransport", "ReelTesting", "ReelSimulation", httpTypes, nio, nioPosix]),
-  tests("ReelTesting", ["ReelTesting", "ReelTransport", "ReelManifest"]),
+  tests("ReelTesting", ["ReelTesting", "ReelTransport", "ReelManifest", httpTypes]),
   tests(
     "ReelPlayback",
     [
       "Reel", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelPool",
-      "ReelFiles", "ReelSimulation", "ReelLab", logging,
+      "ReelFiles", "ReelSimulation", "ReelLab", httpTypes, logging,
     ]),
   tests(
     "ReelScenario",
@@ -166,14 +175,17 @@ let testTargets: [Target] = [
     "ReelPool",
     [
       "Reel", "ReelPool", "ReelLab", "ReelSimulation", "ReelPlayback", "ReelTesting", "ReelFFmpeg",
-      logging,
+      httpTypes, logging,
     ]),
   tests(
     "ReelFiles", ["ReelFiles", "ReelFFmpeg", "ReelPlayback", "ReelTesting", "ReelSimulation", logging]),
   tests(
     "ReelStills",
-    ["ReelStills", "ReelFFmpeg", "ReelManifest", "ReelPlayback", "ReelTesting", "ReelTransport", logging]),
-  tests("ReelSimulation", ["ReelSimulation", "ReelFFmpeg", "ReelPlayback", "ReelPool", logging]),
+    [
+      "ReelStills", "ReelFFmpeg", "ReelManifest", "ReelPlayback", "ReelTesting", "ReelTransport", httpTypes,
+      logging,
+    ]),
+  tests("ReelSimulation", ["ReelSimulation", "ReelFFmpeg", "ReelPlayback", "ReelPool", httpTypes, logging]),
   tests(
     "ReelCheck",
     [
@@ -185,7 +197,7 @@ let testTargets: [Target] = [
   tests("ReelLab", ["ReelLab", "ReelSimulation", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
   tests(
     "ReelGateway",
-    ["ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", logging, nio, nioPosix]),
+    ["ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", lifecycle, logging, nio, nioPosix]),
   tests(
     "ReelCommand",
     [
@@ -210,12 +222,14 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: library + tools + (hasArenas ? arenas : []) + workshop + testTargets
 )

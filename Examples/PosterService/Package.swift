@@ -8,6 +8,7 @@ let package = Package(
   dependencies: [
     .package(name: "Reel", path: "../.."),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
     .executableTarget(
@@ -15,6 +16,7 @@ let package = Package(
       dependencies: [
         .product(name: "Reel", package: "Reel"),
         .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       path: "Sources")
   ],

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCheck
 import ReelCore
 import ReelPlayback
@@ -11,7 +12,7 @@ struct RequestLogTests {
   @Test("Requests are recorded in order, with what came of them, and pass unchanged")
   func records() async throws {
     let routes: [String: Origin.Response] = [
-      "/a.m3u8": .init("#EXTM3U\n", headers: [HeaderField(name: "Age", value: "3")]),
+      "/a.m3u8": .init("#EXTM3U\n", headers: [.age: "3"]),
       "/b.ts": .init(Array(repeating: 7, count: 5000)),
     ]
     let faults = [FaultRule("b.ts", .status(503), count: 1), FaultRule("c.ts", .redirectChain(1), count: 1)]

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCheck
 import ReelCore
 import ReelManifest
@@ -292,8 +293,9 @@ struct TransportFindingsTests {
     facts.metrics = metrics
     facts.answerURL = url
     facts.contentType = fields["Content-Type"]
-    facts.fields = fields.map { HeaderField(name: $0, value: $1) }
-    if let length { facts.fields.append(HeaderField(name: "Content-Length", value: "\(length)")) }
+    facts.fields = HTTPFields(
+      fields.compactMap { name, value in HTTPField.Name(name).map { HTTPField(name: $0, value: value) } })
+    if let length { facts.fields.append(HTTPField(name: .contentLength, value: "\(length)")) }
     facts.statedByteCount = length
     facts.ended = .seconds(second) + .milliseconds(wait + 5)
     facts.isComplete = true

@@ -6,9 +6,22 @@ import ReelGateway
 import ReelManifest
 import ReelTesting
 import ReelTestSupport
+import ServiceLifecycle
 import Testing
 
 @Suite(.hangLimit) struct GatewayLifeTests {
+  @Test("In a service group, a gateway serves until the group shuts down")
+  func service() async throws {
+    try await withFixture("dash-number") { gateway, _ in
+      let group = ServiceGroup(services: [gateway], logger: silentLogger)
+      let running = Task { try await group.run() }
+      #expect(try await http(gateway.url).status == 200)
+      await group.triggerGracefulShutdown()
+      try await running.value
+      await #expect(throws: (any Error).self) { _ = try await http(gateway.url) }
+    }
+  }
+
   /// Far more than all sockets and buffers on the way hold.
   private static let size = 64 << 20
 

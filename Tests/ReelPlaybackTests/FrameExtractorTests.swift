@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelFFmpeg
 import ReelTesting
@@ -497,7 +498,7 @@ struct FrameExtractorRequestTests {
   func headers() async throws {
     try await Origin.use { origin in
       var configuration = LoadingConfiguration()
-      configuration.headers = [HeaderField(name: "X-Token", value: "secret")]
+      configuration.headers = [.init("X-Token")!: "secret"]
       let extractor = FrameExtractor(
         fetcher: makeFetcher(), configuration: configuration, logger: silentLogger)
       try await extractor.extract(.first, from: origin.source("hls-fmp4/master.m3u8")) { _ in }

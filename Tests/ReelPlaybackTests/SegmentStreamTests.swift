@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelManifest
 import ReelTestSupport
@@ -32,7 +33,7 @@ import Testing
   ) async throws -> Result {
     let list = try segments()
     let loader = SegmentLoader(
-      fetcher: fetcher, headers: [], keys: KeyStore(fetcher: fetcher, headers: []),
+      fetcher: fetcher, headers: [:], keys: KeyStore(fetcher: fetcher, headers: [:]),
       location: ServiceLocation(),
       recorder: StartupRecorder(), recordDamage: { error, _ in Issue.record(error) })
     let track = RungTrack(

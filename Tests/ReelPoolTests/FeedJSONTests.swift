@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelPlayback
 import ReelPool
@@ -34,14 +35,12 @@ struct FeedJSONTests {
     #expect(first.comments == 300)
     #expect(first.poster == URL(fileURLWithPath: "/feeds/p/a b.jpg"))
     #expect(
-      first.headers == [
-        HeaderField(name: "Authorization", value: "Bearer x"), HeaderField(name: "X-A", value: "1"),
-      ])
+      first.headers == [.authorization: "Bearer x", .init("X-A")!: "1"])
     #expect(items[1].title == nil)
     #expect(items[1].likes == nil)
     #expect(items[1].poster?.absoluteString == "http://example.org/b.png")
     #expect(
-      items[1].headers == [HeaderField(name: "X-B", value: "1:2"), HeaderField(name: "X-C", value: "")])
+      items[1].headers == [.init("X-B")!: "1:2", .init("X-C")!: ""])
     #expect(items[2].headers.isEmpty)
     #expect(items.map(\.name) == ["A \"title\" é😀\n", "b", "c"])
   }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelPlayback
 import ReelPool
@@ -18,7 +19,7 @@ struct ThrottledFetcherTests {
 
   private func get(
     _ text: String, _ fetcher: ThrottledFetcher, purpose: FetchPurpose = .segment, range: ByteRange? = nil,
-    method: FetchMethod = .get
+    method: HTTPRequest.Method = .get
   ) async throws -> (head: Double, bytes: [UInt8], end: Double, metrics: RequestMetrics?) {
     let metrics = Locked<RequestMetrics?>(nil)
     let response = try await fetcher.fetch(

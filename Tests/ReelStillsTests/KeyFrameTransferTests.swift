@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelFFmpeg
 import ReelManifest
@@ -92,8 +93,9 @@ struct KeyFrameTransferTests {
       start: .zero, duration: MediaTime(value: 1, timescale: 1),
       initialization: InitializationReference(url: try url("stills/high/init.mp4")))
     let loader = SegmentLoader(
-      fetcher: fetcher, headers: [],
-      keys: KeyStore(fetcher: fetcher, headers: []), location: ServiceLocation(), recorder: StartupRecorder(),
+      fetcher: fetcher, headers: [:],
+      keys: KeyStore(fetcher: fetcher, headers: [:]), location: ServiceLocation(),
+      recorder: StartupRecorder(),
       recordDamage: { error, _ in Issue.record(error) })
     let track = RungTrack(
       rung: Rung(id: "0", bitsPerSecond: nil, media: .segments(SegmentList([segment]))),

@@ -1,3 +1,4 @@
+import HTTPTypes
 public import Logging
 import ReelCore
 public import ReelTesting
@@ -23,7 +24,7 @@ extension Origin {
 extension Origin.Configuration {
   /// An origin that ignores ranges, although it says that it supports them.
   public static func ignoringRanges(of bytes: [UInt8], at path: String) -> Self {
-    let response = Origin.Response(bytes, headers: [HeaderField(name: "Accept-Ranges", value: "bytes")])
+    let response = Origin.Response(bytes, headers: [.acceptRanges: "bytes"])
     return Self(routes: [path: response], supportsRanges: false)
   }
 }

@@ -1,4 +1,5 @@
 package import Foundation
+package import HTTPTypes
 package import ReelCore
 package import ReelTransport
 
@@ -18,7 +19,7 @@ package func makeFetcher(
 extension TransportFetcher {
   /// The whole body.
   package func bytes(
-    _ url: URL, range: ByteRange? = nil, headers: [HeaderField] = [], purpose: FetchPurpose = .segment
+    _ url: URL, range: ByteRange? = nil, headers: HTTPFields = [:], purpose: FetchPurpose = .segment
   ) async throws -> [UInt8] {
     let request = FetchRequest(url: url, range: range, headers: headers, purpose: purpose)
     return try await fetch(request).body.collect(upTo: 1 << 30)

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelTestSupport
 import ReelTesting
@@ -64,11 +65,10 @@ struct CookieFileTests {
       configuration.cookies = try CookieFile("127.0.0.1\tFALSE\t/\tFALSE\t0\ttoken\t1\n")
       let fetcher = TransportFetcher(configuration: configuration)
       _ = try await fetcher.bytes(origin.url("a"))
-      let own = HeaderField(name: "cookie", value: "mine=2")
       let response = try await fetcher.fetch(
-        FetchRequest(url: origin.url("a"), headers: [own], purpose: .segment))
+        FetchRequest(url: origin.url("a"), headers: [.init("cookie")!: "mine=2"], purpose: .segment))
       _ = try await response.body.collect(upTo: 10)
-      let sent = origin.requestLog.map { $0.headers.filter { $0.name.lowercased() == "cookie" }.map(\.value) }
+      let sent = origin.requestLog.map { $0.headers[values: .cookie] }
       #expect(sent == [["token=1"], ["mine=2"]])
     }
   }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelTesting
 import ReelTransport
@@ -21,7 +22,7 @@ struct DynamicResourceTests {
           })
       case "/gone.ts":
         return Origin.Response(
-          "gone", contentType: "text/plain", headers: [HeaderField(name: "X", value: "1")], status: 410)
+          "gone", contentType: "text/plain", headers: [.age: "1"], status: 410)
       default: return nil
       }
     }
@@ -65,7 +66,7 @@ struct DynamicResourceTests {
         "GET /gone.ts HTTP/1.1\r\nHost: a\r\nRange: bytes=0-0\r\nConnection: close\r\n\r\n", port: origin.port
       )
       #expect(gone.hasPrefix("HTTP/1.1 410 Gone\r\n"))
-      #expect(gone.contains("X: 1\r\n"))
+      #expect(gone.contains("Age: 1\r\n"))
       #expect(gone.hasSuffix("\r\n\r\ngone"))
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("none.ts")) }
       #expect(error?.reason.hasPrefix("404 ") == true)

@@ -1,3 +1,4 @@
+import HTTPTypes
 import ReelCore
 import Testing
 
@@ -11,7 +12,7 @@ struct FaultRuleTests {
       ("seg*.ts=status:503x2", FaultRule("seg*.ts", .status(503), count: 2)),
       (
         "a=status:429;Retry-After: 2",
-        FaultRule("a", .status(429, headers: [HeaderField(name: "Retry-After", value: "2")]))
+        FaultRule("a", .status(429, headers: [.retryAfter: "2"]))
       ),
       ("*=delay:500ms", FaultRule("*", .delay(.milliseconds(500)))),
       ("*=delay:1.5s x3", FaultRule("*", .delay(.milliseconds(1_500)), count: 3)),

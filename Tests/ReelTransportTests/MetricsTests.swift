@@ -47,6 +47,30 @@ struct MetricsTests {
     }
   }
 
+  @Test("The outcome says how a request ended")
+  func outcomes() async throws {
+    try await Origin.use(.init(routes: ["/a": .init(pattern(300_000))])) { origin in
+      let reports = Reports()
+      let fetcher = quickFetcher()
+      let whole = try await fetcher.fetch(reports.request(origin.url("a")))
+      _ = try await whole.body.collect(upTo: 1 << 20)
+      // A reader that has all bytes of a range need not ask for the end.
+      let range = ByteRange(offset: 0, length: 100)
+      let part = try await fetcher.fetch(reports.request(origin.url("a"), range: range))
+      _ = try await part.body.next()
+      part.body.close()
+      let left = try await fetcher.fetch(reports.request(origin.url("a")))
+      left.body.close()
+      let error = await reelError { _ = try await fetcher.fetch(reports.request(origin.url("b"))) }
+      let failure = try #require(error)
+      #expect(failure.status == 404)
+      #expect(reports.all.map(\.outcome) == [.completed, .completed, .cancelled, .failed(failure)])
+    }
+  }
+
+  @Test("A program that collects no metrics has no counters")
+  func noMetrics() { #expect(RequestCounters() == nil) }
+
   @Test("An empty body has no first byte")
   func emptyBody() async throws {
     try await Origin.use(.init(routes: ["/a": .init([])])) { origin in
@@ -61,10 +85,7 @@ struct MetricsTests {
 
   @Test("The header fields of an answer are reported as they were sent")
   func fields() async throws {
-    let headers = [
-      HeaderField(name: "Cache-Control", value: "max-age=2"), HeaderField(name: "Age", value: "7"),
-      HeaderField(name: "Via", value: "1.1 a"), HeaderField(name: "Via", value: "1.1 b"),
-    ]
+    let headers: HTTPFields = [.cacheControl: "max-age=2", .age: "7", .via: "1.1 a", .via: "1.1 b"]
     try await Origin.use(.init(routes: ["/a": .init("a", headers: headers)])) { origin in
       let reports = Reports()
       let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
@@ -72,8 +93,7 @@ struct MetricsTests {
       let metrics = try #require(reports.all.first)
       #expect(metrics.fields[.age] == "7")
       #expect(metrics.fields[.cacheControl] == "max-age=2")
-      let via = try #require(HTTPField.Name("Via"))
-      #expect(metrics.fields[values: via] == ["1.1 a", "1.1 b"])
+      #expect(metrics.fields[values: .via] == ["1.1 a", "1.1 b"])
       #expect(metrics.closesConnection == false)
       #expect(metrics.failedAttemptCount == 0)
       #expect(metrics.connectTime != nil)
@@ -97,7 +117,7 @@ struct MetricsTests {
 
   @Test("The head of a refusal is reported")
   func refusedHead() async throws {
-    let route = Origin.Response("no", headers: [HeaderField(name: "X-Cache", value: "Error")], status: 403)
+    let route = Origin.Response("no", headers: [.init("X-Cache")!: "Error"], status: 403)
     try await Origin.use(.init(routes: ["/a": route])) { origin in
       let reports = Reports()
       _ = await reelError { _ = try await quickFetcher().fetch(reports.request(origin.url("a"))) }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelTesting
 import ReelTransport
@@ -11,8 +12,8 @@ struct RedirectTests {
 
   @Test("All kinds of redirect are followed", arguments: [301, 302, 303, 307, 308])
   func kinds(status: Int) async throws {
-    let location = HeaderField(name: "Location", value: "/folder/b")
-    let faults = [FaultRule("a", .status(status, headers: [location]))]
+    let location: HTTPFields = [.location: "/folder/b"]
+    let faults = [FaultRule("a", .status(status, headers: location))]
     try await Origin.use(.init(routes: routes, faults: faults)) { origin in
       let reports = Reports()
       let range = ByteRange(offset: 1, length: 3)
@@ -80,7 +81,7 @@ struct RedirectTests {
 
   @Test("A redirect to nowhere is told", arguments: [nil, "", "http://"])
   func withoutTarget(location: String?) async throws {
-    let fields = location.map { [HeaderField(name: "Location", value: $0)] } ?? []
+    let fields: HTTPFields = location.map { [.location: $0] } ?? [:]
     let faults = [FaultRule("a", .status(302, headers: fields))]
     try await Origin.use(.init(routes: routes, faults: faults)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
@@ -96,10 +97,7 @@ struct RedirectTests {
       let elsewhere = FaultRule("a", .redirect(to: other.url("a").absoluteString), count: 1)
       let inside = FaultRule("a", .redirect(to: "/folder/b"))
       try await Origin.use(.init(routes: routes, faults: [elsewhere, inside])) { origin in
-        let headers = [
-          HeaderField(name: "Authorization", value: "Bearer x"), HeaderField(name: "Cookie", value: "c=1"),
-          HeaderField(name: "X-Kept", value: "1"),
-        ]
+        let headers: HTTPFields = [.authorization: "Bearer x", .cookie: "c=1", .init("X-Kept")!: "1"]
         _ = try await quickFetcher().bytes(origin.url("a"), headers: headers)
         let away = try #require(other.requestLog.first)
         #expect(away.header("Authorization") == nil)

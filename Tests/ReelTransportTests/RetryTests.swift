@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 @testable import ReelTesting
 import ReelTransport
@@ -63,7 +64,7 @@ struct RetryTests {
 
   @Test("Retry-After is waited for")
   func retryAfter() async throws {
-    let fault = Fault.status(429, headers: [HeaderField(name: "Retry-After", value: "1")])
+    let fault = Fault.status(429, headers: [.retryAfter: "1"])
     try await Origin.use(origin([FaultRule("a", fault, count: 1)])) { origin in
       let body = try await quickFetcher().bytes(origin.url("a"))
       #expect(body == bytes)
@@ -75,7 +76,7 @@ struct RetryTests {
 
   @Test("A server that asks for too long a pause gets no second request")
   func longRetryAfter() async throws {
-    let fault = Fault.status(503, headers: [HeaderField(name: "Retry-After", value: "3600")])
+    let fault = Fault.status(503, headers: [.retryAfter: "3600"])
     try await Origin.use(origin([FaultRule("a", fault)])) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.reason == "503 Service Unavailable")
@@ -263,7 +264,7 @@ struct RetryTests {
   @Test("A compressed body that breaks is an error once bytes of it were given out")
   func brokenCompressedBody() async throws {
     let whole = StoredGzip.encode(bytes)
-    let route = Origin.Response(whole, headers: [HeaderField(name: "Content-Encoding", value: "gzip")])
+    let route = Origin.Response(whole, headers: [.contentEncoding: "gzip"])
     let faults = [FaultRule("a", .close(after: 0), count: 1), FaultRule("a", .close(after: 150_000))]
     try await Origin.use(.init(routes: ["/a": route], faults: faults)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a"), purpose: .manifest) }
@@ -275,7 +276,7 @@ struct RetryTests {
 
   @Test("Compressed data that is none is an error")
   func corruptCompressedBody() async throws {
-    let route = Origin.Response("<MPD/>", headers: [HeaderField(name: "Content-Encoding", value: "gzip")])
+    let route = Origin.Response("<MPD/>", headers: [.contentEncoding: "gzip"])
     try await Origin.use(.init(routes: ["/a": route])) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a"), purpose: .manifest) }
       #expect(error?.kind == .server)

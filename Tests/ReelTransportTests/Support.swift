@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelTesting
 import ReelTestSupport
@@ -38,7 +39,7 @@ final class Reports: Sendable {
   var all: [RequestMetrics] { reports.withLock { $0 } }
 
   func request(
-    _ url: URL, range: ByteRange? = nil, headers: [HeaderField] = [], purpose: FetchPurpose = .segment
+    _ url: URL, range: ByteRange? = nil, headers: HTTPFields = [:], purpose: FetchPurpose = .segment
   ) -> FetchRequest {
     FetchRequest(url: url, range: range, headers: headers, purpose: purpose) { metrics in
       self.reports.withLock { $0.append(metrics) }

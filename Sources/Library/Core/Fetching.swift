@@ -2,7 +2,7 @@ public import Foundation
 public import HTTPTypes
 
 /// The purpose of a request. Metrics are grouped by it, and a fetcher may prioritise by it.
-public enum FetchPurpose: String, Sendable, Hashable {
+public enum FetchPurpose: String, Sendable, Hashable, CaseIterable {
   /// The first request of a source, before its format is known.
   case source
   /// A playlist or an MPD.
@@ -19,24 +19,16 @@ public enum FetchPurpose: String, Sendable, Hashable {
   case resource
 }
 
-/// The method of a request (RFC 9110 §9.3).
-public enum FetchMethod: String, Sendable, Hashable {
-  /// Requests the head and the body.
-  case get = "GET"
-  /// Requests the head only; the body of the response is empty.
-  case head = "HEAD"
-}
-
 /// A request for a resource or for a range of its bytes.
 public struct FetchRequest: Sendable {
-  /// Whether to request the body or the head only.
-  public var method: FetchMethod
+  /// The method: `.get`, or `.head` for a response without a body.
+  public var method: HTTPRequest.Method
   /// The URL of the resource. Its scheme must be one that the fetcher serves.
   public var url: URL
   /// The range of bytes to fetch, or nil for the whole resource.
   public var range: ByteRange?
   /// Additional header fields, in order. They replace the fetcher's defaults, except for `Accept-Encoding`.
-  public var headers: [HeaderField]
+  public var headers: HTTPFields
   /// The purpose of the request.
   public var purpose: FetchPurpose
   /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer
@@ -53,7 +45,7 @@ public struct FetchRequest: Sendable {
 
   /// Creates a request, by default for the whole of a resource.
   public init(
-    _ method: FetchMethod = .get, url: URL, range: ByteRange? = nil, headers: [HeaderField] = [],
+    _ method: HTTPRequest.Method = .get, url: URL, range: ByteRange? = nil, headers: HTTPFields = [:],
     purpose: FetchPurpose, report: (@Sendable (RequestMetrics) -> Void)? = nil
   ) {
     self.method = method
@@ -62,20 +54,6 @@ public struct FetchRequest: Sendable {
     self.headers = headers
     self.purpose = purpose
     self.report = report
-  }
-}
-
-/// An HTTP header field.
-public struct HeaderField: Sendable, Hashable {
-  /// The name. HTTP compares names without regard to case (RFC 9110 §5.1).
-  public let name: String
-  /// The value.
-  public let value: String
-
-  /// Creates a field.
-  public init(name: String, value: String) {
-    self.name = name
-    self.value = value
   }
 }
 
@@ -190,10 +168,30 @@ public struct FetchBody: AsyncSequence, Sendable {
 
 /// Measurements of one transfer, from the call of `fetch` to the end of the body.
 public struct RequestMetrics: Sendable, Hashable {
+  /// How a transfer ended.
+  public enum Outcome: Sendable, Hashable {
+    /// The whole body arrived.
+    case completed
+    /// The transfer failed, after all retries.
+    case failed(ReelError)
+    /// The reader ended the transfer before the end of the body. A player does this often, such as after a swipe.
+    case cancelled
+
+    package init(_ result: Result<Void, any Error>) {
+      switch result {
+      case .success: self = .completed
+      case .failure(let error as ReelError): self = .failed(error)
+      case .failure: self = .cancelled
+      }
+    }
+  }
+
   /// The requested URL, before redirects.
   public var url: URL
   /// The purpose of the request.
   public var purpose: FetchPurpose
+  /// How the transfer ended.
+  public var outcome = Outcome.completed
   /// The HTTP status of the last answer; nil without an answer, and for local files and `data:` URLs.
   public var status: Int?
   /// The time from the call to the first byte of the body, including redirects and retries; nil without a byte.
@@ -271,6 +269,13 @@ extension FetchRequest {
       record(error)
       recordFailedAttempt?(error)
     }
+  }
+}
+
+extension HTTPFields {
+  /// Removes the fields that only the server they are meant for may get.
+  package mutating func removeCredentials() {
+    for name: HTTPField.Name in [.authorization, .cookie, .proxyAuthorization] { self[name] = nil }
   }
 }
 

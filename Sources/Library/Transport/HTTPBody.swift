@@ -79,14 +79,15 @@ final class HTTPBody: Sendable {
   }
 
   /// Ends the transfer and reports its metrics.
-  func finish() {
-    let transfer = state.withLock { state in
+  func finish(_ result: Result<Void, any Error>) {
+    let (transfer, isWhole) = state.withLock { state in
       state.isOver = true
-      return state.transfer
+      return (state.transfer, state.position == state.end)
     }
     countBytes()
     transfer.cancel()
-    session.finish()
+    // A reader that has all bytes need not ask for more.
+    session.finish(isWhole ? .success(()) : result)
   }
 
   // MARK: - Private

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import HTTPTypes
 import Logging
 import NIOHTTP1
 import ReelCore
@@ -26,11 +27,11 @@ final class HTTPFetcher: Fetching {
       let body: FetchBody
       if request.method == .head {
         await transfer.drain()
-        session.finish()
+        session.finish(.success(()))
         body = FetchBody { nil }
       } else {
         let chunks = HTTPBody(transfer: transfer, head: answer, session: session, fetcher: self)
-        body = FetchBody(onEnd: { _ in chunks.finish() }) { try await chunks.next() }
+        body = FetchBody(onEnd: { chunks.finish($0) }) { try await chunks.next() }
       }
       var response = FetchResponse(
         url: answer.url, contentType: answer.contentType, bodyOffset: answer.bodyOffset,
@@ -40,7 +41,7 @@ final class HTTPFetcher: Fetching {
       response.requestCount = session.requestCount
       return response
     } catch {
-      session.finish()
+      session.finish(.failure(error))
       throw error
     }
   }
@@ -228,7 +229,7 @@ struct RequestPlan {
   var range: ByteRange?
   /// The validator that the resource must still have, for a part that continues an earlier one.
   var ifRange: String?
-  private var fields: [HeaderField]
+  private var fields: HTTPFields
   /// True for whole manifests and sources of unknown kind.
   private let acceptsCompression: Bool
 
@@ -254,26 +255,17 @@ struct RequestPlan {
   /// Redirects to another URL. Credentials are not sent to another server.
   mutating func redirect(to target: URL) {
     if !Self.isSameServer(url, target) {
-      let secrets: Set = ["authorization", "cookie", "proxy-authorization"]
-      fields.removeAll { secrets.contains($0.name.lowercased()) }
+      fields.removeCredentials()
     }
     url = target
   }
 
   func headers(configuration: TransportConfiguration) -> HTTPHeaders {
     var headers = HTTPHeaders()
-    headers.add(name: "User-Agent", value: configuration.userAgent)
-    headers.add(name: "Accept", value: "*/*")
-    for field in fields where !field.name.isEmpty {
-      // A field of the caller replaces Reel's own; several fields of the caller with the same name are all
-      // kept.
-      if headers.contains(name: field.name),
-        !fields.prefix(while: { $0 != field }).contains(where: { $0.isNamed(field.name) })
-      {
-        headers.remove(name: field.name)
-      }
-      headers.add(name: field.name, value: field.value)
-    }
+    // Fields of the caller replace Reel's own. Several of the caller with the same name are all kept.
+    if !fields.contains(.userAgent) { headers.add(name: "User-Agent", value: configuration.userAgent) }
+    if !fields.contains(.accept) { headers.add(name: "Accept", value: "*/*") }
+    for field in fields { headers.add(name: field.name.rawName, value: field.value) }
     // "identity" must be stated: without the field, the decompressor would request compression.
     let coding = acceptsCompression && range == nil ? "gzip, deflate" : "identity"
     headers.replaceOrAdd(name: "Accept-Encoding", value: coding)
@@ -302,8 +294,4 @@ struct RequestPlan {
     default: return (url.port ?? 80) == (other.port ?? 80)
     }
   }
-}
-
-extension HeaderField {
-  fileprivate func isNamed(_ other: String) -> Bool { name.lowercased() == other.lowercased() }
 }

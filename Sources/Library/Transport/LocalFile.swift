@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Logging
 import NIOPosix
 import ReelCore
@@ -124,7 +125,7 @@ final class FileFetcher: Fetching {
       let length = min(request.range?.length ?? .max, size - offset)
       return response(to: session, file: file, offset: offset, length: length)
     } catch {
-      session.finish()
+      session.finish(.failure(error))
       throw error
     }
   }
@@ -136,11 +137,11 @@ final class FileFetcher: Fetching {
   ) -> FetchResponse {
     let body: FetchBody
     if session.request.method == .head {
-      session.finish()
+      session.finish(.success(()))
       body = FetchBody { nil }
     } else {
       let chunks = FileBody(file: file, offset: offset, length: length, session: session)
-      body = FetchBody(onEnd: { _ in session.finish() }) { try await chunks.next() }
+      body = FetchBody(onEnd: { session.finish($0) }) { try await chunks.next() }
     }
     return FetchResponse(
       url: session.request.url, contentType: nil, bodyOffset: offset, bodyByteCount: length,
@@ -200,10 +201,23 @@ final class FileBody: Sendable {
 struct DataFetcher: Fetching {
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let session = TransferSession(request)
+    session.recordRequest()
+    do {
+      let response = try response(to: session)
+      session.finish(.success(()))
+      return response
+    } catch {
+      session.finish(.failure(error))
+      throw error
+    }
+  }
+
+  // MARK: - Private
+
+  private func response(to session: TransferSession) throws -> FetchResponse {
+    let request = session.request
     // Errors must not contain a key.
     let name = request.purpose == .key ? "data:" : "\(request.url.absoluteString.prefix(64))…"
-    defer { session.finish() }
-    session.recordRequest()
     guard let (contentType, whole) = Self.content(of: request.url.absoluteString) else {
       throw ReelError(.badMedia, "the data: URL can't be read", at: name)
     }
@@ -224,8 +238,6 @@ struct DataFetcher: Fetching {
         return bytes
       })
   }
-
-  // MARK: - Private
 
   /// `data:[<mediatype>][;base64],<data>`.
   private static func content(of text: String) -> (contentType: String, bytes: [UInt8])? {

@@ -92,10 +92,11 @@ final class TransferSession: Sendable {
   }
 
   /// Reports the metrics once.
-  func finish() {
+  func finish(_ result: Result<Void, any Error>) {
     let metrics: RequestMetrics? = state.withLock { state in
       guard !state.isReported else { return nil }
       state.isReported = true
+      state.metrics.outcome = RequestMetrics.Outcome(result)
       if let first = state.firstByteAt { state.metrics.transferTime = .now - first }
       if request.report != nil, let head = state.head {
         state.metrics.fields = HTTPFields(head.headers)
@@ -109,7 +110,7 @@ final class TransferSession: Sendable {
 
 extension HTTPResponseHead {
   /// True if the connection ends after this answer to a request (RFC 9112 §6.3, §9.3).
-  fileprivate func closesConnection(method: FetchMethod) -> Bool {
+  fileprivate func closesConnection(method: HTTPRequest.Method) -> Bool {
     guard version.major < 2 else { return false }
     guard isKeepAlive else { return true }
     let hasLength = headers.contains(name: "Content-Length") || headers.contains(name: "Transfer-Encoding")

@@ -1,4 +1,5 @@
 public import Foundation
+internal import HTTPTypes
 public import Logging
 public import ReelCore
 
@@ -14,25 +15,38 @@ public import ReelCore
 public final class TransportFetcher: Fetching, ConnectionOpening {
   private let http: HTTPFetcher
   private let file: FileFetcher
+  /// Called with each finished request; nil if nobody wants to know.
+  private let record: (@Sendable (RequestMetrics) -> Void)?
 
   /// Creates a fetcher. It opens connections as needed.
   ///
   /// - Parameters:
   ///   - configuration: Time limits and options.
   ///   - logger: Receives requests, answers and retries at level `debug`.
+  ///   - onRequest: Called with each request over HTTP(S) that has ended, whether it succeeded, failed or was
+  ///     cancelled, on any thread. Must not block.
   public convenience init(
     configuration: TransportConfiguration = TransportConfiguration(),
-    logger: Logger = Logger(label: "reel.transport")
+    logger: Logger = Logger(label: "reel.transport"), onRequest: (@Sendable (RequestMetrics) -> Void)? = nil
   ) {
-    self.init(configuration: configuration, recordRetryAfter: nil, logger: logger)
+    self.init(configuration: configuration, recordRetryAfter: nil, logger: logger, onRequest: onRequest)
   }
 
   /// - Parameter recordRetryAfter: Called with the URL of a request and the delay that its server asks for
   ///   (`Retry-After`), whether the request is retried or not. Must not block.
   package init(
     configuration: TransportConfiguration, recordRetryAfter: (@Sendable (URL, Duration) -> Void)?,
-    logger: Logger
+    logger: Logger, onRequest: (@Sendable (RequestMetrics) -> Void)? = nil
   ) {
+    let counters = RequestCounters()
+    if counters == nil {
+      record = onRequest
+    } else {
+      record = { metrics in
+        counters?.record(metrics)
+        onRequest?(metrics)
+      }
+    }
     http = HTTPFetcher(configuration: configuration, recordRetryAfter: recordRetryAfter, logger: logger)
     file = FileFetcher(logger: logger)
   }
@@ -70,8 +84,15 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
         .usage, "not a range of a resource: offset \(range.offset), length \(range.length ?? 0)",
         at: request.url.absoluteString)
     }
+    guard request.method == .get || request.method == .head else {
+      throw ReelError(
+        .usage, "the method \(request.method.rawValue) is not supported", at: request.url.absoluteString)
+    }
     switch request.url.scheme?.lowercased() {
-    case "http", "https": return try await http.fetch(request)
+    case "http", "https":
+      var request = request
+      if let record { request.addReport(record) }
+      return try await http.fetch(request)
     case "file": return try await file.fetch(request)
     case "data": return try await DataFetcher().fetch(request)
     case let scheme:

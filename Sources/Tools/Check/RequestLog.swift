@@ -124,7 +124,7 @@ package final class RequestLog: Fetching, ConnectionOpening {
       let ended = log.clock.now - log.began
       change { facts in
         facts.metrics = metrics
-        facts.fields = metrics.fields.map { HeaderField(name: $0.name.rawName, value: $0.value) }
+        facts.fields = metrics.fields
         facts.ended = ended
       }
     }
@@ -189,7 +189,7 @@ extension RequestFacts {
 
   /// The value of the first header field with a name, without regard to case; nil without one.
   package func field(_ name: String) -> String? {
-    fields.first { $0.name.lowercased() == name.lowercased() }?.value
+    fields.first { $0.name.canonicalName == name.lowercased() }?.value
   }
 
   /// True if the server delivered what was asked for.

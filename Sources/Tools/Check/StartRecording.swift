@@ -1,4 +1,5 @@
 package import Foundation
+internal import HTTPTypes
 package import ReelCore
 internal import ReelPlayback
 package import ReelSimulation

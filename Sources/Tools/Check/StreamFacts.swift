@@ -1,4 +1,5 @@
 package import Foundation
+package import HTTPTypes
 package import ReelCore
 package import ReelFFmpeg
 package import ReelManifest
@@ -352,7 +353,7 @@ package struct StartSurplus: Sendable, Hashable {
 package struct RequestFacts: Sendable {
   package var url: URL
   package var purpose: FetchPurpose
-  package var method: FetchMethod
+  package var method: HTTPRequest.Method
   package var range: ByteRange?
   /// The time from the beginning of the check to the request.
   package var began: Duration
@@ -362,7 +363,7 @@ package struct RequestFacts: Sendable {
   package var answerURL: URL?
   package var contentType: String?
   /// The header fields of the answer, in order; empty for files.
-  package var fields: [HeaderField] = []
+  package var fields: HTTPFields = [:]
   /// The size of the body as the answer states it.
   package var statedByteCount: Int64?
   /// The errors of attempts that were repeated.
@@ -375,7 +376,7 @@ package struct RequestFacts: Sendable {
   package var isComplete = false
 
   package init(
-    url: URL, purpose: FetchPurpose, method: FetchMethod, range: ByteRange?, began: Duration
+    url: URL, purpose: FetchPurpose, method: HTTPRequest.Method, range: ByteRange?, began: Duration
   ) {
     self.url = url
     self.purpose = purpose

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 package import ReelCore
 internal import ReelManifest
 

@@ -6,6 +6,7 @@ import NIOHTTP1
 import NIOPosix
 public import ReelCore
 import ReelManifest
+public import ServiceLifecycle
 
 /// An HTTP/1.1 server that offers a presentation as HLS, to any player on this machine or its network.
 ///
@@ -24,7 +25,9 @@ import ReelManifest
 ///   time-out, with a line of text.
 /// - Web pages of any origin may read the answers (CORS). If media is redirected, its origin must allow CORS as well,
 ///   and the page must set `crossorigin` on its media element.
-public final class Gateway: Sendable {
+///
+/// It is also a `Service` of swift-service-lifecycle, for a program that runs it in a `ServiceGroup`.
+public final class Gateway: Sendable, Service {
   /// The URL of the multivariant playlist, for a player. Its host is 127.0.0.1 if the gateway listens on all addresses.
   public let url: URL
   /// The port that the gateway listens on.
@@ -101,6 +104,19 @@ public final class Gateway: Sendable {
     server.cancel()
     _ = await server.result
     try? await group.shutdownGracefully()
+  }
+
+  /// Serves until the service group shuts down or the task is cancelled, then stops. Throws if the server fails before.
+  public func run() async throws {
+    let ended = await cancelWhenGracefulShutdown { [server] in
+      await withTaskCancellationHandler {
+        await server.result
+      } onCancel: {
+        server.cancel()
+      }
+    }
+    await stop()
+    if !server.isCancelled { try ended.get() }
   }
 
   // MARK: - Private

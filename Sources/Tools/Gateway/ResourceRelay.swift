@@ -80,7 +80,7 @@ struct ResourceRelay: Sendable {
     }
   }
 
-  private func fetch(_ method: FetchMethod, _ url: URL, _ range: ByteRange?) async throws -> Opened {
+  private func fetch(_ method: HTTPRequest.Method, _ url: URL, _ range: ByteRange?) async throws -> Opened {
     let purpose: FetchPurpose =
       switch resource.kind {
       case .initialization: .initialization

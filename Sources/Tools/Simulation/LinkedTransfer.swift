@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 package import ReelCore
 
 /// One answer on a modelled link: real bytes go in, and come out when they have crossed the link.
@@ -228,6 +229,8 @@ final class LinkedTransfer: Sendable {
     let metrics = state.withLock { state -> RequestMetrics? in
       guard !state.isReported else { return nil }
       state.isReported = true
+      let failure = state.isCancelled ? CancellationError() : state.failure
+      state.metrics.outcome = RequestMetrics.Outcome(failure.map { .failure($0) } ?? .success(()))
       if let first = state.firstByteAt { state.metrics.transferTime = time - first }
       return state.metrics
     }

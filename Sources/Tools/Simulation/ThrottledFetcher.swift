@@ -1,4 +1,5 @@
 public import Foundation
+internal import HTTPTypes
 public import ReelCore
 internal import ReelPlayback
 
@@ -133,6 +134,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     } catch {
       let failure = error as? ReelError
       metrics.status = failure?.status
+      metrics.outcome = RequestMetrics.Outcome(.failure(error))
       let keeps = failure?.kind == .server
       let patience = failure?.kind == .timedOut && simulation != nil ? limit : nil
       do { try await wait(until: departure.time + (patience ?? departure.roundTrip)) } catch {

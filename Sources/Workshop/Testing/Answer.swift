@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import ReelCore
@@ -123,7 +124,7 @@ struct AnswerPlanner {
     answer.headers.add(name: "Content-Type", value: resource.contentType)
     answer.headers.add(name: "ETag", value: resource.entityTag)
     if storesGzip { answer.headers.add(name: "Content-Encoding", value: "gzip") }
-    for field in resource.headers { answer.headers.add(name: field.name, value: field.value) }
+    for field in resource.headers { answer.headers.add(name: field.name.rawName, value: field.value) }
     let offersRanges = supportsRanges && !ignoresRange && !storesGzip
     if offersRanges {
       answer.headers.add(name: "Accept-Ranges", value: "bytes")
@@ -149,7 +150,7 @@ struct AnswerPlanner {
   private func refusal(_ resource: Resource) -> Answer {
     var answer = Answer(status: HTTPResponseStatus(statusCode: resource.status))
     answer.headers = Self.common
-    for field in resource.headers { answer.headers.add(name: field.name, value: field.value) }
+    for field in resource.headers { answer.headers.add(name: field.name.rawName, value: field.value) }
     guard answer.status.mayHaveResponseBody else { return answer }
     answer.resource = resource
     answer.byteCount = resource.byteCount
@@ -165,7 +166,7 @@ struct AnswerPlanner {
     }
     switch fault {
     case .status(let code, let headers):
-      answer = text(HTTPResponseStatus(statusCode: code), extra: headers.map { ($0.name, $0.value) })
+      answer = text(HTTPResponseStatus(statusCode: code), extra: headers.map { ($0.name.rawName, $0.value) })
     case .delay(let time): answer.delay = time
     case .silence: answer.isSilent = true
     case .stall(let count): cut(after: count, .stall)

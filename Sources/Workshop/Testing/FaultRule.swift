@@ -1,3 +1,4 @@
+package import HTTPTypes
 public import ReelCore
 
 /// A fault, the paths that it applies to, and how often it applies.
@@ -116,13 +117,11 @@ public struct FaultRule: Sendable, Hashable {
   private static func status(_ argument: Substring) -> Fault? {
     let parts = argument.split(separator: ";")
     guard let code = parts.first.flatMap({ Int($0.trimmed) }), (200...599).contains(code) else { return nil }
-    var headers: [HeaderField] = []
+    var headers: HTTPFields = [:]
     for part in parts.dropFirst() {
       guard let colon = part.firstIndex(of: ":") else { return nil }
-      let name = part[..<colon].trimmed
-      guard !name.isEmpty else { return nil }
-      headers.append(
-        HeaderField(name: String(name), value: String(part[part.index(after: colon)...].trimmed)))
+      guard let name = HTTPField.Name(String(part[..<colon].trimmed)) else { return nil }
+      headers.append(HTTPField(name: name, value: String(part[part.index(after: colon)...].trimmed)))
     }
     return .status(code, headers: headers)
   }
@@ -170,7 +169,7 @@ extension Duration {
 /// resource.
 package enum Fault: Sendable, Hashable {
   /// Answers with this status and header fields, and a line of text instead of the resource.
-  case status(Int, headers: [HeaderField] = [])
+  case status(Int, headers: HTTPFields = [:])
   /// Waits before sending the head, in addition to the time on the link.
   case delay(Duration)
   /// Never answers. The connection stays open.

@@ -1,9 +1,10 @@
 public import Foundation
+public import HTTPTypes
 public import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-public import ReelCore
+import ReelCore
 @_exported public import ReelSimulation
 
 /// An HTTP/1.1 server for tests, benchmarks and `reel serve`, with an optional modelled link and optional faults.
@@ -210,11 +211,11 @@ extension Origin {
     /// The media type; nil to derive it from the extension of the path.
     package var contentType: String?
     /// Additional header fields.
-    package var headers: [HeaderField]
+    package var headers: HTTPFields
 
     /// Creates a response from bytes.
     public init(
-      _ bytes: [UInt8], contentType: String? = nil, headers: [HeaderField] = [], status: Int = 200
+      _ bytes: [UInt8], contentType: String? = nil, headers: HTTPFields = [:], status: Int = 200
     ) {
       self.status = status
       self.bytes = bytes
@@ -224,7 +225,7 @@ extension Origin {
 
     /// Creates a response from text in UTF-8.
     public init(
-      _ text: String, contentType: String? = nil, headers: [HeaderField] = [], status: Int = 200
+      _ text: String, contentType: String? = nil, headers: HTTPFields = [:], status: Int = 200
     ) {
       self.init(Array(text.utf8), contentType: contentType, headers: headers, status: status)
     }
@@ -253,7 +254,7 @@ public struct RequestRecord: Sendable, Hashable {
   /// The request target as received, with its query.
   package var target: String
   /// The header fields, in order.
-  public var headers: [HeaderField]
+  public var headers: HTTPFields
   /// The number of the connection, counted from 1 in order of acceptance.
   package var connection: Int
   /// The time at which the request arrived.
@@ -277,7 +278,7 @@ public struct RequestRecord: Sendable, Hashable {
 
   /// Returns the value of the first header field with a name, without regard to case; nil if there is none.
   public func header(_ name: String) -> String? {
-    headers.first { $0.name.lowercased() == name.lowercased() }?.value
+    headers.first { $0.name.canonicalName == name.lowercased() }?.value
   }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -92,7 +93,10 @@ final class OriginConnection: ChannelInboundHandler {
     let record = state.requestCame(
       RequestRecord(
         method: head.method.rawValue, path: path ?? head.uri, target: head.uri,
-        headers: head.headers.map { HeaderField(name: $0.name, value: $0.value) }, connection: number,
+        headers: HTTPFields(
+          head.headers.compactMap { field in
+            HTTPField.Name(field.name).map { HTTPField(name: $0, value: field.value) }
+          }), connection: number,
         arrival: .zero, status: answer.isSilent ? nil : Int(answer.status.code)))
     logger.debug(
       "request",

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import NIOCore
 import ReelCore
 
@@ -24,12 +25,12 @@ final class Resource: Sendable {
   /// A strong entity tag, with quotes.
   let entityTag: String
   /// Additional header fields.
-  let headers: [HeaderField]
+  let headers: HTTPFields
   let status: Int
 
   /// - Parameter version: Distinguishes these bytes from others of the same size at the same path.
   init(
-    bytes: [UInt8], contentType: String, version: Int = 0, headers: [HeaderField] = [], status: Int = 200
+    bytes: [UInt8], contentType: String, version: Int = 0, headers: HTTPFields = [:], status: Int = 200
   ) {
     storage = .memory(bytes)
     byteCount = Int64(bytes.count)
@@ -59,7 +60,7 @@ final class Resource: Sendable {
     storage = .file(descriptor: descriptor)
     byteCount = Int64(status.st_size)
     contentType = MediaType.type(forPath: path)
-    headers = []
+    headers = [:]
     self.status = 200
     let attributes = try? FileManager.default.attributesOfItem(atPath: real)
     let changed = (attributes?[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0

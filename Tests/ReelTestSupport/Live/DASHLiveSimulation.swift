@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 package import ReelCore
 import ReelManifest
 package import ReelTesting
@@ -68,7 +69,7 @@ package final class DASHLiveSimulation: DynamicResource {
   package func response(at path: String) -> Origin.Response? {
     guard path.hasPrefix(prefix) else { return nil }
     let time = now() + options.serverClockOffset
-    let date = [HeaderField(name: "Date", value: time.httpDate)]
+    let date: HTTPFields = [.date: time.httpDate]
     if path == timePath {
       return Origin.Response(time.description, contentType: "text/plain; charset=utf-8", headers: date)
     }
@@ -134,7 +135,7 @@ package final class DASHLiveSimulation: DynamicResource {
   /// What is under `TRACK-init.TYPE`, `TRACK-NUMBER.TYPE` and `TRACK-tTIME.TYPE`, in `pPASS/` where each pass is a
   /// Period.
   private func piece(
-    _ name: Substring, after elapsed: MediaTime, headers: [HeaderField]
+    _ name: Substring, after elapsed: MediaTime, headers: HTTPFields
   ) -> Origin.Response? {
     var (pass, name): (Int64?, Substring) = (options.periods == .single ? 0 : nil, name)
     if pass == nil, let slash = name.firstIndex(of: "/"), name.hasPrefix("p") {

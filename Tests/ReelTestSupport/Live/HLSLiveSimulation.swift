@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 package import ReelCore
 import ReelManifest
 package import ReelTesting
@@ -75,7 +76,7 @@ package final class HLSLiveSimulation: DynamicResource {
     guard path.hasPrefix(prefix) else { return nil }
     let name = String(path.dropFirst(prefix.count))
     let time = now()
-    let date = [HeaderField(name: "Date", value: time.httpDate)]
+    let date: HTTPFields = [.date: time.httpDate]
     if let multivariant = material.multivariant, multivariant.name == name {
       return Origin.Response(multivariant.bytes, headers: date)
     }

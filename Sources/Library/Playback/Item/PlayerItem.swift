@@ -1,4 +1,5 @@
 public import Foundation
+public import HTTPTypes
 public import ReelCore
 internal import ReelFFmpeg
 
@@ -62,7 +63,7 @@ public final class PlayerItem: Sendable {
   public let source: MediaSource
   /// Header fields to send with the item's requests, after those of ``LoadingConfiguration/headers``. Credentials go only
   /// to the host of the source, as described there.
-  public let headers: [HeaderField]
+  public let headers: HTTPFields
 
   /// Whether the item can be played.
   public var status: ObservedProperty<Status> { observed.status.property }
@@ -142,7 +143,7 @@ public final class PlayerItem: Sendable {
   /// - Parameters:
   ///   - source: The source of the media.
   ///   - headers: Header fields for the item's requests. See ``headers``.
-  public init(_ source: MediaSource, headers: [HeaderField] = []) {
+  public init(_ source: MediaSource, headers: HTTPFields = [:]) {
     self.source = source
     self.headers = headers
   }
@@ -152,7 +153,7 @@ public final class PlayerItem: Sendable {
   /// - Parameters:
   ///   - url: An `http`, `https` or `file` URL.
   ///   - headers: Header fields for the item's requests. See ``headers``.
-  public convenience init(url: URL, headers: [HeaderField] = []) { self.init(.url(url), headers: headers) }
+  public convenience init(url: URL, headers: HTTPFields = [:]) { self.init(.url(url), headers: headers) }
 
   /// The preferences for loading. Changes also take effect while the item is loaded or played.
   package var preferences: Preferences {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
@@ -6,7 +7,7 @@ internal import ReelManifest
 /// The keys of one source's segments, each fetched once.
 actor KeyStore {
   private let fetcher: any Fetching
-  private let headers: [HeaderField]
+  private let headers: HTTPFields
   private let runtime: any PlayerRuntime
   private var keys: [URL: Task<[UInt8], any Error>] = [:]
 
@@ -16,7 +17,7 @@ actor KeyStore {
   private static let byteLimit = 4096
 
   init(
-    fetcher: any Fetching, headers: [HeaderField], runtime: any PlayerRuntime = SystemRuntime.shared
+    fetcher: any Fetching, headers: HTTPFields, runtime: any PlayerRuntime = SystemRuntime.shared
   ) {
     self.fetcher = fetcher
     self.headers = headers
@@ -75,7 +76,7 @@ actor KeyStore {
   // MARK: - Private
 
   private static func key(
-    at url: URL, _ fetcher: any Fetching, _ headers: [HeaderField]
+    at url: URL, _ fetcher: any Fetching, _ headers: HTTPFields
   ) async throws -> [UInt8] {
     do {
       let response = try await fetcher.fetch(FetchRequest(url: url, headers: headers, purpose: .key))

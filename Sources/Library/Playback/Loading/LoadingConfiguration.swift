@@ -1,5 +1,6 @@
+public import HTTPTypes
 internal import Logging
-public import ReelCore
+package import ReelCore
 internal import ReelFFmpeg
 package import ReelManifest
 
@@ -17,7 +18,7 @@ public struct LoadingConfiguration: Sendable {
   ///
   /// Credentials (`Authorization`, `Cookie` and `Proxy-Authorization`) are sent only to the host of the source. If a server
   /// redirects to another one, that one does not get them.
-  public var headers: [HeaderField] = []
+  public var headers: HTTPFields = [:]
   /// Provides the keys of encrypted samples. Without it, Reel plays only media that is not encrypted, or whose keys
   /// have URLs in an HLS playlist.
   public var keyProvider: (any KeyProvider)?

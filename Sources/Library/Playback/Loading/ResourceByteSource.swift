@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 internal import ReelCore
 internal import ReelFFmpeg
 
@@ -19,7 +20,7 @@ final class ResourceByteSource: ByteSource {
 
   private let url: URL
   private let fetcher: any Fetching
-  private let headers: [HeaderField]
+  private let headers: HTTPFields
   private let scope: LoadScope
   private let recorder: StartupRecorder
   /// Bytes before this position were already counted when the source's format was detected.
@@ -98,7 +99,7 @@ final class ResourceByteSource: ByteSource {
   ///  - recordTraffic: Receives the requests that are sent, including the answered one, and the bytes as they
   ///    arrive, whether or not they are read then.
   init(
-    response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: [HeaderField],
+    response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: HTTPFields,
     scope: LoadScope, recorder: StartupRecorder, capacity: Int = BytePipe.usualCapacity,
     spoolByteLimit: Int64 = .max,
     recordDamage: (@Sendable (ReelError) -> Void)? = nil,

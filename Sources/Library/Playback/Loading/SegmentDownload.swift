@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 internal import ReelCore
 internal import ReelManifest
 internal import Synchronization
@@ -197,7 +198,7 @@ private struct SegmentCopying {
 /// Sends the requests for segments, and for the initializations and keys that they need.
 struct SegmentLoader: Sendable {
   let fetcher: any Fetching
-  let headers: [HeaderField]
+  let headers: HTTPFields
   let keys: KeyStore
   let location: ServiceLocation
   let recorder: StartupRecorder

@@ -1,3 +1,4 @@
+import HTTPTypes
 package import Logging
 package import ReelCore
 package import ReelFFmpeg

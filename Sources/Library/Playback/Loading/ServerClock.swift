@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 internal import ReelCore
 internal import ReelManifest
 
@@ -19,7 +20,7 @@ struct ServerClock: WallClock {
   ///
   /// Throws `CancellationError`.
   static func synchronized(
-    _ base: any WallClock, by sources: [ClockSource], fetcher: any Fetching, headers: [HeaderField],
+    _ base: any WallClock, by sources: [ClockSource], fetcher: any Fetching, headers: HTTPFields,
     timer: any MonotonicClock = SystemMonotonicClock()
   ) async throws -> any WallClock {
     for source in sources.prefix(sourceLimit) {
@@ -48,7 +49,7 @@ struct ServerClock: WallClock {
 
   /// Returns nil if it takes too long.
   private static func time(
-    of source: ClockSource, _ fetcher: any Fetching, _ headers: [HeaderField], within limit: Duration,
+    of source: ClockSource, _ fetcher: any Fetching, _ headers: HTTPFields, within limit: Duration,
     by timer: any MonotonicClock
   ) async throws -> WallTime? {
     try await withThrowingTaskGroup(of: WallTime?.self) { group in
@@ -63,7 +64,7 @@ struct ServerClock: WallClock {
   }
 
   private static func time(
-    of source: ClockSource, _ fetcher: any Fetching, _ headers: [HeaderField]
+    of source: ClockSource, _ fetcher: any Fetching, _ headers: HTTPFields
   ) async throws -> WallTime? {
     switch source {
     case .direct(let time):

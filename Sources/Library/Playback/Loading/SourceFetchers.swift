@@ -8,9 +8,6 @@ struct ConfinedFetcher: Fetching {
   /// The URL of the source; nil for standard input. Only a local one can refer to local files.
   let source: URL?
 
-  /// The header fields that only the source's own host gets.
-  private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
-
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let scheme = request.url.scheme?.lowercased() ?? ""
     // A data: URL accesses nothing else.
@@ -27,7 +24,7 @@ struct ConfinedFetcher: Fetching {
     }
     var request = request
     if request.url.host != source?.host, source?.isFileURL == false {
-      request.headers.removeAll { Self.credentials.contains($0.name.lowercased()) }
+      request.headers.removeCredentials()
     }
     do {
       return try await base.fetch(request)

@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import Metrics
 internal import ReelCore
 
 /// A player's state under its lock. Whoever changes it gets the effects of the change to fill in, and they are
@@ -12,6 +13,41 @@ final class Guarded: Sendable {
   /// Calls `body` with the state, which it can't change.
   func read<Result>(_ body: (borrowing PlayerState) -> sending Result) -> sending Result {
     locked.withLock { body($0) }
+  }
+}
+
+/// The figures of an item that its metrics count.
+private struct MeteredCounts {
+  private let decoded, shown, dropped, stalls: Int
+  private let stalled: Duration
+  private let startup: Duration?
+
+  init(_ item: borrowing ItemState) {
+    decoded = item.decoding.frameCount
+    shown = item.statistics.shownFrameCount
+    dropped = item.statistics.droppedFrameCount
+    stalls = item.statistics.stallCount
+    stalled = item.statistics.times[.stalled]
+    startup = item.statistics.startupTime
+  }
+
+  /// Reports what was added to `before`: nothing after a change of the item, which begins again with zeros.
+  func record(
+    since before: MeteredCounts, startup report: @autoclosure () -> StartupReport?,
+    in counters: PlayerCounters
+  ) {
+    func count(_ counter: Counter, _ property: KeyPath<MeteredCounts, Int>) {
+      let news = self[keyPath: property] - before[keyPath: property]
+      if news > 0 { counter.increment(by: news) }
+    }
+    count(counters.decodedFrames, \.decoded)
+    count(counters.shownFrames, \.shown)
+    count(counters.droppedFrames, \.dropped)
+    count(counters.stalls, \.stalls)
+    if stalled > before.stalled { counters.stallDuration.record(duration: stalled - before.stalled) }
+    guard before.startup == nil, let startup else { return }
+    counters.startup.record(duration: startup)
+    for (stage, entry) in report()?.entries ?? [:] { counters.record(stage: stage.rawValue, entry.duration) }
   }
 }
 
@@ -30,6 +66,8 @@ struct Effects: ~Copyable {
   fileprivate var packets: [MediaPacket] = []
   fileprivate var frames: [VideoFrame] = []
   fileprivate var items = UniqueDeque<ItemState>()
+  /// The counts before and after the change, if there are metrics.
+  fileprivate var metered: (before: MeteredCounts, after: MeteredCounts)?
 
   fileprivate init() {}
 
@@ -72,6 +110,9 @@ struct Effects: ~Copyable {
   /// does, and threads are woken last, when this one has done its work. Released objects are freed at the end.
   fileprivate consuming func perform(on core: PlayerCore) {
     for scope in cancelled { scope.cancel() }
+    if let metered, let counters = core.counters {
+      metered.after.record(since: metered.before, startup: session?.item.startup, in: counters)
+    }
     if let resolving { session?.beginResolving(after: resolving) }
     if !news.isEmpty { core.tell() }
     for (seek, result) in answers { seek.continuation.resume(with: result) }
@@ -111,7 +152,9 @@ extension PlayerCore {
   func change<Result>(_ body: (inout PlayerState, inout Effects) -> sending Result) -> sending Result {
     var effects = Effects()
     let result = state.locked.withLock { state in
+      let before = counters.map { _ in MeteredCounts(state.item) }
       let result = body(&state, &effects)
+      if let before { effects.metered = (before, MeteredCounts(state.item)) }
       state.news += effects.news
       effects.session = state.item.session
       effects.free(state.item.packets.takeReleased(), state.item.frames.takeReleased())

@@ -22,6 +22,9 @@ final class PlayerCore: Sendable {
   let decoders: (any DecoderLimit)?
   let account: MemoryAccount?
   let logger: Logger
+  /// Nil unless the program collects metrics.
+  let counters = PlayerCounters(
+    stages: StartupReport.Stage.allCases.filter { $0 != .convert }.map(\.rawValue))
   let clock: any MonotonicClock
   let state = Guarded()
   let outputLock: OutputLock

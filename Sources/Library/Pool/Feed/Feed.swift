@@ -1,5 +1,6 @@
 public import Foundation
-public import ReelCore
+public import HTTPTypes
+package import ReelCore
 public import ReelPlayback
 
 /// A named list of items, in the order in which they are swiped through.
@@ -112,7 +113,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   public var poster: URL?
   /// Additional header fields for this item's media requests, in order. Credentials go only to the host of its source
   /// (`LoadingConfiguration.headers`). The poster is requested without them.
-  public var headers: [HeaderField]
+  public var headers: HTTPFields
   /// The duration of the media, if the feed states it.
   public var duration: Duration?
   /// The share of viewers still watching after each second, if the feed states it.
@@ -121,7 +122,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   /// An item with the given identity and descriptions.
   public init(
     id: ID, source: MediaSource, title: String? = nil, author: String? = nil, likes: Int? = nil,
-    comments: Int? = nil, poster: URL? = nil, headers: [HeaderField] = [], duration: Duration? = nil
+    comments: Int? = nil, poster: URL? = nil, headers: HTTPFields = [:], duration: Duration? = nil
   ) {
     self.id = id
     self.source = source

@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import ReelCore
 
 /// Reads feeds in JSON.
@@ -131,8 +132,8 @@ struct FeedJSONReader {
   }
 
   /// Reads an object of texts, or an array of texts `Name: value`.
-  private static func headers(_ node: JSONNode, _ path: String) throws(ReelError) -> [HeaderField] {
-    var fields: [HeaderField] = []
+  private static func headers(_ node: JSONNode, _ path: String) throws(ReelError) -> HTTPFields {
+    var fields: HTTPFields = [:]
     switch node.value {
     case .object(let members):
       for (name, value) in members {
@@ -157,15 +158,12 @@ struct FeedJSONReader {
   /// Reads a field whose name is a token, and whose value has no control characters (RFC 9110 §5.1, §5.5).
   private static func field(
     _ name: String, _ value: String, at node: JSONNode, _ path: String
-  ) throws(ReelError) -> HeaderField {
-    let marks = Array("!#$%&'*+-.^_`|~".utf8)
-    let isToken = name.utf8.allSatisfy { byte in
-      byte.isDigit || byte.isLetter || marks.contains(byte)
-    }
-    guard isToken, !name.isEmpty, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
+  ) throws(ReelError) -> HTTPField {
+    let value = value.trimmed
+    guard let token = HTTPField.Name(name), HTTPField.isValidValue(value) else {
       throw failure("\"\(name)\" is not a header field", at: node, path)
     }
-    return HeaderField(name: name, value: value.trimmed)
+    return HTTPField(name: token, value: value)
   }
 
   private static func text(_ key: String, of node: JSONNode, _ path: String) throws(ReelError) -> String? {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HTTPTypes
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
@@ -9,7 +10,7 @@ import ReelSimulation
 
 /// Reads the bytes of feed files: local ones, those of servers, and standard input.
 struct FeedReading: Sendable {
-  private let headers: [HeaderField]
+  private let headers: HTTPFields
   private let timeout: Double
   private let fetcher: any Fetching
   private let readsStandardInput: Bool

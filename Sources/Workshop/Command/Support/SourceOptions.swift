@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HTTPTypes
 import Logging
 import ReelCore
 import ReelPlayback
@@ -158,18 +159,18 @@ struct SourceOptions: ParsableArguments {
     return list.count > 0 ? list : nil
   }
 
-  private func headerFields() throws -> [HeaderField] {
-    try headers.map { text in
-      guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
+  private func headerFields() throws -> HTTPFields {
+    var fields = HTTPFields()
+    for text in headers {
+      let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      let value = parts.last?.trimmingCharacters(in: .whitespaces) ?? ""
+      guard parts.count == 2, let name = HTTPField.Name(String(parts[0])), HTTPField.isValidValue(value)
+      else {
         throw ValidationError("--header takes 'Name: value', not '\(text)'")
       }
-      let name = text[..<colon]
-      let value = text[text.index(after: colon)...].trimmingCharacters(in: .whitespaces)
-      guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), !value.contains(where: \.isNewline) else {
-        throw ValidationError("--header takes 'Name: value', not '\(text)'")
-      }
-      return HeaderField(name: String(name), value: value)
+      fields.append(HTTPField(name: name, value: value))
     }
+    return fields
   }
 }
 
