@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import NIOSSL
-public import ReelCore
+package import ReelCore
 
 /// The reason why the certificate of a server is not accepted.
 enum CertificateFault: Sendable, Equatable {

@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 public import ReelCore
 
 /// The content of a manifest, in the same form for HLS and DASH: periods, track groups, rungs and their segments.
