@@ -130,7 +130,8 @@ let workshop: [Target] = [
   module(
     "Testing", in: "Workshop",
     [
-      "ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", "ReelSimulation", httpTypes, logging, nio, nioHTTP,
+      "ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", "ReelSimulation", httpTypes, logging, nio,
+      nioHTTP,
       nioPosix,
     ]),
   .executableTarget(

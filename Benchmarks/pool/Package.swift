@@ -10,7 +10,6 @@ let package = Package(
       name: "swipes",
       dependencies: [
         .product(name: "Reel", package: "Reel"),
-        .product(name: "ReelLab", package: "Reel"),
       ],
       swiftSettings: [
         .swiftLanguageMode(.v6),

@@ -502,7 +502,9 @@ struct PlayerBehaviourTests {
     let gate = GatedFetcher(holding: "segment-1.m4s")
     let stage = try SimulatedStage(Self.stalled, fetcher: gate)
     stage.begin(rate: rate)
-    try await stage.run { stage.player.timeControlStatus.value == .waitingToPlayAtSpecifiedRate(.toMinimizeStalls) }
+    try await stage.run {
+      stage.player.timeControlStatus.value == .waitingToPlayAtSpecifiedRate(.toMinimizeStalls)
+    }
     return (stage, gate)
   }
 

@@ -6,18 +6,17 @@ internal import Synchronization
 final class FrameLog: Sendable {
   struct Entry: Sendable {
     let time: MediaTime
-    let at: Duration
+    let at: ContinuousClock.Instant
   }
 
   private let entries = Mutex<[Entry]>([])
-  private let clock = SystemMonotonicClock()
 
   var all: [Entry] { entries.withLock { $0 } }
 
   /// An output that is to be the surface of a pool.
   func makeOutput() -> CallbackOutput {
     CallbackOutput { [self] frame in
-      let entry = Entry(time: frame.time, at: clock.now)
+      let entry = Entry(time: frame.time, at: .now)
       entries.withLock { $0.append(entry) }
     }
   }

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import ReelCore
 
 /// Milliseconds, as the reports have them.
 func milliseconds(_ duration: Duration) -> Double {
@@ -26,14 +25,13 @@ func threadSwitches() -> (waits: Int, preemptions: Int) {
 /// Uses a core for so long, about as long as a swipe does, and calls something halfway: how long that takes is what such a call
 /// costs on this machine, with its other work.
 func spin(milliseconds limit: Double, calling halfway: () -> Void = {}) -> Double {
-  let clock = SystemMonotonicClock()
-  let began = clock.now
+  let began = ContinuousClock.now
   for part in 0..<2 {
     let core = threadTime()
     while threadTime() - core < limit / 2 {}
     if part == 0 { halfway() }
   }
-  return milliseconds(clock.now - began)
+  return milliseconds(.now - began)
 }
 
 /// Prints one object to standard output, on a line of its own.
@@ -49,11 +47,42 @@ func report(_ fields: [String: any Encodable & Sendable]) {
 func wait(
   for limit: Duration = .seconds(60), until isSo: () -> Bool
 ) async throws -> Bool {
-  let clock = SystemMonotonicClock()
+  let clock = ContinuousClock()
   let deadline = clock.now + limit
   while !isSo() {
     guard clock.now < deadline else { return false }
     try await clock.sleep(for: .milliseconds(1))
   }
   return true
+}
+
+/// What this process takes, as Linux tells it; zeros elsewhere.
+func processFigures() -> (threads: Int, descriptors: Int, anonymousBytes: Int) {
+  let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+  return (
+    figure("Threads", in: "/proc/self/status"), descriptors ?? 0,
+    figure("Anonymous", in: "/proc/self/smaps_rollup") * 1024
+  )
+}
+
+/// The number of a line `name: number` of a file.
+private func figure(_ name: String, in path: String) -> Int {
+  let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+  let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") } ?? ""
+  return line.split { !$0.isNumber }.first.flatMap { Int($0) } ?? 0
+}
+
+/// The same numbers for the same seed (SplitMix64).
+struct SeededNumbers: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
 }

@@ -1,39 +1,44 @@
-internal import Foundation
 internal import ReelCore
-internal import ReelFFmpeg
 internal import ReelPlayback
+internal import ReelPool
 internal import ReelTransport
 
-/// Opens player after player, each parked behind its first frame with 3 s of media, for someone who reads this
-/// process's memory.
+/// Loads one neighbour of a pool's paused item, and then more of them, for someone who reads this process's memory.
 enum Parking {
-  /// Says `ready N` after the first and the last, and waits for a line of standard input each time.
+  /// Loads all that follow the current item to 3 s of media.
+  private struct Everything: PreloadPolicy {
+    let isWarm: Bool
+    var description: String { "everything" }
+
+    func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { isWarm ? .current : .buffered }
+  }
+
+  /// Says `ready N` with one and with all neighbours, and waits for a line of standard input each time.
   static func park(_ urls: [String], count: Int, isWarm: Bool) async throws {
-    let fetcher = TransportFetcher()
-    var configuration = PlayerConfiguration()
-    // As the pool has them.
-    configuration.ringFrameCapacity = 4
-    var players: [(player: Player, account: MemoryAccount)] = []
-    for number in 0..<count {
-      let account = try MemoryAccount()
-      let player = Player(fetcher: fetcher, configuration: configuration, account: account)
-      player.preloadTarget = isWarm ? .current : .buffered
-      let item = PlayerItem(try MediaSource(argument: urls[number % urls.count]))
-      player.replaceCurrentItem(with: item)
-      players.append((player, account))
-      guard try await wait(until: { item.preloadStage.value >= .buffered }) else {
-        throw Walker.Failure.timeOut
+    var configuration = PoolConfiguration()
+    configuration.slotCount = count + 1
+    configuration.policy = Everything(isWarm: isWarm)
+    let pool = PlayerPool(fetcher: TransportFetcher(), configuration: configuration)
+    pool.pause()
+    for neighbours in [1, count] {
+      let playlist = try Walker.playlist("parked", urls, count: neighbours + 1)
+      pool.update(playlist, currentIndex: 0)
+      let isReady = try await wait {
+        pool.slotReadiness.count { ($0.index ?? 0) > 0 && $0.stage >= .buffered } == neighbours
       }
-      guard number == 0 || number == count - 1 else { continue }
-      try await SystemMonotonicClock().sleep(for: .seconds(3))
-      let held = players.map { $0.player.statistics }
+      guard isReady else { throw Walker.Failure.timeOut }
+      try await Task.sleep(for: .seconds(3))
+      let parked = pool.slotReadiness.filter { ($0.index ?? 0) > 0 }
+      let items = Set(parked.compactMap(\.item))
+      let packets = pool.memory.entries.filter { $0.item.map(items.contains) ?? false }
+        .reduce(0) { $0 + $1.account[.packets] }
       report([
-        "ready": number + 1,
-        "buffered_s": milliseconds(held.map(\.bufferedDuration).min() ?? .zero) / 1e3,
-        "packets": held.reduce(0) { $0 + $1.bufferByteCount } / held.count,
+        "ready": neighbours,
+        "buffered_s": milliseconds(parked.map(\.bufferedDuration).min() ?? .zero) / 1e3,
+        "packets": packets / neighbours,
       ])
       _ = readLine()
     }
-    for (player, _) in players { player.stop() }
+    pool.close()
   }
 }

@@ -1,9 +1,6 @@
 internal import ReelCore
-internal import ReelFFmpeg
 internal import ReelPlayback
 internal import ReelPool
-internal import ReelLab
-internal import ReelSimulation
 internal import ReelTransport
 
 /// Does at random what the people before a screen do, over three feeds and one pool, and what the system around them does:
@@ -19,7 +16,7 @@ struct Soak {
   private let pool: PlayerPool
   private let service: PlayerService
   private let urls: [String]
-  private let clock = SystemMonotonicClock()
+  private let clock = ContinuousClock()
   private let log = FrameLog()
 
   /// - Parameter isWarm: The next item's decoder stays open.
@@ -37,7 +34,7 @@ struct Soak {
   }
 
   func run(for length: Duration, seed: UInt64) async throws {
-    var random = SplitMix64(seed: seed)
+    var random = SeededNumbers(seed: seed)
     var tally = Tally()
     var pinned: PictureInPicturePlayer?
     let began = clock.now
@@ -48,7 +45,7 @@ struct Soak {
       try await clock.sleep(for: .milliseconds(Int.random(in: 0...300, using: &random)))
       guard clock.now >= nextLook else { continue }
       service.setPlaying(true)
-      try await calmDown(&tally)
+      try await calmDown(&tally, pinned)
       tell(tally, at: clock.now - began)
       nextLook = clock.now + .seconds(5)
     }
@@ -68,7 +65,7 @@ struct Soak {
       try await clock.sleep(for: dwell)
       tally.add((number - 1) / turn % 2 == 0 ? service.next() : service.previous())
       guard number % 100 == 0 else { continue }
-      try await calmDown(&tally)
+      try await calmDown(&tally, nil)
       tell(tally, at: clock.now - began)
     }
     pool.close()
@@ -76,7 +73,7 @@ struct Soak {
 
   // MARK: - Private
 
-  private func act(_ random: inout SplitMix64, _ tally: inout Tally, _ pinned: inout PictureInPicturePlayer?) throws {
+  private func act(_ random: inout SeededNumbers, _ tally: inout Tally, _ pinned: inout PictureInPicturePlayer?) throws {
     let name = service.selectedFeed.value
     let items = service.feeds.first { $0.name == name }?.items ?? []
     switch Int.random(in: 0..<100, using: &random) {
@@ -101,20 +98,20 @@ struct Soak {
     case 95..<98:
       pinned?.stop()
       // Refused where the current item has no player yet.
-      pinned = pinned == nil ? try? pool.startPictureInPicture(to: NullOutput()) : nil
+      pinned = pinned == nil ? try? pool.startPictureInPicture(to: CallbackOutput { _ in }) : nil
       tally.pinnedCount += pinned == nil ? 0 : 1
     default: pool.trim(to: Int.random(in: 0...30_000_000, using: &random))
     }
   }
 
   /// Until the current item has a frame or an error. One of sound alone ends with the limit, too.
-  private func calmDown(_ tally: inout Tally) async throws {
+  private func calmDown(_ tally: inout Tally, _ pinned: PictureInPicturePlayer?) async throws {
     let began = clock.now
     let isDone = try await wait(for: Self.limit) {
       guard let item = service.nowPlaying.value?.item.id else { return true }
       let slot = pool.slotReadiness.first { $0.item == item }
       return slot?.hasFailed ?? false || (slot?.stage ?? .none) >= .firstFrame
-        || pool.pinnedItems.contains(item)
+        || pinned?.item.id == item
     }
     tally.longestCalm = max(tally.longestCalm, clock.now - began)
     guard isDone else {
@@ -128,12 +125,11 @@ struct Soak {
 
   private func tell(_ tally: Tally, at time: Duration, isEnd: Bool = false) {
     log.clear()
-    // Zeros where the system does not tell.
-    let memory = ProcessMemory.current
+    let figures = processFigures()
     report([
-      "at_s": milliseconds(time) / 1e3, "is_end": isEnd, "threads": memory?.threadCount ?? 0,
-      "descriptors": memory?.descriptorCount ?? 0, "anonymous_bytes": memory?.anonymousByteCount ?? 0,
-      "ledger_bytes": pool.memory.byteCount, "players": pool.memory.entries.count, "swipes": tally.swipeCount,
+      "at_s": milliseconds(time) / 1e3, "is_end": isEnd, "threads": figures.threads,
+      "descriptors": figures.descriptors, "anonymous_bytes": figures.anonymousBytes,
+      "ledger_bytes": pool.memory.total.byteCount, "players": pool.memory.entries.count, "swipes": tally.swipeCount,
       "hits": tally.hitCount, "failed": tally.failedCount, "pinned": tally.pinnedCount,
       "longest_swipe_ms": milliseconds(tally.longestSwipe),
       "longest_wait_ms": milliseconds(tally.longestCalm),
@@ -159,5 +155,5 @@ struct Soak {
 }
 
 extension SlotReadiness {
-  fileprivate var hasFailed: Bool { if case .failed = status { true } else { false } }
+  fileprivate var hasFailed: Bool { waiting == .failed }
 }

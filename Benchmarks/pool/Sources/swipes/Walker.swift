@@ -10,7 +10,7 @@ struct Walker {
   private let isWarm: Bool
   private let log = FrameLog()
   private let sleeper = Sleeper()
-  private let clock = SystemMonotonicClock()
+  private let clock = ContinuousClock()
 
   /// - Parameter isWarm: The next item's decoder stays open, and its second frame is decoded.
   init(isWarm: Bool) throws {
@@ -41,8 +41,8 @@ struct Walker {
     let background = try Self.playlist("others", urls, count: others)
     for index in 0..<others {
       pool.show(index, of: background)
-      guard try await wait(until: { pool.currentPlayer?.hasFrame ?? false }) else { throw Failure.timeOut }
-      let player = try pool.startPictureInPicture(to: NullOutput())
+      guard try await wait(until: { pool.currentPlayer?.currentFrame() != nil }) else { throw Failure.timeOut }
+      let player = try pool.startPictureInPicture(to: CallbackOutput { _ in })
       player.player.actionAtItemEnd = .loop
       if rate != 1 { player.player.setRate(rate) }
       pinned.append(player)
@@ -100,11 +100,11 @@ struct Walker {
     // On a hit the frame is here; nothing of the item before comes to the surface any more.
     let first = handover.frame?.time
     let (isHit, duration) = (first != nil, handover.duration.value)
-    let (stage, wait) = (handover.stage, began + dwell - clock.now)
+    let (stage, wait) = (handover.stage, dwell - (clock.now - began))
     try await clock.sleep(for: max(.zero, wait))
     let frames = log.all
     var second: FrameLog.Entry?
-    var firstAt: Duration? = returned
+    var firstAt: ContinuousClock.Instant? = returned
     if let first {
       second = frames.first { $0.at > returned && $0.time != first }
     } else {
@@ -115,7 +115,7 @@ struct Walker {
       second = start.flatMap { own[$0...].dropFirst().first }
     }
     var fields: [String: any Encodable & Sendable] = [
-      "at_us": Int64(milliseconds(began) * 1e3), "hit": isHit, "stage": stage.rawValue, "turn": isTurn,
+      "hit": isHit, "stage": stage.rawValue, "turn": isTurn,
       "decoded_by_others": decoded(),
       "inside_ms": milliseconds(duration), "core_ms": worked,
       "alone_ms": alone, "waking_ms": waking, "waits": after.waits - switches.waits,
