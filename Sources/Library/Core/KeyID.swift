@@ -1,10 +1,10 @@
 /// The 16-byte id by which media and manifests refer to a key: the `KID` of ISO/IEC 23001-7.
 public struct KeyID: Sendable, Hashable {
   /// The 16 bytes of the id.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// Creates an id from its bytes, or returns nil unless there are exactly 16.
-  public init?(bytes: some Collection<UInt8>) {
+  package init?(bytes: some Collection<UInt8>) {
     guard bytes.count == ContentKey.byteCount else { return nil }
     self.bytes = Array(bytes)
   }

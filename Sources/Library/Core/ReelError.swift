@@ -126,7 +126,7 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
   package var concernsOneResource: Bool { !isTemporary && kind != .network }
 
   /// Returns the same error, with `location` filled in if it had none.
-  public func located(at location: String) -> ReelError {
+  package func located(at location: String) -> ReelError {
     var copy = self
     copy.location = self.location ?? location
     return copy

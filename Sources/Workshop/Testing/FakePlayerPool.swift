@@ -89,10 +89,10 @@ public final class FakePlayerPool: PlayerPooling {
   public var isPlaying: Bool { state.withLock { $0.isPlaying } }
 
   /// True if a failure handler is set.
-  public var hasFailureHandler: Bool { state.withLock { $0.handler != nil } }
+  package var hasFailureHandler: Bool { state.withLock { $0.handler != nil } }
 
   /// Removes all recorded calls.
-  public func forgetCalls() { state.withLock { $0.calls = [] } }
+  package func forgetCalls() { state.withLock { $0.calls = [] } }
 
   /// Sets the stage that `show` reports for an item; nil for the default stage. Below `firstFrame` the swipe is a miss, and
   /// the handover's `firstFrame()` returns the frame.

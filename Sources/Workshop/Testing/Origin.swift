@@ -267,11 +267,11 @@ public struct RequestRecord: Sendable, Hashable {
   /// The status of the answer; nil if a `silence` fault withholds it.
   public var status: Int?
   /// The number of bytes of head and body written so far.
-  public var bytesSent: Int64 = 0
+  package var bytesSent: Int64 = 0
   /// The number of bytes of the body written so far.
   package var bodyBytesSent: Int64 = 0
   /// True if the last byte of the answer has been written, even if a `close` fault shortened it.
-  public var isComplete: Bool { lastByteSent != nil }
+  package var isComplete: Bool { lastByteSent != nil }
 
   /// The value of the `Range` field; nil without one.
   public var range: String? { header("Range") }
