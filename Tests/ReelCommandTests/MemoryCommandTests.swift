@@ -164,7 +164,7 @@ struct MemoryCommandTests {
     let arguments =
       ["memory", Fixtures.path("media/h264-one-frame.mp4"), "--players", "2", "--timeout", "1000"] + options
     let text = try await Command.run(arguments, status: 0)
-    #expect(text.outputLines.last?.hasPrefix("open decoder  unknown: ") == true, "\(text.outputText)")
+    #expect(text.outputLines.last?.hasPrefix("open decoder    unknown: ") == true, "\(text.outputText)")
     #expect(text.outputLines.last?.hasSuffix("h264-one-frame.mp4 has one frame") == true)
     let summary = try #require(try await Command.run(arguments + ["--json"]).objects.last)
     #expect(summary["warm_decoder"] == nil)
@@ -177,7 +177,7 @@ struct MemoryCommandTests {
   func untried(options: [String], reason: String) async throws {
     let result = try await Command.run(["memory", goodSource] + options, status: 0)
     #expect(
-      result.outputLines.last?.hasPrefix("open decoder  not measured: ") == true, "\(result.outputText)")
+      result.outputLines.last?.hasPrefix("open decoder    not measured: ") == true, "\(result.outputText)")
     #expect(result.outputLines.last?.contains(reason) == true, "\(result.outputText)")
   }
 }

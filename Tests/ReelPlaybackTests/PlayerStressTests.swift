@@ -230,8 +230,8 @@ struct PlayerStressTests {
       }
     }
     isDown.withLock { $0 = false }
-    let events = item.events
     _ = try await scene.seek(clip, to: MediaTime(value: 1, timescale: 1))
+    let events = item.events
     #expect(item.status.value == .readyToPlay)
     let end = try await scene.bounded("the end of the item") { await events.first { $0.isEnd } }
     if case .playedToEnd = end {} else { Issue.record("\(String(describing: end))") }

@@ -107,17 +107,19 @@ package struct LiveWatch: Sendable {
     try await withThrowingTaskGroup(of: (Int, Reading).self) { group in
       for (index, document) in documents.enumerated() {
         group.addTask {
-          do {
-            return (index, try await self.read(document))
-          } catch let error as ReelError {
-            return (index, Reading(failure: error))
-          }
+          let reading = try await self.reading(of: document)
+          return (index, reading)
         }
       }
       var readings = [Reading](repeating: Reading(), count: documents.count)
       for try await (index, reading) in group { readings[index] = reading }
       return readings
     }
+  }
+
+  /// Reads a document, or says why it can't be read.
+  private func reading(of document: Followed) async throws -> Reading {
+    do { return try await read(document) } catch let error as ReelError { return Reading(failure: error) }
   }
 
   private func read(_ document: Followed) async throws -> Reading {
