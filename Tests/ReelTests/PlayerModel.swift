@@ -28,7 +28,7 @@ import Reel
       },
     ]
     defer { for task in following { task.cancel() } }
-    // The error of an item that fails is its status.
     do { for try await frame in player.frames { self.frame = frame } } catch {}
+    status = item.status.value  // The error of an item that fails is its status.
   }
 }

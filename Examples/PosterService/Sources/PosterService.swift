@@ -1,9 +1,11 @@
 import Foundation
 import Hummingbird
+import Logging
 import Reel
+import ReelStills
 import ServiceLifecycle
 
-/// An HTTP service that answers `GET /poster?url=URL` with the first frame of a video as JPEG.
+/// An HTTP service that answers `GET /poster?url=URL` with a good frame of a video as JPEG.
 @main
 struct PosterService {
   static func main() async throws {
@@ -29,7 +31,7 @@ struct PosterService {
     }
     do {
       let size = PixelSize(width: 640, height: 640)
-      let image = try await FrameExtractor().image(at: .first, of: url, maximumSize: size)
+      let image = try await PosterExtractor().poster(of: url, maximumSize: size)
       let bytes = ByteBuffer(bytes: try image.jpeg(quality: 0.8))
       return Response(
         status: .ok, headers: [.contentType: "image/jpeg"], body: ResponseBody(byteBuffer: bytes))
