@@ -34,10 +34,9 @@ public struct StoryboardExtractor: Sendable {
   ///   - interval: The distance between frames: from 0.1 s, and such that there are at most 10,000.
   ///   - maximumSize: The size that each frame must fit into. None is enlarged. The cheapest rung that is large enough
   ///     is read, whatever the bandwidth cap. If nil, frames are up to 320 pixels wide.
-  ///
-  /// Throws `ReelError`, or `CancellationError`. The error's kind is `badMedia` if no frame can be read, `usage` for an
-  /// interval below 0.1 s, and `unsupported` for too many frames, a stream without an end, and Dolby Vision of profile
-  /// 5.
+  /// - Throws: `ReelError`, or `CancellationError`. The error's kind is `badMedia` if no frame can be read, `usage` for an
+  ///   interval below 0.1 s, and `unsupported` for too many frames, a stream without an end, and Dolby Vision of
+  ///   profile 5.
   public func storyboard(
     of url: URL, every interval: MediaTime = .seconds(10), maximumSize: PixelSize? = nil
   ) async throws -> Storyboard {
@@ -50,9 +49,11 @@ public struct StoryboardExtractor: Sendable {
 
   /// Like ``storyboard(of:every:maximumSize:)``, with frames evenly over the duration.
   ///
-  /// - Parameter count: The number of frames, from 1 to 10,000; fewer if there are not as many key frames.
-  ///
-  /// Throws also `ReelError` of kind `usage` for another count, and `unsupported` if the duration is not known.
+  /// - Parameters:
+  ///   - url: The source.
+  ///   - count: The number of frames, from 1 to 10,000; fewer if there are not as many key frames.
+  ///   - maximumSize: The size that each frame must fit into.
+  /// - Throws: Also `ReelError` of kind `usage` for another count, and `unsupported` if the duration is not known.
   public func storyboard(
     of url: URL, count: Int, maximumSize: PixelSize? = nil
   ) async throws -> Storyboard {
