@@ -34,29 +34,25 @@ import Testing
   @Test(
     "A thumbnail is a JPEG", arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "media/h264.ts"])
   func thumbnail(path: String) async throws {
-    try await withFolder { folder in
-      let file = folder.appending(path: "a.jpg")
-      try await writeThumbnail(of: Self.url(path), to: file)
-      let bytes = try Data(contentsOf: file)
-      #expect(bytes.starts(with: [0xff, 0xd8, 0xff]))
-      #expect(bytes.suffix(2) == Data([0xff, 0xd9]))
-      #expect((1_000..<60_000).contains(bytes.count))
-    }
+    let folder = try TemporaryFolder()
+    try await writeThumbnail(of: Self.url(path), to: folder.url.appending(path: "a.jpg"))
+    let bytes = try folder.bytes("a.jpg")
+    #expect(bytes.starts(with: [0xff, 0xd8, 0xff]))
+    #expect(bytes.suffix(2) == [0xff, 0xd9])
+    #expect((1_000..<60_000).contains(bytes.count))
   }
 
   @Test("Images are those at the times, in order")
   func images() async throws {
-    try await withFolder { folder in
-      try await writeImages(
-        of: Self.url("hls-fmp4/master.m3u8"), at: [.first, .seconds(2.5), .seconds(1)], to: folder)
-      let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
-      #expect(names.count == 3)
-      for (name, time) in zip(names, [0, 1, 2.5]) {
-        let own = try #require(Double(name.dropLast(4)))
-        #expect(own <= time + 0.07 && own > time - 0.04, "\(name)")
-        let png = try Data(contentsOf: folder.appending(path: name))
-        #expect(png.starts(with: [0x89, 0x50, 0x4e, 0x47]))
-      }
+    let folder = try TemporaryFolder()
+    try await writeImages(
+      of: Self.url("hls-fmp4/master.m3u8"), at: [.first, .seconds(2.5), .seconds(1)], to: folder.url)
+    let names = folder.names()
+    #expect(names.count == 3)
+    for (name, time) in zip(names, [0, 1, 2.5]) {
+      let own = try #require(Double(name.dropLast(4)))
+      #expect(own <= time + 0.07 && own > time - 0.04, "\(name)")
+      #expect(try folder.bytes(name).starts(with: [0x89, 0x50, 0x4e, 0x47]))
     }
   }
 

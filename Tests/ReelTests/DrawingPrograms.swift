@@ -8,7 +8,7 @@ func drawAll(of pool: some PlayerPooling, draw: (VideoFrame) throws -> Void) asy
   for await frame in pool.frames { try draw(frame) }
 }
 
-/// The first pixel of each frame that a viewer sees who swipes to the second item.
+/// The first pixel of each frame that is drawn when a viewer swipes to the second item.
 func drawnPixels() async throws -> [[UInt8]] {
   let pool = FakePlayerPool(frames: [
     .solid(.red, width: 90, height: 160), .solid(.blue, width: 160, height: 90),

@@ -1,8 +1,8 @@
 import Observation
 import Reel
 
-/// The state of a player for a user interface. Whoever reads a property is told of its next change: a SwiftUI view, or
-/// `withObservationTracking`.
+/// The state of a player for a user interface. A SwiftUI view that reads a property is updated when it changes;
+/// `withObservationTracking` does the same elsewhere.
 @MainActor @Observable final class PlayerModel {
   let title: String
   private(set) var status = PlayerItem.Status.unknown

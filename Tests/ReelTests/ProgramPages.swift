@@ -1,14 +1,6 @@
 import Foundation
 import Testing
 
-/// Runs `body` with a folder, and removes the folder.
-func withFolder(_ body: (URL) async throws -> Void) async throws {
-  let folder = FileManager.default.temporaryDirectory.appending(path: "reel-first-\(UUID().uuidString)")
-  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  defer { try? FileManager.default.removeItem(at: folder) }
-  try await body(folder)
-}
-
 /// Expects that a page has the programs of a file of this folder, word for word: `count` of them or more, each with a doc
 /// comment.
 func expectPrograms(of file: String, in page: String, count: Int) throws {

@@ -15,11 +15,9 @@ import Testing
 
   @Test("A poster is a JPEG of the best frame")
   func poster() async throws {
-    try await withFolder { folder in
-      let file = folder.appending(path: "a.jpg")
-      try await writePoster(of: Self.url, to: file)
-      #expect(try Data(contentsOf: file).starts(with: [0xff, 0xd8, 0xff]))
-    }
+    let folder = try TemporaryFolder()
+    try await writePoster(of: Self.url, to: folder.url.appending(path: "a.jpg"))
+    #expect(try folder.bytes("a.jpg").starts(with: [0xff, 0xd8, 0xff]))
     let poster = try await PosterExtractor().poster(
       of: Self.url, maximumSize: PixelSize(width: 320, height: 320))
     #expect(poster.time == .seconds(5))
@@ -52,11 +50,11 @@ import Testing
     let times = board.frames.map(\.time)
     #expect(times.count > 2 && times == times.sorted() && Set(times).count == times.count)
     #expect(Set(board.frames.map(\.size)) == [PixelSize(width: 320, height: 180)])
-    try await withFolder { folder in
-      try await writeStoryboard(of: Self.url, to: folder)
-      for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
-        #expect(try Data(contentsOf: folder.appending(path: name)).starts(with: [0x89, 0x50, 0x4e, 0x47]))
-      }
+    let folder = try TemporaryFolder()
+    try await writeStoryboard(of: Self.url, to: folder.url)
+    #expect(!folder.names().isEmpty)
+    for name in folder.names() {
+      #expect(try folder.bytes(name).starts(with: [0x89, 0x50, 0x4e, 0x47]))
     }
   }
 
@@ -75,11 +73,9 @@ import Testing
     }
     #expect(throws: ReelError.self) { try board.sheets(columns: 0, rows: 1) }
     #expect(throws: ReelError.self) { try board.sheets(columns: 1 << 20, rows: 1 << 20) }
-    try await withFolder { folder in
-      let file = folder.appending(path: "a.png")
-      try await writeSheet(of: Self.url, to: file)
-      #expect(try Data(contentsOf: file).count > 10_000)
-    }
+    let folder = try TemporaryFolder()
+    try await writeSheet(of: Self.url, to: folder.url.appending(path: "a.png"))
+    #expect(try folder.bytes("a.png").count > 10_000)
   }
 
   @Test("A frame that can't be read is a fault, and the others are there")
