@@ -38,9 +38,8 @@ public struct PosterExtractor: Sendable {
   ///   - url: An `http`, `https` or `file` URL of a media file, an HLS playlist or a DASH MPD.
   ///   - maximumSize: The size that the frame must fit into. It is not enlarged. The cheapest rung that is large enough
   ///     is read, whatever the bandwidth cap. If nil, the frame has its own size.
-  ///
-  /// Throws `ReelError`, or `CancellationError`. The error's kind is `badMedia` if the source has no frame, and
-  /// `unsupported` for Dolby Vision of profile 5.
+  /// - Throws: `ReelError`, or `CancellationError`. The error's kind is `badMedia` if the source has no frame, and
+  ///   `unsupported` for Dolby Vision of profile 5.
   public func poster(of url: URL, maximumSize: PixelSize? = nil) async throws -> VideoFrame {
     var extractor = extractor
     extractor.size = maximumSize.map { .box($0) }

@@ -31,7 +31,7 @@ private struct MeteredCounts {
     startup = item.statistics.startupTime
   }
 
-  /// Reports what was added to `before`: nothing after a change of the item, which begins again with zeros.
+  /// Reports the difference from `before`. A new item begins with zeros, so a change of the item reports nothing.
   func record(
     since before: MeteredCounts, startup report: @autoclosure () -> StartupReport?,
     in counters: PlayerCounters

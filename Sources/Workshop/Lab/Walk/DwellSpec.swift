@@ -10,7 +10,7 @@ package enum DwellSpec: Sendable, Hashable {
   /// Weibull-distributed times, a day at most. With a shape below 1, most items are left soon and a few are watched for
   /// very long; a shape of 1 is the exponential distribution; with a larger one, times are close to the scale.
   case weibull(shape: Double, scale: Duration)
-  /// Times drawn for each item from the item's own curve (``ReelPool/FeedItem/retention``). A viewer who is left at the
+  /// Times drawn for each item from the item's own curve (`FeedItem.retention`). A viewer who is left at the
   /// end of the curve watches to the item's ``ReelPool/FeedItem/duration``.
   case retention
   /// Recorded times, which also determine the targets of the swipes.
