@@ -11,7 +11,10 @@ let settings: [SwiftSetting] = [
 let package = Package(
   name: "transport",
   platforms: [.macOS(.v15)],
-  dependencies: [.package(name: "Reel", path: "../..")],
+  dependencies: [
+    .package(name: "Reel", path: "../.."),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+  ],
   targets: [
     .systemLibrary(
       name: "CCurl", path: "Sources/CCurl", pkgConfig: "libcurl",
@@ -26,7 +29,10 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "transport-curl",
-      dependencies: ["Measuring", "CCurl", .product(name: "Reel", package: "Reel")],
+      dependencies: [
+        "Measuring", "CCurl", .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Reel", package: "Reel"),
+      ],
       swiftSettings: settings),
   ]
 )

@@ -1,5 +1,6 @@
 import CCurl
 import Foundation
+import HTTPTypes
 import ReelCore
 
 /// A thread that runs all transfers of the process with one multi handle.
@@ -162,7 +163,8 @@ final class CurlTransfer: @unchecked Sendable {
     if let path = options.authorities { reel_set_string(easy, CURLOPT_CAINFO, path) }
     reel_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
     if let range = request.range {
-      fields = curl_slist_append(fields, "Range: \(range.httpHeaderValue)")
+      let last = range.length.map { "\(range.offset + $0 - 1)" } ?? ""
+      fields = curl_slist_append(fields, "Range: bytes=\(range.offset)-\(last)")
     } else if request.purpose == .manifest || request.purpose == .source {
       reel_set_string(easy, CURLOPT_ACCEPT_ENCODING, "")
     }
