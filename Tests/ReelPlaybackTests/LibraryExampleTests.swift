@@ -53,26 +53,6 @@ struct LibraryExampleTests {
     .deletingLastPathComponent()
 
   @Test(
-    "A Swift example in Docs/Library.md is the code in this file",
-    arguments: [("func play(", "PlayerItem")])
-  func libraryHoldsThisCode(function: String, name: String) throws {
-    let page = try String(contentsOf: Self.root.appending(path: "Docs/Library.md"), encoding: .utf8)
-    let code = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
-    let blocks = page.components(separatedBy: "```swift\n").dropFirst().compactMap {
-      $0.components(separatedBy: "```").first
-    }
-    let example = try #require(blocks.first { $0.contains(function) })
-    let lines = example.split(separator: "\n", omittingEmptySubsequences: false)
-    let imports = lines.prefix { !$0.isEmpty }
-    #expect(imports.contains("import Reel") && imports.allSatisfy { $0.hasPrefix("import ") })
-    #expect(imports.allSatisfy { "\n\(code)".contains("\n\($0)\n") })
-    // The file imports what the tests need too, so that the rest is compared apart from the imports.
-    let body = lines.dropFirst(imports.count + 1).joined(separator: "\n")
-    #expect(body.contains(name))
-    #expect(code.contains(body))
-  }
-
-  @Test(
     "The Swift example plays what is behind a seek",
     arguments: ["hls-fmp4/master.m3u8", "hls-ts/master.m3u8"])
   func plays(path: String) async throws {

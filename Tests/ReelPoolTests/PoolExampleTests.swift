@@ -52,25 +52,6 @@ struct PoolExampleTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-  @Test(
-    "The Swift examples in Docs/Pool.md are the code in this file",
-    arguments: ["func browse", "struct AheadOnly"])
-  func pageHoldsThisCode(function: String) throws {
-    let page = try String(contentsOf: Self.root.appending(path: "Docs/Pool.md"), encoding: .utf8)
-    let code = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
-    let blocks = page.components(separatedBy: "```swift\n").dropFirst().compactMap {
-      $0.components(separatedBy: "```").first
-    }
-    let example = try #require(blocks.first { $0.contains(function) })
-    let lines = example.split(separator: "\n", omittingEmptySubsequences: false)
-    let imports = lines.prefix { !$0.isEmpty }
-    #expect(imports.contains("import Reel") && imports.allSatisfy { $0.hasPrefix("import ") })
-    #expect(imports.allSatisfy { "\n\(code)".contains("\n\($0)\n") })
-    // The file imports what the tests need too, so that the rest is compared apart from the imports.
-    let body = lines.dropFirst(imports.count + 1).joined(separator: "\n")
-    #expect(code.contains(body))
-  }
-
   @Test("The Swift example of several feeds shows frames on the surface and in the window")
   func browses() async throws {
     let origin = try await Origin.start(

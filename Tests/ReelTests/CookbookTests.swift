@@ -8,27 +8,6 @@ import Testing
 @Suite("The cookbook: images and players", .hangLimit) struct CookbookTests {
   private static func url(_ path: String) -> URL { URL(filePath: Fixtures.path(path)) }
 
-  @Test("Docs/Cookbook.md has the programs of the folder Cookbook, with their imports")
-  func page() throws {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent()
-    let root = folder.deletingLastPathComponent().deletingLastPathComponent()
-    let page = try String(contentsOf: root.appending(path: "Docs/Cookbook.md"), encoding: .utf8)
-    let shown = page.components(separatedBy: "```swift\n").dropFirst().compactMap {
-      $0.components(separatedBy: "```").first?.trimmingCharacters(in: .newlines)
-    }
-    var programs: [String] = []
-    let files = try FileManager.default.contentsOfDirectory(
-      at: folder.appending(path: "Cookbook"), includingPropertiesForKeys: nil)
-    for file in files {
-      let parts = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n\n")
-      for part in parts where part.hasPrefix("///") {
-        programs.append("\(parts[0])\n\n\(part.trimmingCharacters(in: .newlines))")
-      }
-    }
-    #expect(programs.count >= 12)
-    #expect(shown.sorted() == programs.sorted())
-  }
-
   // MARK: Images
 
   @Test(

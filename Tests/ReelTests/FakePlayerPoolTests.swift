@@ -11,9 +11,8 @@ import Testing
 
   private static func pixel(_ frame: VideoFrame?) throws -> [UInt8]? { try frame?.rgba.prefix(4).map(\.self) }
 
-  @Test("Docs/Testing.md has the code of DrawingPrograms.swift")
-  func page() async throws {
-    try expectPrograms(of: "DrawingPrograms.swift", in: "Docs/Testing.md", count: 2)
+  @Test("A test draws a pool without media")
+  func drawing() async throws {
     #expect(try await drawnPixels() == [[255, 0, 0, 255], [0, 0, 255, 255]])
   }
 

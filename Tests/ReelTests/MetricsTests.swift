@@ -14,15 +14,6 @@ import Testing
       encoding: .utf8)
   }
 
-  @Test("Docs/Library.md has the code of MetricsProgram.swift")
-  func library() throws {
-    let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "MetricsProgram.swift")
-    let code = try String(contentsOf: file, encoding: .utf8)
-    let program = try #require(code.components(separatedBy: "\n\n").last)
-    #expect(program.hasPrefix("///"))
-    #expect(try Self.page().contains(program.trimmingCharacters(in: .newlines)))
-  }
-
   @Test("An observer is told of each request")
   func observer() async throws {
     try await Origin.use { origin in

@@ -11,15 +11,6 @@ import Testing
 
   // MARK: Models
 
-  @Test("Docs/Library.md has the code of PlayerModel.swift")
-  func library() throws {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent()
-    let root = folder.deletingLastPathComponent().deletingLastPathComponent()
-    let page = try String(contentsOf: root.appending(path: "Docs/Library.md"), encoding: .utf8)
-    let code = try String(contentsOf: folder.appending(path: "PlayerModel.swift"), encoding: .utf8)
-    #expect(page.contains("```swift\n\(code)```\n"))
-  }
-
   @Test("A model follows its player, and tells of changes") @MainActor
   func model() async throws {
     let player = Player(url: Self.url("hls-fmp4/master.m3u8"))

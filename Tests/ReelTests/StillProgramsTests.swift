@@ -8,11 +8,6 @@ import Testing
 @Suite("Posters and storyboards", .hangLimit) struct StillProgramsTests {
   private static let url = URL(filePath: Fixtures.path("stills/master.m3u8"))
 
-  @Test("Docs/Thumbnails.md has the code of StillPrograms.swift")
-  func page() throws {
-    try expectPrograms(of: "StillPrograms.swift", in: "Docs/Thumbnails.md", count: 3)
-  }
-
   @Test("A poster is a JPEG of the best frame")
   func poster() async throws {
     let folder = try TemporaryFolder()

@@ -14,7 +14,7 @@ func tenLines(urls: [URL], draw: @escaping @Sendable (VideoFrame) -> Void) async
   try await swipe.firstFrame()  // After a miss: waits for the frame, and throws if the item failed.
 }
 
-/// The same program without its first line, for any pool.
+// The same program without its first line, for any pool.
 func tenLines(pool: some PlayerPooling, draw: @escaping @Sendable (VideoFrame) -> Void) async throws {
   let drawing = Task { for await frame in pool.frames { draw(frame) } }
   defer { drawing.cancel() }

@@ -126,30 +126,31 @@ struct DocumentTests {
     }
   }
 
-  @Test("Swift code in the documents is that of the tests")
+  @Test("Swift code in the documents is that of the tests, which have its imports")
   func swiftCode() throws {
-    let tests = Document.root.appending(path: "Tests")
-    let programs = try FileManager.default.subpathsOfDirectory(
-      atPath: tests.appending(path: "ReelTests").path
-    )
-    .filter { $0.hasSuffix(".swift") }.map { "ReelTests/\($0)" }
-    let files =
-      programs + [
-        "ReelPlaybackTests/LibraryExampleTests.swift", "ReelPoolTests/PoolExampleTests.swift",
-        "ReelPoolTests/TestingExampleTests.swift",
-      ]
-    // The code of a function is indented in the tests.
-    let code = try files.map { try String(contentsOf: tests.appending(path: $0), encoding: .utf8) }
-      .joined(separator: "\n").split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-    let all = code.joined(separator: "\n")
+    let tried = try SwiftCode.tried().values
     for document in try Document.all() {
-      let blocks = try document.text().components(separatedBy: "```swift\n").dropFirst()
-      for block in blocks.compactMap({ $0.components(separatedBy: "```").first }) {
-        let lines = block.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-          .filter { !$0.hasPrefix("import ") }
-        #expect(all.contains(lines.joined(separator: "\n")), "\(document.path): \(lines.first ?? "")")
+      for block in SwiftCode.blocks(in: try document.text()) {
+        #expect(
+          tried.contains { $0.imports.isSuperset(of: block.imports) && $0.lines.contains(block.lines) },
+          "\(document.path): \(block.lines.prefix(80))")
       }
     }
+  }
+
+  @Test("Programs with a comment in Tests/ReelTests stand in the documents, with their imports")
+  func programs() throws {
+    let blocks = try Document.all().flatMap { SwiftCode.blocks(in: try $0.text()) }
+    var count = 0
+    for (file, code) in try SwiftCode.tried() where !file.hasSuffix("Tests.swift") {
+      for program in code.parts where program.hasPrefix("///") {
+        count += 1
+        #expect(
+          blocks.contains { $0.imports == code.imports && $0.lines.contains(program) },
+          "\(file): \(program.prefix(80))")
+      }
+    }
+    #expect(count >= 18)
   }
 
   /// The anchors that GitHub makes of headings.
@@ -161,6 +162,44 @@ struct DocumentTests {
             if character == " " { return "-" }
             return character.isLetter || character.isNumber || "-_".contains(character) ? character : nil
           })
+      })
+  }
+}
+
+/// Swift code of a file or of a document, its lines without their indent: in a test, a program is in a function.
+private struct SwiftCode {
+  let imports: Set<String>
+  /// What is between two empty lines, without imports.
+  let parts: [String]
+  var lines: String { parts.joined(separator: "\n") }
+
+  init(_ text: String) {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+      .map { $0.trimmingCharacters(in: .whitespaces) }
+    imports = Set(lines.filter { $0.hasPrefix("import ") })
+    parts = lines.filter { !$0.hasPrefix("import ") }.split(separator: "").map { $0.joined(separator: "\n") }
+  }
+
+  static func blocks(in document: String) -> [SwiftCode] {
+    document.components(separatedBy: "```swift\n").dropFirst()
+      .compactMap { $0.components(separatedBy: "```").first.map(SwiftCode.init) }
+  }
+
+  /// The files of tests that have programs of documents, by path.
+  static func tried() throws -> [String: SwiftCode] {
+    let tests = Document.root.appending(path: "Tests")
+    let programs = try FileManager.default.subpathsOfDirectory(
+      atPath: tests.appending(path: "ReelTests").path
+    )
+    .filter { $0.hasSuffix(".swift") }.map { "ReelTests/\($0)" }
+    let files =
+      programs + [
+        "ReelPlaybackTests/LibraryExampleTests.swift", "ReelPoolTests/PoolExampleTests.swift",
+        "ReelPoolTests/TestingExampleTests.swift",
+      ]
+    return try Dictionary(
+      uniqueKeysWithValues: files.map {
+        ($0, SwiftCode(try String(contentsOf: tests.appending(path: $0), encoding: .utf8)))
       })
   }
 }
