@@ -155,7 +155,7 @@ import Testing
     #expect(scene.pool.currentPlayer?.currentItem.value === scene.item(4))
     let time = scene.pool.currentPlayer?.currentFrame()?.time
     #expect(expected.contains { $0.time == time })
-    #expect(scene.pool.pinnedItems.isEmpty)
+    #expect(scene.pool.memory.entries.allSatisfy { $0.slot != nil })
     try await scene.close()
   }
 

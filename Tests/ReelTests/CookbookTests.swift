@@ -10,6 +10,15 @@ import Testing
 
   // MARK: Images
 
+  @Test("The error of a file that FFmpeg can't open has FFmpeg's code")
+  func brokenFile() async throws {
+    let error = await #expect(throws: ReelError.self) {
+      _ = try await FrameExtractor().image(at: .first, of: Self.url("bad/cut-before-moov.mp4"))
+    }
+    // AVERROR_INVALIDDATA: the letters INDA, negative (libavutil/error.h).
+    #expect(error?.ffmpegCode == -0x4144_4e49)
+  }
+
   @Test(
     "A thumbnail is a JPEG", arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "media/h264.ts"])
   func thumbnail(path: String) async throws {

@@ -192,9 +192,6 @@ public final class PlayerPool: PlayerPooling {
     try core.startPictureInPicture(to: output)
   }
 
-  /// The items that play as picture in picture.
-  package var pinnedItems: [FeedItem.ID] { core.state.withLock { $0.pinned.map(\.id) } }
-
   // MARK: - Internal
 
   /// Sets a handler for events, called at once on any thread. It must not block.

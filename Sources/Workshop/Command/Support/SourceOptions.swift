@@ -27,7 +27,8 @@ struct SourceOptions: ParsableArguments {
   @Option(
     name: .customLong("header"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Add this header field to every request, such as 'Name: value'. Can be repeated.", valueName: "K: V"))
+      "Add this header field to requests, such as 'Name: value'. Credentials go to the host of the source alone. Can be repeated.",
+      valueName: "K: V"))
   var headers: [String] = []
 
   @Option(
