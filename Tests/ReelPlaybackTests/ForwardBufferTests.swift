@@ -115,7 +115,7 @@ struct ForwardBufferTests {
   @Test("The level is that of the stream that has less, where sound has a loader of its own")
   func separateAudio() throws {
     let buffer = makeBuffer(target: 8)
-    buffer.buffer.setHasSeparateAudio(true)
+    buffer.buffer.setAudioLoader(.audio)
     try append(0..<10, to: buffer)
     #expect(buffer.level.ahead == .zero)
     #expect(!buffer.level.isFull)
@@ -132,10 +132,44 @@ struct ForwardBufferTests {
     #expect(!buffer.isAudioBehind(time(6)))
   }
 
+  @Test("With sound after its video in a file, it is full when half its target of sound is there too")
+  func muxedAudioBehind() throws {
+    let buffer = makeBuffer(target: 8)
+    buffer.buffer.setAudioLoader(.video)
+    try append(0..<10, to: buffer)
+    #expect(buffer.wantsMore(.video) && !buffer.level.isFull)
+    try append(0..<3, .audio, to: buffer)
+    #expect(buffer.wantsMore(.video))
+    try append(3..<4, .audio, to: buffer)
+    #expect(!buffer.wantsMore(.video) && buffer.level.isFull)
+    // It continues before the sound runs out.
+    buffer.buffer.setPosition(time(1))
+    #expect(!buffer.takeRefill(.video))
+    buffer.buffer.setPosition(time(3))
+    #expect(buffer.takeRefill(.video))
+    // Sound that is ten seconds behind is taken to be absent.
+    try append(10..<103, to: buffer)
+    #expect(buffer.wantsMore(.video))
+    try append(103..<104, to: buffer)
+    #expect(!buffer.wantsMore(.video))
+  }
+
+  @Test("Sound that has ended, or is not wanted, is not waited for")
+  func missingMuxedAudio() throws {
+    let buffer = makeBuffer(target: 8)
+    try append(0..<10, to: buffer)
+    #expect(!buffer.wantsMore(.video))
+    buffer.buffer.setAudioLoader(.video)
+    buffer.buffer.fill()
+    #expect(buffer.wantsMore(.video))
+    buffer.buffer.end([.audio])
+    #expect(!buffer.wantsMore(.video))
+  }
+
   @Test("A seek inside of the video that sound does not cover loads the sound alone")
   func seekForAudio() throws {
     let buffer = makeBuffer()
-    buffer.buffer.setHasSeparateAudio(true)
+    buffer.buffer.setAudioLoader(.audio)
     try append(0..<10, to: buffer)
     try append(0..<5, .audio, to: buffer)
     #expect(buffer.seek(to: time(4)) == [])
@@ -189,7 +223,7 @@ struct ForwardBufferTests {
   @Test("Sound is let go when it is dropped, and loaded again")
   func dropAudio() throws {
     let buffer = makeBuffer(target: 4)
-    buffer.buffer.setHasSeparateAudio(true)
+    buffer.buffer.setAudioLoader(.audio)
     try append(0..<5, .audio, to: buffer)
     #expect(!buffer.wantsMore(.audio))
     buffer.buffer.dropAudio(isSeparate: true)

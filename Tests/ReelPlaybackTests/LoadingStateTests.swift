@@ -32,7 +32,7 @@ struct LoadingStateTests {
     session.change { state, out in
       state.sourceOpened(makeSource(of: session), &out)
       state.hasSeparateAudio = hasSeparateAudio
-      state.packets.setHasSeparateAudio(hasSeparateAudio)
+      state.packets.setAudioLoader(hasSeparateAudio ? .audio : nil)
     }
     return session
   }

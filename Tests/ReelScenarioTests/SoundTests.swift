@@ -21,6 +21,17 @@ struct SoundTests {
       ("ends early", "segment-2.m4s", .error(gone), 1.8...2.2),
     ]
 
+  @Test("Sound that comes after its video in a fragment is read before the loader rests")
+  func fragments() async throws {
+    let stage = try Stage("media/h264-fragmented.mp4")
+    stage.item.preferredForwardBufferDuration = .milliseconds(450)
+    stage.player.play()
+    try await stage.playsOut()
+    #expect(!stage.eventNames.contains("stalled"))
+    #expect(stage.player.statistics.stallCount == 0)
+    try await stage.close()
+  }
+
   @Test("Whatever becomes of it, each frame is shown once", arguments: cases.indices, [1, .infinity])
   func frames(_ number: Int, rate: Double) async throws {
     let sound = Self.cases[number]

@@ -41,8 +41,8 @@ struct ForwardBuffer: ~Copyable, Sendable {
   var limits: Limits
   /// The position of the frame on show; nil until there is one.
   private(set) var position: MediaTime?
-  /// True if audio has a loader of its own.
-  private(set) var hasSeparateAudio = false
+  /// The loader that delivers audio: its own, or that of video. Nil if no audio is wanted, or none is known so far.
+  private(set) var audioLoader: MediaPacket.Kind?
   private(set) var highWaterByteCount = 0
   private var video = PacketQueue()
   private var audio = PacketQueue()
@@ -50,7 +50,14 @@ struct ForwardBuffer: ~Copyable, Sendable {
   private var filling: Set<MediaPacket.Kind> = [.video, .audio]
   private var hasAudio = false
 
+  /// The distance by which audio may follow the video beside it in a file: the length of a segment that has all its video
+  /// first. Audio that is further behind is taken to be absent there.
+  private static let interleaving = MediaTime(value: 10, timescale: 1)
+
   init(limits: Limits) { self.limits = limits }
+
+  /// True if audio has a loader of its own.
+  var hasSeparateAudio: Bool { audioLoader == .audio }
 
   var byteCount: Int { video.byteCount + audio.byteCount }
 
@@ -111,9 +118,9 @@ struct ForwardBuffer: ~Copyable, Sendable {
       && (video.hasEnded || ahead(.video) > ahead(.audio) + moment)
   }
 
-  mutating func setHasSeparateAudio(_ isSeparate: Bool) {
-    if hasSeparateAudio, !isSeparate, !hasAudio { audio.removeAll() }
-    hasSeparateAudio = isSeparate
+  mutating func setAudioLoader(_ loader: MediaPacket.Kind?) {
+    if hasSeparateAudio, loader != .audio, !hasAudio { audio.removeAll() }
+    audioLoader = loader
   }
 
   /// Returns true if the loader of a kind should continue.
@@ -271,7 +278,16 @@ struct ForwardBuffer: ~Copyable, Sendable {
   private func isFull(_ kind: MediaPacket.Kind) -> Bool {
     if video.pendingByteCount + audio.pendingByteCount >= limits.byteCount { return true }
     // Timestamps may be wrong: a buffer with nothing left to decode does not count as full.
-    return ahead(kind) >= limits.target && !isConsumed(kind)
+    return loaded(by: kind) >= limits.target && !isConsumed(kind)
+  }
+
+  /// Returns the media ahead of the frame on show that a loader has brought. If audio follows its video in the file, it may
+  /// be behind by half the target: the loader has to continue before either runs out.
+  private func loaded(by loader: MediaPacket.Kind) -> MediaTime {
+    guard loader == .video, audioLoader == .video, !audio.hasEnded, let videoEnd = video.end, let position,
+      videoEnd - (audio.end ?? min(video.start ?? position, position)) < Self.interleaving
+    else { return ahead(loader) }
+    return min(ahead(.video), ahead(.audio) + MediaTime(seconds: limits.target.seconds / 2))
   }
 
   private func isResting(_ kind: MediaPacket.Kind) -> Bool {
@@ -282,7 +298,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
     if isConsumed(kind) { return true }
     let bytes = Double(video.pendingByteCount + audio.pendingByteCount)
     return bytes < Double(limits.byteCount) * limits.refillShare
-      && ahead(kind).seconds < limits.target.seconds * limits.refillShare
+      && loaded(by: kind).seconds < limits.target.seconds * limits.refillShare
   }
 
   private func audioCovers(_ time: MediaTime) -> Bool {

@@ -74,7 +74,7 @@ extension ItemState {
     moveAudioDecoder(to: position)
     restart(.audio, at: position, &out)
     reportTracks()
-    packets.setHasSeparateAudio(playsSeparateAudio)
+    packets.setAudioLoader(audioLoader)
     out.wake(.loading)
   }
 
@@ -105,6 +105,12 @@ extension ItemState {
 
   var playsSeparateAudio: Bool { wantsAudio && hasSeparateAudio == true }
 
+  /// The loader that delivers the audio that is wanted; nil if there is none, or none is known so far.
+  private var audioLoader: Loader? {
+    guard wantsAudio else { return nil }
+    return hasSeparateAudio == true ? .audio : streams.audio.map { _ in .video }
+  }
+
   /// Returns false if a loader has nothing to do: its source is not known, it is not needed, or the target of
   /// preloading has been reached.
   func wantsMore(of loader: Loader) -> Bool {
@@ -126,7 +132,7 @@ extension ItemState {
     soundBeforeVideo = presentation.soundBeforeVideo
     if !presentation.isLive { videoAbsences = presentation.absences(of: .main(wantsAudio: false)) }
     if let soundBeforeVideo { packets.begin(at: soundBeforeVideo.lowerBound) }
-    packets.setHasSeparateAudio(playsSeparateAudio)
+    packets.setAudioLoader(audioLoader)
   }
 
   /// A loader has read a packet, and knows the streams.
@@ -136,6 +142,7 @@ extension ItemState {
   ) {
     if loader == .audio { audioAbsence.end(at: now) }
     record(streams, of: loader)
+    packets.setAudioLoader(audioLoader)
     // Packets that are read again on the way back to a failure are not progress.
     let isNews = packets.end(of: packet.kind).map { packet.end > $0 } ?? true
     packets.append(packet)
@@ -193,7 +200,7 @@ extension ItemState {
     wantsAudio = false
     restart(.audio, at: nil, &out)
     reportTracks()
-    packets.setHasSeparateAudio(false)
+    packets.setAudioLoader(nil)
     packets.end([.audio])
     out.wake([.decoder, .presenter])
   }
