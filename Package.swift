@@ -155,7 +155,7 @@ let testTargets: [Target] = [
     path: "Tests/ReelTestSupport", swiftSettings: settings),
   // What programs of other packages can write.
   tests(
-    "Reel", ["Reel", "ReelStills", "ReelGateway", "ReelTesting", metrics, metricsTestKit],
+    "Reel", ["Reel", "ReelStills", "ReelGateway", "ReelTesting", httpTypes, metrics, metricsTestKit],
     packageAccess: false),
   tests("ReelCore", []),
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),

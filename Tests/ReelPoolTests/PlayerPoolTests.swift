@@ -107,6 +107,30 @@ import Testing
     try await scene.close()
   }
 
+  @Test("A muted pool loads no separate audio, until it is unmuted")
+  func muting() async throws {
+    let paths = Array(repeating: "hls-fmp4/master.m3u8", count: 3)
+    let scene = try PoolScene(paths, configure: { $0.isMuted = true })
+    let hasAudio: @Sendable () -> Bool = {
+      scene.fetcher.requests.contains { $0.url.path.contains("/audio/") }
+    }
+    let areMuted: @Sendable () -> Set<Bool> = {
+      scene.pool.core.state.withLock {
+        Set($0.slots.filter { $0.id != nil }.map { $0.player.player.isMuted.value })
+      }
+    }
+    try await scene.rest(at: 1)
+    #expect(areMuted() == [true] && !hasAudio())
+    scene.pool.setMuted(false)
+    try await scene.until { areMuted() == [false] && hasAudio() }
+    // An item that gets a slot now is not muted either.
+    try await scene.rest(at: 2)
+    #expect(areMuted() == [false])
+    scene.pool.setMuted(true)
+    try await scene.until { areMuted() == [true] }
+    try await scene.close()
+  }
+
   @Test("A neighbour is removed: the one behind it is loaded in its place")
   func removalOfNeighbour() async throws {
     let scene = try PoolScene(Self.paths)

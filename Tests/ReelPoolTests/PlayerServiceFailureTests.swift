@@ -72,7 +72,7 @@ import Testing
   func allBroken(start: Int) throws {
     let scene = try ServiceScene(20, rule: .skip)
     // Told while the item is being shown.
-    for item in scene.feeds[0].items { scene.pool.setFailure(FakePlayerPool.failure, of: item.id) }
+    for item in scene.feeds[0].items { scene.pool.setFailure(ReelError(.badMedia, "broken"), of: item.id) }
     scene.service.go(to: start)
     #expect(scene.playing == "a19")
     #expect(scene.pool.currentItem?.id == scene.item(19).id)

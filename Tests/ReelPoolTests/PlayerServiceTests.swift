@@ -287,7 +287,7 @@ struct ServiceScene {
     case .update(let snapshot, let index):
       #expect(index == playing.index)
       #expect(snapshot == FeedSnapshot(feed))
-    case .setPlaying: Issue.record("nobody has asked for that")
+    case .setPlaying, .setMuted: Issue.record("nobody has asked for that")
     }
   }
 }

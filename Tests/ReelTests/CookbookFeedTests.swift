@@ -3,6 +3,7 @@ import Reel
 import ReelGateway
 import ReelTestSupport
 import ReelTesting
+import Synchronization
 import Testing
 
 @Suite("The cookbook: sources, feeds and servers", .hangLimit) struct CookbookFeedTests {
@@ -121,6 +122,28 @@ import Testing
     let playing = try #require(visit(other, from: Self.feed, with: service))
     #expect(playing.feed == Self.feed.name && playing.index == 1)
     #expect(service.position(in: "other") == 1)
+  }
+
+  @Test("A token that a server refuses is replaced, and its request repeated")
+  func token() async throws {
+    let refused = Mutex<[String?]>([])
+    let configuration = Origin.Configuration(
+      directory: Fixtures.folder, faults: try FaultRule.parse("*.m3u8=status:401x1"))
+    let origin = try await Origin.start(configuration)
+    let fetcher = TokenFetcher(host: "127.0.0.1") { token in
+      refused.withLock { $0.append(token) }
+      return token == nil ? "old" : "new"
+    }
+    let image: Result<VideoFrame, any Error>
+    do {
+      image = .success(
+        try await FrameExtractor(fetcher: fetcher).image(at: .first, of: origin.url("hls-fmp4/master.m3u8")))
+    } catch { image = .failure(error) }
+    await origin.stop()
+    #expect(try image.get().size.width > 0)
+    #expect(refused.withLock { $0.contains("old") })
+    let statuses = origin.requestLog.filter { $0.path == "/hls-fmp4/master.m3u8" }.map(\.status)
+    #expect(statuses == [401, 200])
   }
 
   @Test("A gateway serves playlists of HLS")

@@ -5,6 +5,8 @@ import ReelTesting
 import Testing
 
 @Suite("A pool without media", .hangLimit) struct FakePlayerPoolTests {
+  private static let failure = ReelError(.badMedia, "the item can't be played")
+
   private static func pool() -> FakePlayerPool {
     FakePlayerPool(frames: [.solid(.red, width: 9, height: 16), .solid(.green, width: 16, height: 9)])
   }
@@ -57,12 +59,56 @@ import Testing
     pool.setStage(.manifest, of: id)
     let miss = pool.show(1)
     #expect(!miss.isHit && miss.frame == nil && miss.stage == .manifest)
-    #expect(try Self.pixel(try await miss.firstFrame().frame) == [0, 255, 0, 255])
-    pool.setFailure(FakePlayerPool.failure, of: id)
+    #expect(pool.memory.entries[1].account[.frames] == 0)
+    async let frame = miss.firstFrame().frame
+    async let ready: Void = pool.ready(1)
+    pool.setStage(.firstFrame, of: id)
+    #expect(try Self.pixel(await frame) == [0, 255, 0, 255])
+    try await ready
+    pool.close()
+    var shown: [FeedItem.ID?] = []
+    for await frame in pool.frames { shown.append(frame.item) }
+    #expect(shown.count == 2 && shown.last == id)
+  }
+
+  @Test("A miss can fail, be left, or outlive its pool")
+  func missesWithoutFrame() async throws {
+    let pool = Self.pool()
+    let ids = pool.memory.entries.map(\.item)
+    let id = try #require(ids[1])
+    pool.setStage(.manifest, of: id)
+    let failing = pool.show(1)
+    async let failure = reelError { try await failing.firstFrame() }
+    pool.fail(id, with: Self.failure)
+    #expect(await failure == Self.failure)
+    let left = pool.show(1)
+    async let leaving = #expect(throws: CancellationError.self) { try await left.firstFrame() }
+    pool.show(0)
+    #expect(await leaving != nil)
+    let last = pool.show(1)
+    async let closing = #expect(throws: CancellationError.self) { try await last.firstFrame() }
+    pool.close()
+    #expect(await closing != nil)
+  }
+
+  @Test("A broken item has an error whenever it is shown")
+  func broken() async throws {
+    let pool = Self.pool()
+    let id = try #require(pool.memory.entries[1].item)
+    pool.setFailure(Self.failure, of: id)
     let broken = pool.show(1)
-    #expect(broken.error == FakePlayerPool.failure && broken.frame == nil)
-    #expect(await reelError { try await pool.ready(1) } == FakePlayerPool.failure)
-    #expect(await reelError { try await pool.show(1).firstFrame() } == FakePlayerPool.failure)
+    #expect(broken.error == Self.failure && broken.frame == nil && !broken.isHit)
+    #expect(await reelError { try await pool.ready(1) } == Self.failure)
+    #expect(await reelError { try await broken.firstFrame() } == Self.failure)
+    pool.setFailure(nil, of: id)
+    #expect(pool.show(1).isHit)
+  }
+
+  @Test("It records muting")
+  func muting() {
+    let pool = Self.pool()
+    pool.setMuted(true)
+    #expect(pool.calls == [.setMuted(true)])
   }
 
   @Test("An index outside the feed is an error")

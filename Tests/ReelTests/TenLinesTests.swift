@@ -43,8 +43,9 @@ import Testing
     ])
     try await tenLines(pool: pool) { _ in }
     #expect(pool.isPlaying && pool.currentItem?.id == pool.memory.entries[1].item)
-    pool.setFailure(FakePlayerPool.failure, of: try #require(pool.currentItem).id)
-    #expect(await reelError { try await tenLines(pool: pool) { _ in } } == FakePlayerPool.failure)
+    let failure = ReelError(.badMedia, "the item can't be played")
+    pool.setFailure(failure, of: try #require(pool.currentItem).id)
+    #expect(await reelError { try await tenLines(pool: pool) { _ in } } == failure)
   }
 
   @Test("The program says why an item can't be shown")

@@ -27,7 +27,8 @@ public struct FetchRequest: Sendable {
   public var url: URL
   /// The range of bytes to fetch, or nil for the whole resource.
   public var range: ByteRange?
-  /// Additional header fields, in order. They replace the fetcher's defaults, except for `Accept-Encoding`.
+  /// Additional header fields, in order. They replace the fetcher's defaults, except for `Accept-Encoding`. After a
+  /// redirect to another host, `Authorization`, `Cookie` and `Proxy-Authorization` are left out.
   public var headers: HTTPFields
   /// The purpose of the request.
   public var purpose: FetchPurpose
@@ -241,7 +242,8 @@ public struct RequestMetrics: Sendable, Hashable {
 
 /// A source of bytes by URL.
 ///
-/// Pools, players and the gateway take their fetcher as a parameter, so tests can run without a network.
+/// Pools, players and the gateway take their fetcher as a parameter, so tests can run without a network, and a program can
+/// change requests on their way to a `TransportFetcher`.
 public protocol Fetching: Sendable {
   /// Sends a request and returns once the head of a successful answer has arrived.
   ///

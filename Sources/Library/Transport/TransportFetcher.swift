@@ -12,6 +12,9 @@ public import ReelCore
 /// names that can't be looked up for now, and the statuses of `ReelError.isTemporary`. Other failures are
 /// thrown at once. It resumes a broken transfer at the byte where it broke. If a server sends only a part of
 /// a range, it requests the rest (RFC 9110 §15.3.7); the consumer of the body does not notice.
+///
+/// These requests repeat the header fields of the first. If they can expire, as tokens do, use `RetryPolicy.never`: the
+/// player then repeats what is missing with a request of its own, through the fetcher that adds the token.
 public final class TransportFetcher: Fetching, ConnectionOpening {
   private let http: HTTPFetcher
   private let file: FileFetcher

@@ -16,9 +16,11 @@ public final class FakePlayerPool: PlayerPooling {
     case update(FeedSnapshot, currentIndex: Int?)
     /// A call of `setPlaying(_:)`.
     case setPlaying(Bool)
+    /// A call of `setMuted(_:)`.
+    case setMuted(Bool)
   }
 
-  private struct State {
+  private struct State: Sendable {
     var calls: [Call] = []
     /// The frames of the items, in turn; empty for items without frames.
     let pictures: [VideoFrame]
@@ -32,24 +34,35 @@ public final class FakePlayerPool: PlayerPooling {
     var isClosed = false
     var stages: [FeedItem.ID: PreloadStage] = [:]
     var failures: [FeedItem.ID: ReelError] = [:]
+    /// The errors of `fail(_:with:)`, each until its item is shown again.
+    var reported: [FeedItem.ID: ReelError] = [:]
     let defaultStage: PreloadStage
     var isPlaying: Bool
     var handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?
 
     var currentItem: FeedItem? { index.map { snapshot.items[$0] } }
 
-    /// The frame of an item; nil if it has none or fails.
+    func stage(of id: FeedItem.ID) -> PreloadStage { stages[id] ?? defaultStage }
+    func failure(of id: FeedItem.ID) -> ReelError? { failures[id] ?? reported[id] }
+
+    /// The decoded frame of an item; nil if it has none, is not loaded so far, or fails.
     func frame(of index: Int) -> VideoFrame? {
       let id = snapshot.items[index].id
-      guard !pictures.isEmpty, failures[id] == nil else { return nil }
+      guard !pictures.isEmpty, stage(of: id) >= .firstFrame, failure(of: id) == nil else { return nil }
       var frame = pictures[index % pictures.count]
       frame.item = id
       return frame
     }
 
-    /// Makes an item the current one, and its frame the one on show. Returns its frame.
+    /// Makes an item the current one, and shows its frame. Returns its frame.
     mutating func move(to index: Int?) -> VideoFrame? {
       self.index = index.flatMap { snapshot.items.indices.contains($0) ? $0 : nil }
+      return showFrame()
+    }
+
+    /// Shows the frame of the current item, if it is decoded and not on show, and returns it.
+    @discardableResult
+    mutating func showFrame() -> VideoFrame? {
       let frame = self.index.flatMap { self.frame(of: $0) }
       defer { onShow = frame?.item }
       if let frame, frame.item != onShow, !isClosed {
@@ -61,6 +74,8 @@ public final class FakePlayerPool: PlayerPooling {
   }
 
   private let state: Locked<State>
+  /// Wakes what waits for a first frame.
+  private let changes = EventChannel<Void>(bufferLimit: 1)
 
   /// A pool whose items have no frames, for a `PlayerService`. It plays the items that are shown.
   ///
@@ -94,15 +109,29 @@ public final class FakePlayerPool: PlayerPooling {
   /// Removes all recorded calls.
   package func forgetCalls() { state.withLock { $0.calls = [] } }
 
-  /// Sets the stage that `show` reports for an item; nil for the default stage. Below `firstFrame` the swipe is a miss, and
-  /// the handover's `firstFrame()` returns the frame.
+  /// Sets the stage that an item has reached; nil for the default stage.
+  ///
+  /// Below `firstFrame` a swipe to the item is a miss, and `ready(_:)` and the handover's `firstFrame()` wait until a later
+  /// stage is set, or the item fails.
   public func setStage(_ stage: PreloadStage?, of id: FeedItem.ID) {
-    state.withLock { $0.stages[id] = stage }
+    state.withLock { state in
+      state.stages[id] = stage
+      state.showFrame()
+    }
+    changes.send(())
   }
 
-  /// Reports now that an item can't be played, to the failure handler if one is set.
-  public func fail(_ id: FeedItem.ID, with error: ReelError = FakePlayerPool.failure) {
-    state.withLock { $0.handler }?(id, error)
+  /// Reports now that an item can't be played: to the failure handler if one is set, and to what waits for its first
+  /// frame. The item can be shown again.
+  public func fail(
+    _ id: FeedItem.ID, with error: ReelError = ReelError(.badMedia, "the item can't be played")
+  ) {
+    let handler = state.withLock { state in
+      state.reported[id] = error
+      return state.handler
+    }
+    handler?(id, error)
+    changes.send(())
   }
 
   /// Makes an item fail whenever it is shown; nil lets it succeed again.
@@ -110,10 +139,8 @@ public final class FakePlayerPool: PlayerPooling {
   /// `show` calls the failure handler before it returns, and returns the error in its handover.
   public func setFailure(_ error: ReelError?, of id: FeedItem.ID) {
     state.withLock { $0.failures[id] = error }
+    changes.send(())
   }
-
-  /// The default error of `fail(_:with:)`.
-  public static let failure = ReelError(.badMedia, "the item can't be played")
 
   // MARK: PlayerPooling
 
@@ -130,7 +157,7 @@ public final class FakePlayerPool: PlayerPooling {
     return stream
   }
 
-  /// The bytes of each item's frame.
+  /// The bytes of each item's decoded frame.
   public var memory: MemoryLedger {
     state.withLock { state in
       MemoryLedger(
@@ -143,8 +170,11 @@ public final class FakePlayerPool: PlayerPooling {
   }
 
   public func ready(_ index: Int) async throws {
-    let (snapshot, failures) = state.withLock { ($0.snapshot, $0.failures) }
-    if let error = failures[try snapshot.item(at: index).id] { throw error }
+    let id = try state.withLock { $0.snapshot }.item(at: index).id
+    try await wait { state in
+      if let error = state.failure(of: id) { throw error }
+      return state.stage(of: id) >= .firstFrame ? () : nil
+    }
   }
 
   @discardableResult
@@ -160,18 +190,17 @@ public final class FakePlayerPool: PlayerPooling {
     typealias Answer = (frame: VideoFrame?, stage: PreloadStage, error: ReelError?, failure: (() -> Void)?)
     let answer = state.withLock { state -> Answer in
       state.snapshot = snapshot
+      state.reported[id] = nil
       let frame = state.move(to: index)
       let (error, handler) = (state.failures[id], state.handler)
       let failure = error.flatMap { error in handler.map { handler in { handler(id, error) } } }
-      return (frame, state.stages[id] ?? state.defaultStage, error, failure)
+      return (frame, error == nil ? state.stage(of: id) : .none, error, failure)
     }
     answer.failure?()
-    let isHit = answer.stage >= .firstFrame
-    return Handover(
-      frame: isHit ? answer.frame : nil, stage: answer.stage, duration: .zero, error: answer.error,
-      firstFrame: answer.frame.map { frame in
-        { @Sendable in Handover(frame: frame, stage: .firstFrame, duration: .zero) }
-      })
+    changes.send(())
+    return Handover(frame: answer.frame, stage: answer.stage, duration: .zero, error: answer.error) {
+      try await self.firstFrame(of: id)
+    }
   }
 
   public func update(_ snapshot: FeedSnapshot, currentIndex index: Int?) {
@@ -180,6 +209,7 @@ public final class FakePlayerPool: PlayerPooling {
       state.snapshot = snapshot
       _ = state.move(to: index)
     }
+    changes.send(())
   }
 
   public func setPlaying(_ isPlaying: Bool) {
@@ -188,6 +218,8 @@ public final class FakePlayerPool: PlayerPooling {
       state.isPlaying = isPlaying
     }
   }
+
+  public func setMuted(_ isMuted: Bool) { state.withLock { $0.calls.append(.setMuted(isMuted)) } }
 
   public func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?) {
     state.withLock { $0.handler = handler }
@@ -200,5 +232,31 @@ public final class FakePlayerPool: PlayerPooling {
       return state.readers
     }
     for reader in readers { reader.finish() }
+    changes.finish()
+  }
+
+  // MARK: - Private
+
+  /// Waits for the frame of an item that was shown before it was decoded.
+  private func firstFrame(of id: FeedItem.ID) async throws -> Handover {
+    try await wait { state in
+      if let error = state.failure(of: id) { throw error }
+      guard let index = state.index, state.currentItem?.id == id else { throw CancellationError() }
+      let stage = state.stage(of: id)
+      return stage < .firstFrame
+        ? nil : Handover(frame: state.frame(of: index), stage: stage, duration: .zero)
+    }
+  }
+
+  /// Calls `look` now and after each change, until it returns a value. Throws `CancellationError` if the pool is closed or
+  /// the task is cancelled before.
+  private func wait<Value>(_ look: (State) throws -> Value?) async throws -> Value {
+    // Observe before the first call, so that no change is missed.
+    let changes = changes.events
+    if let value = try look(state.withLock { $0 }) { return value }
+    for await _ in changes {
+      if let value = try look(state.withLock { $0 }) { return value }
+    }
+    throw CancellationError()
   }
 }

@@ -39,7 +39,7 @@ struct ReferencePage {
 
   private func table(_ options: [CommandTree.Argument]) -> [String] {
     guard !options.isEmpty else { return [] }
-    return ["| option | |", "|---|---|"]
+    return ["| option | meaning |", "|---|---|"]
       + options.map { "| `\(Self.cell($0.term))` | \(Self.cell(Self.prose($0.meaning))) |" } + [""]
   }
 

@@ -135,7 +135,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
     self.duration = duration
   }
 
-  /// A short name for lists and messages: the title, or else that of the source (`MediaSource.stem`).
+  /// A short name for lists and messages: the title, or else the name of its file or of the file's folder.
   public var name: String { title ?? source.stem }
 }
 

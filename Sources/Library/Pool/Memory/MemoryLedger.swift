@@ -96,9 +96,9 @@ public struct MemoryLedger: Sendable, Hashable {
 
   /// One entry per player: the slots in order, then the pinned players.
   public var entries: [Entry]
-  /// The memory that the allocator takes from the system for everything that no single player owns:
-  /// connections, tasks, and all other allocations of the program. Bytes in flight are not included. `nil`
-  /// without `ReelArenas`.
+  /// The memory that the allocator takes from the system for everything that no single player owns: connections, tasks,
+  /// and all other allocations of the program. Bytes in flight are not included, but pages that were never written are, so
+  /// it can exceed the memory of the process. `nil` without `ReelArenas`.
   public var sharedByteCount: Int?
 
   /// A ledger with these entries.
@@ -114,7 +114,8 @@ public struct MemoryLedger: Sendable, Hashable {
       sharedByteCount: shared.map { $0.resident - entries.reduce(0) { $0 + $1.account[.inFlight] } })
   }
 
-  /// The memory of all players together, without `sharedByteCount`. It prints as `3.5 MB`.
+  /// The memory of all players together, without `sharedByteCount`. It prints as `3.5 MB`. Without `ReelArenas`, it lacks
+  /// the manifests and what decoders and demuxers allocate, which is most of what a playing player holds.
   public var total: ByteSize { ByteSize(byteCount: byteCount) }
 
   /// `total` in bytes.

@@ -27,8 +27,8 @@ public final class PlayerPool: PlayerPooling {
   /// since it got its slot, at most the latest 512 events, and continues with each new event. A reader that falls 1,024
   /// events behind loses the oldest.
   public var events: AsyncStream<PoolEvent> { core.events.events }
-  /// The readiness of each slot, in the order of the slots. Updated when an item reaches a stage and after
-  /// each event of a player; ``slotReadiness`` has the current figures.
+  /// The readiness of each slot, in the order of the slots. Updated when an item reaches a stage and after each event of a
+  /// player.
   public let readiness: ObservedProperty<[SlotReadiness]>
 
   let core: PoolCore
@@ -69,6 +69,10 @@ public final class PlayerPool: PlayerPooling {
 
   /// Plays the current item and every item shown from now on, or pauses them. Also available as `play()` and `pause()`.
   public func setPlaying(_ isPlaying: Bool) { core.setPlaying(isPlaying) }
+
+  /// Mutes or unmutes all items of the pool, now and from now on, except those in picture in picture. Separate audio streams
+  /// of muted items are not loaded.
+  public func setMuted(_ isMuted: Bool) { core.setMuted(isMuted) }
 
   /// The current item: the one that was shown last. `nil` before the first.
   public var currentItem: FeedItem? { core.state.withLock { $0.currentItem } }
@@ -159,11 +163,12 @@ public final class PlayerPool: PlayerPooling {
 
   // MARK: Accounts
 
-  /// The current item's player; `nil` if it does not have one yet.
+  /// The current item's player; `nil` if it does not have one yet, as right after a swipe to an item that was not
+  /// preloaded.
   public var currentPlayer: Player? { core.state.withLock { $0.target }?.player.player }
 
-  /// The current readiness of each slot, in the order of the slots.
-  public var slotReadiness: [SlotReadiness] { core.slotReadiness }
+  /// The readiness of each slot at this moment.
+  package var slotReadiness: [SlotReadiness] { core.slotReadiness }
 
   /// The memory that each player currently holds, by kind, and its total.
   public var memory: MemoryLedger { core.ledger }
@@ -271,6 +276,9 @@ public protocol PlayerPooling: AnyObject, Sendable {
 
   /// Plays the current item and those shown from now on, or pauses them.
   func setPlaying(_ isPlaying: Bool)
+
+  /// Mutes or unmutes all items of the pool, now and from now on.
+  func setMuted(_ isMuted: Bool)
 
   /// Sets the handler that is called for an item that can't be played. The call may come on any thread and must not
   /// block.

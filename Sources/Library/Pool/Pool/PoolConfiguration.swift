@@ -18,6 +18,8 @@ public struct PoolConfiguration: Sendable {
   public var player: PlayerConfiguration
   /// The action of a player at the end of its item. Defaults to `pause`.
   public var actionAtItemEnd = Player.ActionAtItemEnd.pause
+  /// True if the items are muted until ``PlayerPool/setMuted(_:)`` is called. Defaults to false.
+  public var isMuted = false
   /// The number of decoders that may run at once; `nil` for one per core. The current item's decoder has priority.
   package var decodingPermits: Int?
   /// The number of video decoders that may be open at once; `nil` for no limit. Less than 1 counts as 1.
@@ -28,7 +30,7 @@ public struct PoolConfiguration: Sendable {
   /// preload keeps open only to start sooner. Each item that plays as picture in picture has an additional
   /// one. Decoders of audio and of posters are not counted.
   public var maximumOpenDecoders: Int?
-  /// The bytes that the players may hold; `nil` for no limit.
+  /// The bytes that the players may hold; `nil`, the default, for no limit.
   ///
   /// A preload begins, or advances to its next stage, only if the bytes held and the expected cost of the
   /// stage fit. The limit is checked when an item reaches a stage and at each event of a
@@ -40,14 +42,14 @@ public struct PoolConfiguration: Sendable {
   /// The current item's requests never wait for the limit, and requests of one item don't wait for each other. A
   /// transfer that nobody reads from does not count.
   public var maximumTransfers: Int?
-  /// True if players may leave the window as picture in picture (``PlayerPool/startPictureInPicture(to:)``).
+  /// True if players may leave the window as picture in picture (``PlayerPool/startPictureInPicture(to:)``). Defaults to true.
   public var allowsPictureInPicture = true
   /// The number of items beyond the window, in the direction of travel, to whose hosts the pool opens connections
   /// ahead.
   ///
   /// It takes effect only if the fetcher is a `ConnectionOpening`.
   package var connectionsAhead = 2
-  /// True if posters are fetched ahead, and shown on the surface on a miss.
+  /// True if posters are fetched ahead, and shown on the surface on a miss. Defaults to true.
   public var showsPosters = true
   /// True if each player has a memory account. Without one, the ledger computes memory from the sizes of
   /// packets and frames, which is the same in every run.

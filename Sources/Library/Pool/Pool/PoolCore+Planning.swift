@@ -20,7 +20,7 @@ extension PoolCore {
       let target = entry.distance == 0 ? entry.target.bounded(by: preload.current) : entry.target
       var order = PoolState.Order(
         index: entry.index, rank: rank, target: isPlayed ? nil : target,
-        plays: isPlayed && state.isPlaying, since: state.settledAt)
+        plays: isPlayed && state.isPlaying, since: state.settledAt, isMuted: state.isMuted)
       if isPlayed { order.bounds = preload.current }
       order.beginAt(
         configuration.firstRung.peakBitRate(

@@ -83,7 +83,9 @@ final class PoolCore: Sendable {
     let players = (0..<configuration.slotCount).map { _ in
       PooledPlayer(resources, configuration: configuration)
     }
-    state = Locked(PoolState(players: players), rank: .pool)
+    var state = PoolState(players: players)
+    state.isMuted = configuration.isMuted
+    self.state = Locked(state, rank: .pool)
     taskLoop.setTurn { [weak self] in self?.turn() ?? .idle }
   }
 
@@ -137,6 +139,14 @@ final class PoolCore: Sendable {
     state.withLock { state in
       state.isPlaying = isPlaying
       state.settledAt = clock.now
+      state.beginGeneration()
+    }
+    wake()
+  }
+
+  func setMuted(_ isMuted: Bool) {
+    state.withLock { state in
+      state.isMuted = isMuted
       state.beginGeneration()
     }
     wake()
@@ -244,10 +254,12 @@ final class PoolCore: Sendable {
   /// Plays the items of picture in picture, regardless of the current item.
   private func directPinned() {
     for entry in state.withLock({ $0.pinned }) {
-      guard let index = entry.slot.load?.order.index else { continue }
+      guard let last = entry.slot.load?.order else { continue }
       entry.slot.player.pinDecoder()
       direct(
-        entry.slot.player, PoolState.Order(index: index, rank: 0, target: nil, plays: true, since: clock.now))
+        entry.slot.player,
+        PoolState.Order(
+          index: last.index, rank: 0, target: nil, plays: true, since: clock.now, isMuted: last.isMuted))
     }
   }
 

@@ -13,6 +13,7 @@ struct PoolState: Sendable {
   var direction = 1
   var phase = SwipePhase.settled
   var isPlaying = true
+  var isMuted = false
   /// The time at which playback of the current item was requested, by the clock.
   var settledAt = Duration.zero
   /// The time at which the current item became current, or its swipe settled, by the clock.
@@ -95,6 +96,7 @@ extension PoolState {
     var plays: Bool
     /// The time at which playback was requested, by the clock.
     var since: Duration
+    var isMuted: Bool
     /// True if the pool's memory does not allow everything that the policy requests.
     var lacksMemory = false
   }

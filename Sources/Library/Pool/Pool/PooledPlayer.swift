@@ -49,6 +49,7 @@ final class PooledPlayer: Sendable {
     if load.feedItem.host != nil { network.expectRequest() }
     player.setObserver { observer(item, $0) }
     player.preloadTarget = order.target
+    player.setMuted(order.isMuted)
     setBounds(of: load)
     player.replaceCurrentItem(with: item)
     if order.plays { player.play(asOf: order.since) }
@@ -61,6 +62,7 @@ final class PooledPlayer: Sendable {
     if old.plays, !order.plays { player.pause() }
     setBounds(of: load)
     if order.target != old.target { player.preloadTarget = order.target }
+    if order.isMuted != old.isMuted { player.setMuted(order.isMuted) }
     if order.plays, !old.plays { player.play(asOf: order.since) }
   }
 
