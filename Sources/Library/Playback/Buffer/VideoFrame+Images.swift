@@ -16,10 +16,10 @@ public import ReelFFmpeg
 /// conversion fails.
 extension VideoFrame {
   /// The pixels as red, green, blue and 255, a byte each: `presentationSize.height` rows from top to bottom, without
-  /// padding.
+  /// padding. Throws if the pixel format can't be converted.
   public var rgba: Data { get throws(ReelError) { Data(try image().quads(isBlueFirst: false)) } }
 
-  /// Like ``rgba``, in the order blue, green, red, 255.
+  /// Like ``rgba``, in the order blue, green, red, 255. Throws if the pixel format can't be converted.
   public var bgra: Data { get throws(ReelError) { Data(try image().quads(isBlueFirst: true)) } }
 
   /// Returns a JPEG file.

@@ -207,7 +207,7 @@ public final class PlayerItem: Sendable {
   }
 
   /// The resolution that no chosen rung exceeds in height or in width. If all rungs exceed it, those with the smallest
-  /// height play.
+  /// height play. A source without rungs plays as it is.
   public var preferredMaximumResolution: PixelSize? {
     get { preferences.maximumResolution }
     set { preferences.maximumResolution = newValue }

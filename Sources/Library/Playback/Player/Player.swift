@@ -262,7 +262,8 @@ public final class Player: Sendable {
   package var statisticsWithoutUnshown: PlayerStatistics { core.statisticsWithoutUnshown }
 }
 
-/// Statistics of the frames shown of the current item, and of the memory that the player holds for it.
+/// Statistics of the frames shown of the current item, and of the media that is loaded for it. The memory of a player by kind is
+/// in the ledger of a pool (`PlayerPool.memory`).
 public struct PlayerStatistics: Sendable, Hashable {
   /// The number of frames shown.
   public var shownFrameCount = 0

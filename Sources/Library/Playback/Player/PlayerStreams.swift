@@ -58,6 +58,8 @@ extension Player {
 
   /// Plays the item, and waits until it was played to its end. With ``ActionAtItemEnd/loop``, it has none.
   ///
+  /// Segments that are missing, or that a server refuses, are skipped; ``PlayerItem/errorLog`` lists them.
+  ///
   /// If the task is cancelled, the player pauses. Throws like ``ready()``.
   public func playToEnd() async throws {
     let item = try item()
