@@ -314,7 +314,7 @@ public enum FrameSelection: Sendable, Hashable {
   /// A frame that begins up to 1 µs after the time is accepted, as printed times are rounded. Time 0 selects the first
   /// frame, even if the manifest places it before 0. A time after the end is an error.
   case times([MediaTime])
-  /// The frames on show at 0 and at every multiple of this interval, to the end. An interval that is not greater than 0
-  /// is an error.
+  /// The frames on show at 0 and at every multiple of this interval, to the end: a frame that is on show at several of
+  /// these times is given for each. An interval that is not greater than 0 is an error.
   case every(MediaTime)
 }

@@ -123,7 +123,7 @@ public struct SourceProber: Sendable {
   }
 }
 
-/// A description of a source: its manifest, its streams and its first frame, as `reel probe` prints them.
+/// A description of a source: its manifest and its streams. For its first frame, use ``FrameExtractor``.
 public struct SourceDescription: Sendable {
   /// `hls`, `dash`, or the container format of a media file.
   public var kind: String

@@ -38,9 +38,9 @@ public final class PlayerItem: Sendable {
     public var size: PixelSize?
     /// The frame rate of video, in frames per second. Nil for audio.
     public var frameRate: Rational?
-    /// The sample rate of audio, in hertz. Nil for video.
+    /// The sample rate of audio, in hertz. Nil for video, and where it is known only after decoding (MPEG-TS).
     public var sampleRate: Int?
-    /// The number of audio channels. Nil for video.
+    /// The number of audio channels. Nil for video, and where it is known only after decoding (MPEG-TS).
     public var channelCount: Int?
   }
 
@@ -71,7 +71,8 @@ public final class PlayerItem: Sendable {
   public var duration: ObservedProperty<MediaTime?> { observed.duration.property }
   /// The size of the frame on show, upright and with square pixels. Nil before the first frame.
   public var presentationSize: ObservedProperty<PixelSize?> { observed.presentationSize.property }
-  /// The streams that are played, as far as they are known.
+  /// The streams that are played, as far as they are known. A separate audio stream may become known only after the first
+  /// frame.
   public var tracks: ObservedProperty<[Track]> { observed.tracks.property }
   /// True once `tracks` lists all streams that are played. A separate audio stream may become known only after the
   /// first frame, which does not wait for it.

@@ -41,14 +41,13 @@ public struct PreloadTarget: Sendable, Hashable {
   /// Creates a target.
   public init(
     stage: PreloadStage, bufferDuration: Duration = .seconds(3), byteLimit: Int? = nil,
-    isDecoderWarm: Bool = false, peakBitRate: Int? = nil, startPeakBitRate: Int? = nil
+    isDecoderWarm: Bool = false, peakBitRate: Int? = nil
   ) {
     self.stage = stage
     self.bufferDuration = bufferDuration
     self.byteLimit = byteLimit
     self.isDecoderWarm = isDecoderWarm
     self.peakBitRate = peakBitRate
-    self.startPeakBitRate = startPeakBitRate
   }
 
   /// Loads nothing.
@@ -85,10 +84,9 @@ package struct LoadingBounds: Sendable, Hashable {
 
   /// Creates bounds; by default, none.
   package init(
-    forwardBufferDuration: Duration? = nil, peakBitRate: Int? = nil, startPeakBitRate: Int? = nil
+    forwardBufferDuration: Duration? = nil, peakBitRate: Int? = nil
   ) {
     self.forwardBufferDuration = forwardBufferDuration
     self.peakBitRate = peakBitRate
-    self.startPeakBitRate = startPeakBitRate
   }
 }

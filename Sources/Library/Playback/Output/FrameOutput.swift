@@ -28,7 +28,8 @@ extension FrameOutput {
 
 /// A destination for a player's audio. It can be attached and detached during playback.
 public protocol AudioOutput: AnyObject, Sendable {
-  /// Receives samples when they are due, in order, on one thread at a time. The player's volume is already applied.
+  /// Receives samples when they are due, in order, on one thread at a time. The player's volume is already applied. At another
+  /// rate than 1 they come faster or slower, but are not stretched.
   ///
   /// If it throws, the player detaches the output and sends ``PlayerEvent/outputFailed(_:)``.
   func write(_ audio: TimedAudio) throws

@@ -6,7 +6,7 @@ package import ReelPlayback
 ///
 /// From the measured throughput and its deviation, the viewer's swipes so far and the state of each item, the policy
 /// chooses how far the current item loads ahead, which neighbours load, how far, in which order and from which rung.
-/// `Docs/Design/AdaptivePreload.md` derives the rules. In short:
+/// The page "The policy `adaptive`" of the guides derives the rules. In short:
 ///
 /// - **Risk.** The rate of the link follows a heavy-tailed distribution around the measured one. An item
 ///   whose bit rate is above the rate loses media as long as a bad moment lasts, 5 s on average. Both give

@@ -14,7 +14,7 @@ public protocol PreloadPolicy: Sendable, CustomStringConvertible {
   ///
   /// - Parameters:
   ///   - distance: The neighbour's distance from the current item, in items: negative for items before it, never 0.
-  ///   - context: The neighbour's rank, and the measured costs and bandwidth.
+  ///   - context: The feed, the direction of travel, and the measured bandwidth.
   func target(at distance: Int, in context: PreloadContext) -> PreloadTarget
 }
 
@@ -141,7 +141,7 @@ public struct PreloadContext: Sendable, Hashable {
   package var plannedByteCount: Int
   /// The measured costs of the stages so far.
   package var costs: StageCosts
-  /// The mean throughput of the pool in bits per second ; `nil` until enough
+  /// The mean throughput of the pool in bits per second; `nil` until enough
   /// was measured.
   public var bandwidth: Double?
 
