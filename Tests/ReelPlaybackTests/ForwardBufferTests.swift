@@ -166,6 +166,21 @@ struct ForwardBufferTests {
     #expect(!buffer.wantsMore(.video))
   }
 
+  @Test("Of sound that never comes, ten seconds are waited for once")
+  func absentMuxedAudio() throws {
+    let buffer = makeBuffer(target: 8)
+    buffer.buffer.setAudioLoader(.video)
+    try append(0..<99, to: buffer)
+    #expect(buffer.wantsMore(.video))
+    try append(99..<100, to: buffer)
+    #expect(!buffer.wantsMore(.video))
+    for _ in 0..<100 { _ = buffer.next(.video) }
+    buffer.buffer.setPosition(time(95))
+    #expect(buffer.takeRefill(.video))
+    try append(100..<103, to: buffer)
+    #expect(!buffer.wantsMore(.video))
+  }
+
   @Test("A seek inside of the video that sound does not cover loads the sound alone")
   func seekForAudio() throws {
     let buffer = makeBuffer()

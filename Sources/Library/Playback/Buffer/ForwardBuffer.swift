@@ -49,6 +49,8 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// The loaders that are filling the buffer up to the target.
   private var filling: Set<MediaPacket.Kind> = [.video, .audio]
   private var hasAudio = false
+  /// Where the first audio is expected while none is loaded.
+  private var audioStart: MediaTime?
 
   /// The distance by which audio may follow the video beside it in a file: the length of a segment that has all its video
   /// first. Audio that is further behind is taken to be absent there.
@@ -73,6 +75,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
       hasAudio = true
     }
     if position == nil { position = packet.time }
+    if audioStart == nil { audioStart = packet.time }
     highWaterByteCount = max(highWaterByteCount, byteCount)
   }
 
@@ -204,6 +207,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
   mutating func reset(position: MediaTime?) {
     video.removeAll()
     audio.removeAll()
+    audioStart = nil
     self.position = position
     filling = [.video, .audio]
   }
@@ -217,6 +221,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
     audio.removeAll()
     audio.hasEnded = hasEnded
     hasAudio = false
+    audioStart = video.end
     filling.insert(.audio)
   }
 
@@ -284,8 +289,8 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// Returns the media ahead of the frame on show that a loader has brought. If audio follows its video in the file, it may
   /// be behind by half the target: the loader has to continue before either runs out.
   private func loaded(by loader: MediaPacket.Kind) -> MediaTime {
-    guard loader == .video, audioLoader == .video, !audio.hasEnded, let videoEnd = video.end, let position,
-      videoEnd - (audio.end ?? min(video.start ?? position, position)) < Self.interleaving
+    guard loader == .video, audioLoader == .video, !audio.hasEnded, let videoEnd = video.end,
+      let audioEnd = audio.end ?? audioStart, videoEnd - audioEnd < Self.interleaving
     else { return ahead(loader) }
     return min(ahead(.video), ahead(.audio) + MediaTime(seconds: limits.target.seconds / 2))
   }
