@@ -289,7 +289,12 @@ extension ItemState {
   /// Returns true if the audio decoder is behind: no audio is ready, although packets due by `time` were
   /// loaded.
   func isAudioDecoderBehind(_ time: MediaTime) -> Bool {
-    playsAudio && lacksDecodedAudio && (isDecodingAudio || packets.hasAudioToDecode(until: time))
+    playsAudio && lacksDecodedAudio && isDecodingAudio || isAudioWaitingForDecoder(at: time)
+  }
+
+  /// Returns true if no audio is ready, and audio due by `time` waits to be decoded.
+  func isAudioWaitingForDecoder(at time: MediaTime) -> Bool {
+    playsAudio && lacksDecodedAudio && packets.hasAudioToDecode(until: time)
   }
 
   /// Returns true if the audio loader is behind: no audio is ready, packets due by `time` were not loaded,

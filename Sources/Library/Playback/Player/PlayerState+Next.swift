@@ -231,7 +231,7 @@ extension PlayerState {
   private func lacksAudio(at time: MediaTime) -> Bool {
     if item.lacksAudio(at: time) { return true }
     // A player that does not wait would pause, although the machine may only be busy.
-    return isHeard && settings.waitsToMinimizeStalls && item.isAudioDecoderBehind(time)
+    return isHeard && settings.waitsToMinimizeStalls && item.isAudioWaitingForDecoder(at: time)
   }
 
   // MARK: Frames
