@@ -71,7 +71,7 @@ struct SwipeMeter {
       let inHand = clock.now - began  // On a hit, the frame is there now.
 
       while clock.now - began < limit {
-        let slots = pool.slotReadiness
+        let slots = pool.readiness.value
         let (current, next) = (slots.first { $0.index == index }, slots.first { $0.index == index + 1 })
         let isMoving = shown.withLock { $0[item.id, default: []].count > 1 }
         let isNextLoaded = next.map { [.atTarget, .failed].contains($0.waiting) } ?? (slotCount == 1)

@@ -24,11 +24,11 @@ enum Parking {
       let playlist = try Walker.playlist("parked", urls, count: neighbours + 1)
       pool.update(playlist, currentIndex: 0)
       let isReady = try await wait {
-        pool.slotReadiness.count { ($0.index ?? 0) > 0 && $0.stage >= .buffered } == neighbours
+        pool.readiness.value.count { ($0.index ?? 0) > 0 && $0.stage >= .buffered } == neighbours
       }
       guard isReady else { throw Walker.Failure.timeOut }
       try await Task.sleep(for: .seconds(3))
-      let parked = pool.slotReadiness.filter { ($0.index ?? 0) > 0 }
+      let parked = pool.readiness.value.filter { ($0.index ?? 0) > 0 }
       let items = Set(parked.compactMap(\.item))
       let packets = pool.memory.entries.filter { $0.item.map(items.contains) ?? false }
         .reduce(0) { $0 + $1.account[.packets] }

@@ -109,18 +109,18 @@ struct Soak {
     let began = clock.now
     let isDone = try await wait(for: Self.limit) {
       guard let item = service.nowPlaying.value?.item.id else { return true }
-      let slot = pool.slotReadiness.first { $0.item == item }
+      let slot = pool.readiness.value.first { $0.item == item }
       return slot?.hasFailed ?? false || (slot?.stage ?? .none) >= .firstFrame
         || pinned?.item.id == item
     }
     tally.longestCalm = max(tally.longestCalm, clock.now - began)
     guard isDone else {
       throw ReelError(
-        .internalFault, "no frame and no error: \(pool.slotReadiness)",
+        .internalFault, "no frame and no error: \(pool.readiness.value)",
         at: service.nowPlaying.value.map { "\($0.item.source)" })
     }
     guard let item = service.nowPlaying.value?.item.id else { return }
-    if pool.slotReadiness.contains(where: { $0.item == item && $0.hasFailed }) { tally.failedCount += 1 }
+    if pool.readiness.value.contains(where: { $0.item == item && $0.hasFailed }) { tally.failedCount += 1 }
   }
 
   private func tell(_ tally: Tally, at time: Duration, isEnd: Bool = false) {

@@ -57,7 +57,7 @@ struct Walker {
       index += step
       let next = playlist.items[index].id
       let isReady = try await wait {
-        pool.slotReadiness.contains {
+        pool.readiness.value.contains {
           $0.item == next && $0.stage >= .buffered && (!isWarm || $0.frameCount > 1)
         }
       }
