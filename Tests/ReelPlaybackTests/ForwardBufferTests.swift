@@ -166,7 +166,7 @@ struct ForwardBufferTests {
     #expect(!buffer.wantsMore(.video))
   }
 
-  @Test("Of sound that never comes, ten seconds are waited for once")
+  @Test("It waits for ten seconds of sound that never comes, and only once")
   func absentMuxedAudio() throws {
     let buffer = makeBuffer(target: 8)
     buffer.buffer.setAudioLoader(.video)

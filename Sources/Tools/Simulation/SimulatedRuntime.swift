@@ -471,7 +471,7 @@ final class Baton: Sendable {
 extension PoolConfiguration {
   /// Puts a pool with this configuration into a simulation.
   ///
-  /// Its players use the simulation's clock, and decode on the cores of the device, or one for each of this machine. After each
+  /// Its players use the simulation's clock, and decode on as many modelled cores as the device has, or else this machine. After each
   /// start, of an item or after a seek, they decode two frames. All other frames come at their modelled
   /// times, but have the pixels of the last decoded one, and damage is not detected in them.
   ///

@@ -74,7 +74,7 @@ public final class FakePlayerPool: PlayerPooling {
   }
 
   private let state: Locked<State>
-  /// Wakes what waits for a first frame.
+  /// Wakes callers that wait for a first frame.
   private let changes = EventChannel<Void>(bufferLimit: 1)
 
   /// A pool whose items have no frames, for a `PlayerService`. It plays the items that are shown.
@@ -121,8 +121,8 @@ public final class FakePlayerPool: PlayerPooling {
     changes.send(())
   }
 
-  /// Reports now that an item can't be played: to the failure handler if one is set, and to what waits for its first
-  /// frame. The item can be shown again.
+  /// Makes an item fail now: calls the failure handler, if there is one, and ends each wait for the item's first frame with
+  /// the error. When the item is shown again, it has not failed.
   public func fail(
     _ id: FeedItem.ID, with error: ReelError = ReelError(.badMedia, "the item can't be played")
   ) {
@@ -171,7 +171,8 @@ public final class FakePlayerPool: PlayerPooling {
 
   public func ready(_ index: Int) async throws {
     let id = try state.withLock { $0.snapshot }.item(at: index).id
-    try await wait { state in
+    try await changes.wait {
+      let state = self.state.withLock { $0 }
       if let error = state.failure(of: id) { throw error }
       return state.stage(of: id) >= .firstFrame ? () : nil
     }
@@ -239,24 +240,13 @@ public final class FakePlayerPool: PlayerPooling {
 
   /// Waits for the frame of an item that was shown before it was decoded.
   private func firstFrame(of id: FeedItem.ID) async throws -> Handover {
-    try await wait { state in
+    try await changes.wait {
+      let state = self.state.withLock { $0 }
       if let error = state.failure(of: id) { throw error }
       guard let index = state.index, state.currentItem?.id == id else { throw CancellationError() }
       let stage = state.stage(of: id)
       return stage < .firstFrame
         ? nil : Handover(frame: state.frame(of: index), stage: stage, duration: .zero)
     }
-  }
-
-  /// Calls `look` now and after each change, until it returns a value. Throws `CancellationError` if the pool is closed or
-  /// the task is cancelled before.
-  private func wait<Value>(_ look: (State) throws -> Value?) async throws -> Value {
-    // Observe before the first call, so that no change is missed.
-    let changes = changes.events
-    if let value = try look(state.withLock { $0 }) { return value }
-    for await _ in changes {
-      if let value = try look(state.withLock { $0 }) { return value }
-    }
-    throw CancellationError()
   }
 }

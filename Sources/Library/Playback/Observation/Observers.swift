@@ -223,3 +223,18 @@ package final class ObservedSource<Value: Sendable & Equatable>: Sendable {
     for continuation in state.withLock({ $0.observers.finish() }) { continuation.finish() }
   }
 }
+
+extension EventChannel<Void> {
+  /// Calls `look` now and after each event, until it returns a value. Throws what it throws, and `CancellationError` if the
+  /// channel is finished or the task is cancelled before.
+  @discardableResult
+  package func wait<Value>(_ look: () throws -> Value?) async throws -> Value {
+    // Observe before the first call, so that no change is missed.
+    let changes = events
+    if let value = try look() { return value }
+    for await _ in changes {
+      if let value = try look() { return value }
+    }
+    throw CancellationError()
+  }
+}

@@ -76,7 +76,7 @@ extension PoolCore {
   /// Waits until the first frame of an item of the feed is decoded.
   func ready(_ index: Int) async throws {
     let item = try state.withLock({ $0.snapshot }).item(at: index)
-    try await wait {
+    try await changes.wait {
       if try slot(showing: item.id) != nil { return true }
       try checkIsPreloaded(item, at: index)
       return nil
@@ -85,7 +85,7 @@ extension PoolCore {
 
   /// Waits for the first frame of the item that was shown at `began`.
   func firstFrame(of item: FeedItem, since began: Duration) async throws -> Handover {
-    try await wait {
+    try await changes.wait {
       let slot = try slot(showing: item.id)
       let (isCurrent, isPinned) = state.withLock { ($0.currentItem?.id == item.id, $0.isPinned(item.id)) }
       guard !isPinned else { throw Self.pinned(item) }
@@ -105,19 +105,6 @@ extension PoolCore {
   }
 
   // MARK: - Private
-
-  /// Calls `look` now and after each change, until it returns a value.
-  @discardableResult
-  private func wait<Value>(_ look: () throws -> Value?) async throws -> Value {
-    // Observe before the first call, so that no change is missed.
-    let changes = changes.events
-    if let value = try look() { return value }
-    for await _ in changes {
-      if let value = try look() { return value }
-    }
-    // The task was cancelled or the pool closed.
-    throw CancellationError()
-  }
 
   /// Returns the slot with a frame of the item; nil while there is none. Throws the item's failure.
   private func slot(showing id: FeedItem.ID) throws -> PoolState.Slot? {
