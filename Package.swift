@@ -58,6 +58,7 @@ let library: [Target] = [
     [
       "ReelCore", httpTypes, logging, nio, nioHTTP, nioPosix,
       .product(name: "AsyncHTTPClient", package: "async-http-client"),
+      .product(name: "NIOHTTP2", package: "swift-nio-http2"),
       .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
       .product(name: "NIOSSL", package: "swift-nio-ssl"),
     ]),
@@ -161,7 +162,12 @@ let testTargets: [Target] = [
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
   tests("ReelRules", ["ReelRules", "ReelManifest"]),
   tests("ReelFFmpeg", ["ReelFFmpeg", "ReelStills", logging]),
-  tests("ReelTransport", ["ReelTransport", "ReelTesting", "ReelSimulation", httpTypes, nio, nioPosix]),
+  tests(
+    "ReelTransport",
+    [
+      "ReelTransport", "ReelTesting", "ReelSimulation", httpTypes, nio, nioPosix,
+      .product(name: "NIOSSL", package: "swift-nio-ssl"),
+    ]),
   tests("ReelTesting", ["ReelTesting", "ReelTransport", "ReelManifest", httpTypes]),
   tests(
     "ReelPlayback",
@@ -226,6 +232,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),

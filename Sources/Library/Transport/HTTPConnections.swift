@@ -92,30 +92,44 @@ enum HTTPConnections {
     // `RetryPolicy`.
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.decompression = .enabled(limit: .size(maximumInflatedByteCount))
+    // These are called on the event loop of the channel. They add the handlers at once: AsyncHTTPClient traps if
+    // the server closes the connection, or breaks the protocol, while it waits for them.
     configuration.http1_1ConnectionDebugInitializer = { channel in
-      addMonitor(to: channel, openedAt: .now)
+      channel.eventLoop.makeCompletedFuture {
+        if let options = channel.syncOptions {
+          try options.setOption(.maxMessagesPerRead, value: readCount)
+          try options.setOption(
+            .recvAllocator,
+            value: AdaptiveRecvByteBufferAllocator(
+              minimum: 1024, initial: 4096, maximum: readByteCount))
+        }
+        _ = try addMonitor(to: channel, on: ConnectionGuard.addToHTTP1(channel), openedAt: .now)
+      }
+    }
+    configuration.http2ConnectionDebugInitializer = { channel in
+      channel.eventLoop.makeCompletedFuture { try ConnectionGuard.addToHTTP2(channel) }
     }
     configuration.http2StreamChannelDebugInitializer = { channel in
-      addMonitor(to: channel, openedAt: nil)
+      channel.eventLoop.makeCompletedFuture {
+        guard let parent = channel.parent else { throw ChannelError.ioOnClosedChannel }
+        let connection = try parent.pipeline.syncOperations.handler(type: ConnectionGuard.self)
+        let monitor = try addMonitor(to: channel, on: connection, openedAt: nil)
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
+          if !monitor.hasSent { ConnectionGuard.releaseUnsentStream(of: parent) }
+        }
+      }
     }
     return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
   }
 
   private static func addMonitor(
-    to channel: any Channel, openedAt: ContinuousClock.Instant?
-  ) -> EventLoopFuture<Void> {
-    channel.eventLoop.submit {
-      if openedAt != nil, let options = channel.syncOptions {
-        try options.setOption(.maxMessagesPerRead, value: readCount)
-        try options.setOption(
-          .recvAllocator,
-          value: AdaptiveRecvByteBufferAllocator(
-            minimum: 1024, initial: 4096, maximum: readByteCount))
-      }
-      let pipeline = channel.pipeline.syncOperations
-      let decompressor = try pipeline.handler(type: NIOHTTPResponseDecompressor.self)
-      try pipeline.addHandler(ConnectionMonitor(openedAt: openedAt), position: .before(decompressor))
-    }
+    to channel: any Channel, on connection: ConnectionGuard, openedAt: ContinuousClock.Instant?
+  ) throws -> ConnectionMonitor {
+    let pipeline = channel.pipeline.syncOperations
+    let decompressor = try pipeline.handler(type: NIOHTTPResponseDecompressor.self)
+    let monitor = ConnectionMonitor(on: connection, openedAt: openedAt)
+    try pipeline.addHandler(monitor, position: .before(decompressor))
+    return monitor
   }
 }
 
@@ -143,6 +157,9 @@ extension Duration {
 /// before are delivered, and the reader knows that some are missing. AsyncHTTPClient would fail the request and
 /// drop an arbitrary number of the last bytes. It still does so after a reset (RST).
 ///
+/// It passes on what the parser takes only in the order that AsyncHTTPClient expects, which traps otherwise: a head
+/// with a status of at least 200, then its body and an end, once for each request.
+///
 /// It also answers the requests of `HTTPConnections.openAhead` itself.
 final class ConnectionMonitor: ChannelDuplexHandler {
   typealias InboundIn = HTTPClientResponsePart
@@ -153,41 +170,74 @@ final class ConnectionMonitor: ChannelDuplexHandler {
   /// Marks a request that must not be sent.
   static let aheadField = "reel-open-ahead"
 
+  /// The maximum number of interim responses (RFC 9110 §15.2) before a response.
+  private static let interimCount = 64
+
+  private enum Stage {
+    /// No request has been sent, or its response is complete.
+    case idle
+    case awaitingHead(interimCount: Int)
+    /// - isCounted: True if the body is complete only if it has its stated length (RFC 9112 §8).
+    case inBody(isCounted: Bool)
+    /// The server has broken the protocol.
+    case failed
+  }
+
+  private let connection: ConnectionGuard
   /// When the connection was opened; nil for a stream of an HTTP/2 connection.
   private let openedAt: ContinuousClock.Instant?
   private var isAnsweringItself = false
+  /// True once a request has been sent.
+  private(set) var hasSent = false
   private var receipt: AnswerReceipt?
-  /// True in the middle of a body that is complete only if it has its stated length (RFC 9112 §8).
-  private var isInCountedBody = false
+  private var stage = Stage.idle
 
-  init(openedAt: ContinuousClock.Instant?) {
+  init(on connection: ConnectionGuard, openedAt: ContinuousClock.Instant?) {
+    self.connection = connection
     self.openedAt = openedAt
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    switch unwrapInboundIn(data) {
-    case .head(let head) where head.status.code >= 200:
-      isInCountedBody = openedAt != nil && head.statesBodyLength
-    case .body(let buffer):
+    switch (unwrapInboundIn(data), stage) {
+    case (.head(let head), .awaitingHead(let count)):
+      let status = head.status.code
+      switch status {
+      case 200...:
+        stage = .inBody(isCounted: openedAt != nil && head.statesBodyLength)
+      case 100, 102..<200:
+        guard count < Self.interimCount else {
+          return fail("more than \(Self.interimCount) interim responses", context)
+        }
+        stage = .awaitingHead(interimCount: count + 1)
+        return
+      // 101 would need a request for another protocol (RFC 9110 §15.2.2).
+      default:
+        return fail("unexpected status \(status)", status: Int(status), context)
+      }
+    case (.body(let buffer), .inBody):
       receipt?.add(buffer.readableBytes)
-    case .end:
+    case (.end, .inBody):
       receipt = nil
-      isInCountedBody = false
-    case .head:
-      break
+      stage = .idle
+    case (_, .failed):
+      return
+    case (.head, _), (.body, _), (.end, _):
+      return fail("the server sent parts of a response out of order", context)
     }
+    connection.recordProgress()
     context.fireChannelRead(data)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
     endCountedBody(context)
     receipt = nil
+    if let fault = connection.streamFault { context.fireErrorCaught(fault) }
     context.fireChannelInactive()
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     if let error = error as? HTTPParserError, error == .invalidEOFState, endCountedBody(context) { return }
-    context.fireErrorCaught(error)
+    context.fireErrorCaught(connection.explained(error))
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -195,6 +245,10 @@ final class ConnectionMonitor: ChannelDuplexHandler {
     if case .head(var head) = unwrapOutboundIn(data) {
       isAnsweringItself = head.headers.contains(name: Self.aheadField)
       receipt = AnswerReceipt.detach(from: &head.headers, openedAt: openedAt)
+      if !isAnsweringItself {
+        hasSent = true
+        stage = .awaitingHead(interimCount: 0)
+      }
       data = wrapOutboundOut(.head(head))
     }
     guard isAnsweringItself else {
@@ -206,22 +260,29 @@ final class ConnectionMonitor: ChannelDuplexHandler {
       isAnsweringItself = false
       // Not from within the write: the writing handler accepts a response only after the write has returned.
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+      let isStream = openedAt == nil
       context.eventLoop.execute {
         let head = HTTPResponseHead(version: .http1_1, status: .noContent)
         bound.value.fireChannelRead(Self.wrapInboundOut(.head(head)))
         bound.value.fireChannelRead(Self.wrapInboundOut(.end(nil)))
         bound.value.fireChannelReadComplete()
+        if isStream { bound.value.close(promise: nil) }
       }
     }
   }
 
   // MARK: - Private
 
+  private func fail(_ reason: String, status: Int? = nil, _ context: ChannelHandlerContext) {
+    stage = .failed
+    context.fireErrorCaught(TransferFailure.malformed(reason: reason, status: status))
+  }
+
   /// - Returns: True if a body was incomplete.
   @discardableResult
   private func endCountedBody(_ context: ChannelHandlerContext) -> Bool {
-    guard isInCountedBody else { return false }
-    isInCountedBody = false
+    guard case .inBody(isCounted: true) = stage else { return false }
+    stage = .idle
     context.fireChannelRead(wrapInboundOut(.end(nil)))
     context.fireChannelReadComplete()
     return true

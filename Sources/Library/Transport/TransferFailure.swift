@@ -59,7 +59,8 @@ enum TransferFailure: Error {
             "its compressed data expands to more than \(HTTPConnections.maximumInflatedByteCount) bytes",
           status: status)
         : .encoding(reason: "its compressed data is damaged", status: status)
-    case is ChannelError: self = .connectionLost(reason: "connection closed")
+    // A connection that closes while it is set up has no handlers.
+    case is ChannelError, is ChannelPipelineError: self = .connectionLost(reason: "connection closed")
     default:
       // NIOSSL's errors are recognised by the names of their types, which avoids linking it just for this.
       let type = String(reflecting: Swift.type(of: error))
@@ -163,7 +164,9 @@ enum TransferFailure: Error {
     switch error {
     case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout:
       self = .timedOut(.connect, after: connectTimeout)
-    case .remoteConnectionClosed: self = .connectionLost(reason: "connection closed by the server")
+    // `cancelled`: the server ended the connection before the request was sent. One that is cancelled here has ended.
+    case .remoteConnectionClosed, .cancelled:
+      self = .connectionLost(reason: "connection closed by the server")
     case .proxyAuthenticationRequired:
       self = .proxy(
         reason: "the proxy requires a user name and password, or refused them",
@@ -247,6 +250,8 @@ enum TransferFailure: Error {
       self = .certificate(.wrongHost(names: []))
     } else if text.contains("uncleanShutdown") {
       self = .connectionLost(reason: "TLS connection cut off by the server")
+    } else if text.contains("WRONG_VERSION_NUMBER") {
+      self = .tls(reason: "no TLS connection: the server does not speak TLS on this port")
     } else if text.contains("EOF during handshake") {
       self = .tls(reason: "the server ended the TLS handshake; it may not speak TLS on this port")
     } else {
