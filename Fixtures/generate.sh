@@ -436,6 +436,11 @@ END
     -x265-params "$X265:keyint=30:min-keyint=30:scenecut=0:bframes=3:open-gop=0"
   hls hls-hevc "${fmp4[@]}" -tag:v hvc1
 
+  # Open GOPs: pictures of a segment are shown before its key frame, for a quarter of a second.
+  clip "$RUNG" "$(picture 96x54 12 3)" "${H264[@]}" \
+    -x264-params bframes=3:b-adapt=0:scenecut=0:keyint=12:min-keyint=12:open-gop=1:repeat-headers=1
+  hls hls-open-gop -hls_segment_filename "segment-%d.ts"
+
   # Two encodings that differ in size, rate and clock. The second starts anew at timestamp 0 (plus the muxer's delay).
   sounded "$RUNG" 1 "$(picture 128x72 25 1 negate)" "${H264[@]}" -bf 0
   hls hls-discontinuity/other -hls_segment_filename "segment-%d.ts"
@@ -841,6 +846,7 @@ END
   ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 0.5)" "${AAC[@]}" -movflags +faststart "${EXACT[@]}" bad/audio-only.mp4
   ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 0.5)" "${AAC[@]}" "${EXACT[@]}" bad/audio-only.ts
   clip bad/codec-png.mp4 "$(picture 48x32 25 0.1)" -c:v png -threads 1 -movflags +faststart
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 0.1)" -c:a truehd -strict experimental "${EXACT[@]}" bad/codec-truehd.mka
   clip bad/codec-dirac.ts "$(picture 96x64 25 0.2)" -c:v vc2 -b:v 200k -strict experimental -threads 1
   clip bad/codec-qtrle.mov "$(picture 48x32 25 0.1)" -c:v qtrle -threads 1
 

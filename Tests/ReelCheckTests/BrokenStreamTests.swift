@@ -49,7 +49,7 @@ struct BrokenStreamTests {
       ("dash-ondemand", "manifest.mpd"), ("hls-aes128", "index.m3u8"), ("hls-discontinuity", "ts.m3u8"),
       ("hls-byterange-fmp4", "index.m3u8"), ("hls-hevc", "index.m3u8"), ("hls-sample-aes", "index.m3u8"),
       ("hls-packed", "aac.m3u8"), ("hls-packed", "mp3.m3u8"), ("hls-packed", "ac3.m3u8"),
-      ("hls-packed", "ec3.m3u8"),
+      ("hls-packed", "ec3.m3u8"), ("hls-open-gop", "index.m3u8"),
     ])
   func whole(folder: String, manifest: String) async throws {
     #expect(try await findings(of: Fixtures.folder.appending(path: "\(folder)/\(manifest)")) == [])
@@ -72,7 +72,7 @@ struct BrokenStreamTests {
     "What Reel can't decode is not checked, and no fault",
     arguments: [
       "bad/codec-png.mp4", "bad/codec-qtrle.mov", "bad/codec-dirac.ts", "bad/encrypted-cenc.mp4",
-      "encrypted/clear-lead/video.mp4",
+      "encrypted/clear-lead/video.mp4", "bad/codec-truehd.mka",
     ])
   func undecodable(path: String) async throws {
     let result = try await check(Fixtures.folder.appending(path: path))
@@ -194,6 +194,59 @@ struct BrokenStreamTests {
     #expect(try await changed("avc1.64000c,mp4a.40.2", "avc1.64000c") == ["codecs-mismatch/missing"])
   }
 
+  @Test(
+    "The codecs to write are those of the media",
+    arguments: [
+      ("hls-ts/high", "avc1.42000c,mp4a.40.2", "avc1.64000c,mp4a.40.2"),
+      ("hls-ts/high", "avc1.64000c", "avc1.64000c,mp4a.40.2"),
+      ("hls-ts/high", "hvc1.1.6.L93.90,mp4a.40.5", "avc1.64000c,mp4a.40.2"),
+      ("hls-hevc", "avc1.64000c", "hvc1.2.4.L30.90"), ("hls-hevc", "hvc1.1.6.L30.90", "hvc1.2.4.L30.90"),
+    ])
+  func codecs(folder: String, stated: String, right: String) async throws {
+    let copy = try TemporaryFolder()
+    let target = copy.url.appending(path: "stream")
+    try FileManager.default.copyItem(at: Fixtures.folder.appending(path: folder), to: target)
+    let master = target.appending(path: "master.m3u8")
+    try Data("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=900000,CODECS=\"\(stated)\"\nindex.m3u8\n".utf8)
+      .write(to: master)
+    let found = try await check(master).findings.filter { $0.id == .codecsMismatch }
+    #expect(!found.isEmpty)
+    #expect(found.allSatisfy { $0.fix == "write CODECS=\"\(right)\"" }, "\(found.map(\.fix))")
+  }
+
+  @Test("A gap that a SegmentTimeline leaves is a note, and a shortened period cuts all tracks alike")
+  func declaredGaps() async throws {
+    let copy = try TemporaryFolder()
+    let target = copy.url.appending(path: "stream")
+    try FileManager.default.copyItem(at: Fixtures.folder.appending(path: "dash-timeline"), to: target)
+    try FileManager.default.removeItem(at: target.appending(path: "1-700000-15360.m4s"))
+    let manifest = target.appending(path: "manifest.mpd")
+    try edit(manifest) {
+      $0 = $0.replacingOccurrences(
+        of: "<S t=\"0\" d=\"15360\" r=\"2\" />",
+        with: "<S t=\"0\" d=\"15360\" /><S t=\"30720\" d=\"15360\" />")
+    }
+    let found = try await check(manifest).findings
+    #expect(found.filter { $0.level > .note }.map(\.summary) == [])
+    let gaps = found.filter { $0.name == "timestamp-break/gap" }
+    #expect(gaps.count == 2)
+    #expect(gaps.first?.summary == "between segments 1 and 2: the SegmentTimeline leaves out 1 s")
+    #expect(gaps.first?.costs.first?.milliseconds == 1000)
+
+    for (folder, duration) in [
+      ("dash-timeline", "PT3.0S"), ("dash-number", "PT3"), ("dash-ondemand", "PT3S"),
+    ] {
+      #expect(
+        try await findings(in: folder, "manifest.mpd") {
+          try edit($0.appending(path: "manifest.mpd")) {
+            $0 = $0.replacingOccurrences(
+              of: "mediaPresentationDuration=\"\(duration)[^\"]*\"",
+              with: "mediaPresentationDuration=\"PT1.2S\"", options: .regularExpression)
+          }
+        } == [], "\(folder)")
+    }
+  }
+
   @Test("Durations that are not those of the media")
   func durations() async throws {
     #expect(
@@ -202,5 +255,23 @@ struct BrokenStreamTests {
           $0 = $0.replacingOccurrences(of: "#EXTINF:1.000000", with: "#EXTINF:1.900000")
         }
       }.contains("segment-duration-mismatch"))
+  }
+
+  @Test("All wrong durations are named, with those to write")
+  func severalDurations() async throws {
+    let copy = try TemporaryFolder()
+    let target = copy.url.appending(path: "stream")
+    try FileManager.default.copyItem(at: Fixtures.folder.appending(path: "hls-ts/high"), to: target)
+    try edit(target.appending(path: "index.m3u8")) {
+      $0 = $0.replacingOccurrences(of: "#EXTINF:1.000000", with: "#EXTINF:1.900000")
+    }
+    let found = try await check(target.appending(path: "index.m3u8")).findings
+    let finding = try #require(found.first { $0.id == .segmentDurationMismatch })
+    #expect(
+      finding.summary
+        == "segments 1 and 2 (2 of the 3 that were read) have wrong durations: segment 1 says 1.9 s and is 1 s long"
+    )
+    #expect(finding.fix == "write the real durations: #EXTINF:1,")
+    #expect(finding.evidence.contains { $0.name == "segments" && $0.value == .text("1 and 2") })
   }
 }

@@ -75,6 +75,15 @@ struct ServerTests {
     #expect(names(try await findings(of: "hls-ts/master.m3u8", hasRanges: false)) == [])
   }
 
+  @Test("Answers that break off and go on")
+  func broken() async throws {
+    let findings = try await findings(
+      of: "hls-ts/high/index.m3u8", [FaultRule("segment-1.ts", .close(after: 5000), count: 1)])
+    #expect(findings.map(\.name) == ["segment-truncated"])
+    #expect(findings.first?.level == .warning && findings.first?.segment == 2)
+    #expect(findings.first?.evidence.contains { $0.name == "resumed" } == true)
+  }
+
   @Test("Compressed answers")
   func compressed() async throws {
     #expect(

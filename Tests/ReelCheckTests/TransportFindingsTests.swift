@@ -78,6 +78,41 @@ struct TransportFindingsTests {
     #expect(finding.change == .dropHandshakes)
   }
 
+  @Test("A server that ends connections after errors keeps those of other answers")
+  func closedAfterErrors() {
+    let mixed = (0..<12).map { number in
+      var request = answer("s\(number).ts", .segment, at: 0) {
+        $0.status = number % 2 == 1 ? 404 : 200
+        $0.reusedConnection = number % 2 == 1
+      }
+      request.began = .milliseconds(number * 100)
+      request.ended = .milliseconds(number * 100 + 50)
+      return request
+    }
+    #expect(findings(hls(mixed)).isEmpty)
+  }
+
+  @Test("An answer that broke off and went on is a warning, with what other players lose")
+  func brokenAnswers() throws {
+    var request = answer("s1.ts", .segment, at: 0)
+    request.breaks = [4000]
+    var facts = hls([request, answer("s0.ts", .segment, at: 0)])
+    var rung = RungFacts(name: "720p", kind: .video)
+    rung.segments = SegmentList([
+      SegmentReference(
+        number: 1, url: request.url, start: MediaTime(seconds: 2), duration: MediaTime(seconds: 2))
+    ])
+    rung.sizes = [10_000]
+    facts.rungs = [rung]
+    let finding = try #require(only(of: facts))
+    #expect(finding.name == "segment-truncated" && finding.level == .warning)
+    #expect(
+      finding.summary
+        == "segment 1: the answer broke off after 4000 of 10000 bytes, and the rest came with another request (Range); players that do not resume lose it"
+    )
+    #expect(finding.costs.first == FindingCost(.lost, 1200))
+  }
+
   @Test("Connections that are kept, closed when idle, needed at once, or ended by the reader are no fault")
   func kept() {
     let kept = (0..<9).map { answer("s\($0).ts", .segment, at: $0) }

@@ -81,7 +81,7 @@ struct CheckCommandTests {
       "track-missing", "--ignore", "live-stale", "--json", directory: folder.path, status: 0)
     let hidden = try #require(
       try findings(try waived.object).first { $0["id"] as? String == "segment-missing" })
-    #expect(hidden["waived"] as? String == "--ignore")
+    #expect(hidden["waived"] as? String == "--ignore" && hidden["known"] as? Bool == true)
     #expect(waived.errorLines.contains { $0.contains("the waiver of live-stale was not used") })
   }
 
@@ -94,6 +94,14 @@ struct CheckCommandTests {
     let second = try await Command.run(
       "check", bad, "--json", "--baseline", folder.path("before.jsonl"), status: 0)
     #expect(try findings(try second.object).allSatisfy { $0["known"] as? Bool == true })
+    let text = try await Command.run(
+      "check", bad, "--baseline", folder.path("before.jsonl"), "--junit", folder.path("j.xml"), status: 0)
+    #expect(text.outputLines.first?.hasSuffix("; known: 1 in the baseline") == true, "\(text.outputText)")
+    #expect(text.outputLines.contains { $0.hasPrefix("  known    unreachable/not-media") })
+    #expect(text.outputText.contains("error, the baseline has it too"))
+    #expect(text.outputLines.last == "  exit 0: no new findings; known: 1 in the baseline")
+    let junit = try folder.text("j.xml")
+    #expect(junit.contains("<skipped message=\"a known error, the baseline has it too\"/>"))
     #expect((try second.object["fixed"] as? [String]) == [])
     try folder.write(
       #"{"url":"\#(goodSource)","findings":[{"id":"black","kind":"run","segment":3}]}"# + "\n",
@@ -206,13 +214,16 @@ struct CheckCommandTests {
     try folder.write("\(goodSource)\n\(bad)\n", to: "list.txt")
     let run = try await Command.run("check", "--input", "list.txt", directory: folder.path, status: 1)
     #expect(
-      run.outputLines.contains { $0.hasPrefix("error\t1 error") && $0.hasSuffix(bad) }, "\(run.outputText)")
+      run.outputLines.contains { $0.hasPrefix("error\tunreachable/not-media: ") && $0.hasSuffix(bad) },
+      "\(run.outputText)")
     let lines = try folder.text("results.jsonl").split(separator: "\n")
     #expect(run.errorLines == ["1 error in 2 sources", "2 checked, 0 failed, 0 skipped"])
     #expect(lines.count == 2 && lines.allSatisfy { $0.contains("\"status\":\"checked\"") })
   }
 
-  @Test("JUnit has a case for each id and expectation; those that were not checked or are waived are skipped")
+  @Test(
+    "JUnit has a case for each finding, and for each id without one; those that were not checked or are known are skipped"
+  )
   func junit() async throws {
     let folder = try TemporaryFolder()
     let bad = Fixtures.path("bad/text.mp4")
@@ -222,11 +233,12 @@ struct CheckCommandTests {
     let text = try folder.text("j.xml")
     #expect(isXML(text))
     #expect(text.components(separatedBy: "<testsuite ").count == 3)
-    for id in FindingID.allCases {
+    for id in FindingID.allCases where id != .unreachable {
       #expect(text.components(separatedBy: "name=\"\(id.rawValue)\"").count == 3, "\(id)")
     }
+    #expect(text.contains("name=\"unreachable/not-media\""))
     #expect(text.contains("type=\"unreachable/not-media\""))
-    #expect(text.contains("name=\"black\" time=\"0\"/>"))
+    #expect(text.matches(of: /name="black" time="[0-9.]+"\/>/).count == 1)
     #expect(text.contains("<skipped message=\"not checked: the source could not be opened\"/>"))
     #expect(text.contains("<failure message=\"errors=0: not met, 1\" type=\"assertion\">"))
   }
@@ -250,14 +262,26 @@ struct CheckCommandTests {
     result.findings = [Finding(.black, "start", .warning, "black for 3 s", fix: "trim it")]
     suite = CheckFiles.suite(CheckGates().verdict(on: result))
     // What was found was checked.
-    #expect(suite.cases.first { $0.name == "black" }?.skipped == nil)
+    #expect(suite.cases.first { $0.name == "black/start" }?.skipped == nil)
     #expect(suite.cases.first { $0.name == "redirects" }?.skipped != nil)
     #expect(suite.cases.allSatisfy { $0.failure == nil })
 
     result.notChecked = [NotChecked(.silent, "there is no audio")]
     suite = CheckFiles.suite(CheckGates(failOn: .warning).verdict(on: result))
     #expect(suite.cases.filter { $0.skipped != nil }.map(\.name) == ["silent"])
-    #expect(suite.cases.filter { $0.failure != nil }.map(\.name) == ["black"])
+    #expect(suite.cases.filter { $0.failure != nil }.map(\.name) == ["black/start"])
+
+    // A case for each of several, which share the time of the check.
+    var second = Finding(.black, "start", .warning, rung: "360p", "black for 2 s", fix: "trim it")
+    second.segment = 1
+    result.findings.append(second)
+    let verdict = CheckGates(failOn: .warning).verdict(on: result)
+    suite = CheckFiles.suite(verdict, after: .seconds(3))
+    #expect(
+      suite.cases.filter { $0.failure != nil }.map(\.name) == ["black/start", "black/start, 360p, segment 1"])
+    #expect(suite.duration == .seconds(3))
+    let sum = suite.cases.reduce(Duration.zero) { $0 + $1.duration }
+    #expect(abs(sum / .seconds(1) - 3) < 0.001)
   }
 
   @Test("Notes fail nothing; warnings only if wanted; waivers by id, kind, rung, URL and day")
@@ -335,7 +359,8 @@ struct CheckCommandTests {
     #expect(text.contains("  not checked: av-offset: there is no reference"))
     #expect(!verdict.fails)
     #expect(
-      CheckText(verdict: verdict, layout: .plain).line == "warning\t" + lines[0].dropFirst("a.mp4: ".count))
+      CheckText(verdict: verdict, layout: .plain).line
+        == "warning\tstart-bytes/edit: the edit list hides 5.5 s; 1 more warning")
   }
 
   @Test("A place is not named twice")

@@ -162,11 +162,13 @@ struct CheckReportTests {
       #expect(!isThere, "\(secret)")
     }
     for text in [
-      "2 errors, 4 warnings; first frame after 956 ms on lte and 2.49 s on 3g; 1 finding waived",
+      "2 errors, 3 warnings; first frame after 956 ms on lte and 2.49 s on 3g; known: 1 waived, 1 in the baseline",
       "segment-missing/status", "360p, segment 3 (6 s to 8 s)", "2 s lost",
       "nothing alone on lte, 48 ms after larger savings", "Fixed in turn",
       "without start-bytes/edit",
-      "and moov-last", "175 ms", "segment 3 missing", "Waived: the redirect counts viewers, ticket 4711",
+      "and moov-last", "175 ms", "segment 3 missing",
+      "A known note, waived: the redirect counts viewers, ticket 4711",
+      "A known warning, the baseline has it too",
       "black.run 5 s, usually 2 s", "start.lte&lt;800ms: 956 ms", "data:image/jpeg;base64,",
       "black, english: it has no pictures",
     ] {
@@ -341,22 +343,21 @@ struct CheckedResultsTests {
       #"{"url":"https://a.example/1","status":"checked","host":"a.example","findings":[]}"#,
       #"{"url":"https://a.example/2","status":"checked","host":"a.example","findings":[{"id":"black","kind":"run","level":"warning"},{"id":"black","kind":"run","level":"error"},{"id":"moov-last","kind":null,"level":"warning"}]}"#,
       #"{"url":"https://b.example/3","status":"checked","host":"b.example","findings":[{"id":"moov-last","level":"warning"},{"id":"black","kind":"whole","level":"error","waived":"known"}]}"#,
+      #"{"url":"https://b.example/5","status":"checked","host":"b.example","findings":[{"id":"moov-last","level":"note"}]}"#,
       #"{"url":"https://b.example/4","status":"failed","permanent":false,"host":"b.example","error":{"kind":"timed_out","message":"late"}}"#,
       // Replaces the line of the first source.
       #"{"url":"https://a.example/1","status":"checked","host":"a.example","findings":[{"id":"redirects","level":"note","waived":false}]}"#,
     ] { report.add(Array(line.utf8)[...]) }
     let checked = try #require(report.checked)
-    #expect((checked.errors, checked.warnings, checked.notes, checked.clean) == (1, 1, 1, 0))
+    #expect((checked.errors, checked.warnings, checked.notes, checked.clean) == (1, 1, 2, 0))
     let findings = try #require(report.findings)
-    #expect(findings.map(\.finding) == ["black/run", "moov-last", "redirects"])
-    #expect(findings.map(\.level) == ["error", "warning", "note"])
-    #expect(findings.map(\.sources) == [1, 2, 1])
+    #expect(findings.map(\.finding) == ["black/run", "moov-last", "moov-last", "redirects"])
+    #expect(findings.map(\.level) == ["error", "warning", "note", "note"])
+    #expect(findings.map(\.sources) == [1, 2, 1, 1])
     #expect(report.hosts.map(\.errors) == [0, 1])
-    #expect(report.lines.first == "4 sources: 3 checked (1 with errors, 1 with warnings only), 1 failed")
-    #expect(
-      report.worst?.faultiest.map(\.url) == [
-        "https://a.example/2", "https://b.example/3", "https://a.example/1",
-      ])
+    #expect(report.lines.first == "5 sources: 4 checked (1 with errors, 1 with warnings only), 1 failed")
+    // Notes make no stream a bad one.
+    #expect(report.worst?.faultiest.map(\.url) == ["https://a.example/2", "https://b.example/3"])
     let html = ResultsPage(report: report, files: ["results.jsonl"]).html
     for text in ["Worst streams", "black/run, moov-last", "with errors"] {
       let isThere = html.contains(text)

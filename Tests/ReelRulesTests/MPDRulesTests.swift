@@ -187,6 +187,31 @@ import Testing
     #expect(found.first?.contains("(ISO/IEC 23009-1 ") == true)
   }
 
+  @Test(
+    "The template and the timeline may stand at different levels",
+    arguments: [
+      ("<SegmentTemplate media='$Time$'/>", "", "<SegmentTemplate><SegmentTimeline/></SegmentTemplate>"),
+      ("", "<SegmentTemplate media='$Time$'/>", "<SegmentTemplate><SegmentTimeline/></SegmentTemplate>"),
+      ("<SegmentTemplate><SegmentTimeline/></SegmentTemplate>", "", "<SegmentTemplate media='$Time$'/>"),
+      ("<SegmentTemplate><SegmentTimeline/></SegmentTemplate>", "<SegmentTemplate media='$Time$'/>", ""),
+      ("<SegmentTemplate media='$Time$'/>", "<SegmentTemplate duration='2'/>", ""),
+      ("<SegmentList duration='2'/>", "<SegmentList><SegmentURL/><SegmentURL/></SegmentList>", ""),
+      ("<SegmentList><SegmentURL/><SegmentURL/></SegmentList>", "", "<SegmentList duration='2'/>"),
+    ])
+  func inheritedTimelines(period: String, set: String, representation: String) {
+    func reasons(_ period: String, _ set: String, _ representation: String) -> [String] {
+      violations(
+        """
+        <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" \(good)><Period>\(period)<AdaptationSet mimeType="m">\(set)
+        <Representation id="1" bandwidth="1">\(representation)</Representation></AdaptationSet></Period></MPD>
+        """
+      ).map(\.reason)
+    }
+    #expect(reasons(period, set, representation) == [])
+    let without = reasons("", "<SegmentTemplate media='$Time$'/>", "<SegmentTemplate/>")
+    #expect(without == ["$Time$ without a SegmentTimeline (ISO/IEC 23009-1 §5.3.9.4.4)"])
+  }
+
   @Test func aRepresentationNeedsAMediaType() {
     #expect(
       reasons(template, set: "").map { $0.prefix(38) } == ["a Representation has no @mimeType, nor"])

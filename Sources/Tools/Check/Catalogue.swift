@@ -266,10 +266,11 @@ extension Catalogue {
     default:
       make(
         id, "A segment is cut off", .error,
+        otherLevels: "A warning if the rest came with another request, as not all players ask for it.",
         meaning: "Fewer bytes arrive than the Content-Length, an index, a byte range or a box says.",
         effect: "The missing part is not shown; some players stop.",
         measurement:
-          "The received bytes are compared with all sizes that are stated. An MPEG-TS packet that is cut counts too. The newest segment of a live presentation and trailing bytes are left out.",
+          "The received bytes are compared with all sizes that are stated. An MPEG-TS packet that is cut counts too. The newest segment of a live presentation and trailing bytes are left out. Answers that broke off are continued with a range request.",
         sources: [.http("8.6"), .mp4("§4.2")],
         fix: "Upload the segment again, and see whether the origin closes connections early")
     }
@@ -332,7 +333,7 @@ extension Catalogue {
         meaning: "The manifest or the other rungs have a track that this one lacks, or has less of.",
         effect: "No sound or no picture, from the start or from the end of the shorter track.",
         measurement:
-          "CODECS and groups are compared with the tracks of the segments; lists and tracks may be \(Threshold.trackShort.text) shorter. Audio-only variants are left out.",
+          "CODECS and groups are compared with the tracks of the segments; lists and tracks may be \(Threshold.trackShort.text) shorter within their period. Audio-only variants are left out.",
         thresholds: [.trackShort], sources: [.hls("4.3.4.1.1"), .apple("8.3")],
         fix: "Map audio and video to all rungs, in full length")
     default:
@@ -379,11 +380,12 @@ extension Catalogue {
             "start", .warning,
             "the media does not begin with its period (DASH), or packed audio does not state its time"),
         ],
-        otherLevels: "An error above \(Threshold.timestampGapError.text), otherwise a warning.",
+        otherLevels:
+          "An error above \(Threshold.timestampGapError.text), otherwise a warning. A gap that a SegmentTimeline leaves is a note.",
         meaning: "A segment does not begin where the one before it ends, and the manifest does not say so.",
         effect: "A stall, a jump, repeated media or drifting sound.",
         measurement:
-          "The end of a track in one segment is compared with its beginning in the next: more than \(Threshold.timestampGap.text); from \(Threshold.timestampJump.text) on it is a jump. Left out: wraps of 33 bits, declared discontinuities, gaps and periods, edit lists.",
+          "The end of a track in one segment is compared with its beginning in the next: more than \(Threshold.timestampGap.text); from \(Threshold.timestampJump.text) on it is a jump. Left out: wraps of 33 bits, declared discontinuities and periods, edit lists.",
         thresholds: [.timestampGap, .timestampGapError, .timestampJump],
         sources: [.hls("3.4"), .hls("4.3.2.3"), .dash("§5.3.9.6"), .hlsjs],
         fix: "Mend the packager's clock, or declare the break (EXT-X-DISCONTINUITY, a period)")
@@ -394,7 +396,7 @@ extension Catalogue {
         meaning: "EXTINF or S@d differs from the duration of the media.",
         effect: "Seeks land beside their target, and the timeline drifts.",
         measurement:
-          "The stated duration is compared with that of the samples, and with the distance to the next segment: \(Threshold.durationMismatch.text). For a constant @duration, only the sum is. The last segment is left out.",
+          "The stated duration is compared with that of the samples, and with the distance from the first key frame to that of the next segment: \(Threshold.durationMismatch.text). For a constant @duration, only the sum is. The last segment is left out.",
         thresholds: [.durationMismatch, .durationMismatchError],
         sources: [.hls("4.3.2.1"), .apple("8.1"), .dash("§5.3.9.6")], fix: "Write the real durations")
     default:
@@ -479,7 +481,7 @@ extension Catalogue {
         meaning: "The server ends connections that could carry the next request.",
         effect: "Each request pays for a new connection and TLS handshake.",
         measurement:
-          "At least 3 answers, and half of a host's, announce the end (Connection: close), or are followed by it at once. Connections that were idle for a second are left out.",
+          "At least 3 answers, and half of a host's, announce the end (Connection: close), or are followed by it at once. Errors, after which servers may end a connection, and connections that were idle for a second are left out.",
         sources: [.http("9.3", rfc: 9112)], fix: "Turn on persistent connections in the server")
     case .noRanges:
       make(

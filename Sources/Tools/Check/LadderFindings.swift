@@ -92,8 +92,7 @@ private struct LadderJudge {
     let limit = thresholds.normalized(.trackShort)
     var findings: [Finding] = []
     let lists = rungs.compactMap { rung -> (rung: RungFacts, duration: Double)? in
-      guard let first = rung.segments.first, let last = rung.segments.last else { return nil }
-      return (rung, last.start.seconds + last.duration.seconds - first.start.seconds)
+      rung.shownRange.map { (rung, $0.upperBound - $0.lowerBound) }
     }
     let longest = lists.map(\.duration).max() ?? 0
     for (rung, duration) in lists where longest - duration > limit {
@@ -136,9 +135,12 @@ private struct LadderJudge {
     return [found]
   }
 
-  /// The end of a track; nil if a file was not read up to there, and its index does not say.
+  /// The end of a track, or that of its period if that is earlier; nil if a file was not read up to there, and its index
+  /// does not say.
   private func end(of track: TrackFacts, in rung: RungFacts) -> Double? {
-    guard rung.segments.isEmpty else { return track.end }
+    if let last = rung.segments.last {
+      return track.end.map { shown($0, in: rung, last) }
+    }
     if let ticks = track.stream.durationTicks, facts.format == "mp4" {
       return (track.start ?? 0) + Double(ticks) * track.stream.timeBase.value
     }
@@ -153,35 +155,56 @@ private struct LadderJudge {
     let video = read.compactMap(\.video).first
     let audio = read.compactMap(\.audio).first { !$0.samples.isEmpty }
     let declared = statedCodecs(of: rung)
-    if declared.isEmpty { return missingCodecs(rung, video: video, audio: audio) }
+    let right = RightCodecs(
+      video: video?.codecString, audio: audio.flatMap { codecString(of: $0, in: rung) }, declared: declared)
+    if declared.isEmpty { return missingCodecs(rung, video: video, audio: audio, right) }
     var findings: [Finding] = []
     let videoNames = declared.filter { CodecFamily($0) == .video }
     if let video, let actual = video.stream.videoCodec {
+      let value = right.video ?? video.stream.codecName
       if let name = videoNames.first(where: { VideoCodec(manifestName: $0) == actual }) {
-        findings += profile(of: name, actual, rung)
+        findings += profile(of: name, actual, rung, right)
       } else if let name = videoNames.first {
-        findings.append(mismatch("family", .error, rung, says: name, isValue: video.stream.codecName))
+        findings.append(mismatch("family", .error, rung, says: name, isValue: value, right))
       } else if rung.kind == .video {
         findings.append(
-          mismatch(
-            "missing", .warning, rung, says: declared.joined(separator: ","),
-            isValue: video.stream.codecName))
+          mismatch("missing", .warning, rung, says: declared.joined(separator: ","), isValue: value, right))
       }
     }
     let audioNames = declared.filter { CodecFamily($0) == .audio }
     if let audio, let actual = audio.stream.audioCodec {
+      let value = right.audio ?? audio.stream.codecName
       if let name = audioNames.first(where: { AudioCodec(manifestName: $0) == actual }) {
-        findings += objectType(of: name, actual, rung)
+        findings += objectType(of: name, actual, rung, right)
       } else if let name = audioNames.first {
-        findings.append(mismatch("family", .error, rung, says: name, isValue: audio.stream.codecName))
+        findings.append(mismatch("family", .error, rung, says: name, isValue: value, right))
       } else if video != nil || rung.kind == .audio {
         findings.append(
-          mismatch(
-            "missing", .warning, rung, says: declared.joined(separator: ","),
-            isValue: audio.stream.codecName))
+          mismatch("missing", .warning, rung, says: declared.joined(separator: ","), isValue: value, right))
       }
     }
     return findings
+  }
+
+  /// The codecs of a rung as they are, in the form of manifests (RFC 6381).
+  private struct RightCodecs {
+    var video: String?
+    var audio: String?
+    /// The stated ones.
+    var declared: [String]
+
+    /// The list to write: the stated one, with what is wrong or missing put right.
+    var list: String {
+      var left = [CodecFamily.video: video, .audio: audio].compactMapValues(\.self)
+      var names = declared.map { left.removeValue(forKey: CodecFamily($0)) ?? $0 }
+      names += [left[.video], left[.audio]].compactMap(\.self)
+      return names.joined(separator: ",")
+    }
+  }
+
+  private func codecString(of audio: TrackFacts, in rung: RungFacts) -> String? {
+    audio.stream.codecString(
+      openedBy: nil, audioProfile: rung.content.lazy.compactMap(\.audioProfile).first)
   }
 
   /// The codecs of a rung. A rendition of HLS has those of the variants that it belongs to.
@@ -194,62 +217,79 @@ private struct LadderJudge {
     return variants.first?.declared?.codecs ?? []
   }
 
-  private func missingCodecs(_ rung: RungFacts, video: TrackFacts?, audio: TrackFacts?) -> [Finding] {
+  private func missingCodecs(
+    _ rung: RungFacts, video: TrackFacts?, audio: TrackFacts?, _ right: RightCodecs
+  ) -> [Finding] {
     // A playlist of a single rung has no place for it, and renditions have that of their variants.
     guard rung.kind == .video, facts.format == "dash" || rung.declared?.bitsPerSecond != nil, video != nil
     else { return [] }
     let others = facts.rungs.filter { $0.kind == .video && $0.place.period == rung.place.period }
     let isOnlyOne = others.contains { $0.declared?.codecs.isEmpty == false }
+    var right = right
+    // The codecs of a variant are also those of its renditions (RFC 8216 §4.3.4.2).
+    if right.audio == nil, let group = rung.declared?.audioGroup {
+      let renditions = facts.rungs.filter { $0.kind == .audio && groupID(of: $0) == group }
+      right.audio =
+        renditions.lazy.compactMap { rendition in
+          samples(of: rendition).lazy.compactMap(\.audio).first.flatMap { codecString(of: $0, in: rendition) }
+        }.first
+    }
     var found = finding(
       .codecsMismatch, "missing", isOnlyOne ? .warning : .note, of: rung,
-      "the manifest states no codecs\(isOnlyOne ? ", and does for other rungs" : "")",
-      fix: "state them in CODECS")
-    found.evidence = [("measured", .text(video?.stream.codecName ?? audio?.stream.codecName ?? ""))]
+      "the manifest states no codecs\(isOnlyOne ? ", and does for other rungs" : "")", fix: fix(right))
+    let names = [video?.stream.codecName, audio?.stream.codecName].compactMap(\.self)
+    found.evidence = [
+      ("measured", .text(right.list.isEmpty ? names.joined(separator: ",") : right.list))
+    ]
     return [found]
   }
 
+  private func fix(_ right: RightCodecs) -> String {
+    let attribute = facts.format == "hls" ? "CODECS" : "codecs"
+    return right.list.isEmpty || right.list == right.declared.joined(separator: ",")
+      ? "state the real codecs in \(attribute)" : "write \(attribute)=\"\(right.list)\""
+  }
+
   private func mismatch(
-    _ kind: String, _ level: FindingLevel, _ rung: RungFacts, says: String, isValue actual: String
+    _ kind: String, _ level: FindingLevel, _ rung: RungFacts, says: String, isValue actual: String,
+    _ right: RightCodecs
   ) -> Finding {
     let words =
       kind == "missing"
       ? "the codecs are stated as \(says), without \(actual)"
       : "the manifest says \(says), and it is \(actual)"
-    var found = finding(
-      .codecsMismatch, kind, level, of: rung, words, fix: "write the codecs as they are: \(actual)")
+    var found = finding(.codecsMismatch, kind, level, of: rung, words, fix: fix(right))
     found.evidence = [("declared", .text(says)), ("measured", .text(actual))]
     return found
   }
 
-  private func profile(of name: String, _ codec: VideoCodec, _ rung: RungFacts) -> [Finding] {
+  private func profile(
+    of name: String, _ codec: VideoCodec, _ rung: RungFacts, _ right: RightCodecs
+  ) -> [Finding] {
     let content = rung.content.first { $0.profile != nil }
     guard let profile = content?.profile else { return [] }
     let parts = name.split(separator: ".")
     var findings: [Finding] = []
+    func add(_ kind: String, _ words: String) {
+      let value = right.video.map { "\($0) (\(words))" } ?? words
+      findings.append(mismatch(kind, .warning, rung, says: name, isValue: value, right))
+    }
     switch codec {
     case .h264:
       guard parts.count == 2, parts[1].count == 6, let number = Int(parts[1], radix: 16) else { return [] }
       let stated = number >> 16
-      if let actual = Self.h264Profiles[profile], actual != stated {
-        findings.append(mismatch("profile", .warning, rung, says: name, isValue: "\(profile) profile"))
-      }
+      if let actual = Self.h264Profiles[profile], actual != stated { add("profile", "\(profile) profile") }
       if let level = content?.level, level > number & 0xff, !(number & 0xff == 11 && number >> 12 & 1 == 1) {
-        findings.append(
-          mismatch(
-            "level", .warning, rung, says: name, isValue: "level \((Double(level) / 10).formatted(places: 1))"
-          ))
+        add("level", "level \((Double(level) / 10).formatted(places: 1))")
       }
     case .hevc:
       guard parts.count >= 4 else { return [] }
       let stated = Int(parts[1].drop { $0.isLetter })
       if let actual = Self.hevcProfiles[profile], let stated, actual != stated {
-        findings.append(mismatch("profile", .warning, rung, says: name, isValue: "\(profile) profile"))
+        add("profile", "\(profile) profile")
       }
       if let level = content?.level, let statedLevel = Int(parts[3].dropFirst()), level > statedLevel {
-        findings.append(
-          mismatch(
-            "level", .warning, rung, says: name, isValue: "level \((Double(level) / 30).formatted(places: 1))"
-          ))
+        add("level", "level \((Double(level) / 30).formatted(places: 1))")
       }
     default: break
     }
@@ -263,19 +303,22 @@ private struct LadderJudge {
   ]
   /// `general_profile_idc` by libavcodec's names.
   private static let hevcProfiles = ["Main": 1, "Main 10": 2, "Main Still Picture": 3, "Rext": 4]
-  /// MPEG-4 audio object types by libavcodec's names (ISO/IEC 14496-3 §1.5.1.1).
-  private static let objectTypes = ["LC": 2, "HE-AAC": 5, "HE-AACv2": 29]
 
-  private func objectType(of name: String, _ codec: AudioCodec, _ rung: RungFacts) -> [Finding] {
+  private func objectType(
+    of name: String, _ codec: AudioCodec, _ rung: RungFacts, _ right: RightCodecs
+  ) -> [Finding] {
     guard codec == .aac, let profile = rung.content.lazy.compactMap(\.audioProfile).first,
-      let actual = Self.objectTypes[profile]
+      let actual = StreamInfo.objectTypes[profile]
     else { return [] }
     let parts = name.split(separator: ".")
-    guard parts.count == 3, let stated = Int(parts[2]), Set([2, 5, 29]).contains(stated), stated != actual
+    guard parts.count == 3, let stated = Int(parts[2]), Set(StreamInfo.objectTypes.values).contains(stated),
+      stated != actual
     else {
       return []
     }
-    return [mismatch("profile", .warning, rung, says: name, isValue: "mp4a.40.\(actual) (\(profile))")]
+    return [
+      mismatch("profile", .warning, rung, says: name, isValue: "mp4a.40.\(actual) (\(profile))", right)
+    ]
   }
 
   // MARK: Sizes
@@ -371,7 +414,13 @@ private struct LadderJudge {
   {
     guard let start = track(sample)?.start else { return nil }
     guard rung.segments.indices.contains(sample.index) else { return start }
-    return start + (rung.segments[sample.index].timestampOffset?.seconds ?? 0)
+    return shown(start, in: rung, rung.segments[sample.index])
+  }
+
+  /// A time of a container on the presentation's timeline, within the period; in HLS the time itself.
+  private func shown(_ time: Double, in rung: RungFacts, _ segment: SegmentReference) -> Double {
+    guard let offset = segment.timestampOffset?.seconds else { return time }
+    return (time + offset).clamped(to: rung.span)
   }
 
   func alignment(_ rungs: [RungFacts]) -> [Finding] {
@@ -414,9 +463,9 @@ private struct LadderJudge {
         if abs(difference) > abs(worst?.difference ?? 0) { worst = (sample.index, difference) }
       }
     } else if !facts.isLive {
-      let starts = reference.segments.map { $0.start.seconds }
+      let starts = reference.segments.map { reference.shownRange(of: $0).lowerBound }
       for (index, segment) in rung.segments.enumerated() {
-        let own = segment.start.seconds
+        let own = rung.shownRange(of: segment).lowerBound
         guard let near = starts.min(by: { abs($0 - own) < abs($1 - own) }), let end = reference.segments.last,
           own <= end.start.seconds + limit
         else { continue }
@@ -550,8 +599,9 @@ private struct LadderJudge {
   /// The peak bit rate (RFC 8216 §4.1: the largest of any neighbouring segments that last between 0.5 and 1.5 target
   /// durations), and the average. Nil if too little is known.
   private func peak(of rung: RungFacts) -> (rate: Double, average: Double, isComplete: Bool)? {
-    let durations = rung.segments.map { $0.duration.seconds }
-    let isComplete = rung.segments.indices.allSatisfy { rung.sizes[$0] != nil || rung.segments[$0].isGap }
+    let segments = ratedSegments(of: rung)
+    let durations = segments.map { $0.duration.seconds }
+    let isComplete = segments.indices.allSatisfy { rung.sizes[$0] != nil || segments[$0].isGap }
     let target = max(durations.max() ?? 0, 0.001)
     guard durations.count > 1 || durations.reduce(0, +) >= 2 else { return nil }
     var peak = 0.0
@@ -565,7 +615,7 @@ private struct LadderJudge {
         if seconds >= 0.5 * target { peak = max(peak, bits / seconds) }
       }
     }
-    let total = rung.sizes.reduce(0) { $0 + Double($1 ?? 0) * 8 }
+    let total = rung.sizes.prefix(segments.count).reduce(0) { $0 + Double($1 ?? 0) * 8 }
     let length = durations.reduce(0, +)
     guard peak > 0, length > 0 else { return nil }
     // An MPD states the rate at which a buffer of some seconds does not run out (ISO/IEC 23009-1 §5.3.5.2).
@@ -573,11 +623,22 @@ private struct LadderJudge {
     return (facts.format == "dash" ? max(average, bucket(rung)) : peak, average, isComplete)
   }
 
+  /// The segments whose rates count: without a last one that the end of its period cuts off, since its bytes are those of
+  /// more media than is shown.
+  private func ratedSegments(of rung: RungFacts) -> ArraySlice<SegmentReference> {
+    let segments = Array(rung.segments)[...]
+    guard let last = segments.last, let usual = segments.dropLast().last?.duration.seconds,
+      (last.start + last.duration).seconds > rung.span.upperBound - 0.001,
+      last.duration.seconds < 0.9 * usual
+    else { return segments }
+    return segments.dropLast()
+  }
+
   /// The least rate at which the segments of an MPD arrive in time, if `@minBufferTime` is buffered first.
   private func bucket(_ rung: RungFacts) -> Double {
     var (bits, seconds, least) = (0.0, 0.0, 0.0)
     let buffer = facts.presentation?.minBufferTime?.seconds ?? 2
-    for (segment, size) in zip(rung.segments, rung.sizes) {
+    for (segment, size) in zip(ratedSegments(of: rung), rung.sizes) {
       bits += Double(size ?? 0) * 8
       seconds += segment.duration.seconds
       least = max(least, bits / (seconds + buffer))

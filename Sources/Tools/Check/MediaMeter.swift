@@ -120,6 +120,7 @@ struct MediaMeter {
         byteCount: sample.packet.byteCount, isKey: sample.packet.isKey)
     }
     if stream.kind == .video { describeEntry(of: packets, stream, in: &facts) }
+    facts.codecString = stream.codecString(openedBy: packets.first)
     return facts
   }
 
@@ -136,7 +137,10 @@ struct MediaMeter {
       {
         facts.leadingCount += 1
       }
-      if facts.firstEntryIndex == nil, unit.entry != .none { facts.firstEntryIndex = index }
+      if facts.firstEntryIndex == nil, unit.entry != .none {
+        facts.firstEntryIndex = index
+        facts.firstEntryTime = packet.presentationTicks.map { Double($0) * stream.timeBase.value }
+      }
       // Leading pictures follow the first one directly.
       if index > 64, facts.firstEntryIndex != nil { break }
     }

@@ -68,7 +68,7 @@ package final class RequestLog: Fetching, ConnectionOpening {
     let record = Record(log: self, index: index, facts: facts)
     var request = request
     request.addReport { record.finish($0) }
-    request.addFailedAttempt { error in record.change { $0.failedAttempts.append(error) } }
+    request.addFailedAttempt { error in record.fail(error) }
     do {
       let response = try await base.fetch(request)
       record.change { facts in
@@ -81,6 +81,7 @@ package final class RequestLog: Fetching, ConnectionOpening {
         record.end(result)
       } _: { [self] body in
         let chunk = try await body.next()
+        if let chunk { record.receive(chunk.count) }
         if isSource, let chunk { keep(chunk) }
         return chunk
       }
@@ -105,6 +106,8 @@ package final class RequestLog: Fetching, ConnectionOpening {
     /// The place in the log; nil if it is kept only if it fails.
     private let index: Int?
     private let facts: Locked<RequestFacts>
+    /// The bytes of the body so far.
+    private let byteCount = Locked<Int64>(0)
 
     init(log: RequestLog, index: Int?, facts: RequestFacts) {
       self.log = log
@@ -117,6 +120,17 @@ package final class RequestLog: Fetching, ConnectionOpening {
         log.state.withLock { body(&$0.requests[index]) }
       } else {
         facts.withLock { body(&$0) }
+      }
+    }
+
+    func receive(_ count: Int) { byteCount.withLock { $0 += Int64(count) } }
+
+    /// Records an attempt that failed, and is repeated or goes on where it broke off.
+    func fail(_ error: ReelError) {
+      let received = byteCount.withLock { $0 }
+      change { facts in
+        facts.failedAttempts.append(error)
+        if received > 0, facts.breaks.last != received { facts.breaks.append(received) }
       }
     }
 

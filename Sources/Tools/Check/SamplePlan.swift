@@ -18,7 +18,7 @@ struct SamplePlan {
 
   init(_ rungs: [RungFacts], _ options: CheckOptions) {
     // In the order of their importance: the first segment of each rung, boundaries, the rest.
-    let wanted = rungs.map { $0.isToBeRead ? Self.wanted(in: $0.segments, options.sample) : [] }
+    let wanted = rungs.map { $0.isToBeRead ? Self.wanted(in: $0, options.sample) : [] }
     guard let budget = options.byteBudget else {
       indices = wanted.map { $0.sorted() }
       return
@@ -56,8 +56,9 @@ struct SamplePlan {
 
   // MARK: - Private
 
-  private static func wanted(in segments: SegmentList, _ sample: CheckOptions.Sample) -> [Int] {
-    let usable = segments.indices.filter { !segments[$0].isGap }
+  private static func wanted(in rung: RungFacts, _ sample: CheckOptions.Sample) -> [Int] {
+    let segments = rung.segments
+    let usable = segments.indices.filter(rung.isRequested)
     guard let first = usable.first, let last = usable.last else { return [] }
     let middle = usable[max(0, usable.count / 2 - 1)]
     var order: [Int]
@@ -77,7 +78,7 @@ struct SamplePlan {
     }
     var seen: Set<Int> = []
     order = order.filter {
-      segments.indices.contains($0) && !segments[$0].isGap && seen.insert($0).inserted
+      segments.indices.contains($0) && rung.isRequested($0) && seen.insert($0).inserted
     }
     if case .count(let count) = sample { order = Array(order.prefix(max(1, count))) }
     return order
@@ -87,6 +88,15 @@ struct SamplePlan {
     if let size = rung.sizes[index] { return Double(size) }
     let rate = rung.declared?.bitsPerSecond.map { Double($0) / 8 } ?? usualRate
     return rate * rung.segments[index].duration.seconds
+  }
+}
+
+extension RungFacts {
+  /// True if players ask for a segment: it is not marked as missing, and not all of it lies outside the period.
+  func isRequested(_ index: Int) -> Bool {
+    let segment = segments[index]
+    let shown = shownRange(of: segment)
+    return !segment.isGap && (shown.lowerBound < shown.upperBound || segment.duration.seconds <= 0)
   }
 }
 
@@ -110,6 +120,10 @@ enum RungList {
           facts.declared = rung
           facts.language = group.language
           facts.claimsAlignment = group.hasAlignedSegments
+          if loaded.presentation.format == .dash {
+            let start = period.start.seconds
+            facts.span = start...(period.duration.map { start + max(0, $0.seconds) } ?? .infinity)
+          }
           let failure = loaded.failures.first {
             ($0.periodIndex, $0.groupIndex, $0.rungIndex) == (periodIndex, groupIndex, rungIndex)
           }

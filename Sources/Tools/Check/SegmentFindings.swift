@@ -15,6 +15,7 @@ enum SegmentFindings {
       findings += judge.damaged()
       findings += judge.notIndependent()
       findings += judge.breaks()
+      findings += judge.declaredGaps()
       findings += judge.durations()
       return findings
     }
@@ -36,6 +37,12 @@ private struct RungJudge {
 
   private func duration(_ index: Int) -> Double { segment(index)?.duration.seconds ?? 0 }
 
+  /// How long a segment is on show.
+  private func shownDuration(_ index: Int) -> Double {
+    guard let range = segment(index).map(rung.shownRange(of:)) else { return 0 }
+    return range.upperBound - range.lowerBound
+  }
+
   private func finding(
     _ id: FindingID, _ kind: String?, _ level: FindingLevel, at index: Int? = nil, _ summary: String,
     fix: String
@@ -45,8 +52,7 @@ private struct RungJudge {
       finding.segment = index + 1
       finding.url = segment.url.reelLocation
       finding.byte = segment.byteRange?.offset
-      let start = segment.start.seconds
-      finding.time = start...(start + max(0, segment.duration.seconds))
+      finding.time = rung.shownRange(of: segment)
     } else {
       finding.url = rung.url?.reelLocation
     }
@@ -56,14 +62,41 @@ private struct RungJudge {
   /// `segment 3 (6 s to 8 s)`.
   private func place(_ index: Int) -> String {
     guard let segment = segment(index) else { return "the file" }
-    let start = segment.start.seconds
-    return "segment \(index + 1) (\(start.seconds) to \((start + segment.duration.seconds).seconds))"
+    let range = rung.shownRange(of: segment)
+    return "segment \(index + 1) (\(range.lowerBound.seconds) to \(range.upperBound.seconds))"
   }
 
-  /// `segment 3 (6 s to 8 s) and 2 others`.
+  /// The most runs of segments that are named.
+  private static let runLimit = 8
+
+  /// `segment 3 (6 s to 8 s)`, or `segments 3, 5 and 7 to 9`.
   private func places(_ indices: [Int]) -> String {
     guard let first = indices.first else { return "no segment" }
-    return indices.count == 1 ? place(first) : "\(place(first)) and \((indices.count - 1).counted("other"))"
+    return indices.count == 1 ? place(first) : "segments \(Self.numbers(indices))"
+  }
+
+  /// The numbers of segments, from 1, with runs of neighbours as one: `3, 5 and 7 to 9`.
+  static func numbers(_ indices: [Int]) -> String {
+    var runs: [ClosedRange<Int>] = []
+    for index in indices.sorted() {
+      if let last = runs.last, index == last.upperBound + 1 {
+        runs[runs.count - 1] = last.lowerBound...index
+      } else {
+        runs.append(index...index)
+      }
+    }
+    var parts = runs.prefix(runLimit).flatMap { run -> [String] in
+      switch run.count {
+      case 1: ["\(run.lowerBound + 1)"]
+      case 2: ["\(run.lowerBound + 1)", "\(run.upperBound + 1)"]
+      default: ["\(run.lowerBound + 1) to \(run.upperBound + 1)"]
+      }
+    }
+    if runs.count > runLimit {
+      parts.append((runs.dropFirst(runLimit).reduce(0) { $0 + $1.count }).counted("other"))
+    }
+    guard let last = parts.popLast() else { return "" }
+    return parts.isEmpty ? last : "\(parts.joined(separator: ", ")) and \(last)"
   }
 
   // MARK: The whole rung
@@ -156,7 +189,7 @@ private struct RungJudge {
     }
     return places.sorted { $0.key < $1.key }.compactMap { kind, samples in
       guard let first = samples.first, let failure = first.failure else { return nil }
-      let lost = samples.reduce(0) { $0 + duration($1.index) }
+      let lost = samples.reduce(0) { $0 + shownDuration($1.index) }
       var found = finding(
         .segmentMissing, kind, .error, at: first.index,
         "\(self.places(samples.map(\.index))): \(failure.error.reason)",
@@ -180,7 +213,7 @@ private struct RungJudge {
     if segment.isGap { return true }
     let isLast = sample.index == rung.segments.count - 1
     // The number of segments is rounded up from their duration.
-    if facts.format == "dash", isLast, segment.duration.seconds < 0.1 { return true }
+    if facts.format == "dash", isLast, shownDuration(sample.index) < 0.1 { return true }
     // It left the window, or its time has not come.
     return facts.isLive && (sample.index < 2 || facts.format == "dash" && isLast)
   }
@@ -216,9 +249,9 @@ private struct RungJudge {
 
   private func lostDuration(_ sample: SegmentFacts) -> Double {
     guard let track = sample.video ?? sample.audio, let start = track.start, let end = track.end else {
-      return duration(sample.index)
+      return shownDuration(sample.index)
     }
-    return max(0, duration(sample.index) - (end - start))
+    return max(0, shownDuration(sample.index) - (end - start))
   }
 
   private func isBlamed(_ sample: SegmentFacts) -> Bool { sample.truncation != nil || sample.failure != nil }
@@ -226,7 +259,7 @@ private struct RungJudge {
   // MARK: Decoding
 
   func damaged() -> [Finding] {
-    var (frames, duration, first): (Int, Double, FrameFacts?) = (0, 0, nil)
+    var (frames, duration, first, last): (Int, Double, FrameFacts?, FrameFacts?) = (0, 0, nil, nil)
     var rejected = 0
     for content in rung.content {
       let isClean = rung.samples[content.segments.lowerBound]?.video?.entry == .idr
@@ -236,6 +269,7 @@ private struct RungJudge {
         frames += 1
         duration += frame.duration
         first = first ?? frame
+        last = frame
       }
       // The first packet of a run may need one before it.
       rejected += max(0, content.rejectedAudioCount - 1)
@@ -246,14 +280,14 @@ private struct RungJudge {
       return sample.readingFault?.kind == .badMedia && !isBlamed(sample)
     }
     var findings: [Finding] = []
-    if let first {
+    if let first, let last {
       let isShort = duration < thresholds.normalized(.decodeErrorShort) && faults.isEmpty
       var found = finding(
         .decodeError, nil, isShort ? .warning : .error, at: first.segment,
         "\(frames.counted("frame")) from \(first.time.seconds) on can't be decoded whole (\(duration.seconds))",
         fix:
           "encode \(rung.segments.isEmpty ? "it" : "segment \(first.segment + 1)") again, or upload it again")
-      found.time = first.time...(first.time + max(duration, 0))
+      found.time = first.time...max(first.time, last.time + last.duration)
       found.evidence = [
         ("frames", .number(Double(frames))), ("duration_ms", .number((duration * 1000).rounded())),
       ]
@@ -295,15 +329,16 @@ private struct RungJudge {
     let open = isClaimed ? usable.filter { ($0.video?.leadingCount ?? 0) > 0 } : []
     return [
       notIndependent(
-        "no-key-frame", noKey, { "does not begin with a key frame" + self.firstEntry(of: $0) },
+        "no-key-frame", noKey,
+        { "\($1 ? "do" : "does") not begin with a key frame" + self.firstEntry(of: $0) },
         fix: "cut segments at key frames: fixed GOPs with -g, -sc_threshold 0, or -force_key_frames"),
       notIndependent(
-        "parameter-sets", noSets, { _ in "begins without SPS and PPS" },
+        "parameter-sets", noSets, { "begin\($1 ? "" : "s") without SPS and PPS" },
         fix: "repeat the parameter sets before each key frame (-bsf:v dump_extra)"),
       notIndependent(
         "open-gop", open,
         {
-          "begins with \(($0.video?.leadingCount ?? 0).counted("frame")) that need the segment before it, and segments are declared independent"
+          "begin\($1 ? "" : "s") with \(($0.video?.leadingCount ?? 0).counted("frame")) that need\($0.video?.leadingCount == 1 ? "s" : "") the segment before, and segments are declared independent"
         },
         fix: "encode closed GOPs (open-gop=0), or do not declare the segments independent"),
     ].compactMap { $0 }
@@ -311,18 +346,18 @@ private struct RungJudge {
 
   private func firstEntry(of sample: SegmentFacts) -> String {
     guard let video = sample.video else { return "" }
-    guard let index = video.firstEntryIndex else { return "; there is none in it" }
-    return "; the first one is frame \(index + 1)"
+    guard let index = video.firstEntryIndex else { return "; segment \(sample.index + 1) has none" }
+    return "; the first one of segment \(sample.index + 1) is frame \(index + 1)"
   }
 
   private func notIndependent(
-    _ kind: String, _ found: [SegmentFacts], _ words: (SegmentFacts) -> String, fix: String
+    _ kind: String, _ found: [SegmentFacts], _ words: (SegmentFacts, _ isPlural: Bool) -> String, fix: String
   ) -> Finding? {
     guard let first = found.first else { return nil }
     let isFirst = first.index == (rung.segments.firstIndex { !$0.isGap } ?? 0)
     var finding = finding(
       .segmentNotIndependent, kind, isFirst ? .error : .warning, at: first.index,
-      "\(places(found.map(\.index))) \(words(first))", fix: fix)
+      "\(places(found.map(\.index))) \(words(first, found.count > 1))", fix: fix)
     finding.evidence = [("count", .number(Double(found.count))), ("read", .number(Double(samples.count)))]
     if let video = first.video, let entry = video.firstEntryIndex, entry > 0 {
       finding.evidence.append(("first_key_frame", .number(Double(entry))))
@@ -357,9 +392,12 @@ private struct RungJudge {
         guard let end = before?.end, let start = after?.start else { continue }
         var gap = StreamFacts.difference(start, end)
         if let end = before?.decodingEnd, let start = after?.decodingStart {
-          let other = StreamFacts.difference(start, end)
-          if abs(other) < abs(gap) { gap = other }
+          let decodingGap = StreamFacts.difference(start, end)
+          if abs(decodingGap) < abs(gap) { gap = decodingGap }
         }
+        // A SegmentTimeline may have gaps (ISO/IEC 23009-1 §5.3.9.6): see `declaredGaps`.
+        let declared = (other.start - own.start - own.duration).seconds
+        if facts.format == "dash", declared > 0, gap > 0 { gap -= declared }
         // With a variable frame rate, the muxer does not know how long the last frame lasts.
         let known = max(0, Self.longestStep(before), Self.longestStep(after))
         if abs(gap) > thresholds.normalized(.timestampGap) + known {
@@ -373,6 +411,30 @@ private struct RungJudge {
       findings.append(describe(kind, worst, count: Set(found.map(\.index)).count))
     }
     return findings + lateStart() + withoutTimestamps()
+  }
+
+  /// Media that the manifest itself leaves out: between two segments of a SegmentTimeline. No player waits for it, so it
+  /// breaks no rule.
+  func declaredGaps() -> [Finding] {
+    guard facts.format == "dash" else { return [] }
+    var gaps: [(index: Int, range: ClosedRange<Double>)] = []
+    for (index, (own, next)) in zip(rung.segments, rung.segments.dropFirst()).enumerated() {
+      let (end, start) = (rung.shownRange(of: own).upperBound, rung.shownRange(of: next).lowerBound)
+      if start - end > thresholds.normalized(.timestampGap) { gaps.append((index, end...start)) }
+    }
+    guard let first = gaps.first else { return [] }
+    let lost = gaps.reduce(0) { $0 + $1.range.upperBound - $1.range.lowerBound }
+    let more = gaps.count > 1 ? ", the first of \(gaps.count) gaps" : ""
+    var found = finding(
+      .timestampBreak, "gap", .note, at: first.index,
+      "between segments \(first.index + 1) and \(first.index + 2): the SegmentTimeline leaves out \((first.range.upperBound - first.range.lowerBound).seconds)\(more)",
+      fix: "see why the encoder or the packager lost it")
+    found.time = first.range
+    found.evidence = [
+      ("declared_ms", .number((lost * 1000).rounded())), ("count", .number(Double(gaps.count))),
+    ]
+    found.costs = [FindingCost(.lost, (lost * 1000).rounded())]
+    return [found]
   }
 
   /// Packed audio must state its time, and players need not play it otherwise.
@@ -471,8 +533,7 @@ private struct RungJudge {
     if facts.format == "dash", isConstant, isContiguous { return drift() }
     // Playlists of version 2 and less have whole seconds (RFC 8216 §4.3.2.1).
     let isRounded = rung.roundsDurations && declared.allSatisfy { $0 == $0.rounded() }
-    var worst: (index: Int, difference: Double, actual: Double)?
-    var count = 0
+    var found: [Mismatch] = []
     for sample in samples
     where sample.index < rung.segments.count - 1 && !isBlamed(sample) && !sample.isPartial {
       guard let actual = actualDurations(of: sample) else { continue }
@@ -482,11 +543,18 @@ private struct RungJudge {
       guard abs(difference) > (isRounded ? 0.5 : 0) + thresholds.normalized(.durationMismatch) else {
         continue
       }
-      count += 1
-      if abs(difference) > abs(worst?.difference ?? 0) { worst = (sample.index, difference, best) }
+      found.append(Mismatch(index: sample.index, stated: stated, actual: best))
     }
-    guard let worst else { return [] }
-    return [mismatch(at: worst.index, stated: duration(worst.index), actual: worst.actual, count: count)]
+    return mismatch(found)
+  }
+
+  /// A segment whose duration is not the stated one.
+  private struct Mismatch {
+    var index: Int
+    var stated: Double
+    var actual: Double
+
+    var difference: Double { actual - stated }
   }
 
   /// How long a segment is: up to the next one, and by its own samples.
@@ -496,6 +564,10 @@ private struct RungJudge {
     }
     var durations = [StreamFacts.difference(end, start)]
     if let first = track.start { durations.append(StreamFacts.difference(end, first)) }
+    // Samples that an edit list cuts off, such as the priming of audio, count in a manifest.
+    if track.hiddenSampleCount > 0, let first = track.decodingStart, let last = track.decodingEnd {
+      durations.append(StreamFacts.difference(last, first))
+    }
     if let next = rung.samples[sample.index + 1], !isBlamed(next),
       segment(next.index)?.discontinuity == segment(sample.index)?.discontinuity,
       let nextTrack = sample.video == nil ? next.audio : next.video, let nextStart = entry(of: nextTrack)
@@ -505,10 +577,8 @@ private struct RungJudge {
     return durations
   }
 
-  /// The time of the first key frame in presentation order: open GOPs count from one to the next.
-  private func entry(of track: TrackFacts) -> Double? {
-    track.samples.first { $0.isKey }?.start ?? track.start
-  }
+  /// The time of the first key frame: open GOPs count from one to the next.
+  private func entry(of track: TrackFacts) -> Double? { track.firstEntryTime ?? track.start }
 
   /// Segments of a stated duration each may be longer and shorter, but are in their places.
   private func drift() -> [Finding] {
@@ -522,21 +592,51 @@ private struct RungJudge {
     guard abs(actual - stated) > max(length / 2, thresholds.normalized(.durationMismatchError)) else {
       return []
     }
-    let count = Double(sample.index - first.index)
-    return [mismatch(at: first.index, stated: stated / count, actual: actual / count, count: Int(count))]
+    let count = sample.index - first.index
+    let mean = Mismatch(index: first.index, stated: stated / Double(count), actual: actual / Double(count))
+    return [
+      mismatch(
+        mean, count: count,
+        count == 1
+          ? "\(place(first.index)) says \(mean.stated.seconds) and is \(mean.actual.seconds) long"
+          : "segments \(Self.numbers(Array(first.index..<sample.index))) say \(mean.stated.seconds) each and are \(mean.actual.seconds) long on average",
+        fix: "write the real @duration: \(mean.actual.seconds)")
+    ]
   }
 
-  private func mismatch(at index: Int, stated: Double, actual: Double, count: Int) -> Finding {
-    let difference = actual - stated
-    let isError = abs(difference) > thresholds.normalized(.durationMismatchError)
+  /// The most durations that are named.
+  private static let durationLimit = 5
+
+  private func mismatch(_ found: [Mismatch]) -> [Finding] {
+    guard let worst = found.max(by: { abs($0.difference) < abs($1.difference) }) else { return [] }
+    let isHLS = facts.format == "hls"
+    var words = "\(place(worst.index)) says \(worst.stated.seconds) and is \(worst.actual.seconds) long"
+    if found.count > 1 {
+      words =
+        "segments \(Self.numbers(found.map(\.index))) (\(found.count) of the \(samples.count) that were read) have wrong durations: segment \(worst.index + 1) says \(worst.stated.seconds) and is \(worst.actual.seconds) long"
+    }
+    let isAlike = found.allSatisfy { abs($0.actual - worst.actual) < 0.000_5 }
+    var real = found.prefix(isAlike ? 1 : Self.durationLimit).map { item in
+      (isHLS ? "#EXTINF:\(item.actual.formatted(places: 3))," : item.actual.seconds)
+        + (isAlike ? "" : " for segment \(item.index + 1)")
+    }
+    if !isAlike, found.count > real.count { real.append("and so on") }
+    var finding = mismatch(
+      worst, count: found.count, words,
+      fix:
+        "write the real duration\(found.count > 1 ? "s" : ""): \(real.joined(separator: isHLS ? " " : ", "))"
+    )
+    if found.count > 1 { finding.evidence.append(("segments", .text(Self.numbers(found.map(\.index))))) }
+    return [finding]
+  }
+
+  private func mismatch(_ worst: Mismatch, count: Int, _ words: String, fix: String) -> Finding {
+    let isError = abs(worst.difference) > thresholds.normalized(.durationMismatchError)
     var found = finding(
-      .segmentDurationMismatch, nil, isError ? .error : .warning, at: index,
-      "segment \(index + 1) says \(stated.seconds) and is \(actual.seconds) long",
-      fix: facts.format == "hls"
-        ? "write the real duration: #EXTINF:\(actual.formatted(places: 3))," : "write the real durations")
+      .segmentDurationMismatch, nil, isError ? .error : .warning, at: worst.index, words, fix: fix)
     found.evidence = [
-      ("declared_ms", .number((stated * 1000).rounded())),
-      ("measured_ms", .number((actual * 1000).rounded())),
+      ("declared_ms", .number((worst.stated * 1000).rounded())),
+      ("measured_ms", .number((worst.actual * 1000).rounded())),
       ("count", .number(Double(count))),
     ]
     return found

@@ -311,7 +311,7 @@ final class SourceReading: Sendable {
     for (place, rung) in rungs.enumerated() where rung.isToBeRead {
       let known = state.withLock { $0.rungs[place] }
       var missing = rung.segments.indices.filter {
-        known.samples[$0] == nil && known.sizes[$0] == nil && !rung.segments[$0].isGap
+        known.samples[$0] == nil && known.sizes[$0] == nil && rung.isRequested($0)
       }
       if missing.count > Self.sizeLimit {
         let words =

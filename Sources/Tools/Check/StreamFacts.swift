@@ -83,6 +83,9 @@ package struct RungFacts: Sendable {
   package var status = Status.unread
   /// The segments as they are listed.
   package var segments = SegmentList([])
+  /// The part of the timeline that its period covers, in seconds. A player shows nothing of it outside (ISO/IEC 23009-1
+  /// §5.3.2.1).
+  package var span = 0...Double.infinity
   /// The size of each segment in bytes; nil where unknown. As long as `segments`.
   package var sizes: [Int64?] = []
   /// What was measured of the segments that were read, by their index in `segments`.
@@ -104,6 +107,21 @@ package struct RungFacts: Sendable {
 
   /// True if its segments are not known.
   package var isUnlisted: Bool { if case .unlisted = status { true } else { false } }
+
+  /// The part of the timeline in seconds that a segment is shown in, as the manifest states it. It is empty if all of the
+  /// segment lies outside the period.
+  package func shownRange(of segment: SegmentReference) -> ClosedRange<Double> {
+    let start = segment.start.seconds
+    let end = start + max(0, segment.duration.seconds)
+    return start.clamped(to: span)...end.clamped(to: span)
+  }
+
+  /// The part of the timeline in seconds from its first segment to the end of its last one; nil without segments.
+  package var shownRange: ClosedRange<Double>? {
+    guard let first = segments.first, let last = segments.last else { return nil }
+    let start = shownRange(of: first).lowerBound
+    return start...max(start, shownRange(of: last).upperBound)
+  }
 }
 
 /// One segment, read alone.
@@ -128,6 +146,11 @@ package struct SegmentFacts: Sendable {
   package var audio: TrackFacts?
 
   package init(index: Int) { self.index = index }
+}
+
+extension Comparable {
+  /// The value, or the bound of the range that it is beyond.
+  func clamped(to range: ClosedRange<Self>) -> Self { min(max(self, range.lowerBound), range.upperBound) }
 }
 
 /// Why a segment, an initialization or a key could not be read.
@@ -183,6 +206,10 @@ package struct TrackFacts: Sendable {
   package var leadingCount = 0
   /// The index in decoding order of the first sample that decoding can start at; nil without one.
   package var firstEntryIndex: Int?
+  /// When that sample is shown, in seconds. Samples before it may be leading ones of an open GOP.
+  package var firstEntryTime: Double?
+  /// The codec as manifests state it (RFC 6381); nil if it is not known.
+  package var codecString: String?
   /// The bytes of the samples.
   package var byteCount: Int64 = 0
 
@@ -368,6 +395,8 @@ package struct RequestFacts: Sendable {
   package var statedByteCount: Int64?
   /// The errors of attempts that were repeated.
   package var failedAttempts: [ReelError] = []
+  /// The numbers of bytes after which the body broke off, and went on with another request.
+  package var breaks: [Int64] = []
   /// The error in which it ended.
   package var failure: ReelError?
   /// The time from the beginning of the check to the end of the transfer; nil while it runs.

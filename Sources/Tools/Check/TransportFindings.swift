@@ -4,12 +4,12 @@ package import ReelCore
 internal import ReelManifest
 
 /// Judges how the servers of a stream answer: `unreachable`, `ttfb-slow`, `redirects`, `no-keep-alive`, `no-ranges`,
-/// `response-headers`.
+/// `response-headers`, and `segment-truncated` for answers that broke off and went on.
 package enum TransportFindings {
   package static func findings(in facts: StreamFacts, _ thresholds: Thresholds) -> [Finding] {
     let requests = facts.requests.filter { $0.host != nil }
     return slowAnswers(requests, facts, thresholds) + redirects(requests, facts) + closings(requests)
-      + refusedRanges(requests, facts) + headers(requests, facts)
+      + refusedRanges(requests, facts) + headers(requests, facts) + brokenAnswers(requests, facts)
   }
 
   /// The number of answers that a finding about a server's habit needs.
@@ -148,10 +148,11 @@ package enum TransportFindings {
   private static func closings(_ requests: [RequestFacts]) -> [Finding] {
     var findings: [Finding] = []
     for host in Set(requests.compactMap(\.host)).sorted() {
-      // Refusals may end a connection.
-      let answers = requests.filter { $0.host == host && (200...399).contains($0.metrics?.status ?? 0) }
+      // Refusals may end a connection (RFC 9112 §9.6), so only other answers are judged.
+      let own = requests.filter { $0.host == host }
+      let answers = own.filter { (200...399).contains($0.metrics?.status ?? 0) }
       let announced = answers.filter { $0.metrics?.closesConnection == true }
-      let (dropped, chances) = unannouncedClosings(answers)
+      let (dropped, chances) = unannouncedClosings(own)
       let isAnnounced = announced.count >= answerCount && 2 * announced.count >= answers.count
       guard isAnnounced || dropped >= answerCount && 2 * dropped >= chances else { continue }
       let what =
@@ -181,22 +182,95 @@ package enum TransportFindings {
   /// one was needed while another one must have been idle.
   ///
   /// A connection counts as idle from a little after a complete answer, because it takes a moment until the next
-  /// request can have it, up to one second: servers may close those that are idle for longer.
-  private static func unannouncedClosings(_ answers: [RequestFacts]) -> (dropped: Int, chances: Int) {
+  /// request can have it, up to one second: servers may close those that are idle for longer. The connection of an error
+  /// is not idle afterwards: servers may end that one.
+  private static func unannouncedClosings(_ requests: [RequestFacts]) -> (dropped: Int, chances: Int) {
     let (delay, patience) = (Duration.milliseconds(5), Duration.seconds(1))
     var (dropped, chances) = (0, 0)
-    var ends = answers.filter { $0.isComplete && $0.metrics?.closesConnection == false }.compactMap(\.ended)
-      .sorted()
-    for request in answers.sorted(by: { $0.began < $1.began }) {
-      guard let isReused = request.metrics?.reusedConnection,
-        let idle = ends.lastIndex(where: { $0 + delay < request.began && request.began < $0 + patience })
-      else { continue }
+    func hasSucceeded(_ request: RequestFacts) -> Bool { (200...399).contains(request.metrics?.status ?? 0) }
+    var ends = requests.filter {
+      $0.isComplete && hasSucceeded($0) && $0.metrics?.closesConnection == false
+    }.compactMap(\.ended).sorted()
+    for request in requests.sorted(by: { $0.began < $1.began }) {
+      guard let isReused = request.metrics?.reusedConnection else { continue }
+      let (earliest, latest) = (request.began - patience, request.began - delay)
+      if isReused, !hasSucceeded(request) {
+        // The error took the connection of the answer before it along.
+        if let taken = ends.lastIndex(where: { $0 <= request.began }) { ends.remove(at: taken) }
+        continue
+      }
+      guard hasSucceeded(request), let idle = ends.lastIndex(where: { $0 < latest && $0 > earliest }) else {
+        continue
+      }
       ends.remove(at: idle)
       chances += 1
       // With redirects and repetitions, it was not the first request that needed a connection.
       if !isReused, request.metrics?.requestCount == 1 { dropped += 1 }
     }
     return (dropped, chances)
+  }
+
+  // MARK: - Broken answers
+
+  /// Answers that broke off, whose rest came with another request.
+  private static func brokenAnswers(_ requests: [RequestFacts], _ facts: StreamFacts) -> [Finding] {
+    var seen: Set<StartBytes> = []
+    let broken = requests.filter { request in
+      guard !request.breaks.isEmpty, request.isComplete,
+        seen.insert(
+          StartBytes(
+            url: request.url.absoluteString, range: request.range ?? ByteRange(offset: 0, length: nil))
+        )
+        .inserted
+      else { return false }
+      switch request.purpose {
+      case .segment, .initialization, .source, .manifest: return true
+      case .key, .clock, .resource: return false
+      }
+    }
+    guard let first = broken.first, let position = first.breaks.first else { return [] }
+    let place = segment(of: first, in: facts)
+    let what =
+      place.map { "segment \($0.index + 1)" }
+      ?? (first.purpose == .initialization
+        ? "the initialization" : facts.isFile ? "the file" : "the manifest")
+    let size = first.size.map { " of \($0)" } ?? ""
+    let count = broken.count > 1 ? "\(broken.count) answers broke off, the first" : "the answer broke off"
+    var finding = Finding(
+      .segmentTruncated, nil, .warning,
+      rung: facts.rungs.count > 1 ? place.map { facts.rungs[$0.rung].name } : nil,
+      segment: place.map { $0.index + 1 }, url: first.url.reelText,
+      "\(what): \(count) after \(position)\(size) bytes, and the rest came with another request (Range); players that do not resume lose it",
+      fix: "see why the server, or a proxy before it, ends connections early")
+    finding.evidence = [
+      ("count", .number(Double(broken.count))), ("bytes", .number(Double(position))),
+      ("resumed", .flag(true)),
+    ]
+    if let size = first.size { finding.evidence.append(("promised_bytes", .number(Double(size)))) }
+    let lost = broken.reduce(0.0) { sum, request in
+      guard let size = request.size, size > 0, let position = request.breaks.first else { return sum }
+      let duration =
+        segment(of: request, in: facts).map { place in
+          let range = facts.rungs[place.rung].shownRange(of: facts.rungs[place.rung].segments[place.index])
+          return range.upperBound - range.lowerBound
+        } ?? (facts.isFile ? facts.duration ?? 0 : 0)
+      return sum + duration * Double(max(0, size - position)) / Double(size)
+    }
+    if lost > 0 { finding.costs = [FindingCost(.lost, (lost * 1000).rounded())] }
+    return [finding]
+  }
+
+  private static func segment(
+    of request: RequestFacts, in facts: StreamFacts
+  ) -> (rung: Int, index: Int)? {
+    guard request.purpose == .segment else { return nil }
+    for (rung, facts) in facts.rungs.enumerated() {
+      let index = facts.segments.firstIndex {
+        $0.url == request.url && ($0.byteRange?.offset ?? 0) == (request.range?.offset ?? 0)
+      }
+      if let index { return (rung, index) }
+    }
+    return nil
   }
 
   // MARK: - Ranges
@@ -496,6 +570,9 @@ extension StreamFacts {
 }
 
 extension RequestFacts {
+  /// The size of the body in bytes; nil if unknown.
+  fileprivate var size: Int64? { statedByteCount ?? (isComplete ? metrics?.byteCount : nil) }
+
   /// True if a part was asked for, and the whole resource was sent, which is larger.
   fileprivate var isRefusedRange: Bool {
     guard let range, metrics?.status == 200, method == .get, isPlain else { return false }

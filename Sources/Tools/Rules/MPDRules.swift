@@ -230,6 +230,10 @@ extension MPDRules {
     var segments: Set<String> = []
     /// True if an ancestor states a @media.
     var hasMedia = false
+    /// True if the @media that counts contains the time of a segment.
+    var usesTime = false
+    /// The number of segments of the SegmentList that counts.
+    var urlCount = 0
     var hasTimeline = false
     var hasDuration = false
   }
@@ -367,6 +371,12 @@ extension MPDRules {
     if inherited.segments.contains("SegmentTemplate") {
       if !inherited.hasMedia { report("a SegmentTemplate has no @media", "§5.3.9.4.2", path: path) }
     }
+    // The attributes and the timeline of segments may come from different levels (§5.3.9.1).
+    guard !inherited.hasTimeline, !inherited.hasDuration else { return }
+    if inherited.usesTime { report("$Time$ without a SegmentTimeline", "§5.3.9.4.4", path: path) }
+    if inherited.urlCount > 1 {
+      report("several segments, and neither @duration nor a SegmentTimeline", "§5.3.9.2.1", path: path)
+    }
   }
 
   private mutating func other(_ child: String) throws(ReelError) {
@@ -446,8 +456,7 @@ extension MPDRules {
     }
     let hasDuration = xml.string("duration") != nil
     if kind == "SegmentBase", hasDuration { report("SegmentBase has a @duration", "§5.3.9.2.2") }
-    var usesTime = false
-    if kind == "SegmentTemplate" { usesTime = templates(&inherited) }
+    if kind == "SegmentTemplate" { templates(&inherited) }
 
     var (order, hasTimeline, urls) = (ElementOrder(.segments), false, 0)
     while let child = try nextChild(of: kind, &order) {
@@ -470,21 +479,13 @@ extension MPDRules {
       inherited.hasTimeline = hasTimeline
       inherited.hasDuration = hasDuration
     }
-    if usesTime, !inherited.hasTimeline, !inherited.hasDuration {
-      report("$Time$ without a SegmentTimeline", "§5.3.9.4.4", path: "\(inherited.path)/\(kind)")
-    }
-    if kind == "SegmentList", urls > 1, !inherited.hasTimeline, !inherited.hasDuration {
-      report(
-        "several segments, and neither @duration nor a SegmentTimeline", "§5.3.9.2.1",
-        path: "\(inherited.path)/\(kind)")
-    }
+    if urls > 0 { inherited.urlCount = urls }
   }
 
   // MARK: - Private
 
-  /// Checks the templates of a SegmentTemplate; true if one contains the time of a segment.
-  private mutating func templates(_ inherited: inout Inherited) -> Bool {
-    var usesTime = false
+  /// Checks the templates of a SegmentTemplate.
+  private mutating func templates(_ inherited: inout Inherited) {
     for name: StaticString in ["media", "index", "initialization", "bitstreamSwitching"] {
       guard let text = xml.string(name) else { continue }
       do throws(ReelError) {
@@ -502,14 +503,13 @@ extension MPDRules {
         }
         if name.description == "media" {
           inherited.hasMedia = true
-          usesTime = template.usesTime
+          inherited.usesTime = template.usesTime
         }
       } catch {
         if name.description == "media" { inherited.hasMedia = true }
         report("@\(name): \(error.reason)", "§5.3.9.4.4")
       }
     }
-    return usesTime
   }
 
   private mutating func timeline() throws(ReelError) {

@@ -442,9 +442,10 @@ extension Demuxer {
 
   /// Returns the best audio stream of a container that is opened for its audio.
   func audioStream(languages: [String]) throws -> StreamInfo {
-    guard try awaitStream(where: { $0.kind == .audio }) != nil,
-      let best = Self.bestAudio(of: streams, languages: languages)
-    else { throw noStream("no audio that can be decoded") }
+    let hasAudio = try awaitStream(where: { $0.kind == .audio }) != nil
+    guard hasAudio, let best = Self.bestAudio(of: streams, languages: languages) else {
+      throw noStream("no audio that can be decoded", hasAudio ? .otherStreams : nil)
+    }
     return best
   }
 

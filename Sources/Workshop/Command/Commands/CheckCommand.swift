@@ -208,18 +208,19 @@ struct CheckCommand: AsyncParsableCommand {
         }
         var worker = Batch.Worker { job in
           let result: CheckResult
+          let began = ContinuousClock.now
           do {
             result = try await checker.check(job.source)
           } catch {
             if !(error is CancellationError) {
-              files.addFailure(error.asReelError, of: job.text)
+              files.addFailure(error.asReelError, of: job.text, after: .now - began)
               tally.withLock { $0.errorCount += 1 }
             }
             throw error
           }
           // Of a list, a later run checks the source again.
           if isList { try Task.checkCancellation() }
-          var outcome = try finish(result, job, gates, files, tally)
+          var outcome = try finish(result, job, after: .now - began, gates, files, tally)
           if result.isInterrupted { outcome.error = .interrupted }
           return outcome
         }
@@ -322,8 +323,8 @@ struct CheckCommand: AsyncParsableCommand {
   }
 
   private func finish(
-    _ result: CheckResult, _ job: Batch.Job, _ gates: CheckGates, _ files: CheckFiles,
-    _ tally: Locked<CheckTally>
+    _ result: CheckResult, _ job: Batch.Job, after duration: Duration, _ gates: CheckGates,
+    _ files: CheckFiles, _ tally: Locked<CheckTally>
   ) throws(ReelError) -> Batch.Outcome {
     var used: Set<Int> = []
     var result = result
@@ -331,7 +332,7 @@ struct CheckCommand: AsyncParsableCommand {
     let verdict = gates.verdict(on: result) { used.insert($0) }
     let waivers = used
     tally.withLock { $0.add(verdict, usedWaivers: waivers) }
-    files.add(verdict)
+    files.add(verdict, after: duration)
     let text = CheckText(
       verdict: verdict, layout: Terminal.layout,
       usesBlocks: CheckText.usesBlocks(ProcessInfo.processInfo.environment))
@@ -370,12 +371,16 @@ struct CheckTally: Sendable {
   var errorCount = 0
   private(set) var levels: [FindingLevel: Int] = [:]
   private(set) var usedWaivers: Set<Int> = []
+  private var waivedCount = 0
+  private var baselineCount = 0
 
   mutating func add(_ verdict: CheckGates.Verdict, usedWaivers waivers: Set<Int>) {
     checkedCount += 1
     if verdict.fails { failedCount += 1 }
     if verdict.checked.silence != nil { silentCount += 1 }
     for level in FindingLevel.allCases { levels[level, default: 0] += verdict.checked.count(level) }
+    waivedCount += verdict.checked.waived.count
+    baselineCount += verdict.checked.baselineCount
     usedWaivers.formUnion(waivers)
   }
 
@@ -396,9 +401,11 @@ struct CheckTally: Sendable {
     let counts = FindingLevel.allCases.reversed().compactMap { level in
       levels[level].flatMap { $0 > 0 ? $0.counted(level.rawValue) : nil }
     }
-    let words = counts.isEmpty ? "no findings" : counts.joined(separator: ", ")
+    let known = CheckWords.known(waived: waivedCount, baseline: baselineCount)
+    var words = counts.isEmpty ? "no \(known == nil ? "" : "new ")findings" : counts.joined(separator: ", ")
     let count = checkedCount + errorCount
-    return count > 1 ? "\(words) in \(count.counted("source"))" : words
+    if count > 1 { words += " in \(count.counted("source"))" }
+    return ([words] + [known].compactMap(\.self)).joined(separator: "; ")
   }
 }
 
@@ -418,8 +425,9 @@ final class CheckFiles: Sendable {
     self.failOn = failOn
   }
 
-  func add(_ verdict: CheckGates.Verdict) {
-    let suites = junit == nil ? [] : [Self.suite(verdict)]
+  /// - Parameter duration: How long the check took.
+  func add(_ verdict: CheckGates.Verdict, after duration: Duration) {
+    let suites = junit == nil ? [] : [Self.suite(verdict, after: duration)]
     let isReported = page != nil || sarif != nil
     state.withLock { state in
       if isReported { state.sources.add(verdict.checked) }
@@ -427,10 +435,9 @@ final class CheckFiles: Sendable {
     }
   }
 
-  func addFailure(_ error: ReelError, of source: String) {
-    let suite = JUnitXML.Suite(
-      name: source, cases: [JUnitXML.Case("checked", failure: ("\(error)", error.kind.rawValue))],
-      duration: .zero)
+  func addFailure(_ error: ReelError, of source: String, after duration: Duration) {
+    let suite = Self.suite(
+      source, [JUnitXML.Case("checked", failure: ("\(error)", error.kind.rawValue))], duration)
     let suites = junit == nil ? [] : [suite]
     state.withLock { state in
       state.sources.addFailure(error, of: source)
@@ -453,33 +460,49 @@ final class CheckFiles: Sendable {
     return failures
   }
 
-  /// A case for each expectation and each id: it fails if a finding does, and is skipped if one is waived, or if there is
-  /// none because a part of the source was not checked.
-  static func suite(_ verdict: CheckGates.Verdict) -> JUnitXML.Suite {
+  /// A case for each expectation, each finding, and each id without one. The case of a finding fails if that fails the
+  /// run, and is skipped if it is known; one without a finding is skipped if a part of the source was not checked.
+  static func suite(_ verdict: CheckGates.Verdict, after duration: Duration = .zero) -> JUnitXML.Suite {
     let checked = verdict.checked
     var cases = verdict.outcomes.map { JUnitXML.Case($0) }
     if let silence = checked.silence {
       cases.append(JUnitXML.Case("checked", failure: ("\(silence)", silence.kind.rawValue)))
-      return JUnitXML.Suite(name: checked.source, cases: cases, duration: .zero)
+      return suite(checked.source, cases, duration)
     }
     for id in FindingID.allCases {
       let indices = checked.findings.indices.filter { checked.findings[$0].id == id }
-      let failing = indices.filter(verdict.failing.contains)
+      for index in indices {
+        let finding = checked.findings[index]
+        var item = JUnitXML.Case(CheckBaseline.Key(finding).text)
+        if verdict.failing.contains(index) {
+          item.failure = ("\(CheckWords.placed(finding)); \(finding.fix)", finding.name)
+        } else if let excuse = checked.excuse(index) {
+          item.skipped = "a known \(finding.level.rawValue), \(excuse)"
+        }
+        cases.append(item)
+      }
+      guard indices.isEmpty else { continue }
       var item = JUnitXML.Case(id.rawValue)
-      if let first = failing.first {
-        let finding = checked.findings[first]
-        let more = failing.count > 1 ? ", and \(failing.count - 1) more" : ""
-        item.failure = ("\(CheckWords.placed(finding))\(more); \(finding.fix)", finding.name)
-      } else if let waived = indices.first(where: { checked.waived[$0] != nil }) {
-        item.skipped = "waived: \(checked.waived[waived] ?? "")"
-      } else if indices.isEmpty, let missing = checked.notChecked.first(where: { $0.concerns(id) }) {
+      if let missing = checked.notChecked.first(where: { $0.concerns(id) }) {
         item.skipped = "not checked: \(missing.rung.map { "\($0): " } ?? "")\(missing.reason)"
-      } else if indices.isEmpty, checked.coverage.allRungCount == 0, id != .unreachable {
+      } else if checked.coverage.allRungCount == 0, id != .unreachable {
         item.skipped = "not checked: the source could not be opened"
       }
       cases.append(item)
     }
-    return JUnitXML.Suite(name: checked.source, cases: cases, duration: .zero)
+    return suite(checked.source, cases, duration)
+  }
+
+  /// Readers of JUnit add up the times of cases, so each has an equal share of the time that the check of the source took.
+  private static func suite(
+    _ source: String, _ cases: [JUnitXML.Case], _ duration: Duration
+  ) -> JUnitXML.Suite {
+    let cases = cases.map { item in
+      var item = item
+      item.duration = duration / cases.count
+      return item
+    }
+    return JUnitXML.Suite(name: source, cases: cases, duration: duration)
   }
 }
 

@@ -47,8 +47,8 @@ struct ResultsReport: Sendable {
   struct FindingCount: Encodable, Sendable {
     /// The id and the kind.
     let finding: String
-    /// The worst level that it has anywhere.
     var level: String
+    /// Those that have it at this level, and at no worse one.
     var sources: Int
   }
 
@@ -132,8 +132,10 @@ struct ResultsReport: Sendable {
       key, result, members, startup: source.startup.isFinite ? Double(source.startup) : 0,
       isPoor: source.isPoor, folder: folder)
     if let findings = source.findings, let url = result.url, worst != nil {
-      let names = findings.sorted { ($1.level, $0.name) < ($0.level, $1.name) }.map { texts[Int($0.name)] }
-      let poorness = findings.reduce(0) { $0 + ($1.level == Self.errorLevel ? 1000 : Double($1.level)) }
+      // Notes make no stream a bad one.
+      let faults = findings.filter { $0.level > Self.noteLevel }
+      let names = faults.sorted { ($1.level, $0.name) < ($0.level, $1.name) }.map { texts[Int($0.name)] }
+      let poorness = faults.reduce(0) { $0 + ($1.level == Self.errorLevel ? 1000 : Double($1.level)) }
       worst?.addFaulty(key, url, findings: names, poorness: poorness, folder: folder)
     }
   }
@@ -185,25 +187,21 @@ struct ResultsReport: Sendable {
 
   /// The findings of checked sources, the worst and most frequent first; nil if none was checked.
   var findings: [FindingCount]? {
-    var counts: [Int32: (level: UInt8, sources: Int)] = [:]
+    var counts: [ListedFinding: Int] = [:]
     var isChecked = false
     for found in sources.values.lazy.compactMap(\.findings) {
       isChecked = true
       var levels: [Int32: UInt8] = [:]
       for finding in found { levels[finding.name] = max(levels[finding.name] ?? 0, finding.level) }
-      for (name, level) in levels {
-        let count = counts[name] ?? (0, 0)
-        counts[name] = (max(count.level, level), count.sources + 1)
-      }
+      for (name, level) in levels { counts[ListedFinding(name: name, level: level), default: 0] += 1 }
     }
     guard isChecked else { return nil }
     return counts.sorted {
-      ($1.value.level, $1.value.sources, texts[Int($0.key)])
-        < ($0.value.level, $0.value.sources, texts[Int($1.key)])
-    }.map { name, count in
+      ($1.key.level, $1.value, texts[Int($0.key.name)]) < ($0.key.level, $0.value, texts[Int($1.key.name)])
+    }.map { finding, count in
       FindingCount(
-        finding: texts[Int(name)], level: FindingLevel.allCases[Int(count.level)].rawValue,
-        sources: count.sources)
+        finding: texts[Int(finding.name)], level: FindingLevel.allCases[Int(finding.level)].rawValue,
+        sources: count)
     }
   }
 
@@ -226,6 +224,7 @@ struct ResultsReport: Sendable {
   // MARK: - Private
 
   private static let errorLevel = UInt8(FindingLevel.allCases.firstIndex(of: .error) ?? 0)
+  private static let noteLevel = UInt8(FindingLevel.allCases.firstIndex(of: .note) ?? 0)
 
   private static func errorCount(_ sources: [Source]) -> Int? {
     let findings = sources.compactMap(\.findings)

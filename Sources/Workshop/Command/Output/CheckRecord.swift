@@ -55,7 +55,9 @@ struct CheckRecord: SourceRecord {
       ]
     }
     findings = checked.findings.enumerated().map { index, finding in
-      Self.finding(finding, waived: checked.waived[index], isKnown: checked.known.map { $0.contains(index) })
+      Self.finding(
+        finding, waived: checked.waived[index],
+        isKnown: checked.excuse(index) != nil ? true : checked.known.map { _ in false })
     }
     expectations = verdict.outcomes.isEmpty ? nil : verdict.outcomes
     fixed = checked.known == nil ? nil : verdict.fixed.map(\.text)

@@ -33,10 +33,28 @@ struct CheckText {
     return blocks.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
   }
 
-  /// The line of a source of a list: `error  2 errors; first frame after 287 ms on lte`.
+  /// The line of a source of a list: its worst finding, as in `error  segment-missing/status: 360p, segment 3: 404; 1 more
+  /// error`, or else its verdict.
   var line: String {
     let level = checked.silence != nil ? "failed" : checked.worstLevel?.rawValue ?? "ok"
-    return "\(level)\t\(Redaction.clean(checked.verdict))"
+    return "\(level)\t\(Redaction.clean(cause ?? checked.verdict))"
+  }
+
+  /// The worst finding, or an expectation that is not met, and how many there are besides; nil without a warning.
+  private var cause: String? {
+    guard checked.silence == nil, let worst = checked.worstLevel, worst > .note else { return nil }
+    let finding = checked.order.first { checked.findings[$0].level == worst && checked.excuse($0) == nil }
+    let words =
+      finding.map { "\(checked.findings[$0].name): \(CheckWords.placed(checked.findings[$0]))" }
+      ?? checked.unmet.first ?? checked.verdict
+    let others = [FindingLevel.error, .warning].compactMap { level in
+      let count = checked.count(level) - (level == worst ? 1 : 0)
+      return count > 0
+        ? "\(count) \(level == worst ? "more " : "")\(level.rawValue)\(count == 1 ? "" : "s")" : nil
+    }
+    let known = CheckWords.known(waived: checked.waived.count, baseline: checked.baselineCount)
+    return ([words, others.joined(separator: ", ")].filter { !$0.isEmpty } + [known].compactMap(\.self))
+      .joined(separator: "; ")
   }
 
   /// The entry of the catalogue.
@@ -114,10 +132,7 @@ struct CheckText {
   }
 
   private var findings: [String] {
-    // Waived ones last.
-    let order =
-      checked.findings.indices.filter { checked.waived[$0] == nil }
-      + checked.findings.indices.filter { checked.waived[$0] != nil }
+    let order = checked.order
     var entries = checked.unmet.map { unmet in
       Entry(level: "error", name: "expectation", text: unmet, cost: "", fix: "", style: .bad)
     }
@@ -141,18 +156,17 @@ struct CheckText {
 
   private func entry(_ index: Int) -> Entry {
     let finding = checked.findings[index]
-    let waiver = checked.waived[index]
-    var text = Redaction.clean(CheckWords.placed(finding))
-    if checked.known?.contains(index) == true { text += " (the baseline has it too)" }
+    let excuse = checked.excuse(index)
+    let text = Redaction.clean(CheckWords.placed(finding))
     let costs = CheckWords.costs(finding)
     // The bars are those of a player that uses bytes as they come.
     let own = costs.filter { $0.player != .whole }
     let cost =
       (own.isEmpty ? costs : own).max { $0.milliseconds < $1.milliseconds }.map(CheckWords.cost) ?? ""
     return Entry(
-      level: waiver == nil ? finding.level.rawValue : "waived", name: finding.name, text: text, cost: cost,
-      fix: waiver.map { "waived: \($0)" } ?? Redaction.clean(finding.fix),
-      style: waiver != nil ? nil : finding.level == .error ? .bad : finding.level == .warning ? .warning : nil
+      level: excuse == nil ? finding.level.rawValue : "known", name: finding.name, text: text, cost: cost,
+      fix: excuse.map { "\(finding.level.rawValue), \($0)" } ?? Redaction.clean(finding.fix),
+      style: excuse != nil ? nil : finding.level == .error ? .bad : finding.level == .warning ? .warning : nil
     )
   }
 

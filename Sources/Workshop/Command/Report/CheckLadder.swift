@@ -71,7 +71,8 @@ struct CheckLadderRow: Sendable, Hashable {
       (.segmentMissing, "missing"), (.segmentTruncated, "cut off"), (.decodeError, "damaged"),
     ]
     for (id, word) in words {
-      let places = findings.filter { $0.id == id }
+      // A segment that broke off and went on is whole.
+      let places = findings.filter { $0.id == id && ($0.level == .error || id != .segmentTruncated) }
       guard let first = places.first else { continue }
       let text = first.segment.map { "segment \($0) \(word)" } ?? word
       return Answer(text: places.count > 1 ? "\(text) +\(places.count - 1)" : text, isFault: true)

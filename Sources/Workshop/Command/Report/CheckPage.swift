@@ -52,7 +52,8 @@ struct CheckPage {
     var figures = FindingLevel.allCases.reversed().map { level in
       (name: "\(level.rawValue)s", value: "\(source.count(level))")
     }
-    if !source.waived.isEmpty { figures.append(("waived", "\(source.waived.count)")) }
+    let knownCount = source.waived.count + source.baselineCount
+    if knownCount > 0 { figures.append(("known", "\(knownCount)")) }
     for start in source.starts {
       figures.append(("start on \(start.link)", CheckWords.time(start.now.milliseconds)))
       if start.saving >= CheckWords.leastCost {
@@ -136,10 +137,7 @@ struct CheckPage {
   private static func findings(
     of source: CheckedSource, limit: Int, _ stills: inout StillBudget
   ) -> String {
-    // Waived ones last.
-    let order = source.findings.indices.sorted {
-      (source.waived[$0] == nil ? 0 : 1, $0) < (source.waived[$1] == nil ? 0 : 1, $1)
-    }
+    let order = source.order
     var html = ""
     for index in order.prefix(limit) { html += finding(index, of: source, &stills) }
     if order.count > limit {
@@ -152,14 +150,16 @@ struct CheckPage {
     _ index: Int, of source: CheckedSource, _ stills: inout StillBudget
   ) -> String {
     let finding = source.findings[index]
-    let waiver = source.waived[index]
-    let level = waiver == nil ? finding.level.rawValue : "waived"
+    let excuse = source.excuse(index)
+    let level = excuse == nil ? finding.level.rawValue : "known"
     var html =
       "<article class=\"finding \(level)\"><h3><b>\(level)</b> <code>\(Markup.escape(finding.name))</code>"
     let place = CheckWords.place(finding)
     if !place.isEmpty { html += " <span>\(Markup.escape(place))</span>" }
     html += "</h3>" + ReportPage.paragraph(CheckWords.sentence(Redaction.clean(finding.summary)) + ".")
-    if let waiver { html += ReportPage.paragraph("Waived: \(Redaction.clean(waiver))") }
+    if let excuse {
+      html += ReportPage.paragraph("A known \(finding.level.rawValue), \(Redaction.clean(excuse))")
+    }
     html += strip(index, of: source, &stills)
     var rows: [(String, String)] = []
     let costs = CheckWords.costs(finding).map(CheckWords.cost)

@@ -54,13 +54,27 @@ struct CheckedSource: Sendable {
     stills = result.stills
   }
 
-  /// The number of findings of a level that are not waived. An expectation that is not met counts as an error.
+  /// Why a finding is a known one, which fails nothing; nil if it is not.
+  func excuse(_ index: Int) -> String? {
+    waived[index].map { "waived: \($0)" }
+      ?? (known?.contains(index) == true ? "the baseline has it too" : nil)
+  }
+
+  /// The findings in the order of reports, known ones last.
+  var order: [Int] {
+    findings.indices.filter { excuse($0) == nil } + findings.indices.filter { excuse($0) != nil }
+  }
+
+  /// The number of findings of a level that are not known. An expectation that is not met counts as an error.
   func count(_ level: FindingLevel) -> Int {
-    findings.indices.count { findings[$0].level == level && waived[$0] == nil }
+    findings.indices.count { findings[$0].level == level && excuse($0) == nil }
       + (level == .error ? unmet.count : 0)
   }
 
-  /// The worst level of the findings that are not waived; nil without any.
+  /// The number of known findings that no waiver names.
+  var baselineCount: Int { known.map { $0.count { waived[$0] == nil } } ?? 0 }
+
+  /// The worst level of the findings that are not known; nil without any.
   var worstLevel: FindingLevel? { FindingLevel.allCases.reversed().first { count($0) > 0 } }
 
   /// The name of the server; empty for a local file.
@@ -92,7 +106,7 @@ struct CheckedSource: Sendable {
       let text = "first frame after \(times.joined(separator: " and "))"
       parts = counts.isEmpty ? ["plays", text] : parts + [text]
     }
-    if !waived.isEmpty { parts.append("\(waived.count.counted("finding")) waived") }
+    if let words = CheckWords.known(waived: waived.count, baseline: baselineCount) { parts.append(words) }
     return parts.joined(separator: "; ")
   }
 }
@@ -106,6 +120,12 @@ extension StartResult {
 enum CheckWords {
   /// The least saving in milliseconds that is worth a word.
   static let leastCost = 20.0
+
+  /// `known: 1 waived, 2 in the baseline`; nil without any.
+  static func known(waived: Int, baseline: Int) -> String? {
+    let counts = [(waived, "waived"), (baseline, "in the baseline")].filter { $0.0 > 0 }
+    return counts.isEmpty ? nil : "known: " + counts.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+  }
 
   /// Prints milliseconds as `956 ms`, and from 1 s on as `1.2 s`.
   static func time(_ milliseconds: Double) -> String {
@@ -243,7 +263,7 @@ struct Badness: Sendable, Comparable {
 
   init(_ finding: Finding, in source: CheckedSource, index: Int) {
     counts = FindingLevel.allCases.reversed().map { $0 == finding.level ? 1 : 0 }
-    if source.waived[index] != nil { counts = [0, 0, 0] }
+    if source.excuse(index) != nil { counts = [0, 0, 0] }
     cost = finding.largestCost
     name = source.source
     self.index = index
@@ -267,7 +287,7 @@ struct CheckedSources: Sendable {
     var warningCount = 0
   }
 
-  /// A finding and how many sources have it.
+  /// A finding at one level, and how many sources have it.
   struct Cause: Sendable {
     var name: String
     var level: FindingLevel
@@ -275,6 +295,12 @@ struct CheckedSources: Sendable {
     var findingCount = 0
     /// A source that has it.
     var example: String
+  }
+
+  /// The same finding may be a warning of one source and a note of another.
+  private struct CauseKey: Hashable {
+    var name: String
+    var level: FindingLevel
   }
 
   /// The number of sources of a page.
@@ -295,7 +321,7 @@ struct CheckedSources: Sendable {
   private(set) var notifications = Worst<SARIF.Notification>(limit: notificationLimit)
   private var sources = Worst<CheckedSource>(limit: sourceLimit)
   private var hostsByName: [String: Host] = [:]
-  private var causesByName: [String: Cause] = [:]
+  private var causesByName: [CauseKey: Cause] = [:]
 
   /// Adds a checked source.
   mutating func add(_ source: CheckedSource) {
@@ -361,16 +387,19 @@ struct CheckedSources: Sendable {
   }
 
   private mutating func count(_ source: CheckedSource) {
-    var names = Set<String>()
-    for (index, finding) in source.findings.enumerated() where source.waived[index] == nil {
-      var cause =
-        causesByName[finding.name]
-        ?? Cause(name: finding.name, level: finding.level, example: source.source)
-      cause.level = max(cause.level, finding.level)
+    // A source counts once for each name, at the worst level that it has there.
+    var found: [String: (level: FindingLevel, count: Int)] = [:]
+    for (index, finding) in source.findings.enumerated() where source.excuse(index) == nil {
+      let known = found[finding.name] ?? (finding.level, 0)
+      found[finding.name] = (max(known.level, finding.level), known.count + 1)
+    }
+    for (name, finding) in found {
+      let key = CauseKey(name: name, level: finding.level)
+      var cause = causesByName[key] ?? Cause(name: name, level: finding.level, example: source.source)
       cause.example = min(cause.example, source.source)
-      cause.findingCount += 1
-      if names.insert(finding.name).inserted { cause.sourceCount += 1 }
-      causesByName[finding.name] = cause
+      cause.findingCount += finding.count
+      cause.sourceCount += 1
+      causesByName[key] = cause
     }
     guard !source.host.isEmpty else { return }
     let isKept = hostsByName[source.host] != nil || hostsByName.count < Self.hostLimit

@@ -13,6 +13,8 @@ struct JUnitXML {
     var failure: (message: String, type: String)?
     /// The reason why it did not run; nil if it did.
     var skipped: String?
+    /// How long it took.
+    var duration = Duration.zero
 
     init(_ name: String, failure: (message: String, type: String)? = nil) {
       self.name = name
@@ -46,7 +48,8 @@ struct JUnitXML {
       lines.append("  <testsuite name=\"\(label)\" \(Self.attributes([suite], isRoot: false))>")
       for item in suite.cases {
         let name = Markup.escape(Redaction.clean(item.name))
-        let head = "    <testcase classname=\"reel.\(command).\(label)\" name=\"\(name)\" time=\"0\""
+        let head =
+          "    <testcase classname=\"reel.\(command).\(label)\" name=\"\(name)\" time=\"\(Self.seconds(item.duration))\""
         guard let failure = item.failure else {
           if let skipped = item.skipped {
             let message = Markup.escape(Redaction.clean(skipped))
@@ -73,11 +76,15 @@ struct JUnitXML {
   /// Returns the counts and the time of suites. The root has no count of what was skipped (Jenkins' junit-10.xsd).
   private static func attributes(_ suites: [Suite], isRoot: Bool) -> String {
     let cases = suites.flatMap(\.cases)
-    let time = suites.reduce(.zero) { $0 + $1.duration } / .seconds(1)
+    let time = suites.reduce(.zero) { $0 + $1.duration }
     let skipped = cases.count { $0.skipped != nil && $0.failure == nil }
     return "tests=\"\(cases.count)\" failures=\"\(cases.count { $0.failure != nil })\" errors=\"0\""
       + (skipped > 0 && !isRoot ? " skipped=\"\(skipped)\"" : "")
-      + " time=\"\(time.formatted(places: 3))\""
+      + " time=\"\(seconds(time))\""
+  }
+
+  private static func seconds(_ duration: Duration) -> String {
+    (duration / .seconds(1)).formatted(places: 3)
   }
 }
 
