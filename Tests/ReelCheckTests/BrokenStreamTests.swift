@@ -257,6 +257,20 @@ struct BrokenStreamTests {
       }.contains("segment-duration-mismatch"))
   }
 
+  @Test("Audio that an edit list cuts off is not out of time")
+  func priming() async throws {
+    #expect(
+      try await findings(in: "hls-fmp4", "master.m3u8") {
+        let url = $0.appending(path: "audio/init.mp4")
+        var bytes = try Data(contentsOf: url)
+        let list = try #require(bytes.firstRange(of: Data("elst".utf8)))
+        // The media time of the only edit (ISO/IEC 14496-12 §8.6.6): a quarter of a second.
+        let time = list.upperBound + 12
+        bytes.replaceSubrange(time..<(time + 4), with: [0, 0, 0x2e, 0xe0])
+        try bytes.write(to: url)
+      } == [])
+  }
+
   @Test("All wrong durations are named, with those to write")
   func severalDurations() async throws {
     let copy = try TemporaryFolder()

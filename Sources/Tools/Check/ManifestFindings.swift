@@ -130,7 +130,7 @@ package enum ManifestFindings {
     "has no AdaptationSet", "has no Representation", "of an AdaptationSet is not unique", "@indexRangeExact",
     "is above @", "@xlink", "@presentationTime", "@ttl", "@target", "@minBandwidth", "@maxBandwidth",
     "@group",
-    "@selectionPriority", "@qualityRanking", "@eptDelta",
+    "@selectionPriority", "of text has no @bandwidth", "@qualityRanking", "@eptDelta",
     // Overlaps by rounding; larger ones are seen in the media.
     "before the end of the segments before it",
   ]

@@ -57,9 +57,9 @@ struct MediaMeter {
         let ticks = Int64((place.seconds / audio.stream.timeBase.value).rounded())
         for packet in audio.packets { packet.move(by: ticks) }
       }
-      facts.video = media.video.map { Self.track($0) }
+      facts.video = media.video.map { Self.track($0, in: format) }
       if facts.video?.leadingCount == 0 { facts.video?.leadingCount = loneDamage }
-      facts.audio = media.audio.map { Self.track($0) }
+      facts.audio = media.audio.map { Self.track($0, in: format) }
     }
     try read(container, into: &media) { _ in true }
     loneDamage = media.video.map { damageAlone($0) } ?? 0
@@ -86,15 +86,19 @@ struct MediaMeter {
   }
 
   /// Describes a track by its access units.
-  static func track(_ track: (stream: StreamInfo, packets: [Packet])) -> TrackFacts {
+  static func track(
+    _ track: (stream: StreamInfo, packets: [Packet]), in format: ContainerFormat
+  ) -> TrackFacts {
     let (stream, packets) = track
+    // In fragments, libavformat only moves what an edit list cuts off to times below 0: the priming of audio.
+    let isCutAtZero = format == .mp4 && stream.kind == .audio
     var facts = TrackFacts(stream: stream)
     let unit = stream.timeBase.value
     var shown: [(packet: Packet, ticks: Int64)] = []
     for packet in packets {
       facts.byteCount += Int64(packet.byteCount)
       guard let ticks = packet.presentationTicks ?? packet.decodingTicks else { continue }
-      if packet.isDiscarded {
+      if packet.isDiscarded || isCutAtZero && ticks < 0 && ticks + packet.durationTicks <= 0 {
         if shown.isEmpty { facts.hiddenSampleCount += 1 }
       } else {
         shown.append((packet, ticks))

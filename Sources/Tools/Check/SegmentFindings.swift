@@ -7,17 +7,37 @@ internal import ReelManifest
 /// key frame, as long as it says, and in its place?
 enum SegmentFindings {
   static func findings(in facts: StreamFacts, _ thresholds: Thresholds) -> [Finding] {
-    facts.rungs.flatMap { rung -> [Finding] in
-      let judge = RungJudge(facts: facts, rung: rung, thresholds: thresholds)
-      var findings = judge.dead()
-      findings += judge.missing()
-      findings += judge.truncated()
-      findings += judge.damaged()
-      findings += judge.notIndependent()
-      findings += judge.breaks()
-      findings += judge.declaredGaps()
-      findings += judge.durations()
-      return findings
+    periodGaps(in: facts, thresholds)
+      + facts.rungs.flatMap { rung -> [Finding] in
+        let judge = RungJudge(facts: facts, rung: rung, thresholds: thresholds)
+        var findings = judge.dead()
+        findings += judge.missing()
+        findings += judge.truncated()
+        findings += judge.damaged()
+        findings += judge.notIndependent()
+        findings += judge.breaks()
+        findings += judge.declaredGaps()
+        findings += judge.durations()
+        return findings
+      }
+  }
+
+  /// Time between the end of a period and the start of the next one, which no standard forbids (ISO/IEC 23009-1 §5.3.2.1):
+  /// a note, like a gap of a SegmentTimeline.
+  private static func periodGaps(in facts: StreamFacts, _ thresholds: Thresholds) -> [Finding] {
+    let periods = facts.presentation?.periods ?? []
+    return zip(periods, periods.dropFirst()).enumerated().compactMap { index, pair in
+      guard let duration = pair.0.duration else { return nil }
+      let (end, start) = ((pair.0.start + duration).seconds, pair.1.start.seconds)
+      guard start - end > thresholds.normalized(.timestampGap) else { return nil }
+      var found = Finding(
+        .timestampBreak, "gap", .note, url: facts.url?.reelLocation,
+        "between periods \(index + 1) and \(index + 2): the MPD leaves out \((start - end).seconds)",
+        fix: "see why nothing is there; a period usually begins where the one before ends")
+      found.time = end...start
+      found.evidence = [("declared_ms", .number(((start - end) * 1000).rounded()))]
+      found.costs = [FindingCost(.lost, ((start - end) * 1000).rounded())]
+      return found
     }
   }
 }
@@ -36,6 +56,11 @@ private struct RungJudge {
   }
 
   private func duration(_ index: Int) -> Double { segment(index)?.duration.seconds ?? 0 }
+
+  /// How long a frame is on show. Where timestamps jump, the duration up to the next frame is none.
+  private func shownDuration(_ frame: FrameFacts) -> Double {
+    rung.segments.isEmpty ? frame.duration : min(frame.duration, shownDuration(frame.segment))
+  }
 
   /// How long a segment is on show.
   private func shownDuration(_ index: Int) -> Double {
@@ -259,7 +284,8 @@ private struct RungJudge {
   // MARK: Decoding
 
   func damaged() -> [Finding] {
-    var (frames, duration, first, last): (Int, Double, FrameFacts?, FrameFacts?) = (0, 0, nil, nil)
+    var (frames, duration, first): (Int, Double, FrameFacts?) = (0, 0, nil)
+    var segments: Set<Int> = []
     var rejected = 0
     for content in rung.content {
       let isClean = rung.samples[content.segments.lowerBound]?.video?.entry == .idr
@@ -267,9 +293,9 @@ private struct RungJudge {
       let counted = isClean ? content.frames[...] : content.frames.drop { $0.isDamaged }
       for frame in counted where frame.isDamaged && !(rung.samples[frame.segment].map(isBlamed) ?? false) {
         frames += 1
-        duration += frame.duration
+        duration += shownDuration(frame)
         first = first ?? frame
-        last = frame
+        segments.insert(frame.segment)
       }
       // The first packet of a run may need one before it.
       rejected += max(0, content.rejectedAudioCount - 1)
@@ -280,14 +306,19 @@ private struct RungJudge {
       return sample.readingFault?.kind == .badMedia && !isBlamed(sample)
     }
     var findings: [Finding] = []
-    if let first, let last {
+    if let first {
       let isShort = duration < thresholds.normalized(.decodeErrorShort) && faults.isEmpty
       var found = finding(
         .decodeError, nil, isShort ? .warning : .error, at: first.segment,
-        "\(frames.counted("frame")) from \(first.time.seconds) on can't be decoded whole (\(duration.seconds))",
-        fix:
-          "encode \(rung.segments.isEmpty ? "it" : "segment \(first.segment + 1)") again, or upload it again")
-      found.time = first.time...max(first.time, last.time + last.duration)
+        "\(segments.count > 1 ? "\(places(Array(segments))): " : "")\(frames.counted("frame")) from \(first.time.seconds) on can't be decoded whole (\(duration.seconds))",
+        fix: rung.segments.isEmpty
+          ? "encode it again, or upload it again"
+          : "encode segment\(segments.count > 1 ? "s" : "") \(Self.numbers(Array(segments))) again, or upload \(segments.count > 1 ? "them" : "it") again"
+      )
+      // The part in the first of them.
+      let end = min(
+        first.time + duration, segment(first.segment).map { rung.shownRange(of: $0).upperBound } ?? .infinity)
+      found.time = first.time...max(first.time, end)
       found.evidence = [
         ("frames", .number(Double(frames))), ("duration_ms", .number((duration * 1000).rounded())),
       ]

@@ -452,8 +452,8 @@ struct FileMeter {
       let packets = (media.video?.packets ?? []) + (media.audio?.packets ?? [])
       outcome.segment.byteCount += packets.reduce(0) { $0 + Int64($1.byteCount) }
       if start == nil {
-        outcome.segment.video = media.video.map { MediaMeter.track($0) }
-        outcome.segment.audio = media.audio.map { MediaMeter.track($0) }
+        outcome.segment.video = media.video.map { MediaMeter.track($0, in: container.format) }
+        outcome.segment.audio = media.audio.map { MediaMeter.track($0, in: container.format) }
       }
     }
     let unit = container.video?.timeBase.value ?? 0

@@ -351,7 +351,10 @@ extension MPDRules {
     } else {
       report("a Representation has no @id", "§5.3.5.2")
     }
-    if xml.string("bandwidth") == nil { report("a Representation has no @bandwidth", "§5.3.5.2") }
+    if xml.string("bandwidth") == nil {
+      let isText = xml.string("mimeType").map { $0.hasPrefix("text/") || $0.contains("ttml") } ?? false
+      report("a Representation \(isText ? "of text " : "")has no @bandwidth", "§5.3.5.2")
+    }
     naturals(["bandwidth", "qualityRanking", "width", "height", "selectionPriority"], "§5.3.5.2")
     common()
     if !inherited.hasMimeType, xml.string("mimeType") == nil {
