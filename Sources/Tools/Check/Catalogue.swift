@@ -229,7 +229,7 @@ extension Catalogue {
           kind("empty", .error, "the segment has no bytes"),
           kind("not-media", .error, "the answer is something else, such as an HTML page with status 200"),
         ],
-        meaning: "The manifest lists a segment that can't be had.",
+        meaning: "The manifest lists a segment that can't be fetched.",
         effect:
           "Playback stalls or skips the length of the segment; if it is the first one, it may not start.",
         measurement:
@@ -388,7 +388,7 @@ extension Catalogue {
           "The end of a track in one segment is compared with its beginning in the next: more than \(Threshold.timestampGap.text); from \(Threshold.timestampJump.text) on it is a jump. Left out: wraps of 33 bits, declared discontinuities and periods, edit lists.",
         thresholds: [.timestampGap, .timestampGapError, .timestampJump],
         sources: [.hls("3.4"), .hls("4.3.2.3"), .dash("§5.3.9.6"), .hlsjs],
-        fix: "Mend the packager's clock, or declare the break (EXT-X-DISCONTINUITY, a period)")
+        fix: "Correct the packager's clock, or declare the break (EXT-X-DISCONTINUITY, a period)")
     case .segmentDurationMismatch:
       make(
         id, "The stated duration of a segment is wrong", .warning,
@@ -416,7 +416,7 @@ extension Catalogue {
     switch id {
     case .moovLast:
       make(
-        id, "The index stands behind the media", .warning,
+        id, "The index comes after the media", .warning,
         otherLevels: "A note below \(Threshold.moovSmallFile.text).",
         meaning: "The moov box comes after mdat, so a player must find it before it can decode.",
         effect:

@@ -82,7 +82,7 @@ package enum ManifestFindings {
     var finding = Finding(
       .manifestInvalid, nil, group.level, url: first.location?.withoutUserInformation,
       place + parts.reason + (parts.clause.map { " (\($0))" } ?? "") + more,
-      fix: parts.clause.map { "write it as \($0) says" } ?? "write a manifest that can be read")
+      fix: parts.clause.map { "correct it as \($0) says" } ?? "write a manifest that can be read")
     finding.line = line
     finding.rung = facts.rungs.first { $0.url?.reelLocation == first.location }?.name
     finding.evidence = [("count", .number(Double(group.count)))]

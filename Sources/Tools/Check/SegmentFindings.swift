@@ -132,7 +132,7 @@ private struct RungJudge {
       var found = finding(
         .rungDead, isIndex ? "index" : "playlist", .error,
         "\(isIndex ? "the index" : "the playlist") can't be read: \(error.reason)",
-        fix: isIndex ? "write the index anew" : "publish the playlist, or remove the rung")
+        fix: isIndex ? "write the index (sidx) again" : "publish the playlist, or remove the rung")
       found.url = error.location ?? found.url
       if case .line(let line, _) = error.place { found.line = line }
       return [found]
@@ -509,8 +509,8 @@ private struct RungJudge {
     var found = finding(
       .timestampBreak, kind, level, at: worst.index, "\(place): \(words)",
       fix: isHLS
-        ? "mend the packager's clock, or put EXT-X-DISCONTINUITY before segment \(worst.index + 2)"
-        : "mend the packager's clock (baseMediaDecodeTime), or begin another period")
+        ? "correct the packager's clock, or put EXT-X-DISCONTINUITY before segment \(worst.index + 2)"
+        : "correct the packager's clock (baseMediaDecodeTime), or begin another period")
     found.evidence = [
       ("difference_ms", .number((worst.seconds * 1000).rounded())), ("track", .text(worst.track)),
       ("count", .number(Double(count))),

@@ -32,7 +32,7 @@ package enum StartFindings {
     let isSmall = file.byteCount.map { Double($0) < thresholds[.moovSmallFile] } ?? false
     var finding = Finding(
       .moovLast, nil, isSmall ? .note : .warning,
-      "the index of \(bytes(index.length ?? 0)) stands behind the media",
+      "the index (moov) of \(bytes(index.length ?? 0)) comes after the media",
       fix: "move it to the front: ffmpeg -i IN -c copy -movflags +faststart OUT")
     finding.byte = index.offset
     finding.evidence = [
@@ -54,7 +54,7 @@ package enum StartFindings {
       summary = "\(size) before the end of the first frame are padding"
       fix = "write the file without free space: ffmpeg -i IN -c copy -movflags +faststart OUT"
     case .interleaving:
-      summary = "\(size) of other tracks, more than 0.5 s ahead, stand before the end of the first frame"
+      summary = "\(size) of other tracks, more than 0.5 s ahead, come before the end of the first frame"
       fix = "interleave the tracks: ffmpeg -i IN -c copy -movflags +faststart OUT"
     case .edit:
       summary =

@@ -126,7 +126,7 @@ package struct StreamChecker: Sendable {
     }
     var finding = Finding(
       .manifestInvalid, nil, .error, url: error.location, error.reason,
-      fix: error.advice ?? "mend the manifest")
+      fix: error.advice ?? "correct the manifest")
     if case .line(let line, _) = error.place { finding.line = line }
     return finding
   }
