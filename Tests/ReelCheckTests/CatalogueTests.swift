@@ -7,7 +7,8 @@ struct CatalogueTests {
   private static let table: [FindingID: String] = [
     .unreachable: "status E, network E, tls E, not-media E",
     .segmentMissing: "status E, empty E, not-media E",
-    .rungDead: "playlist E, init E, key E, index E, no-frame E", .decodeError: "E", .segmentTruncated: "E",
+    .rungDead: "playlist E, init E, key E, index E, no-frame E, no-answer E", .decodeError: "E",
+    .segmentTruncated: "E",
     .black: "whole E, start W, run W", .silent: "W", .frozen: "W",
     .segmentNotIndependent: "no-key-frame W, parameter-sets W, open-gop W",
     .timestampBreak: "gap W, overlap W, jump E, start W", .trackMissing: "absent E, short W",
@@ -19,6 +20,8 @@ struct CatalogueTests {
     .codecsMismatch: "family E, profile W, level W, missing W", .resolutionMismatch: "W",
     .frameRateMismatch: "W", .aspectDiffers: "W", .rungsNotAligned: "W", .avOffset: "W",
     .manifestInvalid: "W", .liveStale: "E",
+    .notChecked:
+      "encrypted E, unsupported E, external E, empty E, time E, sample E, left-out E, faulty E",
   ]
 
   private func letter(_ level: FindingLevel) -> String { level.rawValue.prefix(1).uppercased() }

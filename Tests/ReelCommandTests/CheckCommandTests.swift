@@ -85,6 +85,37 @@ struct CheckCommandTests {
     #expect(waived.errorLines.contains { $0.contains("the waiver of live-stale was not used") })
   }
 
+  @Test("A source of which nothing is judged fails; a rung beside others only if that is wanted")
+  func unjudged() async throws {
+    let run = try await Command.run("check", Fixtures.path("bad/codec-png.mp4"), "--json", status: 1)
+    #expect(try run.object["judged"] as? Bool == false)
+    #expect(try findings(try run.object).map { $0["id"] as? String } == ["not-checked"])
+    #expect(try findings(try run.object).map { $0["kind"] as? String } == ["unsupported"])
+    let waived = try await Command.run(
+      "check", Fixtures.path("bad/codec-png.mp4"), "--ignore", "not-checked/unsupported", status: 0)
+    #expect(waived.outputText.contains("waived"))
+
+    let folder = try TemporaryFolder()
+    for name in ["audio", "high", "low", "master.m3u8"] {
+      try FileManager.default.copyItem(atPath: Fixtures.path("hls-fmp4/\(name)"), toPath: folder.path(name))
+    }
+    let master = try folder.text("master.m3u8")
+    try folder.write(
+      master + "#EXT-X-STREAM-INF:BANDWIDTH=5000000,CODECS=\"zzzz.1\"\nhigh/index.m3u8\n", to: "more.m3u8")
+    let beside = try await Command.run("check", "more.m3u8", "--json", directory: folder.path, status: 0)
+    #expect(try beside.object["judged"] as? Bool == true)
+    let items = try #require(try beside.object["not_checked"] as? [[String: Any]])
+    #expect(items.compactMap { $0["kind"] as? String } == ["unsupported"])
+    for level in ["unchecked", "never,unchecked", "unchecked,warning"] {
+      let wanted = try await Command.run(
+        "check", "more.m3u8", "--json", "--fail-on", level, directory: folder.path, status: 1)
+      #expect(try findings(try wanted.object).contains { $0["id"] as? String == "not-checked" }, "\(level)")
+    }
+    try await Command.run("check", Self.hls, "--fail-on", "unchecked", status: 0)
+    try await Command.run("check", Self.hls, "--fail-on", "unchecked,often", status: 64)
+    try await Command.run("check", Self.hls, "--fail-on", "error,warning", status: 64)
+  }
+
   @Test("A baseline hides findings that it has, and lists those that are gone")
   func baseline() async throws {
     let folder = try TemporaryFolder()

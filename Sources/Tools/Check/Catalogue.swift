@@ -197,11 +197,35 @@ extension Catalogue {
     case .black, .silent, .frozen, .rungContentDiffers, .trackMissing, .avOffset: content(id)
     case .segmentNotIndependent, .timestampBreak, .segmentDurationMismatch, .rungsNotAligned: timing(id)
     case .moovLast, .startBytes, .firstRungHeavy: start(id)
+    case .notChecked: notChecked(id)
     case .ttfbSlow, .redirects, .noKeepAlive, .noRanges, .responseHeaders, .liveStale: transport(id)
     case .bandwidthMismatch, .codecsMismatch, .resolutionMismatch, .frameRateMismatch, .aspectDiffers,
       .manifestInvalid:
       manifest(id)
     }
+  }
+
+  private static func notChecked(_ id: FindingID) -> Entry {
+    make(
+      id, "Nothing could be judged",
+      kinds: [
+        kind(Unjudged.Kind.encrypted.rawValue, .error, "it is encrypted, and there is no key for it"),
+        kind(
+          Unjudged.Kind.unsupported.rawValue, .error, "Reel does not decode its codec, or read its container"),
+        kind(Unjudged.Kind.external.rawValue, .error, "it is in another document, which Reel does not read"),
+        kind(Unjudged.Kind.empty.rawValue, .error, "it has no segments, or neither video nor audio"),
+        kind(Unjudged.Kind.time.rawValue, .error, "the time limit was reached before any of it was decoded"),
+        kind(Unjudged.Kind.sample.rawValue, .error, "what was read of it is too little to decode"),
+        kind(Unjudged.Kind.leftOut.rawValue, .error, "everything was left out, or is not for playback"),
+        kind(Unjudged.Kind.faulty.rawValue, .error, "it can't be read, and no other finding says why"),
+      ],
+      meaning:
+        "No media of the source was decoded, so nothing is known of how it plays. With --fail-on unchecked, each rung of which nothing was decoded is a finding too.",
+      effect: "Not known: what was not judged may play or not.",
+      measurement:
+        "A source counts as judged once a frame or sound of one rung was decoded. Rungs that --rungs leaves out, and those for fast forward and rewind, need not be judged beside others.",
+      sources: [.hls("4.3.2.4"), .dash("§5.5")],
+      fix: "Give the keys or the time that it needs, or check it with another tool and waive the finding")
   }
 
   private static func opening(_ id: FindingID) -> Entry {
@@ -245,6 +269,7 @@ extension Catalogue {
           kind("key", .error, "its key can't be fetched"),
           kind("index", .error, "its segment index (sidx) can't be read"),
           kind("no-frame", .error, "its segments arrive, and no frame or sound can be decoded"),
+          kind("no-answer", .error, "its segments do not arrive within the time that the check has"),
         ],
         meaning: "Each rung is read alone. Nothing of this one can be shown or heard.",
         effect: "A player that chooses the rung gives up on it, after a delay, or stops.",

@@ -15,12 +15,25 @@ package struct CheckResult: Sendable {
   package var coverage = Coverage()
   /// The thresholds that are not the usual ones, by name.
   package var thresholds = Thresholds()
-  /// Set if no host answered at all, so that nothing is known of the stream: its error.
-  package var silence: ReelError?
+  /// Whether any media was judged.
+  package var judgement = Judgement.judged
   /// True if the check was cancelled. The result then has the findings so far.
   package var isInterrupted = false
 
   package init(source: String) { self.source = source }
+
+  /// The error if no media arrived in time, so that nothing is known of the stream, and a later check may know more.
+  package var silence: ReelError? {
+    guard case .unjudged(let reason) = judgement, reason.kind == .unanswered else { return nil }
+    return reason.error
+  }
+
+  /// The findings for what had to be judged and was not: rungs, and parts of the manifest.
+  package var omissions: [Finding] {
+    notChecked.compactMap { item in
+      item.unjudged.flatMap { $0.isOmission ? $0.finding(rung: item.rung) : nil }
+    }
+  }
 }
 
 /// How much of a source was read.

@@ -11,6 +11,7 @@ enum Consequences {
         .avOffset,
       ]
     ),
+    (.rungDead, "no-answer", [.segmentMissing]),
     (.segmentTruncated, nil, [.decodeError, .frozen, .bandwidthMismatch]),
     (.segmentMissing, nil, [.decodeError]),
     (.decodeError, nil, [.frozen, .frameRateMismatch]),

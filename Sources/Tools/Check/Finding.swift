@@ -32,6 +32,7 @@ package enum FindingID: String, Sendable, Hashable, CaseIterable, Codable {
   case avOffset = "av-offset"
   case manifestInvalid = "manifest-invalid"
   case liveStale = "live-stale"
+  case notChecked = "not-checked"
 }
 
 /// What a finding means for a viewer.

@@ -92,7 +92,7 @@ private struct LadderJudge {
     let limit = thresholds.normalized(.trackShort)
     var findings: [Finding] = []
     let lists = rungs.compactMap { rung -> (rung: RungFacts, duration: Double)? in
-      rung.shownRange.map { (rung, $0.upperBound - $0.lowerBound) }
+      rung.omittedCount > 0 ? nil : rung.shownRange.map { (rung, $0.upperBound - $0.lowerBound) }
     }
     let longest = lists.map(\.duration).max() ?? 0
     for (rung, duration) in lists where longest - duration > limit {
@@ -466,7 +466,10 @@ private struct LadderJudge {
       let starts = reference.segments.map { reference.shownRange(of: $0).lowerBound }
       for (index, segment) in rung.segments.enumerated() {
         let own = rung.shownRange(of: segment).lowerBound
-        guard let near = starts.min(by: { abs($0 - own) < abs($1 - own) }), let end = reference.segments.last,
+        let next = starts.indices.bisect { starts[$0] > own }
+        let neighbours = starts[max(0, next - 1)..<min(starts.count, next + 1)]
+        guard let near = neighbours.min(by: { abs($0 - own) < abs($1 - own) }),
+          let end = reference.segments.last,
           own <= end.start.seconds + limit
         else { continue }
         guard abs(near - own) > limit else { continue }

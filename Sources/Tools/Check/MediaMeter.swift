@@ -21,6 +21,8 @@ struct MediaMeter {
   let logger: Logger
   /// The largest change of a luma sample, from 0 to 1, of a picture that stands still.
   let stillChange: Float
+  /// Ends the work when it is cancelled.
+  let scope: LoadScope
 
   /// The duration of a `SoundFacts` in seconds.
   private static let soundDuration = 0.1
@@ -71,6 +73,7 @@ struct MediaMeter {
     if let stream = container.video { media.video = (stream, []) }
     if let stream = container.audio { media.audio = (stream, []) }
     while true {
+      if scope.isCancelled { throw CancellationError() }
       switch try container.next() {
       case .video(let packet):
         if media.video == nil, let stream = container.video { media.video = (stream, []) }
@@ -194,7 +197,7 @@ struct MediaMeter {
       let units = UnitList(part.packets.map(\.packet))
       let decoder = try VideoDecoder(stream: part.stream, source: units, name: name, logger: logger)
       var last = part.packets.first?.index ?? 0
-      while case .element(let frame) = try decoder.nextFrame() {
+      while !scope.isCancelled, case .element(let frame) = try decoder.nextFrame() {
         let ticks = frame.presentationTicks ?? 0
         last = segments[ticks] ?? last
         let duration = frame.durationTicks > 0 ? frame.durationTicks : durations[ticks] ?? 0
@@ -221,7 +224,7 @@ struct MediaMeter {
       let decoder = try AudioDecoder(stream: part.stream, name: name, logger: logger)
       let unit = part.stream.timeBase.value
       var window = SoundWindow(duration: Self.soundDuration)
-      for (_, packet) in part.packets {
+      for (_, packet) in part.packets where !scope.isCancelled {
         for buffer in try decoder.decode(packet) { window.add(buffer, unit: unit) }
       }
       for buffer in try decoder.drain() { window.add(buffer, unit: unit) }

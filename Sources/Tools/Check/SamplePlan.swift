@@ -132,10 +132,7 @@ enum RungList {
           } else if let excuse = excuse(for: rung, in: group) {
             facts.status = .excused(excuse)
           }
-          if case .segments(let list) = rung.media {
-            facts.segments = list
-            facts.sizes = facts.segments.map { $0.byteRange?.length }
-          }
+          if case .segments(let list) = rung.media { facts.segments = list }
           facts.url =
             loaded.playlistURLs[[periodIndex, groupIndex, rungIndex]]
             ?? (loaded.presentation.format == .hls && loaded.documents.count == 1 ? loaded.url : nil)
@@ -145,11 +142,31 @@ enum RungList {
       }
     }
     makeUnique(&rungs)
+    shorten(&rungs, isLive: loaded.presentation.isLive)
     if wanted == .firstAndLast { skipInner(&rungs) }
     return rungs
   }
 
   // MARK: - Private
+
+  /// The most segments of a rung, and of all rungs, that are looked at.
+  private static let lengthLimit = 100_000
+  private static let totalLimit = 400_000
+
+  /// Leaves out the last segments of very long lists, or the oldest ones if more are added, and sets what is known of
+  /// sizes.
+  private static func shorten(_ rungs: inout [RungFacts], isLive: Bool) {
+    let limit = max(1000, min(lengthLimit, totalLimit / max(1, rungs.count)))
+    for index in rungs.indices {
+      let list = rungs[index].segments
+      let omitted = max(0, list.count - limit)
+      if omitted > 0 {
+        rungs[index].omittedCount = omitted
+        rungs[index].segments = list.part(isLive ? omitted..<list.count : 0..<limit)
+      }
+      rungs[index].sizes = rungs[index].segments.map { $0.byteRange?.length }
+    }
+  }
 
   private static func name(of rung: Rung, in group: TrackGroup) -> String {
     if group.kind == .audio {
@@ -199,20 +216,22 @@ enum RungList {
     return Int(String(decoding: digits, as: UTF8.self)) ?? 1
   }
 
-  private static func excuse(for rung: Rung, in group: TrackGroup) -> String? {
-    if let reason = group.unplayableReason { return reason }
-    if rung.holdsKeyFramesOnly { return "it is for fast forward and rewind" }
+  private static func excuse(for rung: Rung, in group: TrackGroup) -> Unjudged? {
+    if let reason = group.unplayableReason {
+      return Unjudged(rung.protection == nil ? .unsupported : .encrypted, reason)
+    }
+    if rung.holdsKeyFramesOnly { return Unjudged(.leftOut, "it is for fast forward and rewind") }
     let codecs = rung.codecs.filter { CodecFamily($0) != .text }
     guard !codecs.isEmpty else { return nil }
     if group.kind == .audio {
       guard codecs.contains(where: { AudioCodec(manifestName: $0) != nil }) else {
-        return "Reel does not decode \(codecs.joined(separator: ", "))"
+        return Unjudged(.unsupported, "Reel does not decode \(codecs.joined(separator: ", "))")
       }
       return nil
     }
     let video = codecs.filter { CodecFamily($0) != .audio }
     guard video.isEmpty || video.contains(where: { VideoCodec(manifestName: $0) != nil }) else {
-      return "Reel does not decode \(video.joined(separator: ", "))"
+      return Unjudged(.unsupported, "Reel does not decode \(video.joined(separator: ", "))")
     }
     return nil
   }

@@ -140,6 +140,7 @@ private struct RungJudge {
     guard !rung.isExcused, !samples.isEmpty else { return [] }
     let failures = samples.compactMap(\.failure)
     if failures.count == samples.count, let first = failures.first {
+      if failures.allSatisfy({ $0.isUnanswered && $0.part == .segment }) { return [unanswered(failures)] }
       if failures.allSatisfy({ $0.part == .initialization }) {
         return [dead("init", "the initialization", first)]
       }
@@ -177,6 +178,24 @@ private struct RungJudge {
       fix: isAbsent ? "upload its segments again" : "encode the rung again")
     found.url = reason?.location ?? found.url
     return [found]
+  }
+
+  private func unanswered(_ failures: [SegmentFailure]) -> Finding {
+    let first = failures.first?.error
+    let waited = failures.compactMap(\.waited).reduce(0, +)
+    let time = Duration.seconds(waited).text
+    let what =
+      failures.count == 1
+      ? "the segment that was asked for did not arrive in \(time)"
+      : "none of the \(failures.count) segments that were asked for arrived in \(time)"
+    var found = finding(
+      .rungDead, "no-answer", .error, at: samples.first?.index,
+      what + (first.map { ": \($0.reason)" } ?? ""), fix: "see why the server does not deliver them")
+    found.url = first?.location ?? found.url
+    found.evidence = [
+      ("segments", .number(Double(failures.count))), ("waited_ms", .number((waited * 1000).rounded())),
+    ]
+    return found
   }
 
   private var hasOnlyAudio: Bool {

@@ -15,6 +15,9 @@ final class SourceReading: Sendable {
   private let configuration: LoadingConfiguration
   private let options: CheckOptions
   private let logger: Logger
+  private let clock = SystemMonotonicClock()
+  /// The time of the clock at which reading ends; nil for no limit.
+  private let end: Duration?
   private let state = Locked(StreamFacts())
 
   /// The number of rungs that are read at once.
@@ -27,21 +30,57 @@ final class SourceReading: Sendable {
   /// With `Sample.start`, the most bytes of a first segment that are read, and of those of all rungs together.
   private static let beginningByteCount = 192 << 10
   private static let allBeginningsByteCount = 800_000
+  /// The parts of the time left that the start, and then the playlists and indexes, may take.
+  private static let startShare = 0.4
+  private static let listShare = 0.5
+  /// How long a server may take before others are asked meanwhile, and the least time after which it counts as silent.
+  private static let patience = Duration.seconds(1)
+  /// Fewer bytes in a second are no answer.
+  private static let leastRate = 1000.0
+  /// A server that takes longer than this is at fault, however short the time limit is: players give up then.
+  private static let playerPatience = 10.0
+  /// The same for one that takes this many times as long as for other segments, and at least these seconds.
+  private static let usualTimes = 4.0
+  private static let leastPatience = 2.0
 
+  /// - Parameter end: The time of the system's monotonic clock at which reading ends; nil for no limit.
   init(
     _ source: MediaSource, fetcher: RequestLog, recording: StartRecording,
-    configuration: LoadingConfiguration, options: CheckOptions, logger: Logger
+    configuration: LoadingConfiguration, options: CheckOptions, end: Duration?, logger: Logger
   ) {
     self.source = source
     self.fetcher = fetcher
     self.recording = recording
     self.configuration = configuration
     self.options = options
+    self.end = end
     self.logger = logger
   }
 
   /// What was measured so far.
   var facts: StreamFacts { state.withLock { $0 } }
+
+  /// What was measured if reading ends now. Of a rung that is being read, only the silence of its server is known for
+  /// certain.
+  ///
+  /// - Parameter reason: A clause without a full stop.
+  func facts(endedBecause reason: String) -> StreamFacts {
+    var facts = facts
+    for index in facts.rungs.indices where facts.rungs[index].status == .unread {
+      let rung = facts.rungs[index]
+      if !rung.hasAnswered, let pending = rung.pending, isSilent(pending) {
+        var sample = SegmentFacts(index: pending.index)
+        sample.failure = silence(pending, in: rung)
+        facts.rungs[index].samples[pending.index] = sample
+      }
+      if !rung.hasAnswered, !facts.rungs[index].samples.isEmpty {
+        facts.rungs[index].status = .read
+      } else if !rung.segments.isEmpty || facts.presentation == nil {
+        facts.rungs[index].status = .excused(Unjudged(.time, reason))
+      }
+    }
+    return facts
+  }
 
   /// Reads the source. Throws `ReelError` if it can't be opened, or `CancellationError`.
   func run() async throws {
@@ -55,12 +94,13 @@ final class SourceReading: Sendable {
         _ = try await readFile(opening, wantsVideo: true)
         return nil
       }
+      if let format = opening.manifestFormat { change { $0.format = format.rawValue } }
       try await readStart(opening)
       fetcher.endStart()
       recording.close()
       guard opening.isPresentation else { return nil }
       let loader = ManifestLoader(fetcher: fetcher, configuration: configuration, logger: logger)
-      return try await loader.load(opening, documents: documents)
+      return try await loader.load(opening, documents: documents, until: time(for: Self.listShare))
     }
     if let loaded {
       try await readRungs(of: loaded)
@@ -89,14 +129,22 @@ final class SourceReading: Sendable {
 
   private func change(_ body: (inout StreamFacts) -> Void) { state.withLock { body(&$0) } }
 
+  /// The time of the clock at which a share of the time left has passed; nil without a limit.
+  private func time(for share: Double) -> Duration? {
+    end.map { end in
+      let now = clock.now
+      return now + max(.zero, end - now) * share
+    }
+  }
+
   // MARK: Start
 
   /// Decodes the first frame, as a player does that opens the source.
   private func readStart(_ opening: OpenSource) async throws {
-    let (state, name) = (state, source.name)
-    try await BlockingThread.run(named: "check", on: opening.context.scope.runtime, cachesMemory: true) {
-      let reader = FrameReader(opening)
-      do {
+    let (name, scope, began) = (source.name, opening.context.scope, clock.now)
+    let read = { @Sendable () async throws -> StartFacts in
+      try await BlockingThread.run(named: "check", on: scope.runtime, cachesMemory: true) {
+        let reader = FrameReader(opening)
         guard let frame = try reader.firstFrame() else {
           throw ReelError(.badMedia, "no frame in the media", at: name)
         }
@@ -106,23 +154,48 @@ final class SourceReading: Sendable {
         start.mediaURL = reader.segmentURL
         start.codec = frame.stream.videoCodec
         start.pixelCount = frame.size.width * frame.size.height
-        state.withLock { $0.start = start }
-      } catch let error as ReelError {
-        state.withLock { $0.startFailure = error.located(at: name) }
+        return start
       }
     }
+    do {
+      guard let start = try await outcome(until: time(for: Self.startShare), of: read) else {
+        // Its transfers and its thread end.
+        scope.cancel()
+        throw ReelError(.timedOut, "no first frame within \((clock.now - began).text)")
+      }
+      change { $0.start = start }
+    } catch let error as ReelError {
+      change { $0.startFailure = error.located(at: name) }
+    }
+  }
+
+  private func outcome<Result: Sendable>(
+    until end: Duration?, of body: @escaping @Sendable () async throws -> Result
+  ) async throws -> Result? {
+    guard let end else { return try await body() }
+    return try await TimeLimit.run(until: end, on: clock, body)
   }
 
   // MARK: Rungs
 
   private func readRungs(of loaded: LoadedManifest) async throws {
     let presentation = loaded.presentation
-    let violations = loaded.documents.flatMap { document in
-      RuleChecker(limits: configuration.manifestLimits).violations(
-        in: document.bytes, format: document.format, url: document.url)
+    let (violations, rungs, plan) = try await BlockingThread.run(named: "check") {
+      [configuration, options] in
+      let violations = loaded.documents.flatMap { document in
+        RuleChecker(limits: configuration.manifestLimits).violations(
+          in: document.bytes, format: document.format, url: document.url)
+      }
+      let rungs = RungList.rungs(of: loaded, options.rungs)
+      return (violations, rungs, SamplePlan(rungs, options))
     }
-    let rungs = RungList.rungs(of: loaded, options.rungs)
+    let omitted = rungs.reduce(0) { $0 + $1.omittedCount }
     change { facts in
+      if omitted > 0 {
+        let words = presentation.isLive ? "oldest" : "last"
+        facts.notChecked.append(
+          NotChecked(nil, "the manifest lists too many segments: the \(words) \(omitted) were left out"))
+      }
       facts.format = presentation.format.rawValue
       facts.url = loaded.url
       facts.isLive = presentation.isLive
@@ -131,7 +204,6 @@ final class SourceReading: Sendable {
       facts.rungs = rungs
       facts.violations = violations
     }
-    let plan = SamplePlan(rungs, options)
     if plan.isCut {
       change { $0.notChecked.append(NotChecked(nil, "the budget of bytes does not reach all samples")) }
     }
@@ -141,7 +213,10 @@ final class SourceReading: Sendable {
       logger: logger)
     try await withTaskCancellationHandler {
       defer { scope.cancel() }
-      try await forEach(rungs.indices.filter { rungs[$0].isToBeRead }, atOnce: Self.concurrency) { index in
+      try await forEach(
+        rungs.indices.filter { rungs[$0].isToBeRead }, atOnce: Self.concurrency,
+        isWaiting: { index in self.pending(of: index).map(self.isSilent) ?? false }
+      ) { index in
         try await self.read(index, plan.indices[index], segments)
       }
       if options.sample != .start { try await readSizes(rungs, segments) }
@@ -158,15 +233,18 @@ final class SourceReading: Sendable {
   private func read(_ rung: Int, _ indices: [Int], _ fetcher: SegmentFetcher) async throws {
     let facts = state.withLock { $0.rungs[rung] }
     let meter = MediaMeter(
-      name: source.name, logger: logger, stillChange: Float(options.thresholds.normalized(.frozenChange)))
-    for run in SamplePlan.runs(of: indices, in: facts.segments) {
+      name: source.name, logger: logger, stillChange: Float(options.thresholds.normalized(.frozenChange)),
+      scope: fetcher.scope)
+    var silentCount = 0
+    reading: for run in SamplePlan.runs(of: indices, in: facts.segments) {
       var medias: [MediaMeter.Media] = []
       for index in run {
         try Task.checkCancellation()
-        let (sample, media) = try await read(index, of: facts, fetcher, meter)
+        let (sample, media) = try await read(index, of: rung, facts, fetcher, meter)
+        silentCount = sample.failure?.isUnanswered == true ? silentCount + 1 : 0
         change { all in
           all.rungs[rung].samples[index] = sample
-          if let reason = sample.refusal { all.rungs[rung].status = .excused(reason) }
+          if let reason = sample.refusal(in: facts) { all.rungs[rung].status = .excused(reason) }
           if sample.byteCount > 0 {
             all.rungs[rung].sizes[index] = sample.promisedByteCount ?? sample.byteCount
           }
@@ -176,10 +254,78 @@ final class SourceReading: Sendable {
           // What follows something that is missing is not blamed for it.
           try await decode(&medias, of: rung, meter)
         }
+        // A server that is silent is not asked for everything.
+        if silentCount == Self.silenceCount, !hasAnswered(rung) { break reading }
       }
       try await decode(&medias, of: rung, meter)
     }
-    change { if $0.rungs[rung].status == .unread { $0.rungs[rung].status = .read } }
+    change { facts in
+      facts.rungs[rung].pending = nil
+      if facts.rungs[rung].status == .unread { facts.rungs[rung].status = .read }
+      guard facts.rungs[rung].hasAnswered else { return }
+      // A server that is slow with all segments may only be slower than a short time limit allows.
+      let slowest = facts.rungs[rung].samples.values.compactMap(\.fetchTime).max() ?? 0
+      let patience = min(Self.playerPatience, max(Self.usualTimes * slowest, Self.leastPatience))
+      let given = facts.rungs[rung].samples.values.filter {
+        $0.failure?.error.kind == .timedOut && $0.failure?.waited ?? .infinity < patience
+      }
+      for sample in given.sorted(by: { $0.index < $1.index }) {
+        facts.rungs[rung].samples[sample.index] = nil
+        let reason = "segment \(sample.index + 1): \(sample.failure?.error.reason ?? "not there in time")"
+        facts.notChecked.append(NotChecked(.segmentMissing, rung: facts.rungs[rung].name, reason))
+      }
+    }
+  }
+
+  /// The number of samples that a silent server is asked for.
+  private static let silenceCount = 2
+
+  // MARK: Silence
+
+  private func pending(of rung: Int) -> PendingSegment? {
+    state.withLock { $0.rungs.indices.contains(rung) ? $0.rungs[rung].pending : nil }
+  }
+
+  private func hasAnswered(_ rung: Int) -> Bool { state.withLock { $0.rungs[rung].hasAnswered } }
+
+  /// True if its server does not answer, or next to nothing comes.
+  private func isSilent(_ pending: PendingSegment) -> Bool {
+    let waited = clock.now - pending.began
+    return waited >= Self.patience && Double(pending.byteCount) < Self.leastRate * (waited / .seconds(1))
+  }
+
+  /// The failure of a fetch whose server is silent.
+  private func silence(_ pending: PendingSegment, in rung: RungFacts) -> SegmentFailure {
+    let waited = clock.now - pending.began
+    let what =
+      switch pending.part {
+      case .segment: "answer"
+      case .initialization: "initialization"
+      case .key: "key"
+      }
+    var failure = SegmentFailure(
+      pending.part, .status,
+      ReelError(
+        .timedOut,
+        pending.byteCount == 0
+          ? "no \(what) within \(waited.text)" : "only \(pending.byteCount) bytes within \(waited.text)",
+        at: rung.segments[pending.index].url.reelName))
+    failure.waited = waited / .seconds(1)
+    return failure
+  }
+
+  /// Fetches what a sample consists of; nil if that takes half of the time left, and the server is silent.
+  private func fetchUnlessSilent<Result: Sendable>(
+    _ rung: Int, _ body: @escaping @Sendable () async throws -> Result
+  ) async throws -> Result? {
+    guard let end = time(for: 0.5) else { return try await body() }
+    let least = clock.now + Self.patience
+    return try await TimeLimit.run(
+      until: max(least, end), on: clock,
+      extended: { [clock] in
+        let isSilent = self.pending(of: rung).map(self.isSilent) ?? false
+        return isSilent ? nil : clock.now + Self.patience / 2
+      }, body)
   }
 
   private func decode(_ medias: inout [MediaMeter.Media], of rung: Int, _ meter: MediaMeter) async throws {
@@ -188,35 +334,38 @@ final class SourceReading: Sendable {
     medias = []
     let content = try await BlockingThread.run(named: "check", cachesMemory: true) { meter.decode(run) }
     change { facts in
-      let excuse = content.failure.flatMap { $0.kind == .unsupported ? $0.reason : nil }
-      if let excuse { facts.rungs[rung].status = .excused(excuse) }
+      if let failure = content.failure, failure.kind == .unsupported {
+        facts.rungs[rung].status = .excused(Unjudged(failure))
+      }
       facts.rungs[rung].content.append(content)
     }
   }
 
-  /// Reads one segment.
-  private func read(
-    _ index: Int, of rung: RungFacts, _ fetcher: SegmentFetcher, _ meter: MediaMeter
-  ) async throws -> (SegmentFacts, MediaMeter.Media?) {
+  /// What a sample consists of, or the part that failed.
+  private enum Fetched: Sendable {
+    case segment(initialization: [UInt8], SegmentFetcher.Content)
+    case failure(SegmentFailure.Part, SegmentFailure.Reason, ReelError)
+  }
+
+  /// Fetches the key, the initialization and the bytes of a segment. Says what it waits for.
+  private func fetch(
+    _ index: Int, of place: Int, _ rung: RungFacts, _ fetcher: SegmentFetcher
+  ) async throws -> Fetched {
     let segment = rung.segments[index]
-    var facts = SegmentFacts(index: index)
-    func failed(_ part: SegmentFailure.Part, _ error: ReelError) {
-      facts.failure = SegmentFailure(part, .init(error), error.located(at: segment.url.reelName))
+    func begin(_ part: SegmentFailure.Part) throws {
+      // Something else may be pending by then.
+      try Task.checkCancellation()
+      change { $0.rungs[place].pending = PendingSegment(index: index, part: part, began: clock.now) }
     }
-    var initialization: [UInt8]
+    var part = SegmentFailure.Part.key
     do {
+      try begin(part)
       try await fetcher.key(of: segment)
-    } catch let error as ReelError {
-      failed(.key, error)
-      return (facts, nil)
-    }
-    do {
-      initialization = try await fetcher.initialization(of: segment)
+      part = .initialization
+      try begin(part)
+      var initialization = try await fetcher.initialization(of: segment)
       if segment.initialization != nil, initialization.isEmpty {
-        facts.failure = SegmentFailure(
-          .initialization, .empty,
-          ReelError(.badMedia, "the initialization is empty", at: segment.url.reelName))
-        return (facts, nil)
+        return .failure(part, .empty, ReelError(.badMedia, "the initialization is empty"))
       }
       if let range = segment.initialization?.byteRange, segment.initialization?.url == segment.url,
         let media = rung.segments.lazy.compactMap(\.byteRange?.offset).min(), media > range.offset
@@ -224,18 +373,51 @@ final class SourceReading: Sendable {
         // A range that reaches into the media would give that twice.
         initialization = Array(initialization.prefix(Int(clamping: media - range.offset)))
       }
+      part = .segment
+      try begin(part)
+      let isBeginning = options.sample == .start
+      let content = try await fetcher.content(
+        of: segment, after: initialization,
+        upTo: isBeginning ? beginningByteCount : Self.segmentByteLimit, cutsOff: isBeginning
+      ) { count in
+        self.change { $0.rungs[place].pending?.byteCount = count }
+      }
+      return .segment(initialization: initialization, content)
     } catch let error as ReelError {
-      failed(.initialization, error)
+      return .failure(part, .init(error), error)
+    }
+  }
+
+  /// Reads one segment.
+  ///
+  /// - Parameter place: The index of the rung.
+  private func read(
+    _ index: Int, of place: Int, _ rung: RungFacts, _ fetcher: SegmentFetcher, _ meter: MediaMeter
+  ) async throws -> (SegmentFacts, MediaMeter.Media?) {
+    let segment = rung.segments[index]
+    let began = clock.now
+    var facts = SegmentFacts(index: index)
+    func failed(
+      _ part: SegmentFailure.Part, _ error: ReelError, _ reason: SegmentFailure.Reason? = nil
+    ) {
+      var failure = SegmentFailure(part, reason ?? .init(error), error.located(at: segment.url.reelName))
+      failure.waited = (clock.now - began) / .seconds(1)
+      facts.failure = failure
+    }
+    let fetched = try await fetchUnlessSilent(place) {
+      try await self.fetch(index, of: place, rung, fetcher)
+    }
+    guard let fetched else {
+      if let pending = pending(of: place) { facts.failure = silence(pending, in: rung) }
       return (facts, nil)
     }
-    let isBeginning = options.sample == .start
-    let content: SegmentFetcher.Content
-    do {
-      content = try await fetcher.content(
-        of: segment, after: initialization,
-        upTo: isBeginning ? beginningByteCount : Self.segmentByteLimit, cutsOff: isBeginning)
-    } catch let error as ReelError {
-      failed(.segment, error)
+    change { $0.rungs[place].pending = nil }
+    if case .segment = fetched { facts.fetchTime = (clock.now - began) / .seconds(1) }
+    let (initialization, content): ([UInt8], SegmentFetcher.Content)
+    switch fetched {
+    case .segment(let head, let bytes): (initialization, content) = (head, bytes)
+    case .failure(let part, let reason, let error):
+      failed(part, error, reason)
       return (facts, nil)
     }
     facts.byteCount = Int64(content.bytes.count)
@@ -243,8 +425,7 @@ final class SourceReading: Sendable {
     facts.promisedByteCount = content.isDecrypted ? nil : content.statedByteCount
     facts.isPartial = content.isCut
     guard !content.bytes.isEmpty else {
-      facts.failure = SegmentFailure(
-        .segment, .empty, ReelError(.badMedia, "the segment is empty", at: segment.url.reelName))
+      failed(.segment, ReelError(.badMedia, "the segment is empty"), .empty)
       return (facts, nil)
     }
     let start = Array(content.bytes.prefix(SourceSniffer.largestByteCount))
@@ -335,22 +516,37 @@ final class SourceReading: Sendable {
   }
 
   /// Runs `body` for each index, some at once.
+  ///
+  /// - Parameter isWaiting: True for an index whose server is silent. Another one is begun beside it.
   private func forEach(
-    _ indices: [Int], atOnce count: Int, _ body: @escaping @Sendable (Int) async throws -> Void
+    _ indices: [Int], atOnce count: Int, isWaiting: @escaping @Sendable (Int) -> Bool = { _ in false },
+    _ body: @escaping @Sendable (Int) async throws -> Void
   ) async throws {
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      var next = indices.startIndex
-      for _ in 0..<count where next < indices.endIndex {
-        let index = indices[next]
-        group.addTask { try await body(index) }
-        next += 1
+    try await withThrowingTaskGroup(of: Int?.self) { group in
+      var (next, running, hasTimer) = (indices.startIndex, Set<Int>(), false)
+      while true {
+        let busyCount = running.count { !isWaiting($0) }
+        for index in indices[next...].prefix(max(0, count - busyCount)) {
+          running.insert(index)
+          next += 1
+          group.addTask {
+            try await body(index)
+            return index
+          }
+        }
+        if running.isEmpty { break }
+        // Nil for a look at who waits.
+        if next < indices.endIndex, !hasTimer {
+          hasTimer = true
+          group.addTask { [clock] in
+            try await clock.sleep(for: Self.patience / 2)
+            return nil
+          }
+        }
+        guard let ended = try await group.next() else { break }
+        if let ended { running.remove(ended) } else { hasTimer = false }
       }
-      while try await group.next() != nil {
-        guard next < indices.endIndex else { continue }
-        let index = indices[next]
-        group.addTask { try await body(index) }
-        next += 1
-      }
+      group.cancelAll()
     }
   }
 
@@ -359,8 +555,9 @@ final class SourceReading: Sendable {
   /// Reads a media file as the one segment of the one rung. Returns false if it has no video, but other streams.
   private func readFile(_ opening: OpenSource, wantsVideo: Bool) async throws -> Bool {
     let meter = MediaMeter(
-      name: source.name, logger: logger, stillChange: Float(options.thresholds.normalized(.frozenChange)))
-    let (sample, name) = (options.sample, source.name)
+      name: source.name, logger: logger, stillChange: Float(options.thresholds.normalized(.frozenChange)),
+      scope: opening.context.scope)
+    let (sample, name, state) = (options.sample, source.name, state)
     change { facts in
       facts.rungs = [RungFacts(name: "file", kind: .video)]
       facts.rungs[0].sizes = [nil]
@@ -373,6 +570,10 @@ final class SourceReading: Sendable {
         guard let container = try opening.container(wantsVideo: wantsVideo) else { return outcome }
         outcome.format = container.format.rawValue
         outcome.duration = container.durationMicroseconds.map { Double($0) / 1e6 }
+        state.withLock { [outcome] facts in
+          facts.format = outcome.format
+          facts.duration = outcome.duration
+        }
         try FileMeter(meter, container, sample: sample).read(into: &outcome)
       } catch let error as ReelError {
         if outcome.segment.video == nil, outcome.segment.audio == nil {
@@ -384,8 +585,8 @@ final class SourceReading: Sendable {
       return outcome
     }
     let refusal =
-      outcome.segment.refusal
-      ?? outcome.content.lazy.compactMap(\.failure).first { $0.kind == .unsupported }?.reason
+      outcome.segment.refusal()
+      ?? outcome.content.lazy.compactMap(\.failure).first { $0.kind == .unsupported }.map { Unjudged($0) }
     let hasNoVideo = outcome.segment.failure?.error.kind == .badMedia && refusal != nil
     if wantsVideo, hasNoVideo, !isReadOnce { return false }
     change { facts in
@@ -498,13 +699,21 @@ extension MediaMeter.Media {
 
 extension SegmentFacts {
   /// Why it could not be read although that is no fault of the stream; nil if there is no such reason.
-  fileprivate var refusal: String? {
-    if let failure { return failure.reason == .unsupported ? failure.error.reason : nil }
-    return readingFault?.kind == .unsupported ? readingFault?.reason : nil
+  fileprivate func refusal(in rung: RungFacts? = nil) -> Unjudged? {
+    let error: ReelError?
+    if let failure {
+      error = failure.reason == .unsupported ? failure.error : nil
+    } else {
+      error = readingFault?.kind == .unsupported ? readingFault : nil
+    }
+    return error.map { Unjudged($0, isProtected: rung?.declared?.protection != nil) }
   }
 }
 
 extension RungFacts {
+  /// True if something of it arrived.
+  fileprivate var hasAnswered: Bool { samples.values.contains { $0.failure?.isUnanswered != true } }
+
   /// True if its segments are to be read, or have been.
   var isToBeRead: Bool { (status == .unread || status == .read) && !segments.isEmpty }
 

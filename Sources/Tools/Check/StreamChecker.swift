@@ -24,6 +24,7 @@ package struct StreamChecker: Sendable {
   /// Throws `ReelError` for a source that can't be checked at all (`unsupported`, `usage`), or `CancellationError`. If the
   /// task is cancelled once something is known, that is the result, without starts.
   package func check(_ source: MediaSource) async throws -> CheckResult {
+    let time = CheckTime(options.timeLimit)
     var result = CheckResult(source: source.name)
     result.thresholds = options.thresholds
     // The start of a local file is recorded like that of a remote one.
@@ -33,56 +34,59 @@ package struct StreamChecker: Sendable {
     let log = RequestLog(recording)
     let reading = SourceReading(
       source, fetcher: log, recording: recording, configuration: configuration, options: options,
-      logger: logger)
-    var hasRunOut = false
+      end: time.readingEnd, logger: logger)
+    var endReason: String?
     var openingError: ReelError?
     do {
-      hasRunOut = try await runsOut(reading)
-      if hasRunOut, reading.facts.format.isEmpty {
-        openingError = ReelError(
-          .timedOut, "it was not opened within the time limit", at: source.name)
+      let ended: Void? = try await time.outcome(until: time.readingEnd) { try await reading.run() }
+      if ended == nil {
+        endReason = "the time limit was reached"
+        if reading.facts.format.isEmpty {
+          openingError = ReelError(.timedOut, "not opened within \(time.readingLimit.text)", at: source.name)
+        }
       }
     } catch let error as ReelError where error.kind != .usage {
       openingError = error
     } catch {
       guard Task.isCancelled, !reading.facts.format.isEmpty else { throw error }
+      endReason = "the check was interrupted"
       result.isInterrupted = true
     }
-    var facts = reading.facts
+    var facts = endReason.map { reading.facts(endedBecause: $0) } ?? reading.facts
     facts.requests = log.requests
     if facts.url == nil, case .url(let url) = source { facts.url = facts.requests.first?.answerURL ?? url }
-    if hasRunOut || result.isInterrupted {
-      let reason = result.isInterrupted ? "the check was interrupted" : "the time limit was reached"
-      result.notChecked.append(NotChecked(nil, "\(reason); what was found until then is reported"))
-      // Of a rung that was being read, nothing is known for certain.
-      for index in facts.rungs.indices where facts.rungs[index].status == .unread {
-        facts.rungs[index].status = .excused(reason)
+    if let endReason {
+      result.notChecked.append(NotChecked(nil, "\(endReason); what was found until then is reported"))
+    }
+    // An interrupted task waits for nothing.
+    let judgingEnd = result.isInterrupted ? nil : time.end
+    let judging = Locked((facts: facts, findings: [Rules: [Finding]]()))
+    _ = try await time.outcome(until: judgingEnd) { [facts, options, isInterrupted = result.isInterrupted] in
+      var facts = facts
+      facts.placeContent()
+      if facts.start != nil, !isInterrupted { try await StartStructure.describe(&facts, from: recording) }
+      judging.withLock { [facts] in $0.facts = facts }
+      for rules in Rules.allCases {
+        if !isInterrupted { try Task.checkCancellation() }
+        // Long lists take long, and the thread of a task is needed to see that the time is over.
+        let found = try await BlockingThread.run(named: "check") { [facts] in
+          rules.findings(in: facts, options.thresholds)
+        }
+        judging.withLock { $0.findings[rules] = found }
       }
     }
-    facts.placeContent()
-    if facts.start != nil, !result.isInterrupted {
-      try await StartStructure.describe(&facts, from: recording)
+    let judged = judging.withLock { $0 }
+    facts = judged.facts
+    result.judgement = facts.judgement(openingError: openingError)
+    if let openingError { describe(openingError, source, log, in: &result) }
+    result.findings += Rules.combined(judged.findings)
+    result.notChecked += Rules.allCases.filter { judged.findings[$0] == nil }.flatMap { rules in
+      rules.ids.map { NotChecked($0, "the time limit was reached") }
     }
-    if let openingError {
-      if TransportFindings.isSilence(openingError, requests: log.requests) {
-        result.silence = openingError
-      } else if openingError.isOfUnsupportedContainer {
-        result.notChecked.append(NotChecked(nil, openingError.reason))
-      } else {
-        result.findings = [opening(openingError, source, log)]
-      }
-    }
-    result.findings += judge(facts)
-    if facts.start != nil, !options.links.isEmpty, !result.isInterrupted {
-      let replay = StartReplay(
-        recording: recording, source: source, configuration: configuration, options: options, logger: logger)
-      result.starts = try await replay.results(for: &result.findings, facts: facts)
-    } else {
-      // These are judged by what they cost on a link.
-      result.findings.removeAll { $0.id == .startBytes || $0.id == .firstRungHeavy }
-    }
+    try await replay(&result, facts, configuration, recording, source, until: time)
+    raiseUnjudged(in: &result)
     Self.sort(&result.findings)
-    result.notChecked += facts.notChecked + Self.excuses(facts)
+    result.notChecked += facts.notChecked + Self.excuses(facts) + facts.outside.map { NotChecked($0) }
     result.notChecked += [LiveFindings.notChecked(in: facts)].compactMap(\.self)
     if options.watch != nil, !facts.isLive, !facts.format.isEmpty {
       result.notChecked.append(NotChecked(nil, "it is not live, so it was not watched"))
@@ -90,32 +94,76 @@ package struct StreamChecker: Sendable {
     result.coverage = Self.coverage(facts)
     result.facts = facts
     if options.takesStills, !result.isInterrupted {
-      result.stills = try await FindingStills(fetcher: fetcher, configuration: configuration, logger: logger)
-        .stills(of: source, result)
+      let stills = FindingStills(fetcher: fetcher, configuration: configuration, logger: logger)
+      result.stills =
+        try await time.outcome(until: time.end) { [result] in try await stills.stills(of: source, result) }
+        ?? []
     }
     return result
   }
 
   // MARK: - Private
 
-  /// Reads the source. Returns true if the time limit was reached.
-  private func runsOut(_ reading: SourceReading) async throws -> Bool {
-    guard let limit = options.timeLimit else {
-      try await reading.run()
-      return false
-    }
-    return try await withThrowingTaskGroup(of: Bool.self) { group in
-      group.addTask {
-        try await reading.run()
-        return false
+  /// Replays the start on each link, if there is one, and adds the costs of findings.
+  private func replay(
+    _ result: inout CheckResult, _ facts: StreamFacts, _ configuration: LoadingConfiguration,
+    _ recording: StartRecording, _ source: MediaSource, until time: CheckTime
+  ) async throws {
+    var isOver = false
+    if facts.start != nil, !options.links.isEmpty, !result.isInterrupted {
+      let replay = StartReplay(
+        recording: recording, source: source, configuration: configuration, options: options, logger: logger)
+      let outcome = try await time.outcome(until: time.end) { [findings = result.findings] in
+        var findings = findings
+        let starts = try await replay.results(for: &findings, facts: facts)
+        return (findings, starts)
       }
-      group.addTask {
-        try await SystemMonotonicClock().sleep(for: limit)
-        return true
+      if let outcome {
+        (result.findings, result.starts) = outcome
+        return
       }
-      defer { group.cancelAll() }
-      return try await group.next() ?? false
+      isOver = true
     }
+    // These are judged by what they cost on a link.
+    let costly: [FindingID] = [.startBytes, .firstRungHeavy]
+    result.findings.removeAll { costly.contains($0.id) }
+    guard isOver else { return }
+    result.notChecked += costly.map { NotChecked($0, "the start was not replayed within the time limit") }
+  }
+
+  /// Adds what is known of a source that could not be opened.
+  private func describe(
+    _ error: ReelError, _ source: MediaSource, _ log: RequestLog, in result: inout CheckResult
+  ) {
+    guard case .unjudged(var reason) = result.judgement else {
+      // A later part of it failed.
+      result.findings.append(opening(error, source, log))
+      return
+    }
+    switch reason.kind {
+    case .unanswered where log.requests.contains { $0.purpose == .source && $0.isComplete }:
+      // Not the server was slow, but this check.
+      reason = Unjudged(.time, error.reason)
+    case .unanswered where !TransportFindings.isSilence(error, requests: log.requests):
+      reason.kind = .faulty
+      result.findings.append(opening(error, source, log))
+    case .encrypted, .unsupported, .external:
+      // In another container than Reel reads, it may be sound.
+      if error.kind != .unsupported, error.found != .unsupportedContainer {
+        result.findings.append(opening(error, source, log))
+      }
+    case .faulty: result.findings.append(opening(error, source, log))
+    default: break
+    }
+    result.judgement = .unjudged(reason)
+  }
+
+  /// Makes a source fail of which nothing was judged, unless findings say why.
+  private func raiseUnjudged(in result: inout CheckResult) {
+    guard case .unjudged(let reason) = result.judgement, reason.kind != .unanswered, !result.isInterrupted,
+      reason.isOmission || reason.kind == .leftOut || !result.findings.contains(where: { $0.level == .error })
+    else { return }
+    result.findings.append(reason.sourceFinding)
   }
 
   /// The finding for a source that could not be opened.
@@ -131,19 +179,6 @@ package struct StreamChecker: Sendable {
     return finding
   }
 
-  private func judge(_ facts: StreamFacts) -> [Finding] {
-    let thresholds = options.thresholds
-    var findings = SegmentFindings.findings(in: facts, thresholds)
-    findings += ContentFindings.findings(in: facts, thresholds)
-    findings += LadderFindings.findings(in: facts, thresholds)
-    findings += ManifestFindings.findings(in: facts, thresholds)
-    findings = Consequences.removed(from: findings)
-    findings += TransportFindings.findings(in: facts, thresholds)
-    findings += LiveFindings.findings(in: facts, thresholds)
-    findings += StartFindings.findings(in: facts, thresholds)
-    return findings
-  }
-
   /// Errors first, then by cost.
   private static func sort(_ findings: inout [Finding]) {
     findings.sort { left, right in
@@ -155,8 +190,12 @@ package struct StreamChecker: Sendable {
 
   private static func excuses(_ facts: StreamFacts) -> [NotChecked] {
     facts.rungs.compactMap { rung in
-      guard case .excused(let reason) = rung.status else { return nil }
-      return NotChecked(nil, rung: rung.name, reason)
+      // Also if a part of it was judged.
+      if case .excused(let reason) = rung.status { return NotChecked(reason, rung: rung.name) }
+      guard rung.status != .skipped, case .unjudged(let reason) = rung.judgement, reason.isOmission else {
+        return nil
+      }
+      return NotChecked(reason, rung: rung.name)
     }
   }
 
@@ -167,7 +206,7 @@ package struct StreamChecker: Sendable {
       let read = rung.samples.values.filter { $0.byteCount > 0 || $0.video != nil || $0.audio != nil }
       coverage.rungCount += read.isEmpty ? 0 : 1
       coverage.segmentCount += read.count
-      coverage.allSegmentCount += max(rung.segments.count, read.count)
+      coverage.allSegmentCount += max(rung.segments.count + rung.omittedCount, read.count)
       coverage.byteCount += read.reduce(0) { $0 + $1.byteCount }
       for content in rung.content {
         coverage.frameCount += content.frames.count
@@ -184,9 +223,78 @@ extension Finding {
   fileprivate var largestCost: Double { costs.map(\.milliseconds).max() ?? 0 }
 }
 
-extension ReelError {
-  /// True for media in a container that Reel does not read, which is no fault of the media.
-  fileprivate var isOfUnsupportedContainer: Bool {
-    kind == .unsupported || found == .unsupportedContainer
+/// The time of a check. Reading ends a little earlier than the whole, so that what was read is judged within the limit.
+private struct CheckTime: Sendable {
+  /// Times of the system's monotonic clock; nil for no limit.
+  let end: Duration?
+  let readingEnd: Duration?
+  let readingLimit: Duration
+
+  private static let longestJudging = Duration.seconds(5)
+
+  init(_ limit: Duration?) {
+    let now = SystemMonotonicClock().now
+    readingLimit = limit.map { $0 - min($0 / 5, Self.longestJudging) } ?? .zero
+    end = limit.map { now + $0 }
+    readingEnd = limit.map { [readingLimit] _ in now + readingLimit }
+  }
+
+  /// Runs `body`; nil if it did not end in time.
+  func outcome<Result: Sendable>(
+    until end: Duration?, _ body: @escaping @Sendable () async throws -> Result
+  ) async throws -> Result? {
+    guard let end else { return try await body() }
+    return try await TimeLimit.run(until: end, body)
+  }
+}
+
+/// Rules that are applied together. Those that take long come last.
+private enum Rules: CaseIterable {
+  case manifest
+  case transport
+  case live
+  case start
+  case segments
+  case content
+  case ladder
+
+  /// The findings that they can make.
+  var ids: [FindingID] {
+    switch self {
+    case .manifest: [.manifestInvalid]
+    case .transport: [.ttfbSlow, .redirects, .noKeepAlive, .noRanges, .responseHeaders]
+    case .live: [.liveStale]
+    case .start: [.moovLast, .startBytes, .firstRungHeavy]
+    case .segments:
+      [
+        .rungDead, .segmentMissing, .segmentTruncated, .decodeError, .segmentNotIndependent, .timestampBreak,
+        .segmentDurationMismatch,
+      ]
+    case .content: [.black, .silent, .frozen, .rungContentDiffers]
+    case .ladder:
+      [
+        .trackMissing, .codecsMismatch, .resolutionMismatch, .frameRateMismatch, .aspectDiffers,
+        .rungsNotAligned, .avOffset, .bandwidthMismatch,
+      ]
+    }
+  }
+
+  func findings(in facts: StreamFacts, _ thresholds: Thresholds) -> [Finding] {
+    switch self {
+    case .manifest: ManifestFindings.findings(in: facts, thresholds)
+    case .transport: TransportFindings.findings(in: facts, thresholds)
+    case .live: LiveFindings.findings(in: facts, thresholds)
+    case .start: StartFindings.findings(in: facts, thresholds)
+    case .segments: SegmentFindings.findings(in: facts, thresholds)
+    case .content: ContentFindings.findings(in: facts, thresholds)
+    case .ladder: LadderFindings.findings(in: facts, thresholds)
+    }
+  }
+
+  /// All findings, without those of the media and the manifest that another one explains.
+  static func combined(_ findings: [Rules: [Finding]]) -> [Finding] {
+    func all(_ rules: [Rules]) -> [Finding] { rules.flatMap { findings[$0] ?? [] } }
+    return Consequences.removed(from: all([.segments, .content, .ladder, .manifest]))
+      + all([.transport, .live, .start])
   }
 }

@@ -43,11 +43,18 @@ package struct NotChecked: Sendable, Hashable {
   package var rung: String?
   /// The reason, as a clause without a full stop.
   package var reason: String
+  /// Why a rung, a track of it, or a part of the manifest was not judged; nil for other checks.
+  package var unjudged: Unjudged?
 
   package init(_ id: FindingID?, rung: String? = nil, _ reason: String) {
     self.id = id
     self.rung = rung
     self.reason = reason
+  }
+
+  package init(_ unjudged: Unjudged, rung: String? = nil) {
+    self.init(nil, rung: rung, unjudged.reason)
+    self.unjudged = unjudged
   }
 }
 
@@ -61,9 +68,8 @@ package struct RungFacts: Sendable {
     case read
     /// Its segments are not known, because its playlist or index can't be read.
     case unlisted(ReelError)
-    /// It can't be judged although that is no fault of it, such as without its key. The reason is a clause without a
-    /// full stop.
-    case excused(String)
+    /// It can't be judged although that is no fault of it, such as without its key.
+    case excused(Unjudged)
     /// It was left out, as `--rungs` says.
     case skipped
   }
@@ -81,8 +87,10 @@ package struct RungFacts: Sendable {
   /// The URL of its playlist or file; nil if it has none of its own.
   package var url: URL?
   package var status = Status.unread
-  /// The segments as they are listed.
+  /// The segments as they are listed; of a very long list a part.
   package var segments = SegmentList([])
+  /// The number of listed segments that are not in `segments`, because there are too many.
+  package var omittedCount = 0
   /// The part of the timeline that its period covers, in seconds. A player shows nothing of it outside (ISO/IEC 23009-1
   /// §5.3.2.1).
   package var span = 0...Double.infinity
@@ -96,6 +104,8 @@ package struct RungFacts: Sendable {
   package var roundsDurations = false
   /// True if the manifest states that its segments begin where those of its group do.
   package var claimsAlignment = false
+  /// The sample that is being fetched.
+  var pending: PendingSegment?
 
   package init(name: String, kind: TrackGroup.Kind) {
     self.name = name
@@ -132,6 +142,8 @@ package struct SegmentFacts: Sendable {
   package var failure: SegmentFailure?
   /// The number of bytes that arrived.
   package var byteCount: Int64 = 0
+  /// The time until it was there, with its key and its initialization, in seconds; nil if it never was.
+  var fetchTime: Double?
   /// The number of bytes that the answer, a byte range or a box promises; nil if nothing does.
   package var promisedByteCount: Int64?
   /// The reason why it counts as cut off; nil if it is whole.
@@ -151,6 +163,17 @@ package struct SegmentFacts: Sendable {
 extension Comparable {
   /// The value, or the bound of the range that it is beyond.
   func clamped(to range: ClosedRange<Self>) -> Self { min(max(self, range.lowerBound), range.upperBound) }
+}
+
+/// A segment that is being fetched.
+struct PendingSegment: Sendable {
+  let index: Int
+  /// What is fetched: its key, its initialization, or the segment.
+  var part: SegmentFailure.Part
+  /// The time of the clock at which this began.
+  var began: Duration
+  /// The bytes of the segment that have arrived.
+  var byteCount = 0
 }
 
 /// Why a segment, an initialization or a key could not be read.
@@ -177,6 +200,11 @@ package struct SegmentFailure: Sendable, Hashable {
   package var part: Part
   package var reason: Reason
   package var error: ReelError
+  /// The time that was spent on it, in seconds; nil if unknown.
+  package var waited: Double?
+
+  /// True if no server delivered it in time, or none could be reached.
+  package var isUnanswered: Bool { TransportFindings.isUnanswered(error) }
 
   package init(_ part: Part, _ reason: Reason, _ error: ReelError) {
     self.part = part

@@ -476,9 +476,11 @@ extension TransportFindings {
         .unreachable, "tls", .error, url: error.location ?? source, error.reason,
         fix: error.advice ?? "install a certificate for this host that players trust")
     case "network":
+      let began = requests.last?.metrics?.status
       finding = Finding(
         .unreachable, "network", .error, url: error.location ?? source, error.reason,
-        fix: error.advice ?? "check that the server runs and is reachable from here")
+        fix: began.map { "see why the server does not send all of its answer, which began with status \($0)" }
+          ?? error.advice ?? "check that the server runs and is reachable from here")
     default:
       let what = page(beginning).map { "the answer is \($0), not media" } ?? error.reason
       finding = Finding(
@@ -496,8 +498,13 @@ extension TransportFindings {
 
   /// True if nothing is known of the stream, because no host answered any request.
   package static func isSilence(_ error: ReelError, requests: [RequestFacts]) -> Bool {
-    guard error.kind == .network || error.kind == .timedOut, !isTLS(error) else { return false }
+    guard isUnanswered(error) else { return false }
     return !requests.contains { $0.metrics?.status != nil }
+  }
+
+  /// True for an error of a request that no server answered in time.
+  static func isUnanswered(_ error: ReelError) -> Bool {
+    (error.kind == .network || error.kind == .timedOut) && !isTLS(error)
   }
 
   // MARK: - Private

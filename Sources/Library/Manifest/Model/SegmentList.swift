@@ -53,6 +53,15 @@ extension SegmentList {
     }
   }
 
+  /// The segments at these indices, which must be in the list.
+  package func part(_ indices: Range<Int>) -> SegmentList {
+    let last = indices.isEmpty ? nil : self[indices.upperBound - 1]
+    let end = last.map { $0.start + $0.duration } ?? .zero
+    return SegmentList(count: indices.count, end: end, commonInitialization: commonInitialization) {
+      [self] index in self[indices.lowerBound + index]
+    }
+  }
+
   /// Joins consecutive lists, such as those of the periods of one track.
   package init(joining lists: [SegmentList]) {
     let parts = lists.filter { !$0.isEmpty }

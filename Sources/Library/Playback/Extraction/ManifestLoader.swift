@@ -52,16 +52,19 @@ package struct ManifestLoader: Sendable {
 
   /// Reads the playlists and indexes of all rungs of a manifest that is open, images and metadata left out.
   ///
-  /// - Parameter documents: Those that were read, to which the recorder of `opening` adds.
+  /// - Parameters:
+  ///   - documents: Those that were read, to which the recorder of `opening` adds.
+  ///   - end: The time of the system's monotonic clock at which those that are not there have failed; nil for no limit.
+  ///     None gets all of the time if others have to wait for it.
   ///
   /// Throws `ReelError` if it is a media file, or `CancellationError`.
   package func load(
-    _ opening: OpenSource, documents: Locked<[LoadedManifest.Document]>
+    _ opening: OpenSource, documents: Locked<[LoadedManifest.Document]>, until end: Duration? = nil
   ) async throws -> LoadedManifest {
     guard case .presentation(let resolved) = opening.source else { throw Self.noManifest }
     var loaded = LoadedManifest(
       presentation: resolved.presentation, url: resolved.url, fetcher: opening.resolver.fetcher)
-    try await readSegments(of: &loaded, opening.resolver, withImages: false, documents)
+    try await readSegments(of: &loaded, opening.resolver, withImages: false, until: end, documents)
     loaded.documents = documents.withLock { $0 }
     return loaded
   }
@@ -150,7 +153,7 @@ package struct ManifestLoader: Sendable {
 
   /// - Parameter documents: Those that were read so far, which together may have only so many bytes.
   private func readSegments(
-    of loaded: inout LoadedManifest, _ resolver: SourceResolver, withImages: Bool,
+    of loaded: inout LoadedManifest, _ resolver: SourceResolver, withImages: Bool, until end: Duration? = nil,
     _ documents: Locked<[LoadedManifest.Document]>
   ) async throws {
     let presentation = loaded.presentation
@@ -160,6 +163,8 @@ package struct ManifestLoader: Sendable {
       return !limit.overflow && count > limit.partialValue
     }
     let (places, optional) = places(in: presentation, withImages: withImages)
+    let turns = (places.count + Self.concurrency - 1) / Self.concurrency
+    let patience = ListPatience(turns: turns, end: end)
     let outcomes = try await Patience.gather(
       count: places.count, neededCount: optional, concurrency: Self.concurrency,
       clock: resolver.recorder.clock
@@ -169,7 +174,9 @@ package struct ManifestLoader: Sendable {
       }
       let place = places[index]
       let rung = presentation.periods[place.period].trackGroups[place.group].rungs[place.rung]
-      return try await resolver.outcome(of: rung, variables: presentation.variables)
+      return try await patience.outcome(at: rung.media) {
+        try await resolver.outcome(of: rung, variables: presentation.variables)
+      }
     }
     for (index, place) in places.enumerated() {
       switch outcomes[index] {
@@ -185,6 +192,43 @@ package struct ManifestLoader: Sendable {
   private func failure(_ error: ReelError, at place: Place) -> LoadedManifest.Failure {
     LoadedManifest.Failure(
       periodIndex: place.period, groupIndex: place.group, rungIndex: place.rung, error: error)
+  }
+}
+
+/// Limits the time of each of many playlists and indexes, so that some that never come leave time for the others.
+private struct ListPatience: Sendable {
+  private let clock = SystemMonotonicClock()
+  private let end: Duration?
+  private let length: Duration
+
+  /// The least time for one of them.
+  private static let least = Duration.seconds(2)
+
+  init(turns: Int, end: Duration?) {
+    self.end = end
+    length = end.map { [clock] in max(.zero, $0 - clock.now) / max(1, turns) } ?? .zero
+  }
+
+  /// Returns the outcome of `body`, or a failure if there is none in time.
+  func outcome(
+    at media: Rung.Media, of body: @escaping @Sendable () async throws -> Result<RungSegments, ReelError>
+  ) async throws -> Result<RungSegments, ReelError> {
+    guard let end else { return try await body() }
+    let began = clock.now
+    let last = min(end, began + max(length, Self.least))
+    if began < end, let outcome = try await TimeLimit.run(until: last, on: clock, body) { return outcome }
+    let location: String? =
+      switch media {
+      case .playlist(let url): url.reelName
+      case .index(let reference): reference.url.reelName
+      case .segments: nil
+      }
+    return .failure(
+      ReelError(
+        .timedOut,
+        began < end
+          ? "no answer within \(((last - began) / .seconds(1)).formatted(places: 1)) s"
+          : "its turn did not come in time", at: location))
   }
 }
 

@@ -89,10 +89,10 @@ public struct SourceProber: Sendable {
   private func add(_ track: RungTrack, to description: inout SourceDescription) {
     description.chosenRung = track.rung
     let supply = track.supply
-    let segments = supply.knownIndexes.compactMap { supply[$0] }
-    description.segments = SourceDescription.SegmentSummary(segments)
+    let last = supply.knownIndexes.last.flatMap { supply[$0] }
+    description.segments = SourceDescription.SegmentSummary(supply)
     description.isLive = description.isLive || supply.timing != nil
-    if description.duration == nil, !description.isLive, let last = segments.last {
+    if description.duration == nil, !description.isLive, let last {
       description.duration = (last.start + last.duration).seconds
     }
   }
@@ -164,17 +164,29 @@ public struct SourceDescription: Sendable {
     /// The number of discontinuities between the segments.
     package var discontinuityCount: Int
 
-    init(_ segments: [SegmentReference]) {
-      count = segments.count
-      (shortest, longest, total, discontinuityCount) = (.infinity, 0, 0, 0)
+    /// The number of segments that are looked at: a day of 2 s.
+    private static let limit = 50_000
+
+    /// Of a very long list, the durations and discontinuities are those of its beginning, and the total is that from
+    /// the first segment to the last.
+    init(_ supply: SegmentSupply) {
+      let indexes = supply.knownIndexes
+      (count, shortest, longest, total, discontinuityCount) = (0, .infinity, 0, 0, 0)
       var last: Int?
-      for segment in segments {
+      for segment in indexes.prefix(Self.limit).lazy.compactMap({ supply[$0] }) {
         let seconds = segment.duration.seconds
+        count += 1
         shortest = min(shortest, seconds)
         longest = max(longest, seconds)
         total += seconds
         if let last, last != segment.discontinuity { discontinuityCount += 1 }
         last = segment.discontinuity
+      }
+      if indexes.count > Self.limit, let first = supply[indexes.lowerBound],
+        let last = supply[indexes.upperBound - 1]
+      {
+        count = indexes.count
+        total = (last.start + last.duration - first.start).seconds
       }
       if count == 0 { shortest = 0 }
     }

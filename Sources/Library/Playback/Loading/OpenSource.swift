@@ -2,6 +2,7 @@ internal import Foundation
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
+package import ReelManifest
 
 /// A source of known kind, with all that its readers are made of.
 package struct OpenSource: Sendable {
@@ -28,6 +29,11 @@ package struct OpenSource: Sendable {
 
   /// True for segments, those that the index of a file names included.
   package var isPresentation: Bool { if case .presentation = source { true } else { false } }
+
+  /// The format of the manifest; nil for a media file.
+  package var manifestFormat: ManifestFormat? {
+    if case .presentation(let resolved) = source { resolved.presentation.format } else { nil }
+  }
 
   /// True for one file in Matroska or WebM.
   package var isMatroska: Bool { resource?.format == .matroska }

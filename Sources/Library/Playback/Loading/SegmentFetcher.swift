@@ -25,7 +25,8 @@ package struct SegmentFetcher: Sendable {
 
   private let loader: SegmentLoader
   private let context: TrackContext
-  private let scope: LoadScope
+  /// Ends waits for keys of samples.
+  package let scope: LoadScope
 
   /// - Parameters:
   ///   - manifest: The manifest; its fetcher is used.
@@ -63,11 +64,13 @@ package struct SegmentFetcher: Sendable {
   ///   - initialization: The bytes before it, which decide how it is checked.
   ///   - limit: The largest number of bytes.
   ///   - cutsOff: True to return the bytes up to `limit` of a larger segment.
+  ///   - progress: Receives the number of bytes that have arrived, at each change.
   ///
   /// Throws `ReelError`: `badMedia` for what is no segment or is larger than `limit`, and the errors of fetching and
   /// decrypting.
   package func content(
-    of segment: SegmentReference, after initialization: [UInt8], upTo limit: Int, cutsOff: Bool = false
+    of segment: SegmentReference, after initialization: [UInt8], upTo limit: Int, cutsOff: Bool = false,
+    progress: @Sendable (Int) -> Void = { _ in }
   ) async throws -> Content {
     let answer = try await loader.open(segment)
     var content = Content(statedByteCount: answer.byteCount, isDecrypted: answer.isDecrypted)
@@ -84,6 +87,7 @@ package struct SegmentFetcher: Sendable {
           throw ReelError(.badMedia, "larger than \(limit) bytes", at: segment.url.reelName)
         }
         content.bytes += chunk
+        progress(content.bytes.count)
         if content.fault == nil { content.fault = Self.fault(in: chunk, &sanitizer) }
       }
       if content.fault == nil { Self.finish(&sanitizer, into: &content) }

@@ -21,8 +21,8 @@ struct CheckCommand: AsyncParsableCommand {
       some players; a note costs no viewer anything. Findings:
       \(HelpText.list(Catalogue.all.map { ($0.id.rawValue, $0.title) }))
 
-      The exit code is 0 if there is no error and all expectations are met, else 1; --fail-on changes that. It is 69 only \
-      if no host answered at all.
+      The exit code is 0 if there is no error and all expectations are met, else 1; --fail-on changes that. It is 69 if no \
+      media arrived in time. A source of which nothing was decoded never passes: that is the error not-checked.
 
       --expect takes a figure, a comparison (<, <=, >, >= or =) and a value with its unit. A figure that a source lacks \
       is not met. Figures, with LINK for the name of a link:
@@ -57,19 +57,28 @@ struct CheckCommand: AsyncParsableCommand {
   /// The time limit of a source in seconds, without that of `--watch`.
   private static let usualTimeout = 120.0
 
-  /// The level at which a run fails.
-  enum FailOn: String, ExpressibleByArgument, CaseIterable {
-    case error
-    case warning
-    case never
+  /// What a run fails for: a level, `unchecked`, or both, as in `warning,unchecked`.
+  struct FailOn: ExpressibleByArgument {
+    /// The least level that fails; nil for none.
+    var level: FindingLevel? = .error
+    /// True if each rung fails of which nothing was judged.
+    var isUnchecked = false
 
-    var level: FindingLevel? {
-      switch self {
-      case .error: .error
-      case .warning: .warning
-      case .never: nil
+    static let allValueStrings = ["error", "warning", "never", "unchecked"]
+
+    init() {}
+
+    init?(argument: String) {
+      var levels: [String] = []
+      for word in argument.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+        guard Self.allValueStrings.contains(word) else { return nil }
+        if word == "unchecked" { isUnchecked = true } else { levels.append(word) }
       }
+      guard levels.count <= 1 else { return nil }
+      if let only = levels.first { level = FindingLevel(rawValue: only) }
     }
+
+    var defaultValueDescription: String { "error" }
   }
 
   @OptionGroup var runOptions: RunOptions
@@ -94,9 +103,10 @@ struct CheckCommand: AsyncParsableCommand {
   var expectations: [String] = []
 
   @Option(
-    help: ArgumentHelp("Fail if there is a finding of this level or above.", valueName: "error|warning|never")
-  )
-  var failOn = FailOn.error
+    help: ArgumentHelp(
+      "Fail if there is a finding of this level or above. With unchecked, alone or after a comma, also if nothing of a rung was judged.",
+      valueName: "error|warning|never|unchecked"))
+  var failOn = FailOn()
 
   @Option(
     name: .customLong("ignore"), parsing: .singleValue,
@@ -310,6 +320,7 @@ struct CheckCommand: AsyncParsableCommand {
     let file = try file()
     var gates = CheckGates()
     gates.failOn = failOn.level
+    gates.failsUnchecked = failOn.isUnchecked
     gates.baseline = baseline
     gates.waivers = file.ignore
     for text in ignored {
@@ -397,7 +408,7 @@ struct CheckTally: Sendable {
 
   /// `2 errors, 1 warning in 3 sources`.
   var summary: String {
-    if silentCount > 0, silentCount == checkedCount { return "no host answered" }
+    if silentCount > 0, silentCount == checkedCount { return "no media arrived in time" }
     let counts = FindingLevel.allCases.reversed().compactMap { level in
       levels[level].flatMap { $0 > 0 ? $0.counted(level.rawValue) : nil }
     }
@@ -512,6 +523,7 @@ extension NotChecked {
     if let own = self.id { return own == id }
     switch id {
     case .unreachable: return false
+    case .notChecked: return unjudged != nil
     case .ttfbSlow, .redirects, .noKeepAlive, .noRanges, .responseHeaders, .moovLast, .startBytes,
       .firstRungHeavy,
       .manifestInvalid, .liveStale:

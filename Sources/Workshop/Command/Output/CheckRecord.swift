@@ -9,6 +9,8 @@ struct CheckRecord: SourceRecord {
   let source: String
   var status: String
   var verdict: String?
+  /// Whether any media was decoded; nil for a source that can't be checked.
+  var judged: Bool?
   /// True if the source fails: nil otherwise.
   var fails: Bool?
   var format: String?
@@ -39,6 +41,7 @@ struct CheckRecord: SourceRecord {
     status = (checked.silence == nil ? ResultLine.Status.checked : .failed).rawValue
     error = checked.silence.map { ErrorRecord($0) }
     self.verdict = Redaction.clean(checked.verdict)
+    judged = checked.judgement == .judged
     fails = verdict.fails ? true : nil
     format = checked.format.isEmpty ? nil : checked.format
     live = checked.format.isEmpty ? nil : checked.isLive
@@ -50,7 +53,8 @@ struct CheckRecord: SourceRecord {
         "name": rung.name, "kind": rung.kind.rawValue, "language": rung.language, "detail": row.detail,
         "opens": row.opens.text, "decodes": row.decodes.text, "says": row.says.isEmpty ? nil : row.says,
         "is": row.actual.text.isEmpty ? nil : row.actual.text, "first": row.isFirst,
-        "segments": rung.segments.count, "segments_read": rung.samples.count,
+        "segments": rung.segments.count + rung.omittedCount, "segments_read": rung.samples.count,
+        "judged": rung.judgement == .judged,
         "skipped": rung.status == .skipped ? true : nil,
       ]
     }
@@ -61,7 +65,12 @@ struct CheckRecord: SourceRecord {
     }
     expectations = verdict.outcomes.isEmpty ? nil : verdict.outcomes
     fixed = checked.known == nil ? nil : verdict.fixed.map(\.text)
-    notChecked = checked.notChecked.map { ["id": $0.id?.rawValue, "rung": $0.rung, "reason": $0.reason] }
+    notChecked = checked.notChecked.map { item in
+      [
+        "id": item.id?.rawValue, "rung": item.rung, "kind": item.unjudged?.kind.rawValue,
+        "reason": item.reason,
+      ]
+    }
     coverage = Self.coverage(checked.coverage)
     let changed = checked.thresholds.changed.map { ($0.key.rawValue, $0.value) }
     thresholds = changed.isEmpty ? nil : Dictionary(uniqueKeysWithValues: changed)

@@ -21,7 +21,9 @@ struct CheckedSource: Sendable {
   let notChecked: [NotChecked]
   let coverage: Coverage
   let thresholds: Thresholds
-  /// Set if no host answered, so that nothing is known of the stream.
+  /// Whether any media was judged.
+  let judgement: Judgement
+  /// Set if no media arrived in time, so that nothing is known of the stream.
   let silence: ReelError?
   /// The reasons of findings that are waived, by their index.
   var waived: [Int: String] = [:]
@@ -50,6 +52,7 @@ struct CheckedSource: Sendable {
     notChecked = result.notChecked
     coverage = result.coverage
     thresholds = result.thresholds
+    judgement = result.judgement
     silence = result.silence
     stills = result.stills
   }
@@ -82,7 +85,9 @@ struct CheckedSource: Sendable {
 
   /// The verdict as a clause: `plays, but starts in 956 ms on lte; 175 ms is possible`.
   var verdict: String {
-    if let silence { return "no host answered: \(silence.description)" }
+    if let silence {
+      return "\(format.isEmpty ? "no host answered" : "no media arrived"): \(silence.description)"
+    }
     let counts = [
       (count(.error), "error", "errors"), (count(.warning), "warning", "warnings"),
     ].filter { $0.0 > 0 }.map { $0.0.counted($0.1, $0.2) }
@@ -91,7 +96,8 @@ struct CheckedSource: Sendable {
     let slow = starts.max { $0.saving < $1.saving }
     if starts.isEmpty {
       if coverage.frameCount == 0, coverage.audioDuration > 0, count(.error) == 0 {
-        parts.append("plays, without video")
+        let isWhole = !notChecked.contains { $0.unjudged != nil }
+        parts.append(isWhole ? "plays, without video" : "only sound was judged")
       } else if coverage.frameCount == 0 {
         parts.append("no frame was decoded")
       } else if counts.isEmpty {
@@ -326,8 +332,11 @@ struct CheckedSources: Sendable {
   /// Adds a checked source.
   mutating func add(_ source: CheckedSource) {
     sourceCount += 1
-    if let level = source.worstLevel { levels[level, default: 0] += 1 }
-    if source.silence != nil { failureCount += 1 }
+    if source.silence != nil {
+      failureCount += 1
+    } else if let level = source.worstLevel {
+      levels[level, default: 0] += 1
+    }
     thresholds = source.thresholds
     add(source.coverage)
     count(source)

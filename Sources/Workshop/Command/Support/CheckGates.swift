@@ -299,6 +299,8 @@ struct CheckGates: Sendable {
 
   /// The least level that fails; nil for none.
   var failOn: FindingLevel? = .error
+  /// True if each rung fails of which nothing was judged.
+  var failsUnchecked = false
   var waivers: [CheckFile.Waiver] = []
   var expectations: [CheckExpectation] = []
   var baseline: CheckBaseline?
@@ -307,6 +309,8 @@ struct CheckGates: Sendable {
 
   /// Applies the rules. Calls `use` with the index of each waiver that is used.
   func verdict(on result: CheckResult, use: (Int) -> Void = { _ in }) -> Verdict {
+    var result = result
+    if failsUnchecked { result.findings += result.omissions }
     var checked = CheckedSource(result)
     for (index, finding) in result.findings.enumerated() {
       for (number, waiver) in waivers.enumerated()
@@ -330,9 +334,9 @@ struct CheckGates: Sendable {
       }
     }
     verdict.failing = result.findings.indices.filter { index in
-      guard let failOn, result.findings[index].level >= failOn, result.findings[index].level > .note else {
-        return false
-      }
+      let finding = result.findings[index]
+      let isWanted = failOn.map { finding.level >= $0 && finding.level > .note } ?? false
+      guard isWanted || failsUnchecked && finding.id == .notChecked else { return false }
       return checked.waived[index] == nil && verdict.checked.known?.contains(index) != true
     }
     return verdict
