@@ -30,7 +30,11 @@ package final class Demuxer {
 
   /// mpegts splits a PES packet without a stated length when it would get longer, and has a buffer of this size
   /// for each stream, otherwise 200 KiB.
-  static let longestPart = 32 << 10
+  ///
+  /// It must not be smaller than the largest `PES_packet_length`. Buffers have at most this size, but a PES packet with
+  /// a stated length is copied into one whole (libavformat/mpegts.c, buffer_pool_get and mpegts_push_data, FFmpeg 5.1
+  /// to 8).
+  static let longestPart = 65_535
 
   /// The maximum number of bytes of a stream to examine for its headers.
   private static let probeByteCount: Int64 = 1 << 20
