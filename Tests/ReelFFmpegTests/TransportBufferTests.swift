@@ -1,4 +1,5 @@
 import CFFmpeg
+import Foundation
 import ReelCore
 import ReelTestSupport
 import Testing
@@ -54,6 +55,18 @@ struct TransportBufferTests {
       packet.withBytes { read[pid, default: []] += $0 }
     }
     #expect(read == expected)
+  }
+}
+
+@Suite("Guarded memory")
+struct GuardTests {
+  @Test(
+    "A block of FFmpeg ends at a guard page",
+    .enabled(if: ProcessInfo.processInfo.environment["REEL_GUARD"] != nil, "Scripts/sanitize sets it"))
+  func end() throws {
+    let block = try #require(av_malloc(128))
+    defer { av_free(block) }
+    #expect((UInt(bitPattern: block) + 128) % 4096 == 0)
   }
 }
 
