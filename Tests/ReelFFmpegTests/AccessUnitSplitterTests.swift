@@ -328,4 +328,16 @@ struct AccessUnitSplitterTests {
       #expect(try split([Piece(stream)]).map(\.bytes) == units.map(\.bytes), "pieces of \(size): \(stream)")
     }
   }
+
+  @Test("Bytes without an end of a unit are returned before they pile up", arguments: [1, 65_000])
+  func endless(byteCount: Int) throws {
+    var splitter = AccessUnitSplitter(codec: .h264, streamIndex: 0)
+    let piece = Piece([UInt8](repeating: 0x55, count: byteCount), 0)
+    var count = 0
+    while try splitter.next() == nil {
+      try append(piece, to: &splitter)
+      count += 1
+      try #require(count <= 20_000 && count * byteCount <= 20 << 20)
+    }
+  }
 }

@@ -191,4 +191,23 @@ struct AudioFrameSplitterTests {
     let frames = try splitFrames(packets(bytes, sizes: [184, 1000, 7]), codec: codec)
     #expect(frames.reduce(0) { $0 + $1.byteCount } <= bytes.count)
   }
+
+  @Test("Bytes that are no frames are not kept, nor what is known of their packets")
+  func endless() throws {
+    let splitter = AudioFrameSplitter(codec: .aac, streamIndex: 0, timeBase: Rational(1, 90_000))
+    for index in 0..<1000 {
+      splitter.append(try makePacket([UInt8](repeating: 0x55, count: 100), ticks: Int64(index)))
+      #expect(try splitter.next() == nil)
+    }
+    let fields = Mirror(reflecting: splitter)
+    #expect(try #require(fields.descendant("marks") as? [Any]).count < 3)
+    #expect(try #require(fields.descendant("buffer") as? [UInt8]).count < 300)
+  }
+
+  @Test("Frames that depend on one are as many as there may be substreams")
+  func dependents() throws {
+    let bytes = eac3(100) + (0..<20).flatMap { _ in eac3(100, type: 1) } + eac3(100)
+    let frames = try splitFrames(packets(bytes, sizes: [188]), codec: .eac3)
+    #expect(frames.map(\.bytes.count) == [900, 100])
+  }
 }

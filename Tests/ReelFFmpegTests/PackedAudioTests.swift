@@ -92,6 +92,35 @@ struct PackedAudioTests {
     #expect(abs(time - Double(first.packets.count * packing.sampleCount) / 48000) < 0.000_1)
   }
 
+  /// A tag with a time.
+  private func tag(flags: UInt8 = 0, owner: String, _ ticks: UInt64) -> [UInt8] {
+    let content = Array("PRIV".utf8) + [0, 0, 0, 53, 0, 0] + Array(owner.utf8) + [0]
+    let value = (0..<8).map { UInt8(truncatingIfNeeded: ticks >> (56 - 8 * $0)) }
+    let footer = [UInt8](repeating: 0, count: flags & 0x10 != 0 ? 10 : 0)
+    return Array("ID3".utf8) + [4, 0, flags, 0, 0, 0, UInt8(content.count + 8)] + content + value + footer
+  }
+
+  @Test("A time counts in a tag with a large image, and the last one of several tags")
+  func largeTag() throws {
+    let (packing, owner) = (Packing.all[0], "com.apple.streaming.transportStreamTimestamp")
+    let frames = try untagged(packing.segment(0))
+    // A frame for an image after that of the time.
+    let image = Array("APIC".utf8) + [UInt8](repeating: 0x55, count: 200_000)
+    let small = tag(owner: owner, 90_000)
+    let content = small.dropFirst(10) + image
+    let size = [21, 14, 7, 0].map { UInt8(content.count >> $0 & 0x7f) }
+    let large = Array(small.prefix(6)) + size + content
+    for (tags, expected) in [(large, 1.0), (large + small, 1.0), (small + tag(owner: owner, 180_000), 2.0)] {
+      for chunkByteCount in [100, Int.max] {
+        let (container, stream, packets) = try read(
+          tags + frames, as: packing.format, chunkByteCount: chunkByteCount)
+        #expect(container.hasTimestamps)
+        #expect(try times(stream, packets).first == expected)
+        #expect(container.position == Int64(tags.count + frames.count))
+      }
+    }
+  }
+
   @Test("Without a tag, times count from 0", arguments: Packing.all)
   func noTag(packing: Packing) throws {
     let (container, stream, packets) = try read(untagged(packing.segment(1)), as: packing.format)
@@ -123,12 +152,6 @@ struct PackedAudioTests {
 
   @Test("The tag has a size, a footer or none, and a time of 33 bits")
   func tags() throws {
-    func tag(flags: UInt8 = 0, owner: String, _ ticks: UInt64) -> [UInt8] {
-      let content = Array("PRIV".utf8) + [0, 0, 0, 53, 0, 0] + Array(owner.utf8) + [0]
-      let value = (0..<8).map { UInt8(truncatingIfNeeded: ticks >> (56 - 8 * $0)) }
-      let footer = [UInt8](repeating: 0, count: flags & 0x10 != 0 ? 10 : 0)
-      return Array("ID3".utf8) + [4, 0, flags, 0, 0, 0, UInt8(content.count + 8)] + content + value + footer
-    }
     let owner = "com.apple.streaming.transportStreamTimestamp"
     #expect(ID3Tag(tag(owner: owner, 90_000)[...])?.timestamp == 90_000)
     #expect(ID3Tag(tag(owner: owner, 1 << 40 | 5)[...])?.timestamp == 5)

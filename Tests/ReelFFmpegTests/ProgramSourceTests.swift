@@ -172,6 +172,24 @@ struct ProgramSourceTests {
     #expect(record(&tables, pid: 0x1000, Self.map(1, [(Self.avc, 256)] + many)))
   }
 
+  @Test("Packets of tables without bytes, and parts of an association without end, are not kept")
+  func endless() throws {
+    var tables = begun([(Self.avc, 256)], watched: [256])
+    // The parts after the first one.
+    var association = Self.association([1: 0x1000])
+    association[6] = 1
+    for _ in 0..<1000 { _ = record(&tables, pid: 0, association) }
+    // The map of another program, with empty packets inside of it.
+    let streams = [(Self.hevc, 256)] + (0..<60).map { (Self.aac, 300 + $0) }
+    let section = Self.map(1, streams)
+    let packets = Self.packets(of: section + Self.checksum(section), pid: 0x1000)
+    #expect(!tables.record(packets[0][...]))
+    let empty: [UInt8] = [0x47, 0x10, 0, 0x30, 183] + [UInt8](repeating: 0xff, count: 183)
+    for _ in 0..<1000 { #expect(!tables.record(empty[...])) }
+    #expect(packets.dropFirst().map { tables.record($0[...]) }.last == true)
+    #expect(tables.begin().count <= 256 + packets.count)
+  }
+
   @Test("Nothing that packets may hold does harm", arguments: 0..<50 as Range<UInt64>)
   func fuzzed(seed: UInt64) throws {
     var bytes = Self.packets(of: Self.association([1: 0x1000]), pid: 0).joined() + [UInt8]()

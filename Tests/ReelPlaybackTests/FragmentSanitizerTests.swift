@@ -44,6 +44,17 @@ struct FragmentSanitizerTests {
     }
   }
 
+  @Test("Boxes before the media are held up to a limit")
+  func noMedia() throws {
+    let box = mp4Box("emsg", [UInt8](repeating: 0, count: 65_528))
+    var boxes = FragmentSanitizer()
+    let error = #expect(throws: ReelError.self) {
+      for _ in 0..<300 { #expect(try boxes.pass(box).isEmpty) }
+    }
+    #expect(error?.kind == .badMedia)
+    #expect(error?.reason.contains("no media") == true)
+  }
+
   @Test("Of a segment that is cut off before its media nothing is passed on", arguments: [1, 7, 100_000])
   func cutBeforeMedia(size: Int) throws {
     let segment = try Fixtures.bytes("hls-fmp4/high/segment-1.m4s")

@@ -29,13 +29,14 @@ import Testing
   /// Reads a stream on a thread of its own.
   private func reading<Result: Sendable>(
     with fetcher: FixtureFetcher, readsAhead: Bool = false, endsBefore last: Int64 = .max,
+    byteRate: Int64 = 64 << 20,
     _ body: @escaping @Sendable (SegmentStream) throws -> Result
   ) async throws -> Result {
     let list = try segments()
     let loader = SegmentLoader(
       fetcher: fetcher, headers: [:], keys: KeyStore(fetcher: fetcher, headers: [:]),
       location: ServiceLocation(),
-      recorder: StartupRecorder(), recordDamage: { error, _ in Issue.record(error) })
+      recorder: StartupRecorder(), byteRate: byteRate, recordDamage: { error, _ in Issue.record(error) })
     let track = RungTrack(
       rung: Rung(id: "0", bitsPerSecond: nil, media: .segments(list)), supply: .list(list), loader: loader)
     return try await BlockingThread.run(named: "test") {
@@ -132,6 +133,22 @@ import Testing
       #expect(failure == nil)
       #expect(url?.lastPathComponent == name)
     }
+  }
+
+  @Test func `A segment that does not end is cut off with an error`() async throws {
+    let (first, count) = try (bytes("init.mp4").count, bytes("segment-0.m4s").count)
+    // A segment of a second counts as four.
+    let whole = try await reading(with: FixtureFetcher(), endsBefore: 1, byteRate: Int64(count / 4 + 1)) {
+      try Self.read($0).count
+    }
+    #expect(whole == first + count)
+    let limit = count / 4 - 1
+    let error = await #expect(throws: ReelError.self) {
+      try await reading(with: FixtureFetcher(), endsBefore: 1, byteRate: Int64(limit)) { try Self.read($0) }
+    }
+    #expect(error?.kind == .badMedia)
+    #expect(error?.description.contains("more than \(limit * 4) bytes") == true)
+    #expect(error?.description.contains("segment-0.m4s") == true)
   }
 
   @Test func `Each byte has the segment that it came from`() async throws {

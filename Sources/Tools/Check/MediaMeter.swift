@@ -24,6 +24,8 @@ struct MediaMeter {
   /// Ends the work when it is cancelled.
   let scope: LoadScope
 
+  /// The memory of a packet besides its bytes, about.
+  private static let packetByteCount = 512
   /// The duration of a `SoundFacts` in seconds.
   private static let soundDuration = 0.1
 
@@ -68,8 +70,21 @@ struct MediaMeter {
     return media
   }
 
-  /// Reads units of a container up to its end, another program, or until `goesOn` returns false for a unit.
-  func read(_ container: ContainerReader, into media: inout Media, while goesOn: (Packet) -> Bool) throws {
+  /// Reads units of a container up to its end, another program, or until `goesOn` returns false for a unit of video.
+  ///
+  /// - Parameter byteLimit: The largest number of bytes of units. `badMedia` is thrown for more, because a file may have
+  ///   no end.
+  func read(
+    _ container: ContainerReader, into media: inout Media, byteLimit: Int = .max,
+    while goesOn: (Packet) -> Bool
+  ) throws {
+    var byteCount = 0
+    func count(_ packet: Packet) throws(ReelError) {
+      byteCount += packet.byteCount + Self.packetByteCount
+      guard byteCount <= byteLimit else {
+        throw ReelError(.badMedia, "only the first \(byteLimit >> 20) MiB of the media were read")
+      }
+    }
     if let stream = container.video { media.video = (stream, []) }
     if let stream = container.audio { media.audio = (stream, []) }
     while true {
@@ -77,10 +92,12 @@ struct MediaMeter {
       switch try container.next() {
       case .video(let packet):
         if media.video == nil, let stream = container.video { media.video = (stream, []) }
+        try count(packet)
         media.video?.packets.append(packet)
         guard goesOn(packet) else { return }
       case .audio(let packet):
         if media.audio == nil, let stream = container.audio { media.audio = (stream, []) }
+        try count(packet)
         media.audio?.packets.append(packet)
       case .programChanged, .end:
         return

@@ -622,6 +622,9 @@ struct FileMeter {
   private static let wholeDuration = 24.0
   /// The seconds of each part of a longer one.
   private static let partDuration = 6.0
+  /// The largest number of bytes of a part, and of a file that is read as a whole. They are held in memory.
+  private static let partByteLimit = 256 << 20
+  private static let wholeByteLimit = 1 << 30
 
   init(_ meter: MediaMeter, _ container: ContainerReader, sample: CheckOptions.Sample) {
     self.meter = meter
@@ -660,7 +663,8 @@ struct FileMeter {
     let unit = container.video?.timeBase.value ?? 0
     var first: Double?
     do {
-      try meter.read(container, into: &media) { packet in
+      let byteLimit = length == nil ? Self.wholeByteLimit : Self.partByteLimit
+      try meter.read(container, into: &media, byteLimit: byteLimit) { packet in
         guard let length, let ticks = packet.presentationTicks, !packet.isDiscarded else { return true }
         let time = Double(ticks) * unit
         first = first ?? time

@@ -27,8 +27,9 @@ struct AccessUnitSplitter {
   private var hasSlice = false
   private var lastFirstMacroblock = 0
 
-  /// A picture whose end is not found within this many bytes is cut there.
-  private static let maximumByteCount = 64 << 20
+  /// A picture whose end is not found within this many bytes, or PES packets, is cut there.
+  private static let maximumByteCount = 16 << 20
+  private static let maximumPacketCount = 16 << 10
   private static let keptCapacity = 32 << 10
 
   init(codec: VideoCodec, streamIndex: Int) {
@@ -49,7 +50,8 @@ struct AccessUnitSplitter {
   /// Returns the next complete access unit; nil if its end has not arrived yet.
   mutating func next() throws(ReelError) -> Packet? {
     guard let end = findEnd() else {
-      return buffer.count > Self.maximumByteCount ? try take(buffer.count) : nil
+      let isTooLong = buffer.count > Self.maximumByteCount || marks.count > Self.maximumPacketCount
+      return isTooLong ? try take(buffer.count) : nil
     }
     return try take(end)
   }

@@ -33,6 +33,9 @@ package final class AudioFrameSplitter {
     var header: AudioFrameHeader
   }
 
+  /// The maximum number of frames that depend on one (ETSI TS 102 366 §E.1.3.1.2: eight substreams).
+  private static let dependentLimit = 8
+
   private let codec: AudioCodec
   private let streamIndex: Int
   private let canSplit: Bool
@@ -62,6 +65,8 @@ package final class AudioFrameSplitter {
     buffer.removeFirst(offset)
     for index in marks.indices { marks[index].offset -= offset }
     offset = 0
+    // Without any frame, none would be removed by `take`.
+    if let current = marks.lastIndex(where: { $0.offset <= 0 }) { marks.removeFirst(current) }
     marks.append(
       Mark(
         offset: buffer.count, presentationTicks: packet.presentationTicks, isCorrupt: packet.isCorrupt,
@@ -148,12 +153,13 @@ package final class AudioFrameSplitter {
   ) -> Int? {
     guard codec == .eac3 else { return end }
     var end = end
-    while true {
+    for _ in 0..<Self.dependentLimit {
       guard end + AudioFrameHeader.byteCount <= bytes.count else { return isAtEnd ? end : nil }
       guard let next = header(in: bytes, at: end), next.role == .dependent else { return end }
       guard end + next.byteCount <= bytes.count else { return isAtEnd ? end : nil }
       end += next.byteCount
     }
+    return end
   }
 
   private func header(in bytes: UnsafeRawBufferPointer, at offset: Int) -> AudioFrameHeader? {
@@ -208,6 +214,8 @@ struct AudioFrameHeader: Hashable {
 
   /// The number of bytes that are enough to read a header of any codec.
   static let byteCount = 7
+  /// The largest Opus packet: 48 frames of 1275 bytes (RFC 6716 §3.2), and their lengths.
+  private static let opusByteLimit = 64 << 10
 
   /// Returns true for codecs whose frames can be recognized in a byte stream.
   static func isKnown(for codec: AudioCodec) -> Bool {
@@ -333,7 +341,7 @@ struct AudioFrameHeader: Hashable {
       guard offset < bytes.count else { return nil }
       offset += 1 + Int(bytes[offset])
     }
-    guard size > 0, offset + 1 < bytes.count else { return nil }
+    guard size > 0, size <= Self.opusByteLimit, offset + 1 < bytes.count else { return nil }
     let configuration = Int(bytes[offset] >> 3)
     let frameSampleCount: Int
     switch configuration {

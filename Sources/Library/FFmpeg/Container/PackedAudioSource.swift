@@ -29,10 +29,17 @@ final class PackedAudioSource: ByteSource {
   /// Bytes that were read, of which the demuxer has those before `given`.
   private var bytes: [UInt8] = []
   private var given = 0
+  /// The number of bytes after `given` that belong to a tag.
+  private var tagRest = 0
   private var givenCount: Int64 = 0
   private var hasEnded = false
   /// The buffer for reads of the source.
   private var chunk = [UInt8](repeating: 0, count: 8 << 10)
+
+  /// The number of bytes of a tag that are searched for a time. Images come after it.
+  private static let searchedByteCount = 64 << 10
+  /// The number of parts to remember. A demuxer does not read far ahead.
+  private static let partLimit = 1024
 
   init(_ base: any ByteSource) { self.base = base }
 
@@ -56,6 +63,14 @@ final class PackedAudioSource: ByteSource {
 
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     while true {
+      let count = min(tagRest, bytes.count - given)
+      given += count
+      tagRest -= count
+      if tagRest > 0 {
+        if hasEnded { return 0 }
+        try readOn()
+        continue
+      }
       let rest = bytes[given...]
       let tag = ID3Tag.position(in: rest)
       let passed = tag ?? (hasEnded ? rest.endIndex : max(given, rest.endIndex - ID3Tag.headerByteCount))
@@ -66,10 +81,10 @@ final class PackedAudioSource: ByteSource {
         givenCount += Int64(count)
         return count
       }
-      if tag != nil, let tag = ID3Tag(rest) {
+      if tag != nil, let tag = ID3Tag(rest, searching: Self.searchedByteCount) {
         if givenCount == 0, tag.timestamp != nil { beginsWithTime = true }
-        parts.append(Part(position: givenCount, ticks: tag.timestamp, tagByteCount: tag.byteCount))
-        given += tag.byteCount
+        addPart(tag)
+        tagRest = tag.byteCount
       } else if hasEnded {
         // Nothing is left, or the source ends inside a tag.
         return 0
@@ -81,6 +96,17 @@ final class PackedAudioSource: ByteSource {
 
   func seek(to offset: Int64) throws {
     throw ReelError(.internalFault, "packed audio is read forward")
+  }
+
+  private func addPart(_ tag: ID3Tag) {
+    // Of tags in a row, the last time counts.
+    if let last = parts.last, last.position == givenCount {
+      parts[parts.count - 1].ticks = tag.timestamp ?? last.ticks
+      parts[parts.count - 1].tagByteCount += tag.byteCount
+      return
+    }
+    if parts.count >= Self.partLimit { takenTagByteCount += parts.removeFirst().tagByteCount }
+    parts.append(Part(position: givenCount, ticks: tag.timestamp, tagByteCount: tag.byteCount))
   }
 
   private func readOn() throws {
@@ -102,11 +128,14 @@ package struct ID3Tag {
   package static let headerByteCount = 10
   private static let timestampOwner = Array("com.apple.streaming.transportStreamTimestamp".utf8) + [0]
 
-  /// Reads the tag at the beginning of `bytes`; nil if there is none, or it is not complete.
-  init?(_ bytes: ArraySlice<UInt8>) {
-    guard let byteCount = Self.byteCount(bytes), byteCount <= bytes.count else { return nil }
+  /// Reads the tag at the beginning of `bytes`; nil if there is none, or its first `searchedByteCount` bytes are not
+  /// there.
+  init?(_ bytes: ArraySlice<UInt8>, searching searchedByteCount: Int = .max) {
+    guard let byteCount = Self.byteCount(bytes), min(byteCount, searchedByteCount) <= bytes.count else {
+      return nil
+    }
     self.byteCount = byteCount
-    let content = bytes.prefix(byteCount)
+    let content = bytes.prefix(min(byteCount, searchedByteCount))
     // The owner, and the timestamp as 8 bytes.
     timestamp = content.firstRange(of: Self.timestampOwner).flatMap { owner in
       let value = content[owner.upperBound...].prefix(8)

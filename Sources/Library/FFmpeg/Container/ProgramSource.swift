@@ -260,6 +260,8 @@ struct ProgramTables {
   private var change: (program: Int, map: [Int: Stream], packets: [[UInt8]])?
 
   private static let associationPID = 0
+  /// The maximum number of programs, and of the packets of their association.
+  private static let maximumCount = 256
 
   /// One elementary stream.
   private struct Stream: Equatable {
@@ -330,7 +332,7 @@ struct ProgramTables {
       payload = payload.dropFirst(Int(pointer))
       sections[pid] = Section()
     }
-    guard var section = sections[pid] else { return nil }
+    guard var section = sections[pid], !payload.isEmpty else { return nil }
     section.bytes += payload
     section.packets.append(packet)
     guard let count = section.byteCount, section.bytes.count >= count else {
@@ -354,6 +356,7 @@ struct ProgramTables {
       programs = [:]
       association = []
     }
+    guard association.count + section.packets.count <= Self.maximumCount else { return }
     association += section.packets
     for start in stride(from: 8, to: bytes.count - 7, by: 4) {
       let program = Int(bytes[start]) << 8 | Int(bytes[start + 1])
@@ -369,7 +372,7 @@ struct ProgramTables {
     let program = Int(bytes[3]) << 8 | Int(bytes[4])
     let map = Self.streams(of: bytes)
     guard let old = maps[program] ?? maps.first(where: { !programs.values.contains($0.key) })?.value else {
-      maps[program] = map
+      if maps.count < Self.maximumCount { maps[program] = map }
       return false
     }
     guard hasChanged(old, to: map) else { return false }

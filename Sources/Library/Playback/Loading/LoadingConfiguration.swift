@@ -30,6 +30,9 @@ public struct LoadingConfiguration: Sendable {
   /// be read: its index is at the end, and the server does not support ranges; or the server ignores ranges,
   /// although it claims to support them. 2 GiB by default.
   package var spoolByteLimit: Int64 = 2 << 30
+  /// The largest size of a segment, in bytes for each second of it. One of less than four seconds, or of unknown
+  /// duration, counts as four. 64 MiB by default.
+  package var segmentByteRate: Int64 = 64 << 20
   /// The time without a new segment in a live manifest after which loading fails with `timedOut`. Four times
   /// the duration of the last segment if that is longer. 30 s by default.
   package var liveStallLimit = Duration.seconds(30)

@@ -139,10 +139,15 @@ private struct SegmentCopying {
       held = []
       try await pipe.write(bytes)
     }
+    let byteLimit = loader.byteLimit(of: segment)
     do {
       do {
         while let received = try await body.next() {
           transfer.add(received.count, at: clock.now)
+          guard transfer.byteCount <= byteLimit else {
+            answer.close()
+            throw ReelError(.badMedia, "the segment has more than \(byteLimit) bytes")
+          }
           let chunk = try sanitizer?.pass(received) ?? received
           guard !chunk.isEmpty else { continue }
           passedCount += Int64(chunk.count)
@@ -207,6 +212,8 @@ struct SegmentLoader: Sendable {
   /// The transfer that delivered the index of a file. It continues with the file's segments if loading begins
   /// there.
   var opening: FileTransfer?
+  /// The largest size of a segment (`LoadingConfiguration.segmentByteRate`).
+  var byteRate = LoadingConfiguration().segmentByteRate
   /// Receives the damage of a segment that is passed on nevertheless, with its URL, and the segment's time.
   /// Nil disables the checks of `SegmentSanitizer`, which keep a damaged segment from affecting others.
   var recordDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
@@ -238,6 +245,11 @@ struct SegmentLoader: Sendable {
       body.close()
       file?.close()
     }
+  }
+
+  /// Returns the largest number of bytes of a segment, because a server may send without an end.
+  fileprivate func byteLimit(of segment: SegmentReference) -> Int64 {
+    Int64(min(max(4, segment.duration.seconds), 1e6)) * byteRate
   }
 
   /// Returns the initialization before the segment; empty if there is none.

@@ -180,6 +180,9 @@ struct FragmentSanitizer {
       }
       wholeCount += Int(byteCount)
       if hasFragment { passedCount = wholeCount }
+      guard Int64(wholeCount - passedCount) <= Self.byteLimit else {
+        throw ReelError(.badMedia, "the segment has \(wholeCount) bytes of boxes, but no media")
+      }
     }
     wholeCount -= passedCount
     passedByteCount += Int64(passedCount)

@@ -50,8 +50,10 @@ final class SegmentStream: ByteSource {
   private var hasLookedAhead = false
   private var hasReadKeyFrame = false
   private var damagedIndexes: Set<Int> = []
-  /// In order. Also asked for keys, through a type that is `Sendable`.
+  /// The last parts, in order. Also asked for keys, through a type that is `Sendable`.
   private let parts = Locked<[Part]>([])
+  /// The number of parts to remember. A demuxer does not read far ahead of the packets that it returns.
+  private static let partLimit = 64
   /// Nil if no other demuxer has to resume the stream.
   private var fragments: FragmentMemory?
 
@@ -186,8 +188,13 @@ final class SegmentStream: ByteSource {
   private func addPart(of download: SegmentDownload) {
     let segment = download.segment
     let url = form == nil ? segment.initialization?.url ?? segment.url : segment.url
+    add(Part(offset: readCount, index: download.index, url: url, encryption: segment.encryption))
+  }
+
+  private func add(_ part: Part) {
     parts.withLock {
-      $0.append(Part(offset: readCount, index: download.index, url: url, encryption: segment.encryption))
+      if $0.count == Self.partLimit { $0.removeFirst() }
+      $0.append(part)
     }
   }
 
@@ -196,12 +203,10 @@ final class SegmentStream: ByteSource {
     guard form == nil, let form = download.form else { return }
     self.form = form
     let segment = download.segment
-    parts.withLock {
-      $0.append(
-        Part(
-          offset: form.initializationByteCount, index: download.index, url: segment.url,
-          encryption: segment.encryption))
-    }
+    add(
+      Part(
+        offset: form.initializationByteCount, index: download.index, url: segment.url,
+        encryption: segment.encryption))
   }
 
   private func record(_ bytes: UnsafeRawBufferPointer) {

@@ -317,7 +317,7 @@ struct RungOpener {
     let loader = SegmentLoader(
       fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: location, recorder: context.recorder, initializations: initializations, opening: opening,
-      recordDamage: recordDamage,
+      byteRate: context.configuration.segmentByteRate, recordDamage: recordDamage,
       recordMissed: { [kind = role.kind] error, range in
         log.recordFailure(
           error, rung: id, outcome: .lost(MediaLoss(kind: kind, reason: .missing, range: range)))
