@@ -29,9 +29,13 @@ final class ByteSourceIO {
 
   /// - Parameters:
   ///  - isSeekable: False to hide that a source can seek.
+  ///  - position: The position of the source's first byte, for a source that can't seek.
   ///  - clock: Measures the time of reads.
-  init(source: any ByteSource, isSeekable: Bool, clock: any MonotonicClock) throws(ReelError) {
+  init(
+    source: any ByteSource, isSeekable: Bool, position: Int64 = 0, clock: any MonotonicClock
+  ) throws(ReelError) {
     self.source = source
+    sourceOffset = position
     self.clock = clock
     self.isSeekable = isSeekable && source.isSeekable
     box = CallbackBox()
@@ -50,6 +54,7 @@ final class ByteSourceIO {
       throw ReelError(.internalFault, "out of memory")
     }
     self.context = context
+    context.pointee.pos = position
     context.pointee.seekable = self.isSeekable ? AVIO_SEEKABLE_NORMAL : 0
     box.owner = self
   }

@@ -21,6 +21,9 @@ package final class ContainerReader {
     package var keys: (any SampleKeys)?
     /// The clock that measures waits for bytes.
     package var clock: any MonotonicClock = SystemMonotonicClock()
+    /// Fragmented MP4 that is read forward only: the number of samples in the index of a demuxer, about 32 bytes each,
+    /// after which another one continues at the next fragment.
+    var renewalSampleCount = 4096
 
     package init() {}
   }
@@ -82,15 +85,16 @@ package final class ContainerReader {
     self.name = name
     self.logger = logger
     program = format == .mpegTS ? ProgramSource(source) : nil
-    protected = format == .mp4 ? ProtectedSource(source, isSeekable: options.isSeekable) : nil
+    protected =
+      format == .mp4
+      ? ProtectedSource(
+        source, isSeekable: options.isSeekable, renewalSampleCount: options.renewalSampleCount) : nil
     packed = format.isPackedAudio ? PackedAudioSource(source) : nil
     decryptor = ContainerDecryptor(source: protected, keys: options.keys)
     demuxer = try Demuxer(
       source: program ?? protected ?? packed ?? source, format: format, isSeekable: options.isSeekable,
       startsAtMedia: options.startsAtMedia, clock: options.clock, name: name, logger: logger)
-    if decryptor.isNeeded || demuxer.streams.contains(where: { $0.contentEncryptionKeyID != nil }) {
-      demuxer.disableParsers()
-    }
+    disableParsersIfEncrypted()
     try chooseStreams()
   }
 
@@ -159,6 +163,10 @@ package final class ContainerReader {
         return .programChanged
       }
       guard let packet = try demuxer.nextPacket() else {
+        if let protected, protected.isAtRenewal {
+          try renewDemuxer(protected)
+          continue
+        }
         hasEnded = true
         while let packet = try videoSplitter?.flush() { ready.append(try transportVideo(packet)) }
         while let packet = videoFiller?.flush() { ready.append(.video(packet)) }
@@ -167,6 +175,7 @@ package final class ContainerReader {
         continue
       }
       recordStreams()
+      protected?.complete(packet, track: demuxer.streams[packet.streamIndex].number)
       if packet.streamIndex == video?.index {
         guard let video else { continue }
         if videoSplitter != nil {
@@ -256,6 +265,24 @@ package final class ContainerReader {
     demuxer = try Demuxer(
       source: program, format: format, isSeekable: false, clock: options.clock, name: name, logger: logger)
     try chooseStreams()
+  }
+
+  /// Continues with another demuxer at the next fragment, and the same streams.
+  private func renewDemuxer(_ protected: ProtectedSource) throws {
+    let position = protected.proceed()
+    closedSourceWait += demuxer.sourceWait
+    demuxer = try Demuxer(
+      source: protected, format: format, isSeekable: false, startsAtMedia: options.startsAtMedia,
+      position: position,
+      clock: options.clock, name: name, logger: logger)
+    disableParsersIfEncrypted()
+    selectStreams()
+  }
+
+  private func disableParsersIfEncrypted() {
+    if decryptor.isNeeded || demuxer.streams.contains(where: { $0.contentEncryptionKeyID != nil }) {
+      demuxer.disableParsers()
+    }
   }
 
   private func videoUnit(_ packet: Packet) throws(ReelError) -> Unit {

@@ -45,15 +45,16 @@ package final class Demuxer {
   ///   - source: The container's bytes from its first one.
   ///   - isSeekable: If false, the source is only read forward.
   ///   - startsAtMedia: MP4: do not search after the media. Otherwise a seekable source is read to its end.
+  ///   - position: The position of the first byte, for a source that is only read forward.
   ///   - clock: Measures waits for bytes.
   ///   - name: The source's name in log lines.
   package init(
     source: any ByteSource, format: ContainerFormat, isSeekable: Bool = true, startsAtMedia: Bool = false,
-    clock: any MonotonicClock = SystemMonotonicClock(), name: String, logger: Logger
+    position: Int64 = 0, clock: any MonotonicClock = SystemMonotonicClock(), name: String, logger: Logger
   ) throws {
     self.format = format
     scope = LogScope(name: name, logger: logger)
-    io = try ByteSourceIO(source: source, isSeekable: isSeekable, clock: clock)
+    io = try ByteSourceIO(source: source, isSeekable: isSeekable, position: position, clock: clock)
     guard let inputFormat = Self.inputFormats[format] else {
       throw ReelError(.unsupported, "this FFmpeg has no demuxer for \(format.rawValue)")
     }

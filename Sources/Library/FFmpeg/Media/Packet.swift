@@ -80,6 +80,23 @@ package final class Packet: @unchecked Sendable {
     if let own = decodingTicks { pointer.pointee.dts = own &+ ticks }
   }
 
+  /// Marks the frame as one that is decoded but not shown.
+  func discard() { pointer.pointee.flags |= AV_PKT_FLAG_DISCARD }
+
+  /// Removes the mark that says how many audio samples to drop before those of this packet
+  /// (`AV_PKT_DATA_SKIP_SAMPLES`).
+  func keepAllSamples() {
+    var size = 0
+    guard let data = av_packet_get_side_data(pointer, AV_PKT_DATA_SKIP_SAMPLES, &size), size >= 4 else {
+      return
+    }
+    if pointer.pointee.side_data_elems == 1 {
+      av_packet_free_side_data(pointer)
+    } else {
+      UnsafeMutableRawBufferPointer(start: data, count: 4).initializeMemory(as: UInt8.self, repeating: 0)
+    }
+  }
+
   package func setPresentationTicks(_ ticks: Int64?) { pointer.pointee.pts = ticks ?? reel_nopts() }
 
   /// Stores the bytes in the memory account of the calling thread, if it has one.

@@ -7,7 +7,8 @@ internal import ReelCore
 /// top-level boxes, so the bytes that a demuxer has read ahead after a sample are media.
 ///
 /// If the source is read forward only, bytes between fragments that are not a box become a `free` box up to
-/// the next `moof`: a demuxer would skip all later fragments.
+/// the next `moof`: a demuxer would skip all later fragments. After some thousand samples the bytes end before a
+/// fragment, and another demuxer has to continue (`proceed`), because a demuxer keeps an index of all samples.
 final class ProtectedSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
@@ -17,6 +18,7 @@ final class ProtectedSource: ByteSource {
   func takeDamage() -> String? { damage.take() }
 
   private let base: any ByteSource
+  private let renewalSampleCount: Int
   private var state = State.header
   /// The position of the next byte of `base`.
   private var position: Int64 = 0
@@ -33,6 +35,10 @@ final class ProtectedSource: ByteSource {
   private var known: [Passed] = []
   private var hasFragment = false
   private var damage: String?
+  /// The header of the file, for the next demuxer. Empty if none can continue.
+  private var fileType: [UInt8] = []
+  private var movie: [UInt8]?
+  private var history = FragmentHistory()
   /// The bytes of `base` after `position`, read in search of a fragment.
   private var readAhead: ArraySlice<UInt8> = []
 
@@ -49,8 +55,13 @@ final class ProtectedSource: ByteSource {
     case passing(Int64?)
     /// Returns this many zeros.
     case blank(Int64)
+    /// Ends before the held fragment, until another demuxer begins.
+    case renewal(MovieFragment)
     case end
   }
+
+  /// A larger header is not kept for another demuxer.
+  private static let keptHeaderLimit = 256 << 10
 
   /// A larger `moov` or `moof` is passed through unchanged.
   private static let indexLimit = 128 << 20
@@ -63,12 +74,36 @@ final class ProtectedSource: ByteSource {
     "uuid",
   ]
 
-  /// - Parameter isSeekable: False if the source is read forward only.
-  init(_ base: any ByteSource, isSeekable: Bool) {
+  /// - Parameters:
+  ///   - isSeekable: False if the source is read forward only.
+  ///   - renewalSampleCount: The number of samples after which another demuxer continues.
+  init(_ base: any ByteSource, isSeekable: Bool, renewalSampleCount: Int = .max) {
     self.base = base
+    self.renewalSampleCount = renewalSampleCount
     byteCount = base.byteCount
     self.isSeekable = isSeekable && base.isSeekable
   }
+
+  /// True if the bytes have ended before a fragment, at which another demuxer can continue.
+  var isAtRenewal: Bool { if case .renewal = state { true } else { false } }
+
+  /// Continues for another demuxer, with the header of the file. Returns the position at which that demuxer has to begin
+  /// for all later bytes to keep theirs.
+  func proceed() -> Int64 {
+    guard case .renewal(let fragment) = state, let movie else { return position }
+    history.begin()
+    history.record(fragment)
+    let header = fileType + movie
+    let start = position - Int64(held.count + header.count)
+    held = header + held
+    heldCount = held.count
+    giveHeld()
+    state = .header
+    return start
+  }
+
+  /// Gives a packet the times and flags that it would have if there had been one demuxer.
+  func complete(_ packet: Packet, track: Int) { history.complete(packet, track: track) }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     while true {
@@ -87,7 +122,7 @@ final class ProtectedSource: ByteSource {
         let count = try readBase(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
         state = .passing(rest.map { $0 - Int64(count) })
         return count
-      case .end: return 0
+      case .end, .renewal: return 0
       case .blank(0):
         state = .header
       case .blank(let rest):
@@ -189,7 +224,9 @@ final class ProtectedSource: ByteSource {
     let start = position - Int64(held.count)
     let size = header.byteCount.map { Int64(clamping: $0) }
     if header.type == "moof" { hasFragment = true }
-    let isIndex = header.type == "moov" || header.type == "moof"
+    let isFileType =
+      !isSeekable && movie == nil && header.type == "ftyp" && size.map { $0 <= Self.keptHeaderLimit } ?? false
+    let isIndex = header.type == "moov" || header.type == "moof" || isFileType
     let end = size.flatMap { start.addingReportingOverflow($0).overflow ? nil : start + $0 } ?? .max
     let isNew =
       (known.last?.range.upperBound ?? 0) <= start || !known.contains { $0.range.lowerBound == start }
@@ -255,7 +292,10 @@ final class ProtectedSource: ByteSource {
     let read = { [base, isSeekable, position] (range: Range<Int64>) throws -> [UInt8] in
       try Self.bytes(range, of: base, isSeekable: isSeekable, returningTo: position)
     }
-    if MP4BoxHeader.type(in: held[...]) == "moov" {
+    switch MP4BoxHeader.type(in: held[...]) {
+    case "ftyp":
+      fileType = held
+    case "moov":
       let index = held
       let own = { (range: Range<Int64>) throws -> [UInt8] in
         guard range.lowerBound >= start, range.upperBound <= start + Int64(index.count) else {
@@ -264,8 +304,21 @@ final class ProtectedSource: ByteSource {
         return Array(index[Int(range.lowerBound - start)..<Int(range.upperBound - start)])
       }
       try tables.takeMovie(&held, read: own)
-    } else {
+      // libavformat ignores a second one.
+      if !isSeekable, movie == nil {
+        movie =
+          fileType.count + held.count <= Self.keptHeaderLimit && !MovieFragment.listsSamples(held) ? held : []
+      }
+    default:
       tables.takeFragment(&held, at: start, keepsAll: isSeekable, read: read)
+      if !isSeekable, movie?.isEmpty == false {
+        let fragment = MovieFragment(held)
+        if history.entryCount >= renewalSampleCount, fragment.hasTimes {
+          state = .renewal(fragment)
+          return
+        }
+        history.record(fragment)
+      }
     }
     giveHeld()
     state = .header

@@ -1,0 +1,206 @@
+import ReelCore
+import ReelTestSupport
+import Testing
+
+@testable import ReelFFmpeg
+
+/// A stream of fragments that is read forward gets another demuxer from time to time, because a demuxer keeps an index of
+/// all samples.
+@Suite("Continuing fragmented MP4 with other demuxers", .hangLimit)
+struct FragmentRenewalTests {
+  /// A packet as a reader returns it.
+  private struct Unit: Hashable {
+    let isVideo: Bool
+    let pts: Int64?
+    let dts: Int64?
+    let duration: Int64
+    let position: Int64?
+    /// The flags, the side data and the bytes.
+    let hash: Int
+
+    init(_ packet: Packet, isVideo: Bool) {
+      self.isVideo = isVideo
+      (pts, dts, duration) = (packet.presentationTicks, packet.decodingTicks, packet.durationTicks)
+      position = packet.position
+      var hasher = Hasher()
+      packet.hash(into: &hasher)
+      hash = hasher.finalize()
+    }
+  }
+
+  private func reader(_ bytes: [UInt8], renewalSampleCount: Int, wantsVideo: Bool = true) throws
+    -> ContainerReader
+  {
+    var options = ContainerReader.Options()
+    options.isSeekable = false
+    options.wantsVideo = wantsVideo
+    options.wantsAudio = true
+    options.keys = TestKeys.fixtures
+    options.renewalSampleCount = renewalSampleCount
+    return try ContainerReader(
+      source: MemorySource(bytes, isSeekable: false), format: .mp4, options: options, name: "t",
+      logger: silentLogger)
+  }
+
+  private func units(_ reader: ContainerReader) throws -> [Unit] {
+    var units: [Unit] = []
+    while true {
+      switch try reader.next() {
+      case .video(let packet): units.append(Unit(packet, isVideo: true))
+      case .audio(let packet): units.append(Unit(packet, isVideo: false))
+      case .programChanged: Issue.record("the program changed")
+      case .end: return units
+      }
+    }
+  }
+
+  /// The number of samples in the demuxer's index.
+  private func indexCount(_ reader: ContainerReader) -> Int {
+    var count = 0
+    reader.forEachSample { _ in count += 1 }
+    return count
+  }
+
+  private func expectSame(
+    _ bytes: [UInt8], wantsVideo: Bool = true, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let one = try reader(bytes, renewalSampleCount: .max, wantsVideo: wantsVideo)
+    let expected = try units(one)
+    let many = try reader(bytes, renewalSampleCount: 1, wantsVideo: wantsVideo)
+    #expect(try units(many) == expected, sourceLocation: sourceLocation)
+    #expect(many.isTruncated == one.isTruncated, sourceLocation: sourceLocation)
+    #expect(many.takeDamage() == one.takeDamage(), sourceLocation: sourceLocation)
+    #expect(many.position == one.position, sourceLocation: sourceLocation)
+    #expect(indexCount(many) < indexCount(one), sourceLocation: sourceLocation)
+  }
+
+  private static func joined(_ folder: String, _ names: [String]) throws -> [UInt8] {
+    try names.flatMap { try Fixtures.bytes("\(folder)/\($0)") }
+  }
+
+  private static let segments = (0..<3).map { "segment-\($0).m4s" }
+
+  @Test(
+    "Packets are the same with a demuxer for each fragment",
+    arguments: [
+      ["hls-fmp4/high/init.mp4"] + segments.map { "hls-fmp4/high/\($0)" },
+      ["hls-hevc/init.mp4", "hls-hevc/segment-0.m4s", "hls-hevc/segment-1.m4s"],
+      ["media/h264-fragmented.mp4"], ["media/h264-fragmented-sidx.mp4"], ["media/h264-avc3-inband.mp4"],
+      ["media/hevc-hev1-inband.mp4"], ["dash-ondemand/high.mp4"], ["dash-segmentlist/media-0.mp4"],
+      ["hls-byterange-fmp4/media.mp4"], ["encrypted/clear-lead/video.mp4"], ["encrypted/cbcs/video.mp4"],
+      ["encrypted/cenc/video.mp4"],
+    ])
+  func same(paths: [String]) throws {
+    let bytes = try paths.flatMap { try Fixtures.bytes($0) }
+    try expectSame(bytes)
+    // Cut off in the middle, and with damage between fragments.
+    try expectSame(Array(bytes.dropLast(bytes.count / 10)))
+    let last = try #require(bytes.lastMoof)
+    try expectSame(bytes[..<last] + [UInt8](repeating: 0xee, count: 500) + bytes[last...])
+  }
+
+  @Test("Sound keeps its samples, without a second priming")
+  func sound() throws {
+    try expectSame(Fixtures.bytes("media/audio-aac-fragmented.mp4"), wantsVideo: false)
+  }
+
+  @Test("Fragments that overlap are marked as by one demuxer")
+  func overlapping() throws {
+    let folder = "hls-fmp4/high"
+    let names = ["init.mp4"] + [0, 1, 1, 0, 2, 2, 1].map { Self.segments[$0] }
+    try expectSame(Self.joined(folder, names))
+  }
+
+  @Test("Negative composition offsets move all later frames as with one demuxer")
+  func negativeOffsets() throws {
+    var bytes = try Self.joined("hls-fmp4/high", ["init.mp4"] + Self.segments + Self.segments)
+    for (index, offset) in [-512, -3000, 0, -100, -4000, -1].enumerated() {
+      try bytes.moveCompositionOffsets(ofFragment: index, by: Int32(offset))
+    }
+    try expectSame(bytes)
+    let pts = try units(reader(bytes, renewalSampleCount: 1)).compactMap(\.pts)
+    #expect(pts.count > 100)
+  }
+
+  @Test("A fragment without its time does not begin with another demuxer")
+  func noTime() throws {
+    var bytes = try Self.joined("hls-fmp4/high", ["init.mp4"] + Self.segments)
+    for place in bytes.indices.dropLast(4) where bytes[place..<place + 4].elementsEqual("tfdt".utf8) {
+      bytes.replaceSubrange(place..<place + 4, with: "free".utf8)
+    }
+    let one = try reader(bytes, renewalSampleCount: .max)
+    let many = try reader(bytes, renewalSampleCount: 1)
+    #expect(try units(many) == units(one))
+    #expect(indexCount(many) == indexCount(one))
+  }
+
+  @Test("The index of a long stream does not grow")
+  func long() throws {
+    let header = try Fixtures.bytes("hls-fmp4/high/init.mp4")
+    let segment = try Fixtures.bytes("hls-fmp4/high/segment-0.m4s")
+    var options = ContainerReader.Options()
+    options.isSeekable = false
+    let reader = try ContainerReader(
+      source: RepeatingSource(header, then: segment, count: 400), format: .mp4, options: options, name: "t",
+      logger: silentLogger)
+    var (count, largest) = (0, 0)
+    while case .video = try reader.next() {
+      count += 1
+      if count % 100 == 0 { largest = max(largest, indexCount(reader)) }
+    }
+    #expect(count > 2 * options.renewalSampleCount)
+    #expect(largest <= options.renewalSampleCount + 100)
+  }
+}
+
+/// Bytes, and then others so many times.
+private final class RepeatingSource: ByteSource {
+  let byteCount: Int64? = nil
+  let isSeekable = false
+  private let repeated: [UInt8]
+  private var count: Int
+  private var rest: ArraySlice<UInt8>
+
+  init(_ first: [UInt8], then repeated: [UInt8], count: Int) {
+    (rest, self.repeated, self.count) = (first[...], repeated, count)
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    if rest.isEmpty, count > 0 {
+      rest = repeated[...]
+      count -= 1
+    }
+    let given = rest.prefix(buffer.count)
+    buffer.copyBytes(from: given)
+    rest = rest.dropFirst(given.count)
+    return given.count
+  }
+
+  func seek(to offset: Int64) throws { throw ReelError(.internalFault, "not seekable") }
+}
+
+extension [UInt8] {
+  /// The offset of the last `moof` box.
+  fileprivate var lastMoof: Int? {
+    indices.dropLast(4).last { self[$0..<$0 + 4].elementsEqual("moof".utf8) }.map { $0 - 4 }
+  }
+
+  /// Adds to the composition offsets of the fragment at an index; its `trun` gets version 1.
+  fileprivate mutating func moveCompositionOffsets(ofFragment index: Int, by ticks: Int32) throws {
+    let places = indices.dropLast(4).filter { self[$0..<$0 + 4].elementsEqual("trun".utf8) }
+    try #require(index < places.count)
+    let body = places[index] + 4
+    let flags = self[body + 2]
+    try #require(flags & 0x8 != 0)
+    self[body] = 1
+    let count = Int(self[body + 4..<body + 8].bigEndianNumber)
+    let head = 8 + 4 * (self[body + 3] & 0x5).nonzeroBitCount
+    let size = 4 * (flags & 0xf).nonzeroBitCount
+    for sample in 0..<count {
+      let place = body + head + (sample + 1) * size - 4
+      let old = Int32(truncatingIfNeeded: self[place..<place + 4].bigEndianNumber)
+      replaceSubrange(
+        place..<place + 4, with: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: (old &+ ticks) >> $0) })
+    }
+  }
+}
