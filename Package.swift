@@ -208,8 +208,8 @@ let testTargets: [Target] = [
   tests(
     "ReelCommand",
     [
-      "ReelCommand", "ReelCheck", "ReelLab", "ReelSimulation", "ReelPool", "ReelTesting", "ReelFFmpeg",
-      logging,
+      "ReelCommand", "ReelCheck", "ReelLab", "ReelSimulation", "ReelPlayback", "ReelPool", "ReelTesting",
+      "ReelFFmpeg", logging, .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ]),
 ]
 

@@ -25,15 +25,12 @@ struct PlayFaultTests {
     }
   }
 
-  @Test("A server that keeps still is given up; one that plays longer than that is not")
+  @Test("A server that keeps still is given up")
   func timeout() async throws {
     try await withOrigin("hevc.ts=silence") { origin in
       try await expectFailure(
         origin.url("media/hevc.ts").absoluteString, status: 69, words: "no frame within 3 s",
         options: ["--timeout", "3"])
-      let long = try await PlayEvents.play(
-        origin.url("media/h264.ts").absoluteString, "--loop", "--duration", "4", "--timeout", "3")
-      #expect(long.summary?["ended"] as? String == "duration")
     }
   }
 

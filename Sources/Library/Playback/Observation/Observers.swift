@@ -1,52 +1,67 @@
 internal import ReelCore
 
-/// The streams of all observers of one property or channel, in order of registration. The owner guards it with a
-/// lock.
+/// The observers of one property or channel, in order of registration. The owner guards it with a lock.
 ///
 /// When a stream ends, that is recorded under a separate lock, and no other lock is taken meanwhile. The reason:
 /// while a task is cancelled, the Swift runtime holds a lock during the termination handlers of its streams, and
 /// `send` needs the same lock to resume the task. A handler that took the owner's lock could therefore deadlock with
 /// `send`.
 struct Observers<Element: Sendable> {
-  private var continuations: [(number: Int, continuation: AsyncStream<Element>.Continuation)] = []
+  private struct Observer {
+    let number: Int
+    let receive: @Sendable (Element) -> Void
+    let finish: @Sendable () -> Void
+  }
+
+  private var observers: [Observer] = []
   private var nextNumber = 0
   private(set) var isFinished = false
-  /// The numbers of observers whose streams have ended, until those are removed.
+  /// The numbers of observers that have ended, until those are removed.
   private let ended = Ended()
 
   private final class Ended: Sendable {
     let numbers = Locked<Set<Int>>([])
   }
 
-  /// The number of observers whose streams have not ended.
+  /// The number of observers that have not ended.
   var count: Int {
     mutating get {
       removeEnded()
-      return continuations.count
+      return observers.count
     }
   }
 
   /// Adds a stream. Returns false once `finish()` was called: the caller then ends the stream.
   mutating func add(_ continuation: AsyncStream<Element>.Continuation) -> Bool {
     guard !isFinished else { return false }
-    let (number, ended) = (nextNumber, ended)
-    nextNumber += 1
-    continuations.append((number, continuation))
-    continuation.onTermination = { _ in ended.numbers.withLock { _ = $0.insert(number) } }
+    let end = add({ continuation.yield($0) }, finish: { continuation.finish() })
+    continuation.onTermination = { _ in end() }
     return true
   }
 
-  /// Adds the element to the buffer of each stream. Runs no code of the observers.
-  mutating func send(_ element: Element) {
-    removeEnded()
-    for observer in continuations { observer.continuation.yield(element) }
+  /// Adds a closure, which is called under the owner's lock, so it may do no more than add to the buffer of a stream.
+  ///
+  /// - Returns: Ends the observer.
+  mutating func add(
+    _ receive: @escaping @Sendable (Element) -> Void, finish: @escaping @Sendable () -> Void = {}
+  ) -> @Sendable () -> Void {
+    let (number, ended) = (nextNumber, ended)
+    nextNumber += 1
+    observers.append(Observer(number: number, receive: receive, finish: finish))
+    return { ended.numbers.withLock { _ = $0.insert(number) } }
   }
 
-  /// Accepts no more streams. Removes and returns the current ones, for the caller to end.
-  mutating func finish() -> [AsyncStream<Element>.Continuation] {
+  /// Adds the element to the buffer of each stream. Runs no code of the program.
+  mutating func send(_ element: Element) {
+    removeEnded()
+    for observer in observers { observer.receive(element) }
+  }
+
+  /// Accepts no more streams. Removes the observers, and returns what the caller has to call for each.
+  mutating func finish() -> [@Sendable () -> Void] {
     isFinished = true
-    defer { continuations = [] }
-    return continuations.map(\.continuation)
+    defer { observers = [] }
+    return observers.map(\.finish)
   }
 
   // MARK: - Private
@@ -57,7 +72,7 @@ struct Observers<Element: Sendable> {
       return numbers
     }
     guard !numbers.isEmpty else { return }
-    continuations.removeAll { numbers.contains($0.number) }
+    observers.removeAll { numbers.contains($0.number) }
   }
 }
 
@@ -101,6 +116,15 @@ package final class EventChannel<Event: Sendable>: Sendable {
     makeStream { _ in first.map { [$0] } ?? [] }
   }
 
+  /// Calls `receive` with each event from now on, within `send`: so events of several channels and changes of
+  /// properties come in their order. It is called under a lock, and may do no more than add to the buffer of a stream.
+  ///
+  /// - Returns: Ends the calls.
+  @discardableResult
+  package func observe(_ receive: @escaping @Sendable (Event) -> Void) -> @Sendable () -> Void {
+    state.withLock { $0.observers.add(receive) }
+  }
+
   /// The number of current observers.
   package var observerCount: Int { state.withLock { $0.observers.count } }
 
@@ -122,7 +146,7 @@ package final class EventChannel<Event: Sendable>: Sendable {
 
   /// Ends the observers' streams after the events that they have not seen yet.
   package func finish() {
-    for continuation in state.withLock({ $0.observers.finish() }) { continuation.finish() }
+    for finish in state.withLock({ $0.observers.finish() }) { finish() }
   }
 
   // MARK: - Private
@@ -157,6 +181,14 @@ public struct ObservedProperty<Value: Sendable & Equatable>: Sendable {
   /// The stream ends when the owner of the value is released. The observer is removed when its task is cancelled or the
   /// stream is released.
   public var values: AsyncStream<Value> { source.values }
+
+  /// Calls `receive` with the value and with every change, within the change: like `EventChannel.observe(_:)`.
+  ///
+  /// - Returns: Ends the calls.
+  @discardableResult
+  package func observe(_ receive: @escaping @Sendable (Value) -> Void) -> @Sendable () -> Void {
+    source.observe(receive)
+  }
 }
 
 /// Sets the value of an observed property.
@@ -197,6 +229,13 @@ package final class ObservedSource<Value: Sendable & Equatable>: Sendable {
     return stream
   }
 
+  fileprivate func observe(_ receive: @escaping @Sendable (Value) -> Void) -> @Sendable () -> Void {
+    state.withLock { state in
+      receive(state.value)
+      return state.observers.add(receive)
+    }
+  }
+
   /// The number of current observers.
   package var observerCount: Int { state.withLock { $0.observers.count } }
 
@@ -220,7 +259,7 @@ package final class ObservedSource<Value: Sendable & Equatable>: Sendable {
   /// Ends the observers' streams after the values that are still buffered. The value remains and can still be set. New
   /// observers receive the current value, and then their stream ends.
   package func finish() {
-    for continuation in state.withLock({ $0.observers.finish() }) { continuation.finish() }
+    for finish in state.withLock({ $0.observers.finish() }) { finish() }
   }
 }
 

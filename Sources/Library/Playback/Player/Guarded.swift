@@ -134,7 +134,28 @@ enum PlayerNews: Sendable {
   case status(TimeControlStatus, rate: Double, item: PlayerItem?)
 }
 
-/// A signal to the owner of a player, sent at once on the thread where it happens.
+/// The owner of a player, and the events that it has not been told yet.
+struct SignalObserver: Sendable {
+  var call: (@Sendable (PlayerSignal) -> Void)?
+  fileprivate var events: [PlayerSignal] = []
+  /// True while a thread tells the events. Others, and calls from within, add theirs.
+  fileprivate var isTelling = false
+
+  /// Returns true if the caller is to tell the events, until none is left.
+  fileprivate mutating func beginTelling() -> Bool {
+    guard !isTelling, !events.isEmpty else { return false }
+    isTelling = true
+    return true
+  }
+
+  fileprivate mutating func takeEvent() -> (signal: PlayerSignal, call: (@Sendable (PlayerSignal) -> Void)?)?
+  {
+    isTelling = !events.isEmpty
+    return isTelling ? (events.removeFirst(), call) : nil
+  }
+}
+
+/// A signal to the owner of a player, sent at once on the thread where it happens. Events are sent one after the other.
 package enum PlayerSignal: Sendable {
   /// An event of an item; nil if it concerns no item. The item may just have been replaced.
   case event(PlayerEvent, of: PlayerItem?)
@@ -167,18 +188,17 @@ extension PlayerCore {
   /// Tells observers the news that are not told yet, also those of other threads: when a call returns, its news
   /// are told, and all are told in the order of the changes.
   fileprivate func tell() {
-    let (signals, signal) = observer.withLock { observer in
+    let begins = observer.withLock { observer in
       let news = state.locked.withLock { state in
         defer { state.news = [] }
         return state.news
       }
-      var signals: [PlayerSignal] = []
       for news in news {
         switch news {
         case .event(let event, let item):
           item?.eventChannel.send(event)
           events.send(event)
-          signals.append(.event(event, of: item))
+          observer.events.append(.event(event, of: item))
         case .restarted(let item):
           item.eventChannel.forget(where: \.isEnding)
           events.forget(where: \.isEnding)
@@ -188,11 +208,11 @@ extension PlayerCore {
           currentItem.set(item)
         }
       }
-      return (signals, observer.call)
+      return observer.beginTelling()
     }
+    guard begins else { return }
     // The owner may take locks of its own.
-    guard let signal else { return }
-    for news in signals { signal(news) }
+    while let (signal, call) = observer.withLock({ $0.takeEvent() }) { call?(signal) }
   }
 }
 

@@ -217,6 +217,14 @@ public final class Player: Sendable {
   /// Whether a frame is on show.
   package var hasFrame: Bool { core.state.read { $0.item.onShow.frame != nil } }
 
+  /// Whether a frame of this item is on show.
+  package func hasFrame(of item: PlayerItem) -> Bool { currentFrame(of: item) != nil }
+
+  /// Returns the frame on show, or nil if there is none, or the player has another item.
+  package func currentFrame(of item: PlayerItem) -> VideoFrame? {
+    core.state.read { $0.item.playerItem === item ? $0.item.onShow.frame : nil }
+  }
+
   /// Keeps the frame on show, even if other frames are due, until `release()`, `pause()` or another item.
   /// Wakes no thread.
   package func hold() { core.hold() }
@@ -247,10 +255,17 @@ public final class Player: Sendable {
   /// (`PlayerConfiguration.outputLock`).
   package func separateOutputs() { core.outputLock.separate() }
 
-  /// Sets a closure that receives all signals before observers do. It is called synchronously, on any thread, without
-  /// locks, and must not block.
+  /// Sets a closure that receives all signals, and events in their order. It is called on any thread, without locks, and
+  /// must not block.
   package func setObserver(_ observer: (@Sendable (PlayerSignal) -> Void)?) {
     core.observer.withLock { $0.call = observer }
+  }
+
+  /// Calls `receive` with each event from now on, when it is told: in the order of changes of the player's properties
+  /// (`ObservedProperty.observe(_:)`), and before the call that made the change returns. It is called under a lock, and
+  /// may do no more than add to the buffer of a stream.
+  package func observeEvents(_ receive: @escaping @Sendable (PlayerEvent) -> Void) {
+    core.events.observe(receive)
   }
 
   // MARK: Accounts

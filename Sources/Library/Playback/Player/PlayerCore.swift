@@ -30,7 +30,7 @@ final class PlayerCore: Sendable {
   let outputLock: OutputLock
   let presenter: TaskLoop
   /// The receiver of the player's signals. Its lock is held while observers are notified, so they are notified in order.
-  let observer = Locked(Callback<PlayerSignal>(), rank: .telling)
+  let observer = Locked(SignalObserver(), rank: .telling)
 
   init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,

@@ -68,9 +68,7 @@ extension PlayerState {
     let last = item.onShow.span
     var loopGap: Duration?
     if let last, let span, span.loop.iteration > last.loop.iteration {
-      let gap = due.map { max(.zero, now - $0) } ?? .zero
-      item.statistics.loopGaps.append(gap)
-      loopGap = gap
+      loopGap = due.map { max(.zero, now - $0) } ?? .zero
     }
     session.item.observed.presentationSize.set(frame.presentationSize)
     session.item.updateAccess(rung: span?.rung?.id) { $0.shownFrameCount += 1 }
@@ -108,7 +106,10 @@ extension PlayerState {
         )
       }
     }
-    if let gap = new.loopGap { out.tell(.looped(gap: gap), of: played) }
+    if let gap = new.loopGap {
+      item.statistics.loopGaps.append(gap)
+      out.tell(.looped(gap: gap), of: played)
+    }
     // An output may have sought another position.
     if new.beginsJob, item.videoJob !== new.job { return }
     if new.beginsJob || new.startup != nil { item.reach(.firstFrame, &out) }

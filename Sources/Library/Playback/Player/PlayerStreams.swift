@@ -35,7 +35,7 @@ extension Player {
       of: PCMBuffer.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
     let output = StreamedAudio(
       to: PCMFormat(sampleRate: sampleRate, channelCount: channels), continuation)
-    let ending = ending { _ in continuation.finish() }
+    let ending = ending { _ in output.finish() }
     continuation.onTermination = { _ in
       ending.cancel()
       Task { try? self.detach(output) }
@@ -50,7 +50,7 @@ extension Player {
   /// `CancellationError` if it stops or gets another one, or the task is cancelled.
   public func ready() async throws {
     let item = try item()
-    try await wait(for: item, until: item.status.values) { status in
+    try await wait(for: item, observing: { item.status.observe($0) }) { status in
       if case .failed(let error) = status { throw error }
       return status == .readyToPlay
     }
@@ -63,11 +63,14 @@ extension Player {
   /// If the task is cancelled, the player pauses. Throws like ``ready()``.
   public func playToEnd() async throws {
     let item = try item()
-    let events = item.eventChannel.newEvents
-    if case .failed(let error) = item.status.value { throw error }
-    play()
+    func begin(_ receive: @escaping @Sendable (PlayerEvent) -> Void) throws -> @Sendable () -> Void {
+      let end = item.eventChannel.observe(receive)
+      if case .failed(let error) = item.status.value { throw error }
+      play()
+      return end
+    }
     do {
-      try await wait(for: item, until: events) { event in
+      try await wait(for: item, observing: begin) { event in
         if case .failed(let error) = event { throw error }
         if case .playedToEnd = event { return true }
         return false
@@ -103,25 +106,26 @@ extension Player {
     }
   }
 
-  /// Reads values until `isEnd` returns true or throws, or the player no longer has the item.
+  /// Receives values until `isEnd` returns true or throws, or the player no longer has the item. Values and items come
+  /// through one stream, so that the item is not left before what happened to it.
+  ///
+  /// - Parameter observe: Begins to observe the values; returns what ends that.
   private func wait<Value: Sendable>(
-    for item: PlayerItem, until values: AsyncStream<Value>,
-    _ isEnd: @escaping @Sendable (Value) throws -> Bool
+    for item: PlayerItem,
+    observing observe: (@escaping @Sendable (Value) -> Void) throws -> @Sendable () -> Void,
+    until isEnd: (Value) throws -> Bool
   ) async throws {
-    let items = currentItem.values
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      defer { group.cancelAll() }
-      group.addTask {
-        for await value in values where try isEnd(value) { return }
-        throw CancellationError()
-      }
-      group.addTask {
-        for await current in items where current != item { break }
-        // The player has left the item.
-        throw CancellationError()
-      }
-      try await group.next()
+    let (values, continuation) = AsyncStream.makeStream(of: Value?.self)
+    let endItems = currentItem.observe { if $0 != item { continuation.yield(nil) } }
+    defer { endItems() }
+    let endValues = try observe { continuation.yield($0) }
+    defer { endValues() }
+    for await value in values {
+      guard let value else { break }
+      if try isEnd(value) { return }
     }
+    // The player has left the item, or the task was cancelled.
+    throw CancellationError()
   }
 }
 
@@ -160,5 +164,8 @@ private final class StreamedAudio: AudioOutput {
     if let rest, rest.frameCount > 0 { continuation.yield(rest) }
   }
 
-  func finish() { continuation.finish() }
+  func finish() {
+    soundEnded()
+    continuation.finish()
+  }
 }

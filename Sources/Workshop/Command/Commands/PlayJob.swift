@@ -16,7 +16,7 @@ final class PlayJob: Sendable {
   private let traffic: TrafficCounter
   private let report: PlayReport
   private let logger: Logger
-  private let start = ContinuousClock.now
+  private let start: Duration
 
   init(
     _ command: PlayCommand, _ job: Batch.Job, assertions: [PlaybackAssertion],
@@ -26,6 +26,7 @@ final class PlayJob: Sendable {
     self.job = job
     self.assertions = assertions
     self.configuration = configuration
+    start = configuration.clock.now
     traffic = TrafficCounter(fetcher)
     self.report = report
     self.logger = logger
@@ -68,26 +69,36 @@ final class PlayJob: Sendable {
     let sound: PlaySound?
     let signals: AsyncStream<Signal>
     let signal: AsyncStream<Signal>.Continuation
-    let events: AsyncStream<PlayerEvent>
   }
 
   /// The signals that the job waits for.
   fileprivate enum Signal: Sendable {
     case status(TimeControlStatus)
-    case item(PlayerItem.Status)
+    /// The item is ready to play.
+    case ready
     case event(PlayerEvent)
     /// All streams are known.
     case tracksKnown
-    case reachedLimit
+    /// The duration has been played.
+    case reachedLimit(Figures)
     /// The time limit for the first frame has passed.
     case late
     /// The progress line is due.
     case tick
   }
 
+  /// The figures of a moment.
+  fileprivate struct Figures: Sendable {
+    let statistics: PlayerStatistics
+    /// The time since work on the source began.
+    let wall: Duration
+  }
+
   private struct Outcome {
     var ending: PlayRecordSummary.Ending
     var failure: ReelError?
+    /// The figures at the end; nil for the current ones.
+    var figures: Figures?
   }
 
   /// The number of signals kept while a line can't be written. Beyond it the oldest are dropped, never the
@@ -97,7 +108,8 @@ final class PlayJob: Sendable {
   /// The media time in seconds by which a frame may exceed the limit.
   private static let limitGrace = 0.02
 
-  private var elapsed: Duration { ContinuousClock.now - start }
+  private var clock: any MonotonicClock { configuration.clock }
+  private var elapsed: Duration { clock.now - start }
   private var timeout: Duration { .seconds(job.timeout) }
 
   private func begin(_ source: MediaSource) throws(ReelError) -> Session {
@@ -114,14 +126,14 @@ final class PlayJob: Sendable {
     item.preferredForwardBufferDuration = .seconds(command.buffer)
     let (signals, signal) = AsyncStream.makeStream(
       of: Signal.self, bufferingPolicy: .bufferingNewest(Self.signalLimit))
-    frames.setOnLimit { [weak player] in
+    frames.setOnLimit { [weak player, clock, start] in
       // Pause at once: at a rate of max, another frame would be shown before the signal is handled.
-      player?.pause()
-      signal.yield(.reachedLimit)
+      guard let player else { return }
+      player.pause()
+      signal.yield(.reachedLimit(Figures(statistics: player.statistics, wall: clock.now - start)))
     }
     let session = Session(
-      player: player, item: item, frames: frames, sound: sound, signals: signals, signal: signal,
-      events: player.events)
+      player: player, item: item, frames: frames, sound: sound, signals: signals, signal: signal)
     player.requiresLinearPlayback = command.linear
     if command.loop { player.actionAtItemEnd = .loop }
     player.setMuted(command.mute)
@@ -129,6 +141,11 @@ final class PlayJob: Sendable {
     try player.attach(frames)
     if let sound { player.attach(sound) }
     player.setRate(command.rate)
+    // Each is added to the signals where it happens, so that what came before the end is reported before it.
+    player.observeEvents { signal.yield(.event($0)) }
+    player.timeControlStatus.observe { signal.yield(.status($0)) }
+    item.status.observe { if $0 == .readyToPlay { signal.yield(.ready) } }
+    item.areTracksKnown.observe { if $0 { signal.yield(.tracksKnown) } }
     if let start = command.startTime {
       player.replaceCurrentItem(with: item, startingAt: start)
     } else {
@@ -151,7 +168,8 @@ final class PlayJob: Sendable {
           gravity: command.image.gravity ?? .resizeAspect, existing: job.existingFiles))
     }
     if outputs.isEmpty { outputs.append(NullOutput()) }
-    var imageOptions = PlayFrames.Options(duration: command.playedTime, start: start)
+    var imageOptions = PlayFrames.Options(
+      duration: command.playedTime, elapsed: { [clock, start] in clock.now - start })
     if command.md5 { imageOptions.report = { [report] record in try report.add(record) } }
     return PlayFrames(outputs, options: imageOptions)
   }
@@ -162,16 +180,8 @@ final class PlayJob: Sendable {
     let (signal, timeout) = (session.signal, timeout)
     return await withTaskGroup(of: Void.self) { group in
       defer { group.cancelAll() }
-      group.addTask { for await event in session.events { signal.yield(.event(event)) } }
       group.addTask {
-        for await status in session.player.timeControlStatus.values { signal.yield(.status(status)) }
-      }
-      group.addTask { for await status in session.item.status.values { signal.yield(.item(status)) } }
-      group.addTask {
-        for await known in session.item.areTracksKnown.values where known { signal.yield(.tracksKnown) }
-      }
-      group.addTask {
-        try? await Task.sleep(for: timeout)
+        try? await self.clock.sleep(for: timeout)
         if !Task.isCancelled { signal.yield(.late) }
       }
       group.addTask { await self.watchLimit(of: session) }
@@ -179,21 +189,17 @@ final class PlayJob: Sendable {
         group.addTask {
           while !Task.isCancelled {
             signal.yield(.tick)
-            try? await Task.sleep(for: Self.progressInterval)
+            try? await self.clock.sleep(for: Self.progressInterval)
           }
         }
       }
-      var (hasToldReady, isBeyondReady) = (false, false)
+      var (isReady, hasToldReady) = (false, false)
+      // A cancelled stream still delivers its pending signals: what has happened is reported.
       for await signal in session.signals {
-        // A cancelled stream still delivers its pending signals.
-        if Task.isCancelled { break }
         do {
-          // Statuses and events arrive separately, and `ready` is reported before anything that follows from it. Once
-          // the item plays or is over, it no longer waits for all streams to be known.
-          isBeyondReady = isBeyondReady || signal.isBeyondReady
-          if !hasToldReady, session.item.status.value == .readyToPlay,
-            isBeyondReady || session.item.areTracksKnown.value
-          {
+          if case .ready = signal { isReady = true }
+          // Once the item plays or is over, `ready` no longer waits for all streams to be known.
+          if isReady, !hasToldReady, signal.isBeyondReady || session.item.areTracksKnown.value {
             hasToldReady = true
             if !session.item.tracks.value.contains(where: { $0.kind == .audio }) {
               session.sound?.soundEnded()
@@ -219,7 +225,7 @@ final class PlayJob: Sendable {
       // A frame that was due just before, but is late, takes precedence.
       if let left, left.seconds <= -Self.limitGrace { return session.frames.reachLimit() }
       let pause = left.map { max($0.seconds + Self.limitGrace, 0) / command.rate } ?? 0
-      try? await Task.sleep(for: .seconds(min(max(pause, 0.005), 0.1)))
+      try? await clock.sleep(for: .seconds(min(max(pause, 0.005), 0.1)))
     }
   }
 
@@ -227,22 +233,20 @@ final class PlayJob: Sendable {
   private func handle(_ signal: Signal, of session: Session) throws(ReelError) -> Outcome? {
     let position = session.player.currentTime
     switch signal {
-    case .status(.paused):
-      // Reported before the beginning, and at an end or a failure, which have messages of their own.
+    case .status(.paused), .status(.waitingToPlayAtSpecifiedRate(.noItemToPlay)):
+      // Sent before the beginning, and at an end or a failure, which have messages of their own.
       return nil
     case .status(let status):
       try report.add(PlayRecord(.status(status), position: position, after: elapsed))
-    case .item(.unknown), .item(.readyToPlay), .tracksKnown: return nil
-    case .item(.failed(let error)):
-      try report.add(PlayRecord(.player(.failed(error)), position: position, after: elapsed))
-      return Outcome(ending: .failed, failure: error)
-    // Reported with the item's status.
-    case .event(.failed): return nil
+    case .ready, .tracksKnown: return nil
     case .event(let event):
       try report.add(PlayRecord(.player(event), position: position, after: elapsed))
-      if case .playedToEnd = event { return Outcome(ending: .playedToEnd) }
-      if case .outputFailed(let error) = event { return Outcome(ending: .failed, failure: error) }
-    case .reachedLimit: return Outcome(ending: .duration)
+      switch event {
+      case .playedToEnd: return Outcome(ending: .playedToEnd)
+      case .failed(let error), .outputFailed(let error): return Outcome(ending: .failed, failure: error)
+      default: return nil
+      }
+    case .reachedLimit(let figures): return Outcome(ending: .duration, figures: figures)
     case .late:
       guard session.frames.account.media.lastTime == nil else { return nil }
       return Outcome(ending: .failed, failure: lateness(of: session))
@@ -278,8 +282,8 @@ final class PlayJob: Sendable {
 
   private func end(_ session: Session, _ outcome: Outcome) async -> Verdict {
     // A stopped player no longer has its statistics.
-    let statistics = session.player.statistics
-    let wall = elapsed
+    let figures = outcome.figures ?? Figures(statistics: session.player.statistics, wall: elapsed)
+    let (statistics, wall) = (figures.statistics, figures.wall)
     report.recorder?.record(lateness: statistics.lateness)
     let (position, latency) = (session.player.currentTime, session.item.liveLatency.value)
     if outcome.ending == .interrupted, command.rate.isFinite { session.frames.end(at: position) }
@@ -314,7 +318,7 @@ extension PlayJob.Signal {
   /// True if the item plays or is over, so that `ready` must have been reported.
   fileprivate var isBeyondReady: Bool {
     switch self {
-    case .status(.playing), .item(.failed), .event(.playedToEnd), .event(.failed), .reachedLimit: true
+    case .status(.playing), .event(.playedToEnd), .event(.failed), .reachedLimit: true
     default: false
     }
   }

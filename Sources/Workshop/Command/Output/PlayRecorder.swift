@@ -177,8 +177,8 @@ final class PlayFrames: FrameOutput {
     var duration: MediaTime?
     /// Called with each frame's record; nil for no records.
     var report: (@Sendable (PlayRecordFrame) throws -> Void)?
-    /// The time at which work on the source began.
-    var start: ContinuousClock.Instant
+    /// Returns the time since work on the source began.
+    var elapsed: @Sendable () -> Duration
   }
 
   /// The totals of the shown frames.
@@ -262,7 +262,7 @@ final class PlayFrames: FrameOutput {
     }
     do {
       if let report = options.report {
-        try report(PlayRecordFrame(frame, after: ContinuousClock.now - options.start))
+        try report(PlayRecordFrame(frame, after: options.elapsed()))
       }
       for output in outputs { try output.show(frame) }
     } catch {
