@@ -279,4 +279,162 @@ import Testing
     pool.close()
     await simulation.runToRest()
   }
+
+  // MARK: A feed that changes during a turn
+
+  /// Serves the fixtures, and calls `onCancel` at the moment when a request for a poster is cancelled.
+  private final class PosterHolder: Fetching, ConnectionOpening {
+    let fixtures = FixtureFetcher()
+    let onCancel = Locked(Callback<Void>())
+
+    func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+      guard request.url.path.contains("poster") else { return try await fixtures.fetch(request) }
+      return try await withTaskCancellationHandler {
+        try await fixtures.fetch(request)
+      } onCancel: {
+        onCancel.withLock { $0.call }?(())
+      }
+    }
+
+    func openConnection(to url: URL) { fixtures.openConnection(to: url) }
+  }
+
+  @Test("Items that a program removes in the middle of a turn, before connections are opened")
+  func removalInTurn() async throws {
+    let fetcher = PosterHolder()
+    fetcher.fixtures.setFault { request, _ in request.url.path.contains("poster") ? .never : .none }
+    var feed = Feed(name: "feed")
+    for number in 0..<9 {
+      feed.append(try MediaSource(argument: "http://host\(number)/media/h264-bframes.mp4")) {
+        $0.poster = URL(string: "http://host\(number)/posters/poster-\(number).jpg")
+      }
+    }
+    let simulation = SimulatedRuntime()
+    var configuration = PoolConfiguration()
+    configuration.enter(simulation)
+    configuration.showsPosters = true
+    configuration.connectionsAhead = 2
+    let pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+    pool.pause()
+    pool.show(0, of: FeedSnapshot(feed))
+    await simulation.runToRest()
+    let rest = FeedSnapshot(feed: "feed", items: [feed.items[6]])
+    let removal = Callback<Void> { [weak pool] _ in pool?.update(rest, currentIndex: 0) }
+    fetcher.onCancel.withLock { $0 = removal }
+    let opened = fetcher.fixtures.opened.count
+    // The posters of the items that are left are cancelled in the turn.
+    pool.show(6, of: FeedSnapshot(feed))
+    await simulation.runToRest()
+    #expect(fetcher.fixtures.opened.dropFirst(opened).map(\.host) == ["host8"])
+    #expect(pool.currentItem == feed.items[6])
+    #expect(pool.core.state.withLock { $0.snapshot } == rest)
+    #expect(pool.slotReadiness.compactMap(\.item) == [feed.items[6].id])
+    pool.close()
+    await simulation.runToRest()
+  }
+
+  /// Removes an item each time that it is asked, and asks for what no pool has.
+  private struct Wrecking: PreloadPolicy {
+    let remove: @Sendable () -> Void
+    var description: String { "wrecking" }
+
+    func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
+      remove()
+      return PreloadTarget(
+        stage: .buffered, bufferDuration: distance < 0 ? .seconds(-5) : .seconds(Int64.max),
+        byteLimit: distance < 0 ? .min : .max, peakBitRate: distance < 0 ? .min : .max)
+    }
+  }
+
+  @Test("A policy that removes items while it is asked, and asks for any amount", arguments: [nil, 40 << 20])
+  func wreckingPolicy(memoryLimit: Int?) async throws {
+    let pool = Locked<PlayerPool?>(nil)
+    let policy = Wrecking {
+      guard let pool = pool.withLock({ $0 }) else { return }
+      let snapshot = pool.core.state.withLock { $0.snapshot }
+      guard snapshot.items.count > 3 else { return }
+      pool.update(FeedSnapshot(feed: "feed", items: Array(snapshot.items.dropFirst())), currentIndex: 1)
+    }
+    let scene = try PoolScene(
+      Self.paths, slots: 4, policy: policy,
+      configure: {
+        $0.memoryLimit = memoryLimit
+        $0.connectionsAhead = .max
+      })
+    try scene.show(6)
+    pool.withLock { $0 = scene.pool }
+    scene.pool.update(scene.snapshot, currentIndex: 6)
+    try await scene.until { scene.pool.core.isSteady && scene.pool.currentPlayer?.hasFrame == true }
+    #expect(scene.pool.currentItem == scene.feed.items[6])
+    #expect(scene.pool.core.state.withLock { $0.snapshot.items } == Array(scene.feed.items.suffix(3)))
+    pool.withLock { $0 = nil }
+    try await scene.close()
+  }
+
+  /// A clock that calls a closure, once, when it is asked for the time.
+  private struct TellingClock: MonotonicClock {
+    let base: SimulatedRuntime
+    let onAsk = Locked(Callback<Void>(), rank: .clock)
+
+    var now: Duration {
+      if let call = onAsk.withLock({ $0.call.take() }) { call(()) }
+      return base.now
+    }
+
+    func schedule(at deadline: Duration, _ handler: @escaping @Sendable () -> Void) -> any ScheduledCall {
+      base.schedule(at: deadline, handler)
+    }
+  }
+
+  @Test("A swipe within the feed does not bring back items that another thread removes at the same time")
+  func swipeKeepsChanges() async throws {
+    let clock = Locked<TellingClock?>(nil)
+    let scene = try PoolScene(
+      Self.paths,
+      configure: { configuration in
+        guard let simulation = configuration.player.clock as? SimulatedRuntime else { return }
+        let telling = TellingClock(base: simulation)
+        configuration.player.clock = telling
+        clock.withLock { $0 = telling }
+      })
+    try await scene.rest(at: 2)
+    let rest = FeedSnapshot(feed: "feed", items: Array(scene.feed.items.prefix(4)))
+    let pool = scene.pool
+    let (telling, removal) = (
+      try #require(clock.withLock { $0 }), Callback<Void> { _ in pool.update(rest, currentIndex: 2) }
+    )
+    telling.onAsk.withLock { $0 = removal }
+    #expect(pool.show(3, phase: .settled).error == nil)
+    #expect(pool.core.state.withLock { $0.snapshot } == rest)
+    #expect(pool.show(4, phase: .settled).error?.kind == .usage)
+    try await scene.close()
+  }
+
+  @Test("An item that is listed twice has one slot")
+  func listedTwice() async throws {
+    let scene = try PoolScene(Self.paths)
+    let items = [0, 1, 1, 2, 0].map { scene.feed.items[$0] }
+    for index in [1, 2, 4, 0] {
+      scene.pool.show(index, of: FeedSnapshot(feed: "feed", items: items))
+      try await scene.rest()
+      let loaded = scene.pool.slotReadiness.compactMap(\.item)
+      #expect(Set(loaded).count == loaded.count)
+      #expect(scene.pool.surfaceItem == items[index].id)
+    }
+    try await scene.close()
+  }
+
+  @Test("Waiting for an item that is removed ends with an error")
+  func readyOfRemoved() async throws {
+    let fetcher = FixtureFetcher { request, _ in request.url.path.contains("h264-bframes") ? .never : .none }
+    let scene = try PoolScene(Self.paths, fetcher: fetcher)
+    try scene.show(0)
+    let pool = scene.pool
+    let wait = scene.begin { try await pool.ready(1) }
+    try await scene.until { fetcher.underWayCount > 0 && scene.pool.core.isSteady }
+    pool.update(FeedSnapshot(feed: "feed", items: [scene.feed.items[0]]), currentIndex: 0)
+    let error = await #expect(throws: ReelError.self) { try await scene.run { try await wait.value } }
+    #expect(error?.reason.contains("no longer") == true)
+    try await scene.close()
+  }
 }

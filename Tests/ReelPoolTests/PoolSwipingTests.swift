@@ -159,6 +159,60 @@ import Testing
     try await scene.close()
   }
 
+  @Test(
+    "Feeds that change on several threads, while others swipe: in the end the pool has what is left",
+    arguments: 1...3)
+  func changes(seed: UInt64) async throws {
+    let scene = try PoolScene(
+      Self.paths(12), runtime: .system, slots: 4, policy: AheadPreload(3),
+      describe: { $1.poster = URL(string: "http://host\($0).test/posters/poster.jpg") },
+      configure: { $0.connectionsAhead = 3 })
+    let other = Feed(name: "other", sources: scene.feed.items.map(\.source))
+    let service = PlayerService(pool: scene.pool, feeds: [scene.feed, other], failureRule: .skip)
+    service.playFirst()
+    await withTaskGroup(of: Void.self) { group in
+      for thread in 0..<5 {
+        group.addTask {
+          var random = SplitMix(seed: seed * 100 + UInt64(thread))
+          for _ in 0..<200 {
+            Self.change(service, scene.pool, Int(random.next() % 16), Int(random.next() % 13))
+            if random.next() % 8 == 0 { try? await Task.sleep(for: .microseconds(500)) }
+          }
+        }
+      }
+    }
+    let name = service.selectedFeed.value
+    let left = try #require(service.feeds.first { $0.name == name })
+    #expect(scene.pool.core.state.withLock { $0.snapshot } == FeedSnapshot(left))
+    let item = service.append(try #require(scene.feed.items.first).source, to: name)
+    let count = left.items.count
+    #expect(service.go(to: count).error == nil)
+    try await scene.until { scene.pool.core.isSteady && scene.pool.currentPlayer?.hasFrame == true }
+    #expect(scene.pool.currentItem == item && scene.pool.surfaceItem == item?.id)
+    try await scene.close()
+  }
+
+  /// Does something to a service, or to its pool behind its back.
+  private static func change(_ service: PlayerService, _ pool: PlayerPool, _ choice: Int, _ index: Int) {
+    let name = index % 2 == 0 ? "feed" : "other"
+    let items = service.feeds.first { $0.name == name }?.items ?? []
+    switch choice {
+    case 0, 1: service.next()
+    case 2: service.previous()
+    case 3: service.go(to: index)
+    case 4:
+      service.beginSwipe(to: index)
+      service.settle()
+    case 5, 6, 7: if items.count > 1 { service.remove(items[index % items.count].id) }
+    case 8, 9: if let source = items.last?.source { service.append(source, to: name) }
+    case 10: service.select(feed: name)
+    case 11, 12: pool.show(index, phase: .dragEnded)
+    case 13: pool.trim(to: index * 100_000)
+    case 14: #expect(pool.slotReadiness.count == 4)
+    default: _ = pool.currentPlayer?.currentFrame()?.time
+    }
+  }
+
   private static func act(
     _ scene: PoolScene, _ other: Feed, _ pins: Locked<[PictureInPicturePlayer]>, _ choice: Int, index: Int
   ) {

@@ -138,4 +138,26 @@ import Testing
     #expect(service.next()?.frame?.item == feed.items[1].id)
     #expect(pool.currentItem == feed.items[1])
   }
+
+  @Test("Waiting for an item that is removed ends with an error")
+  func removed() async throws {
+    let pool = Self.pool()
+    pool.setStage(.manifest, of: try #require(pool.memory.entries[1].item))
+    async let error = reelError { try await pool.ready(1) }
+    pool.update(FeedSnapshot(feed: "fake", items: [try #require(pool.currentItem)]), currentIndex: 0)
+    #expect(await error?.kind == .usage)
+  }
+
+  @Test("Swipes bring back no items that another thread removes at the same time")
+  func swipesAndChanges() async throws {
+    let pool = FakePlayerPool(
+      frames: [.solid(.red, width: 9, height: 16)], feed: Feed(urls: (0..<4).map { URL(filePath: "/\($0)") }))
+    let item = try #require(pool.currentItem)
+    let all = pool.memory.entries.count
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { for _ in 0..<5000 { pool.show(0, phase: .settled) } }
+      group.addTask { pool.update(FeedSnapshot(feed: "default", items: [item]), currentIndex: 0) }
+    }
+    #expect(all == 4 && pool.memory.entries.count == 1)
+  }
 }

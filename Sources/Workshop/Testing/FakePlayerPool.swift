@@ -174,34 +174,17 @@ public final class FakePlayerPool: PlayerPooling {
     try await changes.wait {
       let state = self.state.withLock { $0 }
       if let error = state.failure(of: id) { throw error }
+      try state.snapshot.check(id)
       return state.stage(of: id) >= .firstFrame ? () : nil
     }
   }
 
   @discardableResult
-  public func show(_ index: Int, phase: SwipePhase) -> Handover {
-    show(index, of: state.withLock { $0.snapshot }, phase: phase)
-  }
+  public func show(_ index: Int, phase: SwipePhase) -> Handover { show(index, in: nil, phase) }
 
   @discardableResult
   public func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) -> Handover {
-    state.withLock { $0.calls.append(.show(index, snapshot, phase)) }
-    let id: FeedItem.ID
-    do { id = try snapshot.item(at: index).id } catch { return Handover(error: error) }
-    typealias Answer = (frame: VideoFrame?, stage: PreloadStage, error: ReelError?, failure: (() -> Void)?)
-    let answer = state.withLock { state -> Answer in
-      state.snapshot = snapshot
-      state.reported[id] = nil
-      let frame = state.move(to: index)
-      let (error, handler) = (state.failures[id], state.handler)
-      let failure = error.flatMap { error in handler.map { handler in { handler(id, error) } } }
-      return (frame, error == nil ? state.stage(of: id) : .none, error, failure)
-    }
-    answer.failure?()
-    changes.send(())
-    return Handover(frame: answer.frame, stage: answer.stage, duration: .zero, error: answer.error) {
-      try await self.firstFrame(of: id)
-    }
+    show(index, in: snapshot, phase)
   }
 
   public func update(_ snapshot: FeedSnapshot, currentIndex index: Int?) {
@@ -237,6 +220,36 @@ public final class FakePlayerPool: PlayerPooling {
   }
 
   // MARK: - Private
+
+  /// - Parameter snapshot: Nil for the pool's items.
+  private func show(_ index: Int, in snapshot: FeedSnapshot?, _ phase: SwipePhase) -> Handover {
+    struct Answer {
+      let id: FeedItem.ID
+      let frame: VideoFrame?
+      let stage: PreloadStage
+      let error: ReelError?
+      let handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?
+    }
+    let answer: Answer
+    do throws(ReelError) {
+      answer = try state.withLock { state throws(ReelError) in
+        let snapshot = snapshot ?? state.snapshot
+        state.calls.append(.show(index, snapshot, phase))
+        let id = try snapshot.item(at: index).id
+        state.snapshot = snapshot
+        state.reported[id] = nil
+        let (frame, error) = (state.move(to: index), state.failures[id])
+        return Answer(
+          id: id, frame: frame, stage: error == nil ? state.stage(of: id) : .none, error: error,
+          handler: state.handler)
+      }
+    } catch { return Handover(error: error) }
+    if let error = answer.error { answer.handler?(answer.id, error) }
+    changes.send(())
+    return Handover(frame: answer.frame, stage: answer.stage, duration: .zero, error: answer.error) {
+      try await self.firstFrame(of: answer.id)
+    }
+  }
 
   /// Waits for the frame of an item that was shown before it was decoded.
   private func firstFrame(of id: FeedItem.ID) async throws -> Handover {

@@ -161,7 +161,7 @@ package struct PoolWindow: Sendable, Hashable {
     }
     let current = situation.currentIndex
     var left = plan.neighbours.filter {
-      $0.target.stage != .none && $0.distance != 0 && abs($0.distance) < situation.slotCount
+      $0.target.stage != .none && $0.distance != 0 && $0.distance.magnitude < situation.slotCount
         && situation.hasItem(at: $0.distance)
     }
     // The positions of the neighbours in the plan that are loaded: those between `low` and `high`.

@@ -93,7 +93,7 @@ extension PoolCore {
         // Another item was shown before the first frame was ready.
         throw CancellationError()
       }
-      guard let slot, let load = slot.load, let frame = frame(of: (slot.player, item.id)) else { return nil }
+      guard let slot, let load = slot.load, let frame = frame(of: slot) else { return nil }
       let shown = load.firstFrameAt ?? clock.now
       return Handover(
         frame: frame, stage: max(load.stage, .firstFrame), duration: max(.zero, shown - began))

@@ -88,7 +88,7 @@ public final class PlayerPool: PlayerPooling {
   ///   `usage`, and the current item stays.
   @discardableResult
   public func show(_ index: Int, phase: SwipePhase) -> Handover {
-    core.show(index, of: core.state.withLock { $0.snapshot }, phase: phase)
+    core.show(index, of: nil, phase: phase)
   }
 
   /// Makes an item of `snapshot` the current item, and returns its frame if it is decoded. Does not wait.
@@ -107,8 +107,8 @@ public final class PlayerPool: PlayerPooling {
   /// Waits until the first frame of an item of the feed is decoded. A swipe to the item is then a hit.
   ///
   /// - Throws: The error that the item failed with; `ReelError` of kind `usage` if the index is outside the feed, the
-  ///   item is pinned, or the policy currently does not load it up to its first frame; `CancellationError` if the pool
-  ///   is closed or the task was cancelled.
+  ///   item leaves the feed or is pinned, or the policy currently does not load it up to its first frame;
+  ///   `CancellationError` if the pool is closed or the task was cancelled.
   public func ready(_ index: Int) async throws { try await core.ready(index) }
 
   /// Replaces the items of the pool, and the index of the current item among them. An unchanged current item
@@ -348,7 +348,7 @@ public struct FeedSnapshot: Sendable, Hashable {
   /// The items in the feed's order.
   public var items: [FeedItem]
 
-  /// A snapshot with these items.
+  /// A snapshot with these items, each once.
   public init(feed: String, items: [FeedItem]) {
     self.feed = feed
     self.items = items
@@ -361,6 +361,12 @@ public struct FeedSnapshot: Sendable, Hashable {
   package func item(at index: Int) throws(ReelError) -> FeedItem {
     guard items.indices.contains(index) else { throw outside(index) }
     return items[index]
+  }
+
+  /// Throws for an item that the snapshot does not have.
+  package func check(_ id: FeedItem.ID) throws(ReelError) {
+    guard !items.contains(where: { $0.id == id }) else { return }
+    throw ReelError(.usage, "the feed \(feed) has this item no longer", at: id.description)
   }
 
   /// The error of an index outside the snapshot.

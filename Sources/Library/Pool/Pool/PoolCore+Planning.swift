@@ -6,16 +6,21 @@ internal import ReelPlayback
 extension PoolCore {
   /// - Parameter state: A copy, so that the policy is called without the lock.
   func makePlan(_ state: PoolState) -> PoolState.Plan {
-    guard let index = state.index else { return PoolState.Plan(generation: state.generation) }
+    var plan = PoolState.Plan(
+      generation: state.generation, snapshot: state.snapshot, direction: state.direction)
+    guard let index = state.index else { return plan }
     let situation = situation(state, index: index)
     let preload = configuration.policy.plan(in: situation)
     let window = PoolWindow(preload, in: situation)
-    var plan = PoolState.Plan(
-      generation: state.generation, indices: window.indices, reviewInterval: preload.reviewInterval,
-      followsProgress: preload.followsProgress)
+    plan.indices = window.indices
+    plan.reviewInterval = preload.reviewInterval
+    plan.followsProgress = preload.followsProgress
     for (rank, entry) in window.entries.prefix(state.keptCount ?? .max).enumerated() {
       let item = state.snapshot.items[entry.index]
-      guard !state.isPinned(item.id) else { continue }
+      // An item that a program lists twice gets one slot, that of its better rank.
+      guard !state.isPinned(item.id), !plan.entries.contains(where: { $0.item.id == item.id }) else {
+        continue
+      }
       let isPlayed = entry.distance == 0 && state.phase == .settled
       let target = entry.distance == 0 ? entry.target.bounded(by: preload.current) : entry.target
       var order = PoolState.Order(
@@ -61,6 +66,7 @@ extension PoolCore {
     let state = state.withLock { $0 }
     guard !state.isPinned(item.id) else { throw Self.pinned(item) }
     guard !state.isClosed else { throw CancellationError() }
+    try state.snapshot.check(item.id)
     guard let order = makePlan(state).entries.first(where: { $0.item.id == item.id })?.order else {
       throw ReelError(
         .usage, "item \(index) is not preloaded by the policy \(configuration.policy)",

@@ -94,18 +94,23 @@ final class PoolCore: Sendable {
   // MARK: Commands
 
   /// An index outside the snapshot changes nothing.
-  func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) -> Handover {
+  ///
+  /// - Parameter snapshot: Nil for the pool's items.
+  func show(_ index: Int, of snapshot: FeedSnapshot?, phase: SwipePhase) -> Handover {
     let began = clock.now
-    let item: FeedItem
-    do { item = try snapshot.item(at: index) } catch { return Handover(error: error) }
     // The frame on show counts as shown since slightly earlier, so that the next one is not late because a
     // thread takes time to wake.
     let settled = began - configuration.player.runtime.wakeLatency
-    let slot = state.withLock { state -> PoolState.Slot? in
-      state.show(index, of: snapshot, phase, settled: settled, at: began)
-      return state.slot(of: item.id)
-    }
-    let frame = slot.flatMap { self.frame(of: ($0.player, item.id)) }
+    let (item, slot): (FeedItem, PoolState.Slot?)
+    do throws(ReelError) {
+      (item, slot) = try state.withLock { state throws(ReelError) in
+        let snapshot = snapshot ?? state.snapshot
+        let item = try snapshot.item(at: index)
+        state.show(index, of: snapshot, phase, settled: settled, at: began)
+        return (item, state.slot(of: item.id))
+      }
+    } catch { return Handover(error: error) }
+    let frame = slot.flatMap { self.frame(of: $0) }
     var stage = slot?.load?.stage ?? .none
     // The frame or its stage may have arrived just now; report both consistently.
     if frame == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
@@ -216,7 +221,7 @@ final class PoolCore: Sendable {
     if let (id, error) = assignment.failure { listeners.withLock { $0.onFailure }?(id, error) }
     guard isCurrent(plan) else { return }
     if configuration.showsPosters { posters.keep(plan.entries.compactMap { $0.item.poster }) }
-    openConnections(behind: plan.indices)
+    openConnections(behind: plan)
   }
 
   private func isCurrent(_ plan: PoolState.Plan) -> Bool {
@@ -373,21 +378,21 @@ final class PoolCore: Sendable {
     }
   }
 
-  /// Opens connections to the hosts of the next items beyond the window.
-  private func openConnections(behind indices: Range<Int>) {
-    let (snapshot, direction) = state.withLock { ($0.snapshot, $0.direction) }
-    guard let opener, configuration.connectionsAhead > 0 else { return }
-    let known = Set(snapshot.items[indices].compactMap(\.host))
-    let next = (1...configuration.connectionsAhead).map {
-      direction > 0 ? indices.upperBound - 1 + $0 : indices.lowerBound - $0
-    }
-    var hosts: [String] = []
-    for index in next where snapshot.items.indices.contains(index) {
-      let item = snapshot.items[index]
-      guard let host = item.host, case .url(let url) = item.source, !known.contains(host),
-        !hosts.contains(host)
-      else { continue }
-      hosts.append(host)
+  /// Opens connections to the hosts of the next items beyond the window of a plan, in the feed of that plan: the pool
+  /// may have got another one by now.
+  private func openConnections(behind plan: PoolState.Plan) {
+    guard let opener else { return }
+    let (items, window) = (plan.snapshot.items, plan.indices)
+    let count = max(0, configuration.connectionsAhead)
+    let next =
+      plan.direction > 0
+      ? Array(items[window.upperBound...].prefix(count))
+      : items[..<window.lowerBound].suffix(count).reversed()
+    var hosts = Set(items[window].compactMap(\.host))
+    for item in next {
+      guard let host = item.host, case .url(let url) = item.source, hosts.insert(host).inserted else {
+        continue
+      }
       opener.openConnection(to: url)
     }
   }
@@ -413,15 +418,16 @@ extension PoolCore {
         let output = CallbackOutput { [frames] in frames.send($0) }
         try? frameSurface.setOutput(output) { state.withLock { $0.target } }
       }
-      let shown = state.withLock { $0.target }.flatMap { $0.id == frameSurface.id ? frame(of: $0) : nil }
+      let shown = state.withLock { $0.currentSlot }.flatMap { $0.id == frameSurface.id ? frame(of: $0) : nil }
       return frames.events(after: shown)
     }
   }
 
-  /// Returns the frame on show in a player; nil before the first.
-  func frame(of target: OutputSurface.Target) -> VideoFrame? {
-    var frame = target.player.player.currentFrame()
-    frame?.item = target.id
+  /// Returns the frame on show of a slot's item; nil before the first, and if the player has another item by now.
+  func frame(of slot: PoolState.Slot) -> VideoFrame? {
+    guard let load = slot.load else { return nil }
+    var frame = slot.player.player.currentFrame(of: load.item)
+    frame?.item = load.feedItem.id
     return frame
   }
 

@@ -58,7 +58,9 @@ extension PoolState {
 
     var id: FeedItem.ID? { load?.feedItem.id }
     /// True if a frame of the item is on show, other than the last one of an item that is being rewound.
-    var isReady: Bool { player.player.hasFrame && load?.rewoundStage != .initialization }
+    var isReady: Bool {
+      load.map { player.player.hasFrame(of: $0.item) && $0.rewoundStage != .initialization } ?? false
+    }
     /// The bytes transferred over the network for the item.
     var fetchedByteCount: Int64 { load.map { player.fetchedByteCount - $0.fetchedBefore } ?? 0 }
   }
@@ -116,7 +118,10 @@ extension PoolState {
     }
 
     let generation: Int
-    /// The indices of the window.
+    /// The feed at the time of the plan, and the direction of travel in it. The pool's feed may have changed since.
+    let snapshot: FeedSnapshot
+    let direction: Int
+    /// The indices of the window in the snapshot.
     var indices = 0..<0
     var entries: [Entry] = []
     /// The bytes by which the pool's memory is expected to grow; 0 without a memory limit.
