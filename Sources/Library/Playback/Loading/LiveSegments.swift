@@ -213,7 +213,32 @@ final class LiveSegments: Sendable {
     }
   }
 
+  /// Returns true if `time` is after the known segments, but newer ones can be found at once: nobody has looked for them
+  /// while the reader rested.
+  func isOutdated(at time: MediaTime) -> Bool {
+    state.withLock { time >= $0.window.end && overdueLook($0) != nil }
+  }
+
+  /// Looks for newer segments, once, if the known ones are outdated at `time`. A failure is left to the reader that
+  /// waits for the next segment.
+  func update(for time: MediaTime) async throws {
+    guard let isReading = state.withLock({ time >= $0.window.end ? overdueLook($0) : nil }) else { return }
+    do { _ = try await isReading ? readAgain() : lookAtClock() } catch is ReelError {}
+  }
+
   // MARK: - Private
+
+  /// Returns whether a look at the manifest is due, or one at the clock would find segments; nil for neither.
+  private func overdueLook(_ state: State) -> Bool? {
+    guard !state.window.hasEnded else { return nil }
+    let now = clock.now
+    let next = nextLook(state)
+    if next.isReading, next.at <= now { return true }
+    guard let segments = try? state.reading.segmentsAtTime?(now) else { return nil }
+    var window = state.window
+    _ = window.update(segments)
+    return window.endIndex > state.window.endIndex ? false : nil
+  }
 
   /// Returns the next check: reloading the manifest, or checking the clock.
   private func nextLook(_ state: State) -> (at: WallTime, isReading: Bool) {

@@ -70,6 +70,14 @@ enum SegmentSupply: Sendable {
     }
   }
 
+  /// Looks for newer segments of a live track, if the known ones end before `time` and are outdated.
+  func update(for time: MediaTime, scope: LoadScope) throws {
+    guard case .live(let live, let shift) = self else { return }
+    let time = time - (shift ?? .zero)
+    guard live.isOutdated(at: time) else { return }
+    try BlockingThread.wait(scope: scope) { try await live.update(for: time) }
+  }
+
   /// Returns the index of the known segment at `time`.
   func index(at time: MediaTime) -> Int? {
     switch self {

@@ -30,6 +30,8 @@ final class ItemReader: @unchecked Sendable {
     case read(dropsAudio: Bool)
     /// Begins the next iteration.
     case beginIteration(LoopIteration)
+    /// Looks for newer segments, so that the player can jump to a time.
+    case look(LiveSegments, for: MediaTime)
     case rest
   }
 
@@ -50,6 +52,10 @@ final class ItemReader: @unchecked Sendable {
           rest()
           session.core.wake()
           return .idle
+        case .look(let live, let time):
+          if let job { try BlockingThread.wait(scope: job.scope) { try await live.update(for: time) } }
+          session.core.wake()
+          step = next()
         case .rest:
           rest()
           return .idle
@@ -86,6 +92,9 @@ final class ItemReader: @unchecked Sendable {
     guard state.wantsMore(of: kind), let source = state.source.opened, let job = state.readingJobs[kind]
     else { return .rest }
     if job !== self.job { return .begin(job, source) }
+    if kind == .video, let live = state.live, let time = state.following.lookout.take() {
+      return .look(live, for: time)
+    }
     if hasEnded {
       if let loop = state.nextIteration(after: iteration, of: kind) { return .beginIteration(loop) }
     } else if state.packets.wantsMore(kind) {

@@ -81,6 +81,8 @@ struct LiveFollowing {
   var catchUp = LiveCatchUp()
   /// The distance that the user chose; nil for the manifest's.
   var target: Duration?
+  /// The time to jump to, for which the reader has to look for newer segments first; nil for none.
+  var lookout: MediaTime?
 }
 
 /// The source of an item's media.

@@ -277,6 +277,11 @@ extension PlayerState {
     case .rate(let factor): setLiveFactor(factor, at: now)
     case .jump(let latency):
       let wanted = distances.edge - MediaTime(seconds: latency / .seconds(1))
+      if item.live?.isOutdated(at: wanted) == true {
+        // After a long pause, the place is known once the reader has looked for newer segments.
+        item.following.lookout = wanted
+        return out.wake(.reader)
+      }
       let end = max(time, item.onShow.end ?? time)
       guard let to = item.livePlace(near: wanted, after: end) else { return }
       setLiveFactor(1, at: now)

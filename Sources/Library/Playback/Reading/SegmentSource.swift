@@ -310,6 +310,8 @@ final class SegmentSource {
   /// one.
   private func place(in track: RungTrack, _ key: Key, _ ladder: [Rung]) throws -> Place? {
     let supply = track.supply
+    // Nobody may have looked for segments of this track for a while.
+    if let time = wantedTime(in: key) { try supply.update(for: time, scope: scope) }
     var index = firstIndex(in: supply, key)
     while true {
       switch supply.peek(at: index) {
@@ -335,6 +337,15 @@ final class SegmentSource {
         }
         index = found
       }
+    }
+  }
+
+  /// Returns the time at which reading continues; nil if that is at a certain segment of the rung.
+  private func wantedTime(in key: Key) -> MediaTime? {
+    switch position {
+    case .start, .after(key, _, _), .segment(key, _): nil
+    case .time(let time), .after(_, _, let time): time
+    case .segment(let other, let index): tracks[other]?.supply[index]?.start
     }
   }
 
