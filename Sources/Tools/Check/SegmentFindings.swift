@@ -94,10 +94,16 @@ private struct RungJudge {
   /// The most runs of segments that are named.
   private static let runLimit = 8
 
-  /// `segment 3 (6 s to 8 s)`, or `segments 3, 5 and 7 to 9`.
+  /// `segment 3 (6 s to 8 s)`, `segments 3 to 5 (6 s to 12 s)`, or `segments 3, 5 and 7 to 9`.
   private func places(_ indices: [Int]) -> String {
-    guard let first = indices.first else { return "no segment" }
-    return indices.count == 1 ? place(first) : "segments \(Self.numbers(indices))"
+    guard let first = indices.min(), let last = indices.max() else { return "no segment" }
+    if first == last { return place(first) }
+    let words = "segments \(Self.numbers(indices))"
+    guard last - first == indices.count - 1, let start = segment(first), let end = segment(last) else {
+      return words
+    }
+    let range = (rung.shownRange(of: start).lowerBound, rung.shownRange(of: end).upperBound)
+    return "\(words) (\(range.0.seconds) to \(range.1.seconds))"
   }
 
   /// The numbers of segments, from 1, with runs of neighbours as one: `3, 5 and 7 to 9`.

@@ -255,8 +255,8 @@ struct CheckText {
     if !changed.isEmpty { lines.append("thresholds: \(changed.joined(separator: "; "))") }
     for key in verdict.fixed { lines.append("fixed since the baseline: \(key.text)") }
     for outcome in verdict.outcomes where outcome.isMet { lines.append("\(outcome)") }
-    if let first = checked.findings.first(where: { $0.level > .note }) {
-      lines.append("reel check --explain \(first.name) says more")
+    if let first = checked.order.first(where: { checked.findings[$0].level > .note }) {
+      lines.append("reel check --explain \(checked.findings[first].name) says more")
     }
     return lines.map { Self.indentation + $0 }
   }
