@@ -73,6 +73,14 @@ struct JudgementTests {
     #expect(result.coverage.frameCount > 0)
   }
 
+  @Test("One segment that never arrives, where others come at once, is missing")
+  func silentSegment() async throws {
+    let result = try await check(
+      "hls-ts/low/index.m3u8", "*segment-0.ts", .silence, within: .seconds(20))
+    #expect(result.judgement == .judged)
+    #expect(errors(result) == ["segment-missing/status"])
+  }
+
   @Test("Playlists that never arrive do not hold up the others")
   func silentPlaylist() async throws {
     let result = try await check("hls-ts/master.m3u8", "*low/index.m3u8", .silence, within: .seconds(10))

@@ -63,12 +63,14 @@ final class SourceReading: Sendable {
   /// What was measured if reading ends now. Of a rung that is being read, only the silence of its server is known for
   /// certain.
   ///
-  /// - Parameter reason: A clause without a full stop.
-  func facts(endedBecause reason: String) -> StreamFacts {
+  /// - Parameters:
+  ///   - reason: A clause without a full stop.
+  ///   - isTimeUp: False for an interruption, for which servers are not to blame.
+  func facts(endedBecause reason: String, isTimeUp: Bool) -> StreamFacts {
     var facts = facts
     for index in facts.rungs.indices where facts.rungs[index].status == .unread {
       let rung = facts.rungs[index]
-      if !rung.hasAnswered, let pending = rung.pending, isSilent(pending) {
+      if isTimeUp, !rung.hasAnswered, let pending = rung.pending, isSilent(pending) {
         var sample = SegmentFacts(index: pending.index)
         sample.failure = silence(pending, in: rung)
         facts.rungs[index].samples[pending.index] = sample

@@ -52,7 +52,8 @@ package struct StreamChecker: Sendable {
       endReason = "the check was interrupted"
       result.isInterrupted = true
     }
-    var facts = endReason.map { reading.facts(endedBecause: $0) } ?? reading.facts
+    var facts =
+      endReason.map { reading.facts(endedBecause: $0, isTimeUp: !result.isInterrupted) } ?? reading.facts
     facts.requests = log.requests
     if facts.url == nil, case .url(let url) = source { facts.url = facts.requests.first?.answerURL ?? url }
     if let endReason {
