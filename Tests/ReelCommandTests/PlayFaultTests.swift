@@ -34,6 +34,37 @@ struct PlayFaultTests {
     }
   }
 
+  @Test("A source that has nothing more to play is given up, and a list goes on with the next")
+  func timeoutAfterTheFirstFrame() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("hls-ts/low/segment-1.ts=silence") { origin in
+      let stuck = origin.url("hls-ts/low/index.m3u8").absoluteString
+      try folder.write(Array("\(stuck)\n\(origin.url("media/h264.ts"))\n".utf8), to: "list")
+      for rate in ["1", "max"] {
+        let result = try await Command.run(
+          "play", "--input", folder.path("list"), "--rate", rate, "--timeout", "2", "--json")
+        let ends = try result.objects.filter { $0["event"] as? String == "summary" }
+        #expect(ends.map { $0["ended"] as? String } == ["failed", "played_to_end"], "\(result.errorText)")
+        let error = try #require(ends.first?["error"] as? [String: Any])
+        #expect((error["message"] as? String)?.contains("nothing to play for 2 s") == true, "\(error)")
+        #expect(error["exit_code"] as? Int == 69)
+      }
+    }
+  }
+
+  @Test("A reader that keeps an output waiting is no fault of the source")
+  func slowReader() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "play", goodSource, "--json", "--timeout", "500ms", "--y4m", folder.path("frames"), "--rate", "max",
+      shell: """
+        mkfifo "\(folder.path("frames"))" || exit 9
+        (exec 3<"\(folder.path("frames"))"; sleep 2; cat <&3 >/dev/null) &
+        "$@"
+        """, status: 0)
+    #expect(try PlayEvents(result).summary?["ended"] as? String == "played_to_end")
+  }
+
   @Test("An output that can't be made")
   func noOutput() async throws {
     let folder = try TemporaryFolder()

@@ -143,6 +143,31 @@ struct PlayLossTests {
     }
   }
 
+  @Test(
+    "A segment that the list has again is shown once, and so is what follows timestamps that go back",
+    arguments: [("hls-fmp4/high", "m4s"), ("hls-ts/low", "ts")])
+  func repeatedSegments(path: String, suffix: String) async throws {
+    let scene = try Scene(path)
+    let list = try String(contentsOf: URL(filePath: scene.playlist), encoding: .utf8)
+    let head = list.prefix(upTo: try #require(list.firstRange(of: "#EXTINF")).lowerBound)
+    for (order, parts) in [([0, 0, 0, 0], [1.0...4]), ([0, 0, 2], [1...2]), ([1, 2, 0, 0], [2...4])] {
+      let segments = order.map { "#EXTINF:1.0,\nsegment-\($0).\(suffix)\n" }.joined()
+      try Data((head + segments + "#EXT-X-ENDLIST\n").utf8).write(to: URL(filePath: scene.playlist))
+      for threads in ["1", "2"] {
+        let summary = try await play(
+          scene.playlist, "--rate", "max", "--threads", threads, "--strict", status: 65)
+        let found = self.parts(summary)
+        #expect(found.map(\.reason) == ["jumped"], "\(order): \(found)")
+        for (part, place) in zip(found, parts) {
+          #expect(
+            abs(part.from - place.lowerBound) < 0.05 && abs(part.to - place.upperBound) < 0.05, "\(part)")
+        }
+        #expect(outcomes(summary) == ["jumped"])
+        try expectSums(summary, span: Double(order.count))
+      }
+    }
+  }
+
   @Test("Text and page tell where and why")
   func reports() async throws {
     let scene = try Scene("hls-ts/low")

@@ -246,6 +246,80 @@ struct ForwardBufferTests {
     #expect(buffer.wantsMore(.audio))
   }
 
+  // MARK: Bytes
+
+  @Test("Packets that all have the same time fill it, by their durations and by their bytes")
+  func equalTimes() throws {
+    for (byteCount, limit) in [(10, Int.max / 4), (50, 1000)] {
+      let buffer = makeBuffer(target: 8, byteCount: limit)
+      var count = 0
+      while buffer.wantsMore(.video) {
+        try append(0..<1, to: buffer, byteCount: byteCount)
+        count += 1
+        try #require(count < 100)
+      }
+      #expect(count == (limit == 1000 ? 20 : 32))
+      #expect(buffer.level.isFull && !buffer.level.isConsumed)
+      // The decoder takes them, although none is ever shown.
+      for _ in 0..<500 {
+        if buffer.takeRefill(.video) || buffer.wantsMore(.video) {
+          try append(0..<1, to: buffer, byteCount: byteCount)
+        }
+        _ = buffer.next(.video)
+      }
+      if limit == 1000 { #expect(buffer.byteCount <= 1500 + byteCount) }
+      buffer.buffer.setPosition(time(0))
+    }
+  }
+
+  @Test("Packets without a duration fill it by their bytes")
+  func noDuration() throws {
+    let buffer = makeBuffer(target: 8, byteCount: 1000)
+    let span = maker.makeSpan()
+    for _ in 0..<1000 where buffer.wantsMore(.video) {
+      buffer.buffer.append(try maker.make(time(0), lasting: .zero, of: span, byteCount: 30))
+    }
+    #expect(buffer.byteCount == 1020)
+  }
+
+  @Test("What one kind fills does not keep the other from its next packet")
+  func fullOfOneKind() throws {
+    for full in MediaPacket.Kind.allCases {
+      let starved: MediaPacket.Kind = full == .video ? .audio : .video
+      let buffer = makeBuffer(target: 1000, byteCount: 1000)
+      buffer.buffer.setAudioLoader(.audio)
+      // A giant packet.
+      try append(0..<1, full, to: buffer, byteCount: 5000)
+      #expect(!buffer.wantsMore(full) && buffer.wantsMore(starved))
+      for index in 0..<20 {
+        try append(index..<index + 1, starved, to: buffer)
+        #expect(!buffer.wantsMore(starved))
+        #expect(packet(buffer.next(starved))?.time == time(index))
+        #expect(buffer.takeRefill(starved))
+      }
+      #expect(!buffer.takeRefill(full))
+      _ = buffer.next(full)
+      #expect(buffer.takeRefill(full))
+    }
+  }
+
+  @Test("Sound that a file has long before its video is dropped, and told once")
+  func overflow() throws {
+    let buffer = makeBuffer(target: 8, byteCount: 1000)
+    buffer.buffer.setAudioLoader(.video)
+    for index in 0..<300 {
+      #expect(buffer.wantsMore(.video))
+      try append(index..<index + 1, .audio, to: buffer)
+      #expect(buffer.byteCount <= 1000)
+      #expect(buffer.buffer.takeOverflow() == nil)
+    }
+    try append(0..<1, to: buffer)
+    #expect(buffer.buffer.takeOverflow() == time(0)..<time(200))
+    #expect(buffer.buffer.takeOverflow() == nil)
+    #expect(!buffer.wantsMore(.video))
+    #expect(packet(buffer.next(.audio))?.time == time(200))
+  }
+
   // MARK: - A model
 
   /// The same as a list that is searched from one end to the other.
@@ -272,6 +346,10 @@ struct ForwardBufferTests {
 
     /// The entry that decoding of `time` begins with.
     func key(for time: Int) -> Int? { entries.lastIndex { $0.isKey && $0.start <= time } }
+
+    mutating func dropTaken(beyond byteLimit: Int) {
+      while byteCount - pending > byteLimit, entries.first?.isTaken == true { entries.removeFirst() }
+    }
 
     mutating func place(at index: Int) {
       for other in entries.indices { entries[other].isTaken = other < index }
@@ -310,6 +388,7 @@ struct ForwardBufferTests {
         if let expected = model.entries.firstIndex(where: { !$0.isTaken }) {
           #expect(packet(next)?.time == time(model.entries[expected].start))
           model.entries[expected].isTaken = true
+          model.dropTaken(beyond: byteLimit / 2)
         } else {
           #expect(model.hasEnded ? isEnd(next) : isNone(next))
         }
@@ -321,11 +400,7 @@ struct ForwardBufferTests {
         let taken = model.entries.prefix { $0.isTaken }
         let keep = taken.lastIndex { $0.isKey && $0.start <= new } ?? 0
         model.entries.removeFirst(keep)
-        var kept = model.byteCount - model.pending
-        while kept > byteLimit / 2, let first = model.entries.first, first.isTaken {
-          kept -= first.byteCount
-          model.entries.removeFirst()
-        }
+        model.dropTaken(beyond: byteLimit / 2)
       case 15, 16:
         let target = Int.random(in: -2...(model.nextStart + 3), using: &random)
         let reload = buffer.seek(to: time(target))

@@ -21,6 +21,49 @@ struct SoundTests {
       ("ends early", "segment-2.m4s", .error(gone), 1.8...2.2),
     ]
 
+  @Test("Sound of which nothing can be read is lost, and the frames are played", arguments: [1, .infinity])
+  func unreadable(rate: Double) async throws {
+    // Two segments can be left out in a row, so the list is read to its end.
+    let list = """
+      #EXTM3U
+      #EXT-X-TARGETDURATION:2
+      #EXTINF:1.5,
+      segment-0.m4s
+      #EXTINF:1.5,
+      segment-1.m4s
+      #EXT-X-ENDLIST
+      """
+    let stage = try Stage(
+      Moment.path,
+      fault: { request, _ in
+        let path = request.url.path
+        if path.hasSuffix("audio/index.m3u8") { return .bytes(Array(list.utf8)) }
+        return path.contains("audio/segment") ? .bytes(Array("<html></html>".utf8)) : .none
+      })
+    stage.player.setRate(rate)
+    try await stage.playsOut()
+    #expect(stage.shown == (try Moment.frames()))
+    let outcomes = stage.item.errorLog.map(\.outcome)
+    #expect(outcomes.count == 3, "\(outcomes)")
+    for case .lost(let loss) in outcomes { #expect(loss.kind == .audio) }
+    try await stage.close()
+  }
+
+  @Test("Sound whose second segment is tried again and again is given up after ten seconds")
+  func failsAgainAndAgain() async throws {
+    let stage = try Stage(
+      Moment.path,
+      fault: { request, _ in
+        request.url.path.hasSuffix("audio/segment-1.m4s") ? .error(Self.lost) : .none
+      },
+      configure: { $0.retryPolicy = ItemRetryPolicy(attempts: 1000, baseDelay: .seconds(1)) })
+    stage.player.setRate(.infinity)
+    try await stage.playsOut()
+    #expect(stage.shown == (try Moment.frames()))
+    #expect(stage.simulation.now < .seconds(25), "\(stage.simulation.now)")
+    try await stage.close()
+  }
+
   @Test("Sound that comes after its video in a fragment is read before the loader rests")
   func fragments() async throws {
     let stage = try Stage("media/h264-fragmented.mp4")

@@ -17,7 +17,8 @@ struct ForwardBuffer: ~Copyable, Sendable {
     var target: MediaTime
     /// The share of the target below which loading resumes.
     var refillShare = 0.75
-    /// The number of undecoded bytes at which loading stops too.
+    /// The number of undecoded bytes at which loading stops too, whatever the timestamps are. Half as many bytes of
+    /// decoded packets are kept at most.
     var byteCount = 64 << 20
   }
 
@@ -51,10 +52,16 @@ struct ForwardBuffer: ~Copyable, Sendable {
   private var hasAudio = false
   /// Where the first audio is expected while none is loaded.
   private var audioStart: MediaTime?
+  /// The audio that was dropped since the last packet of video.
+  private var overflow: Range<MediaTime>?
 
   /// The distance by which audio may follow the video beside it in a file: the length of a segment that has all its video
   /// first. Audio that is further behind is taken to be absent there.
   private static let interleaving = MediaTime(value: 10, timescale: 1)
+
+  /// Timestamps may be wrong: a buffer is full too if its undecoded packets last this many times as long as the target.
+  /// A guessed duration of a frame is up to four times too long.
+  private static let durationFactor = 4
 
   init(limits: Limits) { self.limits = limits }
 
@@ -73,10 +80,19 @@ struct ForwardBuffer: ~Copyable, Sendable {
     case .audio:
       audio.append(packet)
       hasAudio = true
+      dropOverflow()
     }
     if position == nil { position = packet.time }
     if audioStart == nil { audioStart = packet.time }
     highWaterByteCount = max(highWaterByteCount, byteCount)
+  }
+
+  /// Returns audio that was dropped because the file has more of it before its video than the buffer takes. Returns it
+  /// once, when the video follows or the end has been read.
+  mutating func takeOverflow() -> Range<MediaTime>? {
+    guard !video.isConsumed || video.hasEnded else { return nil }
+    defer { overflow = nil }
+    return overflow
   }
 
   /// Marks the end of these kinds: no packet of them follows.
@@ -151,7 +167,14 @@ struct ForwardBuffer: ~Copyable, Sendable {
     let next = peekNext(kind)
     guard case .element(let packet) = next else { return next }
     if let span, packet.span !== span { return .end }
-    _ = kind == .video ? video.takeNext() : audio.takeNext()
+    switch kind {
+    case .video:
+      _ = video.takeNext()
+      video.dropTaken(beyond: limits.byteCount / 2)
+    case .audio:
+      _ = audio.takeNext()
+      audio.dropTaken(beyond: limits.byteCount / 2)
+    }
     return next
   }
 
@@ -181,7 +204,8 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// Sets the position of the frame on show, and drops packets that are no longer needed for it.
   mutating func setPosition(_ time: MediaTime) {
     position = time
-    video.trim(before: time, byteLimit: limits.byteCount / 2)
+    video.trim(before: time)
+    video.dropTaken(beyond: limits.byteCount / 2)
     audio.drop(endingBefore: video.start.map { min($0, time) } ?? time)
   }
 
@@ -280,10 +304,28 @@ struct ForwardBuffer: ~Copyable, Sendable {
     return end - position
   }
 
+  /// A kind with nothing left to decode is not full, even if the other fills the buffer: neither waits for the other.
   private func isFull(_ kind: MediaPacket.Kind) -> Bool {
-    if video.pendingByteCount + audio.pendingByteCount >= limits.byteCount { return true }
-    // Timestamps may be wrong: a buffer with nothing left to decode does not count as full.
-    return loaded(by: kind) >= limits.target && !isConsumed(kind)
+    guard !isConsumed(kind) else { return false }
+    let bytes = video.pendingByteCount + audio.pendingByteCount
+    return bytes >= limits.byteCount || loaded(by: kind) >= limits.target
+      || pendingSeconds(kind) >= limits.target.seconds * Double(Self.durationFactor)
+  }
+
+  /// Returns how long the undecoded packets last.
+  private func pendingSeconds(_ kind: MediaPacket.Kind) -> Double {
+    (kind == .video ? video.pendingDuration : audio.pendingDuration) / .seconds(1)
+  }
+
+  /// Drops the oldest undecoded audio of a file that has more of it than the buffer takes, while its video is awaited.
+  private mutating func dropOverflow() {
+    guard !hasSeparateAudio, video.isConsumed else { return }
+    while audio.pendingByteCount > limits.byteCount, let first = audio.dropNext() {
+      overflow =
+        min(
+          overflow?.lowerBound ?? first.time, first.time)..<max(
+          overflow?.upperBound ?? first.end, first.end)
+    }
   }
 
   /// Returns the media ahead of the frame on show that a loader has brought. If audio follows its video in the file, it may
@@ -304,6 +346,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
     let bytes = Double(video.pendingByteCount + audio.pendingByteCount)
     return bytes < Double(limits.byteCount) * limits.refillShare
       && loaded(by: kind).seconds < limits.target.seconds * limits.refillShare
+      && pendingSeconds(kind) < limits.target.seconds * Double(Self.durationFactor) * limits.refillShare
   }
 
   private func audioCovers(_ time: MediaTime) -> Bool {
@@ -326,6 +369,8 @@ struct PacketQueue: Sendable {
   private(set) var byteCount = 0
   /// The number of bytes that the decoder has not taken.
   private(set) var pendingByteCount = 0
+  /// The sum of the durations of the packets that the decoder has not taken.
+  private(set) var pendingDuration = Duration.zero
   /// The packets that were dropped and not taken yet.
   private var released: [MediaPacket] = []
   /// True if no packet follows the last one.
@@ -345,7 +390,7 @@ struct PacketQueue: Sendable {
   mutating func append(_ packet: MediaPacket) {
     packets.append(packet)
     byteCount += packet.byteCount
-    pendingByteCount += packet.byteCount
+    addPending(packet, 1)
     recordEnd(of: packet)
   }
 
@@ -355,8 +400,18 @@ struct PacketQueue: Sendable {
   mutating func takeNext() -> MediaPacket? {
     guard cursor < packets.count else { return nil }
     defer { cursor += 1 }
-    pendingByteCount -= packets[cursor].byteCount
+    addPending(packets[cursor], -1)
     return packets[cursor]
+  }
+
+  /// Drops the next packet for the decoder, and returns it; nil if there is none.
+  mutating func dropNext() -> MediaPacket? {
+    guard cursor < packets.count else { return nil }
+    let packet = packets.remove(at: cursor)
+    byteCount -= packet.byteCount
+    addPending(packet, -1)
+    released.append(packet)
+    return packet
   }
 
   /// Moves the decoder to the last key frame at or before `time`. Returns false without moving if there is
@@ -390,16 +445,19 @@ struct PacketQueue: Sendable {
     if let index = packets[..<cursor].lastIndex(where: \.isKey) { moveCursor(to: index) }
   }
 
-  /// Drops packets that are not needed to show the frame at `time` again: those before its key frame. Also
-  /// drops the oldest packets that the decoder has taken beyond `byteLimit` bytes.
-  mutating func trim(before time: MediaTime, byteLimit: Int) {
-    var keep = packets[..<cursor].lastIndex { $0.isKey && $0.time <= time } ?? 0
-    var kept = byteCount - pendingByteCount - packets[..<keep].reduce(0) { $0 + $1.byteCount }
-    while kept > byteLimit, keep < cursor {
-      kept -= packets[keep].byteCount
-      keep += 1
+  /// Drops packets that are not needed to show the frame at `time` again: those before its key frame.
+  mutating func trim(before time: MediaTime) {
+    drop(packets[..<cursor].lastIndex { $0.isKey && $0.time <= time } ?? 0)
+  }
+
+  /// Drops the oldest packets that the decoder has taken beyond `byteLimit` bytes.
+  mutating func dropTaken(beyond byteLimit: Int) {
+    var (kept, count) = (byteCount - pendingByteCount, 0)
+    while kept > byteLimit, count < cursor {
+      kept -= packets[count].byteCount
+      count += 1
     }
-    drop(keep)
+    drop(count)
   }
 
   /// Drops audio that has been played: packets that end before `time`.
@@ -412,7 +470,7 @@ struct PacketQueue: Sendable {
     while let last = packets.last, last.span.loop.iteration > iteration {
       released.append(packets.removeLast())
       byteCount -= last.byteCount
-      if cursor > packets.count { cursor = packets.count } else { pendingByteCount -= last.byteCount }
+      if cursor > packets.count { cursor = packets.count } else { addPending(last, -1) }
     }
     guard !packets.isEmpty else { return }
     latest = nil
@@ -446,11 +504,14 @@ struct PacketQueue: Sendable {
     latest = (packet.span, packet.mediaTime + packet.duration)
   }
 
+  private mutating func addPending(_ packet: MediaPacket, _ sign: Int) {
+    pendingByteCount += packet.byteCount * sign
+    pendingDuration += Duration.seconds(packet.duration.seconds) * sign
+  }
+
   private mutating func moveCursor(to index: Int) {
-    if index < cursor {
-      pendingByteCount += packets[index..<cursor].reduce(0) { $0 + $1.byteCount }
-    } else {
-      pendingByteCount -= packets[cursor..<index].reduce(0) { $0 + $1.byteCount }
+    for packet in packets[min(index, cursor)..<max(index, cursor)] {
+      addPending(packet, index < cursor ? 1 : -1)
     }
     cursor = index
   }

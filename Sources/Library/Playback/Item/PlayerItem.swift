@@ -270,6 +270,7 @@ public final class PlayerItem: Sendable {
 
   func log(_ entry: ErrorLogEntry) {
     state.withLock { state in
+      if let last = state.errorLog.indices.last, state.errorLog[last].extend(by: entry) { return }
       state.errorLog.append(entry)
       if state.errorLog.count > Self.logLimit { state.errorLog.removeFirst() }
     }

@@ -79,6 +79,18 @@ public struct ErrorLogEntry: Sendable, Hashable {
 
   /// The media that is lost; nil for none.
   package var loss: MediaLoss? { if case .lost(let loss) = outcome { loss } else { nil } }
+
+  /// Extends the entry by a loss of the same kind, for the same reason, that begins where its own ends. Returns false
+  /// without a change if `next` is another failure.
+  mutating func extend(by next: ErrorLogEntry) -> Bool {
+    guard error == next.error, rung == next.rung, var loss, let other = next.loss, let range = loss.range,
+      let following = other.range, loss.kind == other.kind, loss.reason == other.reason,
+      range.upperBound == following.lowerBound
+    else { return false }
+    loss.range = range.lowerBound..<following.upperBound
+    outcome = .lost(loss)
+    return true
+  }
 }
 
 /// Media of an item that was not shown, or not heard, as it should have been.

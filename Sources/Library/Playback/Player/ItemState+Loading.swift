@@ -140,12 +140,13 @@ extension ItemState {
     _ packet: MediaPacket, by loader: Loader, of streams: ReaderStreams, at now: Duration,
     _ out: inout Effects
   ) {
-    if loader == .audio { audioAbsence.end(at: now) }
     record(streams, of: loader)
     packets.setAudioLoader(audioLoader)
     // Packets that are read again on the way back to a failure are not progress.
     let isNews = packets.end(of: packet.kind).map { packet.end > $0 } ?? true
+    if loader == .audio, isNews { audioAbsence.end(at: now) }
     packets.append(packet)
+    recordOverflow()
     if packet.kind == .video, !hasVideoPacket {
       hasVideoPacket = true
       reach(.initialization, &out)
@@ -158,12 +159,14 @@ extension ItemState {
 
   /// A loader has reached the end of the item.
   mutating func readingEnded(_ loader: Loader, fault: ReelError?, _ out: inout Effects) {
+    tracks.hasReadEnd.insert(loader)
     if let fault {
+      if loader == .audio { return giveUpAudio(after: fault, &out) }
       log(fault, .failed)
       if failure == nil { health = .failing(fault) }
     }
-    tracks.hasReadEnd.insert(loader)
     packets.end(loader == .video && hasSeparateAudio != true ? [.video, .audio] : [loader])
+    recordOverflow()
     reportTracks()
     out.wake([.decoder, .presenter])
   }
@@ -289,6 +292,14 @@ extension ItemState {
   private mutating func restoreRetries() {
     retry.succeed()
     playerItem?.observed.remainingRetries.set(retry.remaining)
+  }
+
+  private mutating func recordOverflow() {
+    guard let range = packets.takeOverflow() else { return }
+    let error = ReelError(
+      .badMedia, "audio comes too long before its video to be kept: it is left out \(range.words)",
+      at: playerItem?.source.name)
+    log(error, .lost(MediaLoss(kind: .audio, reason: .missing, range: range)))
   }
 
   /// Records what a reader knows of its streams. Properties of the item are set in the change: if both readers

@@ -148,7 +148,10 @@ final class SegmentReader: PacketReader {
     while true {
       let unit = try container.next()
       if container.takeDamage() != nil { span.mapper.recordDamage() }
-      defer { recordHole(in: span) }
+      defer {
+        recordHole(in: span)
+        recordLeftOut(in: span)
+      }
       if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
       case .video(let unit):
@@ -323,6 +326,20 @@ final class SegmentReader: PacketReader {
     log.recordHole(error, rung: rung, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
   }
 
+  /// Reports the segment whose media was left out, because its timestamps repeat those of earlier segments.
+  private func recordLeftOut(in span: Span) {
+    guard span.mapper.takeLeftOut(), let index = span.stream.part(at: span.position - 1)?.index,
+      index != span.leftOutIndex, let segment = span.place.track.supply[index]
+    else { return }
+    span.leftOutIndex = index
+    let error = ReelError(
+      .badMedia, "the timestamps of segments repeat those of earlier ones: the segments are left out",
+      at: context.name)
+    log.recordHole(
+      error, rung: span.place.track.rung.id,
+      MediaLoss(kind: source.role.kind, reason: .jumped, range: segment.range))
+  }
+
   /// Returns true if a segment ends at `time`, apart from leading frames.
   private func endsSegment(_ time: MediaTime, of supply: SegmentSupply) -> Bool {
     let tolerance = MediaTime(value: 1, timescale: 5)
@@ -386,6 +403,8 @@ private final class Span {
   private(set) var container: ContainerReader?
   var mapper: TimestampMapper
   var hasPackets = false
+  /// The last segment whose media was left out.
+  var leftOutIndex: Int?
   private let format: ContainerFormat
   private let options: ContainerReader.Options
   private var resumption: SegmentResumption?

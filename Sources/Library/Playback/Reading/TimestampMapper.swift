@@ -15,6 +15,8 @@ struct TimestampMapper {
   /// The times of the first packets, by kind.
   private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
   private var holes = TimestampHoles()
+  private var repeats = TimestampRepeats()
+  private var hasLeftOut = false
 
   /// The position of a container on the timeline.
   struct Placement {
@@ -58,6 +60,7 @@ struct TimestampMapper {
     frameDuration = Self.frameDuration(container, placement)
     firstTime = [:]
     holes = TimestampHoles()
+    repeats = TimestampRepeats()
     if spans != nil { placement.followsGap = false }
     spans = nil
   }
@@ -70,7 +73,8 @@ struct TimestampMapper {
       stream: audio, offset: video.offset, rung: video.rung, loop: video.loop, followsGap: video.followsGap)
   }
 
-  /// Returns the unit with its place; nil if its stream is not played. The unit gets the times of the place.
+  /// Returns the unit with its place; nil if its stream is not played, and for segments whose timestamps repeat those of
+  /// earlier ones (`takeLeftOut()`). The unit gets the times of the place.
   mutating func stamped(_ unit: Packet, _ kind: MediaPacket.Kind) -> MediaPacket? {
     guard let stream = kind == .video ? container.video : container.audio else { return nil }
     if format.hasSystemClock {
@@ -90,15 +94,29 @@ struct TimestampMapper {
       unit.durationTicks > 0
       ? stream.time(ticks: unit.durationTicks) : kind == .video ? frameDuration : .zero
     let time = stamp ?? lastEnd[kind] ?? placement.start - span.offset.value
+    let place = unit.decodingTicks.map { stream.time(ticks: $0) } ?? time
+    if placement.isSegmented,
+      repeats.isRepeated(kind, isKey: unit.isKey, decodedAt: place, presentedAt: time, duration: duration)
+    {
+      hasLeftOut = true
+      holes.forget(kind)
+      return nil
+    }
     lastEnd[kind] = time + duration
     holes.record(
-      kind, decodedAt: unit.decodingTicks.map { stream.time(ticks: $0) } ?? time, presentedAt: time,
-      duration: duration, limit: placement.isSegmented ? .segments : .file)
+      kind, decodedAt: place, presentedAt: time, duration: duration,
+      limit: placement.isSegmented ? .segments : .file)
     let isFirst = firstTime[kind].map { $0 == time } ?? true
     if isFirst { firstTime[kind] = time }
     return MediaPacket(
       unit: unit, span: span, mediaTime: time, duration: duration, isKey: unit.isKey,
       byteCount: unit.byteCount, isFirst: isFirst)
+  }
+
+  /// Returns true once after units that repeat earlier ones were left out.
+  mutating func takeLeftOut() -> Bool {
+    defer { hasLeftOut = false }
+    return hasLeftOut
   }
 
   /// Records that the container is damaged, so media may be missing from its streams.
@@ -269,6 +287,9 @@ struct TimestampHoles: Sendable {
     for kind in streams.keys { streams[kind]?.suspectCount = Self.suspectCount }
   }
 
+  /// Forgets the last packet of a stream: what follows it was left out.
+  mutating func forget(_ kind: MediaPacket.Kind) { streams[kind] = nil }
+
   /// Records the next packet of a stream, in the container's time.
   mutating func record(
     _ kind: MediaPacket.Kind, decodedAt place: MediaTime, presentedAt time: MediaTime, duration: MediaTime,
@@ -302,5 +323,58 @@ struct TimestampHoles: Sendable {
   mutating func take() -> Hole? {
     defer { hole = nil }
     return hole
+  }
+}
+
+/// Detects segments whose timestamps go back to media that was read before: a segment that a list has twice, or an encoder
+/// that was started again without a discontinuity.
+///
+/// Such media has no place on the timeline. It is left out until the timestamps go beyond those read before, at a key
+/// frame.
+///
+/// A value of one container.
+struct TimestampRepeats: Sendable {
+  private struct Stream: Sendable {
+    var place: MediaTime
+    /// The presentation time of the last key frame.
+    var keyTime: MediaTime?
+    var end: MediaTime
+    var isBehind = false
+  }
+
+  private var streams: [MediaPacket.Kind: Stream] = [:]
+
+  /// A smaller step back is an imprecise timestamp.
+  private static let tolerance = MediaTime(value: 1, timescale: 2)
+
+  /// Records the next packet of a stream, in the container's time. Returns true if it lies before the end of the packets
+  /// read so far.
+  mutating func isRepeated(
+    _ kind: MediaPacket.Kind, isKey: Bool, decodedAt place: MediaTime, presentedAt time: MediaTime,
+    duration: MediaTime
+  ) -> Bool {
+    let end = time + duration
+    let isEntry = isKey || kind == .audio
+    guard var stream = streams[kind] else {
+      streams[kind] = Stream(place: place, keyTime: isEntry ? time : nil, end: end)
+      return false
+    }
+    let half = MediaTime(seconds: duration.seconds / 2)
+    if stream.isBehind {
+      guard isEntry, time + half >= stream.end else { return true }
+      stream.isBehind = false
+    } else if place + Self.tolerance < stream.place
+      || kind == .video && isKey && end + half < stream.end && stream.keyTime.map({ time <= $0 }) ?? false
+    {
+      // Key frames come in the order in which they are shown.
+      stream.isBehind = true
+      streams[kind] = stream
+      return true
+    }
+    stream.place = place
+    if isEntry { stream.keyTime = time }
+    stream.end = max(stream.end, end)
+    streams[kind] = stream
+    return false
   }
 }

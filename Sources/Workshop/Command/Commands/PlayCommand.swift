@@ -28,7 +28,9 @@ struct PlayCommand: AsyncParsableCommand {
       missing or dropped, and missing audio is silence. With -o, each frame on show is written to that folder as \
       NAME-000001.ppm or .png, without repetitions, and HDR is mapped to SDR.
 
-      --timeout limits the wait for the first frame of each source.
+      --timeout limits the wait for the first frame of each source, and each later wait for media: a source that has \
+      nothing to play for that long has failed. Separate audio that does not arrive is given up after half of that time, \
+      at most 10s.
 
       Media that was not shown is listed with the reason: missing (not loaded), damaged, jumped (timestamps, or towards \
       the live edge) or dropped (late). --strict ends with the exit code of the first loss; dropped frames don't count.
@@ -221,6 +223,8 @@ struct PlayCommand: AsyncParsableCommand {
     configuration.loading.decoderThreads = threads ?? ProcessInfo.processInfo.activeProcessorCount
     configuration.loading.audioLanguages = audioLanguage
     configuration.adaptsBitRate = options.adaptsBitRate
+    configuration.thresholds.audioPatience = min(
+      configuration.thresholds.audioPatience, .seconds(options.timeout / 2))
     return configuration
   }
 

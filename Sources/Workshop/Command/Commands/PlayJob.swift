@@ -69,6 +69,14 @@ final class PlayJob: Sendable {
     let sound: PlaySound?
     let signals: AsyncStream<Signal>
     let signal: AsyncStream<Signal>.Continuation
+
+    /// What changes while the source is played.
+    var progress: Progress { Progress(position: player.currentTime, activity: frames.activity) }
+  }
+
+  private struct Progress: Equatable {
+    var position: MediaTime
+    var activity: OutputActivity
   }
 
   /// The signals that the job waits for.
@@ -81,7 +89,7 @@ final class PlayJob: Sendable {
     case tracksKnown
     /// The duration has been played.
     case reachedLimit(Figures)
-    /// The time limit for the first frame has passed.
+    /// Nothing has been shown for the time limit.
     case late
     /// The progress line is due.
     case tick
@@ -177,13 +185,10 @@ final class PlayJob: Sendable {
   // MARK: While it plays
 
   private func follow(_ session: Session) async -> Outcome {
-    let (signal, timeout) = (session.signal, timeout)
+    let signal = session.signal
     return await withTaskGroup(of: Void.self) { group in
       defer { group.cancelAll() }
-      group.addTask {
-        try? await self.clock.sleep(for: timeout)
-        if !Task.isCancelled { signal.yield(.late) }
-      }
+      group.addTask { await self.watchProgress(of: session) }
       group.addTask { await self.watchLimit(of: session) }
       if report.wantsTicks {
         group.addTask {
@@ -229,6 +234,22 @@ final class PlayJob: Sendable {
     }
   }
 
+  /// Tells when nothing has been shown for `--timeout`: no first frame, or none after it while playback waits for media.
+  /// Playback that goes on, and an output that takes long, are not limited.
+  private func watchProgress(of session: Session) async {
+    let step = max(.milliseconds(1), min(timeout / 20, .milliseconds(500)))
+    var (last, checked, idle) = (session.progress, clock.now, Duration.zero)
+    while idle < timeout {
+      try? await clock.sleep(for: step)
+      if Task.isCancelled { return }
+      let (progress, now) = (session.progress, clock.now)
+      // A process that was stopped for a while has not waited.
+      idle = progress == last && !progress.activity.isBusy ? idle + min(now - checked, step * 4) : .zero
+      (last, checked) = (progress, now)
+    }
+    session.signal.yield(.late)
+  }
+
   /// Reports a signal; returns the outcome if it was the last one. Throws `ReelError.cannotWriteOutput`.
   private func handle(_ signal: Signal, of session: Session) throws(ReelError) -> Outcome? {
     let position = session.player.currentTime
@@ -248,7 +269,6 @@ final class PlayJob: Sendable {
       }
     case .reachedLimit(let figures): return Outcome(ending: .duration, figures: figures)
     case .late:
-      guard session.frames.account.media.lastTime == nil else { return nil }
       return Outcome(ending: .failed, failure: lateness(of: session))
     case .tick:
       let statistics = session.player.statistics
@@ -264,9 +284,11 @@ final class PlayJob: Sendable {
   }
 
   private func lateness(of session: Session) -> ReelError {
-    ReelError(
-      lateness: "no frame within \(DurationText.readable(timeout))", of: session.item.source.name,
-      after: traffic.lastFailure)
+    let limit = DurationText.readable(timeout)
+    let isFirst = session.frames.account.media.lastTime == nil
+    return ReelError(
+      lateness: isFirst ? "no frame within \(limit)" : "nothing to play for \(limit)",
+      of: session.item.source.name, after: traffic.lastFailure)
   }
 
   // MARK: The end

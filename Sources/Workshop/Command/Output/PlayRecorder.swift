@@ -197,6 +197,8 @@ final class PlayFrames: FrameOutput {
   private let options: Options
   private let onLimit = Locked(Callback<Void>())
   private let state = Locked(State())
+  /// Not in `state`, which audio does not need.
+  private let calls = Locked(OutputActivity())
 
   private struct State {
     var account = Account()
@@ -212,6 +214,16 @@ final class PlayFrames: FrameOutput {
   }
 
   var account: Account { state.withLock { $0.account } }
+
+  /// The calls of outputs for frames and audio so far.
+  var activity: OutputActivity { calls.withLock { $0 } }
+
+  /// Runs `body`, which calls an output.
+  func passing<Result>(_ body: () throws -> Result) rethrows -> Result {
+    calls.withLock { $0.begunCount += 1 }
+    defer { calls.withLock { $0.endedCount += 1 } }
+    return try body()
+  }
 
   /// Sets the handler for the end of the duration. It is called on the thread that shows frames, with the
   /// first frame that is no longer wanted, or on another thread if the time expires before that.
@@ -264,7 +276,7 @@ final class PlayFrames: FrameOutput {
       if let report = options.report {
         try report(PlayRecordFrame(frame, after: options.elapsed()))
       }
-      for output in outputs { try output.show(frame) }
+      try passing { for output in outputs { try output.show(frame) } }
     } catch {
       record(error)
       throw error
@@ -336,6 +348,15 @@ final class PlayFrames: FrameOutput {
   }
 }
 
+/// The calls of the outputs of `reel play`.
+struct OutputActivity: Sendable, Hashable {
+  var begunCount = 0
+  var endedCount = 0
+
+  /// True while an output is being called.
+  var isBusy: Bool { begunCount != endedCount }
+}
+
 /// The audio that `reel play` writes: an output that keeps its failure, and leaves no file if nothing was
 /// played.
 final class PlaySound: AudioOutput {
@@ -361,7 +382,7 @@ final class PlaySound: AudioOutput {
   func write(_ audio: TimedAudio) throws {
     try state.withLock { state in
       do {
-        try state.output?.write(audio)
+        try frames.passing { try state.output?.write(audio) }
         state.isEmpty = false
       } catch {
         state.failure = error.asReelError
