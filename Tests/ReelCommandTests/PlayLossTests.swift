@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelFFmpeg
 import ReelPlayback
 import ReelTestSupport
 import ReelTesting
@@ -181,7 +182,194 @@ struct PlayLossTests {
     #expect(html.contains("Skipped") && html.contains("missing") && html.contains("left out"))
   }
 
+  /// Segments of a second, what is skipped of them, and the whole timeline.
+  private struct Account: Sendable {
+    let what: String
+    /// The name and the stated duration of each segment, with tags before it.
+    let segments: [String]
+    let skipped: ClosedRange<Double>
+    let reason: String
+    let span: Double
+  }
+
+  private static let accounts = [
+    Account(
+      what: "a gap", segments: ["1.0 segment-0", "1.0 #EXT-X-GAP gap", "1.0 segment-2"], skipped: 1...2,
+      reason: "missing", span: 3),
+    Account(
+      what: "a file that is not there", segments: ["1.0 segment-0", "1.0 none", "1.0 segment-2"],
+      skipped: 1...2, reason: "missing", span: 3),
+    Account(
+      what: "a hole before a discontinuity",
+      segments: ["2.5 segment-0", "1.0 #EXT-X-DISCONTINUITY segment-1"], skipped: 1...2.5, reason: "damaged",
+      span: 3.5),
+    Account(
+      what: "a last segment that is shorter than stated", segments: ["1.0 segment-0", "3.5 segment-1"],
+      skipped: 2...4.5, reason: "damaged", span: 4.5),
+    Account(
+      what: "no picture in the last segments", segments: ["1.0 segment-0", "1.0 noise-1", "1.0 noise-2"],
+      skipped: 1...3, reason: "damaged", span: 3),
+    Account(
+      what: "no picture in the middle", segments: ["1.0 segment-0", "1.0 noise-1", "1.0 segment-2"],
+      skipped: 1...2, reason: "damaged", span: 3),
+  ]
+
+  @Test("Played and skipped add up to the timeline, whatever is missing", arguments: accounts.indices)
+  func account(_ number: Int) async throws {
+    let account = Self.accounts[number]
+    let scene = try Scene("hls-ts/low")
+    for index in 1..<3 {
+      var bytes = try [UInt8](Data(contentsOf: scene.url("segment-\(index).ts")))
+      Self.overwriteVideo(of: &bytes)
+      try Data(bytes).write(to: scene.url("noise-\(index).ts"))
+    }
+    let segments = account.segments.map { segment in
+      let words = segment.split(separator: " ")
+      return (words.dropFirst().dropLast() + ["#EXTINF:\(words[0]),", "\(words[words.count - 1]).ts"])
+        .joined(separator: "\n")
+    }
+    let text =
+      "#EXTM3U\n#EXT-X-VERSION:8\n#EXT-X-TARGETDURATION:4\n\(segments.joined(separator: "\n"))\n#EXT-X-ENDLIST\n"
+    try Data(text.utf8).write(to: URL(filePath: scene.playlist))
+    let result = try await Command.run("play", scene.playlist, "--json", "--rate", "max", "--strict")
+    #expect([65, 66].contains(result.status), "\(result.errorText)")
+    let summary = try #require(try PlayEvents(result).summary)
+    let found = parts(summary)
+    #expect(found.map(\.reason) == [account.reason], "\(account.what): \(found)")
+    let part = try #require(found.first)
+    #expect(
+      abs(part.from - account.skipped.lowerBound) < 0.15 && abs(part.to - account.skipped.upperBound) < 0.15,
+      "\(account.what): \(part)")
+    try expectSums(summary, span: account.span)
+  }
+
+  /// Overwrites the payload of the video, after the headers of PES packets.
+  private static func overwriteVideo(of bytes: inout [UInt8]) {
+    var random = SplitMix(seed: 1)
+    for start in stride(from: 0, to: bytes.count - 187, by: 188) {
+      let pid = Int(bytes[start + 1] & 0x1f) << 8 | Int(bytes[start + 2])
+      guard pid == 256 else { continue }
+      var offset = start + 4
+      if bytes[start + 3] & 0x20 != 0 { offset += 1 + Int(bytes[offset]) }
+      if bytes[start + 1] & 0x40 != 0 { offset += 9 + Int(bytes[offset + 8]) }
+      for index in offset..<max(offset, start + 188) {
+        bytes[index] = UInt8.random(in: 4...255, using: &random)
+      }
+    }
+  }
+
+  @Test("A gap between two periods is missing")
+  func periodGap() async throws {
+    func period(_ number: Int, start: Int) -> String {
+      """
+      <Period start="PT\(start)S" duration="PT1S"><AdaptationSet mimeType="video/mp4">
+      <SegmentTemplate timescale="1000" duration="1000" startNumber="\(number)" presentationTimeOffset="\((number - 1) * 1000)"
+       initialization="$RepresentationID$/init.mp4" media="$RepresentationID$/segment-$Number%05d$.m4s"/>
+      <Representation id="0" bandwidth="300000" codecs="avc1.64000b"/></AdaptationSet></Period>
+      """
+    }
+    let text = """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT4S" minBufferTime="PT1S">
+      \(period(1, start: 0))\(period(2, start: 3))</MPD>
+      """
+    try await withOrigin(routes: [
+      "/dash-number/gap.mpd": Origin.Response(text, contentType: "application/dash+xml")
+    ]) {
+      origin in
+      for rate in ["1", "max"] {
+        let summary = try await play(
+          origin.url("dash-number/gap.mpd").absoluteString, "--rate", rate, "--strict", status: 65)
+        let found = parts(summary)
+        #expect(found.map(\.reason) == ["missing"], "\(found)")
+        let part = try #require(found.first)
+        #expect(abs(part.from - 1) < 0.02 && abs(part.to - 3) < 0.02, "\(part)")
+        try expectSums(summary, span: 4)
+      }
+    }
+  }
+
   // MARK: Files
+
+  /// A clip, and its media that is overwritten.
+  struct Undecodable: Sendable, CustomTestStringConvertible {
+    let path: String
+    var isVideo = true
+    let times: Range<Double>
+    var isNoise = true
+    var testDescription: String { "\(path) \(isVideo) \(times) \(isNoise)" }
+  }
+
+  private static let undecodable: [Undecodable] =
+    [0.6..<9, 0.3..<0.6, 0..<0.3].flatMap { times in
+      [true, false].flatMap { isNoise in
+        ["media/h264-gops.mp4", "media/hevc-gops.mp4", "media/h264.mkv", "media/vp9.webm"].map {
+          Undecodable(path: $0, times: times, isNoise: isNoise)
+        } + [Undecodable(path: "media/h264-faststart.mp4", isVideo: false, times: times)]
+      }
+    }
+
+  /// A copy of a clip with other bytes in place of some of its packets, and the end of its video.
+  private func overwritten(_ clip: Undecodable) throws -> (bytes: [UInt8], end: Double) {
+    var bytes = try Fixtures.bytes(clip.path)
+    var options = ContainerReader.Options()
+    options.wantsAudio = true
+    let format = Fixtures.containerFormat(of: clip.path)
+    let container = try ContainerReader(
+      source: MemorySource(bytes), format: format, options: options, name: clip.path, logger: silentLogger)
+    var random = SplitMix(seed: 1)
+    var end = 0.0
+    func overwrite(_ packet: Packet, of stream: StreamInfo?, isVideo: Bool) throws {
+      let unit = try #require(stream).timeBase.value
+      let time = Double(try #require(packet.presentationTicks)) * unit
+      if isVideo { end = max(end, time + max(Double(packet.durationTicks) * unit, 0.033)) }
+      guard isVideo == clip.isVideo, clip.times.contains(time + 0.001) else { return }
+      // The header of a block in Matroska stays.
+      let start = Int(try #require(packet.position)) + (format == .matroska ? 8 : 0)
+      for index in start..<start + packet.byteCount - (format == .matroska ? 8 : 0) {
+        bytes[index] = clip.isNoise ? UInt8.random(in: 0...255, using: &random) : 0
+      }
+    }
+    while true {
+      switch try container.next() {
+      case .video(let packet): try overwrite(packet, of: container.video, isVideo: true)
+      case .audio(let packet): try overwrite(packet, of: container.audio, isVideo: false)
+      case .programChanged: break
+      case .end: return (bytes, end)
+      }
+    }
+  }
+
+  @Test("Media that can't be decoded is lost, wherever it is", arguments: undecodable)
+  func undecodable(_ clip: Undecodable) async throws {
+    let folder = try TemporaryFolder()
+    let (bytes, end) = try overwritten(clip)
+    let name = clip.path.replacing("media/", with: "")
+    try folder.write(bytes, to: name)
+    let summary = try await play(folder.path(name), "--rate", "max", "--strict", status: 65)
+    #expect(outcomes(summary).contains("damaged"), "\(summary)")
+    let played = try #require(summary["played"] as? Double)
+    let skipped = try #require(summary["skipped"] as? Double)
+    #expect(abs(played + skipped - end) < 0.06, "\(played) + \(skipped), \(end)")
+    if clip.isVideo { #expect(skipped > 0.15, "\(skipped)") }
+    let check = try await Command.run("check", folder.path(name), "--sample", "all", status: 1)
+    #expect(check.outputText.contains("decode-error"), "\(check.outputText)")
+  }
+
+  @Test("With --duration too, what follows the last frame that can be decoded is skipped")
+  func undecodableTail() async throws {
+    let folder = try TemporaryFolder()
+    let clip = Undecodable(path: "media/h264-faststart.mp4", times: 0.6..<9)
+    try folder.write(try overwritten(clip).bytes, to: "tail.mp4")
+    for rate in ["1", "max"] {
+      let summary = try await play(
+        folder.path("tail.mp4"), "--rate", rate, "--duration", "900ms", "--strict", status: 65)
+      let played = try #require(summary["played"] as? Double)
+      let skipped = try #require(summary["skipped"] as? Double)
+      #expect(abs(played - 0.6) < 0.1, "\(rate): \(played)")
+      #expect(skipped > 0.2 && skipped < 0.45, "\(rate): \(skipped)")
+    }
+    _ = try await play(folder.path("tail.mp4"), "--rate", "max", "--duration", "500ms", "--strict")
+  }
 
   /// The third fragment, and those after it, begin `seconds` later.
   private func jump(by seconds: Double, in name: String) throws -> [UInt8] {

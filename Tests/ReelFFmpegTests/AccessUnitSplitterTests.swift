@@ -340,4 +340,25 @@ struct AccessUnitSplitterTests {
       try #require(count <= 20_000 && count * byteCount <= 20 << 20)
     }
   }
+
+  @Test("A packet with a time of its own in which no unit begins is a unit of its own")
+  func noise() throws {
+    let picture: [UInt8] = [0, 0, 1, 0x65, 0x80, 1, 2, 3, 4, 5]
+    let noise = [UInt8](repeating: 7, count: 40)
+    // At the end, in the middle, at the beginning.
+    for place in 0...2 {
+      var pieces = [Piece(picture, 0), Piece(picture, 3600)]
+      pieces.insert(contentsOf: [Piece(noise, 7200), Piece(noise, 10800)], at: place)
+      let units = try split(pieces)
+      #expect(units.count == 4, "\(place)")
+      #expect(units.filter { $0.bytes == noise }.map(\.presentation) == [7200, 10800], "\(place)")
+      #expect(units.filter { $0.bytes == picture }.map(\.presentation) == [0, 3600], "\(place)")
+    }
+    // The rest of a picture: without a time, or with the same.
+    for time in [nil, Int64(0)] {
+      let units = try split([Piece(picture, 0), Piece(noise, time), Piece(picture, 3600)])
+      #expect(units.map(\.presentation) == [0, 3600])
+      #expect(units.first?.bytes == picture + noise)
+    }
+  }
 }

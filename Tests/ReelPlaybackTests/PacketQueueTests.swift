@@ -110,7 +110,7 @@ struct PacketQueueTests {
     expectRewind(true, &queue, before: time(9))
     #expect(queue.next?.time == time(4))
     _ = queue.takeNext()
-    queue.trim(before: time(4), byteLimit: .max)
+    queue.trim(before: time(4))
     expectRewind(false, &queue, before: time(3))
     #expect(queue.next?.time == time(5))
   }
@@ -118,19 +118,19 @@ struct PacketQueueTests {
   @Test("Trimming keeps the key frame of what is on show, and all that was not taken")
   func trim() throws {
     var queue = try queue(taken: 7)
-    queue.trim(before: time(3), byteLimit: .max)
+    queue.trim(before: time(3))
     #expect((queue.count, queue.byteCount, queue.pendingByteCount) == (10, 100, 30))
-    queue.trim(before: time(6), byteLimit: .max)
+    queue.trim(before: time(6))
     #expect((queue.count, queue.byteCount, queue.pendingByteCount) == (6, 60, 30))
     #expect(queue.start == time(4))
     // A key frame that was not taken yet is no reason to drop anything.
-    queue.trim(before: time(9), byteLimit: .max)
+    queue.trim(before: time(9))
     #expect((queue.count, queue.byteCount, queue.pendingByteCount) == (6, 60, 30))
     #expect(queue.next?.time == time(7))
     // Over the limit, only what was taken goes.
-    queue.trim(before: time(6), byteLimit: 15)
+    queue.dropTaken(beyond: 15)
     #expect((queue.count, queue.byteCount, queue.pendingByteCount) == (4, 40, 30))
-    queue.trim(before: time(6), byteLimit: 0)
+    queue.dropTaken(beyond: 0)
     #expect((queue.count, queue.byteCount, queue.pendingByteCount) == (3, 30, 30))
     #expect(queue.next?.time == time(7))
     #expect(queue.end == time(10))

@@ -178,7 +178,8 @@ struct MediaMeter {
     guard track.stream.videoCodec == .h264, let first = track.packets.first,
       let unit = try? track.stream.facts(of: first), unit.entry == .openGOP,
       let decoder = try? VideoDecoder(
-        stream: track.stream, source: UnitList(Array(track.packets.prefix(12))), name: name, logger: logger)
+        stream: track.stream, source: UnitList(Array(track.packets.prefix(12)), stream: track.stream),
+        name: name, logger: logger)
     else { return 0 }
     while let frame = try? decoder.nextFrame(), case .element = frame {}
     return decoder.damagedCount
@@ -211,10 +212,21 @@ struct MediaMeter {
         segments[ticks] = index
         durations[ticks] = packet.durationTicks
       }
-      let units = UnitList(part.packets.map(\.packet))
+      let units = UnitList(part.packets.map(\.packet), stream: part.stream)
       let decoder = try VideoDecoder(stream: part.stream, source: units, name: name, logger: logger)
       var last = part.packets.first?.index ?? 0
+      func recordLoss(_ loss: FrameAccount.Loss?) {
+        guard let loss else { return }
+        let first = segments.keys.filter { loss.ticks.contains($0) }.min()
+        content.undecodable.append(
+          UndecodableFacts(
+            time: Double(loss.ticks.lowerBound) * unit, duration: Double(loss.ticks.count) * unit,
+            unitCount: loss.count, segment: first.flatMap { segments[$0] } ?? last))
+      }
       while !scope.isCancelled, case .element(let frame) = try decoder.nextFrame() {
+        if let ticks = frame.presentationTicks {
+          recordLoss(units.account.take(frameAt: ticks, lasting: frame.durationTicks))
+        }
         let ticks = frame.presentationTicks ?? 0
         last = segments[ticks] ?? last
         let duration = frame.durationTicks > 0 ? frame.durationTicks : durations[ticks] ?? 0
@@ -223,6 +235,7 @@ struct MediaMeter {
             of: frame, stream: part.stream, time: Double(ticks) * unit, duration: Double(duration) * unit,
             segment: last))
       }
+      recordLoss(units.account.finish())
       content.profile = decoder.facts.profileName ?? content.profile
       content.level = decoder.facts.level ?? content.level
       if content.frames.isEmpty, let fault = decoder.takeFrameFault() { content.failure = fault }
@@ -245,8 +258,10 @@ struct MediaMeter {
         for buffer in try decoder.decode(packet) { window.add(buffer, unit: unit) }
       }
       for buffer in try decoder.drain() { window.add(buffer, unit: unit) }
-      content.sound += window.finish()
-      content.rejectedAudioCount += decoder.rejectedPacketCount
+      let sound = window.finish()
+      content.sound += sound
+      content.rejectedAudioCount +=
+        sound.isEmpty && part.packets.count > 4 ? part.packets.count : decoder.rejectedPacketCount
       content.audioProfile = decoder.profileName ?? content.audioProfile
     }
   }
@@ -383,13 +398,21 @@ private struct SoundWindow {
 private final class UnitList: AccessUnitSource {
   private let packets: [Packet]
   private var next = 0
+  var account: FrameAccount
 
-  init(_ packets: [Packet]) { self.packets = packets }
+  init(_ packets: [Packet], stream: StreamInfo) {
+    self.packets = packets
+    account = FrameAccount(stream: stream)
+  }
 
   func nextUnit() -> Pulled<Packet> {
     guard next < packets.count else { return .end }
+    let packet = packets[next]
     next += 1
-    return .element(packets[next - 1])
+    if let ticks = packet.presentationTicks {
+      account.feed(packet, at: ticks, lasting: packet.durationTicks)
+    }
+    return .element(packet)
   }
 
   func didOpen(_ opening: OpeningPicture) {}

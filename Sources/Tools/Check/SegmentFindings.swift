@@ -309,18 +309,27 @@ private struct RungJudge {
   // MARK: Decoding
 
   func damaged() -> [Finding] {
-    var (frames, duration, first): (Int, Double, FrameFacts?) = (0, 0, nil)
+    var (frames, duration): (Int, Double) = (0, 0)
+    var first: (time: Double, segment: Int)?
     var segments: Set<Int> = []
     var rejected = 0
+    func add(_ count: Int, at time: Double, lasting length: Double, in segment: Int) {
+      guard !(rung.samples[segment].map(isBlamed) ?? false) else { return }
+      frames += count
+      duration += length
+      segments.insert(segment)
+      if first.map({ time < $0.time }) ?? true { first = (time, segment) }
+    }
+    let isAllDamaged = rung.content.allSatisfy { $0.frames.allSatisfy(\.isDamaged) }
     for content in rung.content {
       let isClean = rung.samples[content.segments.lowerBound]?.video?.entry == .idr
-      // Without a clean start, frames miss references up to the first that needs none.
-      let counted = isClean ? content.frames[...] : content.frames.drop { $0.isDamaged }
-      for frame in counted where frame.isDamaged && !(rung.samples[frame.segment].map(isBlamed) ?? false) {
-        frames += 1
-        duration += shownDuration(frame)
-        first = first ?? frame
-        segments.insert(frame.segment)
+      // Without a clean start, frames miss references up to the first that needs none, if there is one.
+      let counted = isClean || isAllDamaged ? content.frames[...] : content.frames.drop { $0.isDamaged }
+      for frame in counted where frame.isDamaged {
+        add(1, at: frame.time, lasting: shownDuration(frame), in: frame.segment)
+      }
+      for part in content.undecodable {
+        add(part.unitCount, at: part.time, lasting: part.duration, in: part.segment)
       }
       // The first packet of a run may need one before it.
       rejected += max(0, content.rejectedAudioCount - 1)

@@ -211,7 +211,8 @@ package struct StreamChecker: Sendable {
       coverage.byteCount += read.reduce(0) { $0 + $1.byteCount }
       for content in rung.content {
         coverage.frameCount += content.frames.count
-        coverage.damagedFrameCount += content.frames.count(where: \.isDamaged)
+        coverage.damagedFrameCount +=
+          content.frames.count(where: \.isDamaged) + content.undecodable.reduce(0) { $0 + $1.unitCount }
         coverage.audioDuration += content.sound.reduce(0) { $0 + $1.duration }
       }
     }

@@ -270,6 +270,8 @@ package struct ContentFacts: Sendable {
   package var segments: Range<Int>
   /// The decoded frames, in presentation order.
   package var frames: [FrameFacts] = []
+  /// The parts from whose units no frame could be decoded.
+  package var undecodable: [UndecodableFacts] = []
   /// The audio, in order.
   package var sound: [SoundFacts] = []
   /// The audio decoder's profile; nil without any.
@@ -283,6 +285,16 @@ package struct ContentFacts: Sendable {
   package var failure: ReelError?
 
   package init(segments: Range<Int>) { self.segments = segments }
+}
+
+/// Units from which no frame could be decoded.
+package struct UndecodableFacts: Sendable {
+  /// The start in seconds on the presentation's timeline, as far as the manifest states it.
+  package var time: Double
+  package var duration: Double
+  package var unitCount: Int
+  /// The index of the first one's segment in the list of the rung.
+  package var segment: Int
 }
 
 /// A decoded frame, reduced to what is compared.

@@ -31,11 +31,17 @@ extension StreamFacts {
         func placed(_ time: Double, near expected: Double) -> Double {
           expected + Self.difference(time + offset, expected)
         }
+        func start(of index: Int) -> Double {
+          segments.indices.contains(index) ? segments[index].start.seconds : 0
+        }
         for frame in rungs[rung].content[run].frames.indices {
-          let index = rungs[rung].content[run].frames[frame].segment
-          let expected = segments.indices.contains(index) ? segments[index].start.seconds : 0
-          rungs[rung].content[run].frames[frame].time = placed(
-            rungs[rung].content[run].frames[frame].time, near: expected)
+          let facts = rungs[rung].content[run].frames[frame]
+          rungs[rung].content[run].frames[frame].time = placed(facts.time, near: start(of: facts.segment))
+        }
+        for part in rungs[rung].content[run].undecodable.indices {
+          let facts = rungs[rung].content[run].undecodable[part]
+          rungs[rung].content[run].undecodable[part].time = placed(
+            facts.time, near: start(of: facts.segment))
         }
         let expected = segments[first].start.seconds
         for sound in rungs[rung].content[run].sound.indices {

@@ -15,12 +15,18 @@ struct AccessUnitSplitter {
     var isCorrupt: Bool
     /// The byte position in the source.
     var position: Int64?
+    /// True if the packet has a time of its own, and no unit begins in it: its payload is damaged.
+    var isNoise = false
   }
 
   private let codec: VideoCodec
   private let streamIndex: Int
   private var buffer: [UInt8] = []
   private var marks: [Mark] = []
+  /// The number of marks of damaged packets.
+  private var noiseCount = 0
+  /// The presentation time of the last packet that had one.
+  private var lastTicks: Int64?
   /// The offset at which the scan for start codes continues.
   private var scanOffset = 0
   /// True if a slice of the unit being collected was seen; and the last macroblock address of H.264.
@@ -39,12 +45,18 @@ struct AccessUnitSplitter {
 
   /// Adds the payload of a PES packet.
   mutating func append(_ packet: Packet) {
-    marks.append(
-      Mark(
-        offset: buffer.count, presentationTicks: packet.presentationTicks,
-        decodingTicks: packet.decodingTicks,
-        isCorrupt: packet.isCorrupt, position: packet.position))
+    let offset = buffer.count
     packet.withBytes { buffer.append(contentsOf: $0) }
+    var mark = Mark(
+      offset: offset, presentationTicks: packet.presentationTicks, decodingTicks: packet.decodingTicks,
+      isCorrupt: packet.isCorrupt, position: packet.position)
+    if let ticks = packet.presentationTicks, ticks != lastTicks {
+      lastTicks = ticks
+      // Some muxers split a start code between packets.
+      mark.isNoise = buffer.withUnsafeBytes { $0.firstStartCode(from: Swift.max(0, offset - 2)) == nil }
+      if mark.isNoise { noiseCount += 1 }
+    }
+    marks.append(mark)
   }
 
   /// Returns the next complete access unit; nil if its end has not arrived yet.
@@ -59,7 +71,7 @@ struct AccessUnitSplitter {
   /// Returns the rest of the stream at its end, as an access unit.
   mutating func flush() throws(ReelError) -> Packet? {
     if let packet = try next() { return packet }
-    guard hasSlice, !buffer.isEmpty else { return nil }
+    guard hasSlice || marks.first?.isNoise == true, !buffer.isEmpty else { return nil }
     return try take(buffer.count)
   }
 
@@ -88,8 +100,25 @@ struct AccessUnitSplitter {
 
   /// Returns the offset at which the next access unit begins.
   private mutating func findEnd() -> Int? {
+    let noise = noiseBoundary
+    let end = findStart(before: noise ?? .max)
+    guard end == nil, let noise else { return end }
+    scanOffset = noise
+    hasSlice = false
+    return noise
+  }
+
+  /// The offset at which a damaged packet begins, or ends if the buffer begins with it. Damaged packets are units of their
+  /// own, so that their frames are missed at their times.
+  private var noiseBoundary: Int? {
+    guard noiseCount > 0 else { return nil }
+    if marks.first?.isNoise == true { return marks.dropFirst().first { $0.offset > 0 }?.offset }
+    return marks.first { $0.isNoise && $0.offset > 0 }?.offset
+  }
+
+  private mutating func findStart(before limit: Int) -> Int? {
     buffer.withUnsafeBytes { bytes in
-      while let start = bytes.firstStartCode(from: scanOffset) {
+      while let start = bytes.firstStartCode(from: scanOffset), start < limit {
         // Checking a unit needs its header and the first four bytes of a slice header.
         guard start + 8 <= bytes.count else {
           scanOffset = start
@@ -158,8 +187,9 @@ struct AccessUnitSplitter {
     marks = rest.map {
       Mark(
         offset: $0.offset - end, presentationTicks: $0.presentationTicks, decodingTicks: $0.decodingTicks,
-        isCorrupt: $0.isCorrupt, position: $0.position)
+        isCorrupt: $0.isCorrupt, position: $0.position, isNoise: $0.isNoise)
     }
+    noiseCount = marks.count { $0.isNoise }
     return packet
   }
 

@@ -180,7 +180,7 @@ struct MPEGPicture {
 
   /// A unit of at most this size contains a picture that is not coded. DivX writes it as a placeholder for the B
   /// picture that was packed into the previous unit (`MAX_NVOP_SIZE` in libavcodec/h263dec.c).
-  private static let notCodedByteCount = 19
+  static let notCodedByteCount = 19
 }
 
 /// Reads the recovery point of an H.264 supplemental enhancement information unit (ISO/IEC 14496-10 §D.1.8).

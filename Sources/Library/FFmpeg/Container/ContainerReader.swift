@@ -126,6 +126,8 @@ package final class ContainerReader {
   }
   /// The position in the source after the returned units.
   package var position: Int64 { sourcePosition(of: demuxer.position) }
+  /// Returns the position in the source at which a unit begins; nil if the container does not say.
+  package func position(of unit: Packet) -> Int64? { unit.position.map { sourcePosition(of: $0) } }
   /// False for packed audio that does not begin with its time. Its timestamps count from 0.
   package var hasTimestamps: Bool { packed?.beginsWithTime ?? true }
   /// The bytes after `position` that were read but not used. With them and `position`, another reader can

@@ -89,6 +89,18 @@ extension UnsafeRawBufferPointer {
     }
   }
 
+  /// True if the buffer consists of NAL units: with start codes, or with lengths that add up to its size.
+  func areWholeUnits(framing: NALFraming) -> Bool {
+    guard case .lengthPrefixed(let width) = framing else { return firstStartCode(from: 0) != nil }
+    var (offset, hasUnit) = (0, false)
+    while offset + width <= count {
+      let length = self[offset..<(offset + width)].reduce(0) { $0 << 8 | Int($1) }
+      if length > 0 { hasUnit = true }
+      offset += width + length
+    }
+    return hasUnit && offset == count
+  }
+
   /// Calls `body` with each NAL unit of a codec configuration, which is an `avcC` record (ISO/IEC 14496-15 §5.3.3.1)
   /// or an Annex B stream.
   func forEachConfigurationUnit(framing: NALFraming, _ body: (UnsafeRawBufferPointer) -> Void) {

@@ -171,6 +171,11 @@ public struct StreamInfo: Sendable {
       timescale: timeBase.denominator)
   }
 
+  /// Converts a time to ticks of this stream.
+  package func ticks(of time: MediaTime) -> Int64 {
+    time.ticks(timescale: timeBase.denominator) / Int64(max(1, timeBase.numerator))
+  }
+
   /// Returns true for copies of the same stream of the same container.
   package func isIdentical(to other: StreamInfo) -> Bool { parameters === other.parameters }
 

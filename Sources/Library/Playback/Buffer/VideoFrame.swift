@@ -30,8 +30,6 @@ public struct VideoFrame: Sendable {
   package private(set) var decoded: Frame
   /// The identity of the feed's item that the frame belongs to, for pools.
   package var itemID: (any Hashable & Sendable)?
-  /// True if something just before the frame, or a few frames earlier, could not be decoded.
-  var followsDamage = false
   /// The span that the frame was read from.
   var span: StreamSpan?
 

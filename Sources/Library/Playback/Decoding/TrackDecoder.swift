@@ -24,6 +24,8 @@ final class TrackDecoder {
     /// Checked before a decoder is opened. If false, the call returns `needsPacket`, and the packet stays in
     /// the source.
     var mayOpen: @Sendable () -> Bool = { true }
+    /// Receives the parts of a span, on the player's timeline, from whose packets no frame could be decoded.
+    var recordLoss: @Sendable (Range<MediaTime>, StreamSpan) -> Void = { _, _ in }
   }
 
   /// The result of a call.
@@ -62,14 +64,10 @@ final class TrackDecoder {
   private var lastDuration = MediaTime(value: 1, timescale: 25)
   /// True if no frame of the span has been returned yet.
   private var isSpanNew = true
+  /// True if frames before the first one of the span were lost, so that it does not begin the span.
+  private var hasLostStart = false
   /// The span of the last frame.
   private var lastSpan: StreamSpan?
-  /// The number of rejected packets when the last frame was returned.
-  private var knownRejectedCount = 0
-  /// The number of frames still to be returned that may follow the content of a rejected packet.
-  private var suspectCount = 0
-  /// The initial value of `suspectCount`, because frames are returned some time after their packets.
-  private static let suspectCount = 32
   /// The totals of closed decoders.
   private var closed = (
     duration: Duration.zero, damagedCount: 0, failedKeyFrameCount: 0, rejectedPacketCount: 0
@@ -134,6 +132,7 @@ final class TrackDecoder {
     isSpanNew = true
     lastSpan = nil
     packets.begin()
+    packets.account = nil
     try decoder?.reset()
   }
 
@@ -157,6 +156,7 @@ final class TrackDecoder {
   }
 
   private func endDecoder() {
+    packets.account = nil
     closed.duration += decoder?.decodeDuration ?? .zero
     closed.damagedCount += decoder?.damagedCount ?? 0
     closed.failedKeyFrameCount += decoder?.failedKeyFrameCount ?? 0
@@ -179,19 +179,35 @@ final class TrackDecoder {
     guard let decoder = try openDecoder(threads: threads) else {
       return packets.hasEnded ? .end : .needsPacket
     }
+    // Frames that are decoded alone leave out others.
+    if packets.account == nil, !keepsDecoder { packets.account = FrameAccount(stream: decoder.stream) }
     switch try decode(decoder) {
     case .element(let frame):
       if let fault = decoder.keyFault { throw fault }
       frameCount += 1
+      if let ticks = frame.presentationTicks {
+        recordLoss(packets.account?.take(frameAt: ticks, lasting: frame.durationTicks))
+      }
       guard let placed = placed(frame, of: decoder) else { return .discarded }
       return .frame(placed)
     case .wait:
       return .needsPacket
     case .end:
       if lastTime == nil { fault = fault ?? decoder.takeFrameFault() }
+      recordLoss(packets.account?.finish())
       if keepsDecoder { packets.endSpan() } else { close() }
       return try packets.confirmEnd() ? .end : .spanEnded
     }
+  }
+
+  /// Reports packets from which no frame could be decoded, unless the next span has that media too.
+  private func recordLoss(_ loss: FrameAccount.Loss?) {
+    hasLostStart = loss != nil && isSpanNew
+    guard let loss, let span = packets.span, span.loop.iteration <= lastIteration else { return }
+    let start = max(span.time(ticks: loss.ticks.lowerBound), lastTime ?? .zero)
+    var end = span.time(ticks: loss.ticks.upperBound)
+    if let resumption = packets.resumption { end = min(end, resumption) }
+    if end > start { options.recordLoss(start..<end, span) }
   }
 
   /// Returns the decoder of the next packet's span; nil if there is no packet.
@@ -236,7 +252,7 @@ final class TrackDecoder {
   private func placed(_ frame: Frame, of decoder: VideoDecoder) -> VideoFrame? {
     guard let span = packets.span, span.loop.iteration <= lastIteration else { return nil }
     let ticks = frame.presentationTicks
-    if isSpanNew, span !== lastSpan, span.setsOffset, packets.beganWithFirst, let ticks {
+    if isSpanNew, span !== lastSpan, span.setsOffset, packets.beganWithFirst, !hasLostStart, let ticks {
       span.offset.settle(firstFrame: decoder.stream.time(ticks: ticks))
     }
     lastSpan = span
@@ -255,9 +271,6 @@ final class TrackDecoder {
     isSpanNew = false
     var placed = VideoFrame(frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
     placed.span = span
-    suspectCount = rejectedPacketCount > knownRejectedCount ? Self.suspectCount : max(0, suspectCount - 1)
-    knownRejectedCount = rejectedPacketCount
-    placed.followsDamage = suspectCount > 0
     lastTime = time
     lastDuration = placed.displayTime
     hasTimestamps = ticks != nil
@@ -302,6 +315,8 @@ private final class RunPackets: AccessUnitSource {
   private(set) var beganWithFirst = false
   /// The start of the next span on the current span's timeline. It may repeat the last frames.
   private(set) var resumption: MediaTime?
+  /// The units whose frames are awaited; nil if not every unit is to give one.
+  var account: FrameAccount?
   private var hasBegun = false
   private let source: any PacketSource
 
@@ -347,6 +362,11 @@ private final class RunPackets: AccessUnitSource {
     case .element(let packet):
       if !hasBegun { beganWithFirst = packet.isFirst }
       hasBegun = true
+      // Frames of units without timestamps can't be told apart.
+      if packet.unit.presentationTicks != nil {
+        let ticks = packet.span.stream.ticks(of:)
+        account?.feed(packet.unit, at: ticks(packet.mediaTime), lasting: ticks(packet.duration))
+      }
       return .element(packet.unit)
     case .wait:
       return .wait

@@ -365,5 +365,4 @@ private final class ExtractionLog: ReadingLog {
   }
   func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
   func recordAbsence(_ segments: LiveSegments) {}
-  func recordGap(start: MediaTime, duration: MediaTime) {}
 }

@@ -262,7 +262,7 @@ public final class PlayerItem: Sendable {
   }
 
   /// Returns why video within `range` is lost, according to the log; nil if it does not say.
-  func videoLoss(in range: Range<MediaTime>) -> MediaLoss.Reason? {
+  package func videoLoss(in range: Range<MediaTime>) -> MediaLoss.Reason? {
     state.withLock { state in
       state.errorLog.lazy.compactMap(\.loss).last { $0.affects(.video, in: range) }?.reason
     }

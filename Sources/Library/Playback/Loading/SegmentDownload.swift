@@ -262,12 +262,20 @@ struct SegmentLoader: Sendable {
       reference.url, reference.alternateURLs, range: reference.byteRange, purpose: .initialization)
     var body = response.ranged(reference.byteRange)
     if let decryption { body = try decryption.plain(body) }
-    let bytes = try await body.collect(upTo: Self.initializationByteLimit)
+    let bytes = Self.withoutMedia(try await body.collect(upTo: Self.initializationByteLimit))
     recorder.add(
       .initialization, recorder.clock.now - start, requests: response.requestCount,
       bytes: Int64(bytes.count))
     initializations?[reference] = bytes
     return bytes
+  }
+
+  /// Returns an initialization of MP4 without the media after it, which some manifests include in its range: the first
+  /// fragment would be read twice.
+  private static func withoutMedia(_ bytes: [UInt8]) -> [UInt8] {
+    let boxes = MP4Box.all(in: bytes[...])
+    guard boxes.contains(where: { $0.type == "moov" }), let last = boxes.last else { return bytes }
+    return Array(bytes[..<(boxes.first { $0.type == "moof" }?.start ?? last.end)])
   }
 
   /// Returns the answer to the segment's request, with its body not yet read.

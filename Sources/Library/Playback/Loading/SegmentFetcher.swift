@@ -171,5 +171,4 @@ private struct NoReadingLog: ReadingLog {
   func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {}
   func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
   func recordAbsence(_ segments: LiveSegments) {}
-  func recordGap(start: MediaTime, duration: MediaTime) {}
 }

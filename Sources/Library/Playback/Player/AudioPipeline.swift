@@ -21,6 +21,14 @@ final class AudioPipeline {
   private var isFinished = false
   /// A span that can't be decoded. Its packets are skipped.
   private var brokenSpan: StreamSpan?
+  /// The packets that could not be decoded and were not reported, on the item's timeline.
+  private var undecodable: Range<MediaTime>?
+  /// True if the decoder has returned no audio since it was opened or flushed, and the packets that it got until then.
+  private var isSilent = true
+  private var silent: (count: Int, range: Range<MediaTime>)?
+
+  /// Losses with less audio than this between them are reported as one.
+  private static let separation = MediaTime(value: 1, timescale: 2)
 
   init(session: ItemSession, name: String, logger: Logger) {
     self.session = session
@@ -35,6 +43,9 @@ final class AudioPipeline {
       try decoder?.flush()
       last = nil
       isFinished = false
+      undecodable = nil
+      isSilent = true
+      silent = nil
     }
     if isFinished {
       let goesOn = session.change { state, _ in
@@ -86,15 +97,61 @@ final class AudioPipeline {
       span = packet.span
       decoder = try AudioDecoder(stream: packet.span.stream, name: name, logger: logger)
       isSpanNew = true
+      isSilent = true
     }
-    guard let buffers = try decoder?.decode(packet.unit) else { return }
+    guard let decoder else { return }
+    let rejectedCount = decoder.rejectedPacketCount
+    let buffers = try decoder.decode(packet.unit)
+    record(packet, isRejected: decoder.rejectedPacketCount > rejectedCount, hasAudio: !buffers.isEmpty)
     append(buffers, of: packet.span)
   }
 
   private func drain() throws(ReelError) {
     guard let decoder, let span else { return }
     self.decoder = nil
-    append(try decoder.drain(), of: span)
+    let buffers = try decoder.drain()
+    // A decoder that has held back all its audio has decoded it.
+    if buffers.isEmpty, let silent, silent.count > Self.heldCount { addUndecodable(silent.range) }
+    silent = nil
+    reportUndecodable(of: span)
+    append(buffers, of: span)
+  }
+
+  /// More packets than a decoder takes before its first audio.
+  private static let heldCount = 4
+
+  /// Records the outcome of a packet. Packets that an edit list leaves out have none.
+  private func record(_ packet: MediaPacket, isRejected: Bool, hasAudio: Bool) {
+    guard !packet.unit.isDiscarded else { return }
+    let start = packet.time - packet.span.shift
+    let range = start..<max(start, packet.end - packet.span.shift)
+    if hasAudio {
+      if let silent, silent.count > Self.heldCount { addUndecodable(silent.range) }
+      silent = nil
+      isSilent = false
+    } else if isSilent {
+      let first = min(silent?.range.lowerBound ?? start, start)
+      silent = (
+        (silent?.count ?? 0) + 1, first..<max(silent?.range.upperBound ?? range.upperBound, range.upperBound)
+      )
+    } else if isRejected {
+      addUndecodable(range)
+    }
+    if hasAudio, let end = undecodable?.upperBound, range.lowerBound - end > Self.separation {
+      reportUndecodable(of: packet.span)
+    }
+  }
+
+  private func addUndecodable(_ range: Range<MediaTime>) {
+    let start = min(undecodable?.lowerBound ?? range.lowerBound, range.lowerBound)
+    undecodable = start..<max(undecodable?.upperBound ?? range.upperBound, range.upperBound)
+  }
+
+  private func reportUndecodable(of span: StreamSpan) {
+    guard let range = undecodable.take() else { return }
+    session.change { state, _ in
+      if state.audioJob === job { state.mediaUndecodable(.audio, in: range, rung: span.rung) }
+    }
   }
 
   private func append(_ buffers: [PCMBuffer], of span: StreamSpan) {

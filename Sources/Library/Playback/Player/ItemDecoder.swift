@@ -102,6 +102,9 @@ final class ItemDecoder: @unchecked Sendable {
             out.signal(.decoded(count: account.frameCount))
           }
         },
+        recordLoss: { [weak session] range, span in
+          session?.change { state, _ in state.framesLost(in: range, of: span) }
+        },
         recordFailure: { [weak session] error in
           session?.change { state, _ in state.spanWasFruitless(error.located(at: name)) }
         },

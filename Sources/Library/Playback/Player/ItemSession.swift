@@ -276,8 +276,6 @@ struct SessionLog: ReadingLog {
     }
   }
 
-  func recordGap(start: MediaTime, duration: MediaTime) {}
-
   func recordSegment(duration: MediaTime) {
     if isVideo { session?.item.updateLadder { $0.segmentDuration = .seconds(duration.seconds) } }
   }

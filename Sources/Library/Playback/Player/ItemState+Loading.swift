@@ -236,6 +236,22 @@ extension ItemState {
     out.wake(.presenter)
   }
 
+  /// No frame could be decoded from packets of a span.
+  ///
+  /// - Parameter range: On the player's timeline.
+  func framesLost(in range: Range<MediaTime>, of span: StreamSpan) {
+    mediaUndecodable(
+      .video, in: range.lowerBound - span.shift..<range.upperBound - span.shift, rung: span.rung)
+  }
+
+  /// Media was loaded, but can't be decoded.
+  func mediaUndecodable(_ kind: PlayerItem.Track.Kind, in range: Range<MediaTime>, rung: Rung?) {
+    let what = kind == .video ? "no frame" : "no audio"
+    log(
+      ReelError(.badMedia, "\(what) can be decoded \(range.words)", at: playerItem?.source.name),
+      rung: rung?.id ?? "", .lost(MediaLoss(kind: kind, reason: .damaged, range: range)))
+  }
+
   /// A span ended without any frame.
   mutating func spanWasFruitless(_ error: ReelError) {
     fruitlessFailure = fruitlessFailure ?? error

@@ -152,7 +152,7 @@ extension PlayerState {
   }
 
   /// Returns the media that is lost between the frame on show and one at `time`; nil if no loss
-  /// is known. If no failure explains it, one is logged.
+  /// is known.
   private func loss(before frame: VideoFrame, at time: MediaTime) -> MediaLoss? {
     let (span, length) = (frame.span, frame.displayTime)
     let onShow = item.onShow
@@ -171,12 +171,6 @@ extension PlayerState {
       reason = known
     } else if span !== onShow.span, span?.followsGap == true {
       reason = .missing
-    } else if frame.followsDamage {
-      reason = .damaged
-      let words = "no frame can be decoded \(range.words)"
-      item.log(
-        ReelError(.badMedia, words, at: item.playerItem?.source.name), rung: span?.rung?.id ?? "",
-        .lost(MediaLoss(kind: .video, reason: .damaged, range: range)))
     } else if onShow.droppedCount > 0 {
       reason = .dropped
     } else {

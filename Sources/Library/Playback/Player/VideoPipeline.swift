@@ -23,6 +23,8 @@ final class VideoPipeline {
     var threads = 1
     /// Receives the totals with each frame, before the ring gets the frame.
     var recordDecoding: @Sendable (DecodingAccount) -> Void = { _ in }
+    /// Receives the parts of a span, on the player's timeline, from whose packets no frame could be decoded.
+    var recordLoss: @Sendable (Range<MediaTime>, StreamSpan) -> Void = { _, _ in }
     /// Receives the reason why a span had no frame, before the ring is finished.
     var recordFailure: @Sendable (ReelError) -> Void = { _ in }
     /// Called before each frame and each packet, once the first frame of a position has been offered.
@@ -83,7 +85,7 @@ final class VideoPipeline {
         decoders: options.decoders,
         isCancelled: { [job = packets.job] in
           isCancelled() || job.withLock { $0.isOver } || claim?.isRevoked == true
-        }, mayOpen: { claim?.take() ?? true }))
+        }, mayOpen: { claim?.take() ?? true }, recordLoss: options.recordLoss))
     packets.decodeAudio = { [unowned self] in decodeAudio() }
   }
 

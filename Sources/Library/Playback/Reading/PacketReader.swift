@@ -207,8 +207,6 @@ protocol ReadingLog: Sendable {
   /// Records that the reader waits for the next segment of a live track that some periods lack, so the wait
   /// may be long.
   func recordAbsence(_ segments: LiveSegments)
-  /// Records that the manifest marks a segment as missing.
-  func recordGap(start: MediaTime, duration: MediaTime)
   /// Records that a span of segments begins with one of this duration.
   func recordSegment(duration: MediaTime)
 }

@@ -158,13 +158,13 @@ final class ResourcePacketReader: PacketReader {
       try placeTimeline(of: open)
       guard let stream = open.container.video ?? open.container.audio,
         try open.container.seek(
-          toKeyFrameAtOrBefore: ticks(of: time - open.offset.value, in: stream), of: stream)
+          toKeyFrameAtOrBefore: stream.ticks(of: time - open.offset.value), of: stream)
       else { return try restart() }
       let remote = open.source as? ResourceByteSource
       remote?.leave()
       if let remote, !remote.isPlanned, context.configuration.reading != .everything {
         remote.expectedRange = range(
-          ofKeyFrameAtOrBefore: ticks(of: time - open.offset.value, in: stream), in: open.container)
+          ofKeyFrameAtOrBefore: stream.ticks(of: time - open.offset.value), in: open.container)
       }
       open.mapper = mapper(open.container, open.offset)
     } catch let error as ReelError {
@@ -324,7 +324,7 @@ final class ResourcePacketReader: PacketReader {
     if let open, open.isSeekable, resource.format == .mp4,
       let stream = open.container.video ?? open.container.audio,
       try open.container.seek(
-        toKeyFrameAtOrBefore: ticks(of: .zero - open.offset.value, in: stream), of: stream)
+        toKeyFrameAtOrBefore: stream.ticks(of: .zero - open.offset.value), of: stream)
     {
       open.mapper = mapper(open.container, open.offset)
       return
@@ -347,10 +347,6 @@ final class ResourcePacketReader: PacketReader {
 
   private var canReopen: Bool {
     if case .standardInput = resource.access { false } else { resource.isRepeatable }
-  }
-
-  private func ticks(of time: MediaTime, in stream: StreamInfo) -> Int64 {
-    time.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator))
   }
 
   private func container() throws -> Open {

@@ -19,6 +19,9 @@ final class SegmentReader: PacketReader {
   /// The waiting times of closed containers.
   private var finishedWait = Duration.zero
   private var segmentURL: URL?
+  private var spanNumber = 0
+  /// The media that was read since the last seek.
+  private var readMedia: [MediaPacket.Kind: ReadMedia] = [:]
 
   private(set) var streams = ReaderStreams()
 
@@ -67,6 +70,7 @@ final class SegmentReader: PacketReader {
         if let packet = try read(span, container) {
           if !span.hasPackets { source.recordSuccess() }
           span.hasPackets = true
+          record(packet, of: span, container)
           return packet
         }
         guard let error = span.stream.failure else {
@@ -91,6 +95,7 @@ final class SegmentReader: PacketReader {
     source.scope = scope
     self.loop = loop
     close()
+    readMedia = [:]
     source.seek(to: time)
   }
 
@@ -170,6 +175,9 @@ final class SegmentReader: PacketReader {
 
   private func close() {
     finishedWait += span?.container?.sourceWait ?? .zero
+    for (kind, media) in readMedia where media.spanNumber == spanNumber {
+      if let span, span.stream.isDamaged(media.index) { readMedia[kind]?.isDamaged = true }
+    }
     span = nil
   }
 
@@ -181,6 +189,7 @@ final class SegmentReader: PacketReader {
       do {
         if let span = try makeSpan(at: place) {
           self.span = span
+          spanNumber += 1
           streams.video = span.container?.video
           streams.audio = span.container?.audio
           streams.areAllKnown = span.container?.format.announcesStreamsFirst ?? false
@@ -194,6 +203,7 @@ final class SegmentReader: PacketReader {
         try source.recover(from: error.located(at: place.segment.url.reelName), at: place.index, of: place)
       }
     }
+    recordMissingEnd()
     return nil
   }
 
@@ -326,12 +336,60 @@ final class SegmentReader: PacketReader {
     log.recordHole(error, rung: rung, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
   }
 
+  /// Records where a packet is, and reports media that is missing between the span before and this one, although the list
+  /// has no gap there.
+  private func record(_ packet: MediaPacket, of span: Span, _ container: ContainerReader) {
+    let supply = span.place.track.supply
+    guard supply.timing == nil, let end = span.mapper.end(of: packet.kind),
+      let index = container.position(of: packet.unit).flatMap({ span.index(at: $0) })
+    else { return }
+    let before = readMedia[packet.kind]
+    if before?.spanNumber == spanNumber, before?.index == index {
+      readMedia[packet.kind]?.end = end
+      return
+    }
+    guard let segment = supply[index] else { return }
+    let time = packet.time - packet.span.shift
+    if let before, before.spanNumber != spanNumber, !span.place.followsGap, !before.isDamaged,
+      time - before.end > before.tolerance(isWhole: segment.start > before.segment.range.upperBound)
+    {
+      recordMissing(packet.kind, before, until: time)
+    }
+    readMedia[packet.kind] = ReadMedia(
+      spanNumber: spanNumber, rung: span.place.track.rung.id, index: index, segment: segment, start: time,
+      end: end)
+  }
+
+  /// Reports media that is missing at the end of the list.
+  ///
+  /// Durations of segments may be rounded, so the times of the list count from the last segment that has media. Of two
+  /// tracks in the same segments, one may be shorter.
+  private func recordMissingEnd() {
+    let latest = readMedia.values.map(\.end).max()
+    for (kind, media) in readMedia where !media.isDamaged {
+      guard let end = source.readEnd, let latest else { continue }
+      let expected = media.start + (end - media.segment.start)
+      let tolerance = media.tolerance(isWhole: end > media.segment.range.upperBound)
+      if expected - latest > tolerance { recordMissing(kind, media, until: expected) }
+    }
+    readMedia = [:]
+  }
+
+  private func recordMissing(_ kind: MediaPacket.Kind, _ media: ReadMedia, until end: MediaTime) {
+    let range = media.end..<end
+    let kind = kind == .video ? PlayerItem.Track.Kind.video : .audio
+    let error = ReelError(
+      .badMedia, "the segments have no \(kind.rawValue) \(range.words)", at: context.name)
+    log.recordHole(error, rung: media.rung, MediaLoss(kind: kind, reason: .damaged, range: range))
+  }
+
   /// Reports the segment whose media was left out, because its timestamps repeat those of earlier segments.
   private func recordLeftOut(in span: Span) {
     guard span.mapper.takeLeftOut(), let index = span.stream.part(at: span.position - 1)?.index,
       index != span.leftOutIndex, let segment = span.place.track.supply[index]
     else { return }
     span.leftOutIndex = index
+    for kind in readMedia.keys { readMedia[kind]?.isDamaged = true }
     let error = ReelError(
       .badMedia, "the timestamps of segments repeat those of earlier ones: the segments are left out",
       at: context.name)
@@ -345,6 +403,30 @@ final class SegmentReader: PacketReader {
     let tolerance = MediaTime(value: 1, timescale: 5)
     guard let index = supply.index(at: time - tolerance), let segment = supply[index] else { return false }
     return segment.start + segment.duration <= time + tolerance
+  }
+}
+
+/// The media of one kind that was read last.
+private struct ReadMedia {
+  let spanNumber: Int
+  let rung: String
+  /// The last segment that has any, and the time of its first packet.
+  let index: Int
+  let segment: SegmentReference
+  let start: MediaTime
+  /// True if damage to that segment was reported.
+  var isDamaged = false
+  /// The end of the packets, in presentation order.
+  var end: MediaTime
+
+  /// Returns the length up to which a hole is due to a rounded duration, or to tracks of different lengths.
+  ///
+  /// - Parameter isWhole: True if whole segments have no media.
+  func tolerance(isWhole: Bool) -> MediaTime {
+    if isWhole { return MediaTime(value: 3, timescale: 10) }
+    let seconds = segment.duration.seconds
+    let rounding = seconds.rounded() == seconds ? min(1.05, seconds * 0.6) : 0.5
+    return MediaTime(seconds: max(rounding, seconds / 4))
   }
 }
 
@@ -424,6 +506,9 @@ private final class Span {
     self.container = container
     self.mapper = mapper
   }
+
+  /// Returns the index of the segment with the byte at a position of the container; nil if it is unknown.
+  func index(at position: Int64) -> Int? { stream.part(at: shift + position)?.index }
 
   /// The offset in the stream after the last packet.
   var position: Int64 { resumption?.offset ?? shift + (container?.position ?? 0) }

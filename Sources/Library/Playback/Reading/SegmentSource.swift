@@ -66,6 +66,14 @@ final class SegmentSource {
   /// The reason why the first of these segments was skipped; nil once something was read.
   private var leftOut: ReelError?
   private var hasRead = false
+  /// The end of the last listed segment that was read, left out or marked as a gap, since the last seek; nil for a live
+  /// track.
+  private var listEnd: MediaTime?
+  /// The end of the last listed segment that was read; nil for a live track.
+  private(set) var readEnd: MediaTime?
+
+  /// A gap between the segments of two periods that is due to rounded times, or to tracks of different lengths.
+  private static let gapTolerance = MediaTime(value: 3, timescale: 10)
 
   /// The distance from which a seek is worthwhile while the segments are not known: they are rarely shorter.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
@@ -111,6 +119,8 @@ final class SegmentSource {
   /// Goes to a position on the item's own timeline; nil for the start of playback.
   func seek(to time: MediaTime?) {
     endTime = nil
+    listEnd = nil
+    readEnd = nil
     followsGap = false
     leftOutInARow = 0
     leftOut = nil
@@ -157,6 +167,9 @@ final class SegmentSource {
       skip(place)
     } else if let last = place.track.supply[nextIndex - 1] {
       position = .after(place.key, index: nextIndex - 1, end: last.start + last.duration)
+      if place.track.supply.timing == nil {
+        (listEnd, readEnd) = (last.range.upperBound, last.range.upperBound)
+      }
     } else {
       position = .segment(place.key, index: nextIndex)
     }
@@ -215,6 +228,7 @@ final class SegmentSource {
       leftOut = leftOut ?? error
       followsGap = true
       position = .after(place.key, index: index, end: segment.range.upperBound)
+      if place.track.supply.timing == nil { listEnd = segment.range.upperBound }
       outcome = .lost(MediaLoss(kind: role.kind, reason: .missing, range: segment.range))
       log.recordPassedOver(error, start: segment.start, duration: segment.duration)
     case .fail, .again:
@@ -319,8 +333,12 @@ final class SegmentSource {
       case .element(let segment) where segment.isGap:
         index += 1
         followsGap = true
-        log.recordGap(start: segment.start, duration: segment.duration)
+        if supply.timing == nil { listEnd = segment.range.upperBound }
+        log.recordHole(
+          ReelError(.badManifest, "the manifest marks segments as missing", at: context.name),
+          rung: key.rung, MediaLoss(kind: role.kind, reason: .missing, range: segment.range))
       case .element(let segment):
+        recordGap(before: segment, rung: key.rung)
         return Place(
           key: key, track: track, ladder: ladder, index: index, segment: segment, followsGap: followsGap)
       case .wait:
@@ -347,6 +365,20 @@ final class SegmentSource {
     case .time(let time), .after(_, _, let time): time
     case .segment(let other, let index): tracks[other]?.supply[index]?.start
     }
+  }
+
+  /// Reports a part of the timeline between two periods for which no period has a segment. A part for which none has this
+  /// kind of media by design is no loss.
+  private func recordGap(before segment: SegmentReference, rung: String) {
+    guard let end = listEnd, segment.start - end > Self.gapTolerance else { return }
+    listEnd = segment.start
+    let middle = MediaTime(seconds: (end.seconds + segment.start.seconds) / 2)
+    guard !resolved.presentation.absences(of: role).contains(where: { $0.contains(middle) }) else { return }
+    followsGap = true
+    let range = end..<segment.start
+    log.recordHole(
+      ReelError(.badManifest, "no period has a segment \(range.words)", at: context.name), rung: rung,
+      MediaLoss(kind: role.kind, reason: .missing, range: range))
   }
 
   private func firstIndex(in supply: SegmentSupply, _ key: Key) -> Int {

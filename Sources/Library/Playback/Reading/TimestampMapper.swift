@@ -119,6 +119,14 @@ struct TimestampMapper {
     return hasLeftOut
   }
 
+  /// Returns the end of the media of a kind so far, on the item's timeline; nil before the first packet.
+  func end(of kind: MediaPacket.Kind) -> MediaTime? {
+    guard let end = repeats.end(of: kind), let span = kind == .video ? spans?.video : spans?.audio else {
+      return nil
+    }
+    return end + span.offset.value
+  }
+
   /// Records that the container is damaged, so media may be missing from its streams.
   mutating func recordDamage() { holes.recordDamage() }
 
@@ -346,6 +354,9 @@ struct TimestampRepeats: Sendable {
 
   /// A smaller step back is an imprecise timestamp.
   private static let tolerance = MediaTime(value: 1, timescale: 2)
+
+  /// The latest end of the packets of a stream.
+  func end(of kind: MediaPacket.Kind) -> MediaTime? { streams[kind]?.end }
 
   /// Records the next packet of a stream, in the container's time. Returns true if it lies before the end of the packets
   /// read so far.

@@ -228,7 +228,9 @@ final class PlayJob: Sendable {
     while !Task.isCancelled {
       let left = session.frames.timeLeft(at: session.player.currentTime)
       // A frame that was due just before, but is late, takes precedence.
-      if let left, left.seconds <= -Self.limitGrace { return session.frames.reachLimit() }
+      if let left, left.seconds <= -Self.limitGrace {
+        return session.frames.reachLimit { session.item.videoLoss(in: $0) != nil }
+      }
       let pause = left.map { max($0.seconds + Self.limitGrace, 0) / command.rate } ?? 0
       try? await clock.sleep(for: .seconds(min(max(pause, 0.005), 0.1)))
     }

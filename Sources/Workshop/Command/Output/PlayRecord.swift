@@ -453,13 +453,13 @@ struct PlayLosses {
     media = account.media
     damagedCount = account.damagedCount
     self.source = source
-    let lastEnd = account.media.end
+    // Media that was loaded ahead was not to be played.
+    let limit = isComplete ? nil : account.limitTime ?? account.media.end
     self.failures = failures.filter { entry in
-      // Media that was loaded ahead was not to be played.
-      guard !isComplete, let lastEnd, let from = entry.loss?.range?.lowerBound else { return true }
-      return from < lastEnd
+      guard let limit, let from = entry.loss?.range?.lowerBound else { return true }
+      return from < limit
     }
-    guard let first = media.firstTime, var end = lastEnd else { return }
+    guard let first = media.firstTime, var end = account.media.end else { return }
     var leading = start ?? .zero
     for loss in self.failures.compactMap(\.loss) where loss.kind == .video {
       guard let range = loss.range else { continue }
@@ -469,8 +469,9 @@ struct PlayLosses {
         media.add(MediaLoss(kind: .video, reason: loss.reason, range: before..<leading))
       }
       let after = max(range.lowerBound, end)
-      if isComplete, range.upperBound - after > Self.tolerance {
-        end = range.upperBound
+      let last = limit.map { min(range.upperBound, $0) } ?? range.upperBound
+      if last - after > Self.tolerance {
+        end = last
         media.add(MediaLoss(kind: .video, reason: loss.reason, range: after..<end))
       }
     }

@@ -189,7 +189,18 @@ final class PlayFrames: FrameOutput {
     var media = ShownMedia()
     /// True if the whole duration has been played.
     var hasReachedLimit = false
+    /// The position on the item's timeline at which the duration was over; nil before that.
+    var limitTime: MediaTime?
     var failure: ReelError?
+
+    /// Ends the count, because the duration has been played.
+    ///
+    /// - Parameter isLost: True if the media after the last frame's own duration is lost.
+    mutating func end(whenPassed limit: MediaTime, isLost: Bool) {
+      hasReachedLimit = true
+      limitTime = media.lastTime.map { $0 + limit - media.passed(at: $0) }
+      media.end(whenPassed: limit, isLost: isLost)
+    }
   }
 
   let isExternal: Bool
@@ -244,13 +255,16 @@ final class PlayFrames: FrameOutput {
   }
 
   /// Ends playback because the duration has been played, although no further frame has arrived.
-  func reachLimit() {
+  ///
+  /// - Parameter isLost: Returns whether media in a part of the item's timeline is lost.
+  func reachLimit(isLost: (Range<MediaTime>) -> Bool) {
+    let instant = MediaTime(value: 1, timescale: 1000)
+    let isRestLost = account.media.end.map { isLost($0..<$0 + instant) } ?? false
     let isNew = state.withLock { state in
       guard !state.isFinished, !state.account.hasReachedLimit, let limit = options.duration else {
         return false
       }
-      state.account.hasReachedLimit = true
-      state.account.media.end(whenPassed: limit, isLost: false)
+      state.account.end(whenPassed: limit, isLost: isRestLost)
       return true
     }
     if isNew { onLimit.withLock { $0.call }?(()) }
@@ -331,8 +345,7 @@ final class PlayFrames: FrameOutput {
       if state.isFinished || state.account.hasReachedLimit { return .ignored }
       let passed = state.account.media.passed(before: time, leftOut: leftOut)
       if let limit = options.duration, passed >= limit {
-        state.account.hasReachedLimit = true
-        state.account.media.end(whenPassed: limit, isLost: loss != nil)
+        state.account.end(whenPassed: limit, isLost: loss != nil)
         return .beyond
       }
       state.last = (outputTime, passed)
