@@ -155,7 +155,7 @@ struct AudioFrameSplitterTests {
   }
 
   @Test("Dependent frames of E-AC-3 go with the one before; other programmes do not")
-  func dependents() throws {
+  func dependentLimit() throws {
     let main = eac3(100)
     let more = eac3(60, type: 1)
     let other = eac3(80, substream: 1) + eac3(40, type: 1, substream: 1)
@@ -205,7 +205,7 @@ struct AudioFrameSplitterTests {
   }
 
   @Test("Frames that depend on one are as many as there may be substreams")
-  func dependents() throws {
+  func dependentLimit() throws {
     let bytes = eac3(100) + (0..<20).flatMap { _ in eac3(100, type: 1) } + eac3(100)
     let frames = try splitFrames(packets(bytes, sizes: [188]), codec: .eac3)
     #expect(frames.map(\.bytes.count) == [900, 100])
