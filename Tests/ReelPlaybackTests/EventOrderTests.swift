@@ -89,10 +89,12 @@ struct EventOrderTests {
       if case .event(.playedToEnd, _) = signal { player?.replaceCurrentItem(with: nil) }
     }
     player.setRate(.infinity)
+    player.pause()
     let source = try MediaSource(argument: "http://fixtures.test/media/h264-one-frame.mp4")
     for _ in 0..<200 {
       player.replaceCurrentItem(with: PlayerItem(source))
       try await player.playToEnd()
+      try await scene.until("the removal of the item") { player.currentItem.value == nil }
     }
     await player.stopAndWait()
   }
