@@ -271,8 +271,9 @@ extension PlayerState {
     case .rate(let factor): setLiveFactor(factor, at: now)
     case .jump(let latency):
       let wanted = distances.edge - MediaTime(seconds: latency / .seconds(1))
-      if item.live?.isOutdated(at: wanted) == true {
-        // After a long pause, the place is known once the reader has looked for newer segments.
+      if !isStalled, item.live?.isOutdated(at: wanted) == true {
+        // After a long pause, the place is known once the reader, which rests, has looked for newer segments. In a stall
+        // it does not rest, and the jump frees it from a transfer that hangs.
         item.following.lookout = wanted
         return out.wake(.reader)
       }
