@@ -83,7 +83,7 @@ struct RequestLogTests {
       _ = try await response.body.collect(upTo: 10_000)
       var facts = StreamFacts()
       facts.format = "mp4"
-      try await ServerProbe(log, configuration: LoadingConfiguration(), Thresholds()).run(facts)
+      try await ServerProbe(log, headers: SourceHeaders(of: nil), Thresholds()).run(facts)
       facts.requests = log.requests
       #expect(facts.requests.count == 2)
       let names = TransportFindings.findings(in: facts, Thresholds()).map(\.name)
@@ -103,7 +103,7 @@ struct RequestLogTests {
       facts.format = "hls"
       var thresholds = Thresholds()
       thresholds[.ttfbSlow] = 200
-      try await ServerProbe(log, configuration: LoadingConfiguration(), thresholds).run(facts)
+      try await ServerProbe(log, headers: SourceHeaders(of: nil), thresholds).run(facts)
       facts.requests = log.requests
       #expect(facts.requests.count == 3)
       let names = TransportFindings.findings(in: facts, thresholds).map(\.name)

@@ -69,7 +69,7 @@ struct FramesFaultTests {
       #expect(result.errorText == "reel: \(clean): 404 Not Found\n")
       let line = try #require(result.outputLines.first)
       let record = try jsonObject(line)
-      #expect(record["source"] as? String == url)
+      #expect(record["source"] as? String == clean)
       let error = try #require(record["error"] as? [String: Any])
       #expect(error["location"] as? String == clean)
       #expect(error["message"] as? String == "\(clean): 404 Not Found")

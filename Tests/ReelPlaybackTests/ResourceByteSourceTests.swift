@@ -28,7 +28,7 @@ struct ResourceByteSourceTests {
     ResourceByteSource(
       response: try BlockingThread.wait(scope: scope) {
         try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
-      }, read: [], isSeekable: true, fetcher: fetcher, headers: [:], scope: scope,
+      }, read: [], isSeekable: true, fetcher: fetcher, scope: scope,
       recorder: StartupRecorder(clock: SystemMonotonicClock()), spoolByteLimit: spoolByteLimit)
   }
 
@@ -132,7 +132,7 @@ struct ResourceByteSourceTests {
       }
       let head = try BlockingThread.wait(scope: scope) { try await response.body.next() ?? [] }
       let source = ResourceByteSource(
-        response: response, read: head, isSeekable: true, fetcher: fetcher, headers: [:], scope: scope,
+        response: response, read: head, isSeekable: true, fetcher: fetcher, scope: scope,
         recorder: StartupRecorder(clock: SystemMonotonicClock()),
         recordTraffic: { requests, bytes in
           counts.withLock { counts in

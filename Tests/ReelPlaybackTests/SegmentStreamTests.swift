@@ -34,7 +34,7 @@ import Testing
   ) async throws -> Result {
     let list = try segments()
     let loader = SegmentLoader(
-      fetcher: fetcher, headers: [:], keys: KeyStore(fetcher: fetcher, headers: [:]),
+      fetcher: fetcher, keys: KeyStore(fetcher: fetcher),
       location: ServiceLocation(),
       recorder: StartupRecorder(), byteRate: byteRate, recordDamage: { error, _ in Issue.record(error) })
     let track = RungTrack(

@@ -93,8 +93,8 @@ struct KeyFrameTransferTests {
       start: .zero, duration: MediaTime(value: 1, timescale: 1),
       initialization: InitializationReference(url: try url("stills/high/init.mp4")))
     let loader = SegmentLoader(
-      fetcher: fetcher, headers: [:],
-      keys: KeyStore(fetcher: fetcher, headers: [:]), location: ServiceLocation(),
+      fetcher: fetcher,
+      keys: KeyStore(fetcher: fetcher), location: ServiceLocation(),
       recorder: StartupRecorder(),
       recordDamage: { error, _ in Issue.record(error) })
     let track = RungTrack(

@@ -91,6 +91,28 @@ struct RedirectTests {
     }
   }
 
+  @Test("Credentials return with a redirect to a server that may have them")
+  func credentialsOnReturn() async throws {
+    try await Origin.use(.init(routes: routes)) { origin in
+      let back = FaultRule("a", .redirect(to: origin.url("folder/b").absoluteString))
+      try await Origin.use(.init(routes: routes, faults: [back])) { other in
+        let away = FaultRule("c", .redirect(to: other.url("a").absoluteString))
+        try await Origin.use(.init(routes: ["/c": .init("")], faults: [away])) { first in
+          var headers = SourceHeaders(
+            of: first.url("c"), hosts: [CredentialHost("127.0.0.1", port: origin.baseURL.port)])
+          headers.add([.authorization: "Bearer x", .init("X-Kept")!: "1"], ownedBy: first.url("c"))
+          var request = FetchRequest(url: first.url("c"), purpose: .segment)
+          headers.apply(to: &request)
+          _ = try await quickFetcher().fetch(request).body.collect(upTo: 100)
+          #expect(first.requestLog.map { $0.header("Authorization") } == ["Bearer x"])
+          #expect(other.requestLog.map { $0.header("Authorization") } == [nil])
+          #expect(origin.requestLog.map { $0.header("Authorization") } == ["Bearer x"])
+          #expect(other.requestLog.first?.header("X-Kept") == "1")
+        }
+      }
+    }
+  }
+
   @Test("Credentials stay with their server")
   func credentials() async throws {
     try await Origin.use(.init(routes: routes)) { other in

@@ -27,9 +27,13 @@ public struct FetchRequest: Sendable {
   public var url: URL
   /// The range of bytes to fetch, or nil for the whole resource.
   public var range: ByteRange?
-  /// Additional header fields, in order. They replace the fetcher's defaults, except for `Accept-Encoding`. After a
-  /// redirect to another host, `Authorization`, `Cookie` and `Proxy-Authorization` are left out.
+  /// Additional header fields, in order. They replace the fetcher's defaults, except for `Accept-Encoding`.
+  ///
+  /// After a redirect to another scheme, host or port, credentials are left out: `Authorization`, `Proxy-Authorization`,
+  /// `Cookie`, fields whose names end in `key`, `token`, `secret` or `password`, and those of `HTTPField.secret(_:_:)`.
   public var headers: HTTPFields
+  /// The fields of the source that the request is for, for redirects; nil if it belongs to no source.
+  package var source: SourceHeaders?
   /// The purpose of the request.
   public var purpose: FetchPurpose
   /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer
@@ -271,13 +275,6 @@ extension FetchRequest {
       record(error)
       recordFailedAttempt?(error)
     }
-  }
-}
-
-extension HTTPFields {
-  /// Removes the fields that only the server they are meant for may get.
-  package mutating func removeCredentials() {
-    for name: HTTPField.Name in [.authorization, .cookie, .proxyAuthorization] { self[name] = nil }
   }
 }
 

@@ -22,41 +22,101 @@ extension StringProtocol {
   /// The text without white space at its ends.
   package var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 
-  /// The text with its control characters escaped, such as `\u{1b}`.
+  /// The text as one line: control characters, line breaks among them, are escaped, such as `\u{1b}`.
   ///
   /// Text from a server can then neither control a terminal nor forge a line of output.
-  package var printable: String {
-    guard unicodeScalars.contains(where: \.isControl) else { return String(self) }
+  package var printable: String { escaped { $0.isControl } }
+
+  /// Like `printable`, for text of several lines and columns: keeps line feeds and tabs.
+  package var printableText: String { escaped { $0.isControl && $0 != "\n" && $0 != "\t" } }
+
+  /// The text of a JSON value whose strings have no control characters, those beyond ASCII included.
+  package var printableJSON: String { escaped({ $0.value >= 0x7f && $0.isControl }) { "\\u\($0)" } }
+
+  /// The text with some scalars replaced.
+  ///
+  /// - Parameter form: Returns the replacement of a scalar for its value in hexadecimal, of at least four digits.
+  private func escaped(
+    _ isEscaped: (Unicode.Scalar) -> Bool, _ form: ((String) -> String)? = nil
+  ) -> String {
+    guard unicodeScalars.contains(where: isEscaped) else { return String(self) }
     var text = ""
     for scalar in unicodeScalars {
-      if scalar.isControl {
-        text += "\\u{\(String(scalar.value, radix: 16))}"
-      } else {
+      let digits = String(scalar.value, radix: 16)
+      if !isEscaped(scalar) {
         text.unicodeScalars.append(scalar)
+      } else if let form {
+        text += form(String(repeating: "0", count: Swift.max(0, 4 - digits.count)) + digits)
+      } else {
+        text += "\\u{\(digits)}"
       }
     }
     return text
   }
 
-  /// The text without the user names and passwords of its URLs (RFC 3986 §3.2.1).
+  /// The text without the user names and passwords of its URLs (RFC 3986 §3.2.1), those without a scheme included. The
+  /// slashes may be escaped as in JSON.
   package var withoutUserInformation: String {
     guard utf8.contains(UInt8(ascii: "@")) else { return String(self) }
-    var (text, rest) = ("", String(self)[...])
-    while let scheme = rest.firstRange(of: "://") {
-      text += rest[..<scheme.upperBound]
-      rest = rest[scheme.upperBound...]
-      let authority = rest.prefix { !$0.isWhitespace && !"/?#\"<>".contains($0) }
-      if let end = authority.lastIndex(of: "@") { rest = rest[rest.index(after: end)...] }
+    let bytes = Array(utf8)
+    var (kept, copied, index) = ([UInt8](), 0, 0)
+    while let start = bytes.authority(from: index) {
+      let ends = Array("/?#\\".utf8)
+      var end = bytes[start...].firstIndex { $0.endsURL || ends.contains($0) } ?? bytes.count
+      var at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@"))
+      let port = bytes[start..<end].drop { $0 != UInt8(ascii: ":") }.dropFirst()
+      if at == nil, bytes[start..<end].first != UInt8(ascii: "["), !port.allSatisfy(\.isDigit) {
+        // No port, so a password with one of the characters that end an authority.
+        end = bytes[start...].firstIndex(where: \.endsURL) ?? bytes.count
+        at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@"))
+      }
+      if let at {
+        kept += bytes[copied..<start]
+        copied = at + 1
+      }
+      index = Swift.max(start, copied)
     }
-    return text + rest
+    return String(decoding: kept + bytes[copied...], as: UTF8.self)
   }
 }
 
+extension [UInt8] {
+  /// Returns the position after the next two slashes that begin the authority of a URL.
+  fileprivate func authority(from start: Int) -> Int? {
+    let (slash, backslash) = (UInt8(ascii: "/"), UInt8(ascii: "\\"))
+    var index = start
+    while index < count {
+      guard self[index] == slash || self[index] == backslash else {
+        index += 1
+        continue
+      }
+      // What precedes the slashes, and the place after them.
+      let before: UInt8 = index > 0 ? self[index - 1] : 0x20
+      var (end, slashes) = (index, 0)
+      while end < count, slashes < 2 {
+        if self[end] == backslash, end + 1 < count, self[end + 1] == slash { end += 1 }
+        guard self[end] == slash else { break }
+        (end, slashes) = (end + 1, slashes + 1)
+      }
+      if slashes == 2, before == UInt8(ascii: ":") || before.endsURL || "'(=,[".utf8.contains(before) {
+        return end
+      }
+      index = Swift.max(index + 1, end)
+    }
+    return nil
+  }
+}
+
+extension UInt8 {
+  /// True for white space, controls, and characters that delimit URLs in text.
+  fileprivate var endsURL: Bool { self <= 0x20 || self == 0x7f || "\"<>`".utf8.contains(self) }
+}
+
 extension Unicode.Scalar {
-  /// True for C0, DEL and C1 controls, and for separators and overrides that break or reorder a line.
-  fileprivate var isControl: Bool {
+  /// True for C0, DEL and C1 controls, and for separators, marks and overrides that break or reorder a line.
+  package var isControl: Bool {
     value < 0x20 || (0x7f...0x9f).contains(value) || (0x2028...0x202e).contains(value)
-      || (0x2066...0x2069).contains(value)
+      || (0x2066...0x2069).contains(value) || value == 0x200e || value == 0x200f || value == 0x061c
   }
 }
 

@@ -68,7 +68,8 @@ final class HTTPFetcher: Fetching {
       at: url, requestCount: session.requestCount, proxy: configuration.proxies.proxy(for: url))
     guard let delay = session.delay(after: failure, policy: configuration.retryPolicy) else { throw error }
     logger.debug(
-      "will try again", metadata: ["url": "\(url)", "reason": "\(error.reason)", "delay": "\(delay)"])
+      "will try again",
+      metadata: ["url": "\(url.withoutUserInformation)", "reason": "\(error.reason)", "delay": "\(delay)"])
     session.recordFailedAttempt()
     session.request.recordFailedAttempt?(error)
     try await Task.sleep(for: delay)
@@ -113,12 +114,14 @@ final class HTTPFetcher: Fetching {
             at: session.request.url.absoluteString, status: status)
         }
         session.recordRedirect()
-        logger.debug("redirected", metadata: ["url": "\(plan.url)", "to": "\(target)"])
-        plan.redirect(to: target)
+        logger.debug(
+          "redirected",
+          metadata: ["url": "\(plan.url.withoutUserInformation)", "to": "\(target.withoutUserInformation)"])
+        plan.url = target
       default:
         await transfer.drain()
         try Task.checkCancellation()
-        throw try refusal(status, head: head, url: plan.url)
+        throw refusal(status, head: head, of: plan)
       }
     }
   }
@@ -140,7 +143,10 @@ final class HTTPFetcher: Fetching {
       let sentAt = ContinuousClock.now
       session.recordRequest()
       logger.debug(
-        "request", metadata: ["url": "\(plan.url)", "range": "\(plan.range?.httpHeaderValue ?? "-")"])
+        "request",
+        metadata: [
+          "url": "\(plan.url.withoutUserInformation)", "range": "\(plan.range?.httpHeaderValue ?? "-")",
+        ])
       let transfer = HTTPTransfer.start(
         request, for: session.request, on: client, configuration: configuration, logger: logger)
       let isFollowed = session.request.purpose == .manifest || session.request.purpose == .source
@@ -152,7 +158,8 @@ final class HTTPFetcher: Fetching {
       logger.debug(
         "answer",
         metadata: [
-          "url": "\(plan.url)", "status": "\(head.status.code)", "after": "\(ContinuousClock.now - sentAt)",
+          "url": "\(plan.url.withoutUserInformation)", "status": "\(head.status.code)",
+          "after": "\(ContinuousClock.now - sentAt)",
         ])
       return (transfer, head)
     } catch TransferFailure.certificate(let fault) {
@@ -201,7 +208,8 @@ final class HTTPFetcher: Fetching {
   }
 
   /// Returns the error for an unsuccessful response: a `LocatedFailure` if it may be temporary.
-  private func refusal(_ status: Int, head: HTTPResponseHead, url: URL) throws -> any Error {
+  private func refusal(_ status: Int, head: HTTPResponseHead, of plan: RequestPlan) -> any Error {
+    let url = plan.url
     switch status {
     case _ where ReelError.temporaryStatuses.contains(status):
       let retryAfter = RetryAfter.duration(head.headers.first(name: "Retry-After"))
@@ -209,7 +217,9 @@ final class HTTPFetcher: Fetching {
     case 401, 403:
       return ReelError(
         .server, TransferFailure.statusText(status), at: url.absoluteString,
-        advice: "the server may require other request headers or a new URL", status: status)
+        advice: plan.withholdsCredentials
+          ? "this server is not the source's, so it got no credentials: name its host if it may have them"
+          : "the server may require other request headers or a new URL", status: status)
     case 416:
       let size = head.headers.first(name: "Content-Range").flatMap {
         ContentRange(parsing: $0)?.resourceByteCount
@@ -229,7 +239,7 @@ struct RequestPlan {
   var range: ByteRange?
   /// The validator that the resource must still have, for a part that continues an earlier one.
   var ifRange: String?
-  private var fields: HTTPFields
+  private let request: FetchRequest
   /// True for whole manifests and sources of unknown kind.
   private let acceptsCompression: Bool
 
@@ -237,7 +247,7 @@ struct RequestPlan {
     method = request.method == .head ? .HEAD : .GET
     url = request.url
     range = request.range
-    fields = request.headers
+    self.request = request
     acceptsCompression =
       request.range == nil && (request.purpose == .manifest || request.purpose == .source)
   }
@@ -246,21 +256,17 @@ struct RequestPlan {
   /// redirects.
   func continuing(at url: URL, range: ByteRange, ifRange: String?) -> RequestPlan {
     var copy = self
-    if copy.url != url { copy.redirect(to: url) }
+    copy.url = url
     copy.range = range
     copy.ifRange = ifRange
     return copy
   }
 
-  /// Redirects to another URL. Credentials are not sent to another server.
-  mutating func redirect(to target: URL) {
-    if !Self.isSameServer(url, target) {
-      fields.removeCredentials()
-    }
-    url = target
-  }
+  /// True if the source has credentials that the server of `url` does not get.
+  var withholdsCredentials: Bool { request.withholdsCredentials(from: url) }
 
   func headers(configuration: TransportConfiguration) -> HTTPHeaders {
+    let fields = request.fields(for: url)
     var headers = HTTPHeaders()
     // Fields of the caller replace Reel's own. Several of the caller with the same name are all kept.
     if !fields.contains(.userAgent) { headers.add(name: "User-Agent", value: configuration.userAgent) }
@@ -271,27 +277,9 @@ struct RequestPlan {
     headers.replaceOrAdd(name: "Accept-Encoding", value: coding)
     if let range { headers.replaceOrAdd(name: "Range", value: range.httpHeaderValue) }
     if let ifRange { headers.replaceOrAdd(name: "If-Range", value: ifRange) }
-    if let user = url.user(percentEncoded: false), !headers.contains(name: "Authorization") {
-      let secret = "\(user):\(url.password(percentEncoded: false) ?? "")"
-      headers.add(name: "Authorization", value: "Basic " + Data(secret.utf8).base64EncodedString())
-    }
     if !headers.contains(name: "Cookie"), let cookies = configuration.cookies?.header(for: url) {
       headers.add(name: "Cookie", value: cookies)
     }
     return headers
-  }
-
-  // MARK: - Private
-
-  /// Returns true if the credentials for `url` may also be sent to `other`: the same host and port, and no
-  /// loss of TLS.
-  private static func isSameServer(_ url: URL, _ other: URL) -> Bool {
-    guard url.host()?.lowercased() == other.host()?.lowercased() else { return false }
-    switch (url.scheme?.lowercased(), other.scheme?.lowercased()) {
-    case ("https", "http"): return false
-    case ("http", "https"): return (url.port ?? 80) == 80 && (other.port ?? 443) == 443
-    case ("https", _): return (url.port ?? 443) == (other.port ?? 443)
-    default: return (url.port ?? 80) == (other.port ?? 80)
-    }
   }
 }

@@ -86,10 +86,7 @@ struct ChangedStart: Fetching {
       if let end, position >= end { return nil }
       if let range = free.first(where: { $0.contains(position) }) {
         let stop = min(range.upperBound, end ?? .max, position + Self.chunkByteCount)
-        let part = FetchRequest(
-          url: request.url, range: ByteRange(offset: position, length: stop - position),
-          headers: request.headers,
-          purpose: request.purpose)
+        let part = request.again(range: ByteRange(offset: position, length: stop - position))
         let bytes = try read { [self] in
           try await whole(part, servesRanges: true).body.collect(upTo: Int(stop - position))
         }

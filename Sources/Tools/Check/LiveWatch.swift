@@ -125,8 +125,7 @@ package struct LiveWatch: Sendable {
   private func read(_ document: Followed) async throws -> Reading {
     let metrics = Locked<RequestMetrics?>(nil)
     let request = FetchRequest(
-      url: document.url, headers: configuration.headers, purpose: .manifest,
-      report: { report in metrics.withLock { $0 = report } })
+      url: document.url, purpose: .manifest, report: { report in metrics.withLock { $0 = report } })
     let response = try await fetcher.fetch(request)
     let bytes = try await response.body.collect(upTo: Self.byteLimit, orThrow: .badManifest)
     let head = metrics.withLock { $0 }
@@ -197,7 +196,7 @@ package struct LiveWatch: Sendable {
   private func isMissing(_ segment: SegmentReference) async throws -> Bool {
     do {
       _ = try await fetcher.fetch(
-        FetchRequest(.head, url: segment.url, headers: configuration.headers, purpose: .segment))
+        FetchRequest(.head, url: segment.url, purpose: .segment))
       return false
     } catch let error as ReelError {
       guard error.kind == .server else { return false }
@@ -207,8 +206,7 @@ package struct LiveWatch: Sendable {
       let range = segment.byteRange ?? ByteRange(offset: 0, length: 1)
       let response = try await fetcher.fetch(
         FetchRequest(
-          url: segment.url, range: ByteRange(offset: range.offset, length: 1), headers: configuration.headers,
-          purpose: .segment))
+          url: segment.url, range: ByteRange(offset: range.offset, length: 1), purpose: .segment))
       response.body.close()
       return false
     } catch let error as ReelError {

@@ -195,10 +195,7 @@ package struct ServerWaits: Sendable {
 extension RequestFacts {
   /// The scheme, host and port of the server that answered; nil for files and `data:` URLs.
   package var host: String? {
-    let url = answerURL ?? url
-    guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https", let host = url.host()
-    else { return nil }
-    return "\(scheme)://\(host.lowercased()):\(url.port ?? (scheme == "https" ? 443 : 80))"
+    ServerAddress(answerURL ?? url)?.description
   }
 
   /// The value of the first header field with a name, without regard to case; nil without one.

@@ -118,8 +118,7 @@ struct RewrittenFile: Sendable {
 
   /// Answers a request for the file.
   func answer(to request: FetchRequest, in recording: StartRecording) async throws -> FetchResponse {
-    var answer = try await recording.answer(
-      to: FetchRequest(url: request.url, headers: request.headers, purpose: request.purpose))
+    var answer = try await recording.answer(to: request.again())
     let range = answer.supportsRanges ? request.range : nil
     let size = answer.resourceByteCount == nil ? nil : self.pieces.last?.range.upperBound
     let offset = range?.offset ?? 0

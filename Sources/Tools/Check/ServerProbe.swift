@@ -1,18 +1,19 @@
 internal import Foundation
-internal import ReelCore
-package import ReelPlayback
+package import ReelCore
 
 /// Asks servers what the requests of a check left open: whether they serve ranges of a file, whether they compress
 /// segments for those who accept it, and whether a first answer that came late is the rule.
 package struct ServerProbe: Sendable {
   private let log: RequestLog
-  private let configuration: LoadingConfiguration
+  private let headers: SourceHeaders
   private let thresholds: Thresholds
 
-  /// - Parameter log: Sends the requests, and records them.
-  package init(_ log: RequestLog, configuration: LoadingConfiguration, _ thresholds: Thresholds) {
+  /// - Parameters:
+  ///   - log: Sends the requests, and records them.
+  ///   - headers: The header fields of the source.
+  package init(_ log: RequestLog, headers: SourceHeaders, _ thresholds: Thresholds) {
     self.log = log
-    self.configuration = configuration
+    self.headers = headers
     self.thresholds = thresholds
   }
 
@@ -53,7 +54,8 @@ package struct ServerProbe: Sendable {
   /// Asks for a segment as browsers do, which accept compression of whatever they fetch, and reads the head of the answer.
   private func askCompressed(for url: URL) async throws {
     // A fetcher accepts compression of manifests.
-    let request = FetchRequest(url: url, headers: configuration.headers, purpose: .manifest)
+    var request = FetchRequest(url: url, purpose: .manifest)
+    headers.apply(to: &request)
     do {
       try await log.fetch(request, as: .segment).body.close()
     } catch is ReelError {
@@ -62,7 +64,8 @@ package struct ServerProbe: Sendable {
   }
 
   private func ask(for url: URL, _ purpose: FetchPurpose, range: ByteRange?) async throws {
-    let request = FetchRequest(url: url, range: range, headers: configuration.headers, purpose: purpose)
+    var request = FetchRequest(url: url, range: range, purpose: purpose)
+    headers.apply(to: &request)
     do {
       let response = try await log.fetch(request)
       // A server that ignores the range sends everything.

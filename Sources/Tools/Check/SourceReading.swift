@@ -115,7 +115,8 @@ final class SourceReading: Sendable {
         _ = try await opener.use(source, readsAhead: true) { try await readFile($0, wantsVideo: false) }
       }
     }
-    try await ServerProbe(fetcher, configuration: configuration, options.thresholds).run(facts)
+    try await ServerProbe(fetcher, headers: configuration.headers(of: source.url), options.thresholds).run(
+      facts)
   }
 
   // MARK: - Private
@@ -211,8 +212,7 @@ final class SourceReading: Sendable {
     }
     let scope = LoadScope()
     let segments = SegmentFetcher(
-      loaded, fetcher: fetcher, configuration: configuration, name: source.name, scope: scope,
-      logger: logger)
+      loaded, configuration: configuration, name: source.name, scope: scope, logger: logger)
     try await withTaskCancellationHandler {
       defer { scope.cancel() }
       try await forEach(

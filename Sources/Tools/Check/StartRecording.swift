@@ -38,6 +38,8 @@ package final class StartRecording: Fetching, ConnectionOpening {
   fileprivate struct State {
     var answers: [URL: Answers] = [:]
     var resources: [URL: Resource] = [:]
+    /// The header fields of the source.
+    var headers: SourceHeaders?
     var isOpen = true
     var byteCount = 0
   }
@@ -73,12 +75,16 @@ package final class StartRecording: Fetching, ConnectionOpening {
   package var byteCount: Int { state.withLock { $0.byteCount } }
 
   /// Returns the URL of the answer to a request for `url`, after redirects.
-  package func target(of url: URL) -> URL { state.withLock { $0.answers[url]?.url } ?? url }
+  package func target(of url: URL) -> URL {
+    let url = url.withoutUserInformation
+    return state.withLock { $0.answers[url]?.url } ?? url
+  }
 
   /// Returns the URL of the answers of a resource by its name in a change, a URL or a path: that of a request, or of
   /// its answer.
   func url(named name: String) -> URL? {
-    state.withLock { state in
+    let name = name.withoutUserInformation
+    return state.withLock { state in
       let isNamed = { (url: URL) in url.absoluteString == name || url.reelName == name }
       if let request = state.answers.first(where: { isNamed($0.key) }) {
         return request.value.url ?? request.key
@@ -100,12 +106,14 @@ package final class StartRecording: Fetching, ConnectionOpening {
 
   /// Returns the size of the resource at `url`, if it is known.
   package func byteCount(of url: URL) -> Int64? {
-    state.withLock { state in state.resources[state.answers[url]?.url ?? url]?.byteCount }
+    let url = target(of: url)
+    return state.withLock { $0.resources[url]?.byteCount }
   }
 
   /// Returns how the server behaves at the request for `url` with this number, counted from 0.
   package func behaviour(of url: URL, request number: Int) -> LinkServers.Behaviour {
-    state.withLock { state in
+    let url = url.withoutUserInformation
+    return state.withLock { state in
       var behaviour = LinkServers.Behaviour()
       guard let answers = state.answers[url] else { return behaviour }
       if let last = answers.url, last != url || answers.redirectCount > 0 {
@@ -132,6 +140,7 @@ package final class StartRecording: Fetching, ConnectionOpening {
     guard request.method == .get else { return try await base.fetch(request) }
     let url = request.url
     let number = state.withLock { state -> Int? in
+      state.headers = request.source ?? state.headers
       guard state.isOpen else { return nil }
       state.answers[url, default: Answers()].metrics.append(nil)
       return state.answers[url]?.metrics.count
@@ -192,7 +201,8 @@ package final class StartRecording: Fetching, ConnectionOpening {
 
   /// Returns bytes of a resource, fetched if they are not known; fewer at its end.
   package func bytes(in range: ByteRange, of url: URL) async throws -> [UInt8] {
-    let request = FetchRequest(url: url, range: range, purpose: .segment)
+    var request = FetchRequest(url: url.withoutUserInformation, range: range, purpose: .segment)
+    state.withLock { $0.headers }?.apply(to: &request)
     var bytes: [UInt8] = []
     while let chunk = try await self.bytes(
       from: range.offset + Int64(bytes.count), upTo: range.end, of: request)
@@ -224,7 +234,7 @@ package final class StartRecording: Fetching, ConnectionOpening {
   /// Fetches bytes that were not recorded, and keeps them.
   private func fetchMissing(at start: Int64, of request: FetchRequest) async throws {
     let resource = state.withLock { state in state.resources[state.answers[request.url]?.url ?? request.url] }
-    var real = FetchRequest(url: request.url, headers: request.headers, purpose: request.purpose)
+    var real = request.again()
     if let resource {
       if resource.supportsRanges, !resource.ignoresRanges {
         let length = min(resource.byteCount.map { $0 - start } ?? .max, Self.pieceByteCount)

@@ -533,7 +533,8 @@ extension TransportFindings {
 
   private static func fix(_ error: ReelError) -> String {
     switch error.status {
-    case 401, 403: "send what the server asks for (--header, --cookie-file), or a URL that has not expired"
+    case 401, 403:
+      "send what the server asks for (--header, --header-host, --cookie-file), or a URL that has not expired"
     case 451: "check from a place where the stream may be watched"
     case 404, 410: "correct the URL, or publish the stream again"
     case let status? where status >= 500: "look at the server's log: the fault is there"

@@ -112,10 +112,15 @@ struct GatewayRoutes: Sendable {
     let isReachable = scheme == "http" || scheme == "https"
     logger.debug(
       "media",
-      metadata: ["path": "\(request.uri.path)", "url": "\(resource.url.absoluteString.prefix(1_000))"])
+      metadata: [
+        "path": "\(request.uri.path)",
+        "url": "\(resource.url.absoluteString.withoutUserInformation.prefix(1_000))",
+      ])
     if isReachable, !isProxy {
       let url = try await connection.whileOpen { await reachableURL(of: resource) }
-      return Response(status: .found, headers: [.location: url.absoluteString, .cacheControl: "no-cache"])
+      return Response(
+        status: .found,
+        headers: [.location: url.absoluteString.withoutUserInformation, .cacheControl: "no-cache"])
     }
     let relay = ResourceRelay(resource: resource, fetcher: fetcher, logger: logger)
     return try await relay.response(to: request, connection: connection)

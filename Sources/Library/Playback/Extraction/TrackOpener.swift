@@ -66,9 +66,8 @@ package struct TrackOpener: Sendable {
     recording record: (@Sendable (LoadedManifest.Document) -> Void)?
   ) async throws -> OpenSource {
     let recorder = share.map { StartupRecorder(sharing: $0) } ?? StartupRecorder()
-    let url: URL? = if case .url(let url) = source { url } else { nil }
-    if url?.isLoopback == true { cores?.leaveCoreToServer() }
-    await share?.begin(fetches: url?.isFileURL == false)
+    if source.url?.isLoopback == true { cores?.leaveCoreToServer() }
+    await share?.begin(fetches: source.url?.isFileURL == false)
     return try await OpenSource(
       source, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
       gate: gate ?? share, logger: logger, readsAhead: readsAhead, recording: record)

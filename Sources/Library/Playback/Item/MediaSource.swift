@@ -46,6 +46,9 @@ public enum MediaSource: Sendable, Hashable {
     }
   }
 
+  /// The URL; nil for standard input.
+  package var url: URL? { if case .url(let url) = self { url } else { nil } }
+
   /// A short name for labels and output files: the last component of the URL's path without its extension,
   /// the folder above it if that is too common (`master`, `index`, …), the host if no component is specific,
   /// or `stdin`.
@@ -77,11 +80,11 @@ public enum MediaSource: Sendable, Hashable {
 }
 
 extension URL {
-  /// Returns a file's path, otherwise the whole URL.
+  /// Returns a file's path, otherwise the URL without user name and password.
   ///
   /// The contents of a `data:` URL are left out because they may be a key.
   package var reelName: String {
     if isFileURL { return path }
-    return scheme?.lowercased() == "data" ? "data:" : absoluteString
+    return scheme?.lowercased() == "data" ? "data:" : absoluteString.withoutUserInformation
   }
 }

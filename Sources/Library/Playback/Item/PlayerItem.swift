@@ -62,7 +62,7 @@ public final class PlayerItem: Sendable {
   /// The source of the media.
   public let source: MediaSource
   /// Header fields to send with the item's requests, after those of ``LoadingConfiguration/headers``. Credentials go only
-  /// to the host of the source, as described there.
+  /// to the server of the source, as described there.
   public let headers: HTTPFields
 
   /// Whether the item can be played.

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import HTTPTypes
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
@@ -7,7 +6,6 @@ internal import ReelManifest
 /// The keys of one source's segments, each fetched once.
 actor KeyStore {
   private let fetcher: any Fetching
-  private let headers: HTTPFields
   private let runtime: any PlayerRuntime
   private var keys: [URL: Task<[UInt8], any Error>] = [:]
 
@@ -16,11 +14,8 @@ actor KeyStore {
   /// A key has 16 bytes. A longer response is an error page.
   private static let byteLimit = 4096
 
-  init(
-    fetcher: any Fetching, headers: HTTPFields, runtime: any PlayerRuntime = SystemRuntime.shared
-  ) {
+  init(fetcher: any Fetching, runtime: any PlayerRuntime = SystemRuntime.shared) {
     self.fetcher = fetcher
-    self.headers = headers
     self.runtime = runtime
   }
 
@@ -56,7 +51,7 @@ actor KeyStore {
     while true {
       let task =
         keys[url]
-        ?? runtime.throwingTask { [fetcher, headers] in try await Self.key(at: url, fetcher, headers) }
+        ?? runtime.throwingTask { [fetcher] in try await Self.key(at: url, fetcher) }
       if keys.count >= Self.limit { keys.removeAll() }
       keys[url] = task
       do {
@@ -75,11 +70,9 @@ actor KeyStore {
 
   // MARK: - Private
 
-  private static func key(
-    at url: URL, _ fetcher: any Fetching, _ headers: HTTPFields
-  ) async throws -> [UInt8] {
+  private static func key(at url: URL, _ fetcher: any Fetching) async throws -> [UInt8] {
     do {
-      let response = try await fetcher.fetch(FetchRequest(url: url, headers: headers, purpose: .key))
+      let response = try await fetcher.fetch(FetchRequest(url: url, purpose: .key))
       let bytes = try await response.body.collect(upTo: byteLimit)
       guard bytes.count == AES128Decryptor.blockByteCount else {
         throw ReelError(

@@ -1,6 +1,7 @@
+package import Foundation
 public import HTTPTypes
 internal import Logging
-package import ReelCore
+public import ReelCore
 internal import ReelFFmpeg
 package import ReelManifest
 
@@ -16,9 +17,18 @@ public struct LoadingConfiguration: Sendable {
   public var audioLanguages: [String] = []
   /// Header fields to send with the requests for a source and for what its manifest names, also to other hosts.
   ///
-  /// Credentials (`Authorization`, `Cookie` and `Proxy-Authorization`) are sent only to the host of the source. If a server
-  /// redirects to another one, that one does not get them.
+  /// Credentials are sent only to the server of the source, by scheme, host and port, and to ``credentialHosts``, whether
+  /// its manifest or a redirect leads to another one. They are: `Authorization`, `Proxy-Authorization`, `Cookie`, fields
+  /// whose names end in `key`, `token`, `secret` or `password`, and those made by `HTTPField.secret(_:_:)`. The user name
+  /// and password of a source's URL are a credential too. A local source has no server of its own.
   public var headers: HTTPFields = [:]
+  /// Other hosts that may get the credentials of a source, such as that of its segments or keys. If the source is at
+  /// `https`, they never get them over `http`.
+  public var credentialHosts: Set<CredentialHost> = []
+  /// The URL of the feed that names the source, if it came from a server: the credentials in `headers` are for that one.
+  package var feed: URL?
+  /// Further fields for one source, whose credentials belong to its own server.
+  var itemHeaders: HTTPFields = [:]
   /// Provides the keys of encrypted samples. Without it, Reel plays only media that is not encrypted, or whose keys
   /// have URLs in an HLS playlist.
   public var keyProvider: (any KeyProvider)?
@@ -72,6 +82,14 @@ public struct LoadingConfiguration: Sendable {
 
   /// Creates the default configuration.
   public init() {}
+
+  /// Returns the header fields of the requests for a source, and who gets them.
+  package func headers(of source: URL?) -> SourceHeaders {
+    var result = SourceHeaders(of: source, hosts: credentialHosts)
+    result.add(headers, ownedBy: feed ?? source)
+    result.add(itemHeaders, ownedBy: source)
+    return result
+  }
 }
 
 /// Settings that all readers need.

@@ -78,8 +78,8 @@ extension OpenSource {
     recorder: StartupRecorder, gate: (any DecodingGate)?, logger: Logger, readsAhead: Bool,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil
   ) async throws {
-    let url: URL? = if case .url(let url) = source { url } else { nil }
-    let fetcher = ConfinedFetcher(base: fetcher, source: url)
+    let fetcher = ConfinedFetcher(
+      base: fetcher, source: source.url, headers: configuration.headers(of: source.url))
     resolver = SourceResolver(
       fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, record: record)
     context = TrackContext(

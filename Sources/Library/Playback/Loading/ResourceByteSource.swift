@@ -20,7 +20,6 @@ final class ResourceByteSource: ByteSource {
 
   private let url: URL
   private let fetcher: any Fetching
-  private let headers: HTTPFields
   private let scope: LoadScope
   private let recorder: StartupRecorder
   /// Bytes before this position were already counted when the source's format was detected.
@@ -99,8 +98,8 @@ final class ResourceByteSource: ByteSource {
   ///  - recordTraffic: Receives the requests that are sent, including the answered one, and the bytes as they
   ///    arrive, whether or not they are read then.
   init(
-    response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: HTTPFields,
-    scope: LoadScope, recorder: StartupRecorder, capacity: Int = BytePipe.usualCapacity,
+    response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, scope: LoadScope,
+    recorder: StartupRecorder, capacity: Int = BytePipe.usualCapacity,
     spoolByteLimit: Int64 = .max,
     recordDamage: (@Sendable (ReelError) -> Void)? = nil,
     recordTraffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)? = nil
@@ -111,7 +110,6 @@ final class ResourceByteSource: ByteSource {
     byteCount = response.resourceByteCount
     self.isSeekable = isSeekable && response.supportsRanges && response.resourceByteCount != nil
     self.fetcher = fetcher
-    self.headers = headers
     self.scope = scope
     self.recorder = recorder
     countedEnd = Int64(read.count)
@@ -345,8 +343,7 @@ final class ResourceByteSource: ByteSource {
   {
     let (fetcher, url, notes, recorder, byteCount) = (fetcher, url, notes, recorder, byteCount)
     let request = FetchRequest(
-      url: url, range: ByteRange(offset: start, length: end.map { $0 - start }), headers: headers,
-      purpose: .segment)
+      url: url, range: ByteRange(offset: start, length: end.map { $0 - start }), purpose: .segment)
     let ignoresRange = Locked(false)
     let transfer = { @Sendable (pipe: BytePipe, limit: Locked<Int64?>) async throws in
       recorder.add(.segment, requests: 1)

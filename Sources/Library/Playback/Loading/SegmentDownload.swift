@@ -203,7 +203,6 @@ private struct SegmentCopying {
 /// Sends the requests for segments, and for the initializations and keys that they need.
 struct SegmentLoader: Sendable {
   let fetcher: any Fetching
-  let headers: HTTPFields
   let keys: KeyStore
   let location: ServiceLocation
   let recorder: StartupRecorder
@@ -342,7 +341,7 @@ struct SegmentLoader: Sendable {
       let index = (first + step) % urls.count
       do {
         let response = try await fetcher.fetch(
-          FetchRequest(url: urls[index], range: range, headers: headers, purpose: purpose))
+          FetchRequest(url: urls[index], range: range, purpose: purpose))
         if step > 0 { location.index = index }
         return response
       } catch let error as ReelError {

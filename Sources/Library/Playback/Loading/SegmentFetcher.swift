@@ -32,17 +32,15 @@ package struct SegmentFetcher: Sendable {
   ///   - manifest: The manifest; its fetcher is used.
   ///   - scope: Ends waits for keys of samples.
   package init(
-    _ manifest: LoadedManifest, fetcher: any Fetching, configuration: LoadingConfiguration, name: String,
+    _ manifest: LoadedManifest, configuration: LoadingConfiguration, name: String,
     scope: LoadScope, logger: Logger
   ) {
-    let confined = ConfinedFetcher(base: fetcher, source: manifest.url)
     let recorder = StartupRecorder()
     loader = SegmentLoader(
-      fetcher: confined, headers: configuration.headers,
-      keys: KeyStore(fetcher: confined, headers: configuration.headers),
+      fetcher: manifest.fetcher, keys: KeyStore(fetcher: manifest.fetcher),
       location: ServiceLocation(roams: false), recorder: recorder, initializations: InitializationStore())
     context = TrackContext(
-      name: name, fetcher: confined, configuration: configuration, scope: scope, recorder: recorder,
+      name: name, fetcher: manifest.fetcher, configuration: configuration, scope: scope, recorder: recorder,
       gate: nil, logger: logger, readsAhead: false)
     self.scope = scope
   }
@@ -124,7 +122,7 @@ package struct SegmentFetcher: Sendable {
   /// Throws the errors of fetching.
   package func byteCount(of segment: SegmentReference) async throws -> Int64? {
     if let length = segment.byteRange?.length { return length }
-    var request = FetchRequest(.head, url: segment.url, headers: loader.headers, purpose: .segment)
+    var request = FetchRequest(.head, url: segment.url, purpose: .segment)
     do {
       let response = try await loader.fetcher.fetch(request)
       if let count = response.bodyByteCount { return count }

@@ -20,15 +20,13 @@ struct ServerClock: WallClock {
   ///
   /// Throws `CancellationError`.
   static func synchronized(
-    _ base: any WallClock, by sources: [ClockSource], fetcher: any Fetching, headers: HTTPFields,
+    _ base: any WallClock, by sources: [ClockSource], fetcher: any Fetching,
     timer: any MonotonicClock = SystemMonotonicClock()
   ) async throws -> any WallClock {
     for source in sources.prefix(sourceLimit) {
       do {
         let began = base.now
-        guard let time = try await time(of: source, fetcher, headers, within: timeLimit, by: timer) else {
-          continue
-        }
+        guard let time = try await time(of: source, fetcher, within: timeLimit, by: timer) else { continue }
         // Assume that the server read its clock halfway through the request.
         let taken = base.now - began
         let middle = began + MediaTime(value: taken.value / 2, timescale: taken.timescale)
@@ -49,11 +47,10 @@ struct ServerClock: WallClock {
 
   /// Returns nil if it takes too long.
   private static func time(
-    of source: ClockSource, _ fetcher: any Fetching, _ headers: HTTPFields, within limit: Duration,
-    by timer: any MonotonicClock
+    of source: ClockSource, _ fetcher: any Fetching, within limit: Duration, by timer: any MonotonicClock
   ) async throws -> WallTime? {
     try await withThrowingTaskGroup(of: WallTime?.self) { group in
-      group.addTask { try await time(of: source, fetcher, headers) }
+      group.addTask { try await time(of: source, fetcher) }
       group.addTask {
         try await timer.sleep(for: limit)
         return nil
@@ -63,16 +60,14 @@ struct ServerClock: WallClock {
     }
   }
 
-  private static func time(
-    of source: ClockSource, _ fetcher: any Fetching, _ headers: HTTPFields
-  ) async throws -> WallTime? {
+  private static func time(of source: ClockSource, _ fetcher: any Fetching) async throws -> WallTime? {
     switch source {
     case .direct(let time):
       return time
     case .httpHead(let url):
-      return try await fetcher.fetch(FetchRequest(.head, url: url, headers: headers, purpose: .clock)).date
+      return try await fetcher.fetch(FetchRequest(.head, url: url, purpose: .clock)).date
     case .httpBody(let url):
-      let response = try await fetcher.fetch(FetchRequest(url: url, headers: headers, purpose: .clock))
+      let response = try await fetcher.fetch(FetchRequest(url: url, purpose: .clock))
       let text = String(
         decoding: try await response.body.collect(upTo: byteLimit, orThrow: .server), as: UTF8.self)
       return WallTime(iso8601: text.trimmingCharacters(in: .whitespacesAndNewlines))

@@ -1,12 +1,13 @@
 internal import Foundation
 package import ReelCore
 
-/// Limits the resources that a manifest may refer to. A manifest from the network can't refer to local files,
-/// and other hosts get no credentials.
+/// Sends the requests of one source, with its header fields, within the limits of what a manifest may refer to: one
+/// from the network can't refer to local files.
 struct ConfinedFetcher: Fetching {
   let base: any Fetching
   /// The URL of the source; nil for standard input. Only a local one can refer to local files.
   let source: URL?
+  let headers: SourceHeaders
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let scheme = request.url.scheme?.lowercased() ?? ""
@@ -22,12 +23,11 @@ struct ConfinedFetcher: Fetching {
     guard request.url.port.map({ (1...65535).contains($0) }) ?? true else {
       throw ReelError(.badManifest, "the URL has no valid port", at: request.url.absoluteString)
     }
-    var request = request
-    if request.url.host != source?.host, source?.isFileURL == false {
-      request.headers.removeCredentials()
-    }
+    var sent = request
+    headers.apply(to: &sent)
+    sent.url = sent.url.withoutUserInformation
     do {
-      return try await base.fetch(request)
+      return try await base.fetch(sent)
     } catch let error as ReelError where error.kind == .usage && request.url != source {
       // The URL comes from a manifest, so it is not a usage error.
       throw ReelError(.badManifest, error.reason, at: error.location, advice: error.advice)

@@ -78,8 +78,7 @@ extension SourceResolver {
   ) async throws -> RungSegments {
     async let distant = distantIndex(of: reference, at: url)
     let asked = recorder.clock.now
-    let response = try await fetcher.fetch(
-      FetchRequest(url: url, headers: configuration.headers, purpose: .segment))
+    let response = try await fetcher.fetch(FetchRequest(url: url, purpose: .segment))
     let answered = recorder.clock.now
     recorder.add(.segment, requests: response.requestCount)
     var head = FileHead(response)

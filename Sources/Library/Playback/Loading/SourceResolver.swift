@@ -222,7 +222,7 @@ struct SourceResolver: Sendable {
   }
 
   private func resolveRemote(_ url: URL) async throws -> ResolvedSource {
-    let request = FetchRequest(url: url, headers: configuration.headers, purpose: .source)
+    let request = FetchRequest(url: url, purpose: .source)
     let response = try await fetcher.fetch(request)
     return try await resolve(response, name: url.reelName)
   }
@@ -291,7 +291,7 @@ struct SourceResolver: Sendable {
     if let live = presentation.live {
       clock = try await ServerClock.synchronized(
         clock, by: configuration.asksServersForTime ? live.clockSources : [], fetcher: fetcher,
-        headers: configuration.headers, timer: recorder.clock)
+        timer: recorder.clock)
       if let atTime = live.presentation { presentation = try atTime(clock.now) }
       // Corrected once for all later reloads, so that positions do not jump back if a later reload happens to fit.
       if let drift = presentation.live?.drift { clock = ServerClock(base: clock, offset: drift) }
@@ -335,7 +335,7 @@ struct SourceResolver: Sendable {
 
   func document(at url: URL, range: ByteRange? = nil) async throws -> (bytes: [UInt8], url: URL) {
     let start = recorder.clock.now
-    let request = FetchRequest(url: url, range: range, headers: configuration.headers, purpose: .manifest)
+    let request = FetchRequest(url: url, range: range, purpose: .manifest)
     let response = try await fetcher.fetch(request)
     do {
       let bytes = try await response.ranged(range).collect(

@@ -34,7 +34,7 @@ final class ItemSession: Sendable {
     self.core = core
     startedAt = core.clock.now
     var loading = core.configuration.loading
-    loading.headers += item.headers
+    loading.itemHeaders = item.headers
     self.loading = loading
     scope = LoadScope(runtime: core.configuration.runtime, memory: LoadingMemory(account: core.account))
     recorder = StartupRecorder(clock: core.clock)

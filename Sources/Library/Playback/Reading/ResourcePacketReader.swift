@@ -445,9 +445,9 @@ final class ResourcePacketReader: PacketReader {
     case .response(let first, let read):
       let source: ResourceByteSource
       if isFirstAnswerUsed {
-        let (fetcher, headers) = (context.fetcher, context.configuration.headers)
+        let fetcher = context.fetcher
         let answer = try BlockingThread.wait(scope: self.scope) {
-          try await fetcher.fetch(FetchRequest(url: first.url, headers: headers, purpose: .segment))
+          try await fetcher.fetch(FetchRequest(url: first.url, purpose: .segment))
         }
         source = resourceSource(answer, read: [])
       } else {
@@ -472,8 +472,8 @@ final class ResourcePacketReader: PacketReader {
     let (log, name, earlyEnd) = (log, resource.name, earlyEnd)
     return ResourceByteSource(
       response: response, read: read, isSeekable: true, fetcher: context.fetcher,
-      headers: context.configuration.headers, scope: context.scope, recorder: context.recorder,
-      capacity: context.configuration.pipeCapacity, spoolByteLimit: context.configuration.spoolByteLimit,
+      scope: context.scope, recorder: context.recorder, capacity: context.configuration.pipeCapacity,
+      spoolByteLimit: context.configuration.spoolByteLimit,
       recordDamage: { error in
         let error = error.located(at: name)
         earlyEnd.withLock { $0 = error }

@@ -315,8 +315,8 @@ struct RungOpener {
       }
     }
     let loader = SegmentLoader(
-      fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
-      location: location, recorder: context.recorder, initializations: initializations, opening: opening,
+      fetcher: context.fetcher, keys: keys, location: location, recorder: context.recorder,
+      initializations: initializations, opening: opening,
       byteRate: context.configuration.segmentByteRate, recordDamage: recordDamage,
       recordMissed: { [kind = role.kind] error, range in
         log.recordFailure(

@@ -30,10 +30,7 @@ final class SegmentReader: PacketReader {
     controller: RungController, offsets: TimestampOffsets, isAlone: Bool, log: any ReadingLog,
     scope: LoadScope, shared: SharedTracks? = nil
   ) {
-    let keys =
-      shared?.keys
-      ?? KeyStore(
-        fetcher: context.fetcher, headers: context.configuration.headers, runtime: scope.runtime)
+    let keys = shared?.keys ?? KeyStore(fetcher: context.fetcher, runtime: scope.runtime)
     source = SegmentSource(
       resolved, role: role, resolver: resolver, context: context, controller: controller, offsets: offsets,
       isAlone: isAlone, keys: keys, log: log, scope: scope, shared: shared)

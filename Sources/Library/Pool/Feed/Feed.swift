@@ -111,7 +111,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   public var comments: Int?
   /// The URL of an image (JPEG, PNG or WebP) to show until the first frame is decoded.
   public var poster: URL?
-  /// Additional header fields for this item's media requests, in order. Credentials go only to the host of its source
+  /// Additional header fields for this item's media requests, in order. Credentials go only to the server of its source
   /// (`LoadingConfiguration.headers`). The poster is requested without them.
   public var headers: HTTPFields
   /// The duration of the media, if the feed states it.

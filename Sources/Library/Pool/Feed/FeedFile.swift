@@ -12,10 +12,11 @@ public import ReelPlayback
 /// A file that begins with `{`, `[` or `"` is **JSON**: an object with `items` (the feed `default`), `feeds`, or both;
 /// or an array, which stands for `items` alone. `feeds` is an object of feeds by name, or an array of objects with
 /// `name` and `items`. A feed is an array of items, or an object with `items`. An item is a string (its URL or path) or
-/// an object with `url` and, optionally, `title`, `author`, `likes`, `comments`, `poster`, `headers`, `duration` and
-/// `retention`. `headers` is an object of strings, or an array of strings of the form `Name: value`. `duration` is the
-/// number of seconds of the media, above 0 and at most a day. `retention` is an array with the share of viewers still
-/// watching at each second from second 0. `null` counts as absent; unknown keys are ignored.
+/// an object with `url` and, optionally, `title`, `author`, `likes`, `comments`, `poster`, `headers`, `secret_headers`,
+/// `duration` and `retention`. `headers`, and `secret_headers` for fields of `HTTPField.secret(_:_:)`, are objects of
+/// strings, or arrays of strings of the form `Name: value`. `duration` is the number of seconds of the media, above 0 and
+/// at most a day. `retention` is an array with the share of viewers still watching at each second from second 0. `null`
+/// counts as absent; unknown keys are ignored.
 ///
 /// An entry with a scheme is a URL. In a feed from the network, any other entry is a relative reference (RFC 3986 §5),
 /// and no entry may name a local file. In a local feed, any other entry is a path relative to the feed's folder; `~/`

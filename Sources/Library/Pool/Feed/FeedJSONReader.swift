@@ -126,6 +126,10 @@ struct FeedJSONReader {
       }
     }
     if let headers = node["headers"] { item.headers = try Self.headers(headers, "\(path).headers") }
+    if let headers = node["secret_headers"] {
+      let fields = try Self.headers(headers, "\(path).secret_headers")
+      item.headers += fields.map { HTTPField.secret($0.name, $0.value) }
+    }
     if let duration = node["duration"] { item.duration = try Self.duration(duration, "\(path).duration") }
     if let shares = node["retention"] { item.retention = try Self.retention(shares, "\(path).retention") }
     feed.append(item)

@@ -280,7 +280,7 @@ struct MediaPlaylistWriter {
       if let resource = track.key(key, kind, at: index) {
         attributes.add("URI", quoted: reference(resource))
       } else if let url = key.keyURL {
-        attributes.add("URI", quoted: url.absoluteString)
+        attributes.add("URI", quoted: url.absoluteString.withoutUserInformation)
       }
       if let vector = key.initializationVector {
         let digits = vector.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

@@ -69,7 +69,8 @@ public struct VirtualHLS: Sendable {
   /// Returns the media playlist of a track (RFC 8216 §4.3.2, §4.3.3). `reference` returns the URI of a resource, by
   /// default its own URL.
   package func mediaPlaylist(
-    of track: Track, reference: @escaping (Resource) -> String = { $0.url.absoluteString }
+    of track: Track,
+    reference: @escaping (Resource) -> String = { $0.url.absoluteString.withoutUserInformation }
   ) -> String {
     let target = track.kind == .text ? track.targetDuration : targetDuration
     return MediaPlaylistWriter(track: track, targetDuration: target, reference: reference).text

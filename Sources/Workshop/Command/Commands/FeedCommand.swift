@@ -295,7 +295,8 @@ struct FeedCommand: AsyncParsableCommand {
     ("title, author", "shown in reports"),
     ("likes, comments", "numbers, kept for programs that read the feed"),
     ("poster", "the URL of an image to show on a miss"),
-    ("headers", "request header fields, as an object"),
+    ("headers", "request header fields, as an object; credentials among them go to the item's server alone"),
+    ("secret_headers", "the same, for fields that are credentials although their names do not tell"),
     ("duration", "the duration in seconds, for --dwell retention"),
     ("retention", "the shares of viewers still watching at each second, from second 0"),
   ]

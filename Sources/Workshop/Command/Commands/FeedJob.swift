@@ -192,7 +192,8 @@ struct FeedJob: Sendable {
   private func configuration(_ pool: FeedCommand.Pool, _ device: DeviceModel?) throws -> PoolConfiguration {
     var configuration = PoolConfiguration(
       walkingWith: pool.size, pool.policy, firstRung: command.firstRung?.firstRung ?? .adapted,
-      loading: try command.options.loading(), adaptsBitRate: command.options.adaptsBitRate)
+      loading: try command.options.loading().playing(feed: command.feed),
+      adaptsBitRate: command.options.adaptsBitRate)
     configuration.decodingPermits = command.cores ?? 2
     if let device { configuration.apply(limitsOf: device) }
     return configuration

@@ -364,7 +364,7 @@ struct LabJob {
     guard !failed.isEmpty else { return }
     let limit = 10
     for result in failed.prefix(limit) {
-      Console.fault("\(result.run.summary): \(result.error ?? "")".printable)
+      Console.fault("\(result.run.summary): \(result.error ?? "")")
     }
     Console.fault(
       "\(failed.count) of \(count.counted("run")) failed; run the same command again to repeat them")
@@ -435,7 +435,8 @@ struct LabWalks: Sendable {
     let (viewer, device) = (inputs.viewers[places.viewer].spec, inputs.devices[places.device])
     var pool = PoolConfiguration(
       walkingWith: run.slotCount, configuration.policies[places.policy],
-      firstRung: configuration.firstRung, loading: loading, adaptsBitRate: configuration.bandwidth == nil)
+      firstRung: configuration.firstRung, loading: loading.playing(feed: run.feed),
+      adaptsBitRate: configuration.bandwidth == nil)
     pool.apply(limitsOf: device)
     var settings = WalkSettings(
       feed: run.feed, itemCount: feed.items.count, slotCount: run.slotCount, policy: run.policy,

@@ -497,6 +497,7 @@ enum MemoryText {
 
   /// Returns the end of a long name, which is more informative than its beginning.
   private static func short(_ name: String) -> String {
-    name.count > sourceWidth ? "…" + name.suffix(sourceWidth - 1) : name
+    let name = name.withoutUserInformation
+    return name.count > sourceWidth ? "…" + name.suffix(sourceWidth - 1) : name
   }
 }

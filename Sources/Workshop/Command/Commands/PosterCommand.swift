@@ -155,7 +155,7 @@ struct PosterCommand: AsyncParsableCommand {
     record.startup?.queued += job.held
     if let line = PosterText.line(record) { try job.print(line) }
     for fault in (record.faults ?? []).prefix(Self.printedFaultCount) {
-      Console.warn("\(job.text.printable): \(fault.message)")
+      Console.warn("\(job.text): \(fault.message)")
     }
     return Batch.Outcome(record)
   }

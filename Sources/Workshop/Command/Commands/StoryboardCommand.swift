@@ -165,11 +165,11 @@ struct StoryboardCommand: AsyncParsableCommand {
     }
     if let line = StoryboardText.line(record) { try job.print(line) }
     for fault in (record.faults ?? []).prefix(Self.printedMissingCount) {
-      Console.warn("\(job.text.printable): \(fault.message)")
+      Console.warn("\(job.text): \(fault.message)")
     }
     for found in (record.missing ?? []).prefix(Self.printedMissingCount) {
       let time = (Double(found.slot) * (record.interval ?? 0)).formatted(places: 3)
-      Console.warn("\(job.text.printable): no still at \(time) s: \(found.error.message)")
+      Console.warn("\(job.text): no still at \(time) s: \(found.error.message)")
     }
     return Batch.Outcome(record, error: record.loss)
   }

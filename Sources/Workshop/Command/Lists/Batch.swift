@@ -351,7 +351,7 @@ private struct BatchLoop {
       case .giveUp(let listed, let host):
         waitingByteCount -= listed.byteCount
         if givenUp.insert(host).inserted {
-          Console.fault("\(host.printable): keeps failing; its other sources are left for a later run")
+          Console.fault("\(host): keeps failing; its other sources are left for a later run")
         }
         let error = ReelError(.network, "not tried, because its host kept failing", at: listed.text)
         try record(listed, Batch.Outcome(nil, error: error), seconds: 0, isReported: false)

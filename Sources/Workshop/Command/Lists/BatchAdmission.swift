@@ -82,7 +82,7 @@ struct BatchAdmission {
         output: configuration.style.folder ?? ".", fansOut: fansOut)
     }
     return Batch.Job(
-      parsed: parsed, text: listed.text, names: names,
+      parsed: parsed, text: listed.text.withoutUserInformation, names: names,
       folder: names?.folder ?? configuration.style.folder ?? ".",
       stem: names?.stem ?? stems[listed.index - 1], printsText: configuration.printsText,
       timeout: configuration.options.timeout, overwrites: configuration.run.overwrite)

@@ -170,10 +170,8 @@ struct NameTemplate: Sendable, Equatable {
   private static func cleaned(_ value: String) -> String {
     var text = ""
     for scalar in value.unicodeScalars {
-      let isControl =
-        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
-        || (0x2028...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
-      text.unicodeScalars.append(isControl || "/\\:*?\"<>|".unicodeScalars.contains(scalar) ? "_" : scalar)
+      text.unicodeScalars.append(
+        scalar.isControl || "/\\:*?\"<>|".unicodeScalars.contains(scalar) ? "_" : scalar)
     }
     return text
   }

@@ -78,7 +78,7 @@ extension Batch {
   struct Job: Sendable {
     /// The source, or why there is none.
     let parsed: Result<MediaSource, ReelError>
-    /// The source as the user or the list has it.
+    /// The source as the user or the list has it, without the user name and password of a URL.
     let text: String
     /// The names of its files in list mode; nil for a named source.
     let names: BatchNames?

@@ -355,7 +355,7 @@ final class ListFeeder: Sendable {
   }
 }
 
-/// The first 128 bits of the SHA-256 hash (FIPS 180-4) of a source's URL as in the list.
+/// The first 128 bits of the SHA-256 hash (FIPS 180-4) of a source's URL as in the list, without user name and password.
 ///
 /// It identifies the source in results files, and determines its name, its folder and its shard. It is the
 /// same on every machine: the beginning of the output of `printf %s URL | sha256sum`.
@@ -366,7 +366,7 @@ struct SourceHash: Hashable, Sendable {
   let low: UInt64
 
   init(_ text: String) {
-    let digest = SHA256Hash.digest(of: Array(text.utf8))
+    let digest = SHA256Hash.digest(of: Array(text.withoutUserInformation.utf8))
     high = digest[..<8].reduce(0) { $0 << 8 | UInt64($1) }
     low = digest[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
   }

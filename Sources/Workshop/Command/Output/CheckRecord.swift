@@ -98,11 +98,11 @@ struct CheckRecord: SourceRecord {
     for (name, value) in finding.evidence { evidence[name] = Evidence(value: value) }
     return [
       "id": finding.id.rawValue, "kind": finding.kind, "level": finding.level.rawValue, "rung": finding.rung,
-      "segment": finding.segment, "url": finding.url?.withoutUserInformation, "line": finding.line,
+      "segment": finding.segment, "url": finding.url, "line": finding.line,
       "byte": finding.byte, "from": finding.time?.lowerBound.rounded(places: 6),
-      "to": finding.time?.upperBound.rounded(places: 6), "summary": finding.summary.withoutUserInformation,
+      "to": finding.time?.upperBound.rounded(places: 6), "summary": finding.summary,
       "evidence": evidence, "cost": costs.first, "costs": costs.count > 1 ? costs : nil,
-      "fix": finding.fix.withoutUserInformation, "waived": waived, "known": isKnown,
+      "fix": finding.fix, "waived": waived, "known": isKnown,
     ]
   }
 
@@ -131,7 +131,7 @@ private struct Evidence: Encodable, Sendable {
     switch value {
     case .number(let number) where number.isFinite: try container.encode(number.rounded(places: 6))
     case .number: try container.encodeNil()
-    case .text(let text): try container.encode(text.withoutUserInformation)
+    case .text(let text): try container.encode(text)
     case .flag(let flag): try container.encode(flag)
     }
   }

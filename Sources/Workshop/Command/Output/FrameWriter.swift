@@ -178,7 +178,7 @@ enum OutputNames {
   private static func sanitized(_ name: String) -> String {
     var text = ""
     for character in name.prefix(150) {
-      let kept = character == "/" || character == "\0" || character.isNewline ? "_" : character
+      let kept = character == "/" || character.unicodeScalars.contains(where: \.isControl) ? "_" : character
       guard text.utf8.count + kept.utf8.count <= longestStem else { break }
       text.append(kept)
     }

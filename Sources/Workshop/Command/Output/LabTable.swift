@@ -46,7 +46,7 @@ struct LabTable {
       lines.append("  Pools have different numbers of walks: \(counts.joined(separator: ", "))")
     }
     if let baseline = summary.baseline, !group.differences.isEmpty {
-      lines.append("  Difference from \(Redaction.clean(baseline).printable): means of pairs, 95 % intervals")
+      lines.append("  Difference from \(Redaction.clean(baseline)): means of pairs, 95 % intervals")
       lines += differences(group.differences) { name($0.pool) }
     }
     if !group.sizeDifferences.isEmpty {
@@ -201,7 +201,7 @@ extension WalkFigure {
 extension LabSummary {
   /// Returns the name of a pool: its policy, after the number of slots if the lab has several.
   func name(of pool: LabPool) -> String {
-    let policy = Redaction.clean(pool.policy).printable
+    let policy = Redaction.clean(pool.policy)
     return dimensions.slotCounts.count > 1 ? "\(pool.slotCount) \(policy)" : policy
   }
 
@@ -216,7 +216,7 @@ extension LabSummary {
   func name(of key: LabGroup.Key, slots: Bool = true) -> String {
     var parts: [String] = []
     func add(_ value: String?, _ values: [String]) {
-      if let value, values.count > 1 { parts.append(Redaction.clean(value).printable) }
+      if let value, values.count > 1 { parts.append(Redaction.clean(value)) }
     }
     add(key.feed, dimensions.feeds)
     add(key.linkGroup, dimensions.linkGroups)

@@ -33,7 +33,7 @@ struct TextTable {
 
   /// - Parameter styles: The colours of cells, by column.
   mutating func add(_ row: [String], styles: [Int: TextLayout.Style] = [:]) {
-    rows.append(Row(words: row.map(\.printable), styles: styles))
+    rows.append(Row(words: row.map(\.withoutUserInformation.printable), styles: styles))
   }
 
   /// The lines for standard output.

@@ -300,10 +300,10 @@ extension Markup {
 /// Text for HTML and XML.
 enum Markup {
   /// Escapes the characters that have a meaning in HTML and XML, in text and in quoted attributes. Control characters
-  /// are written as `\u{1b}`.
+  /// are written as `\u{1b}`, and URLs without user names and passwords.
   static func escape(_ text: String) -> String {
     var escaped = ""
-    for scalar in text.printable.unicodeScalars {
+    for scalar in text.withoutUserInformation.printable.unicodeScalars {
       switch scalar {
       case "&": escaped += "&amp;"
       case "<": escaped += "&lt;"

@@ -14,7 +14,7 @@ struct SARIF: Encodable, Sendable {
   struct Text: Encodable, Sendable {
     var text: String
 
-    init(_ text: String) { self.text = Redaction.clean(text).printable }
+    init(_ text: String) { self.text = Redaction.clean(text) }
 
     /// A text of the program, which has lines, and no secrets.
     init(fixed text: String) { self.text = text }
@@ -248,7 +248,7 @@ extension SARIF.Result {
     ]
     suppressions =
       source.waived[index].map {
-        [SARIF.Suppression(justification: Redaction.clean($0).printable)]
+        [SARIF.Suppression(justification: Redaction.clean($0))]
       } ?? []
     baselineState = source.known.map { $0.contains(index) ? "unchanged" : "new" }
     properties.fix = finding.fix.isEmpty ? nil : Redaction.clean(finding.fix)

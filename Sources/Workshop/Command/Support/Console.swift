@@ -27,15 +27,26 @@ enum Console {
   /// Throws `ReelError.cannotWriteOutput`, also if the reader has closed its end.
   static func print(_ line: String) throws(ReelError) { try write(Array("\(line)\n".utf8)) }
 
-  /// Prints text, without user names and passwords of URLs. On a terminal, lines that are too wide continue
-  /// on further lines.
+  /// Prints text. On a terminal, lines that are too wide continue on further lines.
   static func printText(_ text: String) throws(ReelError) {
-    try print(Terminal.layout.fitted(text.withoutUserInformation))
+    try print(Terminal.layout.fitted(clean(text, Terminal.layout)))
   }
 
-  /// Writes bytes to standard output.
-  static func write(_ bytes: [UInt8]) throws(ReelError) {
+  /// Returns text as all text is printed: without user names and passwords of URLs, and without control characters other
+  /// than tabs, line feeds and the colours of a layout.
+  static func clean(_ text: String, _ layout: TextLayout) -> String {
+    var (clean, rest) = ("", text.withoutUserInformation[...])
+    while layout.usesColor, let color = rest.firstMatch(of: TextLayout.Style.sequence) {
+      clean += rest[..<color.range.lowerBound].printableText + color.output
+      rest = rest[color.range.upperBound...]
+    }
+    return clean + rest.printableText
+  }
+
+  /// Writes text to standard output.
+  static func write(_ text: [UInt8]) throws(ReelError) {
     clearProgress()
+    let bytes = Array(clean(String(decoding: text, as: UTF8.self), Terminal.layout).utf8)
     let code = output.withLock { writeAll($0, bytes) }
     if code != 0 {
       throw ReelError(
@@ -47,15 +58,15 @@ enum Console {
   static func report(_ error: ReelError) { fault("\(error)") }
 
   /// Prints a failure to standard error.
-  static func fault(_ text: String) { printError("\(styled("reel:", .bad)) \(text)") }
+  static func fault(_ text: String) { printError("\(styled("reel:", .bad)) \(text.printable)") }
 
   /// Prints a warning to standard error, unless the user wants only errors.
   static func warn(_ text: String) {
-    if !isQuiet { printError("reel: \(styled("warning:", .warning)) \(text)") }
+    if !isQuiet { printError("reel: \(styled("warning:", .warning)) \(text.printable)") }
   }
 
   /// Prints a remark, neither a result nor a failure, to standard error, unless the user wants only errors.
-  static func remark(_ text: String) { if !isQuiet { printError("reel: \(text)") } }
+  static func remark(_ text: String) { if !isQuiet { printError("reel: \(text.printable)") } }
 
   /// Prints a line for each of the first few errors, and the number of the others.
   static func report(_ errors: [ReelError]) {
@@ -64,12 +75,24 @@ enum Console {
     if errors.count > limit { fault("and \(errors.count - limit) more") }
   }
 
-  /// Prints a line to standard error, without user names and passwords of URLs. On a terminal, a line that is too wide
-  /// continues on further lines, with all its words whole.
+  /// Prints a line to standard error. On a terminal, a line that is too wide continues on further lines, with all its
+  /// words whole.
   static func printError(_ line: String) {
+    let layout = Terminal.errorLayout
+    writeError(layout.fitted(clean(line, layout), shortensWords: false) + "\n")
+  }
+
+  /// Standard error as the stream of a logger, which writes a message at a time.
+  struct Log: TextOutputStream, Sendable {
+    mutating func write(_ text: String) {
+      let line = text.hasSuffix("\n") ? text.dropLast() : text[...]
+      Console.writeError(line.withoutUserInformation.printable + "\n")
+    }
+  }
+
+  private static func writeError(_ text: String) {
     clearProgress()
-    let text = Terminal.errorLayout.fitted(line.withoutUserInformation, shortensWords: false)
-    _ = errorOutput.withLock { writeAll($0, Array("\(text)\n".utf8)) }
+    _ = errorOutput.withLock { writeAll($0, Array(text.utf8)) }
   }
 
   private static func styled(_ text: String, _ style: TextLayout.Style) -> String {
@@ -216,6 +239,9 @@ struct TextLayout: Sendable, Equatable {
     case bad = 31
     case good = 32
     case warning = 33
+
+    /// A sequence of `styled`.
+    static var sequence: Regex<Substring> { #/\u{1b}\[(?:0|31|32|33)m/# }
   }
 
   func styled(_ text: String, _ style: Style?) -> String {

@@ -10,14 +10,14 @@ import ReelSimulation
 
 /// Reads the bytes of feed files: local ones, those of servers, and standard input.
 struct FeedReading: Sendable {
-  private let headers: HTTPFields
+  private let loading: LoadingConfiguration
   private let timeout: Double
   private let fetcher: any Fetching
   private let readsStandardInput: Bool
 
   init(_ options: SourceOptions, _ fetcher: any Fetching, readsStandardInput: Bool = false) throws {
     self.readsStandardInput = readsStandardInput
-    headers = try options.loading().headers
+    loading = try options.loading()
     timeout = options.timeout
     self.fetcher = fetcher
   }
@@ -29,10 +29,12 @@ struct FeedReading: Sendable {
     let source = try MediaSource(argument: argument)
     switch source {
     case .url(let url) where !url.isFileURL:
-      let request = FetchRequest(url: url, headers: headers, purpose: .source)
+      var request = FetchRequest(url: url, purpose: .source)
+      loading.headers(of: url).apply(to: &request)
+      let sent = request
       // A server may send bytes for ever, each of them in time.
       return try await withLimit(seconds: timeout, source: source.name, fetcher: fetcher) { fetcher, _ in
-        let response = try await fetcher.fetch(request)
+        let response = try await fetcher.fetch(sent)
         return (try await response.body.collect(upTo: FeedLimits().byteCount), .url(response.url))
       }
     case .url(let url):
@@ -72,6 +74,16 @@ struct FeedReading: Sendable {
     // The stream also ends when the task is cancelled.
     try Task.checkCancellation()
     return bytes
+  }
+}
+
+extension LoadingConfiguration {
+  /// Returns the configuration for the items of a feed: credentials for a feed on a server are not for the servers that it
+  /// names.
+  func playing(feed argument: String) -> LoadingConfiguration {
+    var copy = self
+    if let url = try? MediaSource(argument: argument).url, !url.isFileURL { copy.feed = url }
+    return copy
   }
 }
 

@@ -3,7 +3,7 @@ import ReelCore
 import ReelPlayback
 
 /// Writes JSON value by value, in the same form as Foundation's encoder, which takes ten times as long for
-/// small objects.
+/// small objects. Strings are written as `JSONLine` does.
 struct JSONText {
   private(set) var bytes: [UInt8] = []
   private var isFirst = true
@@ -79,8 +79,9 @@ struct JSONText {
 
   /// Writes a string with the escapes of RFC 8259 §7.
   private mutating func string(_ text: String) {
+    let start = bytes.count
     bytes.append(UInt8(ascii: "\""))
-    for byte in text.utf8 {
+    for byte in text.withoutUserInformation.utf8 {
       switch byte {
       case UInt8(ascii: "\""): append("\\\"")
       case UInt8(ascii: "\\"): append("\\\\")
@@ -94,6 +95,9 @@ struct JSONText {
       }
     }
     bytes.append(UInt8(ascii: "\""))
+    guard bytes[start...].contains(where: { $0 >= 0x7f }) else { return }
+    let escaped = String(decoding: bytes[start...], as: UTF8.self).printableJSON
+    bytes.replaceSubrange(start..., with: escaped.utf8)
   }
 }
 
@@ -111,7 +115,7 @@ struct ErrorRecord: Encodable, Sendable {
   init(_ error: ReelError, hasStatus: Bool) {
     kind = error.kind.rawValue
     message = error.description
-    location = error.location?.withoutUserInformation
+    location = error.location
     exitCode = ExitStatus.code(of: error)
     status = hasStatus ? error.status : nil
   }

@@ -18,9 +18,9 @@ final class PlayProgress: Sendable {
     guard isatty(STDERR_FILENO) == 1, environment["TERM"] != "dumb" else { return nil }
   }
 
-  /// Rewrites the status line, without user names and passwords of URLs, and cut to the terminal's width.
+  /// Rewrites the status line, cut to the terminal's width.
   func show(_ line: String) {
-    let cut = String(line.withoutUserInformation.prefix(Terminal.columns(of: STDERR_FILENO) - 1))
+    let cut = String(Console.clean(line, .plain).prefix(Terminal.columns(of: STDERR_FILENO) - 1))
     isShown.withLock { isShown in
       Self.write(Self.erase + cut)
       isShown = true
@@ -29,6 +29,7 @@ final class PlayProgress: Sendable {
 
   /// Prints a line that stays.
   func add(_ line: String) {
+    let line = Console.clean(line, Terminal.errorLayout)
     isShown.withLock { isShown in
       Self.write((isShown ? Self.erase : "") + line + "\n")
       isShown = false

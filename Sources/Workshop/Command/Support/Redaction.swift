@@ -1,12 +1,14 @@
 import Foundation
+import ReelCore
 
 /// Removes secrets from texts for reports that are passed on.
 enum Redaction {
-  /// Replaces user names, passwords, queries and fragments of URLs, and the contents of `data:` URLs, with
-  /// `…`. Queries are included because signed URLs have their credentials there.
+  /// Returns one line of text: without user names and passwords of URLs, with `…` for their queries and fragments and for
+  /// the contents of `data:` URLs. Signed URLs have their credentials in their queries.
   static func clean(_ text: String) -> String {
+    let text = text.withoutUserInformation
     guard text.contains("://") || text.range(of: "data:", options: .caseInsensitive) != nil else {
-      return text
+      return text.printable
     }
     var (result, rest) = ("", text[...])
     while !rest.isEmpty {
@@ -17,7 +19,7 @@ enum Redaction {
       result += gap
       rest = rest[gap.endIndex...]
     }
-    return result
+    return result.printable
   }
 
   /// Returns the command line that repeats a run, for a shell. Secrets are left out, and so are written
@@ -39,9 +41,9 @@ enum Redaction {
         index += isJoined ? 1 : 2
         continue
       }
-      if name == "--header" || name == "--key" {
+      if ["--header", "--secret-header", "--key"].contains(name) {
         // The name of a field is not secret.
-        let kept = name == "--header" ? value.prefix { $0 != ":" } + ": …" : "…"
+        let kept = name != "--key" ? value.prefix { $0 != ":" } + ": …" : "…"
         words += [name, quoted(String(kept))]
         index += isJoined ? 1 : 2
         continue
@@ -66,15 +68,11 @@ enum Redaction {
       if isAlone, range.upperBound < word.endIndex { return word[..<range.upperBound] + "…" }
     }
     guard let scheme = word.range(of: "://") else { return String(word) }
-    let rest = word[scheme.upperBound...]
-    let authority = rest.prefix { !"/?#".contains($0) }
-    let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
-    let path = rest[authority.endIndex...]
-    var kept = word[..<scheme.upperBound] + host
-    if host.startIndex != authority.startIndex { kept = word[..<scheme.upperBound] + "…@" + host }
-    guard let query = path.firstIndex(where: { $0 == "?" || $0 == "#" }) else { return String(kept + path) }
-    let end = path[query...].last.map { ":;,".contains($0) ? String($0) : "" } ?? ""
-    return kept + path[...query] + "…" + end
+    guard let query = word[scheme.upperBound...].firstIndex(where: { $0 == "?" || $0 == "#" }) else {
+      return String(word)
+    }
+    let end = word[query...].last.map { ":;,".contains($0) ? String($0) : "" } ?? ""
+    return word[...query] + "…" + end
   }
 
   /// Returns the word, quoted for a POSIX shell if necessary.

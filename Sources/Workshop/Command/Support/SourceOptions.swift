@@ -27,9 +27,30 @@ struct SourceOptions: ParsableArguments {
   @Option(
     name: .customLong("header"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Add this header field to requests, such as 'Name: value'. Credentials go to the host of the source alone. Can be repeated.",
+      """
+      Add this header field to requests, such as 'Name: value'. Authorization, Proxy-Authorization, Cookie and names that \
+      end in key, token, secret or password are credentials: they go to the scheme, host and port of the source alone, as \
+      do the user name and password of its URL. Can be repeated.
+      """,
       valueName: "K: V"))
   var headers: [String] = []
+
+  @Option(
+    name: .customLong("secret-header"), parsing: .singleValue,
+    help: ArgumentHelp(
+      "Like --header, for a field that is a credential although its name does not tell. Can be repeated.",
+      valueName: "K: V"))
+  var secretHeaders: [String] = []
+
+  @Option(
+    name: .customLong("header-host"), parsing: .singleValue,
+    help: ArgumentHelp(
+      """
+      Send credentials to this host too, such as a CDN or a key server; without a port, to any port of it. Never over \
+      http if the source is at https. Can be repeated.
+      """,
+      valueName: "host[:port]"))
+  var headerHosts: [String] = []
 
   @Option(
     name: .customLong("key"), parsing: .singleValue,
@@ -81,6 +102,7 @@ struct SourceOptions: ParsableArguments {
     }
     if quiet, verbose { throw ValidationError("--quiet and --verbose can't be combined") }
     _ = try headerFields()
+    _ = try credentialHosts()
     _ = try peakBitRate()
     _ = try keyList()
   }
@@ -90,7 +112,7 @@ struct SourceOptions: ParsableArguments {
     print.apply()
     let level: Logger.Level = verbose ? .debug : .critical
     LoggingSystem.bootstrap { label in
-      var handler = StreamLogHandler.standardError(label: label)
+      var handler = StreamLogHandler(label: label, stream: Console.Log())
       handler.logLevel = level
       return handler
     }
@@ -128,6 +150,7 @@ struct SourceOptions: ParsableArguments {
     configuration.preferredPeakBitRate = try peakBitRate()
     configuration.maximumHeight = maxHeight
     configuration.headers = try headerFields()
+    configuration.credentialHosts = try credentialHosts()
     configuration.keyProvider = try keyList()
     return configuration
   }
@@ -163,15 +186,34 @@ struct SourceOptions: ParsableArguments {
   private func headerFields() throws -> HTTPFields {
     var fields = HTTPFields()
     for text in headers {
-      let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-      let value = parts.last?.trimmingCharacters(in: .whitespaces) ?? ""
-      guard parts.count == 2, let name = HTTPField.Name(String(parts[0])), HTTPField.isValidValue(value)
-      else {
-        throw ValidationError("--header takes 'Name: value', not '\(text)'")
-      }
+      let (name, value) = try Self.field(text, of: "--header")
       fields.append(HTTPField(name: name, value: value))
     }
+    for text in secretHeaders {
+      let (name, value) = try Self.field(text, of: "--secret-header")
+      fields.append(.secret(name, value))
+    }
     return fields
+  }
+
+  private static func field(_ text: String, of option: String) throws -> (HTTPField.Name, String) {
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    let value = parts.last?.trimmingCharacters(in: .whitespaces) ?? ""
+    // The text is not repeated: it may be a secret.
+    guard parts.count == 2, let name = HTTPField.Name(String(parts[0])), HTTPField.isValidValue(value) else {
+      throw ValidationError("\(option) takes 'Name: value'")
+    }
+    return (name, value)
+  }
+
+  private func credentialHosts() throws -> Set<CredentialHost> {
+    var hosts: Set<CredentialHost> = []
+    for text in headerHosts {
+      try OptionValue.read(of: "--header-host") { () throws(ReelError) in
+        _ = hosts.insert(try CredentialHost(parsing: text))
+      }
+    }
+    return hosts
   }
 }
 
