@@ -155,7 +155,7 @@ struct AudioFrameSplitterTests {
   }
 
   @Test("Dependent frames of E-AC-3 go with the one before; other programmes do not")
-  func dependentLimit() throws {
+  func dependents() throws {
     let main = eac3(100)
     let more = eac3(60, type: 1)
     let other = eac3(80, substream: 1) + eac3(40, type: 1, substream: 1)
