@@ -94,7 +94,7 @@ struct CredentialTests {
         """
       try await Origin.use(.init(routes: ["/feed.json": .init(feed)])) { home in
         try await Command.run(
-          ["feed", home.url("feed.json").absoluteString, "--swipes", "1", "--dwell", "100ms"]
+          ["feed", home.url("feed.json").absoluteString, "--swipes", "1", "--dwell", "fixed:100ms"]
             + Self.credentials.prefix(4))
         #expect(home.requestLog.first?.header("Authorization") == "Bearer HEADERSECRET")
         try #require(!items.requestLog.isEmpty)
@@ -208,5 +208,23 @@ struct HostileTextTests {
       }
       if options == ["--json"] { _ = try result.objects }
     }
+  }
+
+  @Test("Files of results have no control characters either, and JSON stays JSON")
+  func files() async throws {
+    let mpd = String(decoding: try Fixtures.bytes("dash-number/manifest.mpd"), as: UTF8.self)
+      .replacing(#/( id=")[^"]*"/#) { "\($0.1)\u{9b}2J\u{202e}&#10;forged\"" }
+    let folder = try TemporaryFolder()
+    try folder.write(mpd, to: "a.mpd")
+    try await Command.run(
+      "check", "a.mpd", "--report", "a.html", "--junit", "a.xml", "--sarif", "a.sarif", directory: folder.path
+    )
+    for name in ["a.html", "a.xml", "a.sarif"] {
+      let text = try String(contentsOfFile: folder.path(name), encoding: .utf8)
+      let controls = text.unicodeScalars.filter { $0.isControl && $0 != "\n" && $0 != "\t" }
+      #expect(controls.isEmpty, "\(name): \(controls.map(\.value))")
+    }
+    let sarif = try String(contentsOfFile: folder.path("a.sarif"), encoding: .utf8)
+    _ = try jsonObject(sarif.trimmingCharacters(in: .whitespacesAndNewlines))
   }
 }

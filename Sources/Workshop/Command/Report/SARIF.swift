@@ -148,7 +148,7 @@ struct SARIF: Encodable, Sendable {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
       do {
-        return String(decoding: try encoder.encode(self), as: UTF8.self) + "\n"
+        return String(decoding: try encoder.encode(self), as: UTF8.self).printableJSON + "\n"
       } catch {
         throw ReelError(.internalFault, "SARIF can't be written: \(error)")
       }
