@@ -90,12 +90,19 @@ struct CredentialTests {
       let base = items.baseURL.absoluteString
       let feed = """
         {"items": [{"url": "\(base)media/h264-faststart.mp4", "headers": {"Cookie": "item=1"},
-        "secret_headers": {"X-Ticket": "MARKED"}, "poster": "\(base)poster.jpg"}]}
+        "secret_headers": {"X-Ticket": "MARKED"}, "poster": "\(base)poster.jpg"}, "\(base)media/h264.ts"]}
         """
       try await Origin.use(.init(routes: ["/feed.json": .init(feed)])) { home in
+        let url = home.url("feed.json").absoluteString
+        let folder = try TemporaryFolder()
+        try folder.write(
+          #"{"feeds": ["\#(url)"], "links": ["wifi"], "viewers": ["fixed:100ms"], "policies": ["adjacent"], "seeds": 1, "swipes": 1}"#,
+          to: "lab.json")
+        let credentials = Self.credentials.prefix(4)
         try await Command.run(
-          ["feed", home.url("feed.json").absoluteString, "--swipes", "1", "--dwell", "fixed:100ms"]
-            + Self.credentials.prefix(4))
+          ["feed", url, "--swipes", "1", "--dwell", "fixed:100ms"] + credentials, status: 0)
+        try await Command.run(
+          ["lab", folder.path("lab.json")] + credentials, directory: folder.path, status: 0)
         #expect(home.requestLog.first?.header("Authorization") == "Bearer HEADERSECRET")
         try #require(!items.requestLog.isEmpty)
         #expect(items.requestLog.allSatisfy { $0.header("Authorization") == nil })

@@ -435,7 +435,8 @@ struct LabWalks: Sendable {
     let (viewer, device) = (inputs.viewers[places.viewer].spec, inputs.devices[places.device])
     var pool = PoolConfiguration(
       walkingWith: run.slotCount, configuration.policies[places.policy],
-      firstRung: configuration.firstRung, loading: loading.playing(feed: run.feed),
+      firstRung: configuration.firstRung,
+      loading: loading.playing(feed: configuration.feeds[places.feed].file),
       adaptsBitRate: configuration.bandwidth == nil)
     pool.apply(limitsOf: device)
     var settings = WalkSettings(
