@@ -15,6 +15,7 @@ struct CatalogueTests {
     .rungContentDiffers: "other E, shifted E", .segmentDurationMismatch: "W",
     .bandwidthMismatch: "understated W, overstated W, average N", .moovLast: "W",
     .startBytes: "key-frame W, padding W, interleaving W, edit W, moov W, playlist W", .firstRungHeavy: "W",
+    .rungTooHeavy: "rung W, all E",
     .ttfbSlow: "manifest W, segment W, cold N", .redirects: "W", .noKeepAlive: "W", .noRanges: "W",
     .responseHeaders: "type W, encoding W, length W",
     .codecsMismatch: "family E, profile W, level W, missing W", .resolutionMismatch: "W",

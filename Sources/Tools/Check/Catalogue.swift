@@ -196,7 +196,7 @@ extension Catalogue {
     case .unreachable, .segmentMissing, .rungDead, .decodeError, .segmentTruncated: opening(id)
     case .black, .silent, .frozen, .rungContentDiffers, .trackMissing, .avOffset: content(id)
     case .segmentNotIndependent, .timestampBreak, .segmentDurationMismatch, .rungsNotAligned: timing(id)
-    case .moovLast, .startBytes, .firstRungHeavy: start(id)
+    case .moovLast, .startBytes, .firstRungHeavy, .rungTooHeavy: start(id)
     case .notChecked: notChecked(id)
     case .ttfbSlow, .redirects, .noKeepAlive, .noRanges, .responseHeaders, .liveStale: transport(id)
     case .bandwidthMismatch, .codecsMismatch, .resolutionMismatch, .frameRateMismatch, .aspectDiffers,
@@ -467,13 +467,27 @@ extension Catalogue {
           "The start is recorded and replayed on each link with these bytes removed: \(Threshold.startBytes.text) or more on a link. Audio of 0.5 s beside the first frame is usual.",
         thresholds: [.startBytes], sources: [.mp4("§6.2.3"), .faststart],
         fix: "Per kind: limit key frames with -maxrate, package without padding, cut at a key frame")
+    case .rungTooHeavy:
+      make(
+        id, "A rung is too heavy for the links",
+        kinds: [
+          kind("rung", .warning, "none of the links carries this rung; one carries another rung"),
+          kind("all", .error, "no rung plays on a link"),
+        ],
+        otherLevels: "all is a warning if another of the links carries a rung.",
+        meaning: "The media needs more than the link brings, on average or in a part of it.",
+        effect: "Playback stalls again and again; a player that can change rungs has a lower one, or none.",
+        measurement:
+          "Only for links that --link names. Each rung is played with its audio, by the sizes and durations of its segments, at most 10 minutes: by a player like Reel's, which stays with the rung. It stalls \(Threshold.rungTooHeavyStall.text) or more in all. Not judged if sizes are not known.",
+        thresholds: [.rungTooHeavyStall], sources: [.apple("1.26 to 1.29"), .hls("6.3.1")],
+        fix: "Add a lower rung, or encode for the links that viewers have")
     default:
       make(
         id, "The rung listed first starts slowly", .warning, otherLevels: "A note for DASH.",
         meaning: "Players without a measurement begin with the first variant, and this one is heavy.",
         effect: "The first frame comes later than with a middle rung.",
         measurement:
-          "The start is replayed with the first and with a middle rung: \(Threshold.firstRungHeavy.text) apart.",
+          "By arithmetic, for a player that loads whole segments: the time until the manifests, the initialization and the whole first segments of a rung and of its audio have crossed the link, for the first and for a middle rung. They are \(Threshold.firstRungHeavy.text) apart, and one takes half as long again as the other.",
         thresholds: [.firstRungHeavy], sources: [.apple("1.32"), .hls("6.3.1")],
         fix: "List a middle rung first")
     }

@@ -38,6 +38,8 @@ package struct CheckOptions: Sendable {
   /// The most time to spend on a source; nil for no limit. What was found until then is kept.
   package var timeLimit: Duration?
   package var links: [Link] = []
+  /// True if a user named the links: rungs are then judged by them.
+  package var areLinksNamed = false
   /// The device whose costs of decoding count.
   package var device = DeviceModel.mid
   package var thresholds = Thresholds()
@@ -73,6 +75,7 @@ package enum Threshold: String, Sendable, Hashable, CaseIterable {
   case moovSmallFile = "moov-last.small"
   case startBytes = "start-bytes.cost"
   case firstRungHeavy = "first-rung-heavy.cost"
+  case rungTooHeavyStall = "rung-too-heavy.stall"
   case ttfbSlow = "ttfb-slow.median"
   case frameRateHigh = "frame-rate-mismatch.high"
   case frameRateLow = "frame-rate-mismatch.low"
@@ -119,6 +122,7 @@ package enum Threshold: String, Sendable, Hashable, CaseIterable {
     case .moovSmallFile: (65_536, .bytes)
     case .startBytes: (100, .milliseconds)
     case .firstRungHeavy: (100, .milliseconds)
+    case .rungTooHeavyStall: (1000, .milliseconds)
     case .ttfbSlow: (600, .milliseconds)
     case .frameRateHigh: (105, .percent)
     case .frameRateLow: (90, .percent)

@@ -55,7 +55,7 @@ package struct Coverage: Sendable, Hashable {
   package init() {}
 }
 
-/// A start on one link, in simulated time.
+/// A start on one link, in simulated time, and what follows it.
 package struct StartResult: Sendable {
   /// A request of the start, for a waterfall: times in milliseconds since the start.
   package struct Request: Sendable, Hashable {
@@ -92,6 +92,15 @@ package struct StartResult: Sendable {
     package init(milliseconds: Double) { self.milliseconds = milliseconds }
   }
 
+  /// What is known of playing on after the start.
+  package enum Playback: Sendable {
+    /// By Reel's player, which stays with the rung; and the milliseconds that a player stalls that loads whole segments,
+    /// nil for a media file.
+    case played(PlayedRung, wholeMilliseconds: Double?)
+    /// The reason, as a clause without a full stop.
+    case unknown(String)
+  }
+
   /// A step of mending, after those before it.
   package struct Step: Sendable {
     /// The name of the finding that is mended: `moov-last`.
@@ -109,6 +118,11 @@ package struct StartResult: Sendable {
   package var now: Course
   /// The start of a player that loads whole segments, in milliseconds; nil for a media file.
   package var wholeMilliseconds: Double?
+  /// How much of the start servers take to answer, as it was measured, in milliseconds. It varies from run to run; all
+  /// else is computed.
+  package var waitMilliseconds = 0.0
+  /// How the rung that was started with plays on.
+  package var playback = Playback.unknown("it was not played")
   /// The least that is possible for this source on this link: the requests that can't be avoided, the bytes up to the
   /// end of the first frame, and its decoding.
   package var floorMilliseconds: Double

@@ -87,6 +87,8 @@ package struct FileStructure: Sendable {
     let first = min(key.lowerBound, shown.lowerBound)
     facts.firstSample = ByteRange(offset: first, length: end - first)
     facts.hiddenSampleCount = start.shown - start.key
+    facts.samples = tracks.flatMap { $0.samples.map { (time: $0.time, byteCount: Int64($0.range.count)) } }
+      .sorted { $0.time < $1.time }
     func add(_ kind: FileSurplus.Kind, _ ranges: [Range<Int64>]) {
       let joined = ranges.joined
       guard !joined.isEmpty else { return }

@@ -19,6 +19,7 @@ package enum FindingID: String, Sendable, Hashable, CaseIterable, Codable {
   case moovLast = "moov-last"
   case startBytes = "start-bytes"
   case firstRungHeavy = "first-rung-heavy"
+  case rungTooHeavy = "rung-too-heavy"
   case ttfbSlow = "ttfb-slow"
   case redirects
   case noKeepAlive = "no-keep-alive"
@@ -112,7 +113,7 @@ package struct FindingCost: Sendable, Hashable {
   package enum Kind: String, Sendable, Hashable {
     /// The first frame comes later by this much.
     case start
-    /// Playback stalls this long in the first 60 s.
+    /// Playback stalls this long in all, until the end or for 10 minutes of media.
     case stall
     /// This much media is never shown or heard.
     case lost

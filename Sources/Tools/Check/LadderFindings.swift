@@ -590,12 +590,6 @@ private struct LadderJudge {
       kind == "average" ? "AVERAGE-BANDWIDTH" : facts.format == "hls" ? "BANDWIDTH" : "bandwidth"
     var found = finding(.bandwidthMismatch, kind, level, of: rung, words, fix: "write \(attribute)=\(value)")
     found.evidence = [("declared_bps", .number(stated)), ("measured_bps", .number(Double(value)))]
-    if kind == "understated" {
-      // A link of 1.1 times the declared rate carries the first 60 s.
-      let bits = min(60, rung.segments.reduce(0) { $0 + $1.duration.seconds }) * measured
-      let stall = bits / (stated * 1.1) - bits / measured
-      if stall > 0.02 { found.costs = [FindingCost(.stall, (stall * 1000).rounded())] }
-    }
     return found
   }
 

@@ -1,8 +1,10 @@
 internal import Foundation
+internal import HTTPTypes
 package import ReelCore
 
 /// Asks servers what the requests of a check left open: whether they serve ranges of a file, whether they compress
-/// segments for those who accept it, and whether a first answer that came late is the rule.
+/// segments for those who accept it, whether a first answer that came late is the rule, and how long the answers of a
+/// start take at least.
 package struct ServerProbe: Sendable {
   private let log: RequestLog
   private let headers: SourceHeaders
@@ -34,6 +36,7 @@ package struct ServerProbe: Sendable {
     {
       try await askCompressed(for: segment.url)
     }
+    try await askAgain(facts)
     let requests = log.requests
     for kind in TransportFindings.AnswerKind.allCases {
       let answers = requests.filter { $0.isSuccess && TransportFindings.kind(of: $0, in: facts) == kind }
@@ -50,6 +53,27 @@ package struct ServerProbe: Sendable {
   // MARK: - Private
 
   private static let byteLimit = 16 << 20
+
+  /// Repeats the requests of a start whose answers seem to wait at the server, which this machine may be the reason of.
+  /// Segments have been read again already.
+  private func askAgain(_ facts: StreamFacts) async throws {
+    for purpose in [FetchPurpose.source, .manifest] {
+      guard let url = log.requests.first(where: { $0.purpose == purpose && $0.isSuccess })?.url else {
+        continue
+      }
+      while true {
+        let requests = log.requests
+        let answers = requests.filter { $0.url == url && $0.method == .get && $0.isSuccess }
+        let waits = ServerWaits(requests)
+        guard let least = answers.compactMap({ waits.wait(of: $0) }).min(),
+          least >= StartRecording.leastWait, answers.count < TransportFindings.answerCount
+        else { break }
+        let range = facts.isFile ? ByteRange(offset: 0, length: 1) : nil
+        try await ask(for: url, facts.isFile ? .segment : .manifest, range: range)
+        guard log.requests.count > requests.count, log.requests.last?.isSuccess == true else { break }
+      }
+    }
+  }
 
   /// Asks for a segment as browsers do, which accept compression of whatever they fetch, and reads the head of the answer.
   private func askCompressed(for url: URL) async throws {

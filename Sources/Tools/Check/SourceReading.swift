@@ -247,8 +247,10 @@ final class SourceReading: Sendable {
         change { all in
           all.rungs[rung].samples[index] = sample
           if let reason = sample.refusal(in: facts) { all.rungs[rung].status = .excused(reason) }
-          if sample.byteCount > 0 {
-            all.rungs[rung].sizes[index] = sample.promisedByteCount ?? sample.byteCount
+          if sample.byteCount > 0,
+            let size = sample.promisedByteCount ?? (sample.isPartial ? nil : sample.byteCount)
+          {
+            all.rungs[rung].sizes[index] = size
           }
         }
         if let media { medias.append(media) }

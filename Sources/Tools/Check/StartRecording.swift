@@ -7,8 +7,9 @@ package import ReelSimulation
 /// The answers to the requests of a start, kept so that it can be replayed.
 ///
 /// While it is open, it passes requests on and keeps the heads and bodies of the answers, and how the servers behave:
-/// how long they wait, whether they redirect, close connections, or ignore ranges. A replay asks it with
-/// `answer(to:)`; what was not recorded is fetched for real, once.
+/// how long they wait, whether they redirect, close connections, or ignore ranges. Afterwards it passes them on, and
+/// only measures again how long servers wait. A replay asks it with `answer(to:)`; what was not recorded is fetched for
+/// real, once.
 package final class StartRecording: Fetching, ConnectionOpening {
   /// A resource, by the URL of its answers.
   fileprivate struct Resource {
@@ -55,7 +56,7 @@ package final class StartRecording: Fetching, ConnectionOpening {
   /// The number of bytes that an answer delivers at a time.
   private static let chunkByteCount: Int64 = 64 << 10
   /// A shorter wait of a server is not told from the noise of the network and of this machine.
-  private static let leastWait = Duration.milliseconds(20)
+  static let leastWait = Duration.milliseconds(20)
 
   /// - Parameters:
   ///   - base: Fetches for real.
@@ -68,7 +69,7 @@ package final class StartRecording: Fetching, ConnectionOpening {
     beginning = wallClock.now
   }
 
-  /// Ends recording: the first frame is there. Later requests are only passed on.
+  /// Ends recording: the first frame is there.
   package func close() { state.withLock { $0.isOpen = false } }
 
   /// The number of bytes that are kept.
@@ -110,8 +111,11 @@ package final class StartRecording: Fetching, ConnectionOpening {
     return state.withLock { $0.resources[url]?.byteCount }
   }
 
-  /// Returns how the server behaves at the request for `url` with this number, counted from 0.
-  package func behaviour(of url: URL, request number: Int) -> LinkServers.Behaviour {
+  /// Returns how the server behaves at a request for `url`.
+  ///
+  /// It waits as long as for the fastest of the answers that were measured: what others took longer is the noise of the
+  /// network and of this machine, or the first answer of a cache.
+  package func behaviour(of url: URL) -> LinkServers.Behaviour {
     let url = url.withoutUserInformation
     return state.withLock { state in
       var behaviour = LinkServers.Behaviour()
@@ -121,10 +125,7 @@ package final class StartRecording: Fetching, ConnectionOpening {
         behaviour.hops = Array(repeating: url, count: max(answers.redirectCount, 1) - 1) + [last]
       }
       behaviour.closesConnection = answers.closesConnection
-      if let metrics = answers.metrics.indices.contains(number)
-        ? answers.metrics[number] : answers.metrics.last ?? nil,
-        let answerTime = metrics.answerTime
-      {
+      if let answerTime = answers.metrics.compactMap({ $0?.answerTime }).min() {
         let wait = answerTime - state.roundTrip(to: answers.url ?? url)
         if wait >= Self.leastWait { behaviour.wait = wait }
       }
@@ -139,21 +140,23 @@ package final class StartRecording: Fetching, ConnectionOpening {
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     guard request.method == .get else { return try await base.fetch(request) }
     let url = request.url
-    let number = state.withLock { state -> Int? in
+    let (isOpen, number) = state.withLock { state -> (Bool, Int?) in
       state.headers = request.source ?? state.headers
-      guard state.isOpen else { return nil }
+      guard state.isOpen || state.answers[url] != nil else { return (false, nil) }
       state.answers[url, default: Answers()].metrics.append(nil)
-      return state.answers[url]?.metrics.count
+      return (state.isOpen, state.answers[url]?.metrics.count)
     }
     guard let number else { return try await base.fetch(request) }
     var request = request
     request.addReport { [self] metrics in
       state.withLock { state in
         state.answers[url]?.metrics[number - 1] = metrics
+        guard isOpen else { return }
         state.answers[url]?.redirectCount = metrics.redirectCount
         if metrics.closesConnection == true { state.answers[url]?.closesConnection = true }
       }
     }
+    guard isOpen else { return try await base.fetch(request) }
     do {
       let response = try await base.fetch(request)
       keep(response, to: request)

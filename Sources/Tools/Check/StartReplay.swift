@@ -48,6 +48,7 @@ package struct StartReplay: Sendable {
   package func results(for findings: inout [Finding], facts: StreamFacts) async throws -> [StartResult] {
     guard case .url = source, facts.start != nil else { return [] }
     var results: [StartResult] = []
+    var played: [PlaybackFindings.Played] = []
     for link in options.links {
       let now: StartResult.Course
       do {
@@ -56,14 +57,32 @@ package struct StartReplay: Sendable {
         logger.debug("the start can't be replayed", metadata: ["link": "\(link.name)", "error": "\(error)"])
         return []
       }
-      let bounds = StartBounds(recording: recording, facts: facts, link: link.spec, device: options.device)
+      let bounds = StartBounds(facts: facts, link: link.spec, device: options.device)
       let floor = bounds.floor(of: now)
+      let play = playback(on: link.spec, after: now, facts)
+      // One after the other, as a start waits for them.
+      let waits = now.requests.reduce(into: [FetchPurpose: Duration]()) { waits, request in
+        let wait = request.location.map { recording.behaviour(of: $0).wait } ?? .zero
+        waits[request.purpose] = max(waits[request.purpose] ?? .zero, wait)
+      }
       var result = StartResult(
         link: link.name, now: now, floorMilliseconds: min(now.milliseconds, floor.milliseconds))
       (result.floorRequestCount, result.floorByteCount) = (floor.requestCount, floor.byteCount)
-      result.wholeMilliseconds = bounds.whole(of: now)
+      if let rung = facts.startRungIndex {
+        result.wholeMilliseconds = play.wholeStart(rung).map { ($0 + bounds.frameTime).milliseconds }
+        result.playback = playback(of: rung, play, facts)
+      }
+      if options.areLinksNamed {
+        let rungs = playableRungs(facts).compactMap { rung in
+          (try? play.played(rung)).flatMap { $0.estimatedCount == 0 ? (rung, $0) : nil }
+        }
+        played.append(.init(link: link, rungs: Dictionary(uniqueKeysWithValues: rungs)))
+      }
+      result.waitMilliseconds = waits.values.reduce(.zero, +).milliseconds
       results.append(result)
     }
+    findings += PlaybackFindings.findings(played, options.thresholds)
+    addCostOfUnderstating(to: &findings, results, facts)
     try await addCosts(to: &findings, &results, facts)
     for place in results.indices {
       results[place].floorMilliseconds = min(
@@ -189,9 +208,9 @@ package struct StartReplay: Sendable {
     else { return }
     var isHeavy = false
     for (place, link) in options.links.enumerated() where place < results.count {
-      let bounds = StartBounds(recording: recording, facts: facts, link: link.spec, device: options.device)
-      guard let first = bounds.whole(of: results[place].now, startingWith: order.first),
-        let best = bounds.whole(of: results[place].now, startingWith: order.best)
+      let play = playback(on: link.spec, after: results[place].now, facts)
+      guard let first = play.wholeStart(order.first)?.milliseconds,
+        let best = play.wholeStart(order.best)?.milliseconds
       else { continue }
       let cost = first - best
       guard cost >= options.thresholds[.firstRungHeavy], first >= best * RungOrder.leastRatio else {
@@ -202,6 +221,63 @@ package struct StartReplay: Sendable {
     }
     if !isHeavy, !results.isEmpty { findings.remove(at: index) }
   }
+
+  // MARK: Playing on
+
+  private func playback(
+    on link: LinkSpec, after start: StartResult.Course, _ facts: StreamFacts
+  ) -> RungPlayback {
+    RungPlayback(facts: facts, recording: recording, configuration: configuration, link: link, start: start)
+  }
+
+  private func playback(of rung: Int, _ play: RungPlayback, _ facts: StreamFacts) -> StartResult.Playback {
+    guard !facts.isLive else { return .unknown("it is live, and plays only as fast as new segments appear") }
+    do throws(RungPlayback.Unknown) {
+      let whole = play.playedWhole(rung)
+      return .played(try play.played(rung), wholeMilliseconds: whole?.stalled.milliseconds)
+    } catch {
+      return .unknown(error.reason)
+    }
+  }
+
+  /// The rungs of video that viewers are given one of; those of audio if there is no video.
+  private func playableRungs(_ facts: StreamFacts) -> [Int] {
+    guard let start = facts.startRungIndex else { return [] }
+    let period = facts.rungs[start].place.period
+    let rungs = facts.rungs.indices.filter {
+      facts.rungs[$0].place.period == period && facts.rungs[$0].kind == facts.rungs[start].kind
+        && facts.rungs[$0].status == .read
+    }
+    let videos = rungs.filter { facts.rungs[$0].wantsVideo }
+    return videos.isEmpty ? rungs : videos
+  }
+
+  /// Adds what an understated bit rate costs: on a link with a tenth more than the stated rate, for which players choose
+  /// the rung.
+  private func addCostOfUnderstating(
+    to findings: inout [Finding], _ results: [StartResult], _ facts: StreamFacts
+  ) {
+    for index in findings.indices where findings[index].name == "bandwidth-mismatch/understated" {
+      let rungs = facts.rungs.indices.filter {
+        facts.rungs[$0].name == findings[index].rung ?? facts.rungs[$0].name
+      }
+      guard let rung = rungs.first, let start = results.first?.now,
+        let stated = facts.rungs[rung].declared?.bitsPerSecond,
+        let link = try? LinkSpec(
+          bitsPerSecond: Int64(stated) * 11 / 10, roundTripTime: Self.understatedRoundTrip),
+        let played = try? playback(on: link, after: start, facts).played(rung), played.estimatedCount == 0,
+        played.stalledMilliseconds >= options.thresholds[.printedCost]
+      else { continue }
+      // In a form that --link takes.
+      let kilobits = (Double(link.bitsPerSecond) / 1000).formatted(places: 0)
+      findings[index].costs = [
+        FindingCost(
+          .stall, played.stalledMilliseconds.rounded(), link: "\(kilobits)kbit/50ms", player: .reel)
+      ]
+    }
+  }
+
+  private static let understatedRoundTrip = Duration.milliseconds(50)
 
   // MARK: One replay
 
@@ -215,15 +291,10 @@ package struct StartReplay: Sendable {
     let simulation = SimulatedRuntime()
     let changed = try await ChangedStart(recording, changes)
     let record = CourseRecord(simulation)
-    let numbers = Locked<[URL: Int]>([:])
     let network = ThrottledFetcher(
       changed, link: link, in: simulation, limit: Self.realPatience,
       servers: LinkServers { [recording] request, answer in
-        let number = numbers.withLock { numbers in
-          defer { numbers[request.url, default: 0] += 1 }
-          return numbers[request.url, default: 0]
-        }
-        var behaviour = recording.behaviour(of: request.url, request: number)
+        var behaviour = recording.behaviour(of: request.url)
         if changed.dropsRedirects { behaviour.hops = [] }
         if changed.promptPurposes.contains(request.purpose) { behaviour.wait = .zero }
         if changed.dropsHandshakes { behaviour.closesConnection = false }

@@ -132,11 +132,15 @@ package enum StartStructure {
 
 extension StreamFacts {
   /// The rung that is started with; nil if it is not known.
-  package var startRung: RungFacts? {
-    rungs.first {
+  package var startRung: RungFacts? { startRungIndex.map { rungs[$0] } }
+
+  /// The index of the rung that is started with; that of a media file's only one.
+  var startRungIndex: Int? {
+    guard presentation != nil else { return rungs.indices.first }
+    return rungs.firstIndex {
       $0.kind == .video && start?.rung != nil && ($0.name == start?.rung || $0.declared?.id == start?.rung)
     }
-      ?? rungs.first { rung in rung.segments.contains { $0.url == start?.mediaURL } }
+      ?? rungs.firstIndex { rung in rung.segments.contains { $0.url == start?.mediaURL } }
   }
 
   /// The segment that is started with.

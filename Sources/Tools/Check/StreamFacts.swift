@@ -368,6 +368,8 @@ package struct FileFacts: Sendable {
   package var surplus: [FileSurplus] = []
   /// The number of samples that an edit list hides before the first shown one.
   package var hiddenSampleCount = 0
+  /// The samples of all tracks in order of time: when each is due, in seconds, and its size.
+  package var samples: [(time: Double, byteCount: Int64)] = []
 
   package init() {}
 }

@@ -99,6 +99,8 @@ package struct LinkModel: Sendable {
   package static let certificateByteCount = 4000
   /// The number of bytes that a receiver buffers without a reader.
   package let windowByteCount: Int
+  /// The bytes of a full parcel.
+  private let parcelByteCount: Int
 
   private var connections: [Connection] = []
   private var transfers: [Transfer] = []
@@ -112,9 +114,16 @@ package struct LinkModel: Sendable {
 
   /// - Parameters:
   ///   - windowByteCount: The number of bytes that a receiver buffers without a reader.
+  ///   - parcelByteCount: The bytes of a full parcel: more than a segment of TCP cost less to compute. Without effect on a
+  ///     link with `tcp`.
   ///   - zero: The time at which a recorded link starts.
-  package init(_ link: LinkSpec, windowByteCount: Int = 256 << 10, zero: Duration = .zero) {
+  package init(
+    _ link: LinkSpec, windowByteCount: Int = 256 << 10,
+    parcelByteCount: Int = LinkBottleneck.parcelByteCount, zero: Duration = .zero
+  ) {
     self.link = link
+    self.parcelByteCount =
+      link.modelsTCP ? LinkBottleneck.parcelByteCount : max(parcelByteCount, LinkBottleneck.parcelByteCount)
     bottleneck = LinkBottleneck(link, zero: zero)
     self.windowByteCount = max(windowByteCount, 1)
   }
@@ -297,7 +306,7 @@ package struct LinkModel: Sendable {
     if link.modelsTCP { acknowledge(by: start) }
     let ready = transfers.map { canSend($0) && self.start(of: $0) <= start }
     guard let index = bottleneck.takeTurn(among: ready.count, where: { ready[$0] }) else { return }
-    let count = min(transfers[index].waitingCount, LinkBottleneck.parcelByteCount)
+    let count = min(transfers[index].waitingCount, parcelByteCount)
     transfers[index].waitingCount -= count
     let arrival: Duration
     if link.modelsTCP {

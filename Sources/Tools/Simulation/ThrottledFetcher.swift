@@ -390,7 +390,7 @@ package struct LinkServers: Sendable {
 }
 
 /// The origin that a connection leads to.
-private struct LinkHost: Equatable {
+struct LinkHost: Equatable {
   let name: String
   /// The number of round trips before the first request can leave.
   let handshakes: Int
@@ -438,11 +438,11 @@ extension FetchRequest {
 }
 
 extension LinkModel {
-  fileprivate mutating func depart(to host: LinkHost, at now: Duration) -> Departure {
+  mutating func depart(to host: LinkHost, at now: Duration) -> Departure {
     depart(to: host.name, handshakes: host.handshakes, name: host.lookup, at: now)
   }
 
-  fileprivate mutating func openAhead(to host: LinkHost, at now: Duration) {
+  mutating func openAhead(to host: LinkHost, at now: Duration) {
     openAhead(to: host.name, handshakes: host.handshakes, name: host.lookup, at: now)
   }
 }

@@ -207,6 +207,26 @@ struct AudioSelector: Sendable {
   }
 }
 
+extension AudioSelector {
+  /// The highest bit rate of audio to choose, if there is a lower one, in bits per second.
+  static let peakBitRate = 192_000
+}
+
+extension Period {
+  /// Returns the audio that is played beside a video rung, from segments of its own; nil if there is none.
+  package func audioRung(beside video: Rung?, _ configuration: LoadingConfiguration) -> Rung? {
+    let selector = AudioSelector(
+      languages: configuration.audioLanguages, keyProvider: configuration.keyProvider)
+    guard hasAudio, let ladder = try? selector.ladder(in: self, group: video?.audioGroup) else { return nil }
+    func isLower(_ left: Rung, _ right: Rung) -> Bool {
+      left.ladderBitsPerSecond < right.ladderBitsPerSecond
+    }
+    let affordable = ladder.filter { $0.ladderBitsPerSecond <= AudioSelector.peakBitRate }
+    // Of equal ones the first.
+    return affordable.reversed().max(by: isLower) ?? ladder.min(by: isLower)
+  }
+}
+
 /// The kinds of media in a period.
 extension Period {
   /// True if the period has video, whether or not it can be decoded.

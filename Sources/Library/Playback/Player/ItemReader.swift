@@ -150,7 +150,7 @@ final class ItemReader: @unchecked Sendable {
       case .audio:
         role = .audio(group: session.read { $0.audioGroup } ?? nil)
         var configuration = session.loading
-        configuration.preferredPeakBitRate = Self.audioBitRateCap
+        configuration.preferredPeakBitRate = AudioSelector.peakBitRate
         configuration.maximumHeight = nil
         controller = RungController(configuration, clock: session.core.clock)
       }
@@ -159,9 +159,6 @@ final class ItemReader: @unchecked Sendable {
       for: role, resolver: source.resolver, context: source.context, controller: controller,
       offsets: session.offsets, log: SessionLog(session: session, isVideo: kind == .video), scope: scope)
   }
-
-  /// The limit for the bit rate of an audio rendition.
-  private static let audioBitRateCap = 192_000
 
   private func readNext(dropsAudio: Bool) throws -> Step {
     guard let reader else { return .rest }

@@ -15,7 +15,7 @@ struct CheckCommand: AsyncParsableCommand {
     discussion: """
       Opens the source as a player does, then reads every rung and rendition alone. The recorded start is replayed in \
       simulated time on each --link: once as it is, and once for each finding without it. A cost is the time that mending \
-      this finding alone would save. --explain describes a finding, and where its rule comes from.
+      this finding alone would save. Then the rung is played to its end, by the sizes of its segments. --explain describes a finding, and where its rule comes from.
 
       An error means that media can't be seen or heard as it is meant; a warning, that it plays late, stalls, or fails in \
       some players; a note costs no viewer anything. Findings:
@@ -306,6 +306,8 @@ struct CheckCommand: AsyncParsableCommand {
     }
     check.timeLimit = .seconds((options.givenTimeout ?? Self.usualTimeout) + (watch ?? 0))
     check.links = try linkList().map { .init(name: $0.name, spec: $0.spec) }
+    let named = links.isEmpty ? try file().links : links
+    check.areLinksNamed = !named.isEmpty
     if let device { check.device = try DeviceModel(argument: device) }
     for (name, value) in try file().set.sorted(by: { $0.key < $1.key }) {
       try ThresholdChange.apply("\(name)=\(value)", to: &check.thresholds)
@@ -525,8 +527,7 @@ extension NotChecked {
     case .unreachable: return false
     case .notChecked: return unjudged != nil
     case .ttfbSlow, .redirects, .noKeepAlive, .noRanges, .responseHeaders, .moovLast, .startBytes,
-      .firstRungHeavy,
-      .manifestInvalid, .liveStale:
+      .firstRungHeavy, .rungTooHeavy, .manifestInvalid, .liveStale:
       // A rung that was not read leaves these as they are.
       return rung == nil
     default: return true

@@ -3,6 +3,7 @@ import ReelCheck
 import ReelCore
 import ReelLab
 import ReelManifest
+import ReelSimulation
 import ReelPool
 
 /// A checked source with the findings that are waived.
@@ -32,6 +33,7 @@ enum CheckFigures {
   static func explanation(of expectation: CheckExpectation, in result: CheckResult) -> String {
     let start = result.starts.first { expectation.metric.hasSuffix("." + $0.link.lowercased()) }
     guard let start else { return "" }
+    if expectation.metric.hasPrefix("stall.") { return "; \(CheckWords.playback(start.playback))" }
     let bytes = ByteSize(byteCount: Int(clamping: start.floorByteCount))
     return "; the floor is \(CheckWords.time(start.floorMilliseconds)): "
       + "\(start.floorRequestCount.counted("request")), \(bytes)"
@@ -60,14 +62,13 @@ enum CheckFigures {
           start($0)?.floorMilliseconds
         },
         time(
-          "stall.\(name)", "the longest stall that a finding causes on \(link)",
-          absence: "there was no first frame"
+          "stall.\(name)", "the time that Reel's player stalls on \(link), with the rung that it starts with",
+          absence: "it was not played"
         ) { check in
-          guard start(check) != nil else { return nil }
-          let stalls = check.result.findings.flatMap(\.costs).filter {
-            $0.kind == .stall && ($0.link == nil || $0.link?.lowercased() == name)
-          }
-          return stalls.map(\.milliseconds).max() ?? 0
+          guard case .played(let rung, _) = start(check)?.playback, !rung.course.isCut else { return nil }
+          // Holes of the media stall players on any link.
+          let holes = check.result.findings.flatMap(\.costs).filter { $0.kind == .stall && $0.link == nil }
+          return max(rung.stalledMilliseconds, holes.map(\.milliseconds).max() ?? 0)
         },
       ]
     }

@@ -3,6 +3,7 @@ import ReelCheck
 import ReelCore
 import ReelLab
 import ReelManifest
+import ReelSimulation
 
 /// The record of `reel check` for a source.
 struct CheckRecord: SourceRecord {
@@ -79,11 +80,31 @@ struct CheckRecord: SourceRecord {
   // MARK: - Private
 
   private static func start(_ start: StartResult) -> JSONFields {
-    [
+    var stall: JSONFields?
+    var unknown: String?
+    switch start.playback {
+    case .unknown(let reason): unknown = reason
+    case .played(let rung, let whole):
+      stall = [
+        "ms": rung.stalledMilliseconds.rounded(places: 1), "whole_ms": whole?.rounded(places: 1),
+        "rung": rung.rung, "played": rung.duration.rounded(places: 3),
+        "bits_per_second": Int(rung.bitsPerSecond.rounded()),
+        "estimated_sizes": rung.estimatedCount == 0 ? nil : rung.estimatedCount,
+        "stalls": rung.course.stalls.prefix(stallLimit).map { stall -> JSONFields in
+          [
+            "position": stall.position.rounded(places: 3),
+            "ms": stall.duration.milliseconds.rounded(places: 1),
+          ]
+        },
+      ]
+    }
+    return [
       "ms": start.now.milliseconds.rounded(places: 1),
       "whole_ms": start.wholeMilliseconds?.rounded(places: 1),
       "floor_ms": start.floorMilliseconds.rounded(places: 1),
-      "possible_ms": start.possibleMilliseconds.rounded(places: 1), "requests": start.now.requests.count,
+      "wait_ms": start.waitMilliseconds.rounded(places: 1),
+      "possible_ms": start.possibleMilliseconds.rounded(places: 1), "stall": stall, "not_played": unknown,
+      "requests": start.now.requests.count,
       "bytes": start.now.requests.reduce(0) { $0 + $1.byteCount }, "floor_requests": start.floorRequestCount,
       "floor_bytes": start.floorByteCount,
       "steps": start.steps.map { step -> JSONFields in
@@ -91,6 +112,9 @@ struct CheckRecord: SourceRecord {
       },
     ]
   }
+
+  /// The number of stalls that are listed.
+  private static let stallLimit = 100
 
   private static func finding(_ finding: Finding, waived: String?, isKnown: Bool?) -> JSONFields {
     let costs = finding.costs.sorted { $0.milliseconds > $1.milliseconds }.map(cost)

@@ -249,6 +249,11 @@ struct CheckText {
     if items.count > Self.notCheckedLimit {
       lines.append("not checked: \(items.count - Self.notCheckedLimit) more, see --json")
     }
+    if let wait = checked.starts.map(\.waitMilliseconds).max(), wait >= CheckWords.leastCost {
+      lines.append(
+        "\(CheckWords.time(wait)) of the start are the server's: the fastest of its answers, which vary from run to run"
+      )
+    }
     let changed = Threshold.allCases.compactMap { threshold in
       checked.thresholds.changed[threshold].map { CheckWords.threshold(threshold, $0) }
     }

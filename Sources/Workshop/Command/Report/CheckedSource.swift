@@ -188,6 +188,18 @@ enum CheckWords {
     return "\(place), \(time(inTurn)) after larger savings"
   }
 
+  /// How the rung that was started with plays on: `360p: 2 stalls in 24 s, the first after 8.9 s`.
+  static func playback(_ playback: StartResult.Playback) -> String {
+    switch playback {
+    case .unknown(let reason): return reason
+    case .played(let rung, _):
+      let estimate =
+        rung.estimatedCount == 0
+        ? "" : " (estimated: the sizes of \(rung.estimatedCount.counted("segment")) are not known)"
+      return "\(rung.rung): \(rung.stallWords)\(estimate)"
+    }
+  }
+
   /// The costs that are worth a word.
   static func costs(_ finding: Finding) -> [FindingCost] {
     finding.costs.filter { max($0.milliseconds, $0.inTurnMilliseconds ?? 0) >= leastCost }
