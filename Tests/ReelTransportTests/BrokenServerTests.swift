@@ -152,7 +152,7 @@ struct BrokenHTTP2ServerTests {
 
   @Test("A status that no response may have", arguments: ["000", "042", "099", "101"])
   func status(_ status: String) async throws {
-    try await HTTP2Server.use({ HTTP2Frame.head(status, stream: $0, isEnd: true) }) { server in
+    try await HTTP2Server.use({ HTTP2Frame.head(status, stream: $0) }) { server in
       let error = await reelError { _ = try await fetcher().bytes(server.url) }
       #expect(error?.reason == "unexpected status \(Int(status) ?? -1)")
     }
