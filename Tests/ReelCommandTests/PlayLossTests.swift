@@ -340,7 +340,7 @@ struct PlayLossTests {
   }
 
   @Test("Media that can't be decoded is lost, wherever it is", arguments: undecodable)
-  func undecodable(_ clip: Undecodable) async throws {
+  func undecodableMedia(_ clip: Undecodable) async throws {
     let folder = try TemporaryFolder()
     let (bytes, end) = try overwritten(clip)
     let name = clip.path.replacing("media/", with: "")
