@@ -42,7 +42,8 @@ struct PlayFaultTests {
       try folder.write(Array("\(stuck)\n\(origin.url("media/h264.ts"))\n".utf8), to: "list")
       for rate in ["1", "max"] {
         let result = try await Command.run(
-          "play", "--input", folder.path("list"), "--rate", rate, "--timeout", "2", "--json")
+          "play", "--input", folder.path("list"), "--rate", rate, "--timeout", "2", "--json", "--overwrite",
+          directory: folder.path)
         let ends = try result.objects.filter { $0["event"] as? String == "summary" }
         #expect(ends.map { $0["ended"] as? String } == ["failed", "played_to_end"], "\(result.errorText)")
         let error = try #require(ends.first?["error"] as? [String: Any])

@@ -280,7 +280,8 @@ struct PlayLossTests {
       for rate in ["1", "max"] {
         let summary = try await play(
           origin.url("dash-number/gap.mpd").absoluteString, "--rate", rate, "--strict", status: 65)
-        let found = parts(summary)
+        // A busy machine may drop frames.
+        let found = parts(summary).filter { $0.reason != "dropped" }
         #expect(found.map(\.reason) == ["missing"], "\(found)")
         let part = try #require(found.first)
         #expect(abs(part.from - 1) < 0.02 && abs(part.to - 3) < 0.02, "\(part)")

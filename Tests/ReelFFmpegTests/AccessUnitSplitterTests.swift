@@ -307,7 +307,7 @@ struct AccessUnitSplitterTests {
   func noFrame() throws {
     #expect(try split([Piece(AnnexB.h264(7, payload: AnnexB.filler(20)), 1)]).isEmpty)
     #expect(try split([Piece([], 1)]).isEmpty)
-    #expect(try split([Piece(AnnexB.filler(1000), 1)]).isEmpty)
+    #expect(try split([Piece(AnnexB.filler(1000))]).isEmpty)
   }
 
   @Test("Random bytes do no harm, and none are lost after the first frame")

@@ -25,7 +25,7 @@ struct AccessUnitSplitter {
   private var marks: [Mark] = []
   /// The number of marks of damaged packets.
   private var noiseCount = 0
-  /// The presentation time of the last packet that had one.
+  /// The decoding time of the last packet that had one.
   private var lastTicks: Int64?
   /// The offset at which the scan for start codes continues.
   private var scanOffset = 0
@@ -50,11 +50,14 @@ struct AccessUnitSplitter {
     var mark = Mark(
       offset: offset, presentationTicks: packet.presentationTicks, decodingTicks: packet.decodingTicks,
       isCorrupt: packet.isCorrupt, position: packet.position)
-    if let ticks = packet.presentationTicks, ticks != lastTicks {
-      lastTicks = ticks
+    // The times of a packet that continues a unit are not in order.
+    if packet.presentationTicks != nil, let ticks = packet.decodingTicks ?? packet.presentationTicks {
       // Some muxers split a start code between packets.
-      mark.isNoise = buffer.withUnsafeBytes { $0.firstStartCode(from: Swift.max(0, offset - 2)) == nil }
+      let isNew = lastTicks.map { ticks > $0 } ?? true
+      mark.isNoise =
+        isNew && buffer.withUnsafeBytes { $0.firstStartCode(from: Swift.max(0, offset - 3)) == nil }
       if mark.isNoise { noiseCount += 1 }
+      lastTicks = ticks
     }
     marks.append(mark)
   }

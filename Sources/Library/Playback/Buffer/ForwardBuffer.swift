@@ -309,7 +309,14 @@ struct ForwardBuffer: ~Copyable, Sendable {
     guard !isConsumed(kind) else { return false }
     let bytes = video.pendingByteCount + audio.pendingByteCount
     return bytes >= limits.byteCount || loaded(by: kind) >= limits.target
-      || pendingSeconds(kind) >= limits.target.seconds * Double(Self.durationFactor)
+      || pendingSeconds(kind) >= longest(kind)
+  }
+
+  /// Returns how long the undecoded packets of a full buffer last at most, in seconds. Video is loaded further while audio
+  /// in the same file is awaited.
+  private func longest(_ kind: MediaPacket.Kind) -> Double {
+    let awaited = kind == .video && audioLoader == .video && !audio.hasEnded ? Self.interleaving.seconds : 0
+    return limits.target.seconds * Double(Self.durationFactor) + awaited
   }
 
   /// Returns how long the undecoded packets last.
@@ -346,7 +353,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
     let bytes = Double(video.pendingByteCount + audio.pendingByteCount)
     return bytes < Double(limits.byteCount) * limits.refillShare
       && loaded(by: kind).seconds < limits.target.seconds * limits.refillShare
-      && pendingSeconds(kind) < limits.target.seconds * Double(Self.durationFactor) * limits.refillShare
+      && pendingSeconds(kind) < longest(kind) * limits.refillShare
   }
 
   private func audioCovers(_ time: MediaTime) -> Bool {

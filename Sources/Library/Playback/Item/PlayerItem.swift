@@ -268,6 +268,17 @@ public final class PlayerItem: Sendable {
     }
   }
 
+  /// Returns true if the log has a loss of video that covers `range`.
+  func hasLostVideo(covering range: Range<MediaTime>) -> Bool {
+    state.withLock { state in
+      state.errorLog.lazy.compactMap(\.loss).contains { loss in
+        loss.kind == .video
+          && loss.range.map { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound }
+            ?? false
+      }
+    }
+  }
+
   func log(_ entry: ErrorLogEntry) {
     state.withLock { state in
       if let last = state.errorLog.indices.last, state.errorLog[last].extend(by: entry) { return }

@@ -240,8 +240,10 @@ extension ItemState {
   ///
   /// - Parameter range: On the player's timeline.
   func framesLost(in range: Range<MediaTime>, of span: StreamSpan) {
-    mediaUndecodable(
-      .video, in: range.lowerBound - span.shift..<range.upperBound - span.shift, rung: span.rung)
+    let range = range.lowerBound - span.shift..<range.upperBound - span.shift
+    // The segment may be known to be damaged.
+    if playerItem?.hasLostVideo(covering: range) == true { return }
+    mediaUndecodable(.video, in: range, rung: span.rung)
   }
 
   /// Media was loaded, but can't be decoded.

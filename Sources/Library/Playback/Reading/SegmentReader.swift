@@ -150,16 +150,15 @@ final class SegmentReader: PacketReader {
     while true {
       let unit = try container.next()
       if container.takeDamage() != nil { span.mapper.recordDamage() }
-      defer {
-        recordHole(in: span)
-        recordLeftOut(in: span)
-      }
+      defer { recordHole(in: span) }
       if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
       case .video(let unit):
         if let packet = span.mapper.stamped(unit, .video) { return packet }
+        recordLeftOut(unit, of: span, container)
       case .audio(let unit):
         if let packet = span.mapper.stamped(unit, .audio) { return packet }
+        recordLeftOut(unit, of: span, container)
       case .programChanged:
         streams.video = container.video
         streams.audio = container.audio
@@ -381,8 +380,8 @@ final class SegmentReader: PacketReader {
   }
 
   /// Reports the segment whose media was left out, because its timestamps repeat those of earlier segments.
-  private func recordLeftOut(in span: Span) {
-    guard span.mapper.takeLeftOut(), let index = span.stream.part(at: span.position - 1)?.index,
+  private func recordLeftOut(_ unit: Packet, of span: Span, _ container: ContainerReader) {
+    guard span.mapper.takeLeftOut(), let index = container.position(of: unit).flatMap({ span.index(at: $0) }),
       index != span.leftOutIndex, let segment = span.place.track.supply[index]
     else { return }
     span.leftOutIndex = index

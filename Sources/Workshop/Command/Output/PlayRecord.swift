@@ -468,7 +468,7 @@ struct PlayLosses {
         leading = min(range.upperBound, first)
         media.add(MediaLoss(kind: .video, reason: loss.reason, range: before..<leading))
       }
-      let after = max(range.lowerBound, end)
+      let after = range.lowerBound - end < Self.tolerance ? end : range.lowerBound
       let last = limit.map { min(range.upperBound, $0) } ?? range.upperBound
       if last - after > Self.tolerance {
         end = last
