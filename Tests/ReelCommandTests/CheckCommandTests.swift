@@ -99,9 +99,10 @@ struct CheckCommandTests {
     for name in ["audio", "high", "low", "master.m3u8"] {
       try FileManager.default.copyItem(atPath: Fixtures.path("hls-fmp4/\(name)"), toPath: folder.path(name))
     }
+    try FileManager.default.copyItem(atPath: folder.path("high"), toPath: folder.path("other"))
     let master = try folder.text("master.m3u8")
     try folder.write(
-      master + "#EXT-X-STREAM-INF:BANDWIDTH=5000000,CODECS=\"zzzz.1\"\nhigh/index.m3u8\n", to: "more.m3u8")
+      master + "#EXT-X-STREAM-INF:BANDWIDTH=5000000,CODECS=\"zzzz.1\"\nother/index.m3u8\n", to: "more.m3u8")
     let beside = try await Command.run("check", "more.m3u8", "--json", directory: folder.path, status: 0)
     #expect(try beside.object["judged"] as? Bool == true)
     let items = try #require(try beside.object["not_checked"] as? [[String: Any]])

@@ -42,15 +42,26 @@ struct FragmentRenewalTests {
       logger: silentLogger)
   }
 
-  private func units(_ reader: ContainerReader) throws -> [Unit] {
+  /// The packets until the end or an error.
+  private struct Outcome: Hashable {
     var units: [Unit] = []
-    while true {
-      switch try reader.next() {
-      case .video(let packet): units.append(Unit(packet, isVideo: true))
-      case .audio(let packet): units.append(Unit(packet, isVideo: false))
-      case .programChanged: Issue.record("the program changed")
-      case .end: return units
+    var error: ReelError?
+  }
+
+  private func outcome(_ reader: ContainerReader) -> Outcome {
+    var outcome = Outcome()
+    do {
+      while true {
+        switch try reader.next() {
+        case .video(let packet): outcome.units.append(Unit(packet, isVideo: true))
+        case .audio(let packet): outcome.units.append(Unit(packet, isVideo: false))
+        case .programChanged: Issue.record("the program changed")
+        case .end: return outcome
+        }
       }
+    } catch {
+      outcome.error = error as? ReelError
+      return outcome
     }
   }
 
@@ -65,9 +76,9 @@ struct FragmentRenewalTests {
     _ bytes: [UInt8], wantsVideo: Bool = true, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let one = try reader(bytes, renewalSampleCount: .max, wantsVideo: wantsVideo)
-    let expected = try units(one)
+    let expected = outcome(one)
     let many = try reader(bytes, renewalSampleCount: 1, wantsVideo: wantsVideo)
-    #expect(try units(many) == expected, sourceLocation: sourceLocation)
+    #expect(outcome(many) == expected, sourceLocation: sourceLocation)
     #expect(many.isTruncated == one.isTruncated, sourceLocation: sourceLocation)
     #expect(many.takeDamage() == one.takeDamage(), sourceLocation: sourceLocation)
     #expect(many.position == one.position, sourceLocation: sourceLocation)
@@ -101,7 +112,13 @@ struct FragmentRenewalTests {
 
   @Test("Sound keeps its samples, without a second priming")
   func sound() throws {
-    try expectSame(Fixtures.bytes("media/audio-aac-fragmented.mp4"), wantsVideo: false)
+    let bytes = try Fixtures.bytes("media/audio-aac-fragmented.mp4")
+    // The file has one fragment: it again, with a later time.
+    let fragment = try #require(bytes.lastMoof)
+    let end = try #require(bytes.lastPlace(of: "mfra"))
+    var later = Array(bytes[fragment..<end])
+    try later.setFragmentTime(48_000)
+    try expectSame(bytes[..<end] + later, wantsVideo: false)
   }
 
   @Test("Fragments that overlap are marked as by one demuxer")
@@ -118,7 +135,7 @@ struct FragmentRenewalTests {
       try bytes.moveCompositionOffsets(ofFragment: index, by: Int32(offset))
     }
     try expectSame(bytes)
-    let pts = try units(reader(bytes, renewalSampleCount: 1)).compactMap(\.pts)
+    let pts = outcome(try reader(bytes, renewalSampleCount: 1)).units.compactMap(\.pts)
     #expect(pts.count > 100)
   }
 
@@ -130,7 +147,7 @@ struct FragmentRenewalTests {
     }
     let one = try reader(bytes, renewalSampleCount: .max)
     let many = try reader(bytes, renewalSampleCount: 1)
-    #expect(try units(many) == units(one))
+    #expect(outcome(many) == outcome(one))
     #expect(indexCount(many) == indexCount(one))
   }
 
@@ -181,8 +198,19 @@ private final class RepeatingSource: ByteSource {
 
 extension [UInt8] {
   /// The offset of the last `moof` box.
-  fileprivate var lastMoof: Int? {
-    indices.dropLast(4).last { self[$0..<$0 + 4].elementsEqual("moof".utf8) }.map { $0 - 4 }
+  fileprivate var lastMoof: Int? { lastPlace(of: "moof") }
+
+  /// The offset of the last box of a type.
+  fileprivate func lastPlace(of type: String) -> Int? {
+    indices.dropLast(4).last { self[$0..<$0 + 4].elementsEqual(type.utf8) }.map { $0 - 4 }
+  }
+
+  /// Sets the decoding time of a fragment with one track.
+  fileprivate mutating func setFragmentTime(_ ticks: UInt32) throws {
+    let body = try #require(lastPlace(of: "tfdt")) + 8
+    let place = body + (self[body] == 0 ? 4 : 8)
+    replaceSubrange(
+      place..<place + 4, with: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: ticks >> $0) })
   }
 
   /// Adds to the composition offsets of the fragment at an index; its `trun` gets version 1.

@@ -240,7 +240,7 @@ extension JSONText {
       comma()
       append(RawJSON.quoted(field.key))
       append(":")
-      append(bytes: field.value)
+      append(String(decoding: field.value, as: UTF8.self).withoutUserInformation.printableJSON)
     }
   }
 }

@@ -34,13 +34,16 @@ enum Console {
 
   /// Returns text as all text is printed: without user names and passwords of URLs, and without control characters other
   /// than tabs, line feeds and the colours of a layout.
-  static func clean(_ text: String, _ layout: TextLayout) -> String {
+  ///
+  /// - Parameter isLine: True to escape tabs and line feeds too.
+  static func clean(_ text: String, _ layout: TextLayout, isLine: Bool = false) -> String {
+    let escaped = { (part: Substring) in isLine ? part.printable : part.printableText }
     var (clean, rest) = ("", text.withoutUserInformation[...])
     while layout.usesColor, let color = rest.firstMatch(of: TextLayout.Style.sequence) {
-      clean += rest[..<color.range.lowerBound].printableText + color.output
+      clean += escaped(rest[..<color.range.lowerBound]) + color.output
       rest = rest[color.range.upperBound...]
     }
-    return clean + rest.printableText
+    return clean + escaped(rest)
   }
 
   /// Writes text to standard output.
@@ -58,15 +61,17 @@ enum Console {
   static func report(_ error: ReelError) { fault("\(error)") }
 
   /// Prints a failure to standard error.
-  static func fault(_ text: String) { printError("\(styled("reel:", .bad)) \(text.printable)") }
+  static func fault(_ text: String) { printError("\(styled("reel:", .bad)) \(line(text))") }
 
   /// Prints a warning to standard error, unless the user wants only errors.
   static func warn(_ text: String) {
-    if !isQuiet { printError("reel: \(styled("warning:", .warning)) \(text.printable)") }
+    if !isQuiet { printError("reel: \(styled("warning:", .warning)) \(line(text))") }
   }
 
   /// Prints a remark, neither a result nor a failure, to standard error, unless the user wants only errors.
-  static func remark(_ text: String) { if !isQuiet { printError("reel: \(text.printable)") } }
+  static func remark(_ text: String) { if !isQuiet { printError("reel: \(line(text))") } }
+
+  private static func line(_ text: String) -> String { clean(text, Terminal.errorLayout, isLine: true) }
 
   /// Prints a line for each of the first few errors, and the number of the others.
   static func report(_ errors: [ReelError]) {
