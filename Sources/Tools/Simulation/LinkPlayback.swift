@@ -215,6 +215,7 @@ private struct SegmentPlayer {
   private let opening: [[LinkPlayback.Request]]
   private let rules: LinkPlayback.Rules
   private var model: LinkModel
+  private let pieceByteCount: Int
   private var now = Duration.zero
   private var arrivals: [Arrival] = []
   /// The places of answers that have not arrived.
@@ -225,7 +226,7 @@ private struct SegmentPlayer {
 
   /// Separate audio may be late by this much before playback stalls, in seconds.
   private static let audioTolerance = 0.1
-  /// The bytes that are read at a time.
+  /// The bytes that are read at a time, if all bytes are not too many for that.
   private static let pieceByteCount = 8 << 10
   /// The number of parcels that all bytes are divided into, if they are more.
   private static let parcelCount: Int64 = 30_000
@@ -236,8 +237,9 @@ private struct SegmentPlayer {
     opening = playback.opening
     rules = playback.rules
     tracks = playback.tracks.map(LoadingTrack.init)
-    model = LinkModel(
-      playback.link, parcelByteCount: Int(clamping: playback.byteCount / Self.parcelCount))
+    let parcel = Int(clamping: playback.byteCount / Self.parcelCount)
+    model = LinkModel(playback.link, parcelByteCount: parcel)
+    pieceByteCount = max(parcel, Self.pieceByteCount)
   }
 
   mutating func course() -> LinkPlayback.Course {
@@ -364,7 +366,7 @@ private struct SegmentPlayer {
         continue
       }
       guard !rules.loadsWholeSegments || arrivals[place].isComplete else { return }
-      let count = rules.loadsWholeSegments ? waiting : min(waiting, Self.pieceByteCount)
+      let count = rules.loadsWholeSegments ? waiting : min(waiting, pieceByteCount)
       take(count, of: place)
       tracks[index].read(count)
     }
