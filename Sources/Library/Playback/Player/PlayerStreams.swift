@@ -116,7 +116,10 @@ extension Player {
     until isEnd: (Value) throws -> Bool
   ) async throws {
     let (values, continuation) = AsyncStream.makeStream(of: Value?.self)
-    let endItems = currentItem.observe { if $0 != item { continuation.yield(nil) } }
+    // The observer does not hold the item, because it is released under the lock of the property.
+    let endItems = currentItem.observe { [identity = ObjectIdentifier(item)] current in
+      if current.map({ ObjectIdentifier($0) }) != identity { continuation.yield(nil) }
+    }
     defer { endItems() }
     let endValues = try observe { continuation.yield($0) }
     defer { endValues() }
