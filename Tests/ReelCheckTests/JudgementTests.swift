@@ -102,7 +102,7 @@ struct JudgementTests {
     master += "#EXT-X-STREAM-INF:BANDWIDTH=900000\nlow/index.m3u8\n"
     try master.write(to: target.appending(path: "many.m3u8"), atomically: true, encoding: .utf8)
     let configuration = Origin.Configuration(
-      directory: target, faults: [FaultRule("*silent*.ts", .silence)])
+      directory: target, faults: [FaultRule("*silent*/*.ts", .silence)])
     let result = try await Origin.use(configuration) {
       try await check($0.url("many.m3u8"), within: .seconds(40))
     }
