@@ -58,11 +58,13 @@ struct PlayLossTests {
   /// What was played and what was skipped add up to `span`, the parts to what was skipped, and the phases to the wall
   /// clock.
   private func expectSums(
-    _ summary: [String: Any], span: Double, sourceLocation: SourceLocation = #_sourceLocation
+    _ summary: [String: Any], span: Double, tolerance: Double = 0.002,
+    sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let played = try #require(summary["played"] as? Double, sourceLocation: sourceLocation)
     let skipped = try #require(summary["skipped"] as? Double, sourceLocation: sourceLocation)
-    #expect(abs(played + skipped - span) < 0.002, "\(played) + \(skipped)", sourceLocation: sourceLocation)
+    #expect(
+      abs(played + skipped - span) < tolerance, "\(played) + \(skipped)", sourceLocation: sourceLocation)
     let reasons = try #require(
       summary["skipped_reasons"] as? [String: Double], sourceLocation: sourceLocation)
     #expect(abs(reasons.values.reduce(0, +) - skipped) < 0.001, sourceLocation: sourceLocation)
@@ -241,7 +243,8 @@ struct PlayLossTests {
     #expect(
       abs(part.from - account.skipped.lowerBound) < 0.15 && abs(part.to - account.skipped.upperBound) < 0.15,
       "\(account.what): \(part)")
-    try expectSums(summary, span: account.span)
+    // The duration of the last frame in a transport stream is a guess.
+    try expectSums(summary, span: account.span, tolerance: 0.01)
   }
 
   /// Overwrites the payload of the video, after the headers of PES packets.

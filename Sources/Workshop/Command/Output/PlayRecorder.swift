@@ -201,6 +201,12 @@ final class PlayFrames: FrameOutput {
       limitTime = media.lastTime.map { $0 + limit - media.passed(at: $0) }
       media.end(whenPassed: limit, isLost: isLost)
     }
+
+    /// Counts the media from the last frame to the end of the duration as dropped.
+    mutating func dropRest() {
+      guard let end = media.end, let limitTime, end < limitTime else { return }
+      media.add(MediaLoss(kind: .video, reason: .dropped, range: end..<limitTime))
+    }
   }
 
   let isExternal: Bool
@@ -346,6 +352,8 @@ final class PlayFrames: FrameOutput {
       let passed = state.account.media.passed(before: time, leftOut: leftOut)
       if let limit = options.duration, passed >= limit {
         state.account.end(whenPassed: limit, isLost: loss != nil)
+        // Other losses are in the log of the item.
+        if loss?.reason == .dropped { state.account.dropRest() }
         return .beyond
       }
       state.last = (outputTime, passed)
