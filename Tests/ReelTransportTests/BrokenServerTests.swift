@@ -212,20 +212,6 @@ struct BrokenHTTP2ServerTests {
     }
   }
 
-  @Test("Settings that change while no request is open harm no request")
-  func changesBetweenRequests() async throws {
-    try await HTTP2Server.use({ stream in
-      HTTP2Frame.head("200", stream: stream) + HTTP2Frame.data("good".bytes, stream: stream)
-        + HTTP2Frame(.settings, [0, 3, 0, 0, 0, UInt8(stream + 9)]).bytes
-    }) { server in
-      let fetcher = fetcher()
-      for _ in 0..<4 {
-        let body = try await fetcher.bytes(server.url)
-        #expect(body == "good".bytes)
-      }
-    }
-  }
-
   @Test("Damaged frames end in a result or an error", arguments: [1, 2])
   func damage(seed: Int) async throws {
     let damage = Locked(Damage(seed: seed))

@@ -141,26 +141,19 @@ final class ConnectionGuard: ChannelDuplexHandler {
   }
 }
 
-/// Keeps from AsyncHTTPClient the frames and events of an HTTP/2 connection that NIO accepts, but at which
-/// AsyncHTTPClient or NIO's own codec traps.
+/// Checks the frames of an HTTP/2 connection that NIO accepts, but AsyncHTTPClient and its own codec do not: they
+/// trap.
 private final class FrameGuard: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
   typealias InboundOut = HTTP2Frame
 
   private let connection: ConnectionGuard
-  /// The open streams, all of them requests.
-  private var streams: Set<HTTP2StreamID> = []
-  private var hasOpenedStream = false
-  /// Settings for when the next stream opens. AsyncHTTPClient sets its timer for idle connections twice if they change
-  /// while it runs.
-  private var laterSettings: HTTP2Frame?
 
   init(_ connection: ConnectionGuard) { self.connection = connection }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !connection.isOver else { return }
-    let frame = unwrapInboundIn(data)
-    switch frame.payload {
+    switch unwrapInboundIn(data).payload {
     case .data(let content) where content.data.readableBytes > 0: connection.recordProgress()
     case .headers(let content):
       connection.recordProgress()
@@ -173,32 +166,13 @@ private final class FrameGuard: ChannelInboundHandler {
     // The client allows none (RFC 9113 §8.4). NIO takes those that come before the server has acknowledged that.
     case .pushPromise: return connection.end(.protocolError, context.channel)
     case .goAway(_, let code, _): connection.recordGoAway(code)
-    case .settings(.settings) where hasOpenedStream && streams.isEmpty:
-      laterSettings = frame
-      return
     default: break
     }
     context.fireChannelRead(data)
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    guard !connection.isOver else { return }
-    switch event {
-    case let event as NIOHTTP2StreamCreatedEvent:
-      // Those of a server have even numbers (RFC 9113 §5.1.1).
-      guard !Int(event.streamID).isMultiple(of: 2) else { return }
-      streams.insert(event.streamID)
-      hasOpenedStream = true
-    case let event as StreamClosedEvent:
-      // NIO may report the end of a stream whose beginning it has not reported, after a malformed promise.
-      guard streams.remove(event.streamID) != nil else { return }
-    default: break
-    }
-    context.fireUserInboundEventTriggered(event)
-    if !streams.isEmpty, let settings = laterSettings {
-      laterSettings = nil
-      context.fireChannelRead(wrapInboundOut(settings))
-    }
+    if !connection.isOver { context.fireUserInboundEventTriggered(event) }
   }
 
   /// Three digits (RFC 9110 §15), and no end after an interim response (RFC 9113 §8.1).
