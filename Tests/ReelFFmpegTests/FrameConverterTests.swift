@@ -1,4 +1,5 @@
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelFFmpeg
@@ -231,6 +232,26 @@ struct FrameConverterTests {
     ])
   func sizes(name: String, width: Int, height: Int) throws {
     #expect(try image("media/\(name)").size == PixelSize(width: width, height: height))
+  }
+
+  @Test("Nothing is written past the end of an image", arguments: [8, 40, 72, 96, 104, 360, 720])
+  func end(width: Int) throws {
+    let size = PixelSize(width: width, height: 16)
+    let (count, spare) = (size.width * size.height * 3, 512)
+    let still = Still(size: size, pixels: .eightBit([UInt8](repeating: 90, count: count)), color: .sRGB)
+    let jpeg = try StillEncoder.encode(still, as: .jpeg, quality: 90)
+    let frame = try StillImage(decoding: jpeg, name: "a.jpg", logger: silentLogger).frame
+    let geometry = FrameGeometry(
+      stored: frame.size, sampleAspectRatio: nil, orientation: .upright, target: size, gravity: .resize)
+    var image = RGBImage.empty
+    image.size = size
+    image.pixels = [UInt8](repeating: 0xaa, count: count + spare)
+    image.pixels.removeLast(spare)
+    try FrameConverter().convert(frame, geometry: geometry, orientation: .upright, into: &image)
+    let past = image.pixels.withUnsafeBufferPointer { pixels in
+      pixels.baseAddress.map { Array(UnsafeBufferPointer(start: $0 + count, count: spare)) }
+    }
+    #expect(image.pixels.count == count && past == [UInt8](repeating: 0xaa, count: spare))
   }
 
   @Test("The last column and row of an odd frame are there")

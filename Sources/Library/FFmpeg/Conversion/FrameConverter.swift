@@ -95,9 +95,9 @@ package final class FrameConverter {
     let byteCount = output.width * output.height * 3
     if image.pixels.count != byteCount { image.pixels = [UInt8](repeating: 0, count: byteCount) }
     image.size = output
-    // Without scaling, swscale stays within rows of a multiple of eight pixels, so it can write directly to
-    // the image.
-    if orientation == .upright, !isPlanar, scaled == output, scaled.width % 8 == 0 {
+    // swscale's vector code writes up to 64 pixels at a time, also past the last row's end. It can write directly to the
+    // image only if there is nothing past it.
+    if orientation == .upright, !isPlanar, scaled == output, scaled.width % 64 == 0 {
       let done = image.pixels.withUnsafeMutableBufferPointer { pixels in
         scale(frame, with: context, to: [pixels.baseAddress], stride: scaled.width * 3, rows: scaled.height)
       }
@@ -128,7 +128,7 @@ package final class FrameConverter {
     let (planeCount, step) = isPlanar ? (3, 1) : (1, 3)
     // Rows and planes need padding: swscale's vector code may write past the last pixel of a row.
     let rowByteCount = (size.width * step * MemoryLayout<Sample>.stride + 63) & ~63
-    let planeByteCount = rowByteCount * size.height + 64
+    let planeByteCount = rowByteCount * size.height + 64 * step * MemoryLayout<Sample>.stride
     let buffer = scratch(byteCount: planeByteCount * planeCount)
     guard let base = buffer.baseAddress else { throw ReelError(.internalFault, "out of memory") }
     let planes = (0..<planeCount).map { base + $0 * planeByteCount }
