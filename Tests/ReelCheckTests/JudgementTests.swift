@@ -2,7 +2,9 @@ import Foundation
 import Logging
 import ReelCheck
 import ReelCore
+import ReelManifest
 import ReelPlayback
+import ReelSimulation
 import ReelTestSupport
 import ReelTesting
 import Testing
@@ -20,10 +22,11 @@ struct JudgementTests {
 
   /// Checks a fixture on a server with a fault.
   private func check(
-    _ path: String, _ pattern: String, _ fault: Fault, within limit: Duration = .seconds(5)
+    _ path: String, _ pattern: String, _ fault: Fault, within limit: Duration = .seconds(5),
+    over link: LinkSpec? = nil
   ) async throws -> CheckResult {
     let configuration = Origin.Configuration(
-      directory: Fixtures.folder, faults: [FaultRule(pattern, fault)])
+      directory: Fixtures.folder, link: link, faults: [FaultRule(pattern, fault)])
     return try await Origin.use(configuration) { try await check($0.url(path), within: limit) }
   }
 
@@ -214,6 +217,53 @@ struct JudgementTests {
     await #expect(throws: ReelError.self) {
       try await TimeLimit.run(until: clock.now + .seconds(60)) { throw ReelError(.badMedia, "a") }
     }
+  }
+
+  @Test("Segments that a server refused are findings, although the time ended reading")
+  func refusedInTime() async throws {
+    let result = try await check(
+      "hls-ts/low/index.m3u8", "*segment-0.ts", .status(404), within: .seconds(4),
+      over: try LinkSpec(parsing: "40kbit/10ms"))
+    #expect(errors(result).contains("segment-missing/status"))
+    #expect(result.notChecked.contains { $0.unjudged?.kind == .time })
+    #expect(result.omissions.map(\.name).contains("not-checked/time"))
+  }
+
+  @Test("A start is not enough where the time ended before anything else was decoded")
+  func startAlone() {
+    var facts = StreamFacts()
+    facts.start = StartFacts()
+    #expect(facts.judgement(openingError: nil) != .judged, "its tracks are not known")
+    facts.presentation = Presentation(format: .hls, duration: nil, periods: [])
+    var rung = RungFacts(name: "720p", kind: .video)
+    rung.status = .cutOff("the time limit was reached")
+    facts.rungs = [rung]
+    guard case .unjudged(let reason) = facts.judgement(openingError: nil) else {
+      Issue.record("it counts as judged")
+      return
+    }
+    #expect(reason.kind == .time)
+    // What was read is enough on purpose.
+    var sample = SegmentFacts(index: 0)
+    sample.isPartial = true
+    rung.status = .read
+    rung.samples[0] = sample
+    facts.rungs = [rung]
+    #expect(facts.judgement(openingError: nil) == .judged)
+  }
+
+  @Test("An error says by its type why something can't be judged")
+  func reasons() {
+    func kind(_ error: ReelError, isProtected: Bool = false) -> Unjudged.Kind {
+      Unjudged(error, isProtected: isProtected).kind
+    }
+    #expect(kind(ReelError(.unsupported, found: .encrypted, "a")) == .encrypted)
+    #expect(kind(ReelError(.unsupported, found: .reference, "a")) == .external)
+    #expect(kind(ReelError(.unsupported, "an encrypted xlink: of a name")) == .unsupported)
+    #expect(kind(ReelError(.unsupported, "a"), isProtected: true) == .encrypted)
+    #expect(kind(ReelError(found: .otherStreams, "a")) == .unsupported)
+    #expect(kind(ReelError(found: .notMedia, "a")) == .faulty)
+    #expect(kind(ReelError(.timedOut, "a")) == .unanswered)
   }
 
   @Test(

@@ -275,14 +275,24 @@ struct TransportFindingsTests {
     #expect(TransportFindings.unreachable(refusal, source: "a").summary.contains("refuses this client"))
   }
 
-  @Test("No host answered at all only if no request has a status")
+  @Test("No host answered if no request has a status, or next to nothing of a body came")
   func silence() {
     let error = ReelError(.network, "connection refused")
-    #expect(TransportFindings.isSilence(error, requests: []))
-    #expect(!TransportFindings.isSilence(error, requests: [answer("a", .source, at: 0)]))
-    #expect(!TransportFindings.isSilence(ReelError(.server, "no", status: 500), requests: []))
+    #expect(TransportFindings.isSilence(error, requests: [], at: .seconds(4)))
+    #expect(!TransportFindings.isSilence(error, requests: [answer("a", .source, at: 0)], at: .seconds(4)))
+    #expect(
+      !TransportFindings.isSilence(ReelError(.server, "no", status: 500), requests: [], at: .seconds(4)))
     let tls = ReelError(.network, "the certificate has expired", isTemporary: false)
-    #expect(!TransportFindings.isSilence(tls, requests: []))
+    #expect(!TransportFindings.isSilence(tls, requests: [], at: .seconds(4)))
+    // A byte a second is no answer; a body that is too long for the time is one.
+    let late = ReelError(.timedOut, "not opened within 4 s")
+    var drip = answer("a", .source, at: 0)
+    drip.isComplete = false
+    drip.ended = nil
+    drip.receivedByteCount = 4
+    #expect(TransportFindings.isSilence(late, requests: [drip], at: .seconds(4)))
+    drip.receivedByteCount = 1 << 20
+    #expect(!TransportFindings.isSilence(late, requests: [drip], at: .seconds(4)))
   }
 
   // MARK: - Private

@@ -59,6 +59,10 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
     case unsupportedContainer
     /// No video, but streams of other kinds.
     case otherStreams
+    /// Media that is encrypted, and that can't be decrypted.
+    case encrypted
+    /// A reference to another document, which is not read.
+    case reference
   }
 
   /// The kind of the failure.
@@ -75,7 +79,7 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
   public var status: Int?
   /// The negative code with which a call into FFmpeg failed (`libavutil/error.h`); nil if the failure has another cause.
   public var ffmpegCode: Int32?
-  /// The content that was found instead of media, for an error of kind `badMedia` that has this reason.
+  /// The content that was found instead of playable media, if that is the reason.
   package private(set) var found: Found?
   /// Overrides the rule by kind and status; nil if it holds.
   private var temporariness: Bool?
@@ -95,9 +99,12 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
     if let isTemporary { self.isTemporary = isTemporary }
   }
 
-  /// Creates the error of kind `badMedia` for something that is there instead of media.
-  package init(found: Found?, _ reason: String, at location: String? = nil, advice: String? = nil) {
-    self.init(.badMedia, reason, at: location, advice: advice)
+  /// Creates the error for something that is there instead of playable media.
+  package init(
+    _ kind: Kind = .badMedia, found: Found?, _ reason: String, at location: String? = nil,
+    place: Place? = nil, advice: String? = nil
+  ) {
+    self.init(kind, reason, at: location, place: place, advice: advice)
     self.found = found
   }
 

@@ -48,17 +48,13 @@ package struct Unjudged: Sendable, Hashable {
   package init(_ error: ReelError, isProtected: Bool = false) {
     self.error = error
     reason = error.reason
-    if TransportFindings.isUnanswered(error) {
-      kind = .unanswered
-    } else if error.kind == .unsupported || error.found == .unsupportedContainer
-      || error.found == .otherStreams
-    {
-      kind =
-        reason.contains("xlink:")
-        ? .external
-        : isProtected || reason.contains("encrypted") ? .encrypted : .unsupported
-    } else {
-      kind = .faulty
+    switch error.found {
+    case .reference: kind = .external
+    case .encrypted: kind = .encrypted
+    case .unsupportedContainer, .otherStreams: kind = isProtected ? .encrypted : .unsupported
+    case nil where error.kind == .unsupported: kind = isProtected ? .encrypted : .unsupported
+    case nil where TransportFindings.isUnanswered(error): kind = .unanswered
+    case nil, .notMedia: kind = .faulty
     }
   }
 
@@ -96,6 +92,10 @@ extension RungFacts {
     if content.contains(where: { !$0.frames.isEmpty || !$0.sound.isEmpty }) { return .judged }
     switch status {
     case .excused(let reason): return .unjudged(reason)
+    case .cutOff(let reason):
+      // What servers refused until then says more.
+      let isRefused = !samples.isEmpty && samples.values.allSatisfy { $0.failure?.isUnanswered == false }
+      return .unjudged(isRefused ? unjudged : Unjudged(.time, reason))
     case .skipped: return .unjudged(Unjudged(.leftOut, "it was left out by --rungs"))
     case .unlisted(let error): return .unjudged(Unjudged(error))
     case .unread where !segments.isEmpty: return .unjudged(Unjudged(.time, "its turn did not come"))
@@ -126,17 +126,22 @@ extension RungFacts {
 }
 
 extension StreamFacts {
-  /// Whether media of the source was judged: the first frame of its start, or a part of a rung.
+  /// Whether media of the source was judged: a part of a rung, or the first frame of its start where no more was read on
+  /// purpose, or servers fell silent afterwards.
   ///
   /// - Parameter openingError: Why it could not be opened.
   package func judgement(openingError: ReelError?) -> Judgement {
-    if start != nil { return .judged }
     var reasons: [Unjudged] = []
     for rung in rungs {
       guard case .unjudged(let reason) = rung.judgement else { return .judged }
       reasons.append(reason)
     }
-    if let openingError { return .unjudged(Unjudged(openingError)) }
+    if let openingError { return start == nil ? .unjudged(Unjudged(openingError)) : .judged }
+    if start != nil, !reasons.isEmpty,
+      reasons.allSatisfy({ [.sample, .leftOut, .unanswered].contains($0.kind) })
+    {
+      return .judged
+    }
     reasons += outside
     let wanted = reasons.filter { $0.kind != .leftOut }
     // What servers did not deliver says the least of the stream.

@@ -40,6 +40,9 @@ package final class RequestLog: Fetching, ConnectionOpening {
   /// The requests so far, in the order in which they were sent.
   package var requests: [RequestFacts] { state.withLock { $0.requests } }
 
+  /// The time since the check began.
+  var elapsed: Duration { clock.now - began }
+
   /// The first bytes of the source's body.
   package var sourceBeginning: [UInt8] { state.withLock { $0.sourceBeginning } }
 
@@ -106,8 +109,6 @@ package final class RequestLog: Fetching, ConnectionOpening {
     /// The place in the log; nil if it is kept only if it fails.
     private let index: Int?
     private let facts: Locked<RequestFacts>
-    /// The bytes of the body so far.
-    private let byteCount = Locked<Int64>(0)
 
     init(log: RequestLog, index: Int?, facts: RequestFacts) {
       self.log = log
@@ -123,13 +124,13 @@ package final class RequestLog: Fetching, ConnectionOpening {
       }
     }
 
-    func receive(_ count: Int) { byteCount.withLock { $0 += Int64(count) } }
+    func receive(_ count: Int) { change { $0.receivedByteCount += Int64(count) } }
 
     /// Records an attempt that failed, and is repeated or goes on where it broke off.
     func fail(_ error: ReelError) {
-      let received = byteCount.withLock { $0 }
       change { facts in
         facts.failedAttempts.append(error)
+        let received = facts.receivedByteCount
         if received > 0, facts.breaks.last != received { facts.breaks.append(received) }
       }
     }

@@ -49,7 +49,14 @@ private struct RungJudge {
   let thresholds: Thresholds
 
   /// The samples in the order of the list.
-  private var samples: [SegmentFacts] { rung.samples.values.sorted { $0.index < $1.index } }
+  private let samples: [SegmentFacts]
+
+  init(facts: StreamFacts, rung: RungFacts, thresholds: Thresholds) {
+    self.facts = facts
+    self.rung = rung
+    self.thresholds = thresholds
+    samples = rung.samples.values.sorted { $0.index < $1.index }
+  }
 
   private func segment(_ index: Int) -> SegmentReference? {
     rung.segments.indices.contains(index) ? rung.segments[index] : nil
@@ -154,6 +161,8 @@ private struct RungJudge {
         return [dead("key", "the key", first)]
       }
     }
+    // What was read last may not have been decoded yet.
+    if case .cutOff = rung.status, failures.count < samples.count { return [] }
     guard !failures.contains(where: { $0.reason == .unsupported }),
       !samples.contains(where: { $0.isPartial && $0.failure == nil })
     else { return [] }
@@ -219,10 +228,10 @@ private struct RungJudge {
   // MARK: Missing and cut off
 
   func missing() -> [Finding] {
-    guard !rung.isExcused else { return [] }
     var places: [String: [SegmentFacts]] = [:]
+    let parts = Set(samples.map { $0.failure?.part })
     for sample in samples {
-      guard let failure = sample.failure, failure.part == .segment || !allFail(failure.part),
+      guard let failure = sample.failure, failure.part == .segment || parts.count > 1,
         !isExpected(sample, failure)
       else { continue }
       switch failure.reason {
@@ -251,10 +260,6 @@ private struct RungJudge {
       if lost > 0 { found.costs = [FindingCost(.lost, lost * 1000)] }
       return found
     }
-  }
-
-  private func allFail(_ part: SegmentFailure.Part) -> Bool {
-    samples.allSatisfy { $0.failure?.part == part }
   }
 
   /// True for what a player does not ask for, or not at this time.

@@ -35,8 +35,6 @@ final class SourceReading: Sendable {
   private static let listShare = 0.5
   /// How long a server may take before others are asked meanwhile, and the least time after which it counts as silent.
   private static let patience = Duration.seconds(1)
-  /// Fewer bytes in a second are no answer.
-  private static let leastRate = 1000.0
   /// A server that takes longer than this is at fault, however short the time limit is: players give up then.
   private static let playerPatience = 10.0
   /// The same for one that takes this many times as long as for other segments, and at least these seconds.
@@ -78,7 +76,7 @@ final class SourceReading: Sendable {
       if !rung.hasAnswered, !facts.rungs[index].samples.isEmpty {
         facts.rungs[index].status = .read
       } else if !rung.segments.isEmpty || facts.presentation == nil {
-        facts.rungs[index].status = .excused(Unjudged(.time, reason))
+        facts.rungs[index].status = .cutOff(reason)
       }
     }
     return facts
@@ -295,7 +293,7 @@ final class SourceReading: Sendable {
   /// True if its server does not answer, or next to nothing comes.
   private func isSilent(_ pending: PendingSegment) -> Bool {
     let waited = clock.now - pending.began
-    return waited >= Self.patience && Double(pending.byteCount) < Self.leastRate * (waited / .seconds(1))
+    return waited >= Self.patience && TransportFindings.isSilence(pending.byteCount, within: waited)
   }
 
   /// The failure of a fetch whose server is silent.

@@ -40,7 +40,7 @@ package struct StreamChecker: Sendable {
     do {
       let ended: Void? = try await time.outcome(until: time.readingEnd) { try await reading.run() }
       if ended == nil {
-        endReason = "the time limit was reached"
+        endReason = Self.timeIsUp
         if reading.facts.format.isEmpty {
           openingError = ReelError(.timedOut, "not opened within \(time.readingLimit.text)", at: source.name)
         }
@@ -81,8 +81,14 @@ package struct StreamChecker: Sendable {
     result.judgement = facts.judgement(openingError: openingError)
     if let openingError { describe(openingError, source, log, in: &result) }
     result.findings += Rules.combined(judged.findings)
-    result.notChecked += Rules.allCases.filter { judged.findings[$0] == nil }.flatMap { rules in
-      rules.ids.map { NotChecked($0, "the time limit was reached") }
+    let unapplied = Rules.allCases.filter { judged.findings[$0] == nil }
+    result.notChecked += unapplied.flatMap(\.ids).map { id in
+      var item = NotChecked(id, Self.timeIsUp)
+      item.unjudged = Unjudged(.time, "\(id.rawValue): \(Self.timeIsUp)")
+      return item
+    }
+    if unapplied.contains(.segments), result.judgement == .judged {
+      result.judgement = .unjudged(Unjudged(.time, "\(Self.timeIsUp) before what was read was judged"))
     }
     try await replay(&result, facts, configuration, recording, source, until: time)
     raiseUnjudged(in: &result)
@@ -104,6 +110,8 @@ package struct StreamChecker: Sendable {
   }
 
   // MARK: - Private
+
+  private static let timeIsUp = "the time limit was reached"
 
   /// Replays the start on each link, if there is one, and adds the costs of findings.
   private func replay(
@@ -145,7 +153,7 @@ package struct StreamChecker: Sendable {
     case .unanswered where log.requests.contains { $0.purpose == .source && $0.isComplete }:
       // Not the server was slow, but this check.
       reason = Unjudged(.time, error.reason)
-    case .unanswered where !TransportFindings.isSilence(error, requests: log.requests):
+    case .unanswered where !TransportFindings.isSilence(error, requests: log.requests, at: log.elapsed):
       reason.kind = .faulty
       result.findings.append(opening(error, source, log))
     case .encrypted, .unsupported, .external:
@@ -193,6 +201,9 @@ package struct StreamChecker: Sendable {
     facts.rungs.compactMap { rung in
       // Also if a part of it was judged.
       if case .excused(let reason) = rung.status { return NotChecked(reason, rung: rung.name) }
+      if case .cutOff(let reason) = rung.status {
+        return NotChecked(Unjudged(.time, reason), rung: rung.name)
+      }
       guard rung.status != .skipped, case .unjudged(let reason) = rung.judgement, reason.isOmission else {
         return nil
       }
@@ -250,13 +261,13 @@ private struct CheckTime: Sendable {
   }
 }
 
-/// Rules that are applied together. Those that take long come last.
+/// Rules that are applied together. The gravest come first, and those that take long last.
 private enum Rules: CaseIterable {
+  case segments
   case manifest
   case transport
   case live
   case start
-  case segments
   case content
   case ladder
 

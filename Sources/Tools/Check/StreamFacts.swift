@@ -68,6 +68,8 @@ package struct RungFacts: Sendable {
     case read
     /// Its segments are not known, because its playlist or index can't be read.
     case unlisted(ReelError)
+    /// Reading ended before all of its samples were read, for this reason. What was read counts.
+    case cutOff(String)
     /// It can't be judged although that is no fault of it, such as without its key.
     case excused(Unjudged)
     /// It was left out, as `--rungs` says.
@@ -435,6 +437,8 @@ package struct RequestFacts: Sendable {
   package var fields: HTTPFields = [:]
   /// The size of the body as the answer states it.
   package var statedByteCount: Int64?
+  /// The number of bytes of the body that arrived.
+  package var receivedByteCount: Int64 = 0
   /// The errors of attempts that were repeated.
   package var failedAttempts: [ReelError] = []
   /// The numbers of bytes after which the body broke off, and went on with another request.

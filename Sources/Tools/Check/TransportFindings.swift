@@ -496,10 +496,23 @@ extension TransportFindings {
     return finding
   }
 
-  /// True if nothing is known of the stream, because no host answered any request.
-  package static func isSilence(_ error: ReelError, requests: [RequestFacts]) -> Bool {
+  /// True if nothing is known of the stream, because no host answered any request, or next to nothing of an answer came
+  /// in time.
+  ///
+  /// - Parameter now: The time since the check began.
+  package static func isSilence(_ error: ReelError, requests: [RequestFacts], at now: Duration) -> Bool {
     guard isUnanswered(error) else { return false }
-    return !requests.contains { $0.metrics?.status != nil }
+    guard error.kind == .timedOut else { return !requests.contains { $0.metrics?.status != nil } }
+    return requests.allSatisfy { request in
+      !request.isComplete && request.failedAttempts.allSatisfy(isUnanswered)
+        && (200...299).contains(request.metrics?.status ?? 200)
+        && isSilence(Int(clamping: request.receivedByteCount), within: (request.ended ?? now) - request.began)
+    }
+  }
+
+  /// True if so few bytes are no answer.
+  static func isSilence(_ byteCount: Int, within time: Duration) -> Bool {
+    Double(byteCount) < 1000 * (time / .seconds(1))
   }
 
   /// True for an error of a request that no server answered in time.

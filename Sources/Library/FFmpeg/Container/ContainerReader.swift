@@ -419,7 +419,7 @@ extension ReelError {
   /// Returns the error for samples whose encryption metadata can't be read.
   static func encrypted(codecName: String) -> ReelError {
     ReelError(
-      .unsupported,
+      .unsupported, found: .encrypted,
       "the \(codecName) samples are encrypted (Common Encryption) with metadata that can't be read")
   }
 }

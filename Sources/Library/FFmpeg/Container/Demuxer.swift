@@ -353,7 +353,8 @@ package final class Demuxer {
       return error.reelError()
     }
     return ReelError(
-      .unsupported, "the samples are encrypted (Common Encryption), and there is no key for them")
+      .unsupported, found: .encrypted,
+      "the samples are encrypted (Common Encryption), and there is no key for them")
   }
 
   private func unread(_ io: UnsafeMutablePointer<AVIOContext>) -> Int64 {

@@ -41,7 +41,7 @@ final class ContainerDecryptor {
     guard case .key(let key, let vector) = try keys.key(for: request) else { return }
     guard let vector else {
       throw ReelError(
-        .unsupported,
+        .unsupported, found: .encrypted,
         "the \(stream.codecName) samples are encrypted (SAMPLE-AES), and no IV is stated for them")
     }
     let decryptor = TransportDecryptor(cipher: cipher, key: key, vector: vector)
@@ -54,7 +54,8 @@ final class ContainerDecryptor {
       }
     } else {
       throw ReelError(
-        .unsupported, "SAMPLE-AES is not defined for \(stream.codecName) in MPEG-TS")
+        .unsupported, found: .encrypted,
+        "SAMPLE-AES is not defined for \(stream.codecName) in MPEG-TS")
     }
     packet.isDecrypted = true
   }

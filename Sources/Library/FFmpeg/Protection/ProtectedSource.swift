@@ -330,7 +330,8 @@ final class ProtectedSource: ByteSource {
   ) throws -> [UInt8] {
     guard isSeekable else {
       throw ReelError(
-        .unsupported, "the encryption metadata is elsewhere in the file, which is not seekable")
+        .unsupported, found: .encrypted,
+        "the encryption metadata is elsewhere in the file, which is not seekable")
     }
     try base.seek(to: range.lowerBound)
     defer { try? base.seek(to: position) }

@@ -46,7 +46,7 @@ package struct SampleKeyRequest: Sendable {
     if let keyID { details.append("key id \(keyID)") }
     let kind = ["cenc", "cens", "cbc1", "cbcs"].contains(scheme) ? "Common Encryption: " : ""
     return ReelError(
-      .unsupported,
+      .unsupported, found: .encrypted,
       "the \(codecName) samples are encrypted (\(kind)\(details.joined(separator: "; "))), and there is no key for them",
       advice: "give the key with --key or --key-file, or through a KeyProvider")
   }
@@ -101,7 +101,8 @@ final class SampleDecryptor {
         cipher.decrypt($0, blockCount: $0.count / Self.blockByteCount, vector: &vector)
       }
     default:
-      throw ReelError(.unsupported, "samples encrypted as '\(protection.scheme)' can't be decrypted")
+      throw ReelError(
+        .unsupported, found: .encrypted, "samples encrypted as '\(protection.scheme)' can't be decrypted")
     }
   }
 

@@ -119,7 +119,9 @@ struct ProtectedEntry: Hashable, Sendable {
     guard let information = boxes.first(where: { $0.type == "schi" }),
       let tenc = MP4Box.all(in: bytes, information.body).first(where: \.isTrackEncryption)
     else {
-      throw ReelError(.unsupported, "the track is encrypted as '\(scheme)', which can't be decrypted")
+      throw ReelError(
+        .unsupported, found: .encrypted,
+        "the track is encrypted as '\(scheme)', which can't be decrypted")
     }
     fields = BoxFields(bytes, tenc.body)
     let (version, _) = try fields.versionAndFlags()

@@ -118,7 +118,8 @@ struct MPDMapper {
   mutating func checkLink(_ href: String?, of what: String, isEmpty: Bool, path: String) throws(ReelError) {
     guard let href else { return }
     let error = ReelError(
-      .unsupported, "the \(what) is in another file (xlink:href '\(href.excerpt)'), which is not supported",
+      .unsupported, found: .reference,
+      "the \(what) is in another file (xlink:href '\(href.excerpt)'), which is not supported",
       place: .element(path))
     if isEmpty { throw error }
     warnings.add(error)

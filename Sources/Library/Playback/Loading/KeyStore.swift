@@ -41,7 +41,8 @@ actor KeyStore {
   static func check(_ encryption: SegmentEncryption?, at url: URL) throws(ReelError) {
     guard let encryption, !encryption.encryptsSamples, encryption.method != "AES-128" else { return }
     throw ReelError(
-      .unsupported, "the segment is encrypted (\(encryption.method)), and only AES-128 is supported",
+      .unsupported, found: .encrypted,
+      "the segment is encrypted (\(encryption.method)), and only AES-128 is supported",
       at: url.reelName)
   }
 
