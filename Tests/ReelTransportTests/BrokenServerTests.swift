@@ -142,7 +142,7 @@ struct BrokenHTTP2ServerTests {
         HTTP2Frame(.headers, stream: 1, [0x88]).bytes + repeated(HTTP2Frame(.continuation, stream: 1))),
     ])
   func connectionError(fault: Fault) async throws {
-    try await HTTP2Server.use({ _ in fault.bytes }) { server in
+    try await ScriptedServer.useHTTP2({ _ in fault.bytes }) { server in
       let error = await reelError { _ = try await fetcher().bytes(server.url) }
       #expect(error?.reason == "the server broke the HTTP/2 protocol: \(fault.error)")
       #expect(error?.kind == .server)
@@ -152,7 +152,7 @@ struct BrokenHTTP2ServerTests {
 
   @Test("A status that no response may have", arguments: ["000", "042", "099", "101"])
   func status(_ status: String) async throws {
-    try await HTTP2Server.use({ HTTP2Frame.head(status, stream: $0) }) { server in
+    try await ScriptedServer.useHTTP2({ HTTP2Frame.head(status, stream: $0) }) { server in
       let error = await reelError { _ = try await fetcher().bytes(server.url) }
       #expect(error?.reason == "unexpected status \(Int(status) ?? -1)")
     }
@@ -161,7 +161,7 @@ struct BrokenHTTP2ServerTests {
   @Test("Interim responses come before a response, but not without end")
   func interimResponses() async throws {
     let isEndless = Locked(false)
-    try await HTTP2Server.use({ stream in
+    try await ScriptedServer.useHTTP2({ stream in
       let count = isEndless.withLock { $0 } ? 70 : 30
       return (0..<count).flatMap { _ in HTTP2Frame.head("103", stream: stream) }
         + HTTP2Frame.head("200", stream: stream) + HTTP2Frame.data("good".bytes, stream: stream)
@@ -176,12 +176,14 @@ struct BrokenHTTP2ServerTests {
 
   @Test("A stream or connection that the server ends is an error that may pass, and says the server's reason")
   func ended() async throws {
-    try await HTTP2Server.use({ HTTP2Frame(.resetStream, stream: $0, [0, 0, 0, 7]).bytes }) { server in
+    try await ScriptedServer.useHTTP2({ HTTP2Frame(.resetStream, stream: $0, [0, 0, 0, 7]).bytes }) {
+      server in
       let error = await reelError { _ = try await fetcher().bytes(server.url) }
       #expect(error?.reason == "HTTP/2 stream reset by the server (REFUSED_STREAM)")
       #expect(error?.kind == .network)
     }
-    try await HTTP2Server.use({ _ in HTTP2Frame(.goAway, [0, 0, 0, 0, 0, 0, 0, 11]).bytes }) { server in
+    try await ScriptedServer.useHTTP2({ _ in HTTP2Frame(.goAway, [0, 0, 0, 0, 0, 0, 0, 11]).bytes }) {
+      server in
       let error = await reelError { _ = try await fetcher().bytes(server.url) }
       #expect(error?.reason == "HTTP/2 connection ended by the server (ENHANCE_YOUR_CALM)")
       #expect(error?.kind == .network)
@@ -190,7 +192,7 @@ struct BrokenHTTP2ServerTests {
       HTTP2Frame.head("200", [("content-length", "9")], stream: stream)
         + HTTP2Frame.data("good".bytes, stream: stream)
     }
-    try await HTTP2Server.use(short) { server in
+    try await ScriptedServer.useHTTP2(short) { server in
       let error = await reelError { _ = try await fetcher().bytes(server.url) }
       #expect(error?.reason.hasPrefix("the response breaks the HTTP/2 protocol (PROTOCOL_ERROR)") == true)
     }
@@ -199,7 +201,7 @@ struct BrokenHTTP2ServerTests {
   @Test("Requests that are never sent take no stream from the others")
   func streamsOpenedAhead() async throws {
     let limit = HTTP2Frame(.settings, [0, 3, 0, 0, 0, 4]).bytes
-    try await HTTP2Server.use(
+    try await ScriptedServer.useHTTP2(
       opening: limit,
       { HTTP2Frame.head("200", stream: $0) + HTTP2Frame.data("good".bytes, stream: $0) }
     ) { server in
@@ -209,6 +211,82 @@ struct BrokenHTTP2ServerTests {
         #expect(body == "good".bytes)
       }
       #expect(server.openConnectionCount == 1)
+    }
+  }
+
+  @Test("Settings that change while no request is open harm no request")
+  func changesBetweenRequests() async throws {
+    try await ScriptedServer.useHTTP2({ stream in
+      Self.good(stream) + HTTP2Frame(.settings, [0, 3, 0, 0, 0, UInt8(stream % 5)]).bytes
+    }) { server in
+      let fetcher = fetcher()
+      for _ in 0..<8 {
+        let body = try await fetcher.bytes(server.url)
+        #expect(body == "good".bytes)
+      }
+      #expect(server.openConnectionCount == 1)
+    }
+  }
+
+  @Test(
+    "A connection that allows no stream at first serves requests once it does",
+    // A debug build of AsyncHTTPClient asserts that this does not happen.
+    .enabled(if: !isDebugBuild))
+  func noStreamAtFirst() async throws {
+    let opening = ([0, 4] as [UInt8]).flatMap { HTTP2Frame(.settings, [0, 3, 0, 0, 0, $0]).bytes }
+    try await ScriptedServer.useHTTP2(opening: opening, { Self.good($0) }) { server in
+      let fetcher = fetcher()
+      for _ in 0..<3 {
+        let body = try await fetcher.bytes(server.url)
+        #expect(body == "good".bytes)
+      }
+    }
+  }
+
+  @Test("A connection that allows no stream ends at the time limit")
+  func noStream() async throws {
+    let opening = HTTP2Frame(.settings, [0, 3, 0, 0, 0, 0]).bytes
+    try await ScriptedServer.useHTTP2(opening: opening, { Self.good($0) }) { server in
+      let error = await reelError {
+        _ = try await fetcher(connectTimeout: .milliseconds(200)).bytes(server.url)
+      }
+      #expect(error?.kind == .timedOut)
+      #expect(error?.reason == "no connection within 0.2 s")
+    }
+  }
+
+  @Test("The end of a stream that a malformed promise began harms no request")
+  func malformedPromise() async throws {
+    try await ScriptedServer.useHTTP2({ stream in
+      HTTP2Frame(.pushPromise, flags: HTTP2Frame.endHeaders, stream: stream, [0, 0, 0, UInt8(2 * stream)])
+        .bytes
+        + HTTP2Frame(.resetStream, stream: 2 * stream, [0, 0, 0, 8]).bytes
+        + HTTP2Frame(.resetStream, stream: stream + 2, [0, 0, 0, 8]).bytes
+    }) { server in
+      let fetcher = fetcher()
+      for _ in 0..<3 {
+        let error = await reelError { _ = try await fetcher.bytes(server.url) }
+        #expect(error != nil)
+      }
+    }
+  }
+
+  @Test(
+    "A server whose connections change between HTTP/2 and HTTP/1.1 serves all requests",
+    arguments: [["h2", "http/1.1"], ["http/1.1", "h2"], ["h2", "h2", "http/1.1"]])
+  func changingProtocol(protocols: [String]) async throws {
+    try await ScriptedServer.useHTTP2(
+      protocols: { [protocols[$0 % protocols.count]] },
+      text: { _ in "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood" },
+      { HTTP2Frame(.goAway, [0x7F, 255, 255, 255, 0, 0, 0, 0]).bytes + Self.good($0) }
+    ) { server in
+      let fetcher = fetcher(attempts: 3)
+      for _ in 0..<6 {
+        try await withThrowingTaskGroup(of: [UInt8].self) { group in
+          for _ in 0..<6 { group.addTask { try await fetcher.bytes(server.url) } }
+          for try await body in group { #expect(body == "good".bytes) }
+        }
+      }
     }
   }
 
@@ -232,7 +310,7 @@ struct BrokenHTTP2ServerTests {
       ]
       return damage.withLock { damage in damage.damaged(answers[damage.random.next(below: answers.count)]) }
     }
-    try await HTTP2Server.use(staysOpen: false, answer) { server in
+    try await ScriptedServer.useHTTP2(staysOpen: false, answer) { server in
       let fetcher = fetcher()
       for _ in 0..<150 { await expectEnd(of: fetcher, server.url) }
     }
@@ -240,10 +318,17 @@ struct BrokenHTTP2ServerTests {
 
   // MARK: - Private
 
-  private func fetcher(connectionsAhead: Int = 0) -> TransportFetcher {
+  private static func good(_ stream: Int) -> [UInt8] {
+    HTTP2Frame.head("200", stream: stream) + HTTP2Frame.data("good".bytes, stream: stream)
+  }
+
+  private func fetcher(
+    connectTimeout: Duration = HangLimit.duration, attempts: Int = 0, connectionsAhead: Int = 0
+  ) -> TransportFetcher {
     var configuration = TransportConfiguration(
-      connectTimeout: HangLimit.duration, firstByteTimeout: HangLimit.duration,
-      idleTimeout: HangLimit.duration, retryPolicy: RetryPolicy(attempts: 0),
+      connectTimeout: connectTimeout, firstByteTimeout: HangLimit.duration,
+      idleTimeout: HangLimit.duration,
+      retryPolicy: RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1)),
       connectionsAhead: connectionsAhead)
     configuration.trust = .any
     return TransportFetcher(configuration: configuration, logger: silentLogger)
@@ -253,6 +338,15 @@ struct BrokenHTTP2ServerTests {
   private static func repeated(_ frame: HTTP2Frame) -> [UInt8] {
     (0..<(400_000 / frame.bytes.count)).flatMap { _ in frame.bytes }
   }
+}
+
+/// True if a program checks its assertions.
+private var isDebugBuild: Bool {
+  #if DEBUG
+    true
+  #else
+    false
+  #endif
 }
 
 /// Fetches a resource. The process goes on, whatever the server sends: there is a body, or a `ReelError`.

@@ -78,7 +78,7 @@ struct HTTPFetchTests {
   @Test(
     "Answers that do not fit the part that was asked for are refused",
     arguments: [
-      [], ["Content-Range: bytes 0-4/10"], ["Content-Range: bytes 5-20/30"], ["Content-Range: nonsense"],
+      [], ["Content-Range: bytes 0-4/10"], ["Content-Range: bytes 6-10/30"], ["Content-Range: nonsense"],
       ["Content-Range: bytes */10"], ["Content-Range: bytes 5-9/10", "Content-Length: 9223372036854775807"],
       ["Content-Range: bytes 5-9/10", "Content-Length: 4"],
     ])
@@ -110,6 +110,36 @@ struct HTTPFetchTests {
     }
     #expect(error?.kind == .network)
     #expect(error?.reason == "the server ended the TLS handshake; it may not speak TLS on this port")
+    #expect(error?.advice == "try http://")
+    #expect(error?.isTemporary == false)
+  }
+
+  @Test("A server that answers a TLS handshake in plain HTTP")
+  func plainAnswer() async throws {
+    let error = try await ScriptedServer.use("HTTP/1.1 400 Bad Request\r\n\r\n") { plain in
+      let url = try #require(URL(string: plain.absoluteString.replacing("http:", with: "https:")))
+      return await reelError { _ = try await quickFetcher().bytes(url) }
+    }
+    #expect(error?.kind == .network)
+    #expect(error?.reason == "no TLS connection: the server does not speak TLS on this port")
+    #expect(error?.advice == "try http://")
+    #expect(error?.isTemporary == false)
+  }
+
+  @Test(
+    "A server that expects TLS, and answers with an alert or a page",
+    arguments: [
+      "\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}",
+      "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nThe plain HTTP request was sent to HTTPS port",
+      "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+    ])
+  func expectsTLS(answer: String) async throws {
+    let error = try await ScriptedServer.use(answer) { url in
+      await reelError { _ = try await quickFetcher().bytes(url) }
+    }
+    #expect(error?.kind == .network)
+    #expect(error?.reason == "the server speaks TLS on this port, and not plain HTTP")
+    #expect(error?.advice == "try https://")
     #expect(error?.isTemporary == false)
   }
 

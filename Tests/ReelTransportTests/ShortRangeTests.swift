@@ -4,7 +4,7 @@ import ReelTestSupport
 import ReelTransport
 import Testing
 
-@Suite("Answers with less than the range that was asked for", .hangLimit)
+@Suite("Servers that answer only ranges, and with other bytes than were asked for", .hangLimit)
 struct ShortRangeTests {
   private static let text = String(
     decoding: (0..<10_000).map { UInt8(ascii: "a") + UInt8($0 * 7919 / 13 % 26) }, as: UTF8.self)
@@ -198,6 +198,91 @@ struct ShortRangeTests {
       try await quickFetcher(attempts: 0).bytes(url, range: ByteRange(offset: 0, length: Int64(length)))
     }
     #expect(body == Array(Self.text.bytes[..<length]))
+  }
+
+  @Test(
+    "An answer may have more than the range",
+    arguments: [(500, 1_499), (400, 1_399), (0, 9_999), (600, 999), (0, 800)])
+  func longerRange(first: Int, last: Int) async throws {
+    let answer: @Sendable (String) -> String = { request in
+      // A later request is for the rest.
+      let wanted = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/).flatMap { Int($0.1) } ?? 0
+      let part = wanted == 600 ? first...last : wanted...min(wanted + 999, 9_999)
+      return
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(part.lowerBound)-\(part.upperBound)/10000\r\n"
+        + "Content-Length: \(part.count)\r\nConnection: close\r\n\r\n"
+        + Self.text.dropFirst(part.lowerBound).prefix(part.count)
+    }
+    try await ScriptedServer.use(answer) { url in
+      let response = try await quickFetcher(attempts: 0).fetch(
+        Reports().request(url, range: ByteRange(offset: 600, length: 400)))
+      #expect(response.bodyOffset == 600)
+      #expect(response.bodyByteCount == 400)
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == Array(Self.text.bytes[600..<1_000]))
+    }
+  }
+
+  @Test(
+    "A server that refuses requests without a range is asked for the range of all bytes",
+    arguments: ["400 Bad Request", "416 Range Not Satisfiable"])
+  func rangeOnly(refusal: String) async throws {
+    let ranges = Locked<[String?]>([])
+    let answer: @Sendable (String) -> String = { request in
+      let range = request.firstMatch(of: /[Rr]ange: (bytes=(\d+)-)/)
+      ranges.withLock { $0.append(range.map { String($0.1) }) }
+      guard let first = range.flatMap({ Int($0.2) }) else {
+        return "HTTP/1.1 \(refusal)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+      }
+      let count = min(5_000, 10_000 - first)
+      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(first + count - 1)/10000\r\n"
+        + "Content-Length: \(count)\r\nConnection: close\r\n\r\n" + Self.text.dropFirst(first).prefix(count)
+    }
+    try await ScriptedServer.use(answer) { url in
+      let fetcher = quickFetcher(attempts: 0)
+      let response = try await fetcher.fetch(Reports().request(url))
+      #expect(response.bodyOffset == 0)
+      #expect(response.resourceByteCount == 10_000)
+      #expect(response.supportsRanges)
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == Self.text.bytes)
+      #expect(ranges.withLock { $0 } == [nil, "bytes=0-", "bytes=5000-"])
+      // From now on it is known.
+      let again = try await fetcher.bytes(url)
+      #expect(again == Self.text.bytes)
+      #expect(ranges.withLock { $0.count } == 5)
+    }
+  }
+
+  @Test("A refusal that no range helps is reported as it came first", arguments: [400, 416])
+  func refusedInAnyCase(status: Int) async throws {
+    let requests = Locked(0)
+    let answer: @Sendable (String) -> String = { request in
+      _ = Self.next(requests)
+      let line = request.contains("ange: bytes") ? "404 Not Found" : "\(status) X"
+      return "HTTP/1.1 \(line)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    }
+    let error = try await ScriptedServer.use(answer) { url in
+      await reelError { _ = try await quickFetcher().bytes(url) }
+    }
+    #expect(error?.status == status)
+    #expect(requests.withLock { $0 } == 2)
+  }
+
+  @Test("A source whose server never answers a request without a range")
+  func silentWithoutRange() async throws {
+    let answer: @Sendable (String) -> String = { request in
+      guard request.contains("ange: bytes=0-") else { return "" }
+      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9999/10000\r\n"
+        + "Content-Length: 10000\r\nConnection: close\r\n\r\n" + Self.text
+    }
+    try await ScriptedServer.use(staysOpen: true, answer) { url in
+      let fetcher = quickFetcher(firstByteTimeout: .seconds(6), attempts: 0)
+      for purpose in [FetchPurpose.source, .segment] {
+        let body = try await fetcher.bytes(url, purpose: purpose)
+        #expect(body == Self.text.bytes)
+      }
+    }
   }
 
   @Test("The rest of another version is an error")

@@ -21,7 +21,10 @@ public struct CredentialHost: Sendable, Hashable {
     guard let url = URL(string: "//\(text)"), let host = url.host(percentEncoded: false), !host.isEmpty,
       url.user == nil, url.path().isEmpty, url.query() == nil, url.fragment() == nil,
       url.port.map({ (1...65535).contains($0) }) ?? true, !text.hasSuffix(":"), !text.contains("*")
-    else { throw ReelError(.usage, "\"\(text)\" is not a host", advice: "write HOST or HOST:PORT") }
+    else {
+      // The text is not repeated: it may have a password.
+      throw ReelError(.usage, "expected HOST or HOST:PORT")
+    }
     self.init(host, port: url.port)
   }
 }
@@ -52,6 +55,8 @@ package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
 /// This type alone decides who gets credentials. They go to the server of the source, by scheme, host and port, and to
 /// the hosts that the user has named, but never over `http` if the source is at `https`. All other fields go everywhere.
 /// Credentials are the fields of `HTTPField.isCredential`, and the user name and password of a URL.
+///
+/// Cookies of a `CookieStore` go where their own domain, path and `Secure` allow, unless the request has a `Cookie` field.
 package struct SourceHeaders: Sendable, Hashable {
   private struct Credential: Sendable, Hashable {
     var field: HTTPField
@@ -125,7 +130,7 @@ extension FetchRequest {
   /// Returns the header fields to send to `hop`: the URL of the request, or one that a server has redirected it to.
   ///
   /// Credentials of `headers` go to the server of the request's URL, and those of `source` where its rule allows.
-  package func fields(for hop: URL) -> HTTPFields {
+  package func fields(for hop: URL, cookies: CookieStore? = nil) -> HTTPFields {
     var fields = headers
     let isSameServer = ServerAddress(url) == ServerAddress(hop)
     if !isSameServer {
@@ -135,6 +140,9 @@ extension FetchRequest {
       let field = hop.basicAuthorization ?? url.basicAuthorization
     {
       fields.append(field)
+    }
+    if !fields.contains(.cookie), let value = cookies?.header(for: hop) {
+      fields.append(HTTPField(name: .cookie, value: value))
     }
     return fields
   }

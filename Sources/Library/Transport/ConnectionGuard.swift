@@ -28,6 +28,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
   private let isHTTP2: Bool
   /// Bytes since the last head or part of a body.
   private var byteCount = 0
+  private var hasHeard = false
   /// True if nothing more is read.
   fileprivate private(set) var isOver = false
   /// Why the connection ended, or will end.
@@ -107,7 +108,13 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !isOver else { return }
-    byteCount += unwrapInboundIn(data).readableBytes
+    let bytes = unwrapInboundIn(data)
+    if !hasHeard, !isHTTP2, Self.isTLS(bytes) {
+      isOver = true
+      return context.fireErrorCaught(TransferFailure.unexpectedTLS)
+    }
+    hasHeard = true
+    byteCount += bytes.readableBytes
     guard byteCount > Self.idleByteCount else { return context.fireChannelRead(data) }
     if isHTTP2 {
       end(.enhanceYourCalm, context.channel)
@@ -126,6 +133,12 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   // MARK: - Private
 
+  /// True for the beginning of a TLS alert or handshake message (RFC 8446 §5.1).
+  private static func isTLS(_ bytes: ByteBuffer) -> Bool {
+    guard let start = bytes.getBytes(at: bytes.readerIndex, length: 2) else { return false }
+    return start[1] == 3 && (start[0] == 21 || start[0] == 22)
+  }
+
   /// Looks at a frame that NIO sends: a header of nine bytes, then its payload (RFC 9113 §4.1).
   private func inspect(_ frame: ByteBuffer, _ context: ChannelHandlerContext) {
     let start = frame.readerIndex
@@ -141,19 +154,26 @@ final class ConnectionGuard: ChannelDuplexHandler {
   }
 }
 
-/// Checks the frames of an HTTP/2 connection that NIO accepts, but AsyncHTTPClient and its own codec do not: they
+/// Checks the frames and events of an HTTP/2 connection that NIO accepts, but at which AsyncHTTPClient or its codec
 /// trap.
 private final class FrameGuard: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
   typealias InboundOut = HTTP2Frame
 
   private let connection: ConnectionGuard
+  /// The open streams, all of them requests.
+  private var streams: Set<HTTP2StreamID> = []
+  private var hasOpenedStream = false
+  /// Settings for when the next stream is open. AsyncHTTPClient sets its timer for an idle connection once more if the
+  /// maximum number of streams changes meanwhile.
+  private var laterSettings: HTTP2Frame?
 
   init(_ connection: ConnectionGuard) { self.connection = connection }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !connection.isOver else { return }
-    switch unwrapInboundIn(data).payload {
+    var frame = unwrapInboundIn(data)
+    switch frame.payload {
     case .data(let content) where content.data.readableBytes > 0: connection.recordProgress()
     case .headers(let content):
       connection.recordProgress()
@@ -166,13 +186,50 @@ private final class FrameGuard: ChannelInboundHandler {
     // The client allows none (RFC 9113 §8.4). NIO takes those that come before the server has acknowledged that.
     case .pushPromise: return connection.end(.protocolError, context.channel)
     case .goAway(_, let code, _): connection.recordGoAway(code)
+    case .settings(.settings(let settings)):
+      frame.payload = .settings(.settings(settings.map(Self.allowingOneStream)))
+      if hasOpenedStream, streams.isEmpty {
+        laterSettings = frame
+        return
+      }
     default: break
     }
-    context.fireChannelRead(data)
+    context.fireChannelRead(wrapInboundOut(frame))
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if !connection.isOver { context.fireUserInboundEventTriggered(event) }
+    guard !connection.isOver else { return }
+    switch event {
+    case let event as NIOHTTP2StreamCreatedEvent:
+      // Streams of a server have even numbers (RFC 9113 §5.1.1).
+      guard !Int(event.streamID).isMultiple(of: 2) else { return }
+      streams.insert(event.streamID)
+      hasOpenedStream = true
+    case let event as StreamClosedEvent:
+      // After a malformed promise, NIO reports the end of a stream whose beginning it has not reported.
+      guard streams.remove(event.streamID) != nil else { return }
+    default: break
+    }
+    context.fireUserInboundEventTriggered(event)
+    // Not from within the write that opens the stream: it would be flushed only at the end of the next read.
+    if laterSettings != nil {
+      context.eventLoop.assumeIsolated().execute { self.deliverLaterSettings(context) }
+    }
+  }
+
+  private func deliverLaterSettings(_ context: ChannelHandlerContext) {
+    guard !connection.isOver, !streams.isEmpty, context.channel.isActive, let frame = laterSettings
+    else { return }
+    laterSettings = nil
+    context.fireChannelRead(wrapInboundOut(frame))
+    context.fireChannelReadComplete()
+  }
+
+  /// A server that allows no stream for now gets none, as NIO holds the request back. AsyncHTTPClient must send one, so
+  /// that a later limit reaches it.
+  private static func allowingOneStream(_ setting: HTTP2Setting) -> HTTP2Setting {
+    guard setting.parameter == .maxConcurrentStreams, setting.value == 0 else { return setting }
+    return HTTP2Setting(parameter: .maxConcurrentStreams, value: 1)
   }
 
   /// Three digits (RFC 9110 §15), and no end after an interim response (RFC 9113 §8.1).

@@ -18,7 +18,7 @@ final class HTTPBody: Sendable {
     /// The position at which the current transfer continued.
     var transferStart: Int64
     /// The number of bytes before that position that the current transfer repeats.
-    var skipCount: Int64 = 0
+    var skipCount: Int64
     /// The position after the last byte of the body; nil if unknown.
     var end: Int64?
     /// The size of the resource; nil if no answer has stated it.
@@ -50,7 +50,8 @@ final class HTTPBody: Sendable {
     state = Locked(
       State(
         transfer: transfer, position: head.bodyOffset, brokeAt: head.bodyOffset,
-        transferStart: head.bodyOffset, end: head.wantedEnd, resourceByteCount: head.resourceByteCount,
+        transferStart: head.bodyOffset, skipCount: head.leadingByteCount, end: head.wantedEnd,
+        resourceByteCount: head.resourceByteCount,
         transferEnd: head.sentEnd),
       rank: .body)
   }
@@ -221,7 +222,7 @@ final class HTTPBody: Sendable {
       defer { state.transfer = transfer }
       state.countedByteCount = 0
       state.transferStart = position
-      state.skipCount = position - next.bodyOffset
+      state.skipCount = position - next.bodyOffset + next.leadingByteCount
       state.transferEnd = next.sentEnd
       if state.resourceByteCount == nil, let size = next.resourceByteCount {
         state.resourceByteCount = size

@@ -5,13 +5,18 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
 import NIOPosix
+import NIOSSL
 internal import ReelCore
 
 /// The HTTP clients of the process.
 ///
-/// There is one client, with one pool of connections, for each combination of connect time-out, proxy and
-/// trust, because AsyncHTTPClient takes these only when a client is created. Clients live as long as the
-/// process, so none is deinitialised without a shutdown, which would trap.
+/// There is one client, with one pool of connections for each host, for each combination of connect time-out, proxy,
+/// trust and HTTP versions, because AsyncHTTPClient takes these only when a client is created. Clients live as long as
+/// the process, so none is deinitialised without a shutdown, which would trap.
+///
+/// AsyncHTTPClient 1.37 may trap if the connections of a host change between HTTP/2 and HTTP/1.1. A host that has done
+/// so is therefore asked for HTTP/1.1 alone, by a client of its own. The change shows in a response, or earlier, in a
+/// new connection to the same address (`NegotiatedVersions`).
 enum HTTPConnections {
   /// The maximum size of a decompressed response.
   static let maximumInflatedByteCount = 64 << 20
@@ -25,21 +30,46 @@ enum HTTPConnections {
     var connectTimeout: Duration
     var proxy: HTTPProxies.Proxy?
     var trust: ServerTrust
+    var isHTTP1Only: Bool
   }
 
-  private static let clients = Locked<[Kind: HTTPClient]>([:])
+  private struct State {
+    var clients: [Kind: HTTPClient] = [:]
+    /// Whether the responses of a server with TLS came over HTTP/2.
+    var speaksHTTP2: [ServerAddress: Bool] = [:]
+    /// The servers that have changed the version.
+    var changing: Set<ServerAddress> = []
+  }
+
+  private static let state = Locked(State())
 
   /// Returns the client for requests to a URL.
   static func client(for url: URL, _ configuration: TransportConfiguration) -> HTTPClient {
-    let kind = Kind(
-      connectTimeout: configuration.connectTimeout, proxy: configuration.proxies.proxy(for: url),
-      trust: configuration.trust)
-    return clients.withLock { clients in
-      if let client = clients[kind] { return client }
+    let server = ServerAddress(url)
+    return state.withLock { state in
+      let kind = Kind(
+        connectTimeout: configuration.connectTimeout, proxy: configuration.proxies.proxy(for: url),
+        trust: configuration.trust, isHTTP1Only: server.map { state.changing.contains($0) } ?? false)
+      if let client = state.clients[kind] { return client }
       let client = makeClient(kind)
-      clients[kind] = client
+      state.clients[kind] = client
       return client
     }
+  }
+
+  /// Notes the version of a response from the server of `url`.
+  static func record(_ version: HTTPVersion, of url: URL) {
+    guard let server = ServerAddress(url), server.isSecure else { return }
+    state.withLock { state in
+      let isHTTP2 = version.major >= 2
+      if state.speaksHTTP2.updateValue(isHTTP2, forKey: server) == !isHTTP2 { state.changing.insert(server) }
+    }
+  }
+
+  /// Notes that a new connection to the server of `url` has another version than earlier ones.
+  static func recordChange(of url: URL) {
+    guard let server = ServerAddress(url) else { return }
+    state.withLock { _ = $0.changing.insert(server) }
   }
 
   /// Opens `count` connections in addition to those in use, or takes idle ones instead.
@@ -74,6 +104,8 @@ enum HTTPConnections {
 
   private static func makeClient(_ kind: Kind) -> HTTPClient {
     var configuration = HTTPClient.Configuration()
+    if kind.isHTTP1Only { configuration.httpVersion = .http1Only }
+    let versions = NegotiatedVersions()
     configuration.redirectConfiguration = .disallow
     configuration.timeout = .init(connect: .nanoseconds(kind.connectTimeout.nanoseconds))
     configuration.tlsConfiguration = kind.trust.tlsConfiguration
@@ -96,6 +128,7 @@ enum HTTPConnections {
     // the server closes the connection, or breaks the protocol, while it waits for them.
     configuration.http1_1ConnectionDebugInitializer = { channel in
       channel.eventLoop.makeCompletedFuture {
+        try versions.check(channel, isHTTP2: false)
         if let options = channel.syncOptions {
           try options.setOption(.maxMessagesPerRead, value: readCount)
           try options.setOption(
@@ -107,7 +140,10 @@ enum HTTPConnections {
       }
     }
     configuration.http2ConnectionDebugInitializer = { channel in
-      channel.eventLoop.makeCompletedFuture { try ConnectionGuard.addToHTTP2(channel) }
+      channel.eventLoop.makeCompletedFuture {
+        try versions.check(channel, isHTTP2: true)
+        try ConnectionGuard.addToHTTP2(channel)
+      }
     }
     configuration.http2StreamChannelDebugInitializer = { channel in
       channel.eventLoop.makeCompletedFuture {
@@ -130,6 +166,30 @@ enum HTTPConnections {
     let monitor = ConnectionMonitor(on: connection, openedAt: openedAt)
     try pipeline.addHandler(monitor, position: .before(decompressor))
     return monitor
+  }
+}
+
+/// The HTTP versions of the TLS connections of one client, by the address of the server or proxy.
+private final class NegotiatedVersions: Sendable {
+  private let isHTTP2 = Locked<[SocketAddress: Bool]>([:])
+
+  /// Call it on the event loop of a new connection.
+  ///
+  /// - Throws: `TransferFailure.versionChanged`, and closes the connection, if the first one to its address had another
+  ///   version.
+  func check(_ channel: any Channel, isHTTP2 isNew: Bool) throws {
+    guard (try? channel.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)) != nil,
+      let address = channel.remoteAddress
+    else { return }
+    let first = isHTTP2.withLock { known in
+      let first = known[address] ?? isNew
+      known[address] = first
+      return first
+    }
+    guard first != isNew else { return }
+    // AsyncHTTPClient first takes the error.
+    channel.eventLoop.execute { channel.close(promise: nil) }
+    throw TransferFailure.versionChanged
   }
 }
 

@@ -6,8 +6,13 @@ import NIOHTTP1
 import ReelCore
 
 /// Fetches over HTTP: sends requests, follows redirects, retries temporary failures.
+///
+/// Some servers answer only requests for a range. A request for a whole resource that one refuses is repeated for the
+/// range of all bytes, as browsers ask for media. Later requests to that server begin with it.
 final class HTTPFetcher: Fetching {
   let configuration: TransportConfiguration
+  private let rangeOnlyServers = Locked<Set<ServerAddress>>([])
+  private let cookies: CookieStore
   private let logger: Logger
   private let recordRetryAfter: (@Sendable (URL, Duration) -> Void)?
 
@@ -16,6 +21,7 @@ final class HTTPFetcher: Fetching {
     logger: Logger
   ) {
     self.configuration = configuration
+    cookies = CookieStore(configuration.cookies?.cookies ?? [])
     self.recordRetryAfter = recordRetryAfter
     self.logger = logger
   }
@@ -89,13 +95,19 @@ final class HTTPFetcher: Fetching {
   ) async throws -> (HTTPTransfer, ResponseHead) {
     var plan = plan
     var visited: Set<URL> = [plan.url]
+    var refusal: (any Error)?
     while true {
-      let (transfer, head) = try await send(plan, for: session)
+      if plan.isForWhole, needsRange(plan.url) { plan.range = .all }
+      let answer = try await sendPatiently(plan, for: session)
+      plan = answer.plan
+      let (transfer, head) = (answer.transfer, answer.head)
       let status = Int(head.status.code)
       switch status {
       case 200...299:
         do {
-          return (transfer, try ResponseHead(head: head, url: plan.url, range: plan.range))
+          let parsed = try ResponseHead(head: head, url: plan.url, range: plan.range)
+          if refusal != nil, status == 206 { recordRangeOnly(plan.url) }
+          return (transfer, parsed)
         } catch let failure as TransferFailure {
           transfer.cancel()
           throw LocatedFailure(failure: failure, url: plan.url)
@@ -119,10 +131,72 @@ final class HTTPFetcher: Fetching {
           metadata: ["url": "\(plan.url.withoutUserInformation)", "to": "\(target.withoutUserInformation)"])
         plan.url = target
       default:
-        await transfer.drain()
+        let text = await transfer.drain()
         try Task.checkCancellation()
-        throw refusal(status, head: head, of: plan)
+        // Servers that expect TLS, such as nginx, answer in plain HTTP with a page that says so.
+        if status == 400, plan.url.scheme?.lowercased() == "http",
+          ["HTTPS", "SSL-enabled"].contains(where: { text.contains($0) })
+        {
+          throw LocatedFailure(failure: .unexpectedTLS, url: plan.url)
+        }
+        // If the range is refused too, the first answer says why.
+        if let refusal { throw refusal }
+        let error = self.refusal(status, head: head, of: plan)
+        guard plan.isForWhole, Self.rangeOnlyStatuses.contains(status) else { throw error }
+        refusal = error
+        plan.range = .all
       }
+    }
+  }
+
+  /// The statuses with which servers refuse requests without a range.
+  private static let rangeOnlyStatuses: Set = [400, 416]
+
+  private func needsRange(_ url: URL) -> Bool {
+    ServerAddress(url).map { server in rangeOnlyServers.withLock { $0.contains(server) } } ?? false
+  }
+
+  private func recordRangeOnly(_ url: URL) {
+    if let server = ServerAddress(url) { _ = rangeOnlyServers.withLock { $0.insert(server) } }
+  }
+
+  /// Sends a request. If a source is not answered within half of the time for that, its range is requested too, because
+  /// some servers never answer other requests, and the first answer is used.
+  ///
+  /// - Returns: The answer, and the plan of its request.
+  private func sendPatiently(
+    _ plan: RequestPlan, for session: TransferSession
+  ) async throws -> (plan: RequestPlan, transfer: HTTPTransfer, head: HTTPResponseHead) {
+    guard plan.isForWhole, session.request.purpose == .source else {
+      let (transfer, head) = try await send(plan, for: session)
+      return (plan, transfer, head)
+    }
+    typealias Answer = (plan: RequestPlan, transfer: HTTPTransfer, head: HTTPResponseHead)
+    return try await withThrowingTaskGroup(of: Answer?.self) { group in
+      group.addTask {
+        let (transfer, head) = try await self.send(plan, for: session)
+        return (plan, transfer, head)
+      }
+      group.addTask {
+        var ranged = plan
+        ranged.range = .all
+        try? await Task.sleep(for: self.configuration.firstByteTimeout / 2)
+        guard let (transfer, head) = try? await self.send(ranged, for: session) else { return nil }
+        guard head.status == .partialContent else {
+          transfer.cancel()
+          return nil
+        }
+        return (ranged, transfer, head)
+      }
+      defer { group.cancelAll() }
+      while let answer = try await group.next() {
+        guard let answer else { continue }
+        group.cancelAll()
+        while let late = try? await group.next() { late?.transfer.cancel() }
+        if !answer.plan.isForWhole { recordRangeOnly(answer.plan.url) }
+        return answer
+      }
+      throw CancellationError()
     }
   }
 
@@ -138,7 +212,8 @@ final class HTTPFetcher: Fetching {
     var failure: TransferFailure
     do {
       let request = try HTTPClient.Request(
-        url: plan.url, method: plan.method, headers: plan.headers(configuration: configuration))
+        url: plan.url, method: plan.method,
+        headers: plan.headers(userAgent: configuration.userAgent, cookies: cookies))
       let client = HTTPConnections.client(for: plan.url, configuration)
       let sentAt = ContinuousClock.now
       session.recordRequest()
@@ -154,6 +229,8 @@ final class HTTPFetcher: Fetching {
         isFollowed ? configuration.connectionsAhead : 0, for: plan.url, on: client, logger: logger)
       defer { callOff() }
       let head = try await transfer.head()
+      HTTPConnections.record(head.version, of: plan.url)
+      cookies.add(head.headers["Set-Cookie"], from: plan.url)
       session.recordAnswer(head, of: transfer)
       logger.debug(
         "answer",
@@ -162,6 +239,9 @@ final class HTTPFetcher: Fetching {
           "after": "\(ContinuousClock.now - sentAt)",
         ])
       return (transfer, head)
+    } catch TransferFailure.versionChanged {
+      HTTPConnections.recordChange(of: plan.url)
+      return try await send(plan, for: session)
     } catch TransferFailure.certificate(let fault) {
       failure = .certificate(await explained(fault, at: plan.url))
     } catch let error as TransferFailure {
@@ -191,7 +271,8 @@ final class HTTPFetcher: Fetching {
     }
     guard let target = URL(string: location, relativeTo: url)?.absoluteURL else {
       throw ReelError(
-        .server, "\(status) to \"\(location.prefix(200))\", which is not a URL", at: url.absoluteString,
+        .server, "\(status) to \"\(location.withoutUserInformation.prefix(200))\", which is not a URL",
+        at: url.absoluteString,
         status: code)
     }
     guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
@@ -262,14 +343,17 @@ struct RequestPlan {
     return copy
   }
 
+  /// True for a request of a whole resource.
+  var isForWhole: Bool { method == .GET && range == nil }
+
   /// True if the source has credentials that the server of `url` does not get.
   var withholdsCredentials: Bool { request.withholdsCredentials(from: url) }
 
-  func headers(configuration: TransportConfiguration) -> HTTPHeaders {
-    let fields = request.fields(for: url)
+  func headers(userAgent: String, cookies: CookieStore) -> HTTPHeaders {
+    let fields = request.fields(for: url, cookies: cookies)
     var headers = HTTPHeaders()
     // Fields of the caller replace Reel's own. Several of the caller with the same name are all kept.
-    if !fields.contains(.userAgent) { headers.add(name: "User-Agent", value: configuration.userAgent) }
+    if !fields.contains(.userAgent) { headers.add(name: "User-Agent", value: userAgent) }
     if !fields.contains(.accept) { headers.add(name: "Accept", value: "*/*") }
     for field in fields { headers.add(name: field.name.rawName, value: field.value) }
     // "identity" must be stated: without the field, the decompressor would request compression.
@@ -277,9 +361,6 @@ struct RequestPlan {
     headers.replaceOrAdd(name: "Accept-Encoding", value: coding)
     if let range { headers.replaceOrAdd(name: "Range", value: range.httpHeaderValue) }
     if let ifRange { headers.replaceOrAdd(name: "If-Range", value: ifRange) }
-    if !headers.contains(name: "Cookie"), let cookies = configuration.cookies?.header(for: url) {
-      headers.add(name: "Cookie", value: cookies)
-    }
     return headers
   }
 }

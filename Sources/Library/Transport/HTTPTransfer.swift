@@ -95,13 +95,21 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
 
   /// Reads the rest of an unwanted body, so that its connection can serve the next request. Gives up and closes
   /// the connection if the rest exceeds `limit` bytes or does not arrive at once.
-  func drain(upTo limit: Int = 64 << 10) async {
+  ///
+  /// - Returns: The first chunk of the body as text.
+  @discardableResult
+  func drain(upTo limit: Int = 64 << 10) async -> String {
     let loop = state.withLock { $0.task?.eventLoop }
     let patience = loop?.scheduleTask(in: .milliseconds(100)) { self.cancel() }
     var count = 0
-    while count <= limit, let chunk = try? await nextChunk() { count += chunk.readableBytes }
+    var text = ""
+    while count <= limit, let chunk = try? await nextChunk() {
+      if count == 0 { text = String(buffer: chunk) }
+      count += chunk.readableBytes
+    }
     patience?.cancel()
     cancel()
+    return text
   }
 
   /// Ends the transfer. Closes its connection if the response is incomplete.

@@ -13,9 +13,11 @@ struct ResponseHead {
   /// The size of the body as delivered; nil if unknown. If the answer to a range does not state the size of
   /// the resource, the body may be longer.
   var bodyByteCount: Int64?
-  /// The number of bytes in this response; nil if unknown. Fewer than the body has if the server sent only
-  /// the beginning of the range (RFC 9110 §15.3.7).
+  /// The number of bytes in this response from `bodyOffset` on; nil if unknown. Fewer than the body has if the server
+  /// sent only the beginning of the range (RFC 9110 §15.3.7).
   var sentByteCount: Int64?
+  /// The number of bytes before `bodyOffset` in this response: a server may send more than the range.
+  var leadingByteCount: Int64 = 0
   var resourceByteCount: Int64?
   /// The position after the last byte that is wanted; nil if unknown. The resource may end before it if its size is
   /// unknown.
@@ -60,7 +62,7 @@ struct ResponseHead {
         "the server sent a partial response (206) without a valid Content-Range"
           + (text.map { " (\($0))" } ?? ""))
     }
-    guard bytes.lowerBound == range.offset, range.end.map({ bytes.upperBound < $0 }) ?? true else {
+    guard bytes.contains(range.offset) else {
       throw malformed("the server sent \(text) instead of \(range.httpHeaderValue)")
     }
     guard !isCompressed else {
@@ -71,11 +73,13 @@ struct ResponseHead {
       throw malformed(
         "the server states two sizes for one range: \(text), and \(contentLength ?? 0) bytes")
     }
-    bodyOffset = bytes.lowerBound
-    sentByteCount = count
+    bodyOffset = range.offset
+    leadingByteCount = bodyOffset - bytes.lowerBound
+    let end = min(bytes.upperBound + 1, range.end ?? .max)
+    sentByteCount = end - bodyOffset
     resourceByteCount = stated.resourceByteCount
     let known = resourceByteCount.map { min($0, range.end ?? .max) }
-    bodyByteCount = max(count, (known ?? 0) - bytes.lowerBound)
+    bodyByteCount = max(end, known ?? 0) - bodyOffset
     wantedEnd = known ?? range.end
     supportsRanges = true
   }

@@ -23,12 +23,15 @@ enum TransferFailure: Error {
   case noConnection(reason: String)
   /// The proxy did not open a tunnel.
   case proxy(reason: String, advice: String, isTemporary: Bool)
-  case tls(reason: String)
+  /// No TLS connection, or TLS where HTTP was expected.
+  case tls(reason: String, advice: String? = nil)
   /// The server's certificate is not accepted.
   case certificate(CertificateFault)
   case timedOut(Limit, after: Duration)
   /// The connection was closed or lost before the response was complete.
   case connectionLost(reason: String)
+  /// A new connection has another HTTP version than earlier ones, so the request was not sent.
+  case versionChanged
   /// A status that may be temporary.
   case status(Int, retryAfter: Duration?)
   /// The response is not HTTP, or contradicts itself or the request. It has a status if its head was
@@ -76,7 +79,7 @@ enum TransferFailure: Error {
   /// a response in time is not repeated.
   var isTransient: Bool {
     switch self {
-    case .noConnection, .lookup, .connectionLost, .status: true
+    case .noConnection, .lookup, .connectionLost, .versionChanged, .status: true
     case .timedOut(let limit, _): limit == .idle
     case .noSuchHost, .proxy, .tls, .certificate, .malformed, .encoding, .invalidRequest: false
     }
@@ -123,8 +126,8 @@ enum TransferFailure: Error {
     case .noConnection(let reason):
       return ReelError(
         .network, reason, at: location, advice: "check that the server is running and reachable")
-    case .tls(let reason):
-      return ReelError(.network, reason, at: location, isTemporary: false)
+    case .tls(let reason, let advice):
+      return ReelError(.network, reason, at: location, advice: advice, isTemporary: false)
     case .certificate(let fault):
       return ReelError(
         .network, fault.reason, at: location, advice: fault.advice(host: url.host() ?? ""), isTemporary: false
@@ -138,7 +141,12 @@ enum TransferFailure: Error {
       case .idle: return ReelError(.timedOut, "no more data within \(span)\(times)", at: location)
       }
     case .connectionLost(let reason):
-      return ReelError(.network, reason + times, at: location)
+      // Some servers close a connection that does not begin with TLS.
+      let expectsTLS = url.scheme?.lowercased() == "http" && [443, 8443].contains(url.port)
+      return ReelError(
+        .network, reason + times, at: location, advice: expectsTLS ? Self.tlsAdvice : nil)
+    case .versionChanged:
+      return ReelError(.network, "the server changed its HTTP version" + times, at: location)
     case .status(let code, let retryAfter):
       let advice = retryAfter.map {
         "the server asks to come back in \(Int(($0 / .seconds(1)).rounded(.up))) s"
@@ -250,12 +258,25 @@ enum TransferFailure: Error {
       self = .certificate(.wrongHost(names: []))
     } else if text.contains("uncleanShutdown") {
       self = .connectionLost(reason: "TLS connection cut off by the server")
-    } else if text.contains("WRONG_VERSION_NUMBER") {
-      self = .tls(reason: "no TLS connection: the server does not speak TLS on this port")
+    } else if ["WRONG_VERSION_NUMBER", "LENGTH_TOO_LONG", "UNEXPECTED_RECORD"].contains(where: {
+      text.contains($0)
+    }) {
+      self = .tls(
+        reason: "no TLS connection: the server does not speak TLS on this port", advice: "try http://")
     } else if text.contains("EOF during handshake") {
-      self = .tls(reason: "the server ended the TLS handshake; it may not speak TLS on this port")
+      self = .tls(
+        reason: "the server ended the TLS handshake; it may not speak TLS on this port", advice: "try http://"
+      )
+    } else if let reason = text.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/) {
+      let words = reason.1.lowercased().replacing("_", with: " ")
+      self = .tls(reason: "no TLS connection: \(words)")
     } else {
-      self = .tls(reason: "no TLS connection: \(text.prefix(200))")
+      self = .tls(reason: "no TLS connection: \(text.prefix { $0 != "/" }.prefix(200))")
     }
   }
+
+  /// An answer in TLS to a request without it.
+  static let unexpectedTLS = TransferFailure.tls(
+    reason: "the server speaks TLS on this port, and not plain HTTP", advice: tlsAdvice)
+  private static let tlsAdvice = "try https://"
 }

@@ -128,7 +128,8 @@ public struct TransportConfiguration: Sendable, Hashable {
   public var proxies = HTTPProxies()
   /// The accepted certificates of `https` servers.
   public var trust = ServerTrust.system
-  /// The cookies that requests carry, unless a request has a `Cookie` header field of its own.
+  /// The cookies that requests carry at first, unless a request has a `Cookie` header field of its own. Each fetcher keeps in
+  /// memory the cookies that servers set, and sends them back as a browser does (RFC 6265).
   public var cookies: CookieFile?
 
   /// Creates a configuration.
