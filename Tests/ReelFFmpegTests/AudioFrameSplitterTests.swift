@@ -92,6 +92,26 @@ struct AudioFrameSplitterTests {
     }
   }
 
+  @Test(
+    "A PES packet with a time in which no frame begins is handed on as noise, in its place",
+    arguments: [0, 0x55])
+  func noisyPackets(fill: UInt8) throws {
+    let noise = [UInt8](repeating: fill, count: 200)
+    let good = adts(100) + adts(100)
+    let packets = try [noise, noise, good, noise, good, noise].enumerated().map { index, bytes in
+      try makePacket(bytes, ticks: Int64(index) * 4000)
+    }
+    let found = try splitFrames(packets, codec: .aac)
+    #expect(found.map(\.isNoise) == [true, true, false, false, true, false, false, true])
+    #expect(found.map(\.ticks) == [0, 4000, 8000, 10089, 12000, 16000, 18089, 20000])
+    #expect(found.filter(\.isNoise).map(\.durationTicks) == [4000, 4000, 4000, 4000])
+    // A packet that ends a frame, and one without a time, need not begin one.
+    let tail = try [
+      makePacket(adts(300)[..<150].map { $0 }, ticks: 0), makePacket(adts(300)[150...].map { $0 }),
+    ]
+    #expect(try splitFrames(tail, codec: .aac).map(\.isNoise) == [false])
+  }
+
   @Test("A header inside of a frame is not taken for one")
   func falseHeaders() throws {
     // Every payload is full of headers of frames of 5 bytes more than there are.
@@ -197,7 +217,7 @@ struct AudioFrameSplitterTests {
     let splitter = AudioFrameSplitter(codec: .aac, streamIndex: 0, timeBase: Rational(1, 90_000))
     for index in 0..<1000 {
       splitter.append(try makePacket([UInt8](repeating: 0x55, count: 100), ticks: Int64(index)))
-      #expect(try splitter.next() == nil)
+      while let packet = try splitter.next() { #expect(packet.isNoise) }
     }
     let fields = Mirror(reflecting: splitter)
     #expect(try #require(fields.descendant("marks") as? [Any]).count < 3)

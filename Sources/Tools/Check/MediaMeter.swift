@@ -29,6 +29,11 @@ struct MediaMeter {
   /// The duration of a `SoundFacts` in seconds.
   private static let soundDuration = 0.1
 
+  /// The duration of a packet of audio in seconds, if the container states none.
+  private static let usualAudioDuration = 0.021
+  /// More packets than a decoder takes before its first audio.
+  private static let heldAudioCount = 4
+
   // MARK: Demuxing
 
   /// Demuxes a segment.
@@ -254,14 +259,22 @@ struct MediaMeter {
       let decoder = try AudioDecoder(stream: part.stream, name: name, logger: logger)
       let unit = part.stream.timeBase.value
       var window = SoundWindow(duration: Self.soundDuration)
-      for (_, packet) in part.packets where !scope.isCancelled {
+      func reject(_ packet: Packet) {
+        content.rejectedAudioCount += 1
+        content.rejectedAudioDuration +=
+          packet.durationTicks > 0 ? Double(packet.durationTicks) * unit : Self.usualAudioDuration
+      }
+      for (place, (_, packet)) in part.packets.enumerated() where !scope.isCancelled {
+        let count = decoder.rejectedPacketCount
         for buffer in try decoder.decode(packet) { window.add(buffer, unit: unit) }
+        if decoder.rejectedPacketCount > count, place > 0 || packet.isNoise { reject(packet) }
       }
       for buffer in try decoder.drain() { window.add(buffer, unit: unit) }
       let sound = window.finish()
       content.sound += sound
-      content.rejectedAudioCount +=
-        sound.isEmpty && part.packets.count > 4 ? part.packets.count : decoder.rejectedPacketCount
+      if sound.isEmpty, content.rejectedAudioCount == 0, part.packets.count > Self.heldAudioCount {
+        for (_, packet) in part.packets { reject(packet) }
+      }
       content.audioProfile = decoder.profileName ?? content.audioProfile
     }
   }

@@ -317,7 +317,7 @@ private struct RungJudge {
     var (frames, duration): (Int, Double) = (0, 0)
     var first: (time: Double, segment: Int)?
     var segments: Set<Int> = []
-    var rejected = 0
+    var rejected = (count: 0, duration: 0.0)
     func add(_ count: Int, at time: Double, lasting length: Double, in segment: Int) {
       guard !(rung.samples[segment].map(isBlamed) ?? false) else { return }
       frames += count
@@ -336,8 +336,8 @@ private struct RungJudge {
       for part in content.undecodable {
         add(part.unitCount, at: part.time, lasting: part.duration, in: part.segment)
       }
-      // The first packet of a run may need one before it.
-      rejected += max(0, content.rejectedAudioCount - 1)
+      rejected.count += content.rejectedAudioCount
+      rejected.duration += content.rejectedAudioDuration
     }
     let faults = samples.filter { sample in
       if sample.failure?.part == .segment, sample.failure?.reason == .broken { return true }
@@ -370,13 +370,19 @@ private struct RungJudge {
         finding(
           .decodeError, nil, .error, at: fault.index, "\(place(fault.index)): \(error.reason)",
           fix: "package it again, or upload it again"))
-    } else if rejected > 0 {
-      let index = rung.content.first { $0.rejectedAudioCount > 1 }?.segments.lowerBound
+    } else if rejected.count > 0 {
+      let index = rung.content.first { $0.rejectedAudioCount > 0 }?.segments.lowerBound
       var found = finding(
         .decodeError, nil,
-        Double(rejected) * 0.021 < thresholds.normalized(.decodeErrorShort) ? .warning : .error,
-        at: index, "\(rejected.counted("packet")) of audio can't be decoded", fix: "encode the audio again")
-      found.evidence = [("packets", .number(Double(rejected)))]
+        rejected.duration < thresholds.normalized(.decodeErrorShort) ? .warning : .error,
+        at: index,
+        "\(rejected.count.counted("packet")) of audio can't be decoded (\(rejected.duration.seconds))",
+        fix: "encode the audio again")
+      found.evidence = [
+        ("packets", .number(Double(rejected.count))),
+        ("duration_ms", .number((rejected.duration * 1000).rounded())),
+      ]
+      found.costs = [FindingCost(.lost, (rejected.duration * 1000).rounded())]
       findings.append(found)
     }
     return findings

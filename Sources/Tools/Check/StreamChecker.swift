@@ -82,11 +82,7 @@ package struct StreamChecker: Sendable {
     if let openingError { describe(openingError, source, log, in: &result) }
     result.findings += Rules.combined(judged.findings)
     let unapplied = Rules.allCases.filter { judged.findings[$0] == nil }
-    result.notChecked += unapplied.flatMap(\.ids).map { id in
-      var item = NotChecked(id, Self.timeIsUp)
-      item.unjudged = Unjudged(.time, "\(id.rawValue): \(Self.timeIsUp)")
-      return item
-    }
+    result.notChecked += unapplied.flatMap(\.ids).map { NotChecked(late: $0, Self.timeIsUp) }
     if unapplied.contains(.segments), result.judgement == .judged {
       result.judgement = .unjudged(Unjudged(.time, "\(Self.timeIsUp) before what was read was judged"))
     }
@@ -137,7 +133,9 @@ package struct StreamChecker: Sendable {
     let costly: [FindingID] = [.startBytes, .firstRungHeavy]
     result.findings.removeAll { costly.contains($0.id) }
     guard isOver else { return }
-    result.notChecked += costly.map { NotChecked($0, "the start was not replayed within the time limit") }
+    result.notChecked += costly.map {
+      NotChecked(late: $0, "the start was not replayed within the time limit")
+    }
   }
 
   /// Adds what is known of a source that could not be opened.

@@ -52,6 +52,12 @@ package struct NotChecked: Sendable, Hashable {
     self.reason = reason
   }
 
+  /// A check for which there was no time.
+  init(late id: FindingID, _ reason: String) {
+    self.init(id, reason)
+    unjudged = Unjudged(.time, "\(id.rawValue): \(reason)")
+  }
+
   package init(_ unjudged: Unjudged, rung: String? = nil) {
     self.init(nil, rung: rung, unjudged.reason)
     self.unjudged = unjudged
@@ -278,8 +284,10 @@ package struct ContentFacts: Sendable {
   package var sound: [SoundFacts] = []
   /// The audio decoder's profile; nil without any.
   package var audioProfile: String?
-  /// The number of packets of audio that could not be decoded.
+  /// The number of packets of audio that could not be decoded, and their duration in seconds. The first packet may need one
+  /// before it, and is left out.
   package var rejectedAudioCount = 0
+  package var rejectedAudioDuration = 0.0
   /// The video decoder's profile and level.
   package var profile: String?
   package var level: Int?

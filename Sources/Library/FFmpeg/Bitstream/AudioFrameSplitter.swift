@@ -6,7 +6,8 @@ package import ReelCore
 ///
 /// A PES packet may contain several frames, and a part of one at either end. Its timestamp is that of the first
 /// frame that begins in it (ISO/IEC 13818-1 §2.4.3.7). The frames after that one follow without a gap: their
-/// times are counted in samples, exactly. Other bytes between frames are skipped, and so are incomplete frames.
+/// times are counted in samples, exactly. Other bytes between frames are skipped, and so are incomplete frames. A PES
+/// packet with a time in which no frame begins is damaged: a packet that is marked as noise stands for it.
 /// If the beginning of a frame is not known, at the start and after damage, a header counts only if the
 /// position at which it says its frame ends has another header, or is the end of a PES packet.
 ///
@@ -45,6 +46,11 @@ package final class AudioFrameSplitter {
   private var marks: [Mark] = []
   /// True if a frame has ended at `offset`.
   private var isSynchronized = false
+  /// The offset from which bytes were skipped, up to `offset`; nil after a frame.
+  private var skipStart: Int?
+  /// The time of the last PES packet, and the time between it and the one before, in ticks.
+  private var lastTicks: Int64?
+  private var packetDuration: Int64 = 0
   private var clock: AudioClock
   private var whole: [Packet] = []
 
@@ -64,9 +70,14 @@ package final class AudioFrameSplitter {
     }
     buffer.removeFirst(offset)
     for index in marks.indices { marks[index].offset -= offset }
+    skipStart = skipStart.map { $0 - offset }
     offset = 0
     // Without any frame, none would be removed by `take`.
     if let current = marks.lastIndex(where: { $0.offset <= 0 }) { marks.removeFirst(current) }
+    if let ticks = packet.presentationTicks {
+      if let last = lastTicks, ticks > last { packetDuration = ticks - last }
+      lastTicks = ticks
+    }
     marks.append(
       Mark(
         offset: buffer.count, presentationTicks: packet.presentationTicks, isCorrupt: packet.isCorrupt,
@@ -86,6 +97,8 @@ package final class AudioFrameSplitter {
     offset = 0
     marks = []
     isSynchronized = false
+    skipStart = nil
+    lastTicks = nil
     clock.reset()
     whole = []
   }
@@ -94,8 +107,36 @@ package final class AudioFrameSplitter {
 
   private func next(isAtEnd: Bool) throws(ReelError) -> Packet? {
     guard canSplit else { return whole.isEmpty ? nil : whole.removeFirst() }
-    guard let unit = find(isAtEnd: isAtEnd) else { return nil }
+    let unit = find(isAtEnd: isAtEnd)
+    if let noise = try takeNoise(before: unit?.start ?? (isAtEnd ? buffer.count : offset)) { return noise }
+    guard let unit else { return nil }
     return try take(unit)
+  }
+
+  /// Returns a packet for the next PES packet with a time that ends at or before `end` and was skipped as a whole.
+  private func takeNoise(before end: Int) throws(ReelError) -> Packet? {
+    guard let skipStart else { return nil }
+    let ends = marks.dropFirst().map(\.offset) + [buffer.count]
+    guard
+      let index = marks.indices.first(where: {
+        marks[$0].presentationTicks != nil && marks[$0].offset >= skipStart && ends[$0] <= end
+      }), let ticks = marks[index].presentationTicks.take()
+    else { return nil }
+    let packet = try Packet()
+    try packet.setBytes(copying: [0], streamIndex: streamIndex)
+    packet.isNoise = true
+    packet.setTimestamps(presentationTicks: ticks, decodingTicks: ticks, isKey: true, isCorrupt: true)
+    packet.setPosition(marks[index].position)
+    let next = index + 1 < marks.count ? marks[index + 1].presentationTicks : nil
+    packet.pointer.pointee.duration = next.map { max(0, $0 &- ticks) } ?? packetDuration
+    return packet
+  }
+
+  /// Goes on after a byte that is part of no frame.
+  private func skipByte() {
+    isSynchronized = false
+    skipStart = skipStart ?? offset
+    offset += 1
   }
 
   /// Finds the next frame at or after `offset`, and moves `offset` past other bytes. Nil if more bytes are needed.
@@ -103,8 +144,7 @@ package final class AudioFrameSplitter {
     buffer.withUnsafeBytes { bytes in
       while offset + AudioFrameHeader.byteCount <= bytes.count {
         guard let header = header(in: bytes, at: offset) else {
-          isSynchronized = false
-          offset += 1
+          skipByte()
           continue
         }
         let end = offset + header.byteCount
@@ -113,18 +153,18 @@ package final class AudioFrameSplitter {
           case true?: isSynchronized = true
           case nil: return nil
           case false?:
-            offset += 1
+            skipByte()
             continue
           }
         }
         guard end <= bytes.count else {
           // A damaged length reaches too far: at the end, it may span whole frames.
           guard isAtEnd else { return nil }
-          isSynchronized = false
-          offset += 1
+          skipByte()
           continue
         }
         guard header.role == .independent else {
+          skipStart = nil
           offset = end
           continue
         }
@@ -168,6 +208,7 @@ package final class AudioFrameSplitter {
 
   private func take(_ unit: Unit) throws(ReelError) -> Packet {
     offset = unit.end
+    skipStart = nil
     // The PES packet in which the frame begins. Marks before it are no longer needed.
     let current = marks.lastIndex { $0.offset <= unit.start } ?? marks.startIndex
     marks.removeFirst(current)

@@ -94,8 +94,8 @@ package final class ContainerReader {
     demuxer = try Demuxer(
       source: program ?? protected ?? packed ?? source, format: format, isSeekable: options.isSeekable,
       startsAtMedia: options.startsAtMedia, clock: options.clock, name: name, logger: logger)
-    disableParsersIfEncrypted()
     try chooseStreams()
+    disableParsers()
   }
 
   /// All streams of the container that are known so far.
@@ -277,14 +277,22 @@ package final class ContainerReader {
       source: protected, format: format, isSeekable: false, startsAtMedia: options.startsAtMedia,
       position: position,
       clock: options.clock, name: name, logger: logger)
-    disableParsersIfEncrypted()
+    disableParsers()
     selectStreams()
   }
 
-  private func disableParsersIfEncrypted() {
-    if decryptor.isNeeded || demuxer.streams.contains(where: { $0.contentEncryptionKeyID != nil }) {
-      demuxer.disableParsers()
-    }
+  /// Disables libavformat's parsers where they can't read the samples, or drop those that are damaged.
+  private func disableParsers() {
+    let isEncrypted =
+      decryptor.isNeeded || demuxer.streams.contains { $0.contentEncryptionKeyID != nil }
+    if isEncrypted || hasWholeFrames { demuxer.disableParsers() }
+  }
+
+  /// True if each sample is a whole frame, so that nothing has to be split.
+  private var hasWholeFrames: Bool {
+    guard format == .mp4 || format == .matroska, let codec = audio?.audioCodec else { return false }
+    let needsNoParser = video.map { $0.videoCodec == .h264 || $0.videoCodec == .hevc } ?? true
+    return needsNoParser && [.mp2, .mp3, .ac3, .eac3].contains(codec)
   }
 
   private func videoUnit(_ packet: Packet) throws(ReelError) -> Unit {
@@ -355,7 +363,7 @@ package final class ContainerReader {
   }
 
   private func transportAudio(_ packet: Packet) throws -> Unit {
-    if let audio { try decrypt(packet, of: audio, isTransport: true) }
+    if let audio, !packet.isNoise { try decrypt(packet, of: audio, isTransport: true) }
     return .audio(packet)
   }
 

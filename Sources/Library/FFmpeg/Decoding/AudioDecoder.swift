@@ -67,6 +67,10 @@ package final class AudioDecoder {
   /// decrypted packets are invalid, which means that the key is wrong.
   package func decode(_ packet: Packet) throws(ReelError) -> [PCMBuffer] {
     var buffers: [PCMBuffer] = []
+    if packet.isNoise {
+      rejectedPacketCount += 1
+      return buffers
+    }
     let rejectedCount = rejectedPacketCount
     var code = avcodec_send_packet(context, packet.pointer)
     if code == reel_averror_again() {

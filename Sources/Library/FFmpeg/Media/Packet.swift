@@ -13,6 +13,8 @@ package final class Packet: @unchecked Sendable {
   let pointer: UnsafeMutablePointer<AVPacket>
   /// True if the bytes were encrypted and have been decrypted.
   var isDecrypted = false
+  /// True if the container states a time for bytes in which no frame begins. A decoder of audio rejects it.
+  package internal(set) var isNoise = false
 
   /// Creates an empty packet, to be filled by a demuxer.
   init() throws(ReelError) {

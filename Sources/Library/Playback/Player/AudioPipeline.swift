@@ -25,7 +25,17 @@ final class AudioPipeline {
   private var undecodable: Range<MediaTime>?
   /// True if the decoder has returned no audio since it was opened or flushed, and the packets that it got until then.
   private var isSilent = true
-  private var silent: (count: Int, range: Range<MediaTime>)?
+  private var silent: Silence?
+
+  /// Packets for which a decoder has returned no audio yet.
+  private struct Silence {
+    var count = 0
+    var hasRejected = false
+    var range: Range<MediaTime>
+
+    /// False if the decoder may only hold the audio back.
+    var isLost: Bool { count > AudioPipeline.heldCount || hasRejected }
+  }
 
   /// Losses with less audio than this between them are reported as one.
   private static let separation = MediaTime(value: 1, timescale: 2)
@@ -111,7 +121,7 @@ final class AudioPipeline {
     self.decoder = nil
     let buffers = try decoder.drain()
     // A decoder that has held back all its audio has decoded it.
-    if buffers.isEmpty, let silent, silent.count > Self.heldCount { addUndecodable(silent.range) }
+    if buffers.isEmpty, let silent, silent.isLost { addUndecodable(silent.range) }
     silent = nil
     reportUndecodable(of: span)
     append(buffers, of: span)
@@ -126,14 +136,17 @@ final class AudioPipeline {
     let start = packet.time - packet.span.shift
     let range = start..<max(start, packet.end - packet.span.shift)
     if hasAudio {
-      if let silent, silent.count > Self.heldCount { addUndecodable(silent.range) }
+      if let silent, silent.isLost { addUndecodable(silent.range) }
       silent = nil
       isSilent = false
     } else if isSilent {
-      let first = min(silent?.range.lowerBound ?? start, start)
-      silent = (
-        (silent?.count ?? 0) + 1, first..<max(silent?.range.upperBound ?? range.upperBound, range.upperBound)
-      )
+      var silence = silent ?? Silence(range: range)
+      let first = min(silence.range.lowerBound, start)
+      silence.range = first..<max(silence.range.upperBound, range.upperBound)
+      // The first packet may need one before it.
+      if isRejected, silence.count > 0 || packet.unit.isNoise { silence.hasRejected = true }
+      silence.count += 1
+      silent = silence
     } else if isRejected {
       addUndecodable(range)
     }

@@ -22,6 +22,9 @@ final class SegmentReader: PacketReader {
   private var spanNumber = 0
   /// The media that was read since the last seek.
   private var readMedia: [MediaPacket.Kind: ReadMedia] = [:]
+  /// The segment that reading has begun with since then; nil before it, after a failure or a gap, and for a live track.
+  private var beginning: SegmentReference?
+  private var hasBegun = false
 
   private(set) var streams = ReaderStreams()
 
@@ -84,6 +87,7 @@ final class SegmentReader: PacketReader {
         )
       }
       close()
+      forgetBeginning()
       try source.recover(from: failure.error, at: failure.index, of: span.place)
     }
   }
@@ -93,6 +97,7 @@ final class SegmentReader: PacketReader {
     self.loop = loop
     close()
     readMedia = [:]
+    forgetBeginning()
     source.seek(to: time)
   }
 
@@ -186,6 +191,8 @@ final class SegmentReader: PacketReader {
         if let span = try makeSpan(at: place) {
           self.span = span
           spanNumber += 1
+          if !hasBegun, place.track.supply.timing == nil, !place.followsGap { beginning = place.segment }
+          hasBegun = true
           streams.video = span.container?.video
           streams.audio = span.container?.audio
           streams.areAllKnown = span.container?.format.announcesStreamsFirst ?? false
@@ -196,6 +203,7 @@ final class SegmentReader: PacketReader {
         }
         source.skip(place)
       } catch let error as ReelError {
+        forgetBeginning()
         try source.recover(from: error.located(at: place.segment.url.reelName), at: place.index, of: place)
       }
     }
@@ -346,6 +354,7 @@ final class SegmentReader: PacketReader {
     }
     guard let segment = supply[index] else { return }
     let time = packet.time - packet.span.shift
+    if readMedia.isEmpty { recordMissingBeginning(until: segment.start, rung: span.place.track.rung.id) }
     if let before, before.spanNumber != spanNumber, !span.place.followsGap, !before.isDamaged,
       time - before.end > before.tolerance(isWhole: segment.start > before.segment.range.upperBound)
     {
@@ -368,15 +377,31 @@ final class SegmentReader: PacketReader {
       let tolerance = media.tolerance(isWhole: end > media.segment.range.upperBound)
       if expected - latest > tolerance { recordMissing(kind, media, until: expected) }
     }
+    if readMedia.isEmpty, let end = source.readEnd, let rung = source.opened?.rung {
+      recordMissingBeginning(until: end, rung: rung.id)
+    }
     readMedia = [:]
   }
 
+  /// Reports segments before the first one with any media.
+  private func recordMissingBeginning(until end: MediaTime, rung: String) {
+    guard let start = beginning.take()?.start, end > start else { return }
+    recordMissing(source.role.kind, start..<end, rung: rung)
+  }
+
+  private func forgetBeginning() {
+    beginning = nil
+    hasBegun = false
+  }
+
   private func recordMissing(_ kind: MediaPacket.Kind, _ media: ReadMedia, until end: MediaTime) {
-    let range = media.end..<end
-    let kind = kind == .video ? PlayerItem.Track.Kind.video : .audio
+    recordMissing(kind == .video ? .video : .audio, media.end..<end, rung: media.rung)
+  }
+
+  private func recordMissing(_ kind: PlayerItem.Track.Kind, _ range: Range<MediaTime>, rung: String) {
     let error = ReelError(
       .badMedia, "the segments have no \(kind.rawValue) \(range.words)", at: context.name)
-    log.recordHole(error, rung: media.rung, MediaLoss(kind: kind, reason: .damaged, range: range))
+    log.recordHole(error, rung: rung, MediaLoss(kind: kind, reason: .damaged, range: range))
   }
 
   /// Reports the segment whose media was left out, because its timestamps repeat those of earlier segments.

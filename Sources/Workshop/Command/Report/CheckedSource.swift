@@ -96,7 +96,7 @@ struct CheckedSource: Sendable {
     let slow = starts.max { $0.saving < $1.saving }
     if starts.isEmpty {
       if coverage.frameCount == 0, coverage.audioDuration > 0, count(.error) == 0 {
-        let isWhole = !notChecked.contains { $0.unjudged != nil }
+        let isWhole = !notChecked.contains { $0.unjudged != nil && $0.id == nil }
         parts.append(isWhole ? "plays, without video" : "only sound was judged")
       } else if coverage.frameCount == 0 {
         parts.append("no frame was decoded")
