@@ -151,6 +151,25 @@ struct FragmentRenewalTests {
     #expect(indexCount(many) == indexCount(one))
   }
 
+  @Test(
+    "Boxes of unknown types change no packet, wherever they are",
+    arguments: ["wide", "imda", "zzzz", "trun", "stsd", "tfhd"], [1, .max])
+  func unknownBoxes(type: String, renewalSampleCount: Int) throws {
+    let bytes = try Self.joined("hls-fmp4/high", ["init.mp4"] + Self.segments)
+    let expected = outcome(try reader(bytes, renewalSampleCount: renewalSampleCount))
+    var mixed: [UInt8] = []
+    for box in MP4Box.all(in: bytes[...]) {
+      mixed += mp4Box(type, [UInt8](repeating: 1, count: 40)) + bytes[box.start..<box.end]
+    }
+    // The last one has no size.
+    mixed += [0, 0, 0, 0] + Array(type.utf8) + [UInt8](repeating: 1, count: 40)
+    let reader = try reader(mixed, renewalSampleCount: renewalSampleCount)
+    let found = outcome(reader)
+    #expect(found.error == nil && reader.takeDamage() == nil)
+    #expect(found.units.map(\.hash) == expected.units.map(\.hash))
+    #expect(found.units.map(\.pts) == expected.units.map(\.pts))
+  }
+
   @Test("The index of a long stream does not grow")
   func long() throws {
     let header = try Fixtures.bytes("hls-fmp4/high/init.mp4")

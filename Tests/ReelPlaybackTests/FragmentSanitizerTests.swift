@@ -88,4 +88,70 @@ struct FragmentSanitizerTests {
     }
     #expect(passedCount == 0)
   }
+
+  // MARK: Unknown boxes
+
+  /// The offset of the `moof` box, and that of the `mdat` box.
+  private func places(_ segment: [UInt8]) throws -> (fragment: Int, media: Int) {
+    let fragment = try #require(segment.firstRange(of: Array("moof".utf8)))
+    let media = try #require(segment.firstRange(of: Array("mdat".utf8)))
+    return (fragment.lowerBound - 4, media.lowerBound - 4)
+  }
+
+  @Test("Boxes of unknown types are passed on, wherever they are", arguments: [7, 100_000])
+  func unknown(size: Int) throws {
+    let segment = try Fixtures.bytes("hls-fmp4/high/segment-1.m4s")
+    let (fragment, media) = try places(segment)
+    for type in ["wide", "imda", "udta", "z 9!"] {
+      let zeros = [UInt8](repeating: 0, count: 24)
+      for box in [mp4Box(type), mp4Box(type, zeros), longMP4Header(type, byteCount: 40) + zeros] {
+        for place in [0, fragment, media, segment.count] {
+          var bytes = segment
+          bytes.insert(contentsOf: box, at: place)
+          #expect(try passed(bytes, inPiecesOf: size) == bytes, "\(type) at \(place)")
+        }
+      }
+    }
+  }
+
+  @Test("A large box of an unknown type is passed on as it comes")
+  func largeUnknown() throws {
+    let segment = try Fixtures.bytes("hls-fmp4/high/segment-1.m4s")
+    let size = 40 << 20
+    var boxes = FragmentSanitizer()
+    var count = try boxes.pass(longMP4Header("imda", byteCount: UInt64(size))).count
+    let piece = [UInt8](repeating: 0xa5, count: 1 << 20)
+    for _ in 0..<39 { count += try boxes.pass(piece).count }
+    count += try boxes.pass(Array(piece.dropLast(16))).count
+    #expect(count == size)
+    #expect(try boxes.pass(segment) == segment)
+    #expect(try boxes.finish().damage == nil)
+  }
+
+  @Test("A box without a size ends with the segment", arguments: [1, 7, 100_000])
+  func openEnded(size: Int) throws {
+    let segment = try Fixtures.bytes("hls-fmp4/high/segment-1.m4s")
+    let (fragment, media) = try places(segment)
+    // Media is passed on with its size.
+    var open = segment
+    open.replaceSubrange(media..<media + 4, with: [0, 0, 0, 0])
+    #expect(try passed(open, inPiecesOf: size) == segment)
+    // Others are left out.
+    let box = bigEndian(0, bytes: 4) + Array("zzzz".utf8) + [UInt8](repeating: 7, count: 50)
+    #expect(try passed(segment + box, inPiecesOf: size) == segment)
+    var boxes = FragmentSanitizer()
+    var early = segment
+    early.insert(contentsOf: box, at: fragment)
+    #expect(try boxes.pass(early).isEmpty)
+    #expect(throws: ReelError.self) { try boxes.finish() }
+  }
+
+  @Test("An index without a size is damage")
+  func openEndedIndex() throws {
+    var segment = try Fixtures.bytes("hls-fmp4/high/segment-1.m4s")
+    let fragment = try places(segment).fragment
+    segment.replaceSubrange(fragment..<fragment + 4, with: [0, 0, 0, 0])
+    var boxes = FragmentSanitizer()
+    #expect(throws: ReelError.self) { try boxes.pass(segment) }
+  }
 }

@@ -25,6 +25,12 @@ package struct MP4BoxHeader: Sendable, Hashable {
   /// True if the box is smaller than its own header.
   package var isMalformed: Bool { byteCount.map { $0 < UInt64(headerByteCount) } ?? false }
 
+  /// True if a box of an unknown type may begin like this. Its type has four printable characters, and its size is
+  /// smaller than any that begins with a character of text: a page in place of media is no box.
+  package var isPlausible: Bool {
+    !isMalformed && type.isPrintable && (headerByteCount > 8 || byteCount ?? 0 < 0x0900_0000)
+  }
+
   /// Returns the type in a header at the start of `bytes`; nil if there are fewer than 8. The size may be
   /// incomplete.
   package static func type(in bytes: ArraySlice<UInt8>) -> FourCC? {
@@ -164,6 +170,11 @@ package struct FourCC: Sendable, Hashable {
   package let code: UInt32
 
   package init(_ code: UInt32) { self.code = code }
+}
+
+extension FourCC {
+  /// True if all characters are printable ASCII.
+  package var isPrintable: Bool { (0..<4).allSatisfy { (0x20...0x7e).contains(code >> (8 * $0) & 0xff) } }
 }
 
 extension FourCC: ExpressibleByStringLiteral {

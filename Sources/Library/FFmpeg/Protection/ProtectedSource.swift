@@ -6,7 +6,8 @@ internal import ReelCore
 /// `moov` and `moof` are read whole before any of their bytes is returned. A read never returns bytes of two
 /// top-level boxes, so the bytes that a demuxer has read ahead after a sample are media.
 ///
-/// If the source is read forward only, bytes between fragments that are not a box become a `free` box up to
+/// Other top-level boxes than those that a demuxer knows become `free` boxes (ISO/IEC 14496-12 §4.2: boxes of an
+/// unknown type are skipped). If the source is read forward only, so do bytes between fragments that are not a box, up to
 /// the next `moof`: a demuxer would skip all later fragments. After some thousand samples the bytes end before a
 /// fragment, and another demuxer has to continue (`proceed`), because a demuxer keeps an index of all samples.
 final class ProtectedSource: ByteSource {
@@ -70,8 +71,9 @@ final class ProtectedSource: ByteSource {
   private static let searchLimit: Int64 = 256 << 20
   /// The types of top-level boxes.
   private static let topTypes: Set<FourCC> = [
-    "ftyp", "styp", "moov", "moof", "mdat", "sidx", "ssix", "free", "skip", "emsg", "prft", "mfra", "meta",
-    "uuid",
+    "ftyp", "styp", "moov", "moof", "mdat", "sidx", "ssix", "free", "skip", "wide", "emsg", "prft", "mfra",
+    "meta",
+    "uuid", "udta", "pnot", "pdin",
   ]
 
   /// - Parameters:
@@ -221,6 +223,9 @@ final class ProtectedSource: ByteSource {
       _ = pass()
       return
     }
+    if !Self.topTypes.contains(header.type), header.isPlausible {
+      held.replaceSubrange(4..<8, with: "free".utf8)
+    }
     let start = position - Int64(held.count)
     let size = header.byteCount.map { Int64(clamping: $0) }
     if header.type == "moof" { hasFragment = true }
@@ -241,19 +246,19 @@ final class ProtectedSource: ByteSource {
     giveHeld()
   }
 
-  /// True if a box may begin with the held header. Only media extends to the end of a file (ISO/IEC 14496-12
-  /// §4.2.2).
+  /// True if a box that ends before the next fragment may begin with the held header.
   private var isBox: Bool {
     guard let header = MP4BoxHeader(held[...]), !header.isMalformed else { return false }
     return header.byteCount == nil
-      ? header.type == "mdat"
-      : Self.topTypes.contains(header.type) || held[4..<8].allSatisfy { (0x20...0x7e).contains($0) }
+      ? header.type == "mdat" : Self.topTypes.contains(header.type) || header.isPlausible
   }
 
   /// Turns the held bytes, and all bytes up to the next fragment, into a `free` box. Ends the source if there
   /// is none.
   private func skipToFragment() throws {
     let start = position - Int64(heldCount)
+    let header = MP4BoxHeader(held[...])
+    let isOpenEnded = header.map { $0.byteCount == nil && $0.isPlausible } ?? false
     var window = held.prefix(heldCount)
     (held, heldCount, skipped) = ([], 0, 0)
     while position - start < Self.searchLimit {
@@ -275,7 +280,8 @@ final class ProtectedSource: ByteSource {
       if count == 0 { break }
       window = (window + piece.prefix(count))[...]
     }
-    damage = "the bytes from byte \(start) on are damaged, and no fragment follows"
+    // A box without a size is the last one (ISO/IEC 14496-12 §4.2.2).
+    if !isOpenEnded { damage = "the bytes from byte \(start) on are damaged, and no fragment follows" }
     state = .end
   }
 

@@ -107,17 +107,22 @@ struct StreamSanitizer {
 /// affect the following ones. A demuxer that reads a wrong length skips everything after it, and one that
 /// reads half an index fails.
 ///
-/// Media is passed on as it arrives, and padded with zeros if it is cut off. Boxes that describe media are
-/// passed on when they are complete, and those before the first fragment together with it. Nothing is passed
-/// on of a segment that ends before its media begins, or of bytes that are not a segment.
+/// Media is passed on as it arrives, and padded with zeros if it is cut off. So are boxes of an unknown type, which a
+/// demuxer skips. Boxes that describe media are passed on when they are complete, and those before the first fragment
+/// together with it. Nothing is passed on of a segment that ends before its media begins, or of bytes that are not a
+/// segment.
+///
+/// A box without a size extends to the end of the segment, which a demuxer does not see. If it is media, it is passed on
+/// with its size, and otherwise left out.
 struct FragmentSanitizer {
   /// Boxes that have not been passed on yet.
   private var held: [UInt8] = []
   /// The offset in `held` of the first incomplete box.
   private var wholeCount = 0
-  /// The number of bytes left of the current box, if it is passed on as it arrives; nil for a box without an
-  /// end.
-  private var rest: Int64? = 0
+  /// The number of bytes left of the current box, if it is passed on as it arrives.
+  private var rest: Int64 = 0
+  /// The box without a size that the rest of the segment belongs to.
+  private var tail: Tail?
   /// True if a part that can be demuxed has been passed on.
   private var hasFragment = false
   /// The number of bytes that have been passed on.
@@ -125,6 +130,14 @@ struct FragmentSanitizer {
   /// The offset in the segment of the end of its first sample, if that is a key frame, the fragment has no
   /// other track, and the fragment states it before the sample; nil if not, or not yet.
   private(set) var keyFrameEnd: Int64?
+
+  private enum Tail {
+    /// Media, held until its size is known.
+    case media
+    /// Media of more bytes than are held. Later segments are lost.
+    case largeMedia
+    case skipped
+  }
 
   /// The rest of a segment at its end.
   struct Ending {
@@ -147,23 +160,23 @@ struct FragmentSanitizer {
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
     held.append(contentsOf: chunk)
     var passedCount = 0
-    while wholeCount < held.count {
-      guard let rest else {
-        wholeCount = held.count
-        passedCount = wholeCount
-        break
-      }
+    while wholeCount < held.count, tail == nil {
       if rest > 0 {
         let step = min(rest, Int64(held.count - wholeCount))
-        self.rest = rest - step
+        rest -= step
         wholeCount += Int(step)
         passedCount = wholeCount
         continue
       }
       guard let box = try Self.box(held[wholeCount...]) else { break }
-      if Self.streamedTypes.contains(box.type) {
-        self.rest = box.byteCount
+      if !Self.headerTypes.contains(box.type) {
         if box.type == "mdat" { hasFragment = true }
+        guard let byteCount = box.byteCount else {
+          tail = box.type == "mdat" ? .media : .skipped
+          if box.type == "mdat" { keyFrameEnd = nil }
+          break
+        }
+        rest = byteCount
         continue
       }
       guard let byteCount = box.byteCount, byteCount <= Self.byteLimit else {
@@ -184,6 +197,14 @@ struct FragmentSanitizer {
         throw ReelError(.badMedia, "the segment has \(wholeCount) bytes of boxes, but no media")
       }
     }
+    switch tail {
+    case .media where held.count - wholeCount > Self.byteLimit:
+      tail = .largeMedia
+      (wholeCount, passedCount) = (held.count, held.count)
+    case .largeMedia: (wholeCount, passedCount) = (held.count, held.count)
+    case .skipped: held.removeSubrange(wholeCount...)
+    case nil, .media: break
+    }
     wholeCount -= passedCount
     passedByteCount += Int64(passedCount)
     if passedCount == held.count {
@@ -199,13 +220,21 @@ struct FragmentSanitizer {
   /// Throws `ReelError.badMedia` if none of it can be used, or if too much is missing to be padded.
   mutating func finish() throws(ReelError) -> Ending {
     defer { self = FragmentSanitizer() }
-    guard let rest else { return Ending() }
+    switch tail {
+    case .media:
+      let size = UInt32(held.count - wholeCount)
+      held.replaceSubrange(
+        wholeCount..<wholeCount + 4, with: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: size >> $0) })
+      return Ending(bytes: held)
+    case .largeMedia: return Ending()
+    case .skipped, nil: break
+    }
     if rest > 0 {
       let error = ReelError(.badMedia, "the segment is cut off, \(rest) bytes before its end")
       guard rest <= Self.byteLimit else { throw error }
       return Ending(bytes: [UInt8](repeating: 0, count: Int(rest)), damage: error)
     }
-    guard wholeCount < held.count else { return Ending(bytes: held) }
+    guard wholeCount < held.count || tail != nil && !hasFragment else { return Ending(bytes: held) }
     guard hasFragment else {
       throw ReelError(.badMedia, "the segment is cut off before its media begins")
     }
@@ -216,17 +245,20 @@ struct FragmentSanitizer {
 
   private struct Box {
     let type: FourCC
-    /// The size including the header; nil for a box without an end.
+    /// The size including the header; nil for a box that extends to the end of the segment.
     let byteCount: Int64?
   }
 
   /// Returns the box whose header is at the start of `bytes`; nil if more bytes are needed.
   private static func box(_ bytes: ArraySlice<UInt8>) throws(ReelError) -> Box? {
     guard let type = MP4BoxHeader.type(in: bytes) else { return nil }
-    guard headerTypes.contains(type) || streamedTypes.contains(type) else {
+    let header = MP4BoxHeader(bytes)
+    guard
+      headerTypes.contains(type) || streamedTypes.contains(type) || header?.isPlausible ?? type.isPrintable
+    else {
       throw ReelError(.badMedia, "the segment is not fragmented MP4")
     }
-    guard let header = MP4BoxHeader(bytes) else { return nil }
+    guard let header else { return nil }
     guard let byteCount = header.byteCount else { return Box(type: type, byteCount: nil) }
     guard !header.isMalformed, let byteCount = Int64(exactly: byteCount) else {
       throw ReelError(.badMedia, "a box of the segment has an impossible length")

@@ -77,7 +77,7 @@ package enum SourceSniffer {
   }
 
   private static func mediaKind(_ bytes: [UInt8]) -> ContainerFormat? {
-    if let type = MP4BoxHeader.type(in: bytes[...]), boxTypes.contains(type) { return .mp4 }
+    if isMP4(bytes) { return .mp4 }
     if bytes.starts(with: [0x1a, 0x45, 0xdf, 0xa3]) { return .matroska }
     // pack_start_code (ISO/IEC 13818-1 §2.5.3.3)
     if bytes.starts(with: [0, 0, 1, 0xba]) { return .mpegPS }
@@ -87,6 +87,19 @@ package enum SourceSniffer {
       return .avi
     }
     return isTransportStream(bytes) ? .mpegTS : elementaryStream(bytes) ?? PackedAudio.format(of: bytes)
+  }
+
+  /// Returns true for a box of a known type, also after boxes of unknown types.
+  private static func isMP4(_ bytes: [UInt8]) -> Bool {
+    var rest = bytes[...]
+    while let type = MP4BoxHeader.type(in: rest) {
+      if boxTypes.contains(type) { return true }
+      guard let header = MP4BoxHeader(rest), header.isPlausible, let byteCount = header.byteCount,
+        byteCount < UInt64(rest.count)
+      else { return false }
+      rest = rest.dropFirst(Int(byteCount))
+    }
+    return false
   }
 
   /// Detects raw H.264 or HEVC (Annex B): parameter sets after start codes, from the first byte on.
