@@ -261,20 +261,13 @@ struct SegmentLoader: Sendable {
       reference.url, reference.alternateURLs, range: reference.byteRange, purpose: .initialization)
     var body = response.ranged(reference.byteRange)
     if let decryption { body = try decryption.plain(body) }
-    let bytes = Self.withoutMedia(try await body.collect(upTo: Self.initializationByteLimit))
+    let bytes = InitializationStore.withoutMedia(
+      try await body.collect(upTo: Self.initializationByteLimit))
     recorder.add(
       .initialization, recorder.clock.now - start, requests: response.requestCount,
       bytes: Int64(bytes.count))
     initializations?[reference] = bytes
     return bytes
-  }
-
-  /// Returns an initialization of MP4 without the media after it, which some manifests include in its range: the first
-  /// fragment would be read twice.
-  private static func withoutMedia(_ bytes: [UInt8]) -> [UInt8] {
-    let boxes = MP4Box.all(in: bytes[...])
-    guard boxes.contains(where: { $0.type == "moov" }), let last = boxes.last else { return bytes }
-    return Array(bytes[..<(boxes.first { $0.type == "moof" }?.start ?? last.end)])
   }
 
   /// Returns the answer to the segment's request, with its body not yet read.
@@ -402,8 +395,8 @@ extension FetchResponse {
   }
 }
 
-/// The most recently fetched initialization segments of one item. A later span of the same rung needs its own
-/// again.
+/// The most recently fetched initialization segments of one item, without media. A later span of the same rung needs its
+/// own again.
 final class InitializationStore: Sendable {
   private struct State {
     var entries: [(reference: InitializationReference, bytes: [UInt8])] = []
@@ -419,7 +412,7 @@ final class InitializationStore: Sendable {
   subscript(reference: InitializationReference) -> [UInt8]? {
     get { state.withLock { $0.entries.first { $0.reference == reference }?.bytes } }
     set {
-      guard let newValue, newValue.count <= Self.byteLimit else { return }
+      guard let newValue = newValue.map(Self.withoutMedia), newValue.count <= Self.byteLimit else { return }
       state.withLock { state in
         state.entries.removeAll { $0.reference == reference }
         state.entries.append((reference, newValue))
@@ -428,6 +421,14 @@ final class InitializationStore: Sendable {
         }
       }
     }
+  }
+
+  /// Returns an initialization of MP4 without the media after it, which some manifests include in its range: the first
+  /// fragment would be read twice.
+  static func withoutMedia(_ bytes: [UInt8]) -> [UInt8] {
+    let boxes = MP4Box.all(in: bytes[...])
+    guard boxes.contains(where: { $0.type == "moov" }), let last = boxes.last else { return bytes }
+    return Array(bytes[..<(boxes.first { $0.type == "moof" }?.start ?? last.end)])
   }
 }
 
