@@ -76,6 +76,10 @@ progressive() {
   # A picture of the album next to the video: the first video track is the one to play.
   ffmpeg "${QUIET[@]}" -i media/h264-faststart.mp4 -f lavfi -i "$(picture 64x64 1 1)" -map 0 -map 1 -c copy \
     -c:v:1 mjpeg -q:v:1 9 -pix_fmt:v:1 yuvj420p -disposition:v:1 attached_pic "${EXACT[@]}" media/h264-cover-art.mp4
+  # A motion photo: a larger still of two frames in front of the video.
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$(picture 256x144 30 0.06)" -f lavfi -i "$(picture 160x90 30 0.5)" -map 0 -map 1 \
+    "${H264[@]}" -disposition:v:0 default -disposition:v:1 default -movflags +faststart "${EXACT[@]}" \
+    media/h264-motion-photo.mp4
   # Long enough for tests that store its audio and video apart.
   sounded "$TMP/long.mp4" 8 "$(picture 192x108 25 8)" -c:v libx264 -preset slow -b:v 400k -threads 1 -pix_fmt yuv420p -g 25
   ffmpeg "${QUIET[@]}" -i "$TMP/long.mp4" -f lavfi -i "anoisesrc=d=8:r=48000:c=pink:seed=3" -map 0:v -map 1:a -c:v copy \
@@ -121,10 +125,17 @@ h264_profiles() {
   clip media/h264-high10.mp4 "$source" "${H264[@]}" -pix_fmt yuv420p10le -profile:v high10 -movflags +faststart
   clip media/h264-gray.mp4 "$source" "${H264[@]}" -pix_fmt gray -movflags +faststart
   clip media/h264-slices.mp4 "$source" "${H264[@]}" -x264-params slices=4 -movflags +faststart
-  # x264 codes interlaced pictures as macroblock-adaptive frames (MBAFF); it has no field pictures (PAFF).
+  # x264 codes interlaced pictures as macroblock-adaptive frames (MBAFF). It has no field pictures (PAFF), which come from
+  # fields.py; each field has a packet, and in the MP4 file each is a key frame.
   clip media/h264-interlaced-tff.mp4 "$(picture 192x128 50 1 'interlace=scan=tff')" "${H264[@]}" \
     -x264-params tff=1 -movflags +faststart
   clip media/h264-interlaced-bff.ts "$(picture 192x128 50 1 'interlace=scan=bff')" "${H264[@]}" -x264-params bff=1
+  python3 fields.py media/h264-fields.h264 2
+  ffmpeg "${QUIET[@]}" -r 50 -i media/h264-fields.h264 -c copy "${EXACT[@]}" media/h264-fields.ts
+  copy media/h264-fields.ts media/h264-fields.mkv
+  python3 fields.py "$TMP/fields.h264" 1
+  ffmpeg "${QUIET[@]}" -r 50 -i "$TMP/fields.h264" -c copy "${EXACT[@]}" "$TMP/fields.ts"
+  copy "$TMP/fields.ts" media/h264-fields.mp4 -movflags +faststart
 }
 
 # --- Transport streams that no muxer writes -----------------------------------------------------------------------
@@ -1054,9 +1065,11 @@ END
 # golden NAME INPUT [INPUT OPTIONS...]: MD5s of the decoded pictures of the first video stream, no filter and no scaling,
 # with the stream's own timestamps in its own time base. One decoder thread, so that concealment is the same each time.
 golden() {
-  local name=$1 input=$2
+  local name=$1 input=$2 track=v:0
   shift 2
-  ffmpeg -nostdin -v quiet -threads 1 -noautorotate -copyts "$@" -i "$input" -map 0:v:0 -autoscale 0 \
+  # Its first track is the still.
+  if [ "$name" = h264-motion-photo.mp4 ]; then track=v:1; fi
+  ffmpeg -nostdin -v quiet -threads 1 -noautorotate -copyts "$@" -i "$input" -map "0:$track" -autoscale 0 \
     -fps_mode passthrough -enc_time_base -1 -fflags +bitexact -f framemd5 - >"golden/$name.framemd5"
 }
 

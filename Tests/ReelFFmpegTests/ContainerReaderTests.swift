@@ -223,7 +223,10 @@ struct ContainerReaderTests {
     let reader = try makeReader(clip)
     let units = try units(reader)
     let ticks = { (kind: Kind) in units.filter { $0.kind == kind }.map(\.pts) }
-    #expect(try probe(clip, stream: "v:0") == ticks(.video))
+    // ffprobe returns fields. Reel's units are frames, so that each has one time and one duration.
+    let step = clip.path.contains("h264-fields") ? 2 : 1
+    let video = try probe(clip, stream: "v:0")
+    #expect(stride(from: 0, to: video.count, by: step).map { video[$0] } == ticks(.video))
     guard reader.audio != nil else { return }
     let (own, probed) = (ticks(.audio), try probe(clip, stream: "a:0"))
     #expect(own.count == probed.count)

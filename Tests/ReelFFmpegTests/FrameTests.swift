@@ -82,7 +82,7 @@ struct FrameTests {
     arguments: [
       ("h264.ts", "yuv420p", false), ("h264-high10.mp4", "yuv420p10le", false),
       ("odd-444-161x91.mp4", "yuv444p", false), ("h264-interlaced-tff.mp4", "yuv420p", true),
-      ("h264-interlaced-bff.ts", "yuv420p", true),
+      ("h264-interlaced-bff.ts", "yuv420p", true), ("h264-fields.mp4", "yuv420p", true),
     ])
   func formats(name: String, pixelFormat: String, isInterlaced: Bool) throws {
     let facts = try withFirst(name) { ($0.pixelFormat, $0.isKey, $0.isInterlaced) }

@@ -100,6 +100,7 @@ struct VideoPipelineTests {
       Clip("hevc-radl.mp4"), Clip("hevc-radl-mid.ts"), Clip("hevc.ts"), Clip("h264.ts"), Clip("h264.mkv"),
       Clip("h264.flv"), Clip("h264-joined-late.ts"), Clip("h264-intra-refresh.ts"),
       Clip("h264-interlaced-bff.ts"), Clip("h264-interlaced-tff.mp4"), Clip("h264-size-change.ts"),
+      Clip("h264-fields.ts"), Clip("h264-fields.mkv"), Clip("h264-fields.mp4"),
       Clip("h264-clock-wrap.ts"), Clip("editlist-bframes.mp4"), Clip("editlist.mp4"), Clip("vp9.webm"),
       Clip("av1.mp4"), Clip("h264-one-frame.mp4"), Clip("h264-fragmented.mp4"), Clip("rate-variable.mp4"),
       Clip("rate-60000-1001-hevc.mp4"), Clip("container-rows.mp4"), Clip("mpeg1.mpg"), Clip("mpeg2.mpg"),

@@ -156,7 +156,8 @@ struct MediaMeter {
   private static func describeEntry(of packets: [Packet], _ stream: StreamInfo, in facts: inout TrackFacts) {
     var first: Packet?
     for (index, packet) in packets.enumerated() {
-      guard let unit = try? stream.facts(of: packet), unit.hasPicture else { continue }
+      let unit = stream.facts(of: packet)
+      guard unit.hasPicture else { continue }
       if first == nil {
         first = packet
         facts.entry = unit.entry
@@ -181,7 +182,7 @@ struct MediaMeter {
   /// muxers give the leading pictures of an open GOP the times of others, so times do not tell.
   private func damageAlone(_ track: (stream: StreamInfo, packets: [Packet])) -> Int {
     guard track.stream.videoCodec == .h264, let first = track.packets.first,
-      let unit = try? track.stream.facts(of: first), unit.entry == .openGOP,
+      case let unit = track.stream.facts(of: first), unit.entry == .openGOP,
       let decoder = try? VideoDecoder(
         stream: track.stream, source: UnitList(Array(track.packets.prefix(12)), stream: track.stream),
         name: name, logger: logger)

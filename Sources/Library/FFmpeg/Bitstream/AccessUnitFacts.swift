@@ -1,5 +1,5 @@
 internal import CFFmpeg
-package import ReelCore
+internal import ReelCore
 
 /// Facts about an access unit that matter to a decoder that begins with it.
 package struct AccessUnitFacts: Sendable, Hashable {
@@ -15,10 +15,9 @@ package struct AccessUnitFacts: Sendable, Hashable {
 }
 
 extension StreamInfo {
-  /// Describes an access unit of the stream. Throws `ReelError` if memory runs out.
-  package func facts(of packet: Packet) throws(ReelError) -> AccessUnitFacts {
-    let opening = try OpeningPicture(
-      packet, codec: videoCodec, framing: nalFraming, parameters: parameters)
+  /// Describes an access unit of the stream.
+  package func facts(of packet: Packet) -> AccessUnitFacts {
+    let opening = OpeningPicture(packet, codec: videoCodec, framing: nalFraming)
     let slice = videoCodec == .hevc ? packet.firstSlice(codec: .hevc, framing: nalFraming) : nil
     return AccessUnitFacts(
       entry: opening.entry, hasPicture: opening.hasPicture,

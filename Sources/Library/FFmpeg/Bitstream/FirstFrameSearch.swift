@@ -30,9 +30,8 @@ struct FirstFrameSearch {
 
   /// Returns true if the first frame is among the units that were sent. `next` is the unit after them.
   func isKnown(before next: Packet, framing: NALFraming) -> Bool {
-    // The second unit of a field picture is the other field of the first frame. A unit that an edit list leaves out
-    // shows nothing.
-    guard let earliest, !next.isDiscarded, !(opening.isField && fed.count < 2) else { return false }
+    // A unit that an edit list leaves out shows nothing.
+    guard let earliest, !next.isDiscarded else { return false }
     let isLeading = codec.flatMap { next.firstSlice(codec: $0, framing: framing) }?.isLeading ?? false
     return Self.isKnown(
       opening, codec: codec, earliest: earliest, nextTicks: next.decodingTicks, nextIsLeading: isLeading)

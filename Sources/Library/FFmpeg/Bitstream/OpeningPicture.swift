@@ -1,7 +1,3 @@
-internal import CFFmpeg
-internal import CFFmpegShims
-internal import ReelCore
-
 /// The first access unit of a stream as a starting point for decoding.
 package struct OpeningPicture: Sendable, Hashable {
   /// The kind of starting point.
@@ -15,8 +11,6 @@ package struct OpeningPicture: Sendable, Hashable {
   }
 
   package let entry: Entry
-  /// True for a field, false for a frame.
-  let isField: Bool
   /// True for an HEVC leading picture.
   let isLeading: Bool
   let isRandomAccess: Bool
@@ -31,18 +25,17 @@ package struct OpeningPicture: Sendable, Hashable {
   private let mayBePreceded: Bool
 
   /// True if decoding this picture alone gives the earliest frame.
-  package var canBeDecodedAlone: Bool { entry == .idr && !mayBePreceded && !isField && isShown }
+  package var canBeDecodedAlone: Bool { entry == .idr && !mayBePreceded && isShown }
 
   init(
-    _ packet: Packet, codec: VideoCodec?, framing: NALFraming, parameters: CodecParameters
-  ) throws(ReelError) {
+    _ packet: Packet, codec: VideoCodec?, framing: NALFraming
+  ) {
     isShown = !packet.isDiscarded
     if let codec, codec.isMPEGVideo {
       let picture = packet.withBytes { MPEGPicture(codec: codec, bytes: $0) }
       recoveryFrameCount = nil
       hasPicture = packet.hasContent
       entry = picture?.isIntra != true ? .none : picture?.isClosedGroup == true ? .idr : .openGOP
-      isField = false
       isLeading = false
       isRandomAccess = picture?.isIntra ?? false
       // The decoder itself determines the first frame.
@@ -53,7 +46,6 @@ package struct OpeningPicture: Sendable, Hashable {
       entry = packet.isKey ? .idr : .none
       recoveryFrameCount = nil
       hasPicture = packet.hasContent
-      isField = false
       isLeading = false
       isRandomAccess = packet.isKey
       // AV1 and VP9 show a picture with its packet, so a frame is requested after each packet.
@@ -83,28 +75,6 @@ package struct OpeningPicture: Sendable, Hashable {
     let hasNoDelay = packet.decodingTicks.map { $0 >= packet.presentationTicks ?? .max } ?? false
     // In H.264, no picture after an IDR picture is shown before it; in HEVC, type 19 may have RADL pictures.
     mayBePreceded = slice?.mayHaveLeadingPictures ?? true && !hasNoDelay
-    isField = codec == .h264 && Self.isField(packet, parameters: parameters)
-  }
-
-  /// Determines `isField` with libavcodec's parser, which reads the SPS.
-  private static func isField(_ packet: Packet, parameters: CodecParameters) -> Bool {
-    guard let context = avcodec_alloc_context3(nil) else { return false }
-    defer {
-      var context: UnsafeMutablePointer<AVCodecContext>? = context
-      avcodec_free_context(&context)
-    }
-    guard avcodec_parameters_to_context(context, parameters.pointer) >= 0,
-      let parser = av_parser_init(Int32(parameters.pointer.pointee.codec_id.rawValue))
-    else { return false }
-    defer { av_parser_close(parser) }
-    parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
-    var output: UnsafeMutablePointer<UInt8>?
-    var outputSize: Int32 = 0
-    _ = av_parser_parse2(
-      parser, context, &output, &outputSize, packet.pointer.pointee.data, packet.pointer.pointee.size,
-      reel_nopts(), reel_nopts(), 0)
-    let structure = parser.pointee.picture_structure
-    return structure == AV_PICTURE_STRUCTURE_TOP_FIELD || structure == AV_PICTURE_STRUCTURE_BOTTOM_FIELD
   }
 }
 

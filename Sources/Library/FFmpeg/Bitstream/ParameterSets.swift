@@ -16,36 +16,60 @@ struct ParameterSets {
   private let codec: VideoCodec
   private let framing: NALFraming
   private var sets: [Key: [UInt8]] = [:]
+  private var fields = FieldSyntax()
+
+  /// What an access unit says before its first slice, and in its header.
+  struct Contents {
+    /// True if decoding can start at the unit, and it lacks a set that was recorded.
+    fileprivate(set) var lacksSets = false
+    /// The field, if the unit is one.
+    fileprivate(set) var field: FieldPicture?
+  }
 
   /// H.264 has at most 32 sequence and 256 picture parameter sets.
   private static let maximumCount = 512
   private static let maximumByteCount = 4096
 
   /// Nil for codecs without parameter sets.
-  init?(codec: VideoCodec?, framing: NALFraming) {
-    guard let codec, codec == .h264 || codec == .hevc else { return nil }
+  init?(_ stream: StreamInfo) {
+    guard let codec = stream.videoCodec, codec == .h264 || codec == .hevc else { return nil }
     self.codec = codec
-    self.framing = framing
+    framing = stream.nalFraming
+    guard codec == .h264 else { return }
+    stream.configuration.withUnsafeBytes { bytes in
+      bytes.forEachConfigurationUnit(framing: framing) { fields.record($0) }
+    }
   }
 
-  /// Records the sets of an access unit. If decoding can start at the unit and it lacks a set, the returned unit has
-  /// all known sets prepended.
-  mutating func completed(_ packet: Packet) throws(ReelError) -> Packet {
+  /// True if pictures may be fields, by the sets of the container's configuration and those that were recorded.
+  var allowFields: Bool { fields.isPossible }
+
+  /// Records the sets of an access unit.
+  mutating func read(_ packet: Packet) -> Contents {
     var own: Set<Key> = []
     var isKey = packet.isKey
+    var isRecoveryPoint = false
+    var contents = Contents()
     packet.withBytes { bytes in
       bytes.forEachNALUnit(framing: framing) { unit in
         guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return true }
         if header.isPictureSlice {
           isKey = isKey || header.isRandomAccess
+          if codec == .h264 { contents.field = fields.field(unit, isRecoveryPoint: isRecoveryPoint) }
           return false
         }
         if let key = key(of: unit, type: header.type), record(unit, as: key) { own.insert(key) }
+        if codec == .h264, fields.isPossible, RecoveryPoint.frameCount(unit) != nil { isRecoveryPoint = true }
         return true
       }
     }
-    guard isKey, own.count < sets.count else { return packet }
-    return try packet.prefixed(by: sets.keys.sorted().flatMap { framed(sets[$0] ?? []) })
+    contents.lacksSets = isKey && own.count < sets.count
+    return contents
+  }
+
+  /// Returns a unit with all recorded sets prepended.
+  func prepended(to packet: Packet) throws(ReelError) -> Packet {
+    try packet.prefixed(by: sets.keys.sorted().flatMap { framed(sets[$0] ?? []) })
   }
 
   // MARK: - Private
@@ -58,7 +82,10 @@ struct ParameterSets {
       return false
     }
     let bytes = UnsafeRawBufferPointer(rebasing: unit[..<end])
-    if sets[key]?.elementsEqual(bytes) != true { sets[key] = Array(bytes) }
+    if sets[key]?.elementsEqual(bytes) != true {
+      sets[key] = Array(bytes)
+      if codec == .h264 { fields.record(bytes) }
+    }
     return true
   }
 
@@ -108,35 +135,40 @@ struct ParameterSets {
 }
 
 /// The fields that Reel itself needs from an H.264 sequence parameter set (ISO/IEC 14496-10 §7.3.2.1.1).
-enum SequenceParameterSet {
-  /// Returns `gaps_in_frame_num_value_allowed_flag`; nil if the unit is too short or invalid. `unit` is the
-  /// NAL unit with its header.
-  static func allowsFrameNumberGaps(_ unit: UnsafeRawBufferPointer) -> Bool? {
-    var bits = BitReader(unit)
-    guard skipReferences(&bits) else { return nil }
-    let flag = bits.read(1)
-    return bits.hasFailed ? nil : flag == 1
-  }
+struct SequenceParameterSet {
+  let id: UInt32
+  /// `separate_colour_plane_flag`.
+  let hasColorPlanes: Bool
+  /// The number of bits of `frame_num`.
+  let frameNumberBitCount: Int
+  /// `gaps_in_frame_num_value_allowed_flag`.
+  let allowsFrameNumberGaps: Bool
+  /// False if every picture is a frame (`frame_mbs_only_flag`).
+  let allowsFields: Bool
 
-  /// Skips up to and including `max_num_ref_frames`; false if the unit is invalid.
-  private static func skipReferences(_ bits: inout BitReader) -> Bool {
+  /// Nil if the unit is too short or invalid. `unit` is the NAL unit with its header.
+  init?(_ unit: UnsafeRawBufferPointer) {
+    var bits = BitReader(unit)
     bits.skip(8)
     let profile = bits.read(8)
     bits.skip(16)
-    _ = bits.exponentialGolomb()
-    if highProfiles.contains(profile) {
+    id = bits.exponentialGolomb()
+    var hasColorPlanes = false
+    if Self.highProfiles.contains(profile) {
       let chroma = bits.exponentialGolomb()
-      if chroma == 3 { bits.skip(1) }
+      if chroma == 3 { hasColorPlanes = bits.read(1) == 1 }
       _ = bits.exponentialGolomb()
       _ = bits.exponentialGolomb()
       bits.skip(1)
       if bits.read(1) == 1 {
         for index in 0..<(chroma == 3 ? 12 : 8) where bits.read(1) == 1 {
-          skipScalingList(&bits, count: index < 6 ? 16 : 64)
+          Self.skipScalingList(&bits, count: index < 6 ? 16 : 64)
         }
       }
     }
-    _ = bits.exponentialGolomb()
+    self.hasColorPlanes = hasColorPlanes
+    // log2_max_frame_num_minus4 is at most 12.
+    frameNumberBitCount = Int(min(bits.exponentialGolomb(), 12)) + 4
     switch bits.exponentialGolomb() {
     case 0:
       _ = bits.exponentialGolomb()
@@ -145,12 +177,17 @@ enum SequenceParameterSet {
       _ = bits.exponentialGolomb()
       _ = bits.exponentialGolomb()
       let count = bits.exponentialGolomb()
-      guard count < 256 else { return false }
+      guard count < 256 else { return nil }
       for _ in 0..<count { _ = bits.exponentialGolomb() }
     default: break
     }
     _ = bits.exponentialGolomb()
-    return true
+    allowsFrameNumberGaps = bits.read(1) == 1
+    guard !bits.hasFailed else { return nil }
+    // The size in macroblocks.
+    _ = bits.exponentialGolomb()
+    _ = bits.exponentialGolomb()
+    allowsFields = bits.read(1) == 0 && !bits.hasFailed
   }
 
   /// The profiles whose parameter sets state the chroma format.

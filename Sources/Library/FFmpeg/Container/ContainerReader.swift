@@ -1,7 +1,8 @@
 package import Logging
 package import ReelCore
 
-/// The access units of one container's best video stream, and of one audio stream, in the order of the file.
+/// The access units of one container's best video stream, and of one audio stream, in the order of the file. Two fields of
+/// H.264 that make a frame are one unit.
 ///
 /// The streams are the ones that ffmpeg chooses, except that audio in a preferred language takes precedence.
 /// The demuxer drops all other streams.
@@ -66,6 +67,7 @@ package final class ContainerReader {
   private var audioSplitter: AudioFrameSplitter?
   /// The in-band parameter sets; nil for codecs that have none.
   private var parameterSets: ParameterSets?
+  private var fieldPairs = FieldPairs()
   /// Units that were split off but not returned yet.
   private var ready: [Unit] = []
   private var hasEnded = false
@@ -96,10 +98,16 @@ package final class ContainerReader {
       startsAtMedia: options.startsAtMedia, clock: options.clock, name: name, logger: logger)
     try chooseStreams()
     disableParsers()
+    try countFrames()
   }
 
   /// All streams of the container that are known so far.
-  package var streams: [StreamInfo] { demuxer.streams }
+  package var streams: [StreamInfo] {
+    demuxer.streams.map { stream in
+      guard let video, stream.index == video.index, let rate = video.averageFrameRate else { return stream }
+      return stream.with(averageFrameRate: rate)
+    }
+  }
   /// The time spent waiting for bytes.
   package var sourceWait: Duration { closedSourceWait + demuxer.sourceWait }
   /// The duration in microseconds, if the container's header states it.
@@ -133,7 +141,7 @@ package final class ContainerReader {
   /// The bytes after `position` that were read but not used. With them and `position`, another reader can
   /// continue. Nil if this reader holds parts of units, as for containers that are split here.
   package var unread: [UInt8]? {
-    guard ready.isEmpty, !format.hasSystemClock, !hasEnded else { return nil }
+    guard ready.isEmpty, fieldPairs.isEmpty, !format.hasSystemClock, !hasEnded else { return nil }
     return demuxer.unread
   }
 
@@ -157,7 +165,10 @@ package final class ContainerReader {
     while true {
       if !ready.isEmpty { return ready.removeFirst() }
       if let refusal { throw refusal }
-      if let packet = try splitVideo() { return try transportVideo(packet) }
+      if let packet = try splitVideo() {
+        try takeTransportVideo(packet)
+        continue
+      }
       if let packet = videoFiller?.next() { return .video(packet) }
       if hasEnded {
         guard let program, program.isAtChange else { return .end }
@@ -170,7 +181,8 @@ package final class ContainerReader {
           continue
         }
         hasEnded = true
-        while let packet = try videoSplitter?.flush() { ready.append(try transportVideo(packet)) }
+        while let packet = try videoSplitter?.flush() { try takeTransportVideo(packet) }
+        if let field = fieldPairs.release() { ready.append(.video(field)) }
         while let packet = videoFiller?.flush() { ready.append(.video(packet)) }
         try takeAudio()
         while let packet = try audioSplitter?.flush() { ready.append(try transportAudio(packet)) }
@@ -185,8 +197,7 @@ package final class ContainerReader {
           continue
         }
         try decrypt(packet, of: video)
-        guard videoFiller != nil else { return try videoUnit(packet) }
-        videoFiller?.append(packet)
+        if videoFiller != nil { videoFiller?.append(packet) } else { try takeVideo(packet) }
       } else if let audio, packet.streamIndex == audio.index {
         if audioSplitter != nil {
           if let packed {
@@ -254,9 +265,24 @@ package final class ContainerReader {
       audio = try demuxer.audioStream(languages: options.audioLanguages)
     }
     knownStreamCount = demuxer.streams.count
-    parameterSets = video.flatMap { ParameterSets(codec: $0.videoCodec, framing: $0.nalFraming) }
+    parameterSets = video.flatMap { ParameterSets($0) }
     restart()
     selectStreams()
+  }
+
+  /// Corrects a frame rate by which the container counts fields that have packets of their own.
+  private func countFrames() throws {
+    guard let video, let rate = video.averageFrameRate, var sets = parameterSets, sets.allowFields else {
+      return
+    }
+    let packets = try demuxer.firstPackets(of: video.index, count: 2)
+    let fields = packets.compactMap { sets.read($0).field }
+    guard fields.count == 2, fields[1].isSecond(of: fields[0]) else { return }
+    let ticks = packets[0].distance(to: packets[1]) ?? packets[0].durationTicks
+    guard Double(ticks) * video.timeBase.value * rate.value > 0.75, rate.denominator <= .max / 2 else {
+      return
+    }
+    self.video = video.with(averageFrameRate: Rational(rate.numerator, 2 * rate.denominator).reduced)
   }
 
   /// Continues with the streams of another program map.
@@ -295,8 +321,14 @@ package final class ContainerReader {
     return needsNoParser && [.mp2, .mp3, .ac3, .eac3].contains(codec)
   }
 
-  private func videoUnit(_ packet: Packet) throws(ReelError) -> Unit {
-    .video(try parameterSets?.completed(packet) ?? packet)
+  /// Adds an access unit to those that are ready, as soon as its frame is whole.
+  private func takeVideo(_ packet: Packet) throws(ReelError) {
+    let contents = parameterSets?.read(packet)
+    if let frame = try fieldPairs.join(packet, contents?.field) { return ready.append(.video(frame)) }
+    if let field = fieldPairs.release() { ready.append(.video(field)) }
+    var unit = packet
+    if contents?.lacksSets == true, let sets = parameterSets { unit = try sets.prepended(to: packet) }
+    if let field = contents?.field { fieldPairs.hold(unit, field) } else { ready.append(.video(unit)) }
   }
 
   private func appendVideo(_ packet: Packet) {
@@ -356,10 +388,9 @@ package final class ContainerReader {
 
   // MPEG-TS is decrypted after splitting, because the headers of slices and audio frames are not encrypted.
 
-  private func transportVideo(_ packet: Packet) throws -> Unit {
-    guard let video else { return .video(packet) }
-    try decrypt(packet, of: video, isTransport: true)
-    return try videoUnit(packet)
+  private func takeTransportVideo(_ packet: Packet) throws {
+    if let video { try decrypt(packet, of: video, isTransport: true) }
+    try takeVideo(packet)
   }
 
   private func transportAudio(_ packet: Packet) throws -> Unit {
@@ -389,6 +420,7 @@ package final class ContainerReader {
     refusal = nil
     videoSplitter = nil
     videoPES = nil
+    fieldPairs = FieldPairs()
     // MPEG-TS is demuxed without libavformat's parser: its packets are PES packets.
     if format == .mpegTS, let video, let codec = video.videoCodec, codec == .h264 || codec == .hevc {
       videoSplitter = AccessUnitSplitter(codec: codec, streamIndex: video.index)

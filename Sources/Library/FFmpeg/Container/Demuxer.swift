@@ -192,19 +192,20 @@ package final class Demuxer {
   /// Reads on until a packet of a stream arrives, and returns the stream as it is known then: FLV sends codec
   /// parameters just before the first packet, and in MPEG-PS the packets determine the codec.
   func streamAtFirstPacket(_ index: Int) throws -> StreamInfo {
-    while !readAhead.contains(where: { $0.streamIndex == index }), position < Self.probeByteCount * 5,
-      let packet = try readPacket()
-    {
-      readAhead.append(packet)
-    }
+    _ = try firstPackets(of: index, count: 1)
     try refreshStreams()
     return streams[index]
   }
 
-  /// Returns the result of `body` for the first packet of a stream that was read ahead, or nil if there is
-  /// none.
-  func firstPacket<Result>(of index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-    readAhead.first { $0.streamIndex == index }.map { $0.withBytes(body) }
+  /// Reads on until `count` packets of a stream were read ahead, and returns the first ones; fewer at the end of the input
+  /// or of the part that may be probed.
+  func firstPackets(of index: Int, count: Int) throws -> [Packet] {
+    while readAhead.count(where: { $0.streamIndex == index }) < count, position < Self.probeByteCount * 5,
+      let packet = try readPacket()
+    {
+      readAhead.append(packet)
+    }
+    return Array(readAhead.lazy.filter { $0.streamIndex == index }.prefix(count))
   }
 
   /// Clears an interruption that ended a read, so that reading can continue after a seek.
@@ -405,20 +406,23 @@ package struct IndexedFrame: Sendable, Hashable {
 }
 
 extension Demuxer {
-  /// Returns the best video stream by ffmpeg's order. Waits for a stream that is announced late.
+  /// Returns the best video stream by the order of `av_find_best_stream`. Waits for a stream that is announced late.
   func videoStream() throws -> StreamInfo {
     let isVideo = { (stream: StreamInfo) in stream.kind == .video && !stream.isAttachedFrame }
     guard try awaitStream(where: isVideo) != nil else {
       throw noStream("no video in the media", .otherStreams)
     }
     let candidates = streams.filter(isVideo)
-    // ffmpeg's order: by pixels, with five million added for the default disposition (fftools/ffmpeg_opt.c);
-    // the first of equals.
-    let score = { (stream: StreamInfo) in
-      (stream.size.map { $0.width * $0.height } ?? 0) + (stream.isDefault ? 5_000_000 : 0)
+    // By disposition, number of frames and bit rate; the first of equals. libavformat counts the frames that it has
+    // probed: most files with a second video stream have a still of one or two frames there.
+    let rank = { (stream: StreamInfo) in
+      (
+        (stream.isDefault ? 1 : 0) - (stream.isForImpaired ? 1 : 0), min(5, stream.frameCount ?? .max),
+        stream.bitsPerSecond ?? 0
+      )
     }
     let decodable = candidates.filter { $0.videoCodec != nil }
-    guard let best = decodable.max(by: { score($0) < score($1) }) ?? candidates.first else {
+    guard let best = decodable.max(by: { rank($0) < rank($1) }) ?? candidates.first else {
       throw ReelError(.badMedia, "no video in the media")
     }
     if best.videoCodec?.isMPEGVideo == true, format == .mpegTS || !best.hasExtradata {
@@ -437,11 +441,9 @@ extension Demuxer {
     parsePackets()
     let stream = try streamAtFirstPacket(index)
     guard let codec = stream.videoCodec, !stream.hasExtradata,
-      let headers = firstPacket(
-        of: index,
-        { bytes in
-          MPEGPicture(codec: codec, bytes: bytes).map { bytes.prefix($0.offset).map { $0 } } ?? []
-        }), !headers.isEmpty
+      let headers = try firstPackets(of: index, count: 1).first?.withBytes({ bytes in
+        MPEGPicture(codec: codec, bytes: bytes).map { bytes.prefix($0.offset).map { $0 } } ?? []
+      }), !headers.isEmpty
     else { return stream }
     return try stream.with(extradata: headers)
   }

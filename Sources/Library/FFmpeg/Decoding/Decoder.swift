@@ -159,9 +159,7 @@ package final class Decoder: FrameDecoding {
 
   /// Records an H.264 sequence parameter set: if it allows gaps in frame numbers, they are not damage.
   func recordSequenceParameterSet(_ unit: UnsafeRawBufferPointer) {
-    if let allowed = SequenceParameterSet.allowsFrameNumberGaps(unit) {
-      scope.setAllowsFrameNumberGaps(allowed)
-    }
+    if let set = SequenceParameterSet(unit) { scope.setAllowsFrameNumberGaps(set.allowsFrameNumberGaps) }
   }
 
   /// Records an H.264 picture parameter set.

@@ -5,7 +5,7 @@
 /// - those that an edit list leaves out, and empty ones,
 /// - those without a picture, such as parameter sets alone, and placeholders of packed B frames,
 /// - leading pictures (RASL) in HEVC, and those before the first frame, unless a unit decodes by itself there,
-/// - the second field of a frame.
+/// - a field whose frame lacks the other one.
 ///
 /// A value of one decoder, from one random access point on.
 package struct FrameAccount {
@@ -98,7 +98,7 @@ package struct FrameAccount {
 
   private func loss(_ units: [Unit], from start: Int64, to end: Int64) -> Loss? {
     let lost = units.filter { $0.ticks + $0.duration / 4 >= start && stream.expectsFrame(of: $0.packet) }
-    let fields = lost.count == 1 && omitted == nil && stream.isField(lost[0].packet) ? 1 : 0
+    let fields = lost.count == 1 && omitted == nil && lost[0].packet.isField ? 1 : 0
     guard lost.count > fields || omitted != nil else { return nil }
     let from = max(start, lost.map(\.ticks).min() ?? .min)
     let to = min(end, lost.map { $0.ticks + max($0.duration, 1) }.max() ?? .min)
@@ -133,12 +133,5 @@ extension StreamInfo {
     guard let slice = packet.firstSlice(codec: codec, framing: nalFraming) else { return !isWhole }
     // RASL_N and RASL_R.
     return codec == .h264 || !isWhole || slice.type != 8 && slice.type != 9
-  }
-
-  fileprivate func isField(_ packet: Packet) -> Bool {
-    guard videoCodec == .h264 else { return false }
-    let opening = try? OpeningPicture(
-      packet, codec: videoCodec, framing: nalFraming, parameters: parameters)
-    return opening?.isField ?? false
   }
 }

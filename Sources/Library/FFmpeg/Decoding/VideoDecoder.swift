@@ -158,7 +158,7 @@ package final class VideoDecoder {
       case .wait: return .wait
       case .end: return .end
       case .element(let unit):
-        let opening = try open(with: unit)
+        let opening = open(with: unit)
         if opening.canBeDecodedAlone {
           try send(unit, isAlone: true)
           if let frame = try drainedFrame(again: [unit]) { return .element(frame) }
@@ -201,7 +201,7 @@ package final class VideoDecoder {
           decoder.finish()
         case .element(let unit):
           phase = .running
-          if opening == nil { _ = try open(with: unit) }
+          if opening == nil { _ = open(with: unit) }
           try send(unit)
         }
       }
@@ -228,7 +228,7 @@ package final class VideoDecoder {
       case .wait: return .wait
       case .end: return .end
       case .element(let unit):
-        let opening = try open(with: unit)
+        let opening = open(with: unit)
         if !opening.hasPicture {
           failedKeyFrameCount += 1
           continue
@@ -259,21 +259,21 @@ package final class VideoDecoder {
       if options.isCancelled() { throw CancellationError() }
       let next = unread.isEmpty ? try source.nextUnit() : .element(unread.removeFirst())
       guard case .aligning = phase, case .element(let unit) = next else { return next }
-      guard try describe(unit).isRandomAccess else { continue }
+      guard describe(unit).isRandomAccess else { continue }
       phase = .fresh
       return next
     }
   }
 
-  private func open(with packet: Packet) throws -> OpeningPicture {
-    let opening = try describe(packet)
+  private func open(with packet: Packet) -> OpeningPicture {
+    let opening = describe(packet)
     self.opening = opening
     source.didOpen(opening)
     return opening
   }
 
-  private func describe(_ packet: Packet) throws -> OpeningPicture {
-    try OpeningPicture(packet, codec: stream.videoCodec, framing: framing, parameters: stream.parameters)
+  private func describe(_ packet: Packet) -> OpeningPicture {
+    OpeningPicture(packet, codec: stream.videoCodec, framing: framing)
   }
 
   // MARK: First frame
@@ -325,12 +325,7 @@ package final class VideoDecoder {
   private func keyFrame(of unit: Packet, _ opening: OpeningPicture) throws -> Frame? {
     let refreshCount = opening.recoveryFrameCount ?? 0
     keyByteCount = unit.byteCount
-    try send(unit, isAlone: !opening.isField && refreshCount == 0)
-    // The other field of the frame has a unit of its own.
-    if opening.isField, case .element(let other) = try nextUnit() {
-      keyByteCount += other.byteCount
-      try send(other)
-    }
+    try send(unit, isAlone: refreshCount == 0)
     if refreshCount > 0, let frame = try refreshedFrame(after: refreshCount) { return frame }
     decoder.finish()
     guard case .element(let frame) = try receive() else { return nil }

@@ -15,6 +15,8 @@ package final class Packet: @unchecked Sendable {
   var isDecrypted = false
   /// True if the container states a time for bytes in which no frame begins. A decoder of audio rejects it.
   package internal(set) var isNoise = false
+  /// True for a field of H.264 without the other field of its frame.
+  var isField = false
 
   /// Creates an empty packet, to be filled by a demuxer.
   init() throws(ReelError) {
@@ -51,6 +53,14 @@ package final class Packet: @unchecked Sendable {
 
   /// True if the demuxer knows that bytes are missing or wrong.
   package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
+
+  /// Returns the ticks from this packet to the next one; nil if the container has no times.
+  func distance(to next: Packet) -> Int64? {
+    guard let own = decodingTicks ?? presentationTicks,
+      let others = next.decodingTicks ?? next.presentationTicks
+    else { return nil }
+    return others &- own
+  }
 
   /// True if the samples are encrypted (ISO/IEC 23001-7), and there is no key.
   package var isEncrypted: Bool { reel_packet_is_encrypted(pointer) }
@@ -150,22 +160,51 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns a copy of the packet with `bytes` prepended.
   func prefixed(by bytes: [UInt8]) throws(ReelError) -> Packet {
-    let made = try Packet()
-    made.isDecrypted = isDecrypted
-    let count = bytes.count + byteCount
-    guard let size = Int32(exactly: count), av_new_packet(made.pointer, size) == 0,
-      av_packet_copy_props(made.pointer, pointer) == 0
-    else { throw ReelError(.internalFault, "out of memory") }
-    withBytes { own in
-      guard let data = made.pointer.pointee.data else { return }
-      let target = UnsafeMutableRawBufferPointer(start: data, count: count)
-      target.copyBytes(from: bytes)
-      UnsafeMutableRawBufferPointer(rebasing: target[bytes.count...]).copyMemory(from: own)
-    }
+    let made = try copy(byteCount: bytes.count + byteCount)
+    bytes.withUnsafeBytes { bytes in withBytes { made.fill(with: [bytes, $0]) } }
     return made
   }
 
+  /// Returns a copy of the packet with the bytes of the following one appended. It lasts as long as both.
+  func appending(_ next: Packet) throws(ReelError) -> Packet {
+    let made = try copy(byteCount: byteCount + next.byteCount)
+    withBytes { own in next.withBytes { made.fill(with: [own, $0]) } }
+    made.pointer.pointee.duration = duration(with: next)
+    if next.isCorrupt { made.pointer.pointee.flags |= AV_PKT_FLAG_CORRUPT }
+    return made
+  }
+
+  func unmarkKey() { pointer.pointee.flags &= ~AV_PKT_FLAG_KEY }
+
   // MARK: - Private
+
+  /// Returns a packet with the properties of this one, and with room for so many bytes.
+  private func copy(byteCount: Int) throws(ReelError) -> Packet {
+    let made = try Packet()
+    made.isDecrypted = isDecrypted
+    guard let size = Int32(exactly: byteCount), av_new_packet(made.pointer, size) == 0,
+      av_packet_copy_props(made.pointer, pointer) == 0
+    else { throw ReelError(.internalFault, "out of memory") }
+    return made
+  }
+
+  /// Sets the bytes of a new packet, which has room for all parts.
+  private func fill(with parts: [UnsafeRawBufferPointer]) {
+    guard let data = pointer.pointee.data else { return }
+    var target = UnsafeMutableRawBufferPointer(start: data, count: byteCount)
+    for part in parts {
+      target.copyMemory(from: part)
+      target = UnsafeMutableRawBufferPointer(rebasing: target[part.count...])
+    }
+  }
+
+  /// The duration of this packet and the next one; 0 if unknown. Some containers state the duration of both for each.
+  private func duration(with next: Packet) -> Int64 {
+    let (own, others) = (durationTicks, next.durationTicks)
+    guard own > 0, others > 0 else { return 0 }
+    let isOfBoth = distance(to: next).map { $0 > 0 && own - own / 3 > $0 } ?? false
+    return isOfBoth ? own : own &+ others
+  }
 
   /// Copies bytes to the beginning of the packet's own, which must be at least as many.
   private func copy(_ bytes: ArraySlice<UInt8>) {

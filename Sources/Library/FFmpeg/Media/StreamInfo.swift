@@ -37,7 +37,7 @@ public struct StreamInfo: Sendable {
   /// The size in stored pixels after cropping, before aspect ratio and rotation; nil if unknown.
   public let size: PixelSize?
   /// The average number of frames per second; nil if unknown.
-  public let averageFrameRate: Rational?
+  public private(set) var averageFrameRate: Rational?
   /// The ratio of pixel width to pixel height; nil if unknown.
   package let sampleAspectRatio: Rational?
   /// The clockwise rotation in degrees that makes the frame upright: 0, 90, 180 or 270.
@@ -48,6 +48,10 @@ public struct StreamInfo: Sendable {
   package let isAttachedFrame: Bool
   /// True if the container marks the stream as a default.
   public let isDefault: Bool
+  /// True if the container marks the stream as one for the hearing or visually impaired.
+  let isForImpaired: Bool
+  /// The number of frames that the container states; nil if it does not.
+  let frameCount: Int?
   /// The language as the container states it, an ISO 639 or RFC 5646 code; nil if it does not.
   public let language: String?
   /// The bit rate as the container or the codec headers state it; nil if they do not.
@@ -92,6 +96,9 @@ public struct StreamInfo: Sendable {
     isMirrored = orientation.isMirrored
     isAttachedFrame = stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
     isDefault = stream.pointee.disposition & AV_DISPOSITION_DEFAULT != 0
+    isForImpaired =
+      stream.pointee.disposition & (AV_DISPOSITION_HEARING_IMPAIRED | AV_DISPOSITION_VISUAL_IMPAIRED) != 0
+    frameCount = stream.pointee.nb_frames > 0 ? Int(stream.pointee.nb_frames) : nil
     language = av_dict_get(stream.pointee.metadata, "language", nil, 0).flatMap {
       $0.pointee.value.map { String(cString: $0) }
     }
@@ -143,6 +150,8 @@ public struct StreamInfo: Sendable {
     isMirrored = false
     isAttachedFrame = false
     isDefault = true
+    isForImpaired = false
+    frameCount = nil
     language = nil
     bitsPerSecond = nil
     channelCount = nil
@@ -160,6 +169,13 @@ public struct StreamInfo: Sendable {
   func with(extradata: [UInt8]) throws(ReelError) -> StreamInfo {
     var copy = self
     copy.parameters = try CodecParameters(copying: parameters.pointer, extradata: extradata)
+    return copy
+  }
+
+  /// Returns the same stream with another frame rate.
+  func with(averageFrameRate: Rational) -> StreamInfo {
+    var copy = self
+    copy.averageFrameRate = averageFrameRate
     return copy
   }
 
