@@ -151,9 +151,34 @@ struct PrintedTextTests {
       ("http://h:80/a@b", "http://h:80/a@b"), ("http://[::1]/a@b", "http://[::1]/a@b"),
       (#"{"u":"http:\/\/u:p@h\/a","v":"x@y"}"#, #"{"u":"http:\/\/h\/a","v":"x@y"}"#),
       ("'http://u:p'w@h/'", "'http://h/'"), ("http://u:p@h http://v:q@i", "http://h http://i"),
-      ("http://ü:p@h/ä@", "http://h/ä@"), ("URI=//u:p@h", "URI=//h"), ("file:///a@b", "file:///a@b"),
+      ("http://ü:p@h/ä@", "http://h/ä@"), ("URI=//u:p@h", "URI=//h"),
+      ("“//u:p@h/”", "“//h/”"), ("{//u:p@h}", "{//h}"), ("a.b//c@d", "a.b//c@d"),
+      ("file:///a@b", "file:///a@b"),
     ])
   func userInformation(text: String, clean: String) { #expect(text.withoutUserInformation == clean) }
+
+  @Test(
+    "Passwords with characters that a URL must not have are left out, and other text stays",
+    arguments: [
+      ("http://u:S EC@h:80/x@y", "http://h:80/x@y"), ("http://u:S\"EC@h/x", "http://h/x"),
+      ("http://u:S<EC>@h/x", "http://h/x"), ("http://u:S`EC@h/x", "http://h/x"),
+      ("http://u:S\\EC@h/x", "http://h/x"), ("http://u:S^E|C{}@h/x", "http://h/x"),
+      ("http://u:12 34@h/x", "http://h/x"), ("http://u:12\\34@h/x", "http://h/x"),
+      ("http://u:12\"34@h/x", "http://h/x"), ("http://u v:S EC@h/x", "http://h/x"),
+      ("http://u:S E@C X@h/x", "http://h/x"), ("//u:S EC@h/x", "//h/x"),
+      ("/data/http://u:S EC@h/x", "/data/http://h/x"), ("http://u:S EC@h/x\nmail@x", "http://h/x\nmail@x"),
+      (#"{"u":"http://u:S\"E C\\D@h/a","v":"x@y"}"#, #"{"u":"http://h/a","v":"x@y"}"#),
+      (#"{"u":"http://name:odd","v":"x@y"}"#, #"{"u":"http://name:odd","v":"x@y"}"#),
+      (
+        #"{"u":"http://h:80/","v":["a@b","http://u:p q@h"]}"#,
+        #"{"u":"http://h:80/","v":["a@b","http://h"]}"#
+      ),
+      ("cannot open \"http://u:S\"EC@h/x\", which is", "cannot open \"http://h/x\", which is"),
+      ("http://h:8080: refused; ask a@b", "http://h:8080: refused; ask a@b"),
+      ("http://h: refused; ask a@b", "http://h: refused; ask a@b"),
+      ("http://h:8080 is for mail to a@b", "http://h:8080 is for mail to a@b"),
+    ])
+  func unusualPasswords(text: String, clean: String) { #expect(text.withoutUserInformation == clean) }
 
   @Test("Controls, and marks that reorder text, are escaped; lines and columns of text stay")
   func controls() {

@@ -54,27 +54,23 @@ extension StringProtocol {
     return text
   }
 
-  /// The text without the user names and passwords of its URLs (RFC 3986 §3.2.1), those without a scheme included. The
-  /// slashes may be escaped as in JSON.
+  /// The text without the user names and passwords of its URLs (RFC 3986 §3.2.1), those without a scheme included.
+  ///
+  /// A password may have characters that a URL must not have. Where the text leaves open whether it is a password, it is
+  /// left out. The text may be JSON: slashes may be escaped, and a string ends at its quotation mark.
   package var withoutUserInformation: String {
     guard utf8.contains(UInt8(ascii: "@")) else { return String(self) }
     let bytes = Array(utf8)
-    var (kept, copied, index) = ([UInt8](), 0, 0)
+    var (kept, copied, index, isQuoted) = ([UInt8](), 0, 0, false)
     while let start = bytes.authority(from: index) {
-      let ends = Array("/?#\\".utf8)
-      var end = bytes[start...].firstIndex { $0.endsURL || ends.contains($0) } ?? bytes.count
-      var at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@"))
-      let port = bytes[start..<end].drop { $0 != UInt8(ascii: ":") }.dropFirst()
-      if at == nil, bytes[start..<end].first != UInt8(ascii: "["), !port.allSatisfy(\.isDigit) {
-        // No port, so a password with one of the characters that end an authority.
-        end = bytes[start...].firstIndex(where: \.endsURL) ?? bytes.count
-        at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@"))
-      }
-      if let at {
+      for position in index..<start where bytes.isQuote(at: position) { isQuoted.toggle() }
+      index = start
+      if let end = bytes.userInformation(from: start, isQuoted: isQuoted) {
         kept += bytes[copied..<start]
-        copied = at + 1
+        for position in start..<end where bytes.isQuote(at: position) { isQuoted.toggle() }
+        copied = end
+        index = end
       }
-      index = Swift.max(start, copied)
     }
     return String(decoding: kept + bytes[copied...], as: UTF8.self)
   }
@@ -98,18 +94,67 @@ extension [UInt8] {
         guard self[end] == slash else { break }
         (end, slashes) = (end + 1, slashes + 1)
       }
-      if slashes == 2, before == UInt8(ascii: ":") || before.endsURL || "'(=,[".utf8.contains(before) {
+      // Two slashes within a path begin none.
+      if slashes == 2, !before.isLetter, !before.isDigit, !"-._~%+!$&*;@?#/".utf8.contains(before) {
         return end
       }
       index = Swift.max(index + 1, end)
     }
     return nil
   }
+
+  /// Returns the end of the user name and password that begin at `start`, after their `@`; nil if there are none.
+  ///
+  /// - Parameter isQuoted: Whether `start` is between quotation marks.
+  fileprivate func userInformation(from start: Int, isQuoted: Bool) -> Int? {
+    let (at, colon) = (UInt8(ascii: "@"), UInt8(ascii: ":"))
+    var limit = authority(from: start) ?? count
+    limit = self[start..<limit].firstIndex { $0 == 0x0a || $0 == 0x0d } ?? limit
+    if isQuoted { limit = (start..<limit).first { isEndOfString(at: $0) } ?? limit }
+    let text = self[start..<limit]
+    let end = text.firstIndex { $0.endsURL || $0.endsAuthority || $0 == UInt8(ascii: "\\") } ?? limit
+    if let last = text[..<end].lastIndex(of: at) { return last + 1 }
+    // Not as a URL must be written: a path or text follows, or a password with characters that end an authority.
+    guard let first = text.firstIndex(of: at), let mark = text[..<first].firstIndex(of: colon),
+      text.first != UInt8(ascii: "["), !text[..<mark].contains(where: \.endsAuthority),
+      !isPort(in: mark + 1..<first)
+    else { return nil }
+    let host = text[first...].firstIndex(where: \.endsAuthority) ?? limit
+    return text[..<host].lastIndex(of: at).map { $0 + 1 }
+  }
+
+  /// True if a range begins with a port, possibly an empty one, and not with a password.
+  private func isPort(in range: Range<Int>) -> Bool {
+    let rest = self[range].drop(while: \.isDigit)
+    guard let next = rest.first else { return false }
+    if next == UInt8(ascii: ":") { return rest.dropFirst().first?.isSpace ?? true }
+    if next.isSpace {
+      // A word with an @ that follows a number is more likely the end of a password.
+      return rest.startIndex == range.lowerBound || rest.dropFirst().contains(where: \.isSpace)
+    }
+    return next.endsAuthority || rest.starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "/")])
+  }
+
+  /// True for a quotation mark that is not escaped by a backslash.
+  fileprivate func isQuote(at index: Int) -> Bool {
+    let backslash = UInt8(ascii: "\\")
+    guard self[index] == UInt8(ascii: "\"") else { return false }
+    return self[..<index].reversed().prefix { $0 == backslash }.count.isMultiple(of: 2)
+  }
+
+  /// True for a quotation mark after which no password goes on.
+  private func isEndOfString(at index: Int) -> Bool {
+    guard isQuote(at: index) else { return false }
+    return index + 1 == count || self[index + 1].isSpace || ",}]:;.)".utf8.contains(self[index + 1])
+  }
 }
 
 extension UInt8 {
   /// True for white space, controls, and characters that delimit URLs in text.
   fileprivate var endsURL: Bool { self <= 0x20 || self == 0x7f || "\"<>`".utf8.contains(self) }
+
+  /// True for the characters with which path, query and fragment begin.
+  fileprivate var endsAuthority: Bool { "/?#".utf8.contains(self) }
 }
 
 extension Unicode.Scalar {

@@ -571,7 +571,7 @@ extension TransportFindings {
     let source = lower.utf8.count == text.utf8.count ? Array(text.utf8) : Array(lower.utf8)
     let title = String(decoding: source[offset..<offset + length], as: UTF8.self)
       .split(whereSeparator: \.isWhitespace).joined(separator: " ")
-    return title.isEmpty ? "an HTML page" : "an HTML page: \(title.prefix(80))"
+    return title.isEmpty ? "an HTML page" : "an HTML page: \(title.withoutUserInformation.prefix(80))"
   }
 }
 

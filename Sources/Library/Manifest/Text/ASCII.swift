@@ -94,8 +94,12 @@ extension Array where Element == UInt8 {
 }
 
 extension String {
-  /// The text itself, or its first 80 characters, for messages.
-  package var excerpt: String { count <= 80 ? self : prefix(80) + "…" }
+  /// The text itself, or its first 80 characters, for messages. Passwords of URLs are left out before the text is cut,
+  /// because their beginning alone could not be recognised.
+  package var excerpt: String {
+    let text = withoutUserInformation
+    return text.count <= 80 ? text : text.prefix(80) + "…"
+  }
 
   /// The whole number that this text is, apart from white space around it.
   package var integer: Int64? {

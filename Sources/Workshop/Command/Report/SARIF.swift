@@ -188,6 +188,7 @@ extension SARIF.ArtifactLocation {
   init(_ place: String) {
     let directory =
       URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true).path + "/"
+    let place = place.withoutUserInformation
     guard let scheme = place.range(of: "://"), !place.hasPrefix("/") else {
       uri = Self.encoded(Self.relative(place, to: directory))
       return
@@ -197,11 +198,8 @@ extension SARIF.ArtifactLocation {
       uri = Self.encoded(Self.relative(path, to: directory))
       return
     }
-    // Without credentials, query and fragment.
-    let rest = place[scheme.upperBound...].prefix { $0 != "?" && $0 != "#" }
-    let authority = rest.prefix { $0 != "/" }
-    let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
-    uri = Self.encoded(String(host + rest[authority.endIndex...]))
+    // Without query and fragment.
+    uri = Self.encoded(String(place[scheme.upperBound...].prefix { $0 != "?" && $0 != "#" }))
     description = SARIF.Text(place)
   }
 

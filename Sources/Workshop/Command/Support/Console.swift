@@ -305,14 +305,17 @@ struct TextLayout: Sendable, Equatable {
     return lines + [line]
   }
 
-  /// Returns the first characters of a text, with an ellipsis if there are more.
+  /// Returns the first characters of a text, with an ellipsis if there are more. A part of a password could not be
+  /// recognised later.
   static func truncated(_ text: String, to count: Int) -> String {
-    text.count <= count ? text : "\(text.prefix(max(1, count - 1)))…"
+    let text = text.withoutUserInformation
+    return text.count <= count ? text : "\(text.prefix(max(1, count - 1)))…"
   }
 
   /// Returns a text of at most this many characters. An ellipsis replaces the rest: the middle of a URL or
   /// path, whose end is most informative, otherwise the end.
   static func shortened(_ text: String, to count: Int) -> String {
+    let text = text.withoutUserInformation
     guard text.count > count, !text.contains("\u{1b}") else { return text }
     guard text.contains("/"), count >= 12 else { return truncated(text, to: count) }
     let head = (count - 1) / 3
