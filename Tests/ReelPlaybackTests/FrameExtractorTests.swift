@@ -150,6 +150,16 @@ struct FrameExtractorTests {
     try await until { try spooledFiles().subtracting(before).isEmpty }
   }
 
+  @Test("An index at the end, and a server that never states the size: the file is kept for the time being")
+  func withoutSize() async throws {
+    try await Origin.use(Origin.Configuration(directory: Fixtures.folder)) { origin in
+      let golden = try Golden("h264-moov-last.mp4").frames.map(\.md5)
+      let source = try origin.source("media/h264-moov-last.mp4")
+      let extraction = try await extract(.count(0), from: source, fetcher: SizelessFetcher())
+      #expect(extraction.frames.map(\.md5) == golden)
+    }
+  }
+
   @Test("Byte ranges from a server that serves none")
   func byteRangesWithoutRanges() async throws {
     let configuration = Origin.Configuration(directory: Fixtures.folder, supportsRanges: false)
@@ -637,5 +647,17 @@ struct FrameExtractorErrorTests {
     let folder = await reelError { _ = try await extract(.first, path: "media") }
     #expect(folder?.kind == .badMedia)
     #expect(folder?.reason.contains("directory") == true)
+  }
+}
+
+/// Fetches from servers that support ranges, and state no size.
+private struct SizelessFetcher: Fetching {
+  private let base: any Fetching = makeFetcher()
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    var response = try await base.fetch(request)
+    response.resourceByteCount = nil
+    response.bodyByteCount = nil
+    return response
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
 @Suite("Naming sources")
@@ -71,5 +72,20 @@ struct MediaSourceTests {
     ])
   func stems(argument: String, stem: String) throws {
     #expect(try MediaSource(argument: argument).stem == stem)
+  }
+
+  @Test(
+    "A URL without a scheme is suggested for a file that does not exist",
+    arguments: [
+      ("example.com/x.mp4", "http://example.com/x.mp4"), ("host:8080/x", "http://host:8080/x"),
+      ("localhost/x", "http://localhost/x"), ("127.0.0.1:80", "http://127.0.0.1:80"),
+      ("example.com:443/a?b=c", "https://example.com:443/a?b=c"), ("a.mov", nil), ("folder/a.mp4", nil),
+      ("./example.com/x", nil), ("/example.com/x", nil), ("..", nil), ("v1.2/a.ts", nil), ("a b.com/x", nil),
+    ] as [(String, String?)])
+  func suggestion(argument: String, url: String?) async throws {
+    let source = try MediaSource(argument: argument)
+    let extractor = FrameExtractor(fetcher: makeFetcher(), logger: silentLogger)
+    let error = await reelError { _ = try await extractor.extract(.first, from: source) { _ in } }
+    #expect(error?.advice == url.map { "did you mean \($0)?" })
   }
 }

@@ -49,6 +49,21 @@ public enum MediaSource: Sendable, Hashable {
   /// The URL; nil for standard input.
   package var url: URL? { if case .url(let url) = self { url } else { nil } }
 
+  /// The URL that a relative path may have been meant for: `http://example.com/a.mp4` for `example.com/a.mp4`. Nil for other
+  /// paths, and for URLs.
+  var probableURL: String? {
+    guard case .url(let url) = self, url.isFileURL, url.baseURL != nil else { return nil }
+    let path = url.relativePath
+    guard let match = path.prefixMatch(of: /([A-Za-z0-9.-]+)(?::([0-9]{1,5}))?(?:\/|$)/) else { return nil }
+    let labels = match.1.split(separator: ".", omittingEmptySubsequences: false)
+    guard labels.allSatisfy({ !$0.isEmpty }) else { return nil }
+    let isAddress = labels.count == 4 && labels.allSatisfy { UInt8($0) != nil }
+    let isDomain = labels.count > 1 && labels.last.map { $0.count > 1 && $0.allSatisfy(\.isLetter) } ?? false
+    // The name of a file, such as a.mov, is no domain.
+    let isHost = match.2 != nil || path.contains("/") && (isAddress || isDomain || match.1 == "localhost")
+    return isHost ? "\(match.2 == "443" ? "https" : "http")://\(path)" : nil
+  }
+
   /// A short name for labels and output files: the last component of the URL's path without its extension,
   /// the folder above it if that is too common (`master`, `index`, …), the host if no component is specific,
   /// or `stdin`.

@@ -68,11 +68,16 @@ struct SourceResolver: Sendable {
   func resolve(_ source: MediaSource) async throws -> ResolvedSource {
     switch source {
     case .standardInput:
-      try await resolveStandardInput()
+      return try await resolveStandardInput()
     case .url(let url) where url.isFileURL && !configuration.fetchesFiles:
-      try await resolveFile(url)
+      do {
+        return try await resolveFile(url)
+      } catch var error as ReelError where error.kind == .noSuchFile && error.advice == nil {
+        error.advice = source.probableURL.map { "did you mean \($0)?" }
+        throw error
+      }
     case .url(let url):
-      try await resolveRemote(url)
+      return try await resolveRemote(url)
     }
   }
 
@@ -255,7 +260,7 @@ struct SourceResolver: Sendable {
       }
       recorder.add(.resolve, bytes: Int64(bytes.count - seen))
       let needsEnd = layout == .indexLast || format == .mp4 && layout == .unknown && !hasEnded
-      if needsEnd, !response.supportsRanges {
+      if needsEnd, !response.supportsRanges || response.resourceByteCount == nil {
         return .resource(
           MediaResource(
             name: name, format: format, layout: .indexLast,
