@@ -211,7 +211,7 @@ struct BrokenStreamTests {
     #expect(found.allSatisfy { $0.fix == "write CODECS=\"\(right)\"" }, "\(found.map(\.fix))")
   }
 
-  @Test("A gap that a SegmentTimeline leaves is a note, and a shortened period cuts all tracks alike")
+  @Test("A gap that a manifest declares is a note, and a shortened period cuts all tracks alike")
   func declaredGaps() async throws {
     let copy = try TemporaryFolder()
     let target = copy.url.appending(path: "stream")
@@ -229,6 +229,20 @@ struct BrokenStreamTests {
     #expect(gaps.count == 2)
     #expect(gaps.first?.summary == "between segments 1 and 2: the SegmentTimeline leaves out 1 s")
     #expect(gaps.first?.costs.first?.milliseconds == 1000)
+
+    let list = try TemporaryFolder()
+    let media = list.url.appending(path: "stream")
+    try FileManager.default.copyItem(at: Fixtures.folder.appending(path: "hls-ts/high"), to: media)
+    try FileManager.default.removeItem(at: media.appending(path: "segment-1.ts"))
+    let playlist = media.appending(path: "index.m3u8")
+    try edit(playlist) {
+      $0 = $0.replacingOccurrences(of: "segment-1.ts", with: "#EXT-X-GAP\nsegment-1.ts")
+    }
+    let marked = try await check(playlist).findings
+    #expect(marked.filter { $0.level > .note }.map(\.summary) == [])
+    let note = marked.first { $0.name == "timestamp-break/gap" }
+    #expect(note?.summary == "from segment 2 on: EXT-X-GAP leaves out 1 s")
+    #expect(note?.costs.first?.milliseconds == 1000)
 
     for (folder, duration) in [
       ("dash-timeline", "PT3.0S"), ("dash-number", "PT3"), ("dash-ondemand", "PT3S"),

@@ -194,4 +194,22 @@ import Testing
     try #require(presentation.periods.count == 1)
     #expect(presentation.periods.first?.trackGroups.count == 1)
   }
+
+  /// Whatever its length is said to be: the period is not read, and the ones after it are.
+  @Test(arguments: [
+    "duration='PT0S'", "", "xlink:actuate='onRequest'", "duration='PT0S' xlink:actuate='onLoad'",
+    "start='PT0S'",
+  ])
+  func aPeriodInAnotherFileIsTold(attributes: String) throws {
+    let link = "xmlns:xlink='http://www.w3.org/1999/xlink' xlink:href='https://ads.example/p.xml'"
+    for start in ["", "start='PT0S'"] {
+      let presentation = try dashPresentation(
+        """
+        <MPD mediaPresentationDuration="PT4S"><Period \(link) \(attributes)/>
+        <Period \(start) duration="PT4S">\(videoSet(template))</Period></MPD>
+        """)
+      #expect(presentation.periods.map(\.start) == [.zero])
+      #expect(presentation.warnings.contains { $0.kind == .unsupported && $0.reason.contains("xlink:href") })
+    }
+  }
 }

@@ -406,7 +406,7 @@ extension Catalogue {
             "the media does not begin with its period (DASH), or packed audio does not state its time"),
         ],
         otherLevels:
-          "An error above \(Threshold.timestampGapError.text), otherwise a warning. A gap that a SegmentTimeline or the starts of periods leave is a note.",
+          "An error above \(Threshold.timestampGapError.text), otherwise a warning. A gap that EXT-X-GAP, a SegmentTimeline or the starts of periods declare is a note.",
         meaning: "A segment does not begin where the one before it ends, and the manifest does not say so.",
         effect: "A stall, a jump, repeated media or drifting sound.",
         measurement:

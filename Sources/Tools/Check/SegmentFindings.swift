@@ -489,21 +489,21 @@ private struct RungJudge {
     return findings + lateStart() + withoutTimestamps()
   }
 
-  /// Media that the manifest itself leaves out: between two segments of a SegmentTimeline. No player waits for it, so it
-  /// breaks no rule.
+  /// Media that the manifest itself leaves out: between two segments of a SegmentTimeline, or with EXT-X-GAP. No player
+  /// waits for it, so it breaks no rule.
   func declaredGaps() -> [Finding] {
-    guard facts.format == "dash" else { return [] }
-    var gaps: [(index: Int, range: ClosedRange<Double>)] = []
-    for (index, (own, next)) in zip(rung.segments, rung.segments.dropFirst()).enumerated() {
-      let (end, start) = (rung.shownRange(of: own).upperBound, rung.shownRange(of: next).lowerBound)
-      if start - end > thresholds.normalized(.timestampGap) { gaps.append((index, end...start)) }
-    }
+    let isDASH = facts.format == "dash"
+    let gaps = isDASH ? gapsBetweenSegments : markedGaps
     guard let first = gaps.first else { return [] }
+    let length = first.range.upperBound - first.range.lowerBound
     let lost = gaps.reduce(0) { $0 + $1.range.upperBound - $1.range.lowerBound }
     let more = gaps.count > 1 ? ", the first of \(gaps.count) gaps" : ""
+    let words =
+      isDASH
+      ? "between segments \(first.index + 1) and \(first.index + 2): the SegmentTimeline leaves out \(length.seconds)"
+      : "from segment \(first.index + 1) on: EXT-X-GAP leaves out \(length.seconds)"
     var found = finding(
-      .timestampBreak, "gap", .note, at: first.index,
-      "between segments \(first.index + 1) and \(first.index + 2): the SegmentTimeline leaves out \((first.range.upperBound - first.range.lowerBound).seconds)\(more)",
+      .timestampBreak, "gap", .note, at: first.index, words + more,
       fix: "see why the encoder or the packager lost it")
     found.time = first.range
     found.evidence = [
@@ -511,6 +511,32 @@ private struct RungJudge {
     ]
     found.costs = [FindingCost(.lost, (lost * 1000).rounded())]
     return [found]
+  }
+
+  private typealias Gap = (index: Int, range: ClosedRange<Double>)
+
+  private var gapsBetweenSegments: [Gap] {
+    zip(rung.segments, rung.segments.dropFirst()).enumerated().compactMap { index, pair in
+      let (end, start) = (rung.shownRange(of: pair.0).upperBound, rung.shownRange(of: pair.1).lowerBound)
+      return start - end > thresholds.normalized(.timestampGap) ? (index, end...start) : nil
+    }
+  }
+
+  /// Neighbouring segments that are marked with EXT-X-GAP are one gap.
+  private var markedGaps: [Gap] {
+    var gaps: [Gap] = []
+    var isOpen = false
+    for (index, segment) in rung.segments.enumerated() {
+      defer { isOpen = segment.isGap }
+      guard segment.isGap else { continue }
+      let (start, end) = (segment.start.seconds, (segment.start + max(.zero, segment.duration)).seconds)
+      if isOpen, let last = gaps.popLast() {
+        gaps.append((last.index, last.range.lowerBound...max(last.range.lowerBound, end)))
+      } else {
+        gaps.append((index, start...end))
+      }
+    }
+    return gaps
   }
 
   /// Packed audio must state its time, and players need not play it otherwise.

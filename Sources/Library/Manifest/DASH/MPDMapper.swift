@@ -161,8 +161,11 @@ struct MPDMapper {
         if !period.trackGroups.isEmpty { periods.append(period) }
       } catch {
         record(error)
-        let start = mpd.periods[index].start ?? previousEnd
-        previousEnd = mpd.periods[index].duration.flatMap { duration in start.map { $0 + duration } }
+        let period = mpd.periods[index]
+        let start = period.start ?? previousEnd
+        // A period that is in another file, and does not say how long it is, has no length without that.
+        let length = period.duration ?? (period.href == nil ? nil : .zero)
+        previousEnd = length.flatMap { length in start.map { $0 + length } }
       }
     }
     // The periods of a live presentation may only have been announced so far.
@@ -205,6 +208,7 @@ struct MPDMapper {
     }
     if let length = duration, length <= .zero {
       guard following == nil else {
+        try checkLink(period.href, of: "period", isEmpty: period.adaptationSets.isEmpty, path: path)
         warnings.add("the period's duration is not above 0: ignored", place: .element(path))
         return nil
       }
