@@ -451,6 +451,7 @@ END
   clip "$RUNG" "$(picture 96x54 12 3)" "${H264[@]}" \
     -x264-params bframes=3:b-adapt=0:scenecut=0:keyint=12:min-keyint=12:open-gop=1:repeat-headers=1
   hls hls-open-gop -hls_segment_filename "segment-%d.ts"
+  hls hls-open-gop/fmp4 "${fmp4[@]}"
 
   # Two encodings that differ in size, rate and clock. The second starts anew at timestamp 0 (plus the muxer's delay).
   sounded "$RUNG" 1 "$(picture 128x72 25 1 negate)" "${H264[@]}" -bf 0

@@ -43,6 +43,11 @@ public struct PCMBuffer: Sendable {
     PCMBuffer(format: format, samples: Array(samples.dropFirst(max(0, count) * channelCount)))
   }
 
+  /// Returns the buffer without the samples of each channel after the first `count`.
+  package func keeping(_ count: Int) -> PCMBuffer {
+    PCMBuffer(ticks: ticks, format: format, samples: Array(samples.prefix(max(0, count) * channelCount)))
+  }
+
   /// Multiplies every sample by `gain`: 0 gives silence, 1 changes nothing.
   package mutating func scale(by gain: Float) {
     guard gain != 1 else { return }

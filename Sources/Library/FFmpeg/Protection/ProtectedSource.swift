@@ -317,6 +317,7 @@ final class ProtectedSource: ByteSource {
       }
     default:
       tables.takeFragment(&held, at: start, keepsAll: isSeekable, read: read)
+      FirstSampleTime.mend(&held)
       if !isSeekable, movie?.isEmpty == false {
         let fragment = MovieFragment(held)
         if history.entryCount >= renewalSampleCount, fragment.hasTimes {

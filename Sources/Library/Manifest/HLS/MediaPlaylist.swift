@@ -46,6 +46,8 @@ package struct MediaPlaylist: Sendable {
   var programDateTimes: [DateMark] = []
   /// The sum of all durations.
   var length = ExactSeconds.zero
+  /// The most digits that a duration has after the point, trailing zeros included.
+  var decimalCount = 0
 
   init(bytes: [UInt8]) { self.bytes = bytes }
 
@@ -107,6 +109,13 @@ extension MediaPlaylist {
   }
 
   // MARK: - Private
+
+  /// Durations are whole seconds before version 3 (RFC 8216 §4.3.2.1), and some writers round them later too.
+  private var precision: SegmentList.Precision {
+    if decimalCount < 3 { return .rounded }
+    // The last segment has what is left.
+    return records.allSatisfy { $0.start.isMultiple(of: 1_000_000_000) } ? .whole : .exact
+  }
 
   private var timescale: DecimalTimescale { DecimalTimescale(digits: length.digits) }
 }
@@ -185,7 +194,7 @@ extension MediaPlaylist {
     let resolver = URLResolver(base: url, limit: limits.urlByteCount)
     // A few maps are converted in advance, many on demand.
     let ready = maps.count <= 64 ? maps.map { InitializationReference($0, resolver: resolver) } : []
-    return SegmentList(count: segmentCount, end: duration) { index in
+    return SegmentList(count: segmentCount, end: duration, precision: precision) { index in
       let run = runs[Int(records[index].run)]
       let start = start(at: index)
       let number = mediaSequence + Int64(index)

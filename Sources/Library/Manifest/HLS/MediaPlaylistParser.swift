@@ -125,6 +125,8 @@ struct MediaPlaylistParser {
       // Some writers add their own attributes between the duration and the comma.
       if end == field.upperBound || bytes[end].isSpace {
         duration = value
+        let point = bytes[field.lowerBound..<end].firstIndex(of: UInt8(ascii: "."))
+        playlist.decimalCount = max(playlist.decimalCount, point.map { end - $0 - 1 } ?? 0)
         return
       }
     }

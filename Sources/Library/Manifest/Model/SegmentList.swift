@@ -3,21 +3,32 @@ package import ReelCore
 /// The segments of one rung, in order. Elements are created when they are accessed, so a list of 50,000 takes
 /// no more memory than its manifest.
 package struct SegmentList: RandomAccessCollection, Sendable {
+  /// How closely the durations of a list follow those of the media.
+  package enum Precision: Sendable {
+    case exact
+    /// Written to the millisecond or better, but in whole seconds: they may be exact, or rounded.
+    case whole
+    /// Written with fewer digits, so a start is off by the sum of all errors before it.
+    case rounded
+  }
+
   package let count: Int
   /// The end of the last segment on the presentation's timeline.
   package let end: MediaTime
   /// The initialization segment that all segments share; nil if they have none, or different ones.
   package let commonInitialization: InitializationReference?
+  package let precision: Precision
   private let element: @Sendable (Int) -> SegmentReference
 
   /// Creates a list of `count` segments; `element` returns the one at an index, counted from 0.
   package init(
     count: Int, end: MediaTime, commonInitialization: InitializationReference? = nil,
-    element: @escaping @Sendable (Int) -> SegmentReference
+    precision: Precision = .exact, element: @escaping @Sendable (Int) -> SegmentReference
   ) {
     self.count = count
     self.end = end
     self.commonInitialization = commonInitialization
+    self.precision = precision
     self.element = element
   }
 

@@ -42,6 +42,8 @@ final class StreamSpan: Sendable {
   let setsOffset: Bool
   /// The reason why the rung was chosen; nil for the first one.
   let switchCause: RungSwitchCause?
+  /// The part of the item's timeline that is shown; nil where nothing is cut (`PeriodCut`).
+  let shown = Locked<(start: MediaTime?, end: MediaTime?)>((nil, nil))
 
   init(
     stream: StreamInfo, offset: TimestampOffset, rung: Rung?, loop: LoopIteration, followsGap: Bool,
@@ -100,6 +102,11 @@ final class TimestampOffset: Sendable {
     let words = offset.load(ordering: .acquiring)
     guard words.second != 0 else { return nil }
     return MediaTime(value: Int64(Int(bitPattern: words.first)), timescale: Int32(words.second))
+  }
+
+  /// Returns true if nothing has set the offset yet that counts for a stream (`begin(_:at:isMain:)`).
+  func isOpen(isMain: Bool) -> Bool {
+    state.withLock { knownValue == nil || $0.isProvisional && isMain }
   }
 
   /// Sets the offset so that the first packet's time is `start` on the timeline, unless it is known already.

@@ -32,6 +32,8 @@ public struct VideoFrame: Sendable {
   package var itemID: (any Hashable & Sendable)?
   /// The span that the frame was read from.
   var span: StreamSpan?
+  /// The most that the frame is shown, because its period ends; nil for no limit.
+  var displayLimit: MediaTime?
 
   /// Creates a frame with its time, in the stream that it belongs to.
   package init(_ decoded: Frame, time: MediaTime, stream: StreamInfo, frameRate: Rational?) {
@@ -145,6 +147,10 @@ public struct VideoFrame: Sendable {
   /// The display time of the frame: its own duration, or else that of a frame at the stream's rate, or else
   /// 100 ms.
   package var displayTime: MediaTime {
+    displayLimit.map { min($0, ownDisplayTime) } ?? ownDisplayTime
+  }
+
+  private var ownDisplayTime: MediaTime {
     if durationTicks > 0 { return stream.time(ticks: durationTicks) }
     if let rate = frameRate {
       return MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)

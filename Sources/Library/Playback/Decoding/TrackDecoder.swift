@@ -188,7 +188,7 @@ final class TrackDecoder {
       if let ticks = frame.presentationTicks {
         recordLoss(packets.account?.take(frameAt: ticks, lasting: frame.durationTicks))
       }
-      guard let placed = placed(frame, of: decoder) else { return .discarded }
+      guard let placed = placed(frame, of: decoder, isAlone: keepsDecoder) else { return .discarded }
       return .frame(placed)
     case .wait:
       return .needsPacket
@@ -249,7 +249,9 @@ final class TrackDecoder {
   }
 
   /// Returns the frame with its time on the timeline; nil if it must not be shown.
-  private func placed(_ frame: Frame, of decoder: VideoDecoder) -> VideoFrame? {
+  ///
+  /// - Parameter isAlone: True for a key frame that stands for those after it. Nothing is cut then.
+  private func placed(_ frame: Frame, of decoder: VideoDecoder, isAlone: Bool) -> VideoFrame? {
     guard let span = packets.span, span.loop.iteration <= lastIteration else { return nil }
     let ticks = frame.presentationTicks
     if isSpanNew, span !== lastSpan, span.setsOffset, packets.beganWithFirst, !hasLostStart, let ticks {
@@ -259,6 +261,8 @@ final class TrackDecoder {
     // The next span contains this frame and all later ones. In this span, frames before it may be missing.
     if let resumption = packets.resumption, let ticks, span.time(ticks: ticks) >= resumption { return nil }
     var time = ticks.map { span.time(ticks: $0) } ?? (lastTime ?? span.shift) + lastDuration
+    let shown = isAlone ? (start: nil, end: nil) : span.shown.withLock { $0 }
+    if let end = shown.end, time - span.shift >= end { return nil }
     if let lastTime, time <= lastTime {
       // Decoded again, or decoded before from another rung. Within a span, a timestamp that does not rise is
       // an error.
@@ -268,9 +272,11 @@ final class TrackDecoder {
       }
       time = lastTime + lastDuration
     }
-    isSpanNew = false
     var placed = VideoFrame(frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
     placed.span = span
+    if let start = shown.start, placed.time + placed.displayTime - span.shift <= start { return nil }
+    isSpanNew = false
+    if let end = shown.end { placed.displayLimit = end + span.shift - time }
     lastTime = time
     lastDuration = placed.displayTime
     hasTimestamps = ticks != nil
@@ -374,6 +380,9 @@ private final class RunPackets: AccessUnitSource {
       switch try source.peek() {
       case .element(let next):
         resumption = span.flatMap { next.span.continuesTimeline(of: $0) ? next.time : nil }
+        if let start = next.span.shown.withLock({ $0.start }) {
+          resumption = resumption.map { max($0, start + next.span.shift) }
+        }
       case .wait: break
       case .end: hasEnded = true
       }

@@ -90,7 +90,7 @@ package final class FrameReader {
   ///
   /// - Parameter scope: Ends reading until the next seek; nil for the scope of the opening.
   package func seek(to place: KeyFramePlace, scope: LoadScope? = nil) throws {
-    try packets.seek(to: place.seekTime, lands: false, scope: scope ?? context.scope)
+    try packets.seek(to: place, scope: scope ?? context.scope)
     try decoder.begin()
     isFailureThrown = false
     lastEnd = nil
@@ -262,17 +262,25 @@ private final class ReadPackets: PacketSource {
 
   var base: any PacketReader { reader.base }
 
-  /// - Parameter lands: True to begin with a key frame at or before `time`.
-  func seek(to time: MediaTime, lands: Bool = true, scope: LoadScope) throws {
+  func seek(to time: MediaTime, scope: LoadScope) throws {
+    forget()
+    try measured {
+      try reader.seek(to: time, needsKeyFrame: time > .zero, loop: LoopIteration(), scope: scope)
+    }
+  }
+
+  func seek(to place: KeyFramePlace, scope: LoadScope) throws {
+    forget()
+    try measured { try reader.seek(to: place, scope: scope) }
+  }
+
+  private func forget() {
     ahead = nil
     hasEnded = false
     hasPackets = false
     hasKeyPackets = false
     failure = nil
     firstTime = nil
-    try measured {
-      try reader.seek(to: time, needsKeyFrame: lands && time > .zero, loop: LoopIteration(), scope: scope)
-    }
   }
 
   func takeKeyTimes() -> [MediaTime] {

@@ -117,6 +117,17 @@ final class SegmentStream: ByteSource {
     return []
   }
 
+  /// Returns enough bytes to detect the format, without taking them.
+  func head() throws -> [UInt8] {
+    var count = SourceSniffer.byteCount / 4
+    var head = try peek(count)
+    while head.count == count, SourceSniffer.needsMore(head) {
+      count *= 2
+      head = try peek(count)
+    }
+    return head
+  }
+
   func seek(to offset: Int64) throws {
     throw ReelError(.internalFault, "a stream of segments is not seekable")
   }

@@ -34,6 +34,11 @@ enum SegmentSupply: Sendable {
   /// The end of a complete list; nil for a live track.
   var end: MediaTime? { if case .list(let list, _) = self { list.end } else { nil } }
 
+  /// How closely the durations follow those of the media. A live track is placed by those of the list.
+  var precision: SegmentList.Precision {
+    if case .list(let list, _) = self { list.precision } else { .exact }
+  }
+
   /// The live state; nil for a complete list.
   var timing: LiveTiming? { if case .live(let live, _) = self { live.live } else { nil } }
 

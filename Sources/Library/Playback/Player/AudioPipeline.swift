@@ -194,6 +194,18 @@ final class AudioPipeline {
       }
     }
     isSpanNew = false
+    let (start, end) = span.shown.withLock {
+      ($0.start.map { $0 + span.shift }, $0.end.map { $0 + span.shift })
+    }
+    let timescale = Int32(clamping: pcm.sampleRate)
+    if let end, time + pcm.duration > end {
+      pcm = pcm.keeping(Int((end - time).ticks(timescale: timescale)))
+    }
+    if let start, time < start {
+      pcm = pcm.dropping(Int((start - time).ticks(timescale: timescale)))
+      time = start
+    }
+    guard pcm.frameCount > 0 else { return nil }
     let chunk = AudioQueue.Chunk(
       buffer: pcm, shift: span.shift, mediaTime: time - offset, offset: span.offset)
     last = chunk

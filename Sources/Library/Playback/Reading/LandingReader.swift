@@ -46,6 +46,14 @@ final class LandingReader {
     try base.seek(to: time.map { $0 - loop.shift }, loop: loop, scope: scope)
   }
 
+  /// Seeks to a place that the reader has named.
+  func seek(to place: KeyFramePlace, scope: LoadScope) throws {
+    self.scope = scope
+    ready = []
+    landing = nil
+    try base.seek(to: place, scope: scope)
+  }
+
   /// Waits for the next packet. Throws like `PacketReader.next()`.
   func next() throws -> MediaPacket? {
     while true {

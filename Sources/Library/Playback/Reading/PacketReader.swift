@@ -33,6 +33,9 @@ protocol PacketReader: AnyObject {
   ///   - loop: The iteration to read.
   func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws
 
+  /// Seeks to a place that this reader has named.
+  func seek(to place: KeyFramePlace, scope: LoadScope) throws
+
   /// Returns true if a seek to `time` is cheaper than reading on from `position`. Both are on the item's own
   /// timeline.
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool
@@ -136,6 +139,10 @@ extension PacketReader {
   func allKeyFramePlaces() throws -> [KeyFramePlace]? { nil }
 
   func plan(_ places: [KeyFramePlace]) {}
+
+  func seek(to place: KeyFramePlace, scope: LoadScope) throws {
+    try seek(to: place.seekTime, loop: LoopIteration(), scope: scope)
+  }
 
   var sharedTracks: SharedTracks? { nil }
 

@@ -310,12 +310,14 @@ final class ResourcePacketReader: PacketReader {
     if case .main(let wantsAudio) = role { wantsAudio } else { true }
   }
 
-  /// False for pipes, and for servers without range requests.
+  /// False for pipes, and for servers without range requests. Also for elementary streams, whose times come from counting
+  /// frames.
   private var canSeek: Bool {
+    if resource.format == .h264 || resource.format == .hevc { return false }
     switch resource.access {
     // `standardInput` is a redirected file. A pipe is a response.
-    case .file, .spooled, .standardInput: true
-    case .response(let response, _): response.supportsRanges && response.resourceByteCount != nil
+    case .file, .spooled, .standardInput: return true
+    case .response(let response, _): return response.supportsRanges && response.resourceByteCount != nil
     }
   }
 

@@ -15,6 +15,8 @@ final class SegmentReader: PacketReader {
   private var span: Span?
   private var planned: Planned?
   private var loop = LoopIteration()
+  /// The search for the segment at the time of a seek; nil once it was found.
+  private var search: SegmentSearch?
   private var dropsAudio = false
   /// The waiting times of closed containers.
   private var finishedWait = Duration.zero
@@ -73,6 +75,11 @@ final class SegmentReader: PacketReader {
           record(packet, of: span, container)
           return packet
         }
+        if let end = span.cut?.end, span.cut?.isOver == true {
+          close()
+          source.endPeriod(of: span.place, at: end)
+          continue
+        }
         guard let error = span.stream.failure else {
           close()
           source.leave(span.place, before: span.stream.nextIndex, hasPackets: span.hasPackets)
@@ -93,12 +100,12 @@ final class SegmentReader: PacketReader {
   }
 
   func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws {
-    source.scope = scope
-    self.loop = loop
-    close()
-    readMedia = [:]
-    forgetBeginning()
-    source.seek(to: time)
+    begin(at: time, loop: loop, scope: scope)
+    search = time.map { SegmentSearch(target: $0) }
+  }
+
+  func seek(to place: KeyFramePlace, scope: LoadScope) throws {
+    begin(at: place.seekTime, loop: LoopIteration(), scope: scope)
   }
 
   func end(before time: MediaTime) { source.endTime = time }
@@ -153,25 +160,38 @@ final class SegmentReader: PacketReader {
 
   private func read(_ span: Span, _ container: ContainerReader) throws -> MediaPacket? {
     while true {
-      let unit = try container.next()
+      if let packet = span.cut?.next() { return packet }
+      if span.cut?.isOver == true { return nil }
+      let unit = try span.held.isEmpty ? container.next() : span.held.removeFirst()
       if container.takeDamage() != nil { span.mapper.recordDamage() }
       defer { recordHole(in: span) }
       if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
       case .video(let unit):
-        if let packet = span.mapper.stamped(unit, .video) { return packet }
+        if let packet = span.stamped(unit, .video) { return packet }
         recordLeftOut(unit, of: span, container)
       case .audio(let unit):
-        if let packet = span.mapper.stamped(unit, .audio) { return packet }
+        if let packet = span.stamped(unit, .audio) { return packet }
         recordLeftOut(unit, of: span, container)
       case .programChanged:
         streams.video = container.video
         streams.audio = container.audio
         span.mapper.begin(container)
       case .end:
-        return nil
+        span.cut?.finish()
+        return span.cut?.next()
       }
     }
+  }
+
+  private func begin(at time: MediaTime?, loop: LoopIteration, scope: LoadScope) {
+    source.scope = scope
+    self.loop = loop
+    close()
+    readMedia = [:]
+    forgetBeginning()
+    search = nil
+    source.seek(to: time)
   }
 
   private func close() {
@@ -189,6 +209,11 @@ final class SegmentReader: PacketReader {
       segmentURL = place.segment.url
       do {
         if let span = try makeSpan(at: place) {
+          if let index = try settle(span) {
+            finishedWait += span.container?.sourceWait ?? .zero
+            source.go(to: index, in: place)
+            continue
+          }
           self.span = span
           spanNumber += 1
           if !hasBegun, place.track.supply.timing == nil, !place.followsGap { beginning = place.segment }
@@ -219,43 +244,14 @@ final class SegmentReader: PacketReader {
     let stream = takePlanned(place) ?? makeStream(at: place, .wait, scope: source.scope)
     let start = context.recorder.clock.now
     let head: [UInt8]
-    do { head = try firstBytes(of: stream) } catch {
+    do { head = try stream.head() } catch {
       // The initialization comes first.
       segmentURL = stream.lastURL ?? segmentURL
       throw error
     }
     finishedWait += context.recorder.clock.now - start
     if head.isEmpty, place.track.supply.timing != nil { return nil }
-    guard case .media(let format) = SourceSniffer.kind(of: head) else {
-      let what =
-        if case .other(let description, _) = SourceSniffer.kind(of: head) { description } else {
-          "a manifest"
-        }
-      throw ReelError(
-        .badMedia, "the segment is not media: \(what)",
-        at: (stream.part(at: 0)?.url ?? segment.url).reelName,
-        advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
-    }
-    if format == .mp4 {
-      if let initialization = segment.initialization,
-        source.opener.initializations[initialization]?.isEmpty == true
-      {
-        throw ReelError(
-          .badMedia, "the initialization segment is empty", at: initialization.url.reelName)
-      }
-      stream.rememberFragments()
-    }
-    var options = ContainerReader.Options()
-    options.isSeekable = false
-    options.audioLanguages = context.configuration.audioLanguages
-    options.clock = context.recorder.clock
-    options.keys = stream.keys(source.opener.keys, protection: rung.protection, context: context)
-    switch source.role {
-    case .main(let wantsAudio): (options.wantsVideo, options.wantsAudio) = (true, wantsAudio)
-    case .audio: (options.wantsVideo, options.wantsAudio) = (false, true)
-    }
-    let container = try ContainerReader(
-      source: stream, format: format, options: options, name: context.name, logger: context.logger)
+    let (container, options) = try source.openContainer(of: stream, head, at: place)
     container.setDropsAudio(dropsAudio)
     var placement = TimestampMapper.Placement(
       offset: source.offsets.offset(for: segment, period: place.key.period))
@@ -266,34 +262,130 @@ final class SegmentReader: PacketReader {
     placement.switchCause = source.controller.lastSwitchCause
     placement.loop = loop
     placement.followsGap = place.followsGap
+    placement.drift = source.possibleDrift(at: place)
     return Span(
       place, stream: stream, options: options, container: container,
-      mapper: TimestampMapper(container, placement))
+      mapper: TimestampMapper(container, placement), cut: source.cut(of: place))
+  }
+
+  // MARK: The timeline
+
+  /// Finds out where the first segment of a span is on the timeline. Returns the index of another one that a seek needs
+  /// instead; nil if this is the one.
+  private func settle(_ span: Span) throws -> Int? {
+    let place = span.place
+    // What comes first may be missing.
+    guard let container = span.container, container.hasTimestamps, !place.followsGap,
+      let origin = source.origin(of: place)
+    else {
+      search = nil
+      return nil
+    }
+    let offset = source.offsets.offset(for: place.segment, period: place.key.period)
+    let isMain = container.video != nil
+    if offset.isOpen(isMain: isMain), try !isExact(span, container, after: origin) {
+      var origin: SegmentSource.Place? = origin
+      while let first = origin {
+        if let media = try firstTime(of: first, decodes: true) {
+          offset.begin(media, at: first.segment.start, isMain: isMain)
+          offset.settle(firstFrame: media)
+          break
+        }
+        origin = source.following(first, before: place)
+      }
+    }
+    guard place.track.supply.precision != .exact, var search, let offset = offset.knownValue,
+      let media = try firstUnits(of: span, container, count: 1).first
+    else {
+      search = nil
+      return nil
+    }
+    let index = search.next(
+      after: place, at: media.time + offset, isMain: isMain, origin: origin,
+      drift: source.possibleDrift(at: place))
+    self.search = index == nil ? nil : search
+    return index
+  }
+
+  /// Returns true if the list tells where a segment is: its durations are exact, and no frame is shown before its key
+  /// frame.
+  private func isExact(
+    _ span: Span, _ container: ContainerReader, after origin: SegmentSource.Place
+  ) throws -> Bool {
+    let precision = span.place.track.supply.precision
+    guard precision != .rounded else { return false }
+    let units = try firstUnits(of: span, container, count: container.video == nil ? 1 : 2)
+    guard let first = units.first, first.isKey, units.count < 2 || units[1].time > first.time else {
+      return false
+    }
+    guard precision == .whole else { return true }
+    // The segment before shows whether the durations are right.
+    guard let before = source.preceding(span.place, after: origin),
+      let time = try firstTime(of: before, decodes: false)
+    else { return false }
+    let difference = (first.time - time) - (span.place.segment.start - before.segment.start)
+    return max(difference, .zero - difference) <= MediaTime(value: 1, timescale: 1000)
+  }
+
+  /// Returns the first units of a span's main stream, which are read later.
+  private func firstUnits(
+    of span: Span, _ container: ContainerReader, count: Int
+  ) throws -> [(time: MediaTime, isKey: Bool)] {
+    var units = span.held.compactMap { container.mainUnit($0) }
+    while units.count < count {
+      let unit = try container.next()
+      span.held.append(unit)
+      switch unit {
+      case .programChanged, .end: return units
+      case .video, .audio: if let main = container.mainUnit(unit) { units.append(main) }
+      }
+    }
+    return units
+  }
+
+  /// Returns the time of a segment's first frame in its container, or of the packet with which it begins; nil if it can't
+  /// be read.
+  private func firstTime(of place: SegmentSource.Place, decodes: Bool) throws -> MediaTime? {
+    let stream = makeStream(at: place, .readOn, scope: source.scope, isAlone: true)
+    let start = context.recorder.clock.now
+    defer { finishedWait += context.recorder.clock.now - start }
+    do {
+      let container = try source.openContainer(of: stream, try stream.head(), at: place).container
+      let video = ContainerVideo(container)
+      if decodes, let info = container.video {
+        var options = VideoDecoder.Options()
+        (options.gate, options.clock) = (context.gate, context.recorder.clock)
+        let decoder = try VideoDecoder(
+          stream: info, source: video, options: options, name: context.name, logger: context.logger)
+        if case .element(let frame) = try decoder.firstFrame(), let ticks = frame.presentationTicks {
+          return info.time(ticks: ticks)
+        }
+        return video.firstTime
+      }
+      while true {
+        let unit = try container.next()
+        if let main = container.mainUnit(unit) { return main.time }
+        if case .end = unit { return nil }
+      }
+    } catch is ReelError {
+      if source.scope.isCancelled { throw CancellationError() }
+      return nil
+    }
   }
 
   private func makeStream(
-    at place: SegmentSource.Place, _ keyFrameAction: SegmentDownload.KeyFrameAction, scope: LoadScope
+    at place: SegmentSource.Place, _ keyFrameAction: SegmentDownload.KeyFrameAction, scope: LoadScope,
+    isAlone: Bool = false
   ) -> SegmentStream {
     let reading = context.configuration.reading
     return SegmentStream(
-      place.track, from: place.index, place.segment, readsAhead: context.readsAhead, scope: scope,
+      place.track, from: place.index, place.segment, readsAhead: context.readsAhead && !isAlone, scope: scope,
       options: SegmentDownload.Options(
         capacity: context.configuration.pipeCapacity,
         keyFrameAction: reading.endsTransfers ? keyFrameAction : .readOn)
     ) { [source] segment in
-      reading == .everything && source.stays(at: place, for: segment)
+      !isAlone && reading == .everything && source.stays(at: place, for: segment)
     }
-  }
-
-  /// Returns enough bytes of a segment to detect its format. They stay in the stream.
-  private func firstBytes(of stream: SegmentStream) throws -> [UInt8] {
-    var count = SourceSniffer.byteCount / 4
-    var head = try stream.peek(count)
-    while head.count == count, SourceSniffer.needsMore(head) {
-      count *= 2
-      head = try stream.peek(count)
-    }
-    return head
   }
 
   // MARK: Planned segments
@@ -506,6 +598,9 @@ private final class Span {
   private(set) var container: ContainerReader?
   var mapper: TimestampMapper
   var hasPackets = false
+  /// Units that were read to find out where the span is on the timeline.
+  var held: [ContainerReader.Unit] = []
+  var cut: PeriodCut?
   /// The last segment whose media was left out.
   var leftOutIndex: Int?
   private let format: ContainerFormat
@@ -518,7 +613,7 @@ private final class Span {
 
   init(
     _ place: SegmentSource.Place, stream: SegmentStream, options: ContainerReader.Options,
-    container: ContainerReader, mapper: TimestampMapper
+    container: ContainerReader, mapper: TimestampMapper, cut: PeriodCut?
   ) {
     self.place = place
     self.stream = stream
@@ -526,6 +621,15 @@ private final class Span {
     format = container.format
     self.container = container
     self.mapper = mapper
+    self.cut = cut
+  }
+
+  /// Returns the next packet, with its place; nil if its unit is left out, or if it has to wait.
+  func stamped(_ unit: Packet, _ kind: MediaPacket.Kind) -> MediaPacket? {
+    guard let packet = mapper.stamped(unit, kind) else { return nil }
+    guard cut != nil else { return packet }
+    cut?.append(packet)
+    return cut?.next()
   }
 
   /// Returns the index of the segment with the byte at a position of the container; nil if it is unknown.

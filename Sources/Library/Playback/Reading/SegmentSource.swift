@@ -1,5 +1,6 @@
 internal import Foundation
 internal import ReelCore
+internal import ReelFFmpeg
 internal import ReelManifest
 
 /// Decides which segment of a presentation's video, or of one audio rendition, begins the next span, and what
@@ -147,7 +148,8 @@ final class SegmentSource {
         continue
       }
       if let place = try place(in: track, key, ladder) {
-        if let endTime, place.segment.middle > endTime { return nil }
+        // The times of a list that is rounded say too little.
+        if let endTime, place.segment.middle > endTime, track.supply.precision != .rounded { return nil }
         return place
       }
       periodIndex += 1
@@ -178,6 +180,21 @@ final class SegmentSource {
   /// Continues with the segment after a place.
   func skip(_ place: Place) { position = .segment(place.key, index: place.index + 1) }
 
+  /// Continues with another segment of the same rung.
+  func go(to index: Int, in place: Place) { position = .segment(place.key, index: index) }
+
+  /// Continues with the next period, since the rest of this one's media is after its end.
+  func endPeriod(of place: Place, at end: MediaTime) {
+    (listEnd, readEnd) = (end, end)
+    position = .start
+    periodIndex = place.key.period + 1
+  }
+
+  /// Returns the cut of the media of a place at the bounds of its period; nil if it has none.
+  func cut(of place: Place) -> PeriodCut? {
+    periods.indices.contains(place.key.period) ? PeriodCut(place, in: periods[place.key.period]) : nil
+  }
+
   /// Records that media was read.
   func recordSuccess() {
     followsGap = false
@@ -191,6 +208,82 @@ final class SegmentSource {
   func stays(at place: Place, for segment: SegmentReference) -> Bool {
     controller.staysAt(
       place.track.rung, among: place.ladder, segmentDuration: .seconds(segment.duration.seconds))
+  }
+
+  // MARK: The timeline
+
+  /// Returns the segment where the timestamps of a place begin. Nil if that is the place itself, and if the manifest states
+  /// where the timestamps are.
+  func origin(of place: Place) -> Place? {
+    guard place.track.supply.timing == nil, place.segment.timestampOffset == nil,
+      !place.track.rung.holdsKeyFramesOnly
+    else { return nil }
+    return available(in: firstIndex(like: place)..<place.index, of: place)
+  }
+
+  /// Returns the first available segment after one and before another.
+  func following(_ place: Place, before end: Place) -> Place? {
+    available(in: place.index + 1..<end.index, of: end)
+  }
+
+  /// Returns the segment just before one; nil if it is not available, or the origin.
+  func preceding(_ place: Place, after origin: Place) -> Place? {
+    place.index - 1 > origin.index ? available(in: place.index - 1..<place.index, of: place) : nil
+  }
+
+  /// Returns how far from its place in the list a segment may be, because durations are rounded.
+  func possibleDrift(at place: Place) -> MediaTime {
+    guard place.track.supply.precision != .exact else { return .zero }
+    return MediaTime(value: Int64(place.index - firstIndex(like: place)), timescale: 2)
+  }
+
+  /// Returns the index of the first segment with the same timestamps.
+  private func firstIndex(like place: Place) -> Int {
+    (0..<place.index).bisect { place.track.supply[$0]?.discontinuity == place.segment.discontinuity }
+  }
+
+  private func available(in indexes: Range<Int>, of place: Place) -> Place? {
+    for index in indexes {
+      guard let segment = place.track.supply[index], !segment.isGap else { continue }
+      return Place(key: place.key, track: place.track, ladder: place.ladder, index: index, segment: segment)
+    }
+    return nil
+  }
+
+  /// Opens the container of a place, of whose bytes `head` are the first.
+  func openContainer(
+    of stream: SegmentStream, _ head: [UInt8], at place: Place
+  ) throws -> (container: ContainerReader, options: ContainerReader.Options) {
+    let (rung, segment) = (place.track.rung, place.segment)
+    guard case .media(let format) = SourceSniffer.kind(of: head) else {
+      let what =
+        if case .other(let description, _) = SourceSniffer.kind(of: head) { description } else {
+          "a manifest"
+        }
+      throw ReelError(
+        .badMedia, "the segment is not media: \(what)",
+        at: (stream.part(at: 0)?.url ?? segment.url).reelName,
+        advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
+    }
+    if format == .mp4 {
+      if let initialization = segment.initialization, opener.initializations[initialization]?.isEmpty == true
+      {
+        throw ReelError(.badMedia, "the initialization segment is empty", at: initialization.url.reelName)
+      }
+      stream.rememberFragments()
+    }
+    var options = ContainerReader.Options()
+    options.isSeekable = false
+    options.audioLanguages = context.configuration.audioLanguages
+    options.clock = context.recorder.clock
+    options.keys = stream.keys(opener.keys, protection: rung.protection, context: context)
+    switch role {
+    case .main(let wantsAudio): (options.wantsVideo, options.wantsAudio) = (true, wantsAudio)
+    case .audio: (options.wantsVideo, options.wantsAudio) = (false, true)
+    }
+    let container = try ContainerReader(
+      source: stream, format: format, options: options, name: context.name, logger: context.logger)
+    return (container, options)
   }
 
   // MARK: Failures

@@ -25,6 +25,8 @@ struct TimestampMapper {
     /// Its start according to the manifest; checked against the offset if it may be wrong (HLS).
     var start = MediaTime.zero
     var isChecked = false
+    /// How far from the list's start it may be because durations are rounded.
+    var drift = MediaTime.zero
     var rung: Rung?
     var loop = LoopIteration()
     var followsGap = false
@@ -38,7 +40,7 @@ struct TimestampMapper {
 
   /// The distance of timestamps from their position in the playlist beyond which they belong to another
   /// clock.
-  private static let tolerance = MediaTime(value: 2, timescale: 1)
+  static let tolerance = MediaTime(value: 2, timescale: 1)
 
   init(_ container: ContainerReader, _ placement: Placement) {
     self.container = (container.video, container.audio)
@@ -169,7 +171,7 @@ struct TimestampMapper {
     if let media {
       if placement.isChecked, let known = offset.knownValue {
         let distance = media + known - placement.start
-        if distance > Self.tolerance || distance < .zero - Self.tolerance {
+        if max(distance, .zero - distance) > Self.tolerance + placement.drift {
           offset = TimestampOffset(offset: nil)
         }
       }
