@@ -266,6 +266,30 @@ struct FrameExtractorTests {
     }
   }
 
+  @Test("A cancelled reader of images gets an error, while it waits and between images")
+  func cancelledImages() async throws {
+    let url = try #require(URL(string: "http://fixtures.test/hls-ts/master.m3u8"))
+    let held = FixtureFetcher { _, _ in .hold }
+    let waiting = Task {
+      for try await _ in FrameExtractor(fetcher: held, logger: silentLogger).images(at: [.first], of: url) {}
+    }
+    try await until { !held.keys.isEmpty }
+    waiting.cancel()
+    await #expect(throws: CancellationError.self) { try await waiting.value }
+    let extractor = FrameExtractor(fetcher: FixtureFetcher(), logger: silentLogger)
+    let between = Task {
+      for try await _ in extractor.images(at: (0..<20).map { MediaTime(value: $0, timescale: 10) }, of: url) {
+        withUnsafeCurrentTask { $0?.cancel() }
+      }
+    }
+    await #expect(throws: CancellationError.self) { try await between.value }
+    let cancelled = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await FrameExtractor(fetcher: held, logger: silentLogger).image(at: .first, of: url)
+    }
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+  }
+
   @Test("Sources of many kinds at once, with two permits")
   func concurrency() async throws {
     try await Origin.use { origin in

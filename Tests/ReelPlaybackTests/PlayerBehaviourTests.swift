@@ -177,6 +177,30 @@ struct PlayerBehaviourTests {
     try await stage.close()
   }
 
+  @Test("A seek of a cancelled task ends at once, and the player still goes to the position")
+  func cancelledSeek() async throws {
+    let fetcher = FixtureFetcher()
+    let stage = try SimulatedStage("hls-ts/master.m3u8", fetcher: fetcher)
+    let (player, item) = (stage.player, stage.item)
+    item.preferredForwardBufferDuration = .milliseconds(600)
+    player.replaceCurrentItem(with: item)
+    try await stage.run { item.isPlaybackBufferFull.value && item.preloadStage.value >= .firstFrame }
+    fetcher.setFault { _, _ in .hold }
+    let seek = stage.simulation.throwingTask { try await player.seek(to: MediaTime(seconds: 2.5)) }
+    try await stage.run { player.core.state.read { $0.item.playback.seek != nil } }
+    seek.cancel()
+    await #expect(throws: CancellationError.self) { try await stage.simulation.run { try await seek.value } }
+    fetcher.release()
+    try await stage.run { player.hasCurrentFrame }
+    #expect(stage.recording.all.last.map { $0.time.seconds > 2.4 } == true)
+    // One that was cancelled before changes nothing.
+    let late = stage.simulation.throwingTask { try await player.seek(to: .zero) }
+    late.cancel()
+    await #expect(throws: CancellationError.self) { try await stage.simulation.run { try await late.value } }
+    #expect(player.currentTime.seconds > 2.4)
+    try await stage.close()
+  }
+
   @Test("A linear player refuses to be sought, and one that allows no external output refuses it")
   func refusals() async throws {
     let stage = try SimulatedStage("media/h264-gops.mp4")

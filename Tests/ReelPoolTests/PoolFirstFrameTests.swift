@@ -73,11 +73,14 @@ import Testing
     let scene = try PoolScene(Self.good, policy: NoPreload(), fetcher: FixtureFetcher { _, _ in .hold })
     let first = scene.pool.show(0, of: scene.snapshot)
     let second = scene.pool.show(1)
-    await #expect(throws: CancellationError.self) { try await scene.firstFrame(of: first) }
+    let superseded = await reelError { try await scene.firstFrame(of: first) }
+    #expect(superseded?.kind == .superseded && superseded?.location == scene.id(0).description)
     let waiting = scene.begin { try await second.firstFrame() }
     try await scene.until { scene.pool.core.changes.observerCount == 1 }
     try await scene.close()
-    await #expect(throws: CancellationError.self) { _ = try await waiting.value }
+    #expect(await reelError { _ = try await waiting.value }?.kind == .closed)
+    #expect(scene.pool.show(0).error?.kind == .closed)
+    #expect(await reelError { try await first.firstFrame() }?.kind == .closed)
   }
 
   @Test("An index that the feed does not have gives an error, and changes nothing", arguments: [-1, 3, .max])

@@ -113,7 +113,7 @@ import Testing
     let closed = scene.begin { try await scene.pool.ready(1) }
     try await scene.until { scene.pool.core.changes.observerCount == 1 }
     try await scene.close()
-    await #expect(throws: CancellationError.self) { try await closed.value }
-    await #expect(throws: CancellationError.self) { try await scene.ready(1) }
+    #expect(await reelError { try await closed.value }?.kind == .closed)
+    #expect(await reelError { try await scene.ready(1) }?.kind == .closed)
   }
 }

@@ -157,7 +157,7 @@ import Testing
     let watching = Task { for try await _ in player.frames {} }
     for await status in player.timeControlStatus.values where status == .playing { break }
     player.stop()
-    await #expect(throws: CancellationError.self) { try await playing.value }
+    #expect(await reelError { try await playing.value }?.kind == .superseded)
     try await watching.value
   }
 
@@ -165,9 +165,12 @@ import Testing
   func cancelled() async throws {
     let player = Player(url: Self.url("hls-fmp4/master.m3u8"))
     let playing = Task { try await player.playToEnd() }
+    let watching = Task { for try await _ in player.frames {} }
     for await status in player.timeControlStatus.values where status == .playing { break }
     playing.cancel()
     await #expect(throws: CancellationError.self) { try await playing.value }
+    watching.cancel()
+    await #expect(throws: CancellationError.self) { try await watching.value }
     #expect(player.timeControlStatus.value == .paused)
     await player.stopAndWait()
   }

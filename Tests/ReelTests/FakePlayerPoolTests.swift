@@ -82,13 +82,18 @@ import Testing
     pool.fail(id, with: Self.failure)
     #expect(await failure == Self.failure)
     let left = pool.show(1)
-    async let leaving = #expect(throws: CancellationError.self) { try await left.firstFrame() }
+    async let leaving = reelError { try await left.firstFrame() }
     pool.show(0)
-    #expect(await leaving != nil)
+    #expect(await leaving?.kind == .superseded)
     let last = pool.show(1)
-    async let closing = #expect(throws: CancellationError.self) { try await last.firstFrame() }
+    let cancelled = Task { try await last.firstFrame() }
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+    async let closing = reelError { try await last.firstFrame() }
     pool.close()
-    #expect(await closing != nil)
+    #expect(await closing?.kind == .closed)
+    #expect(await reelError { try await pool.ready(1) }?.kind == .closed)
+    #expect(pool.show(1).error?.kind == .closed)
   }
 
   @Test("A broken item has an error whenever it is shown")

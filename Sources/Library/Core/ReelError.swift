@@ -37,6 +37,10 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
     public static let cannotCreateOutput = Kind(rawValue: "cannotCreateOutput")
     /// Writing to an output failed.
     public static let cannotWriteOutput = Kind(rawValue: "cannotWriteOutput")
+    /// Something else was asked for before the result came, such as another item of a pool.
+    public static let superseded = Kind(rawValue: "superseded")
+    /// The pool was closed.
+    public static let closed = Kind(rawValue: "closed")
     /// An error in Reel itself, or a lack of memory.
     public static let internalFault = Kind(rawValue: "internalFault")
   }

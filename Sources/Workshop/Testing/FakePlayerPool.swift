@@ -173,6 +173,7 @@ public final class FakePlayerPool: PlayerPooling {
     let id = try state.withLock { $0.snapshot }.item(at: index).id
     try await changes.wait {
       let state = self.state.withLock { $0 }
+      guard !state.isClosed else { throw ReelError.closed }
       if let error = state.failure(of: id) { throw error }
       try state.snapshot.check(id)
       return state.stage(of: id) >= .firstFrame ? () : nil
@@ -235,6 +236,7 @@ public final class FakePlayerPool: PlayerPooling {
       answer = try state.withLock { state throws(ReelError) in
         let snapshot = snapshot ?? state.snapshot
         state.calls.append(.show(index, snapshot, phase))
+        guard !state.isClosed else { throw ReelError.closed }
         let id = try snapshot.item(at: index).id
         state.snapshot = snapshot
         state.reported[id] = nil
@@ -255,8 +257,9 @@ public final class FakePlayerPool: PlayerPooling {
   private func firstFrame(of id: FeedItem.ID) async throws -> Handover {
     try await changes.wait {
       let state = self.state.withLock { $0 }
+      guard !state.isClosed else { throw ReelError.closed }
       if let error = state.failure(of: id) { throw error }
-      guard let index = state.index, state.currentItem?.id == id else { throw CancellationError() }
+      guard let index = state.index, state.currentItem?.id == id else { throw ReelError.superseded(id) }
       let stage = state.stage(of: id)
       return stage < .firstFrame
         ? nil : Handover(frame: state.frame(of: index), stage: stage, duration: .zero)

@@ -80,7 +80,7 @@ public struct FrameExtractor: Sendable {
   /// Returns the frames on show at some times, as ``image(at:of:maximumSize:)`` does, in order of time.
   ///
   /// Extraction begins at once, runs a few images ahead of the reader, and ends with the sequence. An error ends the
-  /// sequence.
+  /// sequence, as `CancellationError` does if the task that reads is cancelled.
   public func images(
     at times: [MediaTime], of url: URL, maximumSize: PixelSize? = nil
   ) -> AsyncThrowingStream<VideoFrame, any Error> {
@@ -101,7 +101,11 @@ public struct FrameExtractor: Sendable {
         continuation.finish(throwing: error)
       }
     }
-    continuation.onTermination = { _ in task.cancel() }
+    continuation.onTermination = { _ in
+      // A cancelled stream would end as if all was read.
+      continuation.finish(throwing: CancellationError())
+      task.cancel()
+    }
     return images
   }
 

@@ -264,8 +264,8 @@ package final class ObservedSource<Value: Sendable & Equatable>: Sendable {
 }
 
 extension EventChannel<Void> {
-  /// Calls `look` now and after each event, until it returns a value. Throws what it throws, and `CancellationError` if the
-  /// channel is finished or the task is cancelled before.
+  /// Calls `look` now, after each event, and when the channel is finished, until it returns a value. Throws what it throws,
+  /// and `CancellationError` if the task is cancelled before, or the channel ends without a value.
   @discardableResult
   package func wait<Value>(_ look: () throws -> Value?) async throws -> Value {
     // Observe before the first call, so that no change is missed.
@@ -274,6 +274,8 @@ extension EventChannel<Void> {
     for await _ in changes {
       if let value = try look() { return value }
     }
+    try Task.checkCancellation()
+    if let value = try look() { return value }
     throw CancellationError()
   }
 }

@@ -34,8 +34,13 @@ struct PendingSeek {
   /// The position, on the player's timeline once the seek has begun.
   var time: MediaTime
   let began: Duration
+  /// The call of `seek` that waits.
+  let call: SeekCall
   let continuation: CheckedContinuation<Bool, any Error>
 }
+
+/// The identity of a call of `seek`.
+final class SeekCall: Sendable {}
 
 /// The frame on show, and the facts known about it since the last seek.
 struct OnShow {

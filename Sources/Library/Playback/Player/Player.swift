@@ -121,8 +121,11 @@ public final class Player: Sendable {
   ///   - tolerance: How much earlier the shown frame may be. Zero for the exact frame.
   /// - Returns: True when the frame was shown. False if another seek, another item, or a stop came first.
   ///
+  /// If the task is cancelled, the wait ends at once, and the player still goes to the position. A task that was
+  /// cancelled before does not seek.
+  ///
   /// Throws `ReelError`: `usage` if the player is linear or has no item, `unsupported` if the source can't be sought,
-  /// or the error with which the item failed.
+  /// or the error with which the item failed; or `CancellationError`.
   @discardableResult
   public func seek(to time: MediaTime, tolerance: MediaTime = .zero) async throws -> Bool {
     try await core.seek(to: time, tolerance: tolerance)

@@ -109,13 +109,31 @@ final class PlayerCore: Sendable {
   }
 
   func seek(to time: MediaTime, tolerance: MediaTime) async throws -> Bool {
-    try await withCheckedThrowingContinuation { continuation in
-      let now = clock.now
-      change { state, out in
-        let wait = PendingSeek(time: time, began: now, continuation: continuation)
-        guard let error = state.seek(to: time, tolerance: tolerance, for: wait, at: now, &out) else { return }
-        out.answer(wait, with: .failure(error))
+    try Task.checkCancellation()
+    let call = SeekCall()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let now = clock.now
+        change { state, out in
+          let wait = PendingSeek(time: time, began: now, call: call, continuation: continuation)
+          guard let error = state.seek(to: time, tolerance: tolerance, for: wait, at: now, &out) else { return }
+          out.answer(wait, with: .failure(error))
+        }
+        // The handler may have come before the seek.
+        if Task.isCancelled { cancel(call) }
       }
+    } onCancel: {
+      // Not in this call, which must not wait for locks (`Observers`).
+      configuration.runtime.task { [self] in cancel(call) }
+    }
+  }
+
+  /// Ends the wait of a call of `seek`, if it still waits.
+  private func cancel(_ call: SeekCall) {
+    change { state, out in
+      guard let seek = state.item.playback.seek, seek.call === call else { return }
+      state.item.playback = .opening(nil)
+      out.answer(seek, with: .failure(CancellationError()))
     }
   }
 

@@ -6,14 +6,16 @@ extension Player {
   /// The frame on show, and then each frame when it is due.
   ///
   /// Each read makes a sequence of its own. A slow reader gets only the newest frame, and delays nothing. The sequence
-  /// ends when an item was played to its end or the player stops, and throws the error of an item that fails. The player
-  /// lives as long as the sequence.
+  /// ends when an item was played to its end or the player stops. It throws the error of an item that fails, and
+  /// `CancellationError` if the task that reads is cancelled. The player lives as long as the sequence.
   public var frames: AsyncThrowingStream<VideoFrame, any Error> {
     let (frames, continuation) = AsyncThrowingStream.makeStream(
       of: VideoFrame.self, bufferingPolicy: .bufferingNewest(1))
     let output = CallbackOutput(onFinish: { continuation.finish() }, onFrame: { continuation.yield($0) })
     let ending = ending { continuation.finish(throwing: $0) }
     continuation.onTermination = { _ in
+      // A cancelled stream would end as if all was read.
+      continuation.finish(throwing: CancellationError())
       ending.cancel()
       // Not in this call, which must not wait for locks: the task that reads may be locked.
       Task { try? self.detach(output) }
@@ -46,8 +48,8 @@ extension Player {
 
   /// Waits until the first frame of the item is decoded and on show.
   ///
-  /// Throws the error with which the item failed; `ReelError` of kind `usage` if the player has no item; or
-  /// `CancellationError` if it stops or gets another one, or the task is cancelled.
+  /// Throws the error with which the item failed; `ReelError` of kind `usage` if the player has no item, or `superseded` if
+  /// it stops or gets another one; or `CancellationError` if the task is cancelled.
   public func ready() async throws {
     let item = try item()
     try await wait(for: item, observing: { item.status.observe($0) }) { status in
@@ -127,8 +129,8 @@ extension Player {
       guard let value else { break }
       if try isEnd(value) { return }
     }
-    // The player has left the item, or the task was cancelled.
-    throw CancellationError()
+    try Task.checkCancellation()
+    throw ReelError(.superseded, "the player has left the item", at: item.source.name)
   }
 }
 

@@ -15,7 +15,8 @@ public struct Handover: Sendable {
   /// On a hit, this is the time from the call until the frame was available and on the surface. On a miss, it is the
   /// time so far; the handover that ``firstFrame()`` returns has the total.
   public let duration: WaitTime
-  /// The error that the item failed with, or one of kind `usage` for an index outside the feed; otherwise `nil`.
+  /// The error that the item failed with, or one of kind `usage` for an index outside the feed, or `closed` for a closed
+  /// pool; otherwise `nil`.
   ///
   /// An item whose failure is temporary (`ReelError.isTemporary`) is loaded again, and has no error here.
   public let error: ReelError?
@@ -50,14 +51,24 @@ public struct Handover: Sendable {
   /// Waits until the viewer sees the item. Returns at once on a hit.
   ///
   /// - Returns: A handover with the frame on show, and with the time from the swipe to the first frame as `duration`.
-  /// - Throws: ``error``, or the error that the item failed with; `ReelError` of kind `usage` if the item is pinned;
-  ///   `CancellationError` if another item was shown before the first frame, the pool was closed, or the task was
-  ///   cancelled.
+  /// - Throws: ``error``, or the error that the item failed with; `ReelError` of kind `usage` if the item is pinned,
+  ///   `superseded` if another item was shown before the first frame, or `closed` if the pool was closed;
+  ///   `CancellationError` if the task was cancelled.
   @discardableResult
   public func firstFrame() async throws -> Handover {
     if isHit { return self }
     if let error { throw error }
     return try await wait?() ?? self
+  }
+}
+
+extension ReelError {
+  /// The error of a pool that was closed.
+  package static let closed = ReelError(.closed, "the pool is closed")
+
+  /// The error of a swipe whose item had no frame when another item was shown.
+  package static func superseded(_ id: FeedItem.ID) -> ReelError {
+    ReelError(.superseded, "another item was shown before the first frame", at: id.description)
   }
 }
 
@@ -89,10 +100,7 @@ extension PoolCore {
       let slot = try slot(showing: item.id)
       let (isCurrent, isPinned) = state.withLock { ($0.currentItem?.id == item.id, $0.isPinned(item.id)) }
       guard !isPinned else { throw Self.pinned(item) }
-      guard isCurrent else {
-        // Another item was shown before the first frame was ready.
-        throw CancellationError()
-      }
+      guard isCurrent else { throw ReelError.superseded(item.id) }
       guard let slot, let load = slot.load, let frame = frame(of: slot) else { return nil }
       let shown = load.firstFrameAt ?? clock.now
       return Handover(
@@ -109,7 +117,7 @@ extension PoolCore {
   /// Returns the slot with a frame of the item; nil while there is none. Throws the item's failure.
   private func slot(showing id: FeedItem.ID) throws -> PoolState.Slot? {
     let state = state.withLock { $0 }
-    guard !state.isClosed else { throw CancellationError() }
+    guard !state.isClosed else { throw ReelError.closed }
     guard let slot = state.slot(of: id) else { return nil }
     if slot.isReady { return slot }
     // A temporary failure is retried in the pool's next turn.

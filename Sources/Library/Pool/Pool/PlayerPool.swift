@@ -107,8 +107,8 @@ public final class PlayerPool: PlayerPooling {
   /// Waits until the first frame of an item of the feed is decoded. A swipe to the item is then a hit.
   ///
   /// - Throws: The error that the item failed with; `ReelError` of kind `usage` if the index is outside the feed, the
-  ///   item leaves the feed or is pinned, or the policy currently does not load it up to its first frame;
-  ///   `CancellationError` if the pool is closed or the task was cancelled.
+  ///   item leaves the feed or is pinned, or the policy currently does not load it up to its first frame, or of kind
+  ///   `closed` if the pool is closed; `CancellationError` if the task was cancelled.
   public func ready(_ index: Int) async throws { try await core.ready(index) }
 
   /// Replaces the items of the pool, and the index of the current item among them. An unchanged current item
@@ -130,7 +130,7 @@ public final class PlayerPool: PlayerPooling {
   }
 
   /// Ends all players, including pinned ones, finishes the surface's output, and frees the memory. A closed pool loads
-  /// nothing more.
+  /// nothing more: `show` and waits have an error of kind `closed`.
   public func close() { core.close() }
 
   // MARK: Output
@@ -249,7 +249,8 @@ public protocol PlayerPooling: AnyObject, Sendable {
 
   /// Waits until the first frame of an item of the feed is decoded. A swipe to the item is then a hit.
   ///
-  /// - Throws: The error that the item failed with; `ReelError` of kind `usage` if the index is outside the feed.
+  /// - Throws: The error that the item failed with; `ReelError` of kind `usage` if the index is outside the feed, or
+  ///   `closed` if the pool is closed; `CancellationError` if the task was cancelled.
   func ready(_ index: Int) async throws
 
   /// Ends the pool, and with it ``frames``.

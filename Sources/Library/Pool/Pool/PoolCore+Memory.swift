@@ -139,6 +139,7 @@ extension PoolCore {
   func startPictureInPicture(to output: any FrameOutput) throws(ReelError) -> PictureInPicturePlayer {
     let replacement = PooledPlayer(resources, configuration: configuration)
     let outcome = state.withLock { state -> Result<PictureInPicturePlayer, ReelError> in
+      guard !state.isClosed else { return .failure(.closed) }
       guard let item = state.currentItem, let number = state.slots.firstIndex(where: { $0.id == item.id })
       else {
         return .failure(ReelError(.usage, "there is no current player to pin"))

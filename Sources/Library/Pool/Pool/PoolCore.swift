@@ -104,6 +104,7 @@ final class PoolCore: Sendable {
     let (item, slot): (FeedItem, PoolState.Slot?)
     do throws(ReelError) {
       (item, slot) = try state.withLock { state throws(ReelError) in
+        guard !state.isClosed else { throw ReelError.closed }
         let snapshot = snapshot ?? state.snapshot
         let item = try snapshot.item(at: index)
         state.show(index, of: snapshot, phase, settled: settled, at: began)
