@@ -10,14 +10,14 @@ struct WalkReportTextTests {
   func text() {
     let swipes = """
         swipe    at  kind      item  stage        first frame  second frame  stalled  fetched  cause
-            0  0 ms  start        0  none                 9 s          10 s   300 ms      0 B
+            0  0 ms  start        0  not loaded           9 s          10 s   300 ms      0 B
             1   2 s  next         1  buffered        0.012 ms         33 ms        -      0 B
-            2   4 s  next         2  first_frame      0.02 ms         50 ms        -      0 B
+            2   4 s  next         2  first frame      0.02 ms         50 ms        -      0 B
             3   6 s  next         3  buffered        0.016 ms         20 ms        -      0 B
             4   8 s  jump         4  manifest          355 ms        400 ms   900 ms   1.2 MB  manifest 142 ms, segment 201 ms, decode 12 ms
-            5  10 s  previous     5  none                   -             -        -      0 B
+            5  10 s  previous     5  not loaded             -             -        -      0 B
             6  12 s  next         6  manifest               -             -        -      0 B  clip6.mp4: 404\\u{a}not found
-            7  14 s  passing      7  none                   -             -        -      0 B
+            7  14 s  passing      7  not loaded             -             -        -      0 B
 
       """
     let head = """

@@ -82,7 +82,7 @@ struct DeviceLimitTests {
         let (memory, slots) = (pool.memory, pool.slotReadiness)
         outcome.withLock { outcome in
           outcome.memory.append(memory.entries.reduce(0) { $1.item == nil ? $0 : $0 + $1.account.byteCount })
-          outcome.loaded.append(slots.count { $0.stage > .none })
+          outcome.loaded.append(slots.count { $0.stage > .notLoaded })
           outcome.waiting.formUnion(slots.map(\.waiting))
         }
       }

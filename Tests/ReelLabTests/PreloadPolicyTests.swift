@@ -23,7 +23,7 @@ struct PreloadPolicyTests {
 
   @Test("Neighbours of the built-in policies")
   func neighbours() {
-    let (no, yes) = (PreloadStage.none, PreloadStage.buffered)
+    let (no, yes) = (PreloadStage.notLoaded, PreloadStage.buffered)
     #expect(Self.stages(AdjacentPreload(), 1) == [no, no, yes, yes, no, no])
     #expect(Self.stages(AheadPreload(2), 1) == [no, no, no, yes, yes, no])
     #expect(Self.stages(AheadPreload(2), -1) == [no, yes, yes, no, no, no])

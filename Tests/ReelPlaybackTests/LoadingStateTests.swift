@@ -74,7 +74,7 @@ struct LoadingStateTests {
 
   @Test("Loading begins once, when anything is wanted")
   func beginning() {
-    let idle = session(target: PreloadTarget.none, isOpen: false)
+    let idle = session(target: PreloadTarget.notLoaded, isOpen: false)
     idle.change { state, out in state.begin(&out) }
     #expect(idle.look { $0.source.isUnbegun })
     idle.change { state, out in state.setTarget(.buffered, &out) }
@@ -93,7 +93,7 @@ struct LoadingStateTests {
   @Test(
     "Preloading rests where its stage is reached",
     arguments: [
-      (PreloadStage.none, [false, false, false]), (.manifest, [false, false, false]),
+      (PreloadStage.notLoaded, [false, false, false]), (.manifest, [false, false, false]),
       (.initialization, [true, false, false]), (.firstFrame, [true, true, false]),
       (.buffered, [true, true, true]),
     ])

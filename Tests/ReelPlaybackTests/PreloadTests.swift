@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(arguments: [
-    PreloadTarget.none, PreloadTarget(stage: .manifest), PreloadTarget(stage: .initialization),
+    PreloadTarget.notLoaded, PreloadTarget(stage: .manifest), PreloadTarget(stage: .initialization),
   ])
   func `Loading rests at the stage that is wanted`(_ target: PreloadTarget) async throws {
     let fetcher = FixtureFetcher()
@@ -51,7 +51,7 @@ import Testing
     #expect(!hasFrame(player))
     #expect(player.statistics.decodedFrameCount == 0)
     #expect(stage.item.preloadStage.value == target.stage)
-    #expect(fetcher.requests.isEmpty == (target.stage == .none))
+    #expect(fetcher.requests.isEmpty == (target.stage == .notLoaded))
     player.preloadTarget = PreloadTarget(stage: .firstFrame)
     await stage.simulation.runToRest()
     #expect(hasFrame(player))

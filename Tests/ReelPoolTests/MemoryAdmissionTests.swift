@@ -30,7 +30,7 @@ struct MemoryAdmissionTests {
       (340, PreloadStage.buffered, true), (339, .buffered, false), (300, .buffered, false),
       (299, .firstFrame, false), (250, .firstFrame, false), (249, .initialization, false),
       (219, .manifest, false),
-      (209, .none, false), (100, .none, false), (0, .none, false),
+      (209, .notLoaded, false), (100, .notLoaded, false), (0, .notLoaded, false),
     ])
   func stages(limit: Int, stage: PreloadStage, isWarm: Bool) {
     var admission = Self.admission(limit)
@@ -49,7 +49,7 @@ struct MemoryAdmissionTests {
     #expect(admission.admit(request) == MemoryAdmission.Answer(target: .buffered, isLimited: false))
     #expect(admission.growth == 50 + 200)
     #expect(admission.admit(request).target == PreloadTarget(stage: .initialization))
-    #expect(admission.admit(request).target == .none)
+    #expect(admission.admit(request).target == .notLoaded)
   }
 
   @Test("What is held already stays as long as it fits, whatever was expected")
@@ -68,7 +68,7 @@ struct MemoryAdmissionTests {
     var admission = Self.admission(1_000_000, costs: StageCosts())
     #expect(
       admission.admit(MemoryAdmission.Request(wanted: .buffered))
-        == MemoryAdmission.Answer(target: .none, isLimited: true))
+        == MemoryAdmission.Answer(target: .notLoaded, isLimited: true))
     var costs = StageCosts()
     costs.record(StageCost(memoryByteCount: 10, networkByteCount: 0, duration: .zero), of: .manifest)
     admission = Self.admission(1_000_000, costs: costs)

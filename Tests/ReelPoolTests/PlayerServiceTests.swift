@@ -12,7 +12,7 @@ struct ServiceScene {
   let feeds: [Feed]
 
   /// - Parameter counts: of items, by feed; feeds are named `a`, `b` and so on.
-  init(_ counts: Int..., rule: FailureRule = .show, stage: PreloadStage = .none) throws {
+  init(_ counts: Int..., rule: FailureRule = .show, stage: PreloadStage = .notLoaded) throws {
     let pool = FakePlayerPool(stage: stage)
     feeds = try counts.enumerated().map { number, count in
       let name = String(UnicodeScalar(UInt8(97 + number)))

@@ -43,7 +43,7 @@ struct AheadOnly: PreloadPolicy {
 
   func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
     let ahead = distance * context.direction
-    return (1...count).contains(ahead) ? PreloadTarget(stage: .firstFrame) : .none
+    return (1...count).contains(ahead) ? PreloadTarget(stage: .firstFrame) : .notLoaded
   }
 }
 

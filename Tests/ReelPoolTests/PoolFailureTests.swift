@@ -162,7 +162,7 @@ import Testing
     try scene.show(1)
     try await scene.until { scene.readiness(1)?.waiting == .source }
     try await scene.until { [0, 2].allSatisfy { scene.readiness($0)?.waiting == .rank } }
-    #expect([0, 2].allSatisfy { scene.readiness($0)?.stage == PreloadStage.none })
+    #expect([0, 2].allSatisfy { scene.readiness($0)?.stage == PreloadStage.notLoaded })
     #expect(fetcher.requests.count == 1)
     // A slot that waits for too long blocks no other.
     try await scene.until {

@@ -22,7 +22,7 @@ import Testing
     #expect(swipe.frame == nil)
     #expect(!swipe.isHit)
     #expect(swipe.duration == WaitTime(.zero, isOver: false))
-    #expect(swipe.description == "no frame yet (none) after 0 ms so far")
+    #expect(swipe.description == "no frame yet (not loaded) after 0 ms so far")
     await simulation.run(until: simulation.now + .milliseconds(1_204))
     fetcher.release()
     let shown = try await scene.firstFrame(of: swipe)

@@ -65,7 +65,7 @@ import Testing
       let scene = try PoolScene([Self.other, path], policy: StagePreload(stage: stage))
       try scene.show(0)
       try await scene.until {
-        scene.pool.core.isSteady && (stage == .none || scene.readiness(1).map { $0.stage >= stage } == true)
+        scene.pool.core.isSteady && (stage == .notLoaded || scene.readiness(1).map { $0.stage >= stage } == true)
       }
       try scene.show(1)
       let shown = { @Sendable in
@@ -157,7 +157,7 @@ import Testing
     try await scene.until { scene.pool.core.isSteady }
     scene.forgetLines()
     let found = try scene.show(2)
-    #expect(found.stage == .none)
+    #expect(found.stage == .notLoaded)
     #expect(!found.hasFrame)
     // It may come back already. What comes in all, and in which order, is looked at below.
     #expect(scene.lines.first == .detached(0))

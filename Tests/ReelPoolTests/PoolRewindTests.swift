@@ -20,7 +20,7 @@ import Testing
     var description: String { "giving" }
 
     func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
-      abs(distance) > 1 ? .none : PreloadTarget(stage: context.currentIndex == 0 ? .buffered : stage)
+      abs(distance) > 1 ? .notLoaded : PreloadTarget(stage: context.currentIndex == 0 ? .buffered : stage)
     }
   }
 
@@ -101,14 +101,14 @@ import Testing
 
   @Test("A policy that wants less gets the memory back, and one that wants nothing the slot")
   func less() async throws {
-    for stage in [PreloadStage.none, .manifest] {
+    for stage in [PreloadStage.notLoaded, .manifest] {
       let scene = try PoolScene(["hls-fmp4/master.m3u8", Self.other], policy: GivingPolicy(stage: stage))
       try await scene.rest(at: 0)
       try await scene.playOut()
       let media = scene.fetcher.requests.count { $0.purpose == .segment }
       try await scene.rest(at: 1)
       #expect(scene.evicted == [scene.id(0)])
-      #expect(scene.readiness(0)?.stage == (stage == .none ? nil : .manifest))
+      #expect(scene.readiness(0)?.stage == (stage == .notLoaded ? nil : .manifest))
       #expect(scene.fetcher.requests.count { $0.purpose == .segment } == media)
       try await scene.close()
     }

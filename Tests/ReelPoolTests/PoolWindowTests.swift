@@ -10,7 +10,7 @@ struct PoolWindowTests {
   /// Wants what it is told, by distance.
   private struct TablePolicy: PreloadPolicy {
     var stages: [Int: PreloadStage]
-    var other = PreloadStage.none
+    var other = PreloadStage.notLoaded
 
     func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
       PreloadTarget(stage: stages[distance] ?? other)
@@ -81,7 +81,7 @@ struct PoolWindowTests {
           2 * abs(entry.distance) - (entry.distance * direction > 0 ? 1 : 0)
         }
         #expect(order == order.sorted())
-        #expect(window.entries.dropFirst().allSatisfy { $0.target.stage != .none })
+        #expect(window.entries.dropFirst().allSatisfy { $0.target.stage != .notLoaded })
       }
     }
   }
@@ -112,7 +112,7 @@ struct PoolWindowTests {
 
   @Test("A side ends where the policy wants nothing, though it wants something behind it")
   func gap() {
-    let policy = TablePolicy(stages: [1: .none, 2: .buffered, -1: .manifest, -2: .firstFrame])
+    let policy = TablePolicy(stages: [1: .notLoaded, 2: .buffered, -1: .manifest, -2: .firstFrame])
     let window = PoolWindow(itemCount: 100, slotCount: 9, currentIndex: 50, policy: policy)
     #expect(window.entries.map(\.index) == [50, 49, 48])
     #expect(window.entries.map(\.target.stage) == [.buffered, .manifest, .firstFrame])

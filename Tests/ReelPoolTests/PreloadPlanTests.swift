@@ -31,7 +31,7 @@ struct PreloadPlanTests {
     #expect(Self.indices(Self.plan([0, 1, 1, 1]), slots: 5) == [5, 6])
     #expect(Self.indices(Self.plan([1, 2, -1]), slots: 5, at: 9) == [9, 8])
     #expect(Self.indices(Self.plan([.max, .min, -1, 1, 1]), slots: 5) == [5, 4, 6])
-    #expect(Self.indices(Self.plan([1, 2], stage: .none), slots: 5) == [5])
+    #expect(Self.indices(Self.plan([1, 2], stage: .notLoaded), slots: 5) == [5])
     #expect(
       PoolWindow(Self.plan([1]), in: PoolSituation(slotCount: 3, itemCount: 0, currentIndex: 0)).entries
         .isEmpty)

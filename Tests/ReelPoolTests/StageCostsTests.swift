@@ -20,14 +20,14 @@ struct StageCostsTests {
     // Whole numbers: the average stops less than a window short of the value.
     #expect((9_993...10_000).contains(costs[.firstFrame]?.memoryByteCount ?? 0))
     #expect(costs[.buffered] == nil)
-    costs.record(Self.cost(1), of: .none)
-    #expect(costs[.none] == nil)
+    costs.record(Self.cost(1), of: .notLoaded)
+    #expect(costs[.notLoaded] == nil)
   }
 
   @Test("Memory of a target")
   func memory() {
     var costs = StageCosts()
-    #expect(costs.memoryByteCount(of: .none) == 0)
+    #expect(costs.memoryByteCount(of: .notLoaded) == 0)
     #expect(costs.memoryByteCount(of: PreloadTarget(stage: .manifest)) == nil)
     costs.record(Self.cost(1_000), of: .firstFrame)
     #expect(costs.memoryByteCount(of: PreloadTarget(stage: .manifest)) == 1_000)

@@ -28,7 +28,7 @@ extension WalkReport {
   /// A start, three hits, a miss, one that was left early, one that failed, one that was passed by.
   package static func sample(label: String = "3 slots") -> WalkReport {
     var report = WalkReport(label: label, settings: .sample)
-    var start = SwipeRecord.sample(0, .none, firstFrame: .seconds(9), secondFrame: .seconds(10), kind: .start)
+    var start = SwipeRecord.sample(0, .notLoaded, firstFrame: .seconds(9), secondFrame: .seconds(10), kind: .start)
     start.stallCount = 1
     start.stallDuration = .milliseconds(300)
     start.longestStall = .milliseconds(300)
@@ -38,8 +38,8 @@ extension WalkReport {
       .sample(2, .firstFrame, firstFrame: .microseconds(20), secondFrame: .milliseconds(50)),
       .sample(3, .buffered, firstFrame: .microseconds(16), secondFrame: .milliseconds(20)),
       .sample(4, .manifest, firstFrame: .milliseconds(355), secondFrame: .milliseconds(400), kind: .jump),
-      .sample(5, .none, firstFrame: nil, kind: .previous), .sample(6, .manifest, firstFrame: nil),
-      .sample(7, .none, firstFrame: nil, kind: .burst),
+      .sample(5, .notLoaded, firstFrame: nil, kind: .previous), .sample(6, .manifest, firstFrame: nil),
+      .sample(7, .notLoaded, firstFrame: nil, kind: .burst),
     ]
     let parts = [
       StageTime(stage: "manifest", duration: .milliseconds(142)), StageTime(stage: "init", duration: .zero),

@@ -56,6 +56,8 @@ import Testing
   func misses() async throws {
     let pool = Self.pool()
     let id = try #require(pool.memory.entries[1].item)
+    pool.setStage(.notLoaded, of: id)
+    #expect(pool.show(1).stage == .notLoaded)
     pool.setStage(.manifest, of: id)
     let miss = pool.show(1)
     #expect(!miss.isHit && miss.frame == nil && miss.stage == .manifest)

@@ -80,7 +80,7 @@ public final class FakePlayerPool: PlayerPooling {
   /// A pool whose items have no frames, for a `PlayerService`. It plays the items that are shown.
   ///
   /// - Parameter stage: The stage that `show` reports for items without a stage of their own.
-  public init(stage: PreloadStage = .none) {
+  public init(stage: PreloadStage = .notLoaded) {
     let empty = FeedSnapshot(feed: "fake", items: [])
     state = Locked(State(pictures: [], snapshot: empty, defaultStage: stage, isPlaying: true))
   }
@@ -242,7 +242,7 @@ public final class FakePlayerPool: PlayerPooling {
         state.reported[id] = nil
         let (frame, error) = (state.move(to: index), state.failures[id])
         return Answer(
-          id: id, frame: frame, stage: error == nil ? state.stage(of: id) : .none, error: error,
+          id: id, frame: frame, stage: error == nil ? state.stage(of: id) : .notLoaded, error: error,
           handler: state.handler)
       }
     } catch { return Handover(error: error) }

@@ -110,7 +110,7 @@ struct Soak {
     let isDone = try await wait(for: Self.limit) {
       guard let item = service.nowPlaying.value?.item.id else { return true }
       let slot = pool.readiness.value.first { $0.item == item }
-      return slot?.hasFailed ?? false || (slot?.stage ?? .none) >= .firstFrame
+      return slot?.hasFailed ?? false || (slot?.stage ?? .notLoaded) >= .firstFrame
         || pinned?.item.id == item
     }
     tally.longestCalm = max(tally.longestCalm, clock.now - began)

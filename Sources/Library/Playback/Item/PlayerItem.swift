@@ -114,7 +114,7 @@ public final class PlayerItem: Sendable {
     let isPlaybackBufferEmpty = ObservedSource(true)
     let isPlaybackBufferFull = ObservedSource(false)
     let isPlaybackLikelyToKeepUp = ObservedSource(false)
-    let preloadStage = ObservedSource(PreloadStage.none)
+    let preloadStage = ObservedSource(PreloadStage.notLoaded)
     let remainingRetries = ObservedSource(5)
     let rung = ObservedSource<String?>(nil)
     let liveLatency = ObservedSource<Duration?>(nil)
@@ -228,7 +228,7 @@ public final class PlayerItem: Sendable {
 
   func record(_ stage: PreloadStage, after duration: Duration) {
     state.withLock { state in
-      for earlier in PreloadStage.allCases where earlier > .none && earlier <= stage {
+      for earlier in PreloadStage.allCases where earlier > .notLoaded && earlier <= stage {
         if state.stageTimes[earlier] == nil { state.stageTimes[earlier] = duration }
       }
     }
@@ -303,7 +303,7 @@ public final class PlayerItem: Sendable {
     observed.isPlaybackBufferEmpty.set(true)
     observed.isPlaybackBufferFull.set(false)
     observed.isPlaybackLikelyToKeepUp.set(false)
-    observed.preloadStage.set(.none)
+    observed.preloadStage.set(.notLoaded)
     observed.rung.set(nil)
     observed.liveLatency.set(nil)
   }

@@ -1,7 +1,7 @@
 /// A stage of loading that an item has reached or shall reach. Each stage includes those before it.
 public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// Nothing is loaded.
-  case none
+  case notLoaded
   /// The manifest was read, or the format of a media file is known.
   case manifest
   /// The container's header and its first video packet were read. The streams of that container are known.
@@ -10,6 +10,15 @@ public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
   case firstFrame
   /// The forward buffer is full, in time or in bytes, or contains the rest of the item.
   case buffered
+
+  /// The name in texts, such as `first frame`.
+  package var text: String {
+    switch self {
+    case .notLoaded: "not loaded"
+    case .firstFrame: "first frame"
+    default: String(describing: self)
+    }
+  }
 
   /// Returns true if the left stage comes before the right one.
   public static func < (left: PreloadStage, right: PreloadStage) -> Bool { left.rawValue < right.rawValue }
@@ -51,7 +60,7 @@ public struct PreloadTarget: Sendable, Hashable {
   }
 
   /// Loads nothing.
-  public static let none = PreloadTarget(stage: .none)
+  public static let notLoaded = PreloadTarget(stage: .notLoaded)
   /// Decodes the first frame, loads 3 s of compressed media, and closes the decoder.
   public static let buffered = PreloadTarget(stage: .buffered)
 

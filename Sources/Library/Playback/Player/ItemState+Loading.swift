@@ -18,7 +18,7 @@ extension ItemState {
 
   /// Begins to load, if anything is wanted.
   mutating func begin(_ out: inout Effects) {
-    guard source.isUnbegun, target.map({ $0.stage > .none }) ?? true else { return }
+    guard source.isUnbegun, target.map({ $0.stage > .notLoaded }) ?? true else { return }
     source = .resolving
     out.resolve(after: .zero)
   }
@@ -119,7 +119,7 @@ extension ItemState {
     // Separate audio comes after the first frame.
     guard loader == .video else { return target.stage >= .buffered }
     switch target.stage {
-    case .none, .manifest: return false
+    case .notLoaded, .manifest: return false
     case .initialization: return !hasVideoPacket
     case .firstFrame: return onShow.time == nil
     case .buffered: return true

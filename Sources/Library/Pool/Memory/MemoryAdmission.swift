@@ -59,7 +59,7 @@ struct MemoryAdmission: Sendable {
     }
     // Its current memory is already too much: the pool must end it, or one of worse rank.
     committedByteCount = committedByteCount.addingClamped(request.heldByteCount)
-    return Answer(target: request.granted ?? .none, isLimited: true)
+    return Answer(target: request.granted ?? .notLoaded, isLimited: true)
   }
 
   // MARK: - Private

@@ -258,7 +258,7 @@ package struct StageCosts: Sendable, Hashable {
 
   /// Adds the cost of an item that has reached `stage`. The cost includes the earlier stages.
   package mutating func record(_ cost: StageCost, of stage: PreloadStage) {
-    guard stage != .none else { return }
+    guard stage != .notLoaded else { return }
     guard var average = averages[stage] else {
       averages[stage] = Average(cost: cost, sampleCount: 1)
       return
@@ -291,7 +291,7 @@ package struct StageCosts: Sendable, Hashable {
   /// - Returns: `nil` if neither the stage nor a later one has been measured, or if the target keeps the decoder open
   ///   and no open decoder has been measured.
   package func memoryByteCount(of target: PreloadTarget) -> Int? {
-    guard target.stage != .none else { return 0 }
+    guard target.stage != .notLoaded else { return 0 }
     guard var byteCount = knownMemory(of: target.stage) else { return nil }
     if target.stage == .buffered, let first = self[.firstFrame]?.memoryByteCount, first <= byteCount {
       let share = bufferDuration > .zero ? max(target.bufferDuration / bufferDuration, 0) : 1

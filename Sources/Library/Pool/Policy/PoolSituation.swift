@@ -17,11 +17,11 @@ package struct PoolSituation: Sendable, Hashable {
     /// The share of viewers who still watch after 0, 1, 2, … seconds: from 1 falling to 0. `nil` if the feed does not
     /// state it.
     package var retention: [Double]?
-    /// The stage that loading has reached; `.none` for an item without a slot.
+    /// The stage that loading has reached; `.notLoaded` for an item without a slot.
     ///
     /// An item that ended and was left starts over: it is at the stage `.initialization` and the position 0, with
     /// nothing buffered. If a plan requests its first frame, it is rewound.
-    package var stage = PreloadStage.none
+    package var stage = PreloadStage.notLoaded
     /// The position of the frame on show; 0 for an item that was not played.
     package var position = Duration.zero
     /// The compressed media that is loaded ahead of ``position``.
@@ -161,7 +161,7 @@ package struct PoolWindow: Sendable, Hashable {
     }
     let current = situation.currentIndex
     var left = plan.neighbours.filter {
-      $0.target.stage != .none && $0.distance != 0 && $0.distance.magnitude < situation.slotCount
+      $0.target.stage != .notLoaded && $0.distance != 0 && $0.distance.magnitude < situation.slotCount
         && situation.hasItem(at: $0.distance)
     }
     // The positions of the neighbours in the plan that are loaded: those between `low` and `high`.

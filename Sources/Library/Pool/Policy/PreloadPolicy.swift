@@ -37,7 +37,7 @@ package protocol PreloadPlanning: PreloadPolicy {
 /// The stretch grows from the current item: of the plan's neighbours that adjoin it, the one with the highest
 /// priority gets the next slot, until no slot is free or no neighbour adjoins. All others are left out, and
 /// so are invalid entries: the current item as its own neighbour, items outside the feed, a second entry for
-/// an item, the stage `.none`.
+/// an item, the stage `.notLoaded`.
 ///
 /// A changed plan affects loading from then on, and nothing is fetched again because of it, with one
 /// exception. A target below `.firstFrame` for an item that has its first frame releases the item's memory,
@@ -104,7 +104,7 @@ extension PreloadPolicy {
         guard situation.hasItem(at: offset) else { return false }
         context.rank = plan.neighbours.count
         let target = target(at: offset, in: context)
-        guard target.stage != .none else { return false }
+        guard target.stage != .notLoaded else { return false }
         plan.neighbours.append(PreloadPlan.Neighbour(distance: offset, target: target))
         context.plannedByteCount = context.plannedByteCount.addingClamped(
           situation.costs.memoryByteCount(of: target) ?? 0)
@@ -119,7 +119,7 @@ extension PreloadPolicy {
 
 extension PreloadPlanning {
   /// Is not called.
-  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { .none }
+  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { .notLoaded }
 }
 
 /// The basis of a preload policy's decision about one neighbour.
@@ -169,7 +169,7 @@ public struct NoPreload: PreloadPolicy, Hashable {
   /// The policy `none`.
   public init() {}
 
-  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { .none }
+  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { .notLoaded }
 
   public var description: String { "none" }
 }
@@ -188,7 +188,7 @@ public struct AdjacentPreload: PreloadPolicy, Hashable {
   }
 
   public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
-    guard abs(distance) == 1 else { return .none }
+    guard abs(distance) == 1 else { return .notLoaded }
     return PreloadTarget(stage: .buffered, isDecoderWarm: isNextDecoderWarm && context.isNext(distance))
   }
 
@@ -215,13 +215,13 @@ public struct BudgetPreload: PreloadPolicy, Hashable {
   public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
     guard !context.costs.isEmpty else {
       return context.rank == 0 && context.plannedByteCount < byteCount
-        ? PreloadTarget(stage: .firstFrame) : .none
+        ? PreloadTarget(stage: .firstFrame) : .notLoaded
     }
     let (rest, overflow) = byteCount.subtractingReportingOverflow(context.plannedByteCount)
-    guard !overflow, rest > 0 else { return .none }
+    guard !overflow, rest > 0 else { return .notLoaded }
     return Self.ladder(isNext: context.isNext(distance)).first { target in
       context.costs.memoryByteCount(of: target).map { $0 <= rest } ?? false
-    } ?? .none
+    } ?? .notLoaded
   }
 
   public var description: String { "budget:\(ByteSize(byteCount: byteCount).compact)" }

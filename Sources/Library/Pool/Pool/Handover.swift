@@ -43,7 +43,7 @@ public struct Handover: Sendable {
   }
 
   /// The handover for an item that can't be shown.
-  package init(error: ReelError) { self.init(frame: nil, stage: .none, duration: .zero, error: error) }
+  package init(error: ReelError) { self.init(frame: nil, stage: .notLoaded, duration: .zero, error: error) }
 
   /// True if the first frame was decoded at the swipe.
   public var isHit: Bool { stage >= .firstFrame }
@@ -78,7 +78,7 @@ extension Handover: CustomStringConvertible {
   public var description: String {
     if let frame { return "\(frame) after \(duration)" }
     if let error { return "no frame: \(error)" }
-    return isHit ? "\(stage) after \(duration)" : "no frame yet (\(stage)) after \(duration)"
+    return isHit ? "\(stage.text) after \(duration)" : "no frame yet (\(stage.text)) after \(duration)"
   }
 }
 

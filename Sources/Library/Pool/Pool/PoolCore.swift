@@ -112,7 +112,7 @@ final class PoolCore: Sendable {
       }
     } catch { return Handover(error: error) }
     let frame = slot.flatMap { self.frame(of: $0) }
-    var stage = slot?.load?.stage ?? .none
+    var stage = slot?.load?.stage ?? .notLoaded
     // The frame or its stage may have arrived just now; report both consistently.
     if frame == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
     var failure: ReelError?

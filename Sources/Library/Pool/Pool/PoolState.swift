@@ -72,7 +72,7 @@ extension PoolState {
     let fetchedBefore: Int64
     var order: Order
     /// The stage that was reported last.
-    var reported = PreloadStage.none
+    var reported = PreloadStage.notLoaded
     /// The time at which the first frame was ready, by the clock; nil until then.
     var firstFrameAt: Duration?
     /// The stage to which a rewound item is loaded again; nil for one that was not rewound, or is buffered again.
@@ -168,7 +168,7 @@ extension PoolState {
   var hasPreload: Bool {
     slots.contains { slot in
       guard let load = slot.load, load.feedItem.id != currentItem?.id else { return false }
-      return load.order.target?.stage != PreloadStage.none
+      return load.order.target?.stage != PreloadStage.notLoaded
     }
   }
 }
@@ -235,7 +235,7 @@ extension PoolState {
     var lowest: (number: Int, rank: Int)?
     for (number, slot) in slots.enumerated() {
       guard let load = slot.load, load.feedItem.id != currentItem?.id,
-        !(sparesWaiting && load.order.target?.stage == PreloadStage.none),
+        !(sparesWaiting && load.order.target?.stage == PreloadStage.notLoaded),
         load.order.rank >= lowest?.rank ?? 0
       else { continue }
       lowest = (number, load.order.rank)

@@ -80,7 +80,7 @@ final class PooledPlayer: Sendable {
     setRank(.max)
     if let decoders, decoders.isPinned { decoders.isPinned = false }
     player.pause()
-    player.preloadTarget = PreloadTarget.none
+    player.preloadTarget = PreloadTarget.notLoaded
     let wait = player.takeItem()
     return runtime.task { [account] in
       await wait()

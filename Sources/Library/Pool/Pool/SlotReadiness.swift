@@ -34,7 +34,7 @@ public struct SlotReadiness: Sendable, Hashable {
   /// The target of the item's loading; `nil` if it plays, and loads without a target.
   public var target: PreloadTarget?
   /// The stage that loading has reached. It falls back when an item that has ended and was left is rewound.
-  public var stage = PreloadStage.none
+  public var stage = PreloadStage.notLoaded
   /// The status of the item in the player, with the error if it failed.
   package var status = PlayerItem.Status.unknown
   /// Whether the player plays, waits or is paused.

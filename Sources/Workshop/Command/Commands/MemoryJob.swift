@@ -162,7 +162,7 @@ final class MemoryJob: Sendable {
   }
 
   private func record(
-    _ error: ReelError, of number: Int, _ argument: String, stage: PreloadStage = .none
+    _ error: ReelError, of number: Int, _ argument: String, stage: PreloadStage = .notLoaded
   ) {
     // Report each source once.
     let isNew = failures.withLock { failures in

@@ -146,7 +146,7 @@ extension WalkReport {
       table.add(
         [
           String(swipe.number), DurationText.readable(swipe.time),
-          swipe.isPassing ? "passing" : swipe.kind.rawValue, String(swipe.itemIndex), swipe.stage.reportName,
+          swipe.isPassing ? "passing" : swipe.kind.rawValue, String(swipe.itemIndex), swipe.stage.text,
           swipe.timeToFirstFrame.map(DurationText.readable) ?? "-",
           swipe.timeToSecondFrame.map(DurationText.readable) ?? "-",
           swipe.stallCount == 0 ? "-" : DurationText.readable(swipe.stallDuration),

@@ -234,8 +234,8 @@ extension SwipeRecord {
 
   /// The loaded data when the swipe settled.
   var found: String {
-    stage == .none && loadedByteCount == 0
-      ? "nothing" : "\(stage == .none ? "no stage" : stage.reportName), \(WalkValue.size(loadedByteCount))"
+    stage == .notLoaded && loadedByteCount == 0
+      ? "nothing" : "\(stage.text), \(WalkValue.size(loadedByteCount))"
   }
 }
 

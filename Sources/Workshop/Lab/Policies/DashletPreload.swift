@@ -157,7 +157,7 @@ package struct DashletPreload: PreloadPlanning, Hashable {
       }
     }
     for index in videos.indices.dropFirst()
-    where videos[index].media.item.stage > .none && !found.contains(where: { $0.index == index }) {
+    where videos[index].media.item.stage > .notLoaded && !found.contains(where: { $0.index == index }) {
       found.append((index, 0))
     }
     return found

@@ -24,7 +24,7 @@ package struct AheadPreload: PreloadPolicy, Hashable {
 
   package func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
     let ahead = context.direction < 0 ? -distance : distance
-    guard ahead >= 1, ahead <= count else { return .none }
+    guard ahead >= 1, ahead <= count else { return .notLoaded }
     return PreloadTarget(stage: .buffered, isDecoderWarm: isNextDecoderWarm && ahead == 1)
   }
 
@@ -49,7 +49,7 @@ package struct BytesPreload: PreloadPolicy, Hashable {
   }
 
   package func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
-    guard abs(distance) == 1, count > 0 else { return .none }
+    guard abs(distance) == 1, count > 0 else { return .notLoaded }
     let (limit, overflow) = count.multipliedReportingOverflow(by: Self.unit)
     return PreloadTarget(
       stage: .buffered, bufferDuration: Self.maximumDuration, byteLimit: overflow ? .max : limit)
@@ -110,7 +110,7 @@ package struct Media3Preload: PreloadPolicy, Hashable {
     case (.compose, 1), (.guide, 1): PreloadTarget(stage: .buffered, bufferDuration: .seconds(3))
     case (.guide, 2): PreloadTarget(stage: .initialization)
     case (.guide, 3), (.guide, 4): PreloadTarget(stage: .manifest)
-    default: .none
+    default: .notLoaded
     }
   }
 

@@ -82,7 +82,7 @@ final class WalkRecorder: FrameOutput {
     let now = clock.now
     let id = feed.items[index].id
     trace.record(.swipe, id, at: now, detail: kind.rawValue)
-    let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .none
+    let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .notLoaded
     state.withLock { state in
       state.beginSwipe(to: id)
       guard isPassing else { return }
@@ -100,7 +100,7 @@ final class WalkRecorder: FrameOutput {
     let id = feed.items[index].id
     let fetched = pool.fetchedByteCount(of: id)
     let readiness = pool.slotReadiness.first { $0.item == id }
-    let stage = readiness?.stage ?? .none
+    let stage = readiness?.stage ?? .notLoaded
     trace.record(.settled, id, at: now, stage: stage)
     waits.settle(on: id, at: trace.time(of: now))
     state.withLock { state in

@@ -69,7 +69,7 @@ package final class WalkTrace: Sendable {
     event.item = id
     event.slot = slot
     event.stage = stage
-    event.detail = detail ?? stage.map { "\($0)" }
+    event.detail = detail ?? stage?.reportName
     event.count = count
     event.seconds = seconds
     put(event)

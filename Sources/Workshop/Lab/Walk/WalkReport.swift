@@ -153,5 +153,5 @@ extension WalkSettings: Encodable {
 
 extension PreloadStage {
   /// The name in reports.
-  package var reportName: String { self == .firstFrame ? "first_frame" : String(describing: self) }
+  package var reportName: String { text.replacing(" ", with: "_") }
 }
