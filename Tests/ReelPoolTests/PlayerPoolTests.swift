@@ -315,6 +315,7 @@ import Testing
     configuration.showsPosters = true
     configuration.connectionsAhead = 2
     let pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+    try pool.setSurface(CallbackOutput { _ in })
     pool.pause()
     pool.show(0, of: FeedSnapshot(feed))
     await simulation.runToRest()

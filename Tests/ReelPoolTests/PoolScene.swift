@@ -39,11 +39,13 @@ final class PoolScene: Sendable {
   private let told = Locked<[PoolEvent]>([])
   private let onFrame = Locked<(@Sendable (PoolScene) throws -> Void)?>(nil)
 
-  /// - Parameter paths: of the items, below Fixtures.
+  /// - Parameters:
+  ///   - paths: Those of the items, below Fixtures.
+  ///   - link: The modelled link that simulated players load over.
   init(
     _ paths: [String], runtime: Runtime = .simulated, slots: Int = 3,
     policy: any PreloadPolicy = AdjacentPreload(isNextDecoderWarm: true),
-    fetcher: FixtureFetcher = FixtureFetcher(), describe: (Int, inout FeedItem) -> Void = { _, _ in },
+    fetcher: FixtureFetcher = FixtureFetcher(), link: LinkSpec? = nil, describe: (Int, inout FeedItem) -> Void = { _, _ in },
     configure: (inout PoolConfiguration) -> Void = { _ in }
   ) throws {
     var configuration = PoolConfiguration()
@@ -66,7 +68,8 @@ final class PoolScene: Sendable {
     self.feed = feed
     self.fetcher = fetcher
     self.threads = threads
-    pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+    let base: any Fetching = link.map { ThrottledFetcher(fetcher, link: $0, in: simulation) } ?? fetcher
+    pool = PlayerPool(fetcher: base, configuration: configuration, logger: silentLogger)
     pool.setObserver { [weak self] in self?.record($0) }
     try pool.setSurface(makeOutput())
   }

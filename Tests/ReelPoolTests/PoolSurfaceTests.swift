@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelSimulation
 import ReelTestSupport
 import Testing
 
@@ -193,6 +194,61 @@ import Testing
     fetcher.release()
     try await scene.until { scene.shown.count > 2 }
     #expect(!scene.events.contains { if case .posterShown = $0 { true } else { false } })
+    try await scene.close()
+  }
+
+  @Test(
+    "Over a slow link, a miss shows the poster before the first frame, and at once when the viewer comes back",
+    arguments: ["hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
+  func posterOverSlowLink(_ path: String) async throws {
+    // As large as posters are: what follows the end of a JPEG is ignored.
+    let poster = try Fixtures.bytes("posters/poster.jpg") + [UInt8](repeating: 0, count: 20_000)
+    let fetcher = FixtureFetcher { request, _ in
+      request.url.path.hasPrefix("/posters") ? .bytes(poster) : .none
+    }
+    let scene = try PoolScene(
+      Array(repeating: path, count: 9), fetcher: fetcher, link: .threeG,
+      describe: { $1.poster = URL(string: "http://fixtures.test/posters/\($0).jpg") })
+    let size = PixelSize(width: 96, height: 54)
+    @Sendable func isPoster(_ line: PoolScene.Line) -> Bool { line == .poster(size) }
+    for index in [0, 4, 8] {
+      scene.forgetLines()
+      #expect(try scene.show(index).hasFrame == false)
+      try await scene.until { !scene.shown.isEmpty }
+      let lines = scene.lines.filter { if case .frame = $0 { true } else { isPoster($0) } }
+      #expect(lines.first.map(isPoster) == true, "\(index): \(lines)")
+      #expect(lines.count(where: isPoster) == 1)
+    }
+    scene.forgetLines()
+    let swiped = scene.simulation.now
+    try scene.show(0)
+    try await scene.until { scene.lines.contains(where: isPoster) }
+    #expect(scene.simulation.now == swiped && scene.shown.isEmpty)
+    #expect(fetcher.requests.count { $0.url.path == "/posters/0.jpg" } == 1)
+    try await scene.close()
+  }
+
+  @Test("Kept posters are bounded, the latest stay, and those of a window without surface are not fetched")
+  func keptPosters() async throws {
+    let poster = try Fixtures.bytes("posters/poster.jpg") + [UInt8](repeating: 0, count: 1 << 20)
+    let fetcher = FixtureFetcher { request, _ in
+      request.url.path.hasPrefix("/posters") ? .bytes(poster) : .none
+    }
+    let scene = try PoolScene(
+      Array(repeating: "media/h264.ts", count: 12), policy: NoPreload(), fetcher: fetcher,
+      describe: { $1.poster = URL(string: "http://fixtures.test/posters/\($0).jpg") })
+    @Sendable func count(_ index: Int) -> Int { fetcher.requests.count { $0.url.path == "/posters/\(index).jpg" } }
+    for index in 0..<6 { try await scene.rest(at: index) }
+    // Three of 1 MiB and a little more, and that of the window.
+    try await scene.rest(at: 3)
+    #expect(count(3) == 1)
+    try await scene.rest(at: 0)
+    #expect(count(0) == 2)
+    try scene.pool.setSurface(nil)
+    try await scene.rest(at: 9)
+    #expect(count(9) == 0)
+    try scene.pool.setSurface(scene.makeOutput())
+    try await scene.until { count(9) == 1 }
     try await scene.close()
   }
 

@@ -155,6 +155,8 @@ public final class PlayerPool: PlayerPooling {
       return
     }
     try core.surface.setOutput(output) { core.state.withLock { $0.target } }
+    // Posters are fetched only for a surface.
+    core.state.withLock { $0.beginGeneration() }
     core.wake()
   }
 

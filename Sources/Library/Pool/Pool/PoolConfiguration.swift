@@ -49,7 +49,7 @@ public struct PoolConfiguration: Sendable {
   ///
   /// It takes effect only if the fetcher is a `ConnectionOpening`.
   package var connectionsAhead = 2
-  /// True if posters are fetched ahead, and shown on the surface on a miss. Defaults to true.
+  /// True if posters are fetched ahead while there is a surface, and shown on it on a miss. Defaults to true.
   public var showsPosters = true
   /// True if each player has a memory account. Without one, the ledger computes memory from the sizes of
   /// packets and frames, which is the same in every run.

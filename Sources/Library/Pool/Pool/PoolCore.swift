@@ -75,10 +75,7 @@ final class PoolCore: Sendable {
     frameSurface = OutputSurface(lock: outputLock) { _ in }
     let taskLoop = TaskLoop(named: "pool", runtime: runtime, clock: clock)
     self.taskLoop = taskLoop
-    // Ranked after the current item, with the first preload.
-    posters = PosterStore(fetcher: resources.network.makeSlot(rank: 1), runtime: runtime, logger: logger) {
-      taskLoop.wake()
-    }
+    posters = PosterStore(network: resources.network, runtime: runtime, logger: logger) { taskLoop.wake() }
     readiness = ObservedSource((0..<configuration.slotCount).map { SlotReadiness(slot: $0) })
     let players = (0..<configuration.slotCount).map { _ in
       PooledPlayer(resources, configuration: configuration)
@@ -213,6 +210,9 @@ final class PoolCore: Sendable {
     directPinned()
     for (number, slot) in assignment.ended { evict(slot, number) }
     makeRoom(for: plan.growth)
+    let awaited = itemAwaitingFrame?.poster
+    // Before the item's media.
+    if let awaited { posters.fetch(awaited, isAwaited: true) }
     for (number, player, entry) in assignment.begun {
       // Do not begin an item that a later swipe no longer wants.
       guard isCurrent(plan) else { break }
@@ -221,7 +221,7 @@ final class PoolCore: Sendable {
     followCurrent()
     if let (id, error) = assignment.failure { listeners.withLock { $0.onFailure }?(id, error) }
     guard isCurrent(plan) else { return }
-    if configuration.showsPosters { posters.keep(plan.entries.compactMap { $0.item.poster }) }
+    if showsPosters { posters.keep(plan.entries.compactMap { $0.item.poster }, awaited: awaited) }
     openConnections(behind: plan)
   }
 
@@ -432,16 +432,23 @@ extension PoolCore {
     return frame
   }
 
-  /// Shows the poster of the current item if it is decoded and no frame is shown yet.
-  private func showPoster() {
-    guard configuration.showsPosters else { return }
-    let item = state.withLock { state -> FeedItem? in
+  /// True if posters are wanted, and there is a surface to show them on.
+  private var showsPosters: Bool { configuration.showsPosters && surface.hasOutput }
+
+  /// The current item while no frame of it is shown, if its poster may be.
+  private var itemAwaitingFrame: FeedItem? {
+    guard showsPosters else { return nil }
+    return state.withLock { state in
       guard state.target?.player.player.hasFrame != true, !state.isPinned(state.currentItem?.id) else {
         return nil
       }
       return state.currentItem
     }
-    guard let item, let url = item.poster, surface.wantsPoster(of: item.id),
+  }
+
+  /// Shows the poster of the current item if it is decoded and no frame is shown yet.
+  private func showPoster() {
+    guard let item = itemAwaitingFrame, let url = item.poster, surface.wantsPoster(of: item.id),
       let poster = posters.takeFrame(of: url)
     else { return }
     surface.show(poster, of: item.id) {
