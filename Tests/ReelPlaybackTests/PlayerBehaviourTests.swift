@@ -220,6 +220,39 @@ struct PlayerBehaviourTests {
     #expect(late?.kind == .usage)
   }
 
+  @Test("An item that another player has is refused, until that player lets it go")
+  func itemInUse() async throws {
+    let stage = try SimulatedStage("media/h264-gops.mp4")
+    let (first, item) = (stage.player, stage.item)
+    first.replaceCurrentItem(with: item)
+    let second = Player(
+      fetcher: FixtureFetcher(), configuration: first.core.configuration, logger: silentLogger)
+    second.replaceCurrentItem(with: item)
+    #expect(second.currentItem.value == nil)
+    let error = try #require(await reelError { try await second.ready() })
+    #expect(error.kind == .usage && error.reason == "the item is in use by another player")
+    #expect(error.location == item.source.name)
+    #expect(await reelError { try await second.seek(to: .zero) } == error)
+    #expect(await reelError { for try await _ in second.frames {} } == error)
+    for await event in second.events {
+      #expect(event == .failed(error))
+      break
+    }
+    try await stage.run(untilLoaded: .firstFrame)
+    #expect(item.status.value == .readyToPlay && first.currentItem.value == item)
+    // A player may begin its own item again.
+    first.replaceCurrentItem(with: item)
+    #expect(first.currentItem.value == item)
+    first.replaceCurrentItem(with: nil)
+    second.replaceCurrentItem(with: item)
+    #expect(second.currentItem.value == item)
+    try await stage.run(untilLoaded: .firstFrame)
+    try await stage.simulation.run { await second.stopAndWait() }
+    first.replaceCurrentItem(with: item)
+    #expect(first.currentItem.value == item)
+    try await stage.close()
+  }
+
   @Test("An item that can't be loaded fails with its reason, and the next one plays")
   func replacement() async throws {
     let stage = try SimulatedStage.local("none.mp4")

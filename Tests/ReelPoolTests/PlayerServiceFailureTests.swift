@@ -48,7 +48,7 @@ import Testing
   func unsettled() throws {
     let scene = try ServiceScene(3, rule: .skip)
     scene.service.playFirst()
-    scene.service.beginSwipe(to: 1)
+    scene.service.endDrag(to: 1)
     scene.pool.fail(scene.item(1).id)
     scene.service.settle()
     #expect(scene.shown == ["a0", "a1...", "a2...", "a2"])

@@ -62,7 +62,7 @@ struct ServiceScene {
     let scene = try ServiceScene(3)
     #expect(shows(scene.service) { $0.go(to: 2) })
     #expect(!shows(scene.service) { $0.go(to: beyond) })
-    #expect(!shows(scene.service) { $0.beginSwipe(to: beyond) })
+    #expect(!shows(scene.service) { $0.endDrag(to: beyond) })
     #expect(scene.shown == ["a2"])
     #expect(scene.playing == "a2")
   }
@@ -90,14 +90,31 @@ struct ServiceScene {
   func phases() throws {
     let scene = try ServiceScene(3)
     scene.service.playFirst()
-    scene.service.beginSwipe(to: 1)
+    scene.service.endDrag(to: 1)
     #expect(scene.service.nowPlaying.value?.phase == .dragEnded)
     #expect(scene.playing == "a1")
     // Another swipe comes before the first has settled.
-    scene.service.beginSwipe(to: 2)
+    scene.service.endDrag(to: 2)
     scene.service.settle()
     #expect(scene.service.nowPlaying.value?.phase == .settled)
     #expect(scene.shown == ["a0", "a1...", "a2...", "a2"])
+  }
+
+  @Test("Feeds of one name are told apart by numbers")
+  func namesakes() throws {
+    let pool = FakePlayerPool()
+    let feeds = try ["new", "new (2)", "new", "new"].enumerated().map { number, name in
+      Feed(name: name, sources: [try MediaSource(argument: "http://o/\(number)")])
+    }
+    let service = PlayerService(pool: pool, feeds: feeds)
+    #expect(service.feeds.map(\.name) == ["new", "new (2)", "new (3)", "new (4)"])
+    #expect(service.feeds.allSatisfy { $0.items.map(\.id.feed) == [$0.name] })
+    #expect(service.feeds.map { $0.items[0].source } == feeds.map { $0.items[0].source })
+    service.select(feed: "new (4)")
+    service.playFirst()
+    #expect(pool.currentItem?.source.name == "http://o/3")
+    #expect(service.remove(service.feeds[2].items[0].id))
+    #expect(service.feeds.map(\.items.count) == [1, 1, 0, 1])
   }
 
   @Test("An empty feed plays nothing, until something is added")
@@ -225,7 +242,7 @@ struct ServiceScene {
     let scene = try ServiceScene(3)
     let values = scene.service.nowPlaying.values
     scene.service.playFirst()
-    scene.service.beginSwipe(to: 1)
+    scene.service.endDrag(to: 1)
     scene.service.settle()
     for item in 0..<3 { scene.service.remove(scene.item(item).id) }
     scene.service.nowPlayingSource.finish()
@@ -261,7 +278,7 @@ struct ServiceScene {
             switch random.next() % 10 {
             case 0...2: scene.service.next()
             case 3: scene.service.previous()
-            case 4: scene.service.beginSwipe(to: Int(random.next() % 50))
+            case 4: scene.service.endDrag(to: Int(random.next() % 50))
             case 5: scene.service.settle()
             case 6: scene.service.select(feed: random.next() % 2 == 0 ? "a" : "b")
             case 7: scene.service.remove(scene.item(Int(random.next() % 50)).id)

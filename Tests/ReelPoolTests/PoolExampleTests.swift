@@ -24,7 +24,7 @@ func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) 
   }
 
   // When the drag ends, the frame is on the surface and in the handover. When the swipe has settled, it plays.
-  print(service.beginSwipe(to: 1))
+  print(service.endDrag(to: 1))
   service.settle()
 
   // It keeps playing in a separate window while the viewer switches feeds. The first feed continues at its position.

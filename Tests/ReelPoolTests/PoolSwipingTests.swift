@@ -201,7 +201,7 @@ import Testing
     case 2: service.previous()
     case 3: service.go(to: index)
     case 4:
-      service.beginSwipe(to: index)
+      service.endDrag(to: index)
       service.settle()
     case 5, 6, 7: if items.count > 1 { service.remove(items[index % items.count].id) }
     case 8, 9: if let source = items.last?.source { service.append(source, to: name) }

@@ -85,7 +85,7 @@ struct Soak {
         tally.add(Bool.random(using: &random) ? service.next() : service.previous())
       }
     case 72..<78:
-      tally.add(service.beginSwipe(to: Int.random(in: items.indices, using: &random)))
+      tally.add(service.endDrag(to: Int.random(in: items.indices, using: &random)))
       if Bool.random(using: &random) { tally.add(service.settle()) }
     case 78..<86: tally.add(service.select(feed: Self.feedNames[Int.random(in: 0..<3, using: &random)]))
     case 86..<89: service.setPlaying(Bool.random(using: &random))

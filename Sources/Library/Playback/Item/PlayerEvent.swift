@@ -25,7 +25,8 @@ public enum PlayerEvent: Sendable, Hashable {
   case looped(gap: Duration)
   /// The item was played to its end. A looping item has no end.
   case playedToEnd(time: MediaTime)
-  /// The item failed and is not retried. The media loaded before the failure has been shown.
+  /// The item failed and is not retried. The media loaded before the failure has been shown. Also sent by a player that
+  /// refuses an item, because another player has it.
   case failed(ReelError)
   /// An output threw this error or is no longer allowed, and was detached. Sent by the player only, not by the item.
   case outputFailed(ReelError)

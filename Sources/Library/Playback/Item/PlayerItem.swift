@@ -5,7 +5,8 @@ internal import ReelFFmpeg
 
 /// Media to play, with the state of its loading and playback.
 ///
-/// An item does nothing by itself: the player that it is given to loads it. Only one player can use an item at a time.
+/// An item does nothing by itself: the player that it is given to loads it. Only one player can use an item at a time;
+/// another one refuses it.
 /// Its observed properties each have a current `value`, and `values`, a stream of that value and every change.
 public final class PlayerItem: Sendable {
   /// Whether an item can be played.
@@ -132,6 +133,8 @@ public final class PlayerItem: Sendable {
     var errorLog: [ErrorLogEntry] = []
     var startup: StartupReport?
     var stageTimes: [PreloadStage: Duration] = [:]
+    /// The player that has the item, and its session.
+    var owner: (player: ObjectIdentifier, session: ObjectIdentifier)?
   }
 
   private let state = Locked(State())
@@ -225,6 +228,23 @@ public final class PlayerItem: Sendable {
   package var stageTimes: [PreloadStage: Duration] { state.withLock { $0.stageTimes } }
 
   // MARK: - Internal
+
+  /// Gives the item to a session, until `release(_:)`. Returns false if another player has it.
+  func claim(for session: ItemSession) -> Bool {
+    let owner = (player: ObjectIdentifier(session.core), session: ObjectIdentifier(session))
+    return state.withLock { state in
+      guard state.owner.map({ $0.player == owner.player }) ?? true else { return false }
+      state.owner = owner
+      return true
+    }
+  }
+
+  /// Lets other players have the item, if the session still has it.
+  func release(_ session: ItemSession) {
+    state.withLock { state in
+      if state.owner?.session == ObjectIdentifier(session) { state.owner = nil }
+    }
+  }
 
   func record(_ stage: PreloadStage, after duration: Duration) {
     state.withLock { state in

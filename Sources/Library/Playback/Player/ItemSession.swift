@@ -72,6 +72,7 @@ final class ItemSession: Sendable {
     task?.cancel()
     for taskLoop in [reader, audioReader, decoder] { taskLoop.stop() }
     item.setOnChange(nil)
+    item.release(self)
   }
 
   /// Waits, after `stop()`, until nothing runs any more.

@@ -99,6 +99,9 @@ public final class Player: Sendable {
 
   /// Replaces the current item and begins loading the new one. If the player was playing, the new item plays too.
   ///
+  /// An item that another player has is refused: this player is then without an item, and has the event
+  /// ``PlayerEvent/failed(_:)`` with an error of kind `usage`.
+  ///
   /// - Parameter item: The item to load, or nil to unload the current one.
   public func replaceCurrentItem(with item: PlayerItem?) { core.replaceCurrentItem(with: item, start: nil) }
 

@@ -251,12 +251,20 @@ final class PlayerCore: Sendable {
   /// - Parameter detaches: True to pause, and to end and detach all outputs.
   @discardableResult
   func replace(with item: PlayerItem?, start: MediaTime?, detaches: Bool) -> ItemSession? {
-    let session = item.map { ItemSession($0, core: self) }
+    let wanted = item.map { ItemSession($0, core: self) }
+    let session = wanted.flatMap { $0.item.claim(for: $0) ? $0 : nil }
+    var refusal: ReelError?
+    if session == nil, let item { refusal = .itemInUse(item) }
     let now = clock.now
-    let replaced = change { state, out in
-      state.replace(with: session, start: start, detaches: detaches, at: now, &out)
+    let replaced = change { [refusal] state, out in
+      let left = state.replace(with: session, start: start, detaches: detaches, at: now, &out)
+      if left != nil { state.refusal = refusal }
+      return left
     }
-    guard let left = replaced else { return nil }
+    guard let left = replaced else {
+      if let session { session.item.release(session) }
+      return nil
+    }
     // A frame of the item may be shown to an output at this moment.
     outputLock.wait()
     change { state, out in
@@ -267,6 +275,7 @@ final class PlayerCore: Sendable {
     left.session?.stop(left.scopes)
     events.forget()
     session?.start()
+    if let refusal { emit(.failed(refusal), of: nil) }
     // Without an item, nothing remains to be presented.
     if session != nil { wake() } else { presenter.forgetTime() }
     for output in left.outputs {
@@ -285,6 +294,15 @@ final class PlayerCore: Sendable {
     do { try finish() } catch {
       emit(.outputFailed(error as? ReelError ?? ReelError(.internalFault, "\(error)")), of: nil)
     }
+  }
+}
+
+extension ReelError {
+  /// The error of a player that gets the item of another one.
+  fileprivate static func itemInUse(_ item: PlayerItem) -> ReelError {
+    ReelError(
+      .usage, "the item is in use by another player", at: item.source.name,
+      advice: "create an item for each player")
   }
 }
 

@@ -81,7 +81,7 @@ extension PlayerState {
     to time: MediaTime, tolerance: MediaTime = .zero, for wait: PendingSeek? = nil, plays: Bool = false,
     at now: Duration, _ out: inout Effects
   ) -> ReelError? {
-    guard let played = item.playerItem else { return ReelError(.usage, "there is no item to seek in") }
+    guard let played = item.playerItem else { return noItem }
     if wait != nil, settings.requiresLinearPlayback {
       return ReelError(.usage, "seeking is refused: playback is linear", at: played.source.name)
     }
@@ -121,6 +121,9 @@ extension PlayerState {
     out.wake(.presenter)
     return nil
   }
+
+  /// The error of a call that needs an item, without one.
+  var noItem: ReelError { refusal ?? ReelError(.usage, "the player has no item") }
 
   /// Returns the position on the player's timeline for a requested time, limited to the item.
   private func place(of time: MediaTime, duration: MediaTime?) -> MediaTime {

@@ -39,6 +39,8 @@ struct PlayerState: ~Copyable {
   var audioOutputs: [SoundAttachment] = []
   var outputTimeline = OutputTimeline()
   var item = ItemState()
+  /// The reason why there is no item, if another player had it.
+  var refusal: ReelError?
   /// What observers have not been told yet.
   var news: [PlayerNews] = []
 }

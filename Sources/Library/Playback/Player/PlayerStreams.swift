@@ -89,14 +89,15 @@ extension Player {
   private static let bufferLimit = 256
 
   private func item() throws -> PlayerItem {
-    guard let item = currentItem.value else { throw ReelError(.usage, "the player has no item") }
+    guard let item = currentItem.value else { throw core.state.read { $0.noItem } }
     return item
   }
 
   /// Calls `end` when an item was played to its end, or with its error.
   private func ending(_ end: @escaping @Sendable ((any Error)?) -> Void) -> Task<Void, Never> {
     let events = core.events.newEvents
-    if case .failed(let error) = currentItem.value?.status.value { end(error) }
+    let error = core.state.read { $0.refusal }
+    if case .failed(let error) = currentItem.value?.status.value { end(error) } else if let error { end(error) }
     return Task {
       for await event in events {
         switch event {

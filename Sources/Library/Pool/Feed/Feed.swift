@@ -6,7 +6,7 @@ public import ReelPlayback
 /// A named list of items, in the order in which they are swiped through.
 public struct Feed: Sendable, Hashable, Identifiable {
   /// The name that identifies the feed among others.
-  public let name: String
+  public private(set) var name: String
   /// The entries in the feed's order.
   public private(set) var items: [FeedItem]
   /// The number of items that each source has had, including removed ones, so that no identity is used twice.
@@ -72,6 +72,21 @@ public struct Feed: Sendable, Hashable, Identifiable {
 
   /// Returns the current index of an item; `nil` if the feed does not have it.
   public func index(of id: FeedItem.ID) -> Int? { items.firstIndex { $0.id == id } }
+
+  /// Returns feeds of different names: the second of a name has a number after it, as in `new (2)`, also in the
+  /// identities of its items.
+  static func distinct(_ feeds: [Feed]) -> [Feed] {
+    var taken = Set(feeds.map(\.name))
+    var seen: Set<String> = []
+    return feeds.map { feed in
+      guard !seen.insert(feed.name).inserted else { return feed }
+      var (number, other) = (2, feed)
+      while !taken.insert("\(feed.name) (\(number))").inserted { number += 1 }
+      other.name = "\(feed.name) (\(number))"
+      for index in other.items.indices { other.items[index].id.feed = other.name }
+      return other
+    }
+  }
 }
 
 /// One entry of a feed: the source of its media, and the information that an app shows with it.
@@ -83,7 +98,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   /// entries of each source keep their order.
   public struct ID: Sendable, Hashable {
     /// The feed's name.
-    public let feed: String
+    public fileprivate(set) var feed: String
     /// The source's URL, or its path if it is a local file.
     public let source: String
     /// The number of this entry among those of the same source, from 1.
@@ -98,7 +113,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   }
 
   /// The item's identity, which stays the same while the feed changes.
-  public let id: ID
+  public fileprivate(set) var id: ID
   /// The media file, HLS playlist or MPD to play.
   public var source: MediaSource
   /// The title to show.

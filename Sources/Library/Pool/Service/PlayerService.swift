@@ -67,11 +67,11 @@ public final class PlayerService: Sendable {
   ///
   /// - Parameters:
   ///   - pool: The pool to play on. The service sets its failure handler.
-  ///   - feeds: The feeds, with different names. The first one is selected. If there are none, the service has one
-  ///     empty feed named `items`.
+  ///   - feeds: The feeds. The first one is selected. If two have one name, the second is named as in `new (2)`, also in
+  ///     the identities of its items (``feeds``). If there are none, the service has one empty feed named `items`.
   ///   - failureRule: The reaction to a current item that can't be played.
   public init(pool: any PlayerPooling, feeds: [Feed], failureRule: FailureRule = .show) {
-    let feeds = feeds.isEmpty ? [Feed(name: "items")] : feeds
+    let feeds = feeds.isEmpty ? [Feed(name: "items")] : Feed.distinct(feeds)
     self.pool = pool
     self.failureRule = failureRule
     state = Locked(State(places: feeds.map { Place($0) }), rank: .service)
@@ -104,12 +104,13 @@ public final class PlayerService: Sendable {
   @discardableResult
   public func go(to index: Int) -> Handover { show(index, .settled) }
 
-  /// Reports the end of the drag of a swipe to the item at `index`. Its first frame is shown, and its decoder is
+  /// Ends the drag of a swipe that comes to rest at the item at `index`. Its first frame is shown, and its decoder is
   /// opened.
   ///
-  /// Call ``settle()`` when the swipe has come to rest.
+  /// Call it when the viewer lifts the finger (`scrollViewWillEndDragging` in UIKit), and ``settle()`` when the swipe has
+  /// come to rest.
   @discardableResult
-  public func beginSwipe(to index: Int) -> Handover { show(index, .dragEnded) }
+  public func endDrag(to index: Int) -> Handover { show(index, .dragEnded) }
 
   /// Reports that the swipe has come to rest: the current item plays.
   @discardableResult

@@ -163,7 +163,7 @@ package final class FeedReplay: Sendable {
         if number > 0 { try await clock.sleep(for: WalkPlan.burstInterval) }
         recorder.drags(
           to: index, kind: step.kind, isPassing: index != step.target || number + 1 < step.path.count)
-        service.beginSwipe(to: index)
+        service.endDrag(to: index)
       }
       try await clock.sleep(for: WalkPlan.settleTime)
       recorder.settles(step.target, kind: step.kind)
