@@ -313,6 +313,29 @@ struct FrameExtractorTests {
     }
   }
 
+  @Test("Of many extractions a few run at a time; one that waits ends at once when it is cancelled")
+  func limit() async throws {
+    let url = try #require(URL(string: "http://fixtures.test/media/h264.ts"))
+    let (fetcher, limit) = (FixtureFetcher { _, _ in .hold }, CoreGate(permits: 3))
+    let extractor = FrameExtractor(fetcher: fetcher, cores: nil, limit: limit, logger: silentLogger)
+    let extractions = (0..<40).map { _ in Task { try await extractor.image(at: .first, of: url) } }
+    try await until { fetcher.underWayCount == 3 && limit.isContended }
+    let cancelled = Task { try await extractor.image(at: .first, of: url) }
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+    #expect(fetcher.requests.count == 3)
+    // A sequence whose reader pauses keeps nobody waiting.
+    let times = (0..<9).map { MediaTime(value: $0, timescale: 10) }
+    fetcher.release()
+    let sequences = (0..<4).map { _ in extractor.images(at: times, of: url) }
+    for extraction in extractions { _ = try await extraction.value }
+    for sequence in sequences {
+      var count = 0
+      for try await _ in sequence { count += 1 }
+      #expect(count == times.count)
+    }
+  }
+
   @Test("The wait for a core is told apart from the start-up time", arguments: [true, false])
   func queue(isRemote: Bool) async throws {
     try await Origin.use { origin in

@@ -38,7 +38,7 @@ extension MonotonicClock {
   ///
   /// - Throws: `CancellationError` if the task is cancelled.
   package func sleep(for duration: Duration) async throws {
-    let wait = ClockWait()
+    let wait = TaskWait()
     let call = schedule(at: now + duration) { wait.finish(.success(())) }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { wait.begin($0) }
@@ -49,8 +49,8 @@ extension MonotonicClock {
   }
 }
 
-/// Suspends a task until a clock calls it.
-private final class ClockWait: Sendable {
+/// Suspends a task until `finish(_:)`, which may come before.
+package final class TaskWait: Sendable {
   private struct State {
     var continuation: CheckedContinuation<Void, any Error>?
     var outcome: Result<Void, any Error>?
@@ -58,7 +58,10 @@ private final class ClockWait: Sendable {
 
   private let state = Locked(State())
 
-  func begin(_ continuation: CheckedContinuation<Void, any Error>) {
+  package init() {}
+
+  /// Suspends the task of the continuation.
+  package func begin(_ continuation: CheckedContinuation<Void, any Error>) {
     let outcome = state.withLock { state in
       if state.outcome == nil { state.continuation = continuation }
       return state.outcome
@@ -66,12 +69,16 @@ private final class ClockWait: Sendable {
     if let outcome { continuation.resume(with: outcome) }
   }
 
-  func finish(_ outcome: Result<Void, any Error>) {
-    let continuation = state.withLock { state in
-      if state.outcome == nil { state.outcome = outcome }
-      return state.continuation.take()
+  /// Ends the wait with this outcome. Returns false if it has ended before.
+  @discardableResult
+  package func finish(_ outcome: Result<Void, any Error>) -> Bool {
+    let (isFirst, continuation) = state.withLock { state in
+      let isFirst = state.outcome == nil
+      if isFirst { state.outcome = outcome }
+      return (isFirst, state.continuation.take())
     }
     continuation?.resume(with: outcome)
+    return isFirst
   }
 }
 

@@ -7,7 +7,8 @@ internal import ReelTransport
 
 /// Finds a good frame of a source, as `reel poster` does.
 ///
-/// Any number of extractions can run at once. Each one uses a thread of its own while it runs.
+/// You can begin any number of extractions at once. Each has a thread while it runs, so only some run at a time, as
+/// `FrameExtractor` says.
 public struct PosterExtractor: Sendable {
   /// The number of key frames that are compared with the first frame.
   private static let candidateCount = 6

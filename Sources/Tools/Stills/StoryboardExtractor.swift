@@ -6,7 +6,8 @@ public import ReelPlayback
 
 /// Makes storyboards of sources, as `reel storyboard` does.
 ///
-/// Any number of extractions can run at once. Each one uses several threads while it runs.
+/// You can begin any number of extractions at once. Each has several threads while it runs, so only some run at a time, as
+/// `FrameExtractor` says.
 public struct StoryboardExtractor: Sendable {
   private let extractor: StillExtractor
 

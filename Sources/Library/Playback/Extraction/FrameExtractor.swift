@@ -6,7 +6,8 @@ internal import ReelManifest
 
 /// Extracts decoded frames from sources, as `reel frames` does.
 ///
-/// Any number of extractions can run at once. Each one uses a thread of its own while it runs.
+/// You can begin any number of extractions at once. Each has a thread while it runs, so the process runs 32 at a time, or 4
+/// for each processor if those are more, together with probes, posters and storyboards; the others wait.
 public struct FrameExtractor: Sendable {
   /// The result of an extraction.
   public struct Report: Sendable {
@@ -51,12 +52,16 @@ public struct FrameExtractor: Sendable {
     self.init(fetcher: fetcher, configuration: configuration, cores: nil, logger: logger)
   }
 
-  /// - Parameter cores: Limits concurrent work among all that share it.
+  /// - Parameters:
+  ///   - cores: Limits concurrent work among all that share it.
+  ///   - limit: Limits the sources that are read at a time, if there are no `cores`.
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    cores: CoreGate?, logger: Logger
+    cores: CoreGate?, limit: CoreGate = .sources, logger: Logger
   ) {
-    opener = TrackOpener(fetcher: fetcher, configuration: configuration, cores: cores, logger: logger)
+    opener = TrackOpener(
+      fetcher: fetcher, configuration: configuration, cores: cores, limit: cores == nil ? limit : nil,
+      logger: logger)
   }
 
   /// Returns the frame on show at a time: upright, with square pixels, in RGB.
@@ -94,7 +99,10 @@ public struct FrameExtractor: Sendable {
         try await extractor.extract(selection, from: .url(url)) { frame in
           let image = try frame.scaled(toFit: maximumSize ?? frame.presentationSize)
           // The buffer may be full, and images are large.
-          while case .dropped = continuation.yield(image) { Thread.sleep(forTimeInterval: 0.005) }
+          guard case .dropped = continuation.yield(image) else { return }
+          extractor.opener.pausing {
+            while case .dropped = continuation.yield(image) { Thread.sleep(forTimeInterval: 0.005) }
+          }
         }
         continuation.finish()
       } catch {

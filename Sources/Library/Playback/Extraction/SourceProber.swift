@@ -30,7 +30,9 @@ public struct SourceProber: Sendable {
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     cores: CoreGate?, logger: Logger
   ) {
-    opener = TrackOpener(fetcher: fetcher, configuration: configuration, cores: cores, logger: logger)
+    opener = TrackOpener(
+      fetcher: fetcher, configuration: configuration, cores: cores, limit: cores == nil ? .sources : nil,
+      logger: logger)
   }
 
   /// Returns a description of a source. If no frame can be decoded, the description has a

@@ -12,16 +12,19 @@ package struct TrackOpener: Sendable {
   var cores: CoreGate?
   /// A gate to acquire for each use of a decoder.
   var gate: (any DecodingGate)?
+  /// The sources that may be read at a time; nil for no limit.
+  var limit: CoreGate?
   let logger: Logger
 
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration, cores: CoreGate? = nil,
-    gate: (any DecodingGate)? = nil, logger: Logger
+    gate: (any DecodingGate)? = nil, limit: CoreGate? = nil, logger: Logger
   ) {
     self.fetcher = fetcher
     self.configuration = configuration
     self.cores = cores
     self.gate = gate
+    self.limit = limit
     self.logger = logger
   }
 
@@ -36,6 +39,25 @@ package struct TrackOpener: Sendable {
   package func use<Result: Sendable>(
     _ source: MediaSource, readsAhead: Bool,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
+    _ body: (OpenSource) async throws -> Result
+  ) async throws -> Result {
+    guard let limit else { return try await read(source, readsAhead: readsAhead, recording: record, body) }
+    return try await limit.withPermit {
+      try await read(source, readsAhead: readsAhead, recording: record, body)
+    }
+  }
+
+  /// Calls `body`, which waits for the program, on the thread of a source. Meanwhile another source may be read.
+  func pausing(_ body: () -> Void) {
+    limit?.release()
+    body()
+    limit?.acquire()
+  }
+
+  // MARK: - Private
+
+  private func read<Result: Sendable>(
+    _ source: MediaSource, readsAhead: Bool, recording record: (@Sendable (LoadedManifest.Document) -> Void)?,
     _ body: (OpenSource) async throws -> Result
   ) async throws -> Result {
     let share = cores.map { CoreShare(of: $0) }
@@ -58,8 +80,6 @@ package struct TrackOpener: Sendable {
       scope.cancel()
     }
   }
-
-  // MARK: - Private
 
   private func open(
     _ source: MediaSource, readsAhead: Bool, scope: LoadScope, share: CoreShare?,

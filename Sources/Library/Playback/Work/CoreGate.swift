@@ -6,6 +6,9 @@ import ReelFFmpeg
 
 /// Has one permit per processor, which limits how many of the open sources compute at a time.
 package final class CoreGate: DecodingGate {
+  /// Limits how many sources programs read at a time, each of which has a thread.
+  package static let sources = CoreGate(permits: max(32, 4 * ProcessInfo.processInfo.activeProcessorCount))
+
   fileprivate struct State {
     /// The number of free permits; negative if more are in use than exist, after one was left to a server.
     var freeCount: Int
@@ -64,6 +67,23 @@ package final class CoreGate: DecodingGate {
       return false
     }
     if isFree { body() }
+  }
+
+  /// Calls `body` with a permit, for which it waits. Throws the errors of `body`, or `CancellationError` as soon as the
+  /// task is cancelled while it waits.
+  func withPermit<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
+    let wait = TaskWait()
+    try await withTaskCancellationHandler {
+      whenFree { [self] in
+        // The task was cancelled. As a task, because this may be called for many of them, one within the other.
+        if !wait.finish(.success(())) { Task { release() } }
+      }
+      try await withCheckedThrowingContinuation { wait.begin($0) }
+    } onCancel: {
+      wait.finish(.failure(CancellationError()))
+    }
+    defer { release() }
+    return try await body()
   }
 
   /// Whether work waits for a permit.
