@@ -118,6 +118,44 @@ import Testing
     #expect(pool.calls == [.setMuted(true)])
   }
 
+  @Test("Surface, readiness, events and picture in picture are there as in a pool with media")
+  func surface() async throws {
+    let fake = Self.pool()
+    let pool: any PlayerPooling = fake
+    let ids = fake.memory.entries.compactMap(\.item)
+    let events = pool.events
+    let (shown, pinnedFrames, ends) = (Locked<[FeedItem.ID?]>([]), Locked<[FeedItem.ID?]>([]), Locked(0))
+    try pool.setSurface(
+      CallbackOutput(
+        onFinish: { ends.withLock { $0 += 1 } }, onFrame: { frame in shown.withLock { $0.append(frame.item) } }))
+    #expect(pool.surfaceItem == ids[0])
+    fake.setStage(.manifest, of: ids[1])
+    pool.show(1, phase: .settled)
+    #expect(pool.readiness.value.map(\.stage) == [.firstFrame, .manifest])
+    #expect(pool.readiness.value.map(\.frameCount) == [1, 0])
+    fake.setStage(.firstFrame, of: ids[1])
+    #expect(shown.withLock { $0 } == [ids[0], ids[1]])
+    let pinned = try pool.startPictureInPicture(
+      to: CallbackOutput { frame in pinnedFrames.withLock { $0.append(frame.item) } })
+    #expect(pinned.state.value == .didStart && pinned.item.id == ids[1])
+    #expect(pinnedFrames.withLock { $0 } == [ids[1]] && pool.surfaceItem == nil)
+    #expect(await reelError { try await pool.ready(1) }?.kind == .usage)
+    pinned.stop()
+    #expect(pool.surfaceItem == ids[1] && shown.withLock { $0 } == [ids[0], ids[1], ids[1]])
+    pool.close()
+    #expect(ends.withLock { $0 } == 1)
+    var told: [PoolEvent] = []
+    for await event in events { told.append(event) }
+    #expect(
+      told == [
+        .assigned(ids[0], slot: 0), .assigned(ids[1], slot: 1), .surfaceAttached(ids[0]),
+        .shown(ids[1], .settled, stage: .manifest), .surfaceDetached(ids[0]), .surfaceAttached(ids[1]),
+        .reached(ids[1], slot: 1, .firstFrame, after: .zero), .surfaceDetached(ids[1]),
+        .pinned(ids[1], .willStart), .pinned(ids[1], .didStart), .pinned(ids[1], .willStop),
+        .surfaceAttached(ids[1]), .pinned(ids[1], .didStop), .surfaceDetached(ids[1]),
+      ])
+  }
+
   @Test("An index outside the feed is an error")
   func outside() async {
     let pool = Self.pool()

@@ -18,10 +18,10 @@ public import ReelCore
 /// | `start=30s`, `start=seed` | where a recorded link begins; without effect for a constant rate |
 public struct LinkSpec: Sendable, Hashable {
   /// The downlink rate in bits per second; at least 1. If the rate is recorded, its mean.
-  public private(set) var bitsPerSecond: Int64
+  package private(set) var bitsPerSecond: Int64
   /// The time from sending a request to receiving the first byte of its answer, without transmission time. Never
   /// negative.
-  public package(set) var roundTripTime: Duration
+  package var roundTripTime: Duration
   /// The recorded rate; nil for a constant one.
   package private(set) var recording: LinkRecording?
   /// The place in the recording at which the link begins.

@@ -33,7 +33,7 @@ import ReelCore
 ///   yields its turns to the others.
 public final class Origin: Sendable {
   /// The URL `http://HOST:PORT/`. Its host is 127.0.0.1 if the origin listens on all addresses.
-  public let baseURL: URL
+  package let baseURL: URL
   /// The port that the origin listens on.
   public let port: Int
 

@@ -23,7 +23,7 @@ extension VideoFrame {
     /// 0, 0, 0.
     public static let black = SolidColor(red: 0, green: 0, blue: 0)
     /// 255, 255, 255.
-    public static let white = SolidColor(red: 255, green: 255, blue: 255)
+    package static let white = SolidColor(red: 255, green: 255, blue: 255)
   }
 
   /// A frame of one color, for tests: upright, with square pixels, in RGB.

@@ -47,7 +47,7 @@ public struct StreamInfo: Sendable {
   /// True for a single attached image, such as cover art.
   package let isAttachedFrame: Bool
   /// True if the container marks the stream as a default.
-  public let isDefault: Bool
+  package let isDefault: Bool
   /// True if the container marks the stream as one for the hearing or visually impaired.
   let isForImpaired: Bool
   /// The number of frames that the container states; nil if it does not.
@@ -55,13 +55,13 @@ public struct StreamInfo: Sendable {
   /// The language as the container states it, an ISO 639 or RFC 5646 code; nil if it does not.
   public let language: String?
   /// The bit rate as the container or the codec headers state it; nil if they do not.
-  public let bitsPerSecond: Int64?
+  package let bitsPerSecond: Int64?
   /// The number of audio channels; nil if unknown, and for other streams.
   public let channelCount: Int?
   /// The number of audio samples per second and channel; nil if unknown, and for other streams.
   public let sampleRate: Int?
   /// True if the sample entry (`encv`, `enca`) or the MPEG-TS stream type (SAMPLE-AES) marks samples as encrypted.
-  public let isEncrypted: Bool
+  package let isEncrypted: Bool
   /// The Dolby Vision profile as the container states it; nil if it does not.
   package let dolbyVisionProfile: Int?
   /// WebM: the id of the key that blocks are encrypted with, or nil if they are not.

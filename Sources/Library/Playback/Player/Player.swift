@@ -314,7 +314,7 @@ public struct PlayerStatistics: Sendable, Hashable {
   /// Whether an output for frames is attached.
   package var hasOutput = false
   /// The bytes of compressed media in the forward buffer.
-  public var bufferByteCount = 0
+  package var bufferByteCount = 0
   /// The part of ``bufferByteCount`` that comes after the frame on show.
   package var unshownByteCount = 0
   /// The maximum of ``bufferByteCount`` so far.
@@ -353,7 +353,7 @@ public struct PlayerConfiguration: Sendable {
   /// The number of retries of a failed item, and their delays.
   public var retryPolicy = ItemRetryPolicy()
   /// The number of frames to decode ahead. 8 by default.
-  public var ringFrameCapacity = 8
+  package var ringFrameCapacity = 8
   /// The bytes of frames to decode ahead. 256 MiB by default.
   package var ringByteCapacity = 256 << 20
   /// The clock by which frames are shown and durations are measured.

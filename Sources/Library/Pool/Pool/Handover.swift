@@ -70,6 +70,11 @@ extension ReelError {
   package static func superseded(_ id: FeedItem.ID) -> ReelError {
     ReelError(.superseded, "another item was shown before the first frame", at: id.description)
   }
+
+  /// The error of a wait for an item in picture in picture.
+  package static func pinned(_ id: FeedItem.ID) -> ReelError {
+    ReelError(.usage, "the item is pinned: it is shown by a player of its own", at: id.description)
+  }
 }
 
 extension Handover: CustomStringConvertible {
@@ -99,17 +104,13 @@ extension PoolCore {
     try await changes.wait {
       let slot = try slot(showing: item.id)
       let (isCurrent, isPinned) = state.withLock { ($0.currentItem?.id == item.id, $0.isPinned(item.id)) }
-      guard !isPinned else { throw Self.pinned(item) }
+      guard !isPinned else { throw ReelError.pinned(item.id) }
       guard isCurrent else { throw ReelError.superseded(item.id) }
       guard let slot, let load = slot.load, let frame = frame(of: slot) else { return nil }
       let shown = load.firstFrameAt ?? clock.now
       return Handover(
         frame: frame, stage: max(load.stage, .firstFrame), duration: max(.zero, shown - began))
     }
-  }
-
-  static func pinned(_ item: FeedItem) -> ReelError {
-    ReelError(.usage, "the item is pinned: it is shown by a player of its own", at: item.id.description)
   }
 
   // MARK: - Private

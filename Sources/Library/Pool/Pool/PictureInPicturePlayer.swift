@@ -12,28 +12,28 @@ public final class PictureInPicturePlayer: Sendable {
   /// The current state: `willStart`, `didStart`, `willStop`, and finally `didStop`.
   public var state: ObservedProperty<PictureInPictureState> { stateSource.property }
 
+  /// The player, to pause it, seek and so on. Do not replace its item.
+  public let player: Player
+
   private let stateSource = ObservedSource(PictureInPictureState.none)
-  private let pooled: PooledPlayer
   private let output: any FrameOutput
   private let emit: @Sendable (PoolEvent) -> Void
   private let onStop: @Sendable () -> Void
   private let isStopped = Atomic(false)
 
-  init(
-    _ item: FeedItem, player: PooledPlayer, output: any FrameOutput,
+  /// - Parameter onStop: Ends the player.
+  package init(
+    _ item: FeedItem, player: Player, output: any FrameOutput,
     emit: @escaping @Sendable (PoolEvent) -> Void, onStop: @escaping @Sendable () -> Void
   ) {
     self.item = item
-    pooled = player
+    self.player = player
     self.output = output
     self.emit = emit
     self.onStop = onStop
   }
 
   deinit { stop() }
-
-  /// The player, to pause it, seek and so on. Do not replace its item.
-  public var player: Player { pooled.player }
 
   /// Stops the player, detaches its output, and passes through the states `willStop` and `didStop`.
   ///
@@ -42,22 +42,18 @@ public final class PictureInPicturePlayer: Sendable {
   public func stop() {
     guard !isStopped.exchange(true, ordering: .relaxed) else { return }
     enter(.willStop)
-    do { try pooled.player.detach(output) } catch {
+    do { try player.detach(output) } catch {
       let failure = error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")
       emit(.player(item.id, .outputFailed(failure)))
     }
     onStop()
-    // In case the pool no longer exists.
-    pooled.end()
     enter(.didStop)
     stateSource.finish()
   }
 
-  func start() {
-    enter(.willStart)
-  }
+  package func start() { enter(.willStart) }
 
-  func hasStarted() { enter(.didStart) }
+  package func hasStarted() { enter(.didStart) }
 
   // MARK: - Private
 

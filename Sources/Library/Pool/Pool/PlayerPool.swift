@@ -241,6 +241,23 @@ public protocol PlayerPooling: AnyObject, Sendable {
   /// The memory that each player currently holds, by kind, and its total.
   var memory: MemoryLedger { get }
 
+  /// The readiness of each slot, in the order of the slots.
+  var readiness: ObservedProperty<[SlotReadiness]> { get }
+
+  /// The events of the pool and of its players. Each read makes a new stream.
+  var events: AsyncStream<PoolEvent> { get }
+
+  /// The item that the surface is attached to; `nil` if there is none.
+  var surfaceItem: FeedItem.ID? { get }
+
+  /// Sets the surface: the output that follows the current item. The previous output is finished.
+  func setSurface(_ output: (any FrameOutput)?) throws
+
+  /// Takes the current item out of the window. It continues to play to an output of its own.
+  ///
+  /// - Throws: `ReelError` of kind `usage` if there is no current player, or picture in picture is not allowed.
+  func startPictureInPicture(to output: any FrameOutput) throws(ReelError) -> PictureInPicturePlayer
+
   /// Makes an item of the feed the current item, and returns its frame if it is decoded. Does not wait.
   ///
   /// - Parameters:

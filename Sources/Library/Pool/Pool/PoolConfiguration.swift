@@ -105,7 +105,7 @@ public struct WaitTime: Sendable, Hashable {
   /// The wait, or the part of it so far.
   public let value: Duration
   /// False while the viewer is still waiting; `value` is then the wait so far.
-  public let isOver: Bool
+  package let isOver: Bool
 
   /// A wait of this duration.
   public init(_ value: Duration, isOver: Bool = true) {

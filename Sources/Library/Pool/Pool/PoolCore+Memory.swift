@@ -153,8 +153,12 @@ extension PoolCore {
           ReelError(.usage, "external playback is not allowed by this player", at: item.id.description))
       }
       let pinned = PictureInPicturePlayer(
-        item, player: slot.player, output: output, emit: emit,
-        onStop: { [weak self] in self?.unpin(slot.player) })
+        item, player: slot.player.player, output: output, emit: emit,
+        onStop: { [weak self] in
+          self?.unpin(slot.player)
+          // In case the pool no longer exists.
+          slot.player.end()
+        })
       state.slots[number] = PoolState.Slot(player: replacement)
       state.pinned.append(
         PoolState.Pinned(id: item.id, slot: slot, stop: { [weak pinned] in pinned?.stop() }))

@@ -64,7 +64,7 @@ extension PoolCore {
   /// Throws if the policy currently does not preload the item's first frame.
   func checkIsPreloaded(_ item: FeedItem, at index: Int) throws {
     let state = state.withLock { $0 }
-    guard !state.isPinned(item.id) else { throw Self.pinned(item) }
+    guard !state.isPinned(item.id) else { throw ReelError.pinned(item.id) }
     guard !state.isClosed else { throw ReelError.closed }
     try state.snapshot.check(item.id)
     guard let order = makePlan(state).entries.first(where: { $0.item.id == item.id })?.order else {
