@@ -103,7 +103,8 @@ struct ReportTests {
       report.poolHighWaterByteCount = 5_000_000
       report.swipes = delays.enumerated().map { number, delay in
         var swipe = SwipeRecord(
-          number: number + 1, time: .seconds(number), kind: .next, itemIndex: 0, itemID: "a", stage: .notLoaded)
+          number: number + 1, time: .seconds(number), kind: .next, itemIndex: 0, itemID: "a",
+          stage: .notLoaded)
         swipe.watched = .seconds(1)
         swipe.timeToFirstFrame = .zero
         swipe.timeToSecondFrame = .milliseconds(delay)

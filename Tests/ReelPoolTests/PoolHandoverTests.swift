@@ -65,7 +65,8 @@ import Testing
       let scene = try PoolScene([Self.other, path], policy: StagePreload(stage: stage))
       try scene.show(0)
       try await scene.until {
-        scene.pool.core.isSteady && (stage == .notLoaded || scene.readiness(1).map { $0.stage >= stage } == true)
+        scene.pool.core.isSteady
+          && (stage == .notLoaded || scene.readiness(1).map { $0.stage >= stage } == true)
       }
       try scene.show(1)
       let shown = { @Sendable in

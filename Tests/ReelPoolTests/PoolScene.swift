@@ -45,7 +45,8 @@ final class PoolScene: Sendable {
   init(
     _ paths: [String], runtime: Runtime = .simulated, slots: Int = 3,
     policy: any PreloadPolicy = AdjacentPreload(isNextDecoderWarm: true),
-    fetcher: FixtureFetcher = FixtureFetcher(), link: LinkSpec? = nil, describe: (Int, inout FeedItem) -> Void = { _, _ in },
+    fetcher: FixtureFetcher = FixtureFetcher(), link: LinkSpec? = nil,
+    describe: (Int, inout FeedItem) -> Void = { _, _ in },
     configure: (inout PoolConfiguration) -> Void = { _ in }
   ) throws {
     var configuration = PoolConfiguration()

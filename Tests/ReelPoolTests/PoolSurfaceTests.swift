@@ -237,7 +237,9 @@ import Testing
     let scene = try PoolScene(
       Array(repeating: "media/h264.ts", count: 12), policy: NoPreload(), fetcher: fetcher,
       describe: { $1.poster = URL(string: "http://fixtures.test/posters/\($0).jpg") })
-    @Sendable func count(_ index: Int) -> Int { fetcher.requests.count { $0.url.path == "/posters/\(index).jpg" } }
+    @Sendable func count(_ index: Int) -> Int {
+      fetcher.requests.count { $0.url.path == "/posters/\(index).jpg" }
+    }
     for index in 0..<6 { try await scene.rest(at: index) }
     // Three of 1 MiB and a little more, and that of the window.
     try await scene.rest(at: 3)

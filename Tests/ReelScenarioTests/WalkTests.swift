@@ -66,7 +66,8 @@ private struct Walk {
       case 73..<79: setAction([.pause, .loop, .none][random.next(below: 3)])
       case 79..<82: player.automaticallyWaitsToMinimizeStalling.toggle()
       case 82..<86:
-        player.preloadTarget = [nil, nil, .buffered, .current, PreloadTarget.notLoaded][random.next(below: 5)]
+        player.preloadTarget =
+          [nil, nil, .buffered, .current, PreloadTarget.notLoaded][random.next(below: 5)]
       case 86..<90: setForwardBuffer()
       case 90..<92: stage.network.lose()
       case 92..<96: stage.network.heal()

@@ -28,7 +28,8 @@ extension WalkReport {
   /// A start, three hits, a miss, one that was left early, one that failed, one that was passed by.
   package static func sample(label: String = "3 slots") -> WalkReport {
     var report = WalkReport(label: label, settings: .sample)
-    var start = SwipeRecord.sample(0, .notLoaded, firstFrame: .seconds(9), secondFrame: .seconds(10), kind: .start)
+    var start = SwipeRecord.sample(
+      0, .notLoaded, firstFrame: .seconds(9), secondFrame: .seconds(10), kind: .start)
     start.stallCount = 1
     start.stallDuration = .milliseconds(300)
     start.longestStall = .milliseconds(300)

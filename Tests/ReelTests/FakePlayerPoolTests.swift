@@ -2,6 +2,7 @@ import Foundation
 import Reel
 import ReelTestSupport
 import ReelTesting
+import Synchronization
 import Testing
 
 @Suite("A pool without media", .hangLimit) struct FakePlayerPoolTests {
@@ -124,10 +125,13 @@ import Testing
     let pool: any PlayerPooling = fake
     let ids = fake.memory.entries.compactMap(\.item)
     let events = pool.events
-    let (shown, pinnedFrames, ends) = (Locked<[FeedItem.ID?]>([]), Locked<[FeedItem.ID?]>([]), Locked(0))
+    let shown = Mutex<[FeedItem.ID?]>([])
+    let pinnedFrames = Mutex<[FeedItem.ID?]>([])
+    let ends = Mutex(0)
     try pool.setSurface(
       CallbackOutput(
-        onFinish: { ends.withLock { $0 += 1 } }, onFrame: { frame in shown.withLock { $0.append(frame.item) } }))
+        onFinish: { ends.withLock { $0 += 1 } },
+        onFrame: { frame in shown.withLock { $0.append(frame.item) } }))
     #expect(pool.surfaceItem == ids[0])
     fake.setStage(.manifest, of: ids[1])
     pool.show(1, phase: .settled)
@@ -150,8 +154,8 @@ import Testing
       told == [
         .assigned(ids[0], slot: 0), .assigned(ids[1], slot: 1), .surfaceAttached(ids[0]),
         .shown(ids[1], .settled, stage: .manifest), .surfaceDetached(ids[0]), .surfaceAttached(ids[1]),
-        .reached(ids[1], slot: 1, .firstFrame, after: .zero), .surfaceDetached(ids[1]),
-        .pinned(ids[1], .willStart), .pinned(ids[1], .didStart), .pinned(ids[1], .willStop),
+        .reached(ids[1], slot: 1, .firstFrame, after: .zero), .pinned(ids[1], .willStart),
+        .surfaceDetached(ids[1]), .pinned(ids[1], .didStart), .pinned(ids[1], .willStop),
         .surfaceAttached(ids[1]), .pinned(ids[1], .didStop), .surfaceDetached(ids[1]),
       ])
   }

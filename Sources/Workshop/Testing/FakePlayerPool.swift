@@ -255,11 +255,11 @@ public final class FakePlayerPool: PlayerPooling {
         item, player: player, output: output, emit: { [poolEvents] in poolEvents.send($0) },
         onStop: { [weak self] in self?.unpin(item.id) })
       state.pinned[item.id] = { [weak pinned] in pinned?.stop() }
+      pinned.start()
       state.showFrame()
       return .success((pinned, frame))
     }
     let (pinned, frame) = try outcome.get()
-    pinned.start()
     do {
       try player.attach(output)
     } catch {

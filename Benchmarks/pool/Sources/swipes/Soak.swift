@@ -73,7 +73,9 @@ struct Soak {
 
   // MARK: - Private
 
-  private func act(_ random: inout SeededNumbers, _ tally: inout Tally, _ pinned: inout PictureInPicturePlayer?) throws {
+  private func act(
+    _ random: inout SeededNumbers, _ tally: inout Tally, _ pinned: inout PictureInPicturePlayer?
+  ) throws {
     let name = service.selectedFeed.value
     let items = service.feeds.first { $0.name == name }?.items ?? []
     switch Int.random(in: 0..<100, using: &random) {
@@ -129,7 +131,8 @@ struct Soak {
     report([
       "at_s": milliseconds(time) / 1e3, "is_end": isEnd, "threads": figures.threads,
       "descriptors": figures.descriptors, "anonymous_bytes": figures.anonymousBytes,
-      "ledger_bytes": pool.memory.total.byteCount, "players": pool.memory.entries.count, "swipes": tally.swipeCount,
+      "ledger_bytes": pool.memory.total.byteCount, "players": pool.memory.entries.count,
+      "swipes": tally.swipeCount,
       "hits": tally.hitCount, "failed": tally.failedCount, "pinned": tally.pinnedCount,
       "longest_swipe_ms": milliseconds(tally.longestSwipe),
       "longest_wait_ms": milliseconds(tally.longestCalm),

@@ -17,7 +17,7 @@ public struct StreamInfo: Sendable {
   }
 
   /// The position of the stream in the container, counted from 0.
-  public let index: Int
+  package let index: Int
   /// The stream's number in the container: the PID in MPEG-TS, the track ID in MP4.
   package let number: Int
   /// The kind of the stream.

@@ -31,7 +31,7 @@ public struct FrameExtractor: Sendable {
   }
 
   /// Fetches manifests and media.
-  public package(set) var fetcher: any Fetching {
+  package var fetcher: any Fetching {
     get { opener.fetcher }
     set { opener.fetcher = newValue }
   }

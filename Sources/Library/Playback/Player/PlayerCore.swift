@@ -116,7 +116,9 @@ final class PlayerCore: Sendable {
         let now = clock.now
         change { state, out in
           let wait = PendingSeek(time: time, began: now, call: call, continuation: continuation)
-          guard let error = state.seek(to: time, tolerance: tolerance, for: wait, at: now, &out) else { return }
+          guard let error = state.seek(to: time, tolerance: tolerance, for: wait, at: now, &out) else {
+            return
+          }
           out.answer(wait, with: .failure(error))
         }
         // The handler may have come before the seek.

@@ -97,7 +97,11 @@ extension Player {
   private func ending(_ end: @escaping @Sendable ((any Error)?) -> Void) -> Task<Void, Never> {
     let events = core.events.newEvents
     let error = core.state.read { $0.refusal }
-    if case .failed(let error) = currentItem.value?.status.value { end(error) } else if let error { end(error) }
+    if case .failed(let error) = currentItem.value?.status.value {
+      end(error)
+    } else if let error {
+      end(error)
+    }
     return Task {
       for await event in events {
         switch event {

@@ -9,8 +9,9 @@ public import ReelPlayback
 /// Each player occupies a slot; item `index` has the slot `index % slotCount`. A slot follows the identity of its item,
 /// so a loaded item stays loaded when others are removed. The **window** is the contiguous part of the feed around the
 /// current item that has slots. The policy (``PreloadPolicy``) decides how far it reaches and how far each neighbour is
-/// loaded. An item that leaves the window is cancelled at once, and its memory is returned to the system. An item that
-/// stays keeps its buffer, and becomes the current item without fetching a byte twice.
+/// loaded. An item that leaves the window is cancelled at once, and its memory is freed. Its frames and packets return to
+/// the system; how much of the rest does depends on malloc. An item that stays keeps its buffer, and becomes the current
+/// item without fetching a byte twice.
 ///
 /// On the network and on the processor, the current item has priority over preloads, and preloads follow by rank.
 ///

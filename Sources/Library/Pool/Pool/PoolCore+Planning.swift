@@ -74,7 +74,8 @@ extension PoolCore {
     }
     if let target = order.target, target.stage < .firstFrame {
       throw ReelError(
-        .usage, "item \(index) is preloaded only to \(target.stage.text) by the policy \(configuration.policy)",
+        .usage,
+        "item \(index) is preloaded only to \(target.stage.text) by the policy \(configuration.policy)",
         at: item.id.description, advice: "show it, or use another policy")
     }
   }

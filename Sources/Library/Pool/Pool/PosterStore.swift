@@ -155,7 +155,8 @@ extension PosterStore.State {
     for var entry in entries.reversed() {
       if urls.contains(entry.url) {
         kept.append(entry)
-      } else if !isClosed, let bytes = entry.stage.bytes, byteCount + bytes.count <= PosterStore.keptByteCount {
+      } else if !isClosed, let bytes = entry.stage.bytes, byteCount + bytes.count <= PosterStore.keptByteCount
+      {
         byteCount += bytes.count
         if case .decoded = entry.stage {
           dropped.append(entry)
