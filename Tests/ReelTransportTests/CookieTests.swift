@@ -131,6 +131,7 @@ struct CookieTests {
       Scope(
         "a=1; Expires=Thu Jan  1 0:16:39 1970; Max-Age=60", by: "http://e.com/m", for: "http://e.com/s", "a=1"
       ),
+      Scope("a=1; Expires=Thu Jan  1 0:16:39 1970", by: "http://e.com/m", for: "http://e.com/s", nil),
       Scope("a=1; Expires=never", by: "http://e.com/m", for: "http://e.com/s", "a=1"),
       // Names and values.
       Scope("a = b=c ; HttpOnly; SameSite=Lax", by: "http://e.com/m", for: "http://e.com/s", "a=b=c"),

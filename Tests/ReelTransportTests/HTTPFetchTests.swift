@@ -143,6 +143,16 @@ struct HTTPFetchTests {
     #expect(error?.isTemporary == false)
   }
 
+  @Test("A server with TLS that closes other connections")
+  func closesWithoutTLS() async throws {
+    try await ScriptedServer.useHTTP2({ _ in [] }) { server in
+      let url = try #require(URL(string: server.url.absoluteString.replacing("https:", with: "http:")))
+      let error = await reelError { _ = try await quickFetcher(attempts: 1).bytes(url) }
+      #expect(error?.reason == "the server speaks TLS on this port, and not plain HTTP")
+      #expect(error?.advice == "try https://")
+    }
+  }
+
   @Test("As many bytes as are asked for at least are collected", arguments: [0, 5000, 64 << 10, .max])
   func collected(minimum: Int) async throws {
     // In packets of less than 2 kB.

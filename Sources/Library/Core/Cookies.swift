@@ -119,6 +119,7 @@ package struct Cookie: Sendable, Hashable {
   /// Returns the seconds since 1970 of a date as servers have written it (RFC 6265 §5.1.1), such as
   /// `Wed, 09-Jun-2021 10:18:14 GMT`.
   private static func seconds(_ text: String) -> Int64? {
+    let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
     var (time, month): (Substring?, Substring?) = (nil, nil)
     var (day, year): (Int?, Int?) = (nil, nil)
     for part in text.split(whereSeparator: { !$0.isLetter && !$0.isNumber && $0 != ":" }) {
@@ -129,7 +130,7 @@ package struct Cookie: Sendable, Hashable {
         day = number
       } else if year == nil, let number, (2...4).contains(part.utf8.count) {
         year = number < 70 ? number + 2000 : number < 100 ? number + 1900 : number
-      } else if month == nil, number == nil, day != nil {
+      } else if month == nil, months.contains(part.prefix(3).lowercased()) {
         month = part.prefix(3)
       }
     }

@@ -125,7 +125,10 @@ enum CertificateInspection {
     guard let host = url.host(), let tls = try? NIOSSLContext(configuration: configuration) else {
       return nil
     }
-    let (loop, port) = (MultiThreadedEventLoopGroup.singleton.next(), url.port ?? 443)
+    let (loop, port) = (
+      MultiThreadedEventLoopGroup.singleton.next(),
+      url.port ?? (url.scheme?.lowercased() == "http" ? 80 : 443)
+    )
     let found = loop.makePromise(of: [NIOSSLCertificate].self)
     let addTLS = { @Sendable (channel: any Channel) in
       try channel.pipeline.syncOperations.addHandler(handler(tls, host: host, found))

@@ -72,7 +72,10 @@ final class HTTPFetcher: Fetching {
     if let delay = failure.retryAfter { recordRetryAfter?(url, delay) }
     let error = failure.reelError(
       at: url, requestCount: session.requestCount, proxy: configuration.proxies.proxy(for: url))
-    guard let delay = session.delay(after: failure, policy: configuration.retryPolicy) else { throw error }
+    guard let delay = session.delay(after: failure, policy: configuration.retryPolicy) else {
+      guard case .connectionLost = failure, await expectsTLS(url, for: session) else { throw error }
+      throw TransferFailure.unexpectedTLS.reelError(at: url, requestCount: session.requestCount)
+    }
     logger.debug(
       "will try again",
       metadata: ["url": "\(url.withoutUserInformation)", "reason": "\(error.reason)", "delay": "\(delay)"])
@@ -82,6 +85,16 @@ final class HTTPFetcher: Fetching {
   }
 
   // MARK: - Private
+
+  /// True if a server that has answered nothing speaks TLS on the port of an `http` URL: some close a connection that
+  /// begins otherwise.
+  private func expectsTLS(_ url: URL, for session: TransferSession) async -> Bool {
+    guard url.scheme?.lowercased() == "http", !session.hasAnswer else { return false }
+    let chain = await CertificateInspection.chain(
+      of: url, through: configuration.proxies.proxy(for: url),
+      within: min(configuration.connectTimeout, .seconds(2)))
+    return chain != nil
+  }
 
   /// A failure, and the URL, possibly after redirects, at which it happened.
   private struct LocatedFailure: Error {
@@ -135,7 +148,7 @@ final class HTTPFetcher: Fetching {
         try Task.checkCancellation()
         // Servers that expect TLS, such as nginx, answer in plain HTTP with a page that says so.
         if status == 400, plan.url.scheme?.lowercased() == "http",
-          ["HTTPS", "SSL-enabled"].contains(where: { text.contains($0) })
+          ["HTTPS port", "HTTPS server", "SSL-enabled"].contains(where: { text.contains($0) })
         {
           throw LocatedFailure(failure: .unexpectedTLS, url: plan.url)
         }

@@ -141,10 +141,7 @@ enum TransferFailure: Error {
       case .idle: return ReelError(.timedOut, "no more data within \(span)\(times)", at: location)
       }
     case .connectionLost(let reason):
-      // Some servers close a connection that does not begin with TLS.
-      let expectsTLS = url.scheme?.lowercased() == "http" && [443, 8443].contains(url.port)
-      return ReelError(
-        .network, reason + times, at: location, advice: expectsTLS ? Self.tlsAdvice : nil)
+      return ReelError(.network, reason + times, at: location)
     case .versionChanged:
       return ReelError(.network, "the server changed its HTTP version" + times, at: location)
     case .status(let code, let retryAfter):
@@ -277,6 +274,5 @@ enum TransferFailure: Error {
 
   /// An answer in TLS to a request without it.
   static let unexpectedTLS = TransferFailure.tls(
-    reason: "the server speaks TLS on this port, and not plain HTTP", advice: tlsAdvice)
-  private static let tlsAdvice = "try https://"
+    reason: "the server speaks TLS on this port, and not plain HTTP", advice: "try https://")
 }

@@ -32,6 +32,9 @@ final class TransferSession: Sendable {
 
   var requestCount: Int { state.withLock { $0.metrics.requestCount } }
 
+  /// True if any request has been answered.
+  var hasAnswer: Bool { state.withLock { $0.head != nil } }
+
   func recordRequest() {
     state.withLock { $0.metrics.requestCount += 1 }
   }
