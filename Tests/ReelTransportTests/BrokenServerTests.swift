@@ -217,7 +217,7 @@ struct BrokenHTTP2ServerTests {
   @Test("Settings that change while no request is open harm no request")
   func changesBetweenRequests() async throws {
     try await ScriptedServer.useHTTP2({ stream in
-      Self.good(stream) + HTTP2Frame(.settings, [0, 3, 0, 0, 0, UInt8(stream % 5)]).bytes
+      Self.good(stream) + HTTP2Frame(.settings, [0, 3, 0, 0, 0, UInt8(stream % 5 + 1)]).bytes
     }) { server in
       let fetcher = fetcher()
       for _ in 0..<8 {
