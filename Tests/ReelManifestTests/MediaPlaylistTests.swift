@@ -203,7 +203,7 @@ import Testing
       a.ts
       """)
     #expect(playlist.hasIndependentSegments)
-    #expect(playlist.startOffset == MediaTime(value: -25, timescale: 2))
+    #expect(playlist.startOffset == StartOffset(MediaTime(value: -25, timescale: 2), isPrecise: true))
   }
 
   @Test func variablesAreReplaced() throws {

@@ -162,7 +162,7 @@ import Testing
       """)
     #expect(playlist.segments.first?.encryption?.method == "AES-128")
     #expect(playlist.segments.first?.encryption?.initializationVector?.last == 10)
-    #expect(playlist.startOffset == MediaTime(value: 3, timescale: 1))
+    #expect(playlist.startOffset == StartOffset(MediaTime(value: 3, timescale: 1), isPrecise: true))
     #expect(playlist.live?.delay == MediaTime(value: 7, timescale: 1))
   }
 

@@ -22,7 +22,7 @@ struct TimestampOffsetsTests {
     let list = SegmentList(
       numbers.enumerated().map { index, number in segment(number, start: Int64(index) * 4) })
     return LiveSegments(
-      LiveReading(segments: list, live: nil), identity: .number, startOffset: nil, clock: SystemWallClock(),
+      LiveReading(segments: list, live: nil), identity: .number, clock: SystemWallClock(),
       stallLimit: .seconds(30)
     ) { throw ReelError(.network, "not to be read") }
   }

@@ -145,7 +145,7 @@ final class SourceReading: Sendable {
     let (name, scope, began) = (source.name, opening.context.scope, clock.now)
     let read = { @Sendable () async throws -> StartFacts in
       try await BlockingThread.run(named: "check", on: scope.runtime, cachesMemory: true) {
-        let reader = FrameReader(opening)
+        let reader = FrameReader(opening, beginsAsPlayer: true)
         guard let frame = try reader.firstFrame() else {
           throw ReelError(.badMedia, "no frame in the media", at: name)
         }

@@ -161,6 +161,8 @@ extension MPD {
     package var language: String?
     /// @contentType, or the type of its ContentComponent elements if they agree, or if one is video.
     package var contentType: String?
+    /// True if a ContentComponent is audio (§5.3.4).
+    package var hasAudioComponent = false
     /// @segmentAlignment: true if the segments of all Representations begin at the same times (§5.3.3.2).
     package var hasAlignedSegments: Bool
     /// @xlink:href: the location of the element's content (§5.5).
@@ -209,6 +211,7 @@ extension MPD {
     private mutating func readContentComponent(_ reader: inout XMLReader) throws(ReelError) {
       let type = reader.string("contentType")?.lowercased()
       language = language ?? reader.string("lang")
+      hasAudioComponent = hasAudioComponent || type == "audio"
       if contentType == nil || type == "video" { contentType = type ?? contentType }
       try reader.skip()
     }

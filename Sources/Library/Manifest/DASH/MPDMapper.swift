@@ -406,11 +406,24 @@ extension MPDMapper {
       id: set.id, kind: context.kind, language: set.language, label: set.label, roles: roles,
       isDefault: roles.contains("main"), rungs: playable, unplayableReason: reason)
     group.hasAlignedSegments = set.hasAlignedSegments
+    group.isAutoselected = !roles.contains { Self.addingRoles.contains($0.lowercased()) }
+    for (index, rung) in group.rungs.enumerated()
+    where group.kind == .video
+      && (set.hasAudioComponent || rung.codecs.contains { CodecFamily($0) == .audio })
+    {
+      group.rungs[index].ownAudio = OwnAudio([group.audioAttributes], isAlone: false)
+    }
     group.isTrickMode = period.unplayableReason == nil && isTrickMode(set, in: period)
     return group
   }
 
   // MARK: - Private
+
+  /// The roles of audio that a player chooses only if a user wants it (ISO/IEC 23009-1 §5.8.5.5).
+  private static let addingRoles: Set<String> = [
+    "alternate", "commentary", "description", "dub", "enhanced-audio-intelligibility", "karaoke", "sign",
+    "supplementary",
+  ]
 
   private mutating func rung(
     _ representation: MPD.Representation, index: Int, path: String, set: MPD.AdaptationSet,

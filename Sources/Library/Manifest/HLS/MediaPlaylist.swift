@@ -23,8 +23,8 @@ package struct MediaPlaylist: Sendable {
   package internal(set) var holdsImagesOnly = false
   /// Each EXT-X-TILES that differs from the one before it, in order.
   package internal(set) var tiles: [ImageTiles] = []
-  /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning or, if negative, from the end.
-  package internal(set) var startOffset: MediaTime?
+  /// EXT-X-START (RFC 8216 §4.3.5.2).
+  package internal(set) var startOffset: StartOffset?
   /// Each EXT-X-MAP, in order (RFC 8216 §4.3.2.5).
   package internal(set) var maps: [Map] = []
   /// The keys in force together, a set for each change (RFC 8216 §4.3.2.4).
@@ -302,9 +302,8 @@ package struct MediaPlaylistSegments: Sendable {
   package var live: LiveTiming?
   /// True if each segment can be decoded on its own (RFC 8216 §4.3.5.1).
   package var hasIndependentSegments: Bool
-  /// The position at which playback starts (EXT-X-START, RFC 8216 §4.3.5.2): from the beginning or, if
-  /// negative, from the end.
-  package var startOffset: MediaTime?
+  /// The position at which playback begins by default; nil if the playlist states none.
+  package var startOffset: StartOffset?
   /// Invalid text that was ignored.
   package var warnings: [ReelError]
 

@@ -5,8 +5,8 @@ package import ReelCore
 package struct MultivariantPlaylist: Sendable {
   /// EXT-X-INDEPENDENT-SEGMENTS (RFC 8216 §4.3.5.1).
   package internal(set) var hasIndependentSegments = false
-  /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning or, if negative, from the end.
-  package internal(set) var startOffset: MediaTime?
+  /// EXT-X-START (RFC 8216 §4.3.5.2).
+  package internal(set) var startOffset: StartOffset?
   /// Each EXT-X-STREAM-INF, in order (RFC 8216 §4.3.4.2).
   package internal(set) var variants: [Variant] = []
   /// Each EXT-X-I-FRAME-STREAM-INF, in order (RFC 8216 §4.3.4.3).
@@ -120,6 +120,8 @@ extension MultivariantPlaylist {
     package var language: String?
     /// DEFAULT.
     package var isDefault: Bool
+    /// AUTOSELECT, which DEFAULT implies.
+    package var isAutoselected: Bool
     /// FORCED.
     package var isForced: Bool
     /// CHARACTERISTICS.
@@ -145,9 +147,10 @@ extension MultivariantPlaylist {
       self.groupID = groupID
       self.line = line
       name = attributes["NAME"]
-      reference = attributes["URI"]
+      reference = attributes["URI"].flatMap { $0.isEmpty ? nil : $0 }
       language = attributes["LANGUAGE"]
       isDefault = attributes.flag("DEFAULT")
+      isAutoselected = isDefault || attributes.flag("AUTOSELECT")
       isForced = attributes.flag("FORCED")
       characteristics = attributes.list("CHARACTERISTICS")
       channels = attributes["CHANNELS"]
@@ -175,8 +178,7 @@ extension MultivariantPlaylist {
       separate.append(rendition.trackGroup(kind: kind, url: url))
     }
     var ladder = VariantLadder(
-      audioGroups: Set(separate.filter { $0.kind == .audio }.compactMap(\.id)),
-      hasIndependentSegments: hasIndependentSegments)
+      audio: renditions.filter { $0.type == .audio }, hasIndependentSegments: hasIndependentSegments)
     let numbered = Array(variants.enumerated())
     let pathway = variants.first?.pathway
     // Variants of other pathways are matched with those of the first.
@@ -257,12 +259,19 @@ extension MultivariantPlaylist.Rendition {
   }
 
   fileprivate func trackGroup(kind: TrackGroup.Kind, url: URL) -> TrackGroup {
-    TrackGroup(
+    var group = TrackGroup(
       id: groupID, kind: kind, language: language, label: name,
       roles: characteristics + (isForced ? ["forced"] : []), isDefault: isDefault,
       rungs: [
         Rung(id: stableID ?? name ?? groupID, bitsPerSecond: nil, channels: channels, media: .playlist(url))
       ])
+    group.isAutoselected = isAutoselected
+    return group
+  }
+
+  fileprivate var audioAttributes: AudioAttributes {
+    AudioAttributes(
+      language: language, roles: characteristics, isDefault: isDefault, isAutoselected: isAutoselected)
   }
 }
 
@@ -277,7 +286,8 @@ struct VariantLadder: Sendable {
   private(set) var main: [Rung] = []
   /// Rungs with only audio.
   private(set) var audioOnly: [Rung] = []
-  private let audioGroups: Set<String>
+  /// The renditions of audio, by their group.
+  private let audio: [String: [MultivariantPlaylist.Rendition]]
   private var pathway: String?
   /// The rung of a playlist.
   private var known: [URL: Place] = [:]
@@ -288,9 +298,8 @@ struct VariantLadder: Sendable {
 
   private let hasIndependentSegments: Bool
 
-  /// `audioGroups` are the audio groups with playlists of their own.
-  init(audioGroups: Set<String>, hasIndependentSegments: Bool) {
-    self.audioGroups = audioGroups
+  init(audio: [MultivariantPlaylist.Rendition], hasIndependentSegments: Bool) {
+    self.audio = Dictionary(grouping: audio, by: \.groupID)
     self.hasIndependentSegments = hasIndependentSegments
   }
 
@@ -362,12 +371,19 @@ struct VariantLadder: Sendable {
   }
 
   private func rung(of variant: MultivariantPlaylist.Variant, id: String, url: URL) -> Rung {
-    Rung(
+    let renditions = variant.audioGroup.flatMap { audio[$0] } ?? []
+    let hasOwnPlaylists = renditions.contains { $0.reference != nil }
+    var rung = Rung(
       id: id, bitsPerSecond: variant.bandwidth, averageBitsPerSecond: variant.averageBandwidth,
       codecs: variant.codecs, size: variant.resolution, frameRate: variant.frameRate,
-      videoRange: variant.videoRange,
-      audioGroup: variant.audioGroup.flatMap { audioGroups.contains($0) ? $0 : nil },
+      videoRange: variant.videoRange, audioGroup: hasOwnPlaylists ? variant.audioGroup : nil,
       hasIndependentSegments: hasIndependentSegments, media: .playlist(url))
+    let muxed = renditions.filter { $0.reference == nil }.map(\.audioAttributes)
+    let mayHaveAudio = variant.codecs.isEmpty || variant.codecs.contains { CodecFamily($0) == .audio }
+    if !muxed.isEmpty || renditions.isEmpty && mayHaveAudio {
+      rung.ownAudio = OwnAudio(muxed, isAlone: !hasOwnPlaylists)
+    }
+    return rung
   }
 }
 

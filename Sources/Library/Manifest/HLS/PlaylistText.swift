@@ -382,10 +382,11 @@ extension WarningLog {
     add("EXT-X-VERSION '\(bytes.text(in: range).excerpt)' is not a version", place: place)
   }
 
-  /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning or, if negative, from the end. Nil,
-  /// with a warning, if it is missing or invalid.
-  mutating func startOffset(_ attributes: AttributeList, place: ReelError.Place) -> MediaTime? {
-    if let offset = attributes["TIME-OFFSET"].flatMap(AttributeList.seconds) { return offset }
+  /// EXT-X-START (RFC 8216 §4.3.5.2). Nil, with a warning, if its TIME-OFFSET is missing or invalid.
+  mutating func startOffset(_ attributes: AttributeList, place: ReelError.Place) -> StartOffset? {
+    if let time = attributes["TIME-OFFSET"].flatMap(AttributeList.seconds) {
+      return StartOffset(time, isPrecise: attributes.flag("PRECISE"))
+    }
     let text = attributes["TIME-OFFSET"].map { "the TIME-OFFSET '\($0.excerpt)'" } ?? "no TIME-OFFSET"
     add("EXT-X-START has \(text)", place: place)
     return nil

@@ -17,9 +17,8 @@ public struct Presentation: Sendable {
   public var warnings: [ReelError]
   /// HLS: the variables that media playlists may import, by name (draft-pantos-hls-rfc8216bis §4.4.2.3).
   package var variables: [String: String]
-  /// HLS: the preferred start position, measured from the beginning, or from the end if negative (EXT-X-START, RFC 8216
-  /// §4.3.5.2).
-  package var startOffset: MediaTime?
+  /// HLS: the position at which playback begins by default; nil if the playlist states none.
+  package var startOffset: StartOffset?
 
   /// DASH: what a player buffers for rungs to play at their bit rates (`@minBufferTime`, ISO/IEC 23009-1 §5.3.1.2); nil if
   /// not stated.
@@ -34,7 +33,7 @@ public struct Presentation: Sendable {
 
   package init(
     format: ManifestFormat, live: LiveTiming? = nil, duration: MediaTime?, periods: [Period],
-    warnings: [ReelError] = [], variables: [String: String] = [:], startOffset: MediaTime? = nil
+    warnings: [ReelError] = [], variables: [String: String] = [:], startOffset: StartOffset? = nil
   ) {
     self.format = format
     self.live = live
@@ -43,6 +42,25 @@ public struct Presentation: Sendable {
     self.warnings = warnings
     self.variables = variables
     self.startOffset = startOffset
+  }
+}
+
+/// The position at which playback begins unless the viewer chooses one (EXT-X-START, RFC 8216 §4.3.5.2).
+package struct StartOffset: Sendable, Hashable {
+  /// From the beginning or, if negative, from the end.
+  package var time: MediaTime
+  /// True to begin with the frame at that time, false to begin with its segment.
+  package var isPrecise: Bool
+
+  package init(_ time: MediaTime, isPrecise: Bool = false) {
+    (self.time, self.isPrecise) = (time, isPrecise)
+  }
+
+  /// Returns the position in a playlist with this timeline. An offset beyond its duration is its last moment, or its
+  /// beginning.
+  package func position(in range: Range<MediaTime>) -> MediaTime {
+    let place = (time < .zero ? range.upperBound : range.lowerBound) + time
+    return max(range.lowerBound, min(place, range.upperBound - MediaTime(value: 1, timescale: 1_000_000)))
   }
 }
 
@@ -107,6 +125,9 @@ public struct TrackGroup: Sendable {
   package var isTrickMode = false
   /// DASH: true if the manifest states that the segments of all rungs begin at the same times.
   package var hasAlignedSegments = false
+  /// True if audio may be chosen without being asked for: AUTOSELECT=YES or DEFAULT=YES in HLS; in DASH, any role but one
+  /// that adds to the main content, such as a commentary.
+  package var isAutoselected = true
 
   /// Creates a group. `rungs` must not be empty.
   package init(
@@ -156,8 +177,10 @@ public struct Rung: Sendable {
   public var videoRange: String?
   /// HLS CHANNELS as stated, or the number of channels in DASH; nil if not stated.
   package var channels: String?
-  /// HLS: the GROUP-ID of the audio of this variant; nil if audio is muxed or missing.
+  /// HLS: the GROUP-ID of the audio of this variant that has playlists of its own; nil if there is none.
   package var audioGroup: String?
+  /// The audio in the segments of a rung of video; nil if the manifest states none.
+  package var ownAudio: OwnAudio?
   /// DASH: the media type of the segments, such as `video/mp4`; nil if not stated.
   package var mimeType: String?
   /// DASH, live: how long before its end a segment becomes available (ISO/IEC 23009-1 §5.3.9.5.3); nil for none.
@@ -204,6 +227,40 @@ public struct Rung: Sendable {
     self.hasIndependentSegments = hasIndependentSegments
     self.protection = protection
     self.media = media
+  }
+}
+
+/// The audio in the segments of a rung of video: an HLS rendition without a URI (RFC 8216 §4.3.4.2.1), the audio of an HLS
+/// variant without a group, or a DASH Representation with video and audio.
+package struct OwnAudio: Sendable, Hashable {
+  /// Its renditions, as the manifest describes them.
+  package var renditions: [AudioAttributes]
+  /// True if no audio with segments of its own belongs to the rung: an HLS variant without a group of audio.
+  package var isAlone: Bool
+
+  package init(_ renditions: [AudioAttributes], isAlone: Bool) {
+    (self.renditions, self.isAlone) = (renditions, isAlone)
+  }
+}
+
+/// The attributes by which audio is chosen; those of a `TrackGroup`.
+package struct AudioAttributes: Sendable, Hashable {
+  package var language: String?
+  package var roles: [String] = []
+  package var isDefault = false
+  package var isAutoselected = true
+
+  package init(
+    language: String? = nil, roles: [String] = [], isDefault: Bool = false, isAutoselected: Bool = true
+  ) {
+    (self.language, self.roles) = (language, roles)
+    (self.isDefault, self.isAutoselected) = (isDefault, isAutoselected)
+  }
+}
+
+extension TrackGroup {
+  package var audioAttributes: AudioAttributes {
+    AudioAttributes(language: language, roles: roles, isDefault: isDefault, isAutoselected: isAutoselected)
   }
 }
 

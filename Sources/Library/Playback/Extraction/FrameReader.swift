@@ -26,7 +26,11 @@ package final class FrameReader {
   /// - Parameters:
   ///   - shared: Playlists and initializations that another reader of the same presentation has read.
   ///   - scope: Ends reading until the first seek to a key frame; nil for the scope of the opening.
-  package init(_ opening: OpenSource, sharing shared: SharedTracks? = nil, scope: LoadScope? = nil) {
+  ///   - beginsAsPlayer: True to begin with the segment in which a player begins (EXT-X-START), not with the first one.
+  package init(
+    _ opening: OpenSource, sharing shared: SharedTracks? = nil, scope: LoadScope? = nil,
+    beginsAsPlayer: Bool = false
+  ) {
     self.opening = opening
     let context = opening.context
     let readingScope = scope ?? context.scope
@@ -37,7 +41,8 @@ package final class FrameReader {
       for: .main(wantsAudio: false), resolver: opening.resolver, context: context,
       controller: RungController(
         context.configuration, clock: context.recorder.clock, location: ServiceLocation(roams: true)),
-      offsets: shared?.offsets ?? TimestampOffsets(), isAlone: true, log: log, scope: readingScope,
+      offsets: shared?.offsets ?? TimestampOffsets(), isAlone: true, beginsByDefault: beginsAsPlayer,
+      log: log, scope: readingScope,
       shared: shared)
     packets = ReadPackets(LandingReader(reader, scope: readingScope), clock: context.recorder.clock)
     let whole = context.scope

@@ -72,19 +72,16 @@ final class LiveSegments: Sendable {
   ///   - clock: The server's time.
   ///   - stallLimit: The longest time without anything new.
   ///   - skipsRefused: True to skip a segment that fails, instead of requesting it again.
-  ///   - startOffset: The start position: from the beginning or, if negative, from the end; nil for the
-  ///     manifest's rule.
   ///   - read: Reloads the manifest.
   init(
-    _ first: LiveReading, identity: SegmentWindow.Identity, startOffset: MediaTime?, clock: any WallClock,
-    stallLimit: Duration, skipsRefused: Bool = false, read: @escaping @Sendable () async throws -> LiveReading
+    _ first: LiveReading, identity: SegmentWindow.Identity, clock: any WallClock, stallLimit: Duration,
+    skipsRefused: Bool = false, read: @escaping @Sendable () async throws -> LiveReading
   ) {
     let window = SegmentWindow(first.segments, identity: identity, hasEnded: first.live == nil)
     let now = clock.now
     let grewAt = Self.publication(of: window, first, by: now)
-    firstIndex = Self.firstIndex(
-      in: window, first, edge: window.end + (now - grewAt), startOffset: startOffset)
-    joiningIndex = Self.joiningIndex(in: window, first, at: now, startOffset: startOffset) ?? firstIndex
+    firstIndex = Self.firstIndex(in: window, first, edge: window.end + (now - grewAt))
+    joiningIndex = Self.joiningIndex(in: window, first, at: now) ?? firstIndex
     self.clock = clock
     self.stallLimit = stallLimit
     self.skipsRefused = skipsRefused
@@ -362,9 +359,9 @@ final class LiveSegments: Sendable {
   }
 
   private static func joiningIndex(
-    in window: SegmentWindow, _ reading: LiveReading, at now: WallTime, startOffset: MediaTime?
+    in window: SegmentWindow, _ reading: LiveReading, at now: WallTime
   ) -> Int? {
-    guard startOffset == nil, let start = reading.live?.availabilityStart,
+    guard let start = reading.live?.availabilityStart,
       let distance = distance(in: window, reading)
     else { return nil }
     let place = now - start - distance
@@ -414,17 +411,10 @@ final class LiveSegments: Sendable {
   }
 
   private static func firstIndex(
-    in window: SegmentWindow, _ reading: LiveReading, edge: MediaTime, startOffset: MediaTime?
+    in window: SegmentWindow, _ reading: LiveReading, edge: MediaTime
   ) -> Int {
-    let time: MediaTime
-    if let startOffset {
-      time = startOffset < .zero ? window.end + startOffset : window.start + startOffset
-    } else if let distance = distance(in: window, reading) {
-      time = min(edge - distance, window.end - moment)
-    } else {
-      return window.startIndex
-    }
-    return window.index(at: time) ?? window.startIndex
+    guard let distance = distance(in: window, reading) else { return window.startIndex }
+    return window.index(at: min(edge - distance, window.end - moment)) ?? window.startIndex
   }
 }
 

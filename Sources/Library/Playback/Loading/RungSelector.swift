@@ -168,28 +168,27 @@ struct AudioSelector: Sendable {
   /// Returns the rungs of the one rendition or adaptation set that is played, in the manifest's order; never
   /// empty.
   ///
-  /// The order among decodable ones: the most preferred language, then the default, then the main role, then
-  /// the first.
-  ///
   /// - Parameter group: The HLS group of the variant (EXT-X-MEDIA GROUP-ID, RFC 8216 §4.3.4.2.1); nil for
   ///   all.
   ///
   /// Throws `ReelError.unsupported` if there is none.
   func ladder(in period: Period, group: String?) throws(ReelError) -> [Rung] {
-    var groups = period.trackGroups.filter { $0.kind == .audio }
-    if let group, groups.contains(where: { $0.id == group }) { groups = groups.filter { $0.id == group } }
-    let playable = groups.filter { group in
-      group.unplayableReason == nil && group.rungs.contains(where: Self.isDecodable)
-    }
-    guard
-      let best = playable.accessible(with: keyProvider, isUsable: Self.isDecodable).enumerated().min(by: {
-        rank($0.element, $0.offset) < rank($1.element, $1.offset)
-      })
-    else {
+    let groups = Self.groups(in: period, group)
+    guard let best = best(of: groups) else {
       throw ReelError(
         .unsupported, groups.compactMap(\.unplayableReason).first ?? "no audio that can be played")
     }
-    return best.element.rungs.filter(Self.isDecodable)
+    return best.rungs.filter(Self.isDecodable)
+  }
+
+  /// Returns true if the audio in the segments of a video rung is played, rather than audio that has segments of its own.
+  /// Of equal ones, that in the rung's segments needs no requests of its own.
+  func choosesOwnAudio(of video: Rung, in period: Period) -> Bool {
+    let codecs = video.codecs.filter { CodecFamily($0) == .audio }
+    let isDecodable = codecs.isEmpty || codecs.contains { AudioCodec(manifestName: $0) != nil }
+    guard let own = video.ownAudio, isDecodable else { return false }
+    guard !own.isAlone, let other = best(of: Self.groups(in: period, video.audioGroup)) else { return true }
+    return own.renditions.contains { rank($0) <= rank(other.audioAttributes) }
   }
 
   /// Returns false if the manifest names an audio codec that Reel does not decode. True if it names no
@@ -200,10 +199,30 @@ struct AudioSelector: Sendable {
 
   // MARK: - Private
 
-  private func rank(_ group: TrackGroup, _ order: Int) -> (Int, Int, Int, Int) {
-    let language = group.language?.lowercased() ?? ""
+  private static func groups(in period: Period, _ group: String?) -> [TrackGroup] {
+    let groups = period.trackGroups.filter { $0.kind == .audio }
+    guard let group, groups.contains(where: { $0.id == group }) else { return groups }
+    return groups.filter { $0.id == group }
+  }
+
+  /// Returns the decodable group with the best rank; of equal ones the first.
+  private func best(of groups: [TrackGroup]) -> TrackGroup? {
+    let playable = groups.filter { group in
+      group.unplayableReason == nil && group.rungs.contains(where: Self.isDecodable)
+    }
+    return playable.accessible(with: keyProvider, isUsable: Self.isDecodable).min {
+      rank($0.audioAttributes) < rank($1.audioAttributes)
+    }
+  }
+
+  /// The lowest is chosen: the most preferred language, then the default, then what may be chosen without being asked
+  /// for, then the main role.
+  private func rank(_ audio: AudioAttributes) -> (Int, Int, Int, Int) {
+    let language = audio.language?.lowercased() ?? ""
     let place = languages.firstIndex { language.hasPrefix($0.lowercased()) } ?? languages.count
-    return (place, group.isDefault ? 0 : 1, group.roles.contains("main") ? 0 : 1, order)
+    return (
+      place, audio.isDefault ? 0 : 1, audio.isAutoselected ? 0 : 1, audio.roles.contains("main") ? 0 : 1
+    )
   }
 }
 
@@ -217,6 +236,7 @@ extension Period {
   package func audioRung(beside video: Rung?, _ configuration: LoadingConfiguration) -> Rung? {
     let selector = AudioSelector(
       languages: configuration.audioLanguages, keyProvider: configuration.keyProvider)
+    if let video, selector.choosesOwnAudio(of: video, in: self) { return nil }
     guard hasAudio, let ladder = try? selector.ladder(in: self, group: video?.audioGroup) else { return nil }
     func isLower(_ left: Rung, _ right: Rung) -> Bool {
       left.ladderBitsPerSecond < right.ladderBitsPerSecond
@@ -224,6 +244,22 @@ extension Period {
     let affordable = ladder.filter { $0.ladderBitsPerSecond <= AudioSelector.peakBitRate }
     // Of equal ones the first.
     return affordable.reversed().max(by: isLower) ?? ladder.min(by: isLower)
+  }
+}
+
+extension Presentation {
+  /// Returns true if the audio that is played has segments of its own, in any period.
+  ///
+  /// The audio in the segments of video is played if each rung that may be chosen has some and prefers it
+  /// (`AudioSelector`).
+  func playsSeparateAudio(_ configuration: LoadingConfiguration) -> Bool {
+    let selector = AudioSelector(
+      languages: configuration.audioLanguages, keyProvider: configuration.keyProvider)
+    return periods.contains { period in
+      guard period.hasAudio else { return false }
+      let ladder = try? RungSelector(configuration).ladder(in: period)
+      return ladder?.allSatisfy { selector.choosesOwnAudio(of: $0, in: period) } != true
+    }
   }
 }
 

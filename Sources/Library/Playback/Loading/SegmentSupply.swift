@@ -3,9 +3,7 @@ package import ReelManifest
 
 /// The segments of one rung, by stable index: a complete list, or the window of a live track.
 enum SegmentSupply: Sendable {
-  /// - `startOffset`: The start of playback: from the beginning or, if negative, from the end; nil for the first
-  ///   segment (EXT-X-START, RFC 8216 §4.3.5.2).
-  case list(SegmentList, startOffset: MediaTime? = nil)
+  case list(SegmentList)
   /// - `shift`: Added to the times, so that they are on the timeline of the track that was opened first; nil for
   ///   that track itself.
   case live(LiveSegments, shift: MediaTime? = nil)
@@ -13,9 +11,7 @@ enum SegmentSupply: Sendable {
   /// The index at which playback begins if no other position is requested.
   var firstIndex: Int {
     switch self {
-    case .list(_, startOffset: nil): 0
-    case .list(let list, let startOffset?):
-      list.index(at: startOffset < .zero ? list.end + startOffset : startOffset) ?? 0
+    case .list: 0
     case .live(let live, _): live.firstIndex
     }
   }
@@ -26,17 +22,26 @@ enum SegmentSupply: Sendable {
   /// The range from the oldest available segment to the newest known one.
   var knownIndexes: Range<Int> {
     switch self {
-    case .list(let list, _): 0..<list.count
+    case .list(let list): 0..<list.count
     case .live(let live, _): live.knownIndexes
     }
   }
 
+  /// The part of the timeline that the known segments cover.
+  var range: Range<MediaTime>? {
+    let known = knownIndexes
+    guard !known.isEmpty, let first = self[known.lowerBound], let last = self[known.upperBound - 1],
+      first.start < last.range.upperBound
+    else { return nil }
+    return first.start..<last.range.upperBound
+  }
+
   /// The end of a complete list; nil for a live track.
-  var end: MediaTime? { if case .list(let list, _) = self { list.end } else { nil } }
+  var end: MediaTime? { if case .list(let list) = self { list.end } else { nil } }
 
   /// How closely the durations follow those of the media. A live track is placed by those of the list.
   var precision: SegmentList.Precision {
-    if case .list(let list, _) = self { list.precision } else { .exact }
+    if case .list(let list) = self { list.precision } else { .exact }
   }
 
   /// The live state; nil for a complete list.
@@ -57,7 +62,7 @@ enum SegmentSupply: Sendable {
   /// Returns the segment at `index`, without waiting for it.
   func peek(at index: Int) -> Pulled<SegmentReference> {
     switch self {
-    case .list(let list, _): return index < list.count ? .element(list[index]) : .end
+    case .list(let list): return list.indices.contains(index) ? .element(list[index]) : .end
     case .live(let live, let shift):
       guard case .element(let segment) = live.peek(at: index) else { return live.peek(at: index) }
       return .element(segment.moved(by: shift))
@@ -68,7 +73,7 @@ enum SegmentSupply: Sendable {
   /// has left the live window, the oldest available one is returned instead.
   func segment(from index: Int, scope: LoadScope) throws -> (index: Int, segment: SegmentReference)? {
     switch self {
-    case .list(let list, _): return index < list.count ? (index, list[index]) : nil
+    case .list(let list): return index < list.count ? (index, list[index]) : nil
     case .live(let live, let shift):
       let found = try BlockingThread.wait(scope: scope) { try await live.segment(from: index) }
       return found.map { ($0.index, $0.segment.moved(by: shift)) }
@@ -86,7 +91,7 @@ enum SegmentSupply: Sendable {
   /// Returns the index of the known segment at `time`.
   func index(at time: MediaTime) -> Int? {
     switch self {
-    case .list(let list, _): list.index(at: time)
+    case .list(let list): list.index(at: time)
     case .live(let live, let shift): live.index(at: time - (shift ?? .zero))
     }
   }
@@ -97,6 +102,8 @@ package struct RungTrack: Sendable {
   package let rung: Rung
   let supply: SegmentSupply
   let loader: SegmentLoader
+  /// The position at which playback begins by default; nil if no playlist states one.
+  var startOffset: StartOffset?
 }
 
 extension SegmentReference {

@@ -23,8 +23,8 @@ struct RungSegments: Sendable {
   var list: SegmentList
   /// The live state, if an HLS playlist is not complete.
   var live: LiveTiming?
-  /// The position at which an HLS playlist starts playback.
-  var startOffset: MediaTime?
+  /// The position at which an HLS playlist lets playback begin.
+  var startOffset: StartOffset?
   /// The transfer that continues with a file whose index was read from its beginning.
   var transfer: FileTransfer?
   /// The reason why the file is read as one segment although the manifest names an index.

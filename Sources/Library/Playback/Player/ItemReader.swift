@@ -139,12 +139,13 @@ final class ItemReader: @unchecked Sendable {
     case .presentation(let resolved):
       switch kind {
       case .video:
-        role = .main(wantsAudio: !resolved.presentation.periods.contains(where: \.hasAudio))
+        let playsSeparateAudio = resolved.presentation.playsSeparateAudio(session.loading)
+        role = .main(wantsAudio: !playsSeparateAudio)
         controller = RungController(adaptation: session.adaptation) { [weak session] in
           session?.conditions ?? RungConditions()
         }
         session.change { state, _ in
-          state.presentationOpened(resolved.presentation)
+          state.presentationOpened(resolved.presentation, playsSeparateAudio: playsSeparateAudio)
           state.controller = controller
         }
       case .audio:

@@ -127,8 +127,8 @@ extension ItemState {
   }
 
   /// The streams of the source are known.
-  mutating func presentationOpened(_ presentation: Presentation) {
-    hasSeparateAudio = presentation.periods.contains(where: \.hasAudio)
+  mutating func presentationOpened(_ presentation: Presentation, playsSeparateAudio: Bool) {
+    hasSeparateAudio = playsSeparateAudio
     soundBeforeVideo = presentation.soundBeforeVideo
     if !presentation.isLive { videoAbsences = presentation.absences(of: .main(wantsAudio: false)) }
     if let soundBeforeVideo { packets.begin(at: soundBeforeVideo.lowerBound) }
@@ -140,8 +140,10 @@ extension ItemState {
     _ packet: MediaPacket, by loader: Loader, of streams: ReaderStreams, at now: Duration,
     _ out: inout Effects
   ) {
+    let hasBegun = self.streams.beginning != nil
     record(streams, of: loader)
     packets.setAudioLoader(audioLoader)
+    if loader == .video, !hasBegun, let beginning = streams.beginning { begin(at: beginning, &out) }
     // Packets that are read again on the way back to a failure are not progress.
     let isNews = packets.end(of: packet.kind).map { packet.end > $0 } ?? true
     if loader == .audio, isNews { audioAbsence.end(at: now) }
@@ -149,12 +151,31 @@ extension ItemState {
     recordOverflow()
     if packet.kind == .video, !hasVideoPacket {
       hasVideoPacket = true
+      if let start = streams.beginning?.time ?? readingJobs[.video]?.start { keepLiveDistance(of: start) }
       reach(.initialization, &out)
       // The first frame comes before the audio.
       if hasSeparateAudio == true { out.wake(.audioReader) }
     }
     if isNews, retry.remaining < retry.attempts { restoreRetries() }
     if packet.kind == .video || isAudioDue { out.wake(.decoder) }
+  }
+
+  /// The first packet is from where the playlist lets playback begin.
+  private mutating func begin(at beginning: StartOffset, _ out: inout Effects) {
+    clock = Timebase(time: beginning.time)
+    packets.reset(position: beginning.time)
+    if beginning.isPrecise {
+      moveDecoders(to: DecodingJob(target: beginning.time + Self.instant))
+    } else {
+      moveAudioDecoder(to: beginning.time)
+    }
+    restart(.audio, at: beginning.time, &out)
+  }
+
+  /// Lets a live item stay at the distance of `time` from the edge, if that is more than the manifest's.
+  mutating func keepLiveDistance(of time: MediaTime) {
+    guard let distances = liveDistances(from: time) else { return }
+    following.target = max(distances.latency, distances.target)
   }
 
   /// A loader has reached the end of the item.

@@ -216,11 +216,11 @@ struct ItemState: ~Copyable {
     clock = Timebase(time: start ?? .zero)
     statistics.times = PlaybackTimes(start: session.startedAt)
     // Printed times are rounded down.
-    let start = start.flatMap { $0 > .zero ? $0 + Self.instant : nil }
-    if let start { _ = packets.seek(to: start) }
-    videoJob = DecodingJob(target: start)
+    let target = start.flatMap { $0 > .zero ? $0 + Self.instant : nil }
+    if let target { _ = packets.seek(to: target) }
+    videoJob = DecodingJob(target: target)
     for kind in MediaPacket.Kind.allCases {
-      readingJobs[kind] = ReadingJob(start: start, scope: session.makeScope())
+      readingJobs[kind] = ReadingJob(start: target ?? start.map { _ in .zero }, scope: session.makeScope())
     }
   }
 }
@@ -422,7 +422,7 @@ final class DecodingJob: Sendable {
 
 /// The work of a reader from one position on. What it reads counts only while its job is the current one.
 final class ReadingJob: Sendable {
-  /// Where it begins, on the player's timeline; nil for the beginning of the item.
+  /// Where it begins, on the player's timeline; nil for where playback of the item begins by default.
   let start: MediaTime?
   /// The iteration to begin in.
   let loop: LoopIteration

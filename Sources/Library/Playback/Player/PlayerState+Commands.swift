@@ -92,10 +92,8 @@ extension PlayerState {
     let before = status
     let target = item.seek(
       to: place(of: time, duration: played.duration.value), tolerance: tolerance, &out)
-    if wait != nil, let distances = item.liveDistances(from: target) {
-      // After a seek back within the window, playback stays at that distance.
-      item.following.target = max(distances.latency, distances.target)
-    }
+    // After a seek back within the window, playback stays at that distance.
+    if wait != nil { item.keepLiveDistance(of: target) }
     if item.playback.hasEnded || item.playback.hasFailed { out.tell(.restarted(played)) }
     if case .failed = played.status.value { played.observed.status.set(.unknown) }
     let (left, stalledAt) = (item.playback.seek, item.playback.stalledAt)

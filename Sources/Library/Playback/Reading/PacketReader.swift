@@ -83,6 +83,8 @@ struct ReaderStreams: Sendable {
   /// True if no further stream can appear after the first packet.
   var areAllKnown = false
   var rung: Rung?
+  /// Where the playlist let playback begin (EXT-X-START), on the item's own timeline; nil if it began elsewhere.
+  var beginning: StartOffset?
   /// The duration; nil if unknown.
   var duration: MediaTime?
   /// False for a source that can only be read once, forward.
@@ -174,11 +176,14 @@ extension ResolvedSource {
   ///   - controller: Chooses the rung of each segment. A media file has no rungs.
   ///   - offsets: Shared by the readers of one item.
   ///   - isAlone: True if no other track is read at the same time.
+  ///   - beginsByDefault: True to begin where a playlist lets playback begin (EXT-X-START), until the first seek to a
+  ///     time; false to begin with the first segment.
   ///   - scope: Ends reading until `seek` sets another one.
   ///   - shared: The tracks that another reader of the same presentation has read.
   func packetReader(
     for role: ReaderRole, resolver: SourceResolver, context: TrackContext, controller: RungController,
-    offsets: TimestampOffsets, isAlone: Bool = false, log: any ReadingLog, scope: LoadScope,
+    offsets: TimestampOffsets, isAlone: Bool = false, beginsByDefault: Bool = true, log: any ReadingLog,
+    scope: LoadScope,
     shared: SharedTracks? = nil
   ) -> any PacketReader {
     switch self {
@@ -187,7 +192,8 @@ extension ResolvedSource {
     case .presentation(let resolved):
       SegmentReader(
         resolved, role: role, resolver: resolver, context: context, controller: controller,
-        offsets: offsets, isAlone: isAlone, log: log, scope: scope, shared: shared)
+        offsets: offsets, isAlone: isAlone, beginsByDefault: beginsByDefault, log: log, scope: scope,
+        shared: shared)
     }
   }
 }

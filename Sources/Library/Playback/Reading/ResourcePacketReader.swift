@@ -139,7 +139,10 @@ final class ResourcePacketReader: PacketReader {
     (open?.source as? ResourceByteSource)?.interruption = scope
     open?.keys.setScope(scope)
     open?.container.forgetInterruption()
-    guard let time, time > .zero else { return try restart() }
+    guard let time, time > .zero else {
+      if open != nil { try restart() }
+      return
+    }
     do {
       // A source that can't seek is read up to the position.
       guard canSeek else {

@@ -108,6 +108,16 @@ final class RungController: Sendable {
     }
   }
 
+  /// Chooses a rung for the next segment, because another one lacks that. Returns false if it has failed recently.
+  func take(_ rung: Rung) -> Bool {
+    let now = conditions().now
+    return state.withLock { state in
+      guard !state.penalties.isPenalized(rung.id, now: now) else { return false }
+      (state.pending, state.pendingCause) = (rung.id, .failure)
+      return true
+    }
+  }
+
   /// Avoids a rung for a while, because it has failed.
   func avoid(_ rung: Rung) {
     let now = conditions().now
@@ -249,7 +259,9 @@ struct RungOpener {
     let live = LiveTrack(
       resolved, resolver: resolver, role: role,
       choose: { period throws(ReelError) in try matcher.rung(in: period) })
-    if resolved.presentation.isLive { return track(rung, .live(try live.segments())) }
+    if resolved.presentation.isLive {
+      return track(rung, .live(try live.segments()), startOffset: resolved.presentation.startOffset)
+    }
     let placed = rung.beginning(at: location.index)
     let found =
       try fromStart
@@ -265,12 +277,14 @@ struct RungOpener {
           .unsupported, "a playlist of I-frames that is live or has no EXT-X-MAP", at: context.name)
       }
     }
-    if let segments = live.segments(found, of: rung) { return track(rung, offsets.aligned(segments)) }
+    let startOffset = found.startOffset ?? resolved.presentation.startOffset
+    if let segments = live.segments(found, of: rung) {
+      return track(rung, offsets.aligned(segments), startOffset: startOffset)
+    }
     if let fault = found.indexFault {
       log.recordFailure(fault.located(at: context.name), rung: rung.id, outcome: .tolerated)
     }
-    let startOffset = found.startOffset ?? resolved.presentation.startOffset
-    return track(rung, .list(found.list, startOffset: startOffset), opening: found.transfer)
+    return track(rung, .list(found.list), startOffset: startOffset, opening: found.transfer)
   }
 
   // MARK: - Private
@@ -301,7 +315,7 @@ struct RungOpener {
   }
 
   private func track(
-    _ rung: Rung, _ supply: SegmentSupply, opening: FileTransfer? = nil
+    _ rung: Rung, _ supply: SegmentSupply, startOffset: StartOffset?, opening: FileTransfer? = nil
   ) -> RungTrack {
     let (log, id) = (log, rung.id)
     // The rest of the fragment around an I-frame in a playlist is missing, which is not damage.
@@ -322,7 +336,7 @@ struct RungOpener {
         log.recordFailure(
           error, rung: id, outcome: .lost(MediaLoss(kind: kind, reason: .missing, range: range)))
       }, record: { transfer in log.recordTransfer(transfer, rung: id) })
-    return RungTrack(rung: rung, supply: supply, loader: loader)
+    return RungTrack(rung: rung, supply: supply, loader: loader, startOffset: startOffset)
   }
 }
 
@@ -355,7 +369,7 @@ struct LiveTrack: Sendable {
     let first = try reading(of: resolved.presentation)
     let start = resolved.presentation.live?.availabilityStart
     let identity: SegmentWindow.Identity = resolved.presentation.format == .hls ? .number : .start
-    return segments(first, identity: identity, startOffset: resolved.presentation.startOffset) {
+    return segments(first, identity: identity) {
       try reading(of: await resolver.reload(resolved), since: start)
     }
   }
@@ -364,10 +378,7 @@ struct LiveTrack: Sendable {
   func segments(_ found: RungSegments, of rung: Rung) -> LiveSegments? {
     guard found.live != nil, let url = found.playlistURL else { return nil }
     let variables = resolved.presentation.variables
-    return segments(
-      LiveReading(segments: found.list, live: found.live), identity: .number,
-      startOffset: found.startOffset ?? resolved.presentation.startOffset
-    ) {
+    return segments(LiveReading(segments: found.list, live: found.live), identity: .number) {
       let playlist = try await resolver.playlist(at: url, variables: variables)
       return LiveReading(segments: playlist.list, live: playlist.live)
     }
@@ -376,11 +387,11 @@ struct LiveTrack: Sendable {
   // MARK: - Private
 
   private func segments(
-    _ first: LiveReading, identity: SegmentWindow.Identity, startOffset: MediaTime?,
+    _ first: LiveReading, identity: SegmentWindow.Identity,
     read: @escaping @Sendable () async throws -> LiveReading
   ) -> LiveSegments {
     LiveSegments(
-      first, identity: identity, startOffset: startOffset, clock: resolved.clock,
+      first, identity: identity, clock: resolved.clock,
       stallLimit: resolver.configuration.liveStallLimit,
       skipsRefused: resolver.configuration.reading.skipsRefused, read: read)
   }

@@ -32,13 +32,13 @@ final class SegmentReader: PacketReader {
 
   init(
     _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
-    controller: RungController, offsets: TimestampOffsets, isAlone: Bool, log: any ReadingLog,
-    scope: LoadScope, shared: SharedTracks? = nil
+    controller: RungController, offsets: TimestampOffsets, isAlone: Bool, beginsByDefault: Bool,
+    log: any ReadingLog, scope: LoadScope, shared: SharedTracks? = nil
   ) {
     let keys = shared?.keys ?? KeyStore(fetcher: context.fetcher, runtime: scope.runtime)
     source = SegmentSource(
       resolved, role: role, resolver: resolver, context: context, controller: controller, offsets: offsets,
-      isAlone: isAlone, keys: keys, log: log, scope: scope, shared: shared)
+      isAlone: isAlone, beginsByDefault: beginsByDefault, keys: keys, log: log, scope: scope, shared: shared)
     self.context = context
     self.log = log
     streams.duration = resolved.presentation.duration
@@ -191,7 +191,8 @@ final class SegmentReader: PacketReader {
     readMedia = [:]
     forgetBeginning()
     search = nil
-    source.seek(to: time)
+    streams.beginning = nil
+    source.seek(to: time, isAgain: loop.iteration > 0)
   }
 
   private func close() {
@@ -206,6 +207,10 @@ final class SegmentReader: PacketReader {
   private func openSpan() throws -> Span? {
     while let place = try source.next() {
       if streams.duration == nil { streams.duration = place.track.supply.end }
+      if streams.beginning == nil, let beginning = source.beginning {
+        streams.beginning = beginning
+        if beginning.isPrecise { search = SegmentSearch(target: beginning.time) }
+      }
       segmentURL = place.segment.url
       do {
         if let span = try makeSpan(at: place) {

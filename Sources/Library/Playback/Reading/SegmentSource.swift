@@ -31,8 +31,8 @@ final class SegmentSource {
 
   /// The position at which reading continues.
   private enum Position {
-    /// The start of playback.
-    case start
+    /// The start of a period, or of playback, which a playlist may place elsewhere (EXT-X-START) if it is not `exact`.
+    case start(exact: Bool)
     case time(MediaTime)
     /// After a segment of a rung.
     case after(Key, index: Int, end: MediaTime)
@@ -51,17 +51,23 @@ final class SegmentSource {
   private(set) var opened: RungTrack?
   /// The time from which segments are not read.
   var endTime: MediaTime?
+  /// Where a playlist let reading begin (EXT-X-START); nil if it began elsewhere.
+  private(set) var beginning: StartOffset?
 
   private let resolved: ResolvedPresentation
   /// The periods that have the media to read. The others are skipped.
   private let periods: [Period]
   private let context: TrackContext
   private let isAlone: Bool
+  /// True if reading begins where a playlist lets playback begin.
+  private let beginsByDefault: Bool
   private let log: any ReadingLog
   private var tracks: [Key: RungTrack]
-  private var position = Position.start
+  private var position: Position
   private var periodIndex = 0
   private var followsGap = false
+  /// The rungs in which a gap was found since media was read or skipped.
+  private var triedForGap: Set<String> = []
   private var leftOutInARow = 0
   private var leftOutCount = 0
   /// The reason why the first of these segments was skipped; nil once something was read.
@@ -81,8 +87,8 @@ final class SegmentSource {
 
   init(
     _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
-    controller: RungController, offsets: TimestampOffsets, isAlone: Bool, keys: KeyStore, log: any ReadingLog,
-    scope: LoadScope, shared: SharedTracks?
+    controller: RungController, offsets: TimestampOffsets, isAlone: Bool, beginsByDefault: Bool,
+    keys: KeyStore, log: any ReadingLog, scope: LoadScope, shared: SharedTracks?
   ) {
     tracks = shared?.tracks ?? [:]
     opened = shared?.opened
@@ -97,6 +103,8 @@ final class SegmentSource {
     self.controller = controller
     self.offsets = offsets
     self.isAlone = isAlone
+    self.beginsByDefault = beginsByDefault
+    position = .start(exact: !beginsByDefault)
     self.log = log
     self.scope = scope
   }
@@ -118,14 +126,18 @@ final class SegmentSource {
   // MARK: The next segment
 
   /// Goes to a position on the item's own timeline; nil for the start of playback.
-  func seek(to time: MediaTime?) {
+  ///
+  /// - Parameter isAgain: True if the item has been read to its end, and loops: it then begins with its first segment.
+  func seek(to time: MediaTime?, isAgain: Bool) {
+    beginning = nil
+    triedForGap = []
     endTime = nil
     listEnd = nil
     readEnd = nil
     followsGap = false
     leftOutInARow = 0
     leftOut = nil
-    position = time.map(Position.time) ?? .start
+    position = time.map(Position.time) ?? .start(exact: isAgain || !beginsByDefault)
     periodIndex = 0
     if let time, !resolved.presentation.isLive { periodIndex = periods.lastIndex { $0.start <= time } ?? 0 }
   }
@@ -147,13 +159,16 @@ final class SegmentSource {
         try recover(from: error, opening: rung, among: ladder)
         continue
       }
-      if let place = try place(in: track, key, ladder) {
+      switch try find(in: track, key, ladder) {
+      case .place(let place):
         // The times of a list that is rounded say too little.
         if let endTime, place.segment.middle > endTime, track.supply.precision != .rounded { return nil }
         return place
+      case .elsewhere: continue
+      case .end:
+        periodIndex += 1
+        position = .start(exact: true)
       }
-      periodIndex += 1
-      position = .start
     }
     return nil
   }
@@ -186,7 +201,7 @@ final class SegmentSource {
   /// Continues with the next period, since the rest of this one's media is after its end.
   func endPeriod(of place: Place, at end: MediaTime) {
     (listEnd, readEnd) = (end, end)
-    position = .start
+    position = .start(exact: true)
     periodIndex = place.key.period + 1
   }
 
@@ -198,15 +213,24 @@ final class SegmentSource {
   /// Records that media was read.
   func recordSuccess() {
     followsGap = false
+    triedForGap = []
     leftOutInARow = 0
     leftOut = nil
     hasRead = true
     controller.recordSuccess()
   }
 
-  /// Returns false if a segment should come from a rung other than that of `place`.
+  /// Returns false if a segment, or the part of the timeline before it, should come from a rung other than that of
+  /// `place`.
   func stays(at place: Place, for segment: SegmentReference) -> Bool {
-    controller.staysAt(
+    let supply = place.track.supply
+    if let index = supply.index(at: segment.start), let last = supply[index - 1]?.range.upperBound,
+      segment.start - last > Self.gapTolerance,
+      !others(than: place.track.rung, among: place.ladder, for: Hole(after: last)).isEmpty
+    {
+      return false
+    }
+    return controller.staysAt(
       place.track.rung, among: place.ladder, segmentDuration: .seconds(segment.duration.seconds))
   }
 
@@ -366,12 +390,13 @@ final class SegmentSource {
       if scope.isCancelled { throw CancellationError() }
       if period != index { position = .time(periods[period].start) }
       periodIndex = period
-      guard let rung = controller.choose(among: try ladder(of: period), segmentDuration: nil) else {
-        continue
-      }
+      let ladder = try ladder(of: period)
+      guard let rung = controller.choose(among: ladder, segmentDuration: nil) else { continue }
       let supply = try track(Key(period: period, rung: rung.id), rung: rung).supply
       for index in supply.knownIndexes {
-        if let segment = supply[index], !segment.isGap { places.append(KeyFramePlace(segment)) }
+        guard let segment = supply[index] else { continue }
+        if segment.isGap, others(than: rung, among: ladder, for: Hole(segment)).isEmpty { continue }
+        places.append(KeyFramePlace(segment))
       }
     }
     return places
@@ -413,31 +438,53 @@ final class SegmentSource {
     return track
   }
 
-  /// Returns the next segment that is not a gap, after waiting for it if it has not appeared yet; nil after the last
-  /// one.
-  private func place(in track: RungTrack, _ key: Key, _ ladder: [Rung]) throws -> Place? {
+  private enum Found {
+    case place(Place)
+    /// Another rung or location is to be tried.
+    case elsewhere
+    case end
+  }
+
+  /// Returns the next segment that is not a gap, after waiting for it if it has not appeared yet. A gap is read from
+  /// another rung if possible, and reported otherwise.
+  private func find(in track: RungTrack, _ key: Key, _ ladder: [Rung]) throws -> Found {
     let supply = track.supply
+    if case .start(exact: false) = position, let start = Self.beginning(of: track) {
+      beginning = start
+      position = .time(start.time)
+    }
     // Nobody may have looked for segments of this track for a while.
     if let time = wantedTime(in: key) { try supply.update(for: time, scope: scope) }
     var index = firstIndex(in: supply, key)
+    if let hole = hole(before: index, of: supply), lookElsewhere(for: hole, track.rung, ladder) {
+      return .elsewhere
+    }
     while true {
       switch supply.peek(at: index) {
-      case .end: return nil
+      case .end: return .end
       case .element(let segment) where segment.isGap:
-        index += 1
+        if lookElsewhere(for: Hole(segment), track.rung, ladder) {
+          position = .after(key, index: index - 1, end: segment.start)
+          return .elsewhere
+        }
         followsGap = true
         if supply.timing == nil { listEnd = segment.range.upperBound }
         log.recordHole(
           ReelError(.badManifest, "the manifest marks segments as missing", at: context.name),
           rung: key.rung, MediaLoss(kind: role.kind, reason: .missing, range: segment.range))
+        triedForGap = []
+        // The next segment may come from any rung again.
+        position = .after(key, index: index, end: segment.range.upperBound)
+        return .elsewhere
       case .element(let segment):
         recordGap(before: segment, rung: key.rung)
-        return Place(
-          key: key, track: track, ladder: ladder, index: index, segment: segment, followsGap: followsGap)
+        return .place(
+          Place(
+            key: key, track: track, ladder: ladder, index: index, segment: segment, followsGap: followsGap))
       case .wait:
         let hasAbsences = supply.reference?.hasAbsences ?? false
         if hasAbsences, let live = supply.reference { log.recordAbsence(live) }
-        guard let found = try supply.segment(from: index, scope: scope)?.index else { return nil }
+        guard let found = try supply.segment(from: index, scope: scope)?.index else { return .end }
         if found > index {
           followsGap = true
           if supply.reference?.hasAbsences != true {
@@ -450,6 +497,114 @@ final class SegmentSource {
       }
     }
   }
+
+  /// Returns the position at which a playlist lets playback begin: that time itself, or the start of its segment.
+  private static func beginning(of track: RungTrack) -> StartOffset? {
+    guard var start = track.startOffset, let range = track.supply.range else { return nil }
+    start.time = start.position(in: range)
+    guard let index = track.supply.index(at: start.time), let segment = track.supply[index] else {
+      return nil
+    }
+    if !start.isPrecise { start.time = segment.start }
+    return start
+  }
+
+  // MARK: Gaps of one rung
+
+  /// A part of the timeline that a rung lacks by its own list, and others may have.
+  private struct Hole {
+    /// A time within it.
+    let time: MediaTime
+    /// True for a segment that is marked as a gap (EXT-X-GAP), false for a part without a segment (SegmentTimeline).
+    var isMarked = false
+    /// The end of what was read before it; nil after a seek.
+    var readEnd: MediaTime?
+
+    init(_ segment: SegmentReference) { (time, isMarked) = (segment.middle, true) }
+
+    init(at time: MediaTime) { self.time = time }
+
+    init(after end: MediaTime) { (time, readEnd) = (end + SegmentSource.gapTolerance, end) }
+  }
+
+  /// Returns the part without a segment before the one at `index`, or after the last one, where reading continues; nil if
+  /// there is none.
+  private func hole(before index: Int, of supply: SegmentSupply) -> Hole? {
+    let end = supply[index - 1]?.range.upperBound
+    var start: MediaTime
+    switch position {
+    case .start:
+      guard !resolved.presentation.isLive else { return nil }
+      start = periods[periodIndex].start
+    case .time(let time):
+      guard let segment = supply[index] else { return nil }
+      if segment.start - time > Self.gapTolerance { return Hole(at: time) }
+      // The segment begins before the time, and may end before it.
+      guard time - segment.range.upperBound > Self.gapTolerance else { return nil }
+      return supply[index + 1] == nil && supply.timing != nil ? nil : Hole(at: time)
+    case .after(_, _, let time): start = time
+    case .segment(let key, let index):
+      guard let time = tracks[key]?.supply[index]?.start else { return nil }
+      start = time
+    }
+    start = max(start, end ?? start)
+    guard let next = supply[index]?.start else { return supply.timing == nil ? Hole(after: start) : nil }
+    return next - start > Self.gapTolerance ? Hole(after: start) : nil
+  }
+
+  /// Goes on with another rung or location if one may have what a rung lacks. Returns false if there is none.
+  private func lookElsewhere(for hole: Hole, _ rung: Rung, _ ladder: [Rung]) -> Bool {
+    let locationCount = 1 + rung.alternateURLs.count
+    let outcome: ErrorLogEntry.Outcome
+    triedForGap.insert(rung.id)
+    if others(than: rung, among: ladder, for: hole).contains(where: controller.take) {
+      outcome = .otherRung
+    } else if hole.isMarked, !followsGap, controller.hasOtherLocation(of: locationCount) {
+      controller.goToNextLocation(of: locationCount)
+      tracks = [:]
+      triedForGap = []
+      outcome = .otherLocation
+    } else {
+      return false
+    }
+    log.recordFailure(
+      ReelError(
+        .badManifest,
+        "the manifest has no segment of this rung at \(hole.time.seconds.formatted(places: 3)) s",
+        at: context.name),
+      rung: rung.id, outcome: outcome)
+    return true
+  }
+
+  /// Returns the other rungs that may have what a rung lacks, in order of preference: the next lower one first.
+  private func others(than rung: Rung, among ladder: [Rung], for hole: Hole) -> [Rung] {
+    if !resolved.presentation.isLive, let length = periods[periodIndex].duration,
+      hole.time >= periods[periodIndex].start + length
+    {
+      return []
+    }
+    let rate = rung.ladderBitsPerSecond
+    let others = ladder.filter { $0.id != rung.id && !triedForGap.contains($0.id) && fills($0, hole) }
+      .sorted { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
+    return others.filter { $0.ladderBitsPerSecond <= rate }.reversed()
+      + others.filter { $0.ladderBitsPerSecond > rate }
+  }
+
+  private func fills(_ rung: Rung, _ hole: Hole) -> Bool {
+    var supply = tracks[Key(period: periodIndex, rung: rung.id)]?.supply
+    if supply == nil, case .segments(let list) = rung.media { supply = .list(list) }
+    // The list of that rung has to be read first.
+    guard let supply else { return hole.isMarked }
+    guard let segment = supply.index(at: hole.time).flatMap({ supply[$0] }) else { return false }
+    if segment.range.upperBound <= hole.time, resolved.presentation.isLive || supply.timing != nil {
+      return hole.isMarked
+    }
+    // A segment that was read in part would be read twice.
+    let isNew = hole.readEnd.map { segment.start >= $0 - Self.gapTolerance } ?? true
+    return !segment.isGap && segment.range.contains(hole.time) && isNew
+  }
+
+  // MARK: Positions of reading
 
   /// Returns the time at which reading continues; nil if that is at a certain segment of the rung.
   private func wantedTime(in key: Key) -> MediaTime? {

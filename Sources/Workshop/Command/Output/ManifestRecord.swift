@@ -35,7 +35,7 @@ struct ManifestRecord: SourceRecord {
     live = presentation.isLive
     liveTiming = presentation.live.map(Self.live)
     duration = presentation.duration?.seconds
-    startOffset = presentation.startOffset?.seconds
+    startOffset = presentation.startOffset?.time.seconds
     warnings = presentation.warnings.map(\.description)
     var failures: [[Int]: ReelError] = [:]
     for failure in loaded.failures {
