@@ -65,7 +65,7 @@ import Testing
       "<SegmentList duration='2'><SegmentURL media='a'/><SegmentURL media='file:///a'/></SegmentList>",
       "is a local file in a remote manifest"
     ),
-    ("<SegmentList duration='2'><SegmentURL mediaRange='5'/></SegmentList>", "is not a byte range"),
+    ("<SegmentList duration='2'><SegmentURL mediaRange='five'/></SegmentList>", "is not a byte range"),
     ("<SegmentBase indexRange='9-5'/>", "@indexRange '9-5' is not a byte range"),
     ("<BaseURL>file:///etc/passwd</BaseURL>", "is a local file in a remote manifest"),
     ("", "does not say where its segments are"),

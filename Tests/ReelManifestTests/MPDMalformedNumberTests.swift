@@ -56,13 +56,13 @@ import Testing
       "@k is 0"
     ),
     (
-      "<SegmentList duration='2'><SegmentURL/><SegmentURL mediaRange='7632'/></SegmentList>",
-      "@mediaRange '7632' is not"
+      "<SegmentList duration='2'><SegmentURL/><SegmentURL mediaRange='-7632'/></SegmentList>",
+      "@mediaRange '-7632' is not"
     ),
-    ("<BaseURL>a</BaseURL><SegmentBase indexRange='7632'/>", "@indexRange '7632' is not a byte range"),
+    ("<BaseURL>a</BaseURL><SegmentBase indexRange='7-6-3'/>", "@indexRange '7-6-3' is not a byte range"),
     (
-      "<BaseURL>a</BaseURL><SegmentBase><RepresentationIndex range='1'/></SegmentBase>",
-      "@range '1' is not a byte range"
+      "<BaseURL>a</BaseURL><SegmentBase><RepresentationIndex range='one'/></SegmentBase>",
+      "@range 'one' is not a byte range"
     ),
   ]
 

@@ -51,6 +51,9 @@ struct SourceSnifferTests {
     #expect(kind("\u{feff}<?xml version=\"1.0\"?><MPD/>") == .manifest(.dash))
     #expect(kind("\n\n<MPD type=\"static\"/>") == .manifest(.dash))
     #expect(kind("<!-- a comment --><MPD/>") == .manifest(.dash))
+    let wide = "\u{feff}<?xml version=\"1.0\" encoding=\"UTF-16\"?><MPD/>".utf16
+    #expect(SourceSniffer.kind(of: wide.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xff)] }) == .manifest(.dash))
+    #expect(SourceSniffer.kind(of: wide.flatMap { [UInt8($0 & 0xff), UInt8($0 >> 8)] }) == .manifest(.dash))
   }
 
   @Test("What is not media is told in words")

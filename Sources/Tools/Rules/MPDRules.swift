@@ -171,6 +171,10 @@ extension MPDRules {
     for name in names {
       do throws(ReelError) {
         _ = try xml.byteRange(name)
+        // The schema allows a number alone, the text does not.
+        if let text = xml.string(name), !text.contains("-") {
+          report("@\(name) '\(text.excerpt)' is not a byte range of the form first-last", clause)
+        }
       } catch {
         report(error.reason, clause)
       }

@@ -115,7 +115,7 @@ extension MPD {
     package var timescale: Int64?
     /// @presentationTimeOffset, in ticks; 0 if it is missing.
     package var presentationTimeOffset: Int64?
-    /// @indexRange.
+    /// @indexRange; nil also if it states no end: then the index is searched for.
     package var indexRange: ByteRange?
     /// @availabilityTimeOffset, as it is written (a number of seconds, or `INF`).
     package var availabilityTimeOffset: String?
@@ -138,7 +138,7 @@ extension MPD {
     init(attributesOf reader: inout XMLReader) {
       timescale = malformed.counting("timescale", &reader)
       presentationTimeOffset = malformed.integer("presentationTimeOffset", &reader)
-      indexRange = malformed.byteRange("indexRange", &reader)
+      indexRange = malformed.byteRange("indexRange", &reader).flatMap { $0.length == nil ? nil : $0 }
       availabilityTimeOffset = reader.string("availabilityTimeOffset")
     }
 

@@ -382,7 +382,7 @@ extension MPD {
   package struct URLReference: Sendable, Hashable {
     /// @sourceURL; nil stands for the BaseURL.
     package var sourceURL: String?
-    /// @range.
+    /// @range; nil also if it states no end, because what it leads to ends before the media.
     package var range: ByteRange?
 
     /// - Parameter element: The element name under which an unreadable range is recorded.
@@ -393,19 +393,20 @@ extension MPD {
       range = malformed.value(of: element, &reader) { reader throws(ReelError) in
         try reader.byteRange("range")
       }
+      if range?.length == nil { range = nil }
       try reader.skip()
     }
   }
 }
 
 extension XMLReader {
-  /// Reads a byte range, `first-last` including both bytes, or `first-` (RFC 9110 §14.1.1). Throws
-  /// `badManifest` for anything else.
+  /// Reads a byte range, `first-last` including both bytes, or `first-` (RFC 9110 §14.1.1). The schema also allows `first`
+  /// alone, which states no end either. Throws `badManifest` for anything else.
   package mutating func byteRange(_ name: StaticString) throws(ReelError) -> ByteRange? {
     guard let text = string(name) else { return nil }
     let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-    if parts.count == 2, let first = String(parts[0]).integer, first >= 0 {
-      if parts[1].isEmpty { return ByteRange(offset: first, length: nil) }
+    if let first = String(parts[0]).integer, first >= 0 {
+      if parts.count == 1 || parts[1].isEmpty { return ByteRange(offset: first, length: nil) }
       if let last = String(parts[1]).integer, last >= first, last < .max {
         return ByteRange(offset: first, length: last - first + 1)
       }

@@ -157,8 +157,15 @@ extension MPDMapper {
     }
     try check(list.urls, context.bases.preferred)
     let timing = try timing(list.common, hasParts: false, available: list.urls.count, in: context)
-    let initialization = try initialization(list.common.base.initialization, context.bases)
-    let (urls, firstNumber) = (list.urls, list.common.startNumber ?? 1)
+    let (urls, firstNumber) = (list.urls.withEnds, list.common.startNumber ?? 1)
+    var reference = list.common.base.initialization
+    if reference?.sourceURL == nil, reference?.range == nil, let first = urls.first, first.media == nil,
+      let length = first.mediaRange?.offset, length > 0
+    {
+      // In the file of the segments, it precedes them.
+      reference?.range = ByteRange(offset: 0, length: length)
+    }
+    let initialization = try initialization(reference, context.bases)
     return self.list(timing, list.common, initialization, in: context) { slot in
       let index = Int(clamping: slot.number &- firstNumber)
       guard urls.indices.contains(index) else { return ("", nil) }
@@ -282,7 +289,7 @@ extension MPDMapper {
   private func initialization(
     _ reference: MPD.URLReference?, _ bases: BaseURLSet
   ) throws(ReelError) -> InitializationReference? {
-    guard let reference else { return nil }
+    guard let reference, reference.sourceURL != nil || reference.range != nil else { return nil }
     return try initialization(reference.sourceURL ?? "", range: reference.range, bases)
   }
 
@@ -305,6 +312,21 @@ extension MPDMapper {
       if media.utf8.count <= limits.urlByteCount, URLResolver.isPlain(Array(media.utf8)[...]) { continue }
       _ = try resolver.resolve(media)
     }
+  }
+}
+
+extension [MPD.SegmentList.SegmentURL] {
+  /// The same, but ranges without an end end before the next one of the same file.
+  fileprivate var withEnds: [Element] {
+    guard contains(where: { $0.mediaRange != nil && $0.mediaRange?.length == nil }) else { return self }
+    var urls = self
+    for (index, url) in dropLast().enumerated() {
+      guard let range = url.mediaRange, range.length == nil, let next = self[index + 1].mediaRange,
+        self[index + 1].media == url.media, next.offset > range.offset
+      else { continue }
+      urls[index].mediaRange = ByteRange(offset: range.offset, length: next.offset - range.offset)
+    }
+    return urls
   }
 }
 

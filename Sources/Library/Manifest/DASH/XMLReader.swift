@@ -393,7 +393,7 @@ package struct XMLReader {
   }
 
   /// UTF-16 as UTF-8, by its byte order mark or its first character; anything else as it is.
-  private static func utf8(_ bytes: [UInt8]) -> [UInt8] {
+  package static func utf8(_ bytes: [UInt8]) -> [UInt8] {
     let isBigEndian = bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0x00, 0x3C])
     let isLittleEndian = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0x3C, 0x00])
     guard isBigEndian || isLittleEndian else { return bytes }

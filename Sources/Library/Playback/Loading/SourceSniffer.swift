@@ -59,11 +59,13 @@ package enum SourceSniffer {
   }
 
   private static func textKind(_ bytes: [UInt8]) -> SourceKind? {
-    var rest = bytes[...]
+    // An MPD may be in UTF-16, a playlist may not.
+    let text = XMLReader.utf8(bytes)
+    var rest = text[...]
     if rest.starts(with: [0xef, 0xbb, 0xbf]) { rest = rest.dropFirst(3) }
     rest = rest.drop { $0 == 0x20 || (0x09...0x0d).contains($0) }
     guard let first = rest.first else { return isText(bytes) ? .other("blank text") : nil }
-    if isPlaylist(rest) { return .manifest(.hls) }
+    if text.count == bytes.count, isPlaylist(rest) { return .manifest(.hls) }
     if first == UInt8(ascii: "<") {
       let head = String(decoding: rest.prefix(SourceSniffer.byteCount), as: UTF8.self).lowercased()
       if head.contains("<html") || head.contains("<!doctype html") { return .other("an HTML page") }
