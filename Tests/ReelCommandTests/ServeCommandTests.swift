@@ -4,20 +4,29 @@ import ReelTesting
 import ReelTestSupport
 import Testing
 
+#if os(Linux)
+  import Glibc
+#endif
+
 @Suite("reel serve", .hangLimit)
 struct ServeCommandTests {
   /// Runs `body` with the URL that `reel serve` prints, then interrupts it.
-  private func withServer(_ arguments: [String], _ body: (URL) async throws -> Void) async throws {
+  ///
+  /// - Parameter openFiles: The limit of open files of the process; nil for that of the test.
+  private func withServer(
+    _ arguments: [String], openFiles: Int? = nil, _ body: (URL, Command) async throws -> Void
+  ) async throws {
     let folder = try TemporaryFolder()
+    let limit = openFiles.map { "ulimit -n \($0); " } ?? ""
     let command = try Command(
-      ["serve", "--port", "0"] + arguments, shell: "exec \"$@\" >'\(folder.path)/output'")
+      ["serve", "--port", "0"] + arguments, shell: "\(limit)exec \"$@\" >'\(folder.path)/output'")
     defer { command.interrupt() }
     var text = ""
     try await until {
       text = (try? String(contentsOfFile: "\(folder.path)/output", encoding: .utf8)) ?? ""
       return text.hasSuffix("\n") || !command.isRunning
     }
-    try await body(try #require(URL(string: text.trimmingCharacters(in: .newlines))))
+    try await body(try #require(URL(string: text.trimmingCharacters(in: .newlines))), command)
     command.interrupt()
     #expect(try await command.result().status == 130)
   }
@@ -26,7 +35,7 @@ struct ServeCommandTests {
   func presentation(options: [String]) async throws {
     let origin = try await Origin.start(.init(directory: Fixtures.folder))
     let source = origin.baseURL.appending(path: "dash-number/manifest.mpd").absoluteString
-    try await withServer([source] + options) { url in
+    try await withServer([source] + options) { url, _ in
       let record = try await Command.run(
         "frames", url.absoluteString, "--count", "0", "--json", "--md5", "-o", try TemporaryFolder().path,
         status: 0
@@ -39,7 +48,7 @@ struct ServeCommandTests {
 
   @Test("A presentation on this machine is passed through")
   func localPresentation() async throws {
-    try await withServer([Fixtures.path("dash-ondemand/manifest.mpd")]) { url in
+    try await withServer([Fixtures.path("dash-ondemand/manifest.mpd")]) { url, _ in
       let result = try await Command.run(
         "frames", url.absoluteString, "--json", "--md5", "-o", try TemporaryFolder().path, status: 0)
       #expect(result.outputText.contains(try Fixtures.golden("dash-number-1")[0]))
@@ -48,7 +57,7 @@ struct ServeCommandTests {
 
   @Test("A folder is served as it is")
   func folder() async throws {
-    try await withServer([Fixtures.folder.path]) { url in
+    try await withServer([Fixtures.folder.path]) { url, _ in
       let result = try await Command.run(
         "frames", url.appending(path: "hls-ts/master.m3u8").absoluteString, "--json", "--md5", "-o",
         try TemporaryFolder().path)
@@ -59,13 +68,33 @@ struct ServeCommandTests {
   @Test("A folder on a recorded link")
   func recordedLink() async throws {
     let link = Fixtures.path("links/oboe-3.txt") + ",scale=8,rtt=20ms,start=30s"
-    try await withServer([Fixtures.folder.path, "--link", link]) { url in
+    try await withServer([Fixtures.folder.path, "--link", link]) { url, _ in
       let result = try await Command.run(
         "frames", url.appending(path: "hls-ts/master.m3u8").absoluteString, "--json", "--md5", "-o",
         try TemporaryFolder().path)
       #expect(result.outputText.contains(try Fixtures.golden("hls-ts-high")[0]))
     }
   }
+
+  #if os(Linux)
+    @Test(
+      "At the limit of open files, the server waits without work, and goes on when connections close",
+      arguments: ["", "hls-ts/master.m3u8"])
+    func openFiles(path: String) async throws {
+      try await withServer([Fixtures.path(path)], openFiles: 40) { url, command in
+        let port = try #require(url.port)
+        let connections = try (0..<60).map { _ in try OpenConnection(port: port) }
+        try await until { try command.openFileCount >= 40 }
+        let (began, before) = (ContinuousClock.now, try command.processorTime)
+        try await Task.sleep(for: .seconds(2))
+        let share = (try command.processorTime - before) / (ContinuousClock.now - began)
+        #expect(share < 0.3)
+        for connection in connections { connection.close() }
+        let answer = path.isEmpty ? url.appending(path: "hls-ts/master.m3u8") : url
+        try await Command.run("manifest", answer.absoluteString, "--shallow", status: 0)
+      }
+    }
+  #endif
 
   @Test(
     "Usage and failures",
@@ -85,3 +114,44 @@ struct ServeCommandTests {
     #expect(!result.errorText.isEmpty)
   }
 }
+
+#if os(Linux)
+  extension Command {
+    fileprivate var openFileCount: Int {
+      get throws {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(processIdentifier)/fd").count
+      }
+    }
+
+    /// The processor time so far, in steps of 10 ms (proc(5)).
+    fileprivate var processorTime: Duration {
+      get throws {
+        let text = try String(contentsOfFile: "/proc/\(processIdentifier)/stat", encoding: .utf8)
+        let fields = try #require(text.split(separator: ")").last).split(separator: " ")
+        let ticks = try #require(Int(fields[11])) + #require(Int(fields[12]))
+        return .milliseconds(10 * ticks)
+      }
+    }
+  }
+
+  /// A connection to a server of this machine that sends nothing.
+  private struct OpenConnection {
+    private let descriptor: Int32
+
+    init(port: Int) throws {
+      descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = in_port_t(port).bigEndian
+      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+      let isOpen = withUnsafePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+        }
+      }
+      try #require(isOpen)
+    }
+
+    func close() { _ = Glibc.close(descriptor) }
+  }
+#endif

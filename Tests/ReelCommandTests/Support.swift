@@ -136,6 +136,7 @@ final class Command: Sendable {
   }
 
   var isRunning: Bool { process.isRunning }
+  var processIdentifier: Int32 { process.processIdentifier }
 
   /// As Ctrl-C does.
   func interrupt() { send(SIGINT) }

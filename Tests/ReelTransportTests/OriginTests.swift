@@ -104,6 +104,23 @@ struct OriginTests {
     }
   }
 
+  @Test("A connection without a whole request ends, one with a slow answer does not")
+  func requestLimit() async throws {
+    var configuration = Origin.Configuration(
+      routes: ["/slow.ts": .init("slow")], faults: try FaultRule.parse("slow.ts=delay:500ms"))
+    configuration.requestLimit = .milliseconds(100)
+    try await Origin.use(configuration) { origin in
+      for part in [
+        "", "G", "GET /slow.ts HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nab",
+      ] {
+        #expect(try await RawClient.exchange(part, port: origin.port) == "", "\(part)")
+      }
+      let whole = try await RawClient.exchange("GET /slow.ts HTTP/1.1\r\nHost: a\r\n\r\n", port: origin.port)
+      #expect(whole.hasSuffix("\r\n\r\nslow"), "\(whole)")
+      await origin.wait { $0.openConnectionCount == 0 }
+    }
+  }
+
   @Test("A port that is taken is an error")
   func portTaken() async throws {
     try await Origin.use(.init()) { origin in

@@ -69,7 +69,7 @@ public final class Gateway: Sendable, Service {
     let server = Server(
       childChannelSetup: HTTP1Channel(
         responder: routes.respond,
-        configuration: .init(additionalChannelHandlers: [ClientConnection()], idleTimeout: .seconds(60))),
+        configuration: .init(additionalChannelHandlers: [ClientConnection()], idleTimeout: .seconds(30))),
       configuration: ServerConfiguration(address: .hostname(configuration.host, port: configuration.port)),
       onServerRunning: { port.yield($0.localAddress?.port) }, eventLoopGroup: group,
       logger: Self.silent(logger))

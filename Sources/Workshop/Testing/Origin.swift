@@ -14,7 +14,7 @@ import ReelCore
 /// It answers GET, HEAD and OPTIONS, keeps connections alive, and supports single ranges (206, 416) with `If-Range`.
 /// It derives the media type from the file extension, and allows web pages of any origin to read the answers (CORS). A
 /// path can't leave the directory, neither by `..` nor by a symbolic link. Files are read as they are sent. A request
-/// for a directory gives 404.
+/// for a directory gives 404. A connection on which no request arrives for 30 s, or only a part of one, is closed.
 ///
 /// ## The modelled link
 ///
@@ -90,6 +90,13 @@ public final class Origin: Sendable {
       let listener = try await ServerBootstrap(group: group)
         .serverChannelOption(.backlog, value: 1_024)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .serverChannelInitializer { listener in
+          listener.eventLoop.makeCompletedFuture {
+            // At the limit of open files, the next connection is accepted after a pause.
+            try listener.pipeline.syncOperations.addHandler(
+              AcceptBackoffHandler(shouldForwardIOErrorCaught: false))
+          }
+        }
         .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
         .childChannelOption(.tcpOption(.init(rawValue: TCP_NOTSENT_LOWAT)), value: Self.unsentByteCount)
         .childChannelOption(.writeBufferWaterMark, value: .init(low: 64 << 10, high: 256 << 10))
@@ -184,6 +191,8 @@ extension Origin {
     package var faults: [FaultRule]
     /// False to ignore ranges and always send the whole resource.
     package var supportsRanges: Bool
+    /// The time from the start of a connection, or the end of a response, until the next request has arrived whole.
+    package var requestLimit = Duration.seconds(30)
 
     /// Creates a configuration. By default, the origin listens on any free port of this machine and serves nothing.
     public init(

@@ -36,6 +36,8 @@ final class OriginConnection: ChannelInboundHandler {
   private var pending: [Pending] = []
   private var flow: Flow?
   private var startTimer: Scheduled<Void>?
+  /// Closes the connection unless a request arrives.
+  private var requestTimer: Scheduled<Void>?
   private var isClosed = false
 
   init(state: OriginState, shaper: LinkShaper?, logger: Logger) {
@@ -46,11 +48,14 @@ final class OriginConnection: ChannelInboundHandler {
     establishedAt = .now() + Self.roundTrip(state)
   }
 
+  func handlerAdded(context: ChannelHandlerContext) { awaitRequest(context: context) }
+
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
     case .head(let head): self.head = head
     case .body: break
     case .end:
+      requestTimer?.cancel()
       if let head = head.take() { receive(head, context: context) }
     }
   }
@@ -66,6 +71,7 @@ final class OriginConnection: ChannelInboundHandler {
   func channelInactive(context: ChannelHandlerContext) {
     isClosed = true
     startTimer?.cancel()
+    requestTimer?.cancel()
     pending = []
     if let flow = flow.take() { shaper?.remove(flow) }
     state.connectionClosed()
@@ -82,6 +88,14 @@ final class OriginConnection: ChannelInboundHandler {
   private static func roundTrip(_ state: OriginState) -> TimeAmount {
     guard let link = state.configuration.link else { return .zero }
     return TimeAmount(link.roundTripTime)
+  }
+
+  /// A part of a request is not enough.
+  private func awaitRequest(context: ChannelHandlerContext) {
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    requestTimer = context.eventLoop.scheduleTask(in: TimeAmount(state.configuration.requestLimit)) {
+      bound.value.close(promise: nil)
+    }
   }
 
   private func receive(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
@@ -159,7 +173,7 @@ final class OriginConnection: ChannelInboundHandler {
     switch ending {
     case .keepAlive:
       pending.removeFirst()
-      startNext(context: context)
+      if pending.isEmpty { awaitRequest(context: context) } else { startNext(context: context) }
     case .close:
       written.whenComplete { _ in bound.value.1.close(promise: nil) }
     case .reset:
