@@ -72,7 +72,7 @@ struct PeriodTests {
       SegmentFindings.findings(in: facts, Thresholds()).first { $0.id == .decodeError })
     #expect(
       finding.summary
-        == "segments 1 and 2 (0 s to 0.6 s): 2 frames from 0.1 s on can't be decoded whole (0.6 s)")
+        == "segments 1 and 2 (0 s to 0.6 s): 2 frames from 0.1 s on are damaged (0.6 s)")
     #expect(finding.time == 0.1...0.3)
     #expect(finding.fix == "encode segments 1 and 2 again, or upload them again")
   }

@@ -270,7 +270,7 @@ struct TransportFindingsTests {
     let page = Array("<!DOCTYPE html><HTML><head><Title lang=en>\n Sign\n in </Title>".utf8)
     let error = ReelError(.badMedia, "not media: an HTML page")
     let finding = TransportFindings.unreachable(error, source: "a", beginning: page)
-    #expect(finding.summary == "the answer is an HTML page: Sign in, not media")
+    #expect(finding.summary == "the answer is an HTML page titled \"Sign in\", not media")
     let refusal = ReelError(.server, "403 Forbidden", status: 403)
     #expect(TransportFindings.unreachable(refusal, source: "a").summary.contains("refuses this client"))
   }

@@ -191,7 +191,7 @@ struct CheckCommandTests {
       (["--link", "nosuchlink"], "is not a link"),
       (["--sample", "0"], "--sample takes"),
       (["--rungs", "some"], "--rungs takes"),
-      (["--budget", "much"], "is not a size"),
+      (["--budget", "much"], "is not a size"), (["--budget", "20"], "has no unit; write 20MB"),
       (["--fail-on", "note"], "--fail-on"),
       (["--waivers", "none.json"], "no such file"),
       (["--waivers", "text.json"], "text.json"),
@@ -323,7 +323,7 @@ struct CheckCommandTests {
     black.segment = 1
     result.findings = [
       Finding(.segmentMissing, "status", .error, rung: "360p", "404", fix: "upload it"), black,
-      Finding(.moovLast, nil, .note, "the index stands behind the media", fix: "move it"),
+      Finding(.moovLast, nil, .note, "the index comes after the media", fix: "move it"),
     ]
     func failing(_ change: (inout CheckGates) throws -> Void) rethrows -> [Int] {
       var gates = CheckGates()
@@ -362,7 +362,7 @@ struct CheckCommandTests {
     result.coverage.frameCount = 195
     var edit = Finding(.startBytes, "edit", .warning, "the edit list hides 5.5 s", fix: "cut at a key frame")
     edit.costs = [FindingCost(.start, 733, link: "lte", player: .reel, inTurn: 733)]
-    var last = Finding(.moovLast, nil, .warning, "the index stands behind the media", fix: "use +faststart")
+    var last = Finding(.moovLast, nil, .warning, "the index comes after the media", fix: "use +faststart")
     last.costs = [FindingCost(.start, 0, link: "lte", player: .reel, inTurn: 48)]
     result.findings = [edit, last]
     var start = StartResult(link: "lte", now: .init(milliseconds: 956), floorMilliseconds: 175)

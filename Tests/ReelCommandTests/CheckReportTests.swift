@@ -66,7 +66,7 @@ struct CheckReportTests {
       FindingCost(.start, 1733, link: "lte", player: .whole),
     ]
     var index = Finding(
-      .moovLast, nil, .warning, "the index stands behind the media",
+      .moovLast, nil, .warning, "the index comes after the media",
       fix: "ffmpeg -i in.mp4 -c copy -movflags +faststart out.mp4")
     index.costs = [FindingCost(.start, 0, link: "lte", player: .reel, inTurn: 48)]
     let note = Finding(

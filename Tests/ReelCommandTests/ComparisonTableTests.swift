@@ -11,7 +11,7 @@ struct ComparisonTableTests {
     let table = ComparisonTable(reports: [.sample(label: "three slots"), .empty])
     let lines = table.text.split(separator: "\n").map(String.init)
     #expect(lines.count == WalkFigures.all(in: .comparison).count + 2)
-    #expect(lines[0] == "                         three slots  empty")
+    #expect(lines[0] == "players and policy       three slots  empty")
     for line in [
       "first_frame.p95                  2 s      -", "first_frame.hit.p99          0.02 ms      -",
       "stalls.count                       3      0", "memory.slot                    11 MB      -",

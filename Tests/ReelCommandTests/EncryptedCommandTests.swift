@@ -95,6 +95,17 @@ struct EncryptedCommandTests {
     #expect(play.errorText.contains("cbcs") || play.outputText.contains("cbcs"))
   }
 
+  @Test("A key that is not there is named with its media") func missingKey() async throws {
+    let folder = try TemporaryFolder()
+    for name in ["index.m3u8", "segment-0.ts"] {
+      try folder.write(Fixtures.bytes("hls-aes128/\(name)"), to: name)
+    }
+    let result = try await Command.run(
+      "frames", folder.path("index.m3u8"), "-o", folder.path("out"), status: 66)
+    #expect(result.errorText.contains("key.bin: no such file (the key of "), "\(result.errorText)")
+    #expect(result.errorText.contains("segment-0.ts)"), "\(result.errorText)")
+  }
+
   /// Covers keys given by the user as well as those from a server or a playlist.
   @Test(arguments: [
     ["frames", "cbcs/video.mp4", "--json"], ["frames", "hls-ts/data-key.m3u8", "--json"],

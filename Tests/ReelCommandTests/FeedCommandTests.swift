@@ -244,7 +244,9 @@ struct FeedCommandTests {
     #expect(totals[0] == totals[1])
     let table = try await Command.run(arguments + [links, "--compare", "1:none,3"], status: 0)
     #expect(table.outputLines.count == 1 + 3 * 2)
-    #expect(table.outputLines.last?.hasPrefix("puffer-1.txt 3 adaptive") == true, "\(table.outputText)")
+    #expect(
+      table.outputLines.last?.hasPrefix("puffer-1.txt adaptive with 3 players") == true, "\(table.outputText)"
+    )
   }
 
   @Test("Broken recordings are told of in one line, before the walk")
@@ -353,7 +355,7 @@ struct FeedCommandTests {
       "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "lte", "--swipes", "4", "--dwell",
       "fixed:1s",
       "--compare", "1:none,3", "--report", folder.path + "/page.html", "--assert", "failed=0", status: 0)
-    #expect(result.outputText.contains("3 adaptive: failed=0: met, 0"))
+    #expect(result.outputText.contains("adaptive with 3 players: failed=0: met, 0"))
     let page = try folder.text("page.html")
     #expect(page.contains("Pareto front"))
   }

@@ -74,7 +74,7 @@ struct FramesCommandTests {
         let path = try #require(frame["path"] as? String)
         #expect(FileManager.default.fileExists(atPath: path))
         let startup = try #require(record["startup"] as? [String: Any])
-        for stage in ["resolve", "manifest", "init", "segment", "demux", "decode", "convert"] {
+        for stage in ["open", "manifest", "init", "segment", "demux", "decode", "convert"] {
           let entry = try #require(startup[stage] as? [String: Any], "\(stage)")
           #expect(entry["ms"] is NSNumber)
           #expect(entry["requests"] is NSNumber)
@@ -150,6 +150,31 @@ struct FramesCommandTests {
       #expect(top.allSatisfy { $0 == 0 } == (gravity == "fit"))
       #expect(left.contains { image.pixels[image.pixels.startIndex + $0] != 0 })
     }
+  }
+
+  @Test(
+    "One number is a box for every command, in which the aspect ratio is kept; 90p is the shorter side",
+    arguments: [["frames", "--format", "ppm"], ["poster", "--format", "ppm"]],
+    [("rotate-90.mp4", "80", 48, 80), ("rotate-90.mp4", "48p", 48, 80), ("h264-faststart.mp4", "64", 64, 36)])
+  func box(command: [String], still: (name: String, size: String, width: Int, height: Int)) async throws {
+    let folder = try TemporaryFolder()
+    try await Command.run(
+      command + [Fixtures.path("media/\(still.name)"), "--size", still.size, "-o", folder.path], status: 0)
+    let image = try pixmap(folder.bytes(try #require(folder.names().first)))
+    #expect(image.size == PixelSize(width: still.width, height: still.height))
+  }
+
+  @Test("The quality of JPEG files, and formats that have none")
+  func quality() async throws {
+    let folder = try TemporaryFolder()
+    for quality in ["20", "95"] {
+      try await Command.run(
+        "frames", goodSource, "--quality", quality, "-o", "\(folder.path)/\(quality).jpg", status: 0)
+    }
+    #expect(try folder.bytes("20.jpg").count < folder.bytes("95.jpg").count)
+    let refused = try await Command.run(
+      "frames", goodSource, "--quality", "20", "-o", folder.path, status: 64)
+    #expect(refused.errorText.contains("ppm has no quality"), "\(refused.errorText)")
   }
 
   @Test("Frames at times, and at every step")

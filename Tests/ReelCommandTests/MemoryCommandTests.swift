@@ -79,6 +79,14 @@ struct MemoryCommandTests {
     }
   }
 
+  @Test(
+    "A buffer that is full before the first frame is known counts as buffered, though it is short by a frame")
+  func reordered() async throws {
+    try await Command.run(
+      "memory", Fixtures.path("media/annexb-bframes.h264"), "--players", "2", "--buffer", "200ms", "--play",
+      "100ms", "--timeout", "20", status: 0)
+  }
+
   @Test("Open decoders hold frames")
   func warm() async throws {
     let arguments = ["memory", Fixtures.path("hls-fmp4/master.m3u8"), "--players", "2", "--json"]

@@ -21,7 +21,7 @@ struct NumbersTests {
       let record = try await Command.run(
         [command, origin.url("media/h264-bframes.mp4").absoluteString, "--json"] + options, status: 0
       ).object
-      #expect(try stage("resolve", of: record)["requests"] as? Int == 6)
+      #expect(try stage("open", of: record)["requests"] as? Int == 6)
       #expect(try stage("segment", of: record)["requests"] as? Int == 0)
       #expect(origin.snapshot.requests.count == 6)
       guard command == "play" else { return }
@@ -35,7 +35,7 @@ struct NumbersTests {
     try await withOrigin("hls-ts/high/index.m3u8=redirects:2,hls-ts/high/segment-*=redirects:1") { origin in
       let source = origin.url("hls-ts/master.m3u8").absoluteString
       let record = try #require(try await PlayEvents.play(source, "--rate", "max").summary)
-      #expect(try stage("resolve", of: record)["requests"] as? Int == 1)
+      #expect(try stage("open", of: record)["requests"] as? Int == 1)
       #expect(try stage("manifest", of: record)["requests"] as? Int == 3)
       #expect(record["requests"] as? Int == origin.snapshot.requests.count)
       #expect((record["rungs"] as? [[String: Any]])?.map { $0["requests"] as? Int } == [6])
@@ -51,7 +51,7 @@ struct NumbersTests {
           "frames", source, "--count", "0", "--json", "--overwrite", "-o", folder.path)
         // Not the whole file, only the bytes up to the first frame.
         let record = try result.object
-        let bytes = try ["resolve", "segment"].map {
+        let bytes = try ["open", "segment"].map {
           try #require(try stage($0, of: record)["bytes"] as? Int)
         }
         #expect(bytes[0] > 0)
@@ -180,6 +180,7 @@ struct NumbersTests {
       command.interrupt()
       let result = try await command.result()
       #expect(result.status == 130, "\(result.errorText)")
+      #expect(result.errorText.contains("interrupted: 1 of 4 sources done"), "\(result.errorText)")
       let records = try result.outputLines.map {
         try jsonObject($0)
       }

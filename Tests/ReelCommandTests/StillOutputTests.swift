@@ -57,6 +57,23 @@ struct StillOutputTests {
     #expect(folder.names().isEmpty)
   }
 
+  @Test(
+    "The name of a file in a format that is not written is refused with those that are",
+    arguments: ["frames", "poster"], ["x.gif", "new/x.tiff", "x.BMP", "x.mp4", "x.heic"])
+  func otherFormats(command: String, name: String) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(command, goodSource, "-o", name, directory: folder.path, status: 64)
+    #expect(
+      result.errorText.contains(
+        "-o \(name): the name of a file ends in .jpg, .png, .webp, .avif, .ppm, .y4m;"),
+      "\(result.errorText)")
+    #expect(folder.names().isEmpty)
+    // A folder may have any name, and names of folders may have dots.
+    try await Command.run(command, goodSource, "-o", "\(name)/", directory: folder.path, status: 0)
+    try await Command.run(command, goodSource, "-o", "v1.2/run.of.today", directory: folder.path, status: 0)
+    #expect(folder.names("v1.2/run.of.today").count == 1)
+  }
+
   @Test("A folder with such a name stays one, and a Y4M file holds several frames")
   func exceptions() async throws {
     let folder = try TemporaryFolder()

@@ -243,7 +243,7 @@ struct StoryboardCommandTests {
     let records = try result.objects.sorted {
       ($0["source"] as? String ?? "") > ($1["source"] as? String ?? "")
     }
-    #expect(records[0]["tile_width"] as? Int == 54 && records[0]["tile_height"] as? Int == 90)
+    #expect(records[0]["tile_width"] as? Int == 32 && records[0]["tile_height"] as? Int == 54)
     #expect(records[1]["hdr"] as? String == "pq")
   }
 

@@ -6,7 +6,8 @@ import Testing
 struct UsageTests {
   private static let frames: [[String]] = [
     [], ["-", "-"], ["a.mp4", "--count", "-1"], ["a.mp4", "--count", "x"], ["a.mp4", "--at", "-1"],
-    ["a.mp4", "--every", "0"], ["a.mp4", "--count", "1", "--at", "2"], ["a.mp4", "--size", "12"],
+    ["a.mp4", "--every", "0"], ["a.mp4", "--count", "1", "--at", "2"],
+    ["a.mp4", "--size", "12", "--gravity", "fill"],
     ["a.mp4", "--size", "0x5"], ["a.mp4", "--size", "99999x5"], ["a.mp4", "--gravity", "up"],
     ["a.mp4", "--jobs", "0"], ["a.mp4", "--format", "gif"], ["a.mp4", "--format", "y4m", "--size", "4x4"],
     ["a.mp4", "--bandwidth", "fast"], ["a.mp4", "--max-height", "0"], ["a.mp4", "--header", "nothing"],
@@ -27,7 +28,7 @@ struct UsageTests {
     ["a.mp4", "--format", "png"], ["a.mp4", "--size", "4x4"], ["a.mp4", "--gravity", "fit"],
     ["a.mp4", "-o", "d", "--format", "gif"], ["a.mp4", "--md5"], ["a.mp4", "--buffer", "0"],
     ["a.mp4", "--threads", "0"], ["a.mp4", "--audio-language", ""], ["a.mp4", "--bandwidth", "automatic"],
-    ["a.mp4", "--timeout", "0"], ["a.mp4", "--quiet", "--verbose"],
+    ["a.mp4", "--timeout", "0"], ["a.mp4", "--quiet", "--verbose"], ["a.mp4", "-o", "x.png"],
   ]
 
   /// Of a poster of one source.
@@ -44,12 +45,12 @@ struct UsageTests {
     ["--every", "0"], ["--every", "-1"], ["--every", "0.01"], ["--every", "2", "--count", "3"],
     ["--count", "0"], ["--count", "1000000"], ["--grid", "0x3"], ["--grid", "3"], ["--grid", "1001x1"],
     ["--size", "0"], ["--quality", "0"], ["--quality", "50", "--format", "png"], ["--format", "y4m"],
-    ["--write", "gif"], ["--write", ""], ["-o", "-"], ["-o", ""], ["--jobs", "0"],
+    ["--write", "gif"], ["--write", ""], ["-o", "-"], ["-o", "x.vtt"], ["-o", ""], ["--jobs", "0"],
   ]
 
   /// Of the memory of players of one source.
   private static let memory: [[String]] = [
-    ["--players", "0"], ["--stage", "none"], ["--budget", "much"], ["--hold", "-1"],
+    ["--players", "0"], ["--stage", "none"], ["--budget", "much"], ["--budget", "64"], ["--hold", "-1"],
     ["--stage", "manifest", "--warm"], ["--buffer", "-1"], ["--stage", "playing", "--warm"],
     ["--stage", "playing", "--hold", "1s"], ["--play", "0"],
   ]

@@ -41,7 +41,7 @@ struct WalkReportTextTests {
         frames     400 decoded, 3 never shown (0.8 %)
         rungs      625 kbit/s on average, 1 switch
         abandoned  1 left before their first frame
-        memory     at most 11 MB, 2.9 MB, 9 MB by slot, 16.5 MB in all
+        memory     peak 16.5 MB, by slot at most 11 MB, 2.9 MB, 9 MB
         failed     1 of 12 items
         failed: item 6, 404\\u{a}not found
       """
@@ -64,7 +64,7 @@ struct WalkReportTextTests {
     report.slotHighWaterByteCounts = (1...8).map { $0 * 1_000_000 }
     #expect(report.text().contains("at most 1 MB, 2 MB, 3 MB, 4 MB, 5 MB, 6 MB, 7 MB, 8 MB by slot, "))
     report.slotHighWaterByteCounts = [3, 9, 1, 10, 2, 5, 4, 8, 7, 6].map { $0 * 1_000_000 }
-    #expect(report.text().contains("at most 10 MB (median 5 MB, least 1 MB) by slot, 16.5 MB in all\n"))
+    #expect(report.text().contains("peak 16.5 MB, by slot at most 10 MB (median 5 MB, least 1 MB)\n"))
   }
 
   @Test("A walk without a swipe can be printed")

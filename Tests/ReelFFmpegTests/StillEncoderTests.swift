@@ -146,16 +146,16 @@ struct SizeLimitTests {
   func fitted() {
     #expect(SizeLimit.box(size(320, 320)).fitted(size(1920, 1080)) == size(320, 180))
     #expect(SizeLimit.box(size(320, 100)).fitted(size(1920, 1080)) == size(178, 100))
-    #expect(SizeLimit.width(320).fitted(size(1080, 1920)) == size(320, 569))
+    #expect(SizeLimit.square(320).fitted(size(1080, 1920)) == size(180, 320))
     #expect(SizeLimit.shortSide(360).fitted(size(1080, 1920)) == size(360, 640))
     #expect(SizeLimit.shortSide(720).fitted(size(640, 360)) == size(640, 360))
-    #expect(SizeLimit.width(1).fitted(size(16000, 10)) == size(1, 1))
+    #expect(SizeLimit.square(1).fitted(size(16000, 10)) == size(1, 1))
   }
 
   @Test("Which rungs are large enough")
   func reached() {
-    #expect(SizeLimit.width(320).isReached(by: size(320, 180)))
-    #expect(!SizeLimit.width(320).isReached(by: size(319, 180)))
+    #expect(SizeLimit.square(320).isReached(by: size(320, 180)))
+    #expect(!SizeLimit.square(320).isReached(by: size(319, 180)))
     #expect(SizeLimit.shortSide(720).isReached(by: size(720, 1280)))
     #expect(!SizeLimit.shortSide(720).isReached(by: size(640, 360)))
     // One side of a box is enough.

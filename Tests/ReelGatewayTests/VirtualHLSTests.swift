@@ -335,7 +335,7 @@ import Testing
       mpd(set(#"contentType="video""#, template + rung("v", 1, "avc1.64001f")), attributes: nine))
     presentation.live = LiveTiming(reload: .never, delay: .zero)
     let error = manifestError(.unsupported) { _ = try VirtualHLS(presentation) }
-    #expect(error?.reason == "a live presentation is not made into HLS")
+    #expect(error?.reason == "a live presentation can't be converted to HLS")
   }
 
   @Test func tooManySegments() throws {

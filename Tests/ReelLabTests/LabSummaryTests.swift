@@ -165,7 +165,7 @@ struct LabSummaryTests {
     let root = try jsonObject(text)
     #expect(
       Set(root.keys) == [
-        "baseline", "runs", "resamples", "feeds", "links", "link_groups", "viewers", "devices",
+        "baseline", "runs", "planned", "resamples", "feeds", "links", "link_groups", "viewers", "devices",
         "slots", "policies", "seeds", "groups",
       ])
     let groups = try #require(root["groups"] as? [[String: Any]])

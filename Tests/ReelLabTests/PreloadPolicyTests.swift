@@ -80,7 +80,7 @@ struct PreloadPolicyTests {
       "ahead:99999999999999999999",
       "ahead(2", "ahead(2)x", "adjacent:2", "media3:x", "pdas:1", "none()", "none:1", "bytes", "bytes:x",
       "budget", "budget:",
-      "budget:0",
+      "budget:0B", "budget:64",
       "budget:64Mbit", "budget:fast", "budget:9999999GB", ":", "(",
     ])
   func malformed(text: String) {

@@ -86,6 +86,9 @@ struct WalkRecordingTests {
     }
     recorder.record(event(.chunk, .milliseconds(70), id) { $0.byteCount = 700 })
     recorder.record(event(.memory, .milliseconds(80), id) { $0.slotByteCounts = [5, 6] })
+    // Slots that are large one after the other are never large together.
+    recorder.record(event(.memory, .milliseconds(81), id) { $0.slotByteCounts = [9, 0] })
+    recorder.record(event(.memory, .milliseconds(82), id) { $0.slotByteCounts = [0, 9] })
     recorder.record(event(.chunk, .milliseconds(399), id) { $0.byteCount = 300 })
     recorder.record(event(.reached, .milliseconds(80), id) { $0.stage = .manifest })
     recorder.record(event(.evicted, .milliseconds(700), id) { $0.slot = 0 })
@@ -98,7 +101,7 @@ struct WalkRecordingTests {
     #expect(timeline.requests.first?.answeredAt == .milliseconds(60))
     #expect(timeline.requests.first?.slot == 0)
     #expect(timeline.duration == .milliseconds(800))
-    // Bins were merged, and nothing is lost; memory lasts until its next sample.
+    // Bins were merged, and nothing is lost; memory lasts until its next sample, and is that of one moment.
     #expect(timeline.binWidth == .milliseconds(100))
     #expect(timeline.bins.count == 4)
     #expect(timeline.bins.reduce(0) { $0 + $1.byteCounts.reduce(0, +) } == 1_000)

@@ -213,7 +213,7 @@ struct FrameExtractorTests {
       let extraction = try await extract(.first, from: origin.source("hls-fmp4/master.m3u8"))
       let report = extraction.report
       #expect(report.rungBitsPerSecond == 900_000)
-      #expect(report.startup[.resolve].requestCount == 1)
+      #expect(report.startup[.open].requestCount == 1)
       #expect(report.startup[.manifest].requestCount == 1)
       #expect(report.startup[.initialization].requestCount == 1)
       #expect(report.startup[.initialization].byteCount == 847)

@@ -68,7 +68,7 @@ struct ImageTrackTests {
   func stills(name: String) async throws {
     let fetcher = fetcher()
     let posters = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: .square(160), gate: nil,
       logger: silentLogger)
     let poster = try await posters.poster(.best(of: 6), of: source(name)) { _ in }.poster
     #expect(poster.track == .video && poster.candidates.count == 6 && poster.faults.isEmpty)
@@ -99,7 +99,7 @@ struct ImageTrackTests {
     #expect(described.failure == nil && described.firstFrame == nil && described.duration == 6)
     #expect(described.presentation?.periods[0].trackGroups[0].rungs[0].tiles?.count == 4)
     let posters = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: .square(160), gate: nil,
       logger: silentLogger)
     for choice in [Poster.Choice.first, .best(of: 6)] {
       let error = await #expect(throws: ReelError.self) {

@@ -15,7 +15,7 @@ struct KeyFrameTransferTests {
   private func url(_ path: String) throws -> URL { try #require(URL(string: "http://host/\(path)")) }
 
   private func poster(
-    of path: String, _ fetcher: FixtureFetcher, size: SizeLimit? = .width(320),
+    of path: String, _ fetcher: FixtureFetcher, size: SizeLimit? = .square(320),
     gate: (any DecodingGate)? = nil
   ) async throws -> Poster {
     let extractor = StillExtractor(
@@ -185,7 +185,7 @@ struct KeyFrameTransferTests {
     }
     let width = try await poster(of: "stills/poor-start.mp4", FixtureFetcher(), size: nil).frame.size.width
     let whole = try await frame(nil)
-    #expect(try await frame(.width(width / 2 + 2)) == whole)
-    #expect(try await frame(.width(width / 2)) != whole)
+    #expect(try await frame(.square(width / 2 + 2)) == whole)
+    #expect(try await frame(.square(width / 2)) != whole)
   }
 }

@@ -189,7 +189,7 @@ struct PosterExtractorTests {
     "Of segments, little more than the key frames is read", arguments: [Poster.Choice.first, .best(of: 6)])
   func segmentBytes(choice: Poster.Choice) async throws {
     try await Origin.use { origin in
-      let poster = try await poster(choice, of: origin.source("stills/master.m3u8"), size: .width(320))
+      let poster = try await poster(choice, of: origin.source("stills/master.m3u8"), size: .square(320))
       #expect(poster.rung?.id == "0")
       #expect(poster.traffic.readByteCount >= floor(poster))
       // A connection is read in steps of 8 KiB, and these frames are smaller.
@@ -215,7 +215,7 @@ struct PosterExtractorTests {
   @Test("The cheapest rung that is large enough")
   func rung() async throws {
     for (size, rung) in [
-      (SizeLimit.width(160), "1"), (.width(161), "0"), (.shortSide(90), "1"), (.shortSide(720), "0"),
+      (SizeLimit.square(160), "1"), (.square(161), "0"), (.shortSide(90), "1"), (.shortSide(720), "0"),
     ] {
       let poster = try await poster(.first, of: file("stills/master.m3u8"), size: size)
       #expect(poster.rung?.id == rung, "\(size)")
@@ -228,20 +228,20 @@ struct PosterExtractorTests {
   func iFrames() async throws {
     try await Origin.use { origin in
       let source = try origin.source("stills/master-i-frames.m3u8")
-      let plain = try await poster(of: file("stills/master.m3u8"), size: .width(320))
-      let found = try await poster(of: source, size: .width(320))
+      let plain = try await poster(of: file("stills/master.m3u8"), size: .square(320))
+      let found = try await poster(of: source, size: .square(320))
       #expect(found.rung?.id == "i-frames-0")
       #expect(times(found) == times(plain))
       #expect(found.candidates.map(\.measures) == plain.candidates.map(\.measures))
       #expect(found.faults.isEmpty, "\(found.faults)")
       #expect(found.traffic.readByteCount <= floor(found) * 12 / 10 + 4096, "\(found.traffic)")
-      #expect(try await poster(of: source, size: .width(160)).rung?.id == "1")
-      #expect(try await poster(.first, of: source, size: .width(320)).rung?.id == "0")
+      #expect(try await poster(of: source, size: .square(160)).rung?.id == "1")
+      #expect(try await poster(.first, of: source, size: .square(320)).rung?.id == "0")
       #expect(try await poster(of: source).rung?.id == "0")
     }
     // If it can't be read, the rung takes its place.
     try await withOrigin(faults: "stills/i-frames.m3u8=status:404") { origin in
-      let found = try await poster(of: origin.source("stills/master-i-frames.m3u8"), size: .width(320))
+      let found = try await poster(of: origin.source("stills/master-i-frames.m3u8"), size: .square(320))
       #expect(found.rung?.id == "0")
       #expect(found.candidates.count == 6)
     }
@@ -252,7 +252,7 @@ struct PosterExtractorTests {
   @Test("A segment that is missing is left out")
   func missingSegment() async throws {
     try await withOrigin(faults: "stills/high/segment-2.m4s=status:404") { origin in
-      let poster = try await poster(of: origin.source("stills/master.m3u8"), size: .width(320))
+      let poster = try await poster(of: origin.source("stills/master.m3u8"), size: .square(320))
       #expect(poster.chosen.time.seconds >= 4)
       #expect(!poster.faults.isEmpty)
     }
@@ -380,17 +380,17 @@ struct StillRungTests {
 
   @Test("The cheapest that need not be enlarged; the bandwidth has no effect")
   func cheapest() {
-    #expect(choice(ladder, .width(320)) == 0)
-    #expect(choice(ladder, .width(321)) == 1)
+    #expect(choice(ladder, .square(320)) == 0)
+    #expect(choice(ladder, .square(321)) == 1)
     #expect(choice(ladder, .shortSide(720)) == 2)
   }
 
   @Test("The largest if none is enough, and the bit rate if no sizes are known")
   func fallbacks() {
-    #expect(choice(ladder, .width(5000)) == 2)
-    #expect(choice(ladder, .width(5000), maximumHeight: 360) == 1)
-    #expect(choice([nil, nil, nil], .width(320)) == 1)
-    #expect(choice([nil, ladder[1], nil], .width(320)) == 1)
+    #expect(choice(ladder, .square(5000)) == 2)
+    #expect(choice(ladder, .square(5000), maximumHeight: 360) == 1)
+    #expect(choice([nil, nil, nil], .square(320)) == 1)
+    #expect(choice([nil, ladder[1], nil], .square(320)) == 1)
   }
 }
 

@@ -344,7 +344,7 @@ struct StoryboardFaultTests {
       configuration.clock = clock
       let made = try await makeStoryboard(
         of: .url(origin.baseURL.appending(path: live.manifestPath)), from: makeFetcher(attempts: 0),
-        configuration: configuration, size: .width(80), stillLimit: .seconds(60))
+        configuration: configuration, size: .square(80), stillLimit: .seconds(60))
       #expect(made.storyboard.isLive)
       #expect(made.tiles.count == 10, "\(made.tiles.map(\.slot)) \(made.storyboard.missing)")
       #expect(made.missing.count == 10)

@@ -21,7 +21,7 @@ struct MadeStoryboard: Sendable {
 func makeStoryboard(
   _ spacing: Storyboard.Spacing = .every(1), of source: MediaSource,
   from fetcher: any Fetching = makeFetcher(), configuration: LoadingConfiguration = LoadingConfiguration(),
-  size: SizeLimit = .width(160), stillLimit: Duration? = nil,
+  size: SizeLimit = .square(160), stillLimit: Duration? = nil,
   clock: any MonotonicClock = SystemMonotonicClock(), recordTile: @escaping @Sendable () -> Void = {}
 ) async throws -> MadeStoryboard {
   let extractor = StillExtractor(

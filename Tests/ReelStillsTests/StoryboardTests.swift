@@ -11,7 +11,7 @@ import Testing
 @Suite("Storyboards", .hangLimit)
 struct StoryboardTests {
   private func make(
-    _ spacing: Storyboard.Spacing = .every(1), of source: MediaSource, size: SizeLimit = .width(320)
+    _ spacing: Storyboard.Spacing = .every(1), of source: MediaSource, size: SizeLimit = .square(320)
   ) async throws -> MadeStoryboard {
     try await makeStoryboard(spacing, of: source, size: size)
   }
@@ -80,7 +80,7 @@ struct StoryboardTests {
       "hls-discontinuity/fmp4.m3u8",
     ])
   func sources(path: String) async throws {
-    let made = try await make(.every(0.5), of: file(path), size: .width(80))
+    let made = try await make(.every(0.5), of: file(path), size: .square(80))
     #expect(made.times.first.map { $0 < 0.2 } == true, "\(made.times)")
     #expect(made.times == made.times.sorted() && Set(made.times).count == made.times.count)
     #expect(made.storyboard.missing.isEmpty, "\(made.storyboard.missing)")

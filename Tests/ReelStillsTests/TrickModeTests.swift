@@ -33,7 +33,7 @@ struct TrickModeTests {
       request.url.pathExtension == "mpd" ? .bytes(mpd) : .none
     }
     let made = try await makeStoryboard(
-      of: MediaSource(argument: "http://stills.test/stills/trick.mpd"), from: fetcher, size: .width(width))
+      of: MediaSource(argument: "http://stills.test/stills/trick.mpd"), from: fetcher, size: .square(width))
     return (made.times, made.storyboard.rung?.id, made.storyboard.track)
   }
 
@@ -59,7 +59,7 @@ struct TrickModeTests {
       request.url.pathExtension == "mpd" ? .bytes(mpd) : .none
     }
     let extractor = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: .square(160), gate: nil,
       logger: silentLogger)
     let made = try await extractor.poster(
       .best(of: 6), of: MediaSource(argument: "http://stills.test/stills/trick.mpd")
@@ -87,7 +87,7 @@ struct TrickModeTests {
     let source = try MediaSource(argument: "http://stills.test/stills/trick.mpd")
     #expect(try await storyboard(mpd, width: 160).track == .keyFrames)
     let extractor = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: .square(160), gate: nil,
       logger: silentLogger)
     #expect(try await extractor.poster(.best(of: 6), of: source) { _ in }.poster.track == .keyFrames)
     let error = await #expect(throws: ReelError.self) {

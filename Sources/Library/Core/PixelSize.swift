@@ -24,10 +24,11 @@ extension PixelSize: CustomStringConvertible {
 package enum SizeLimit: Sendable, Hashable {
   /// At most so wide and so high.
   case box(PixelSize)
-  /// At most so wide.
-  case width(Int)
   /// The shorter side at most so long, as in 720p.
   case shortSide(Int)
+
+  /// At most so wide and so high: a length without a direction.
+  package static func square(_ side: Int) -> SizeLimit { .box(PixelSize(width: side, height: side)) }
 
   /// The largest size of an image that is not larger than the limit and than its natural size.
   package func fitted(_ natural: PixelSize) -> PixelSize {
@@ -45,7 +46,6 @@ package enum SizeLimit: Sendable, Hashable {
     let (width, height) = (Double(max(1, size.width)), Double(max(1, size.height)))
     switch self {
     case .box(let box): return min(Double(box.width) / width, Double(box.height) / height)
-    case .width(let limit): return Double(limit) / width
     case .shortSide(let limit): return Double(limit) / min(width, height)
     }
   }

@@ -239,7 +239,7 @@ extension Catalogue {
           kind("tls", .error, "the certificate is not valid for this host, or TLS fails"),
           kind("not-media", .error, "the answer is no playlist, MPD or media file, such as an HTML page"),
         ],
-        meaning: "The manifest or the media file can't be read, or is something else.",
+        meaning: "The source can't be read, or is neither a manifest nor media.",
         effect: "Nothing is shown.",
         measurement:
           "The source is requested as a player does, with retries. The format is detected from the content. 401, 403 and 451 are named as refusals.",
@@ -251,7 +251,7 @@ extension Catalogue {
         kinds: [
           kind("status", .error, "the server answers 404 or another error, also on the retry"),
           kind("empty", .error, "the segment has no bytes"),
-          kind("not-media", .error, "the answer is something else, such as an HTML page with status 200"),
+          kind("not-media", .error, "the answer is not media, such as an HTML page with status 200"),
         ],
         meaning: "The manifest lists a segment that can't be fetched.",
         effect:
@@ -297,7 +297,7 @@ extension Catalogue {
         measurement:
           "The received bytes are compared with all sizes that are stated. An MPEG-TS packet that is cut counts too. The newest segment of a live presentation and trailing bytes are left out. Answers that broke off are continued with a range request.",
         sources: [.http("8.6"), .mp4("§4.2")],
-        fix: "Upload the segment again, and see whether the origin closes connections early")
+        fix: "Upload the segment again, and check whether the origin closes connections early")
     }
   }
 
@@ -316,7 +316,7 @@ extension Catalogue {
         measurement:
           "A frame is black if \(Threshold.blackShare.text) of its samples are below 10 % of the luma range and it has no structure. Reported from \(Threshold.blackStart.text) at the start, \(Threshold.blackRun.text) elsewhere. Dark scenes and fades are left out.",
         thresholds: [.blackShare, .blackStart, .blackRun], sources: [.filter("blackdetect")],
-        fix: "Trim the black, or see whether the encoder lost its input")
+        fix: "Trim the black, or check whether the encoder lost its input")
     case .silent:
       make(
         id, "The sound is silent", .warning,
@@ -328,13 +328,13 @@ extension Catalogue {
         fix: "Map the right audio input of the encoder")
     case .frozen:
       make(
-        id, "The picture stands still", .warning,
+        id, "The picture is frozen", .warning,
         meaning: "Frames follow each other and show the same.",
         effect: "The viewer sees a still and takes it for a stall.",
         measurement:
           "No luma sample changes by more than \(Threshold.frozenChange.text) for \(Threshold.frozenDuration.text), or six times that if the average change is below a quarter of it: coding a still picture again changes as much. Black frames are left out.",
         thresholds: [.frozenChange, .frozenDuration], sources: [.filter("freezedetect")],
-        fix: "See whether the input of the encoder stopped")
+        fix: "Check whether the encoder lost its input")
     case .rungContentDiffers:
       make(
         id, "Rungs show different content",
@@ -368,7 +368,7 @@ extension Catalogue {
         meaning: "One track begins later than the other, after edit lists and priming.",
         effect: "The stream begins without sound or with a still picture.",
         measurement:
-          "The first samples of both tracks are compared: \(Threshold.avOffset.text), the limit at which most people notice late sound. It is no test of lip synchronization.",
+          "The first samples of both tracks are compared: \(Threshold.avOffset.text), the limit at which most people notice late sound. It does not test lip synchronization.",
         thresholds: [.avOffset, .avOffsetError], sources: [.lipSync, .mp4("§8.6.6")],
         fix: "Shift a track with -itsoffset, or write an edit list")
     }
@@ -547,7 +547,7 @@ extension Catalogue {
         sources: [.apple("10.4"), .http("8.3")], fix: "Correct the configuration of the server")
     default:
       make(
-        id, "The live stream stands still", .error,
+        id, "The live stream is not updated", .error,
         meaning: "The playlist or MPD lists nothing new, or can't be read, for longer than it may.",
         effect: "Playback stalls once the window is played.",
         measurement:

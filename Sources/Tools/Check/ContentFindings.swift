@@ -86,7 +86,7 @@ private struct ContentJudge {
         finding(
           .black, "whole", .error, of: rung, first,
           "every frame that was read is black (\(total.seconds))",
-          fix: "see whether the source of the encoder is lost")
+          fix: "check whether the encoder lost its input")
       ]
     }
     var findings: [Finding] = []
@@ -102,7 +102,7 @@ private struct ContentJudge {
             ? "black for \(stretch.duration.seconds), then a picture"
             : "black for \(stretch.duration.seconds) from \(stretch.start.seconds) on",
           fix: isStart
-            ? "trim the black, or start after it" : "cut it out, or see whether the source was lost")
+            ? "trim the black, or start after it" : "cut it out, or check whether the encoder lost its input")
         if isStart, facts.format == "hls" {
           finding.fix =
             "trim the black, or start after it with EXT-X-START:TIME-OFFSET=\(stretch.end.formatted(places: 3))"
@@ -143,8 +143,8 @@ private struct ContentJudge {
         guard whole.duration >= thresholds.normalized(.frozenDuration) else { continue }
         var finding = finding(
           .frozen, nil, .warning, of: rung, whole,
-          "the picture stands still for \(whole.duration.seconds) from \(whole.start.seconds) on",
-          fix: "see whether the input of the encoder stopped")
+          "the picture is frozen for \(whole.duration.seconds) from \(whole.start.seconds) on",
+          fix: "check whether the encoder lost its input")
         finding.costs = [FindingCost(.lost, (whole.duration * 1000).rounded())]
         findings.append(finding)
       }
@@ -167,7 +167,7 @@ private struct ContentJudge {
     }
     var finding = Finding(
       .silent, nil, .warning, rung: facts.rungs.count > 1 ? rung.name : nil,
-      "no sound in \(total.seconds) of audio from \(runs.count.counted("place"))"
+      "\(total.seconds) of audio is silent\(runs.count > 1 ? ", read in \(runs.count) places" : "")"
         + (peak > 0 ? " (peak \(Self.decibels(of: peak)) dBFS)" : ""),
       fix: "map the right input of the encoder")
     finding.time = first.time...max(first.time, last.time + last.duration)
@@ -240,7 +240,7 @@ private struct ContentJudge {
       case .other(let likeness):
         kind = "other"
         words =
-          "it shows something else than \(reference.rung.name) (correlation \(likeness.formatted(places: 2)) at \(comparison.instantCount.counted("instant")))"
+          "it shows other pictures than \(reference.rung.name) (correlation \(likeness.formatted(places: 2)) at \(comparison.instantCount.counted("instant")))"
         fix = "map the right input to this rung"
       case .shifted(let shift):
         kind = "shifted"

@@ -71,7 +71,7 @@ struct FindingStills {
     let jpeg = Locked<[UInt8]?>(nil)
     do {
       try await extractor.extract(.times([MediaTime(seconds: max(0, time))]), from: source) { frame in
-        let size = SizeLimit.box(PixelSize(width: Self.side, height: Self.side)).fitted(
+        let size = SizeLimit.square(Self.side).fitted(
           frame.presentationSize)
         let still = try StillRenderer().render(
           frame.decoded, geometry: frame.geometry(target: size, gravity: .resize),

@@ -81,7 +81,7 @@ package struct Unjudged: Sendable, Hashable {
     case .empty: "publish segments of video or audio, or remove it from the manifest"
     case .time: "allow more time with --timeout"
     case .sample, .leftOut: "read more of it with --sample and --rungs"
-    case .unanswered, .faulty: error?.advice ?? "mend what the other findings name"
+    case .unanswered, .faulty: error?.advice ?? "fix the other findings first"
     }
   }
 }

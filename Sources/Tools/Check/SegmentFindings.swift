@@ -33,7 +33,7 @@ enum SegmentFindings {
       var found = Finding(
         .timestampBreak, "gap", .note, url: facts.url?.reelLocation,
         "between periods \(index + 1) and \(index + 2): the MPD leaves out \((start - end).seconds)",
-        fix: "see why nothing is there; a period usually begins where the one before ends")
+        fix: "check why nothing is there: a period usually begins where the previous one ends")
       found.time = end...start
       found.evidence = [("declared_ms", .number(((start - end) * 1000).rounded()))]
       found.costs = [FindingCost(.lost, ((start - end) * 1000).rounded())]
@@ -96,6 +96,11 @@ private struct RungJudge {
     guard let segment = segment(index) else { return "the file" }
     let range = rung.shownRange(of: segment)
     return "segment \(index + 1) (\(range.lowerBound.seconds) to \(range.upperBound.seconds))"
+  }
+
+  /// A place with what is found there. Reasons that name the file need no place.
+  private func words(_ place: String, _ reason: String) -> String {
+    reason.hasPrefix("the file ") ? reason : "\(place): \(reason)"
   }
 
   /// The most runs of segments that are named.
@@ -205,7 +210,7 @@ private struct RungJudge {
       : "none of the \(failures.count) segments that were asked for arrived in \(time)"
     var found = finding(
       .rungDead, "no-answer", .error, at: samples.first?.index,
-      what + (first.map { ": \($0.reason)" } ?? ""), fix: "see why the server does not deliver them")
+      what + (first.map { ": \($0.reason)" } ?? ""), fix: "check why the server does not deliver them")
     found.url = first?.location ?? found.url
     found.evidence = [
       ("segments", .number(Double(failures.count))), ("waited_ms", .number((waited * 1000).rounded())),
@@ -288,8 +293,8 @@ private struct RungJudge {
       words = "\(first.byteCount) of \(promised) bytes"
     }
     var found = finding(
-      .segmentTruncated, nil, .error, at: first.index, "\(places(cut.map(\.index))): \(words)",
-      fix: "upload it again; see whether the origin closes connections early")
+      .segmentTruncated, nil, .error, at: first.index, self.words(places(cut.map(\.index)), words),
+      fix: "upload it again; check whether the origin closes connections early")
     found.evidence = [("count", .number(Double(cut.count))), ("bytes", .number(Double(first.byteCount)))]
     if let promised = first.promisedByteCount {
       found.evidence.append(("promised_bytes", .number(Double(promised))))
@@ -349,7 +354,7 @@ private struct RungJudge {
       let isShort = duration < thresholds.normalized(.decodeErrorShort) && faults.isEmpty
       var found = finding(
         .decodeError, nil, isShort ? .warning : .error, at: first.segment,
-        "\(segments.count > 1 ? "\(places(Array(segments))): " : "")\(frames.counted("frame")) from \(first.time.seconds) on can't be decoded whole (\(duration.seconds))",
+        "\(segments.count > 1 ? "\(places(Array(segments))): " : "")\(frames.counted("frame")) from \(first.time.seconds) on are damaged (\(duration.seconds))",
         fix: rung.segments.isEmpty
           ? "encode it again, or upload it again"
           : "encode segment\(segments.count > 1 ? "s" : "") \(Self.numbers(Array(segments))) again, or upload \(segments.count > 1 ? "them" : "it") again"
@@ -368,7 +373,7 @@ private struct RungJudge {
     {
       findings.append(
         finding(
-          .decodeError, nil, .error, at: fault.index, "\(place(fault.index)): \(error.reason)",
+          .decodeError, nil, .error, at: fault.index, words(place(fault.index), error.reason),
           fix: "package it again, or upload it again"))
     } else if rejected.count > 0 {
       let index = rung.content.first { $0.rejectedAudioCount > 0 }?.segments.lowerBound
@@ -504,7 +509,7 @@ private struct RungJudge {
       : "from segment \(first.index + 1) on: EXT-X-GAP leaves out \(length.seconds)"
     var found = finding(
       .timestampBreak, "gap", .note, at: first.index, words + more,
-      fix: "see why the encoder or the packager lost it")
+      fix: "check why the encoder or the packager lost it")
     found.time = first.range
     found.evidence = [
       ("declared_ms", .number((lost * 1000).rounded())), ("count", .number(Double(gaps.count))),

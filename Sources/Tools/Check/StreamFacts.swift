@@ -369,7 +369,7 @@ package struct FileFacts: Sendable {
   package var byteCount: Int64?
   /// The range of the `moov` box.
   package var index: ByteRange?
-  /// True if the index stands behind the media.
+  /// True if the index comes after the media.
   package var isIndexLast = false
   package var isFragmented = false
   /// The range of bytes of the first video sample that is shown, and of those that must be decoded before it.

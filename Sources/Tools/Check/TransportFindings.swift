@@ -241,7 +241,7 @@ package enum TransportFindings {
       rung: facts.rungs.count > 1 ? place.map { facts.rungs[$0.rung].name } : nil,
       segment: place.map { $0.index + 1 }, url: first.url.reelText,
       "\(what): \(count) after \(position)\(size) bytes, and the rest came with another request (Range); players that do not resume lose it",
-      fix: "see why the server, or a proxy before it, ends connections early")
+      fix: "check why the server, or a proxy in front of it, ends connections early")
     finding.evidence = [
       ("count", .number(Double(broken.count))), ("bytes", .number(Double(position))),
       ("resumed", .flag(true)),
@@ -479,7 +479,9 @@ extension TransportFindings {
       let began = requests.last?.metrics?.status
       finding = Finding(
         .unreachable, "network", .error, url: error.location ?? source, error.reason,
-        fix: began.map { "see why the server does not send all of its answer, which began with status \($0)" }
+        fix: began.map {
+          "check why the server does not send the rest of its answer, which began with status \($0)"
+        }
           ?? error.advice ?? "check that the server runs and is reachable from here")
     default:
       let what = page(beginning).map { "the answer is \($0), not media" } ?? error.reason
@@ -487,7 +489,7 @@ extension TransportFindings {
         .unreachable, "not-media", .error, url: error.location ?? source, what,
         fix: page(beginning) == nil
           ? "use the URL of a playlist, an MPD or a media file"
-          : "use the URL of the media, with what its login needs")
+          : "use the URL of the media, and send its credentials (--header, --cookie-file)")
     }
     if let status { finding.evidence.append(("status", .number(Double(status)))) }
     finding.evidence.append(("error", .text(error.kind.rawValue)))
@@ -539,7 +541,7 @@ extension TransportFindings {
     switch error.status {
     case 401: "\(error.reason): the server wants a login"
     case 403: "\(error.reason): the server refuses this client"
-    case 451: "\(error.reason): the server refuses this place for legal reasons"
+    case 451: "\(error.reason): the server refuses this location for legal reasons"
     default: error.reason
     }
   }
@@ -547,15 +549,15 @@ extension TransportFindings {
   private static func fix(_ error: ReelError) -> String {
     switch error.status {
     case 401, 403:
-      "send what the server asks for (--header, --header-host, --cookie-file), or a URL that has not expired"
-    case 451: "check from a place where the stream may be watched"
+      "send credentials (--header, --header-host, --cookie-file), or use a URL that has not expired"
+    case 451: "run the check where the stream may be watched"
     case 404, 410: "correct the URL, or publish the stream again"
     case let status? where status >= 500: "look at the server's log: the fault is there"
-    default: error.advice ?? "correct the URL"
+    default: error.advice ?? "correct the path or the URL"
     }
   }
 
-  /// Returns what a page is: `an HTML page: Sign in`; nil for something else.
+  /// Returns what a page is: `an HTML page titled "Sign in"`; nil for something else.
   private static func page(_ bytes: [UInt8]) -> String? {
     let text = String(decoding: bytes, as: UTF8.self)
     let lower = text.lowercased()
@@ -571,7 +573,8 @@ extension TransportFindings {
     let source = lower.utf8.count == text.utf8.count ? Array(text.utf8) : Array(lower.utf8)
     let title = String(decoding: source[offset..<offset + length], as: UTF8.self)
       .split(whereSeparator: \.isWhitespace).joined(separator: " ")
-    return title.isEmpty ? "an HTML page" : "an HTML page: \(title.withoutUserInformation.prefix(80))"
+    return title.isEmpty
+      ? "an HTML page" : "an HTML page titled \"\(title.withoutUserInformation.prefix(80))\""
   }
 }
 

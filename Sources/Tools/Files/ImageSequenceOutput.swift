@@ -37,7 +37,7 @@ public final class ImageSequenceOutput: FrameOutput {
     gravity: VideoGravity = .resizeAspect, startNumber: Int = 1
   ) throws(ReelError) {
     try self.init(
-      directory: directory, stem: stem, format: format, size: size, gravity: gravity,
+      directory: directory, stem: stem, format: format, size: size.map { .exactly($0, gravity) },
       startNumber: startNumber, existing: .replaced)
   }
 
@@ -45,8 +45,8 @@ public final class ImageSequenceOutput: FrameOutput {
   ///
   /// Throws like the other initializer, and `cannotCreateOutput` if the first file may not be written.
   package init(
-    directory: String, stem: String, format: ImageFormat, size: PixelSize?, gravity: VideoGravity,
-    startNumber: Int = 1, existing: ExistingFiles
+    directory: String, stem: String, format: ImageFormat, size: ImageSize?, startNumber: Int = 1,
+    existing: ExistingFiles
   ) throws(ReelError) {
     guard !stem.isEmpty, !stem.contains("/"), !stem.contains("\0") else {
       throw ReelError(.usage, "\"\(stem)\" can't start a file name")
@@ -63,7 +63,7 @@ public final class ImageSequenceOutput: FrameOutput {
     self.stem = stem
     self.format = format
     state = Locked(
-      State(writer: ImageFileWriter(format: format.still, size: size, gravity: gravity), number: startNumber),
+      State(writer: ImageFileWriter(format: format.still, size: size), number: startNumber),
       rank: .transfer)
   }
 
@@ -89,33 +89,49 @@ public final class ImageSequenceOutput: FrameOutput {
   public func finish() { state.withLock { $0.isFinished = true } }
 }
 
+/// The size of the images of frames.
+package enum ImageSize: Sendable, Hashable {
+  /// All images are so large; the gravity says how a frame fits.
+  case exactly(PixelSize, VideoGravity)
+  /// Frames keep their aspect ratio, and are never enlarged.
+  case within(SizeLimit)
+}
+
 /// Converts decoded frames to upright RGB images with square pixels, HDR to SDR, and writes them to files.
 ///
 /// Confined to one thread at a time.
 package final class ImageFileWriter {
   private let format: StillFormat
-  private let size: PixelSize?
-  private let gravity: VideoGravity
+  private let quality: Int?
+  private let size: ImageSize?
   private let renderer = StillRenderer()
   /// Reused for frames of the same size.
   private var image = RGBImage.empty
 
   /// - Parameters:
+  ///  - quality: From 1 to 100, of formats that have one; nil for the format's default.
   ///  - size: The size of the images; nil for each frame's own.
-  ///  - gravity: The way a frame fits into `size`.
-  package init(format: StillFormat, size: PixelSize?, gravity: VideoGravity) {
+  package init(format: StillFormat, quality: Int? = nil, size: ImageSize?) {
     self.format = format
+    self.quality = quality
     self.size = size
-    self.gravity = gravity
   }
 
   /// Converts a frame for `write(to:)`, and returns its size. Throws `ReelError.unsupported` for a pixel format
   /// that can't be converted.
   package func convert(_ frame: VideoFrame) throws(ReelError) -> PixelSize {
     try renderer.convert(
-      frame.decoded, geometry: frame.geometry(target: size, gravity: gravity),
-      orientation: frame.orientation, into: &image)
+      frame.decoded, geometry: geometry(of: frame), orientation: frame.orientation, into: &image)
     return image.size
+  }
+
+  private func geometry(of frame: VideoFrame) -> FrameGeometry {
+    switch size {
+    case nil: frame.geometry(target: nil, gravity: .resize)
+    case .exactly(let size, let gravity): frame.geometry(target: size, gravity: gravity)
+    case .within(let limit):
+      frame.geometry(target: limit.fitted(frame.presentationSize), gravity: .resize)
+    }
   }
 
   /// Writes the last converted frame and gives the file its name. Throws `ReelError.cannotWriteOutput` or
@@ -127,7 +143,7 @@ package final class ImageFileWriter {
       try file.write(image.ppmHeader)
       try file.write(image.pixels)
     case .jpeg, .webp, .avif:
-      try file.write(try StillEncoder.encode(Still(image), as: format))
+      try file.write(try StillEncoder.encode(Still(image), as: format, quality: quality))
     }
     try file.commit()
   }

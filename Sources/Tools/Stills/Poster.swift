@@ -300,7 +300,7 @@ package struct Poster: Sendable {
       readByteCount = counter.network.byteCount + counter.local.byteCount
       if opening.isPresentation {
         let startup = opening.context.recorder.current
-        manifestByteCount = startup[.resolve].byteCount + startup[.manifest].byteCount
+        manifestByteCount = startup[.open].byteCount + startup[.manifest].byteCount
         initializationByteCount = startup[.initialization].byteCount
       } else if opening.isLocal || opening.isPipe {
         requestCount = 1

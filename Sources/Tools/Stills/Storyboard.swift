@@ -127,7 +127,7 @@ extension StillExtractor {
     _ spacing: Storyboard.Spacing, of source: MediaSource, recordOpening: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
   ) async throws -> Result {
-    let size = size ?? .width(320)
+    let size = size ?? .square(320)
     var configuration = configuration
     configuration.shownSize = size
     configuration.reading = .keyFrames(endsTransfers: false, skipsRefused: true)

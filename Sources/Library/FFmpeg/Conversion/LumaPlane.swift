@@ -40,7 +40,7 @@ package struct LumaPlane: Sendable {
   // MARK: - Private
 
   private static func reduced(_ size: PixelSize) -> PixelSize {
-    SizeLimit.box(PixelSize(width: longSide, height: longSide)).fitted(size)
+    SizeLimit.square(longSide).fitted(size)
   }
 
   /// Returns nil if the frame's first component is not luma in a plane of its own.

@@ -248,6 +248,18 @@ package enum StillFormat: String, Sendable, Hashable, CaseIterable {
   /// Binary portable pixmap (P6), 8 bits per component.
   case ppm
 
+  /// True for the name of a file of media or of pictures, in any format.
+  package static func isFileName(_ name: String) -> Bool {
+    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return false }
+    let ending = name[name.index(after: dot)...].lowercased()
+    return av_guess_format(nil, name.lowercased(), nil) != nil || othersEndings.contains(ending)
+  }
+
+  /// The extensions of formats that libavformat does not write.
+  private static let othersEndings: Set<String> = [
+    "heic", "heif", "jxl", "svg", "pdf", "ico", "psd", "webm", "jpe",
+  ]
+
   /// The extension of file names.
   package var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
 

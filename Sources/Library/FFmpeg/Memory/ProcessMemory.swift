@@ -16,6 +16,9 @@ package struct ProcessMemory: Sendable, Hashable {
   package var anonymousByteCount: Int
   /// The bytes of memory in use here, including shared libraries and files.
   package var residentByteCount: Int
+  /// The bytes that the kernel keeps for the process, and that a cgroup counts too: page tables, and the stacks of
+  /// threads in the kernel. 0 on macOS.
+  package var kernelByteCount: Int
   /// The number of threads of the process.
   package var threadCount: Int
   /// The number of open files, sockets and the like.
@@ -59,18 +62,21 @@ package struct ProcessMemory: Sendable, Hashable {
 
   #if os(Linux)
     private static let statusPath = "/proc/self/status"
+    /// THREAD_SIZE of 64-bit kernels for x86 and Arm.
+    private static let kernelStackByteCount = 16 << 10
 
     private static var linux: ProcessMemory? {
       guard let maps = kilobytes(in: "/proc/self/smaps_rollup"), let resident = maps["Rss"],
         let clean = maps["Private_Clean"], let dirty = maps["Private_Dirty"],
         let anonymous = maps["Anonymous"],
-        let threads = kilobytes(in: statusPath)?["Threads"],
+        let status = kilobytes(in: statusPath), let threads = status["Threads"], let tables = status["VmPTE"],
         let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
       else { return nil }
       // One of the descriptors belongs to the folder itself.
       return ProcessMemory(
         privateByteCount: (clean + dirty) * 1024, anonymousByteCount: anonymous * 1024,
-        residentByteCount: resident * 1024, threadCount: threads,
+        residentByteCount: resident * 1024, kernelByteCount: tables * 1024 + threads * kernelStackByteCount,
+        threadCount: threads,
         descriptorCount: descriptors.count - 1)
     }
 
@@ -111,7 +117,7 @@ package struct ProcessMemory: Sendable, Hashable {
       let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd")
       return ProcessMemory(
         privateByteCount: Int(usage.phys_footprint), anonymousByteCount: Int(usage.phys_footprint),
-        residentByteCount: Int(usage.resident_size),
+        residentByteCount: Int(usage.resident_size), kernelByteCount: 0,
         threadCount: Int(threadCount), descriptorCount: (descriptors?.count ?? 1) - 1)
     }
   #endif

@@ -6,7 +6,7 @@ public struct StartupReport: Sendable, Hashable {
   /// A stage of start-up.
   public enum Stage: String, Sendable, Hashable, CaseIterable {
     /// From the call until the first bytes identify the format: name resolution, connection, first response.
-    case resolve
+    case open
     /// The rest of the manifest, and the media playlist or segment index: loading and parsing.
     case manifest
     /// The initialization segment: from its request to its last byte.

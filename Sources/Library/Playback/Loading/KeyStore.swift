@@ -33,7 +33,8 @@ actor KeyStore {
       throw ReelError(
         .badManifest, "an encrypted EXT-X-MAP needs a key with an IV (RFC 8216 §4.3.2.5)", at: url.reelName)
     }
-    return Decryption(key: try await key(at: keyURL), initializationVector: vector, keyURL: keyURL)
+    return Decryption(
+      key: try await key(at: keyURL, of: url.reelName), initializationVector: vector, keyURL: keyURL)
   }
 
   /// Throws `unsupported` with the method's name for segments that are encrypted as a whole by any method other than
@@ -47,8 +48,21 @@ actor KeyStore {
   }
 
   /// Returns the 16 bytes at a key's URL. Throws `badMedia` for any other number of bytes, and the fetcher's
-  /// errors.
-  func key(at url: URL) async throws -> [UInt8] {
+  /// errors; they say that it is a key.
+  ///
+  /// - Parameter media: The URL or path of the media that it is for.
+  func key(at url: URL, of media: String) async throws -> [UInt8] {
+    do {
+      return try await key(at: url)
+    } catch var error as ReelError {
+      error.reason += " (the key of \(media))"
+      throw error
+    }
+  }
+
+  // MARK: - Private
+
+  private func key(at url: URL) async throws -> [UInt8] {
     while true {
       let task =
         keys[url]
@@ -68,8 +82,6 @@ actor KeyStore {
       }
     }
   }
-
-  // MARK: - Private
 
   private static func key(at url: URL, _ fetcher: any Fetching) async throws -> [UInt8] {
     do {
@@ -248,7 +260,9 @@ final class ContainerKeys: SampleKeys {
     guard let store, let url = wanted.keyURL else { return nil }
     let (known, scope) = state.withLock { ($0.fetched, $0.scope) }
     if let known, known.url == url { return known.key }
-    let bytes = try BlockingThread.wait(scope: scope) { try await store.key(at: url) }
+    let bytes = try BlockingThread.wait(scope: scope) { [location] in
+      try await store.key(at: url, of: location)
+    }
     var key = ContentKey(bytes: bytes)
     // Packagers that do not know the key's URL write a data: URL with the key id in place of the key.
     if let id = KeyID(bytes: bytes), url.scheme?.lowercased() == "data" {

@@ -161,7 +161,7 @@ struct SourceResolver: Sendable {
       let file = try FileByteSource(path: path, isCancelled: isCancelled)
       return file.isSeekable ? try Self.firstBytes(of: file) : nil
     }
-    recorder.add(.resolve, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(bytes?.count ?? 0))
+    recorder.add(.open, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(bytes?.count ?? 0))
     guard let bytes else {
       throw ReelError(.badMedia, "not a regular file", at: path, advice: "pass a pipe as - on standard input")
     }
@@ -171,7 +171,7 @@ struct SourceResolver: Sendable {
         try FileByteSource(path: path, isCancelled: isCancelled).prefix(
           configuration.manifestLimits.byteCount + 1)
       }
-      recorder.add(.resolve, bytes: Int64(text.count - bytes.count))
+      recorder.add(.open, bytes: Int64(text.count - bytes.count))
       return try await presentation(from: text, format: format, url: url, name: path)
     case .media(let format):
       let layout = try await BlockingThread.run(named: "open", on: scope.runtime) {
@@ -193,7 +193,7 @@ struct SourceResolver: Sendable {
     }
     if input.isSeekable {
       recorder.add(
-        .resolve, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(input.bytes.count))
+        .open, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(input.bytes.count))
     }
     if input.isSeekable, case .media(let format) = SourceSniffer.kind(of: input.bytes) {
       let layout = try await BlockingThread.run(named: "open", on: scope.runtime) {
@@ -208,7 +208,7 @@ struct SourceResolver: Sendable {
       let text = try await BlockingThread.run(named: "open", on: scope.runtime) {
         try FileByteSource.standardInput(isCancelled: isCancelled).prefix(limit + 1)
       }
-      recorder.add(.resolve, bytes: Int64(text.count - input.bytes.count))
+      recorder.add(.open, bytes: Int64(text.count - input.bytes.count))
       return try await presentation(from: text, format: format, url: folder, name: name)
     }
     if input.isSeekable, case .other(let what, let found) = SourceSniffer.kind(of: input.bytes) {
@@ -238,7 +238,7 @@ struct SourceResolver: Sendable {
       (bytes, hasEnded) = try await read(response, from: bytes, atLeast: SourceSniffer.largestByteCount)
     }
     recorder.add(
-      .resolve, recorder.clock.now - recorder.start, requests: response.requestCount,
+      .open, recorder.clock.now - recorder.start, requests: response.requestCount,
       bytes: Int64(bytes.count))
     switch SourceSniffer.kind(of: bytes) {
     case .manifest(let format):
@@ -258,7 +258,7 @@ struct SourceResolver: Sendable {
         (bytes, hasEnded) = try await read(response, from: bytes, atLeast: bytes.count * 2)
         layout = MP4Layout(prefix: bytes, format: format)
       }
-      recorder.add(.resolve, bytes: Int64(bytes.count - seen))
+      recorder.add(.open, bytes: Int64(bytes.count - seen))
       let needsEnd = layout == .indexLast || format == .mp4 && layout == .unknown && !hasEnded
       if needsEnd, !response.supportsRanges || response.resourceByteCount == nil {
         return .resource(

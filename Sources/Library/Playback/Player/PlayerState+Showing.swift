@@ -247,7 +247,8 @@ extension PlayerState {
     played.observed.isPlaybackBufferFull.set(isFull)
     played.observed.isPlaybackBufferEmpty.set(level.isConsumed && isRingEmpty)
     played.observed.isPlaybackLikelyToKeepUp.set(keepsUp)
-    if isFull, played.preloadStage.value == .firstFrame { item.reach(.buffered, &out) }
+    // A buffer that was full before the first frame of its position was known may be short of it by a frame, and rests.
+    if isFull || level.isResting, played.preloadStage.value == .firstFrame { item.reach(.buffered, &out) }
     // Reported once, and again if the buffer is full with other limits.
     let limits = isFull ? session.limits(for: item.target) : nil
     if limits != nil, item.filledLimits != limits { out.signal(.filled) }

@@ -29,12 +29,17 @@ public struct ByteSize: Sendable, Hashable {
 
   /// Parses a size such as `64MB`.
   ///
+  /// - Parameter needsUnit: True to refuse a number without a unit, which otherwise counts bytes.
   /// - Throws: `ReelError` of kind `usage` if `text` is not a size, or a size above 1 PB.
-  package init(parsing text: String) throws(ReelError) {
+  package init(parsing text: String, needsUnit: Bool = false) throws(ReelError) {
     guard let (value, unit) = Quantity.split(text),
       let size = Self.size(of: unit.lowercased())
     else {
       throw ReelError(.usage, "\"\(text)\" is not a size", advice: "write 64M, 64MB, 1.5GiB or 800000")
+    }
+    guard !needsUnit || !unit.isEmpty else {
+      throw ReelError(
+        .usage, "\"\(text)\" has no unit", advice: "write \(text.trimmed)MB, or \(text.trimmed)B for bytes")
     }
     let bytes = (value * size).rounded()
     guard bytes <= 1e15 else { throw ReelError(.usage, "the size \"\(text)\" is above 1 PB") }

@@ -39,7 +39,7 @@ public struct VirtualHLS: Sendable {
   ///   tracks, or if no track is left, with the reasons.
   public init(_ presentation: Presentation) throws(ReelError) {
     guard !presentation.isLive else {
-      throw ReelError(.unsupported, "a live presentation is not made into HLS")
+      throw ReelError(.unsupported, "a live presentation can't be converted to HLS")
     }
     var planner = VirtualHLSPlanner(presentation)
     let plan = try planner.plan()

@@ -14,11 +14,12 @@ struct CheckCommand: AsyncParsableCommand {
     abstract: "Check each source: what is wrong, what it costs a viewer, and what fixes it.",
     discussion: """
       Opens the source as a player does, then reads every rung and rendition alone. The recorded start is replayed in \
-      simulated time on each --link: once as it is, and once for each finding without it. A cost is the time that mending \
-      this finding alone would save. Then the rung is played to its end, by the sizes of its segments. --explain describes a finding, and where its rule comes from.
+      simulated time on each --link: once as it is, and once for each finding without it. A cost is the time that fixing \
+      this finding alone would save. Then the rung is played to its end, by the sizes of its segments. --explain \
+      describes a finding and names the sources of its rule.
 
       An error means that media can't be seen or heard as it is meant; a warning, that it plays late, stalls, or fails in \
-      some players; a note costs no viewer anything. Findings:
+      some players; a note does not affect viewers. Findings:
       \(HelpText.list(Catalogue.all.map { ($0.id.rawValue, $0.title) }))
 
       The exit code is 0 if there is no error and all expectations are met, else 1; --fail-on changes that. It is 69 if no \
@@ -32,8 +33,8 @@ struct CheckCommand: AsyncParsableCommand {
       \(HelpText.list(Threshold.allCases.map { ($0.rawValue, "\($0.usual.value.formatted(places: 3)) \($0.usual.unit.rawValue)") }))
 
       \(CheckFile.usualPath) in the current folder, or the file of --waivers, holds links, expect, set, and ignore: a list \
-      of objects with id, reason, and, if wanted, url (with * for any text) and until (a day). Waived findings are \
-      reported, and do not fail. --timeout limits the work on each source; what was found until then is kept.
+      of objects with id, reason, and optionally url (with * for any text) and until (a date). Waived findings are \
+      reported, but do not fail the run. --timeout limits the work on each source; what was found until then is kept.
 
       \(RunOptions.discussion)
 
@@ -89,11 +90,12 @@ struct CheckCommand: AsyncParsableCommand {
       """
       Replay the start on this link: a rate and a round-trip time, a profile, or a file or folder of recordings, as feed \
       takes it. Can be repeated. Default: lte.
-      """, valueName: "spec"))
+      """, valueName: "spec"), completion: .links)
   var links: [String] = []
 
   @Option(
-    help: ArgumentHelp("The device whose costs of decoding count. Default: mid.", valueName: "low|mid|high"))
+    help: ArgumentHelp("The device whose costs of decoding count. Default: mid.", valueName: "low|mid|high"),
+    completion: .devices)
   var device: String?
 
   @Option(
@@ -123,12 +125,13 @@ struct CheckCommand: AsyncParsableCommand {
       """
       The segments of each rung to read: the first, the edges (the first two, two in the middle, the last two), all, or \
       this many.
-      """, valueName: "start|edges|all|n"))
+      """, valueName: "start|edges|all|n"), completion: .list(["start", "edges", "all"]))
   var sample = "edges"
 
   @Option(
     help: ArgumentHelp(
-      "The rungs to read: all, or the first and the last of each group.", valueName: "all|first,last"))
+      "The rungs to read: all, or the first and the last of each group.", valueName: "all|first,last"),
+    completion: .list(["all", "first,last"]))
   var rungs = "all"
 
   @Option(
@@ -141,19 +144,22 @@ struct CheckCommand: AsyncParsableCommand {
   var watch: Double?
 
   @Option(
-    help: ArgumentHelp("Fail only for findings that these results of an earlier run lack.", valueName: "file")
-  )
+    help: ArgumentHelp(
+      "Fail only for findings that these results of an earlier run lack.", valueName: "file"),
+    completion: .file())
   var baseline: String?
 
   @Option(
-    help: ArgumentHelp("Write a test case for each finding and expectation as JUnit XML.", valueName: "file"))
+    help: ArgumentHelp("Write a test case for each finding and expectation as JUnit XML.", valueName: "file"),
+    completion: .file())
   var junit: String?
 
-  @Option(help: ArgumentHelp("Write the findings as SARIF 2.1.0.", valueName: "file"))
+  @Option(help: ArgumentHelp("Write the findings as SARIF 2.1.0.", valueName: "file"), completion: .file())
   var sarif: String?
 
   @Option(
-    name: .customLong("report"), help: ArgumentHelp("Write an HTML report.", valueName: "file"))
+    name: .customLong("report"), help: ArgumentHelp("Write an HTML report.", valueName: "file"),
+    completion: .file())
   var reportFile: String?
 
   @Option(help: ArgumentHelp("Describe a finding, and check nothing.", valueName: "id"))
@@ -162,7 +168,7 @@ struct CheckCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Read waivers and expectations from this file. Default: \(CheckFile.usualPath), if there is one.",
-      valueName: "file"))
+      valueName: "file"), completion: .file())
   var waivers: String?
 
   @OptionGroup var options: SourceOptions
@@ -302,7 +308,8 @@ struct CheckCommand: AsyncParsableCommand {
     case "first,last": check.rungs = .firstAndLast
     default: throw ReelError(.usage, "--rungs takes all or first,last")
     }
-    check.byteBudget = try budget.map { text throws(ReelError) in Int64(try ByteSize(parsing: text).byteCount)
+    check.byteBudget = try budget.map { text throws(ReelError) in
+      Int64(try ByteSize(parsing: text, needsUnit: true).byteCount)
     }
     check.timeLimit = .seconds((options.givenTimeout ?? Self.usualTimeout) + (watch ?? 0))
     check.links = try linkList().map { .init(name: $0.name, spec: $0.spec) }

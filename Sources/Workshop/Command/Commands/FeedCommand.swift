@@ -18,7 +18,7 @@ struct FeedCommand: AsyncParsableCommand {
       A walk watches an item for its dwell time, then swipes to the next. Some steps are flicks (--flicks), which leave the \
       item after 0.2 to 1 s; some are bursts of 3 to 8 swipes (--bursts); some of the others go back (--back). The drag of \
       a swipe ends \(Int(WalkPlan.settleTime / .milliseconds(1))) ms before the swipe settles. Delays count from the settle: \
-      first_frame to the first frame, second_frame to the second. The start of the first item is no swipe and has no delay.
+      first_frame to the first frame, second_frame to the second. The start of the first item is not a swipe and has no delay.
 
       FEED is a file, a URL, or - for standard input. The format is detected from the content. Relative paths refer to the \
       folder of FEED:
@@ -73,7 +73,7 @@ struct FeedCommand: AsyncParsableCommand {
     ),
   ]
 
-  @Argument(help: "A feed file, its URL, or - for standard input.")
+  @Argument(help: "A feed file, its URL, or - for standard input.", completion: .file())
   var feed: String
 
   @Option(
@@ -112,11 +112,12 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Model this link: a rate and a round-trip time, a profile, or a file or folder of recordings.",
-      valueName: "spec"))
+      valueName: "spec"), completion: .links)
   var link: String?
 
   @Option(
-    help: ArgumentHelp("The preload policy: which items to load ahead, and how far.", valueName: "policy"))
+    help: ArgumentHelp("The preload policy: which items to load ahead, and how far.", valueName: "policy"),
+    completion: .policies)
   var preload = "adaptive"
 
   @Option(
@@ -134,7 +135,8 @@ struct FeedCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Apply the limits of a device and, with --virtual, its costs.", valueName: "low|mid|high"))
+      "Apply the limits of a device and, with --virtual, its costs.", valueName: "low|mid|high"),
+    completion: .devices)
   var device: String?
 
   @Option(
@@ -160,10 +162,11 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Write every event as JSON Lines, or in the trace format of Chrome and Perfetto if FILE ends in .json.",
-      valueName: "file"))
+      valueName: "file"), completion: .file())
   var trace: String?
 
-  @Option(help: ArgumentHelp("Write the results of --assert as JUnit XML.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("Write the results of --assert as JUnit XML.", valueName: "file"), completion: .file())
   var junit: String?
 
   @Flag(help: "Print a line for each swipe.")

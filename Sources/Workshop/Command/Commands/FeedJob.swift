@@ -284,7 +284,7 @@ struct FeedJob: Sendable {
     try printReports(reports)
     if !command.options.quiet { for warning in warnings { Console.warn("\(warning)") } }
     let outcomes = reports.flatMap { report in
-      report.assertions.map { (label: reports.count > 1 ? "\(report.label): " : "", outcome: $0) }
+      report.assertions.map { (label: reports.count > 1 ? "\(report.poolName): " : "", outcome: $0) }
     }
     if !command.options.json, !command.options.quiet {
       for (label, outcome) in outcomes where outcome.isMet {

@@ -32,8 +32,8 @@ struct FramesCommand: AsyncParsableCommand {
       "reel frames https://example.com/master.m3u8 video.mp4 --format png -o frames"
     ),
     (
-      "Write the frames on show at 0.25 s and 0.5 s, 320 pixels wide",
-      "reel frames video.mp4 --at 0.25 --at 0.5 --size 320x180 -o frames"
+      "Write the frames on show at 0.25 s and 0.5 s, at most 320 pixels wide and high",
+      "reel frames video.mp4 --at 0.25 --at 0.5 --size 320 -o frames"
     ),
     ("Print the MD5 of every frame", "reel frames video.mp4 --count 0 --md5 --json -o all"),
   ]
@@ -59,6 +59,8 @@ struct FramesCommand: AsyncParsableCommand {
   var every: Double?
 
   @OptionGroup var image: FrameSizeOptions
+
+  @OptionGroup var compression: QualityOptions
 
   @Flag(help: "Add the MD5 of each frame's decoded samples, as ffmpeg -f framemd5 computes it.")
   var md5 = false
@@ -87,6 +89,7 @@ struct FramesCommand: AsyncParsableCommand {
     if [count != nil, !at.isEmpty, every != nil].count(where: { $0 }) > 1 {
       throw ValidationError("--count, --at and --every can't be combined")
     }
+    try compression.check(format)
     if format == .y4m, image.size != nil {
       throw ValidationError("y4m holds the decoded samples as they are and can't be combined with --size")
     }
@@ -123,7 +126,9 @@ struct FramesCommand: AsyncParsableCommand {
       ?? FrameNames(stem: job.stem, format: place.format)
     let frames = FramesJob(
       argument: job.text,
-      writer: FrameWriter(to: job.place, names, as: place.format, image, computesMD5: md5)
+      writer: FrameWriter(
+        to: job.place, names, as: place.format, quality: compression.quality,
+        size: image.imageSize, computesMD5: md5)
     ) { try job.print($0) }
     let selection = selection
     do {

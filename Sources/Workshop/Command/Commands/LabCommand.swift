@@ -33,7 +33,7 @@ struct LabCommand: AsyncParsableCommand {
       Fields:
       \(HelpText.list(fields))
 
-      Without CONFIG, --feed, --link, --policies and the other options state the same.
+      Without CONFIG, give the same values with --feed, --link, --policies and so on.
 
       The whole configuration is checked before the first walk. A lab has at most \(LabConfiguration.runLimit) walks. Each \
       result is appended to --results as JSON Lines when its walk ends. To continue after Ctrl-C or a crash, run the same \
@@ -85,17 +85,18 @@ struct LabCommand: AsyncParsableCommand {
     ("first_rung", "adapted, low or auto. Default: adapted"),
   ]
 
-  @Argument(help: "A configuration file.")
+  @Argument(help: "A configuration file.", completion: .file())
   var config: String?
 
   @Option(
     name: .customLong("feed"), parsing: .singleValue,
-    help: ArgumentHelp("A feed file. Can be repeated.", valueName: "file"))
+    help: ArgumentHelp("A feed file. Can be repeated.", valueName: "file"), completion: .file())
   var feeds: [String] = []
 
   @Option(
     name: .customLong("link"), parsing: .singleValue,
-    help: ArgumentHelp("A link, a recording or a folder of recordings. Can be repeated.", valueName: "spec"))
+    help: ArgumentHelp("A link, a recording or a folder of recordings. Can be repeated.", valueName: "spec"),
+    completion: .links)
   var links: [String] = []
 
   @Option(
@@ -106,13 +107,15 @@ struct LabCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("device"), parsing: .singleValue,
-    help: ArgumentHelp("A device. Can be repeated.", valueName: "low|mid|high"))
+    help: ArgumentHelp("A device. Can be repeated.", valueName: "low|mid|high"), completion: .devices)
   var devices: [String] = []
 
   @Option(help: ArgumentHelp("Numbers of players, separated by commas.", valueName: "n,..."))
   var pools: String?
 
-  @Option(help: ArgumentHelp("Preload policies, separated by commas.", valueName: "policy,..."))
+  @Option(
+    help: ArgumentHelp("Preload policies, separated by commas.", valueName: "policy,..."),
+    completion: .policies)
   var policies: String?
 
   @Option(help: ArgumentHelp("The number of seeds, or the seeds, separated by commas.", valueName: "n|n,..."))
@@ -121,7 +124,9 @@ struct LabCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("The number of swipes of a walk.", valueName: "n"))
   var swipes: Int?
 
-  @Option(help: ArgumentHelp("The rung of an item's first segment.", valueName: "adapted|low|auto"))
+  @Option(
+    help: ArgumentHelp("The rung of an item's first segment.", valueName: "adapted|low|auto"),
+    completion: .list(["adapted", "low", "auto"]))
   var firstRung: String?
 
   @Flag(
@@ -131,19 +136,23 @@ struct LabCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The policy to compare the others with. Default: the first one.", valueName: "policy"))
+      "The policy to compare the others with. Default: the first one.", valueName: "policy"),
+    completion: .policies)
   var baseline: String?
 
   @Option(
     help: ArgumentHelp(
       "The file that keeps results. Default: CONFIG with the extension .results.jsonl; without CONFIG, results are not kept.",
-      valueName: "file"))
+      valueName: "file"), completion: .file())
   var results: String?
 
   @Flag(help: "Discard earlier results and start over.")
   var restart = false
 
-  @Flag(help: "Only check the configuration, and print the number of walks and their estimated time.")
+  @Flag(
+    help:
+      "Check the configuration, try some walks, and print the number of walks and the time that all will take."
+  )
   var dryRun = false
 
   @Option(
@@ -278,7 +287,12 @@ struct LabJob {
     }
     let runs = inputs.runs
     if command.dryRun {
-      if !isQuiet { try Console.printText(estimate(inputs, runs)) }
+      if !isQuiet {
+        let text = try await WorkProgress.showing({ _ in "trying some walks" }) {
+          try await estimate(inputs, runs, walks(inputs, fetcher))
+        }
+        try Console.printText(text)
+      }
       return true
     }
     let csv = try ResultFile.open(command.outputs.csv)
@@ -290,17 +304,24 @@ struct LabJob {
     var failure: (any Error)?
     do {
       try await WorkProgress.showing(when: !isQuiet, { _ in progress.text }) {
-        try await walk(runs, inputs, fetcher, store, progress)
+        try await walk(runs, walks(inputs, fetcher), store, progress)
       }
       try store.finish()
     } catch {
       // The measurements until Ctrl-C.
-      guard error is CancellationError, store.endedCount > 0 else { throw error }
+      guard error is CancellationError else { throw error }
+      if !isQuiet {
+        Console.printError(
+          "interrupted: \(store.endedCount) of \(runs.count.counted("walk")) done; "
+            + (command.resultsPath == nil
+              ? "--results keeps them for another run" : "run the same command again to continue"))
+      }
+      guard store.endedCount > 0 else { throw error }
       failure = error
     }
     let (results, summary) = try await WorkProgress.showing(when: !isQuiet, { _ in "summarizing" }) {
       let results = try store.results(runs)
-      return (results, LabSummary(results, baseline: baseline))
+      return (results, LabSummary(results, baseline: baseline, plannedCount: runs.count))
     }
     try printSummary(summary)
     if failure == nil {
@@ -314,15 +335,17 @@ struct LabJob {
 
   // MARK: - Private
 
+  private func walks(_ inputs: LabInputs, _ fetcher: any Fetching) throws -> LabWalks {
+    LabWalks(
+      inputs, loading: try command.options.loading(), fetcher: fetcher,
+      limit: .seconds(command.options.timeout), logger: logger)
+  }
+
   private func walk(
-    _ runs: LabRuns, _ inputs: LabInputs, _ fetcher: any Fetching, _ store: LabStore,
-    _ progress: LabProgress
+    _ runs: LabRuns, _ walks: LabWalks, _ store: LabStore, _ progress: LabProgress
   ) async throws {
     let pending = runs.indices.filter { !store.isDone($0) }
     guard !pending.isEmpty else { return }
-    let walks = LabWalks(
-      inputs, loading: try command.options.loading(), fetcher: fetcher,
-      limit: .seconds(command.options.timeout), logger: logger)
     var indices = pending.makeIterator()
     progress.begin(total: runs.count, done: store.endedCount - store.failedCount)
     try await SideBySide.run(command.jobs, next: { indices.next() }) { index in
@@ -370,11 +393,16 @@ struct LabJob {
       "\(failed.count) of \(count.counted("run")) failed; run the same command again to repeat them")
   }
 
-  /// Returns the output of `--dry-run`.
-  private func estimate(_ inputs: LabInputs, _ runs: LabRuns) -> String {
+  /// Returns the output of `--dry-run`. Some walks are tried twice, because walks share what they read and decode.
+  private func estimate(_ inputs: LabInputs, _ runs: LabRuns, _ walks: LabWalks) async throws -> String {
     let jobs = command.jobs ?? ProcessInfo.processInfo.activeProcessorCount
     let walked = inputs.meanWalkDuration * runs.count
-    let seconds = walked / .seconds(1) / Self.speed / Double(jobs)
+    let count = min(runs.count, max(Self.triedCount, jobs))
+    // Over all dimensions, of which the last ones change from run to run.
+    let tried = (0..<count).map { min($0 * runs.count / count + $0, runs.count - 1) }
+    let first = try await time(of: tried, runs, walks)
+    let again = try await time(of: tried, runs, walks)
+    let seconds = max(0, first - again) + again * Double(runs.count) / Double(count)
     let configuration = inputs.configuration
     let counts = [
       (inputs.feeds.count, "feed", "feeds"), (inputs.links.count, "link", "links"),
@@ -384,12 +412,25 @@ struct LabJob {
     ]
     let parts = counts.map { count, one, several in count.counted(one, several) }
     return "\(runs.count.counted("walk")): \(parts.joined(separator: " × "))\n"
-      + "about \(LabProgress.time(walked / .seconds(1))) of simulated time; roughly "
-      + "\(LabProgress.time(seconds)) on \(jobs.counted("core"))"
+      + "about \(LabProgress.time(walked / .seconds(1))) of simulated time; about "
+      + "\(LabProgress.time(seconds)) on \(jobs.counted("core")), by the time that "
+      + "\(count.counted("walk")) took"
   }
 
-  /// The approximate number of seconds of modelled time that a core simulates per second.
-  private static let speed = 300.0
+  /// The number of walks that are tried for an estimate, at least one for each core.
+  private static let triedCount = 6
+
+  /// Returns the seconds that some walks take, side by side.
+  private func time(of indices: [Int], _ runs: LabRuns, _ walks: LabWalks) async throws -> Double {
+    var next = indices.makeIterator()
+    let began = ContinuousClock.now
+    try await SideBySide.run(command.jobs, next: { next.next() }) { index in
+      try await walks.result(of: runs[index], at: runs.places(at: index))
+    } ended: { _, outcome in
+      _ = try outcome.get()
+    }
+    return (ContinuousClock.now - began) / .seconds(1)
+  }
 }
 
 /// Creates and performs the walks of a lab. They share read and decoded data.

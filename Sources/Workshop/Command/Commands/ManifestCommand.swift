@@ -50,7 +50,8 @@ struct ManifestCommand: AsyncParsableCommand {
 
   @Option(
     name: .customShort("o"),
-    help: ArgumentHelp("With --output hls: write the playlists to this folder.", valueName: "dir"))
+    help: ArgumentHelp("With --output hls: write the playlists to this folder.", valueName: "dir"),
+    completion: .directory)
   var folder: String?
 
   @Flag(help: "Do not read media playlists and segment indexes.")
@@ -76,6 +77,9 @@ struct ManifestCommand: AsyncParsableCommand {
 
   func validate() throws {
     try runOptions.validate(style, options)
+    if let folder, OutputFolder.isNamedLikeFile(folder) {
+      throw ValidationError("-o takes a folder; for one of that name, write \(folder)/")
+    }
     if follow || output == .hls, isList || runOptions.sources.count > 1 {
       throw ValidationError("\(follow ? "--follow" : "--output hls") takes one source")
     }

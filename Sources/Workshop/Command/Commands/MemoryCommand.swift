@@ -16,7 +16,11 @@ struct MemoryCommand: AsyncParsableCommand {
       each player, prints what it holds, by kind, as the owners of the memory count it. Then come the growth of the \
       process's private memory since before the first player, the part of it that the players do not explain, how many \
       resting players fit a budget, what an open decoder costs and gains, and how many playing players fit. For the last \
-      figure, up to three players play in a loop for --play.
+      figure, the players of all sources play in a loop for --play, three at a time.
+
+      Budgets are counted as a container (cgroup) counts: memory without a file, the pages of programs and libraries, and \
+      the kernel's page tables and stacks. Files that are read are cached on top of that, and given back when memory is \
+      short.
 
       With --stage playing, all players play, and the figures are those of the moment when the process held most.
 
@@ -35,7 +39,7 @@ struct MemoryCommand: AsyncParsableCommand {
 
   private static let examples = [
     ("Measure the memory of two resting players", "reel memory https://example.com/master.m3u8 --players 2"),
-    ("See how many of them fit in 64 MB", "reel memory video.mp4 --budget 64MB"),
+    ("See how many of them fit in a container of 512 MB", "reel memory video.mp4 --budget 512MB"),
   ]
 
   private static let kinds: [(String, String)] = [
@@ -48,7 +52,7 @@ struct MemoryCommand: AsyncParsableCommand {
     ("allocator", "gaps between allocations, and the allocator's tables"),
   ]
 
-  @Argument(help: "Paths or URLs.")
+  @Argument(help: "Paths or URLs.", completion: .file())
   var sources: [String] = []
 
   @Option(
@@ -64,7 +68,7 @@ struct MemoryCommand: AsyncParsableCommand {
       """
       How far to load each player: manifest, initialization, first_frame, buffered (the first frame and --buffer) or \
       playing. Default: buffered.
-      """, valueName: "stage"),
+      """, valueName: "stage"), completion: .list(MeasuredStage.names),
     transform: MeasuredStage.init(argument:))
   var stage = MeasuredStage.loaded(.buffered)
 
@@ -84,9 +88,9 @@ struct MemoryCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Report how many players fit in this much memory, including the process itself. Default: 256MB.",
+      "Report how many players fit in this much memory, including the process itself, such as 64MB. Default: 256MB.",
       valueName: "size"),
-    transform: ImageOptions.byteSize)
+    transform: ImageOptions.budget)
   var budget = 256_000_000
 
   @Option(
@@ -186,14 +190,21 @@ enum MeasuredStage: Hashable, Sendable {
 
   /// Throws `ValidationError`.
   init(argument: String) throws {
-    let names: [String: MeasuredStage] = [
-      "manifest": .loaded(.manifest), "initialization": .loaded(.initialization),
-      "firstframe": .loaded(.firstFrame), "buffered": .loaded(.buffered), "playing": .playing,
-    ]
-    guard let stage = names[argument.lowercased().filter { $0 != "_" && $0 != "-" }] else {
+    let name = argument.lowercased().filter { $0 != "_" && $0 != "-" }
+    guard let stage = Self.all.first(where: { $0.name.filter { $0 != "_" } == name }) else {
       throw ValidationError(
-        "'\(argument)' is not a stage: use manifest, initialization, first_frame, buffered or playing")
+        "'\(argument)' is not a stage: use \(Self.names.dropLast().joined(separator: ", ")) or playing")
     }
     self = stage
+  }
+
+  /// The names of the stages in order.
+  static var names: [String] { all.map(\.name) }
+
+  private static let all: [MeasuredStage] =
+    [.loaded(.manifest), .loaded(.initialization), .loaded(.firstFrame), .loaded(.buffered), .playing]
+
+  private var name: String {
+    if case .loaded(let stage) = self { stage.reportName } else { "playing" }
   }
 }

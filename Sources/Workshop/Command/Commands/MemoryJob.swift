@@ -44,7 +44,7 @@ final class MemoryJob: Sendable {
   private static let warmUpLimit = 8
   /// The number of players of each kind for the decoder trial.
   private static let sampleLimit = 5
-  /// The number of players that play to measure their memory.
+  /// The number of players that play at the same time to measure their memory.
   private static let playingLimit = 3
 
   init(
@@ -146,7 +146,7 @@ final class MemoryJob: Sendable {
         record(error, of: number, command.sources[number % command.sources.count])
       }
     }
-    players.withLock { $0 = opened }
+    replacePlayers(with: opened)
     await settle(opened)
     if Task.isCancelled { throw ReelError.interrupted }
     for player in opened where player.stage < command.target.stage { await giveUp(player) }
@@ -242,25 +242,43 @@ final class MemoryJob: Sendable {
       return
     }
     for player in players { await player.close() }
-    try await waitForRest([])
-    summary.playingAbsence = "unknown: the system does not report the memory of the process"
-    guard let before = taken(from: []) else { return }
-    let chosen = players.prefix(Self.playingLimit).compactMap { try? makePlayer($0.number) }
-    self.players.withLock { $0 = chosen }
-    await settle(chosen)
-    let (peak, rest) = try await peak(of: chosen)
-    if let failed = chosen.first(where: { $0.failure != nil || $0.stage < command.target.stage }) {
-      summary.playingAbsence =
-        "unknown: \(failed.failure?.description ?? "\(failed.argument) was not loaded again")"
-      return
+    // Each source once, but at least as many players as play at a time.
+    let count = min(players.count, max(Self.playingLimit, command.sources.count))
+    let numbers = players.prefix(count).map(\.number)
+    var (growth, duration) = (0, 0.0)
+    for first in stride(from: 0, to: count, by: Self.playingLimit) {
+      try await waitForRest([])
+      summary.playingAbsence = "unknown: the system does not report the memory of the process"
+      let before = MemoryReading(taken(from: []), sharedBytes: nil)
+      let chosen = numbers[first..<min(first + Self.playingLimit, count)].compactMap { try? makePlayer($0) }
+      replacePlayers(with: chosen)
+      await settle(chosen)
+      let (peak, rest) = try await peak(of: chosen)
+      if let failed = chosen.first(where: { $0.failure != nil || $0.stage < command.target.stage }) {
+        summary.playingAbsence =
+          "unknown: \(failed.failure?.description ?? "\(failed.argument) was not loaded again")"
+        return
+      }
+      for player in chosen { await player.close() }
+      let grown = peak.reading.containerBytes - before.containerBytes
+      guard grown > 0 else { return }
+      growth += grown
+      duration = rest.ms
     }
-    let growth = peak.reading.anonymousBytes - before.anonymousByteCount
-    guard growth > 0 else { return }
-    let each = growth / chosen.count
+    let each = growth / count
     summary.playingAbsence = nil
     summary.playing = MemorySummaryRecord.Playing(
-      players: chosen.count, ms: rest.ms, perPlayerBytes: each,
-      budgetPlayers: max(0, (command.budget - summary.before.anonymousBytes) / max(1, each)))
+      players: count, ms: duration, perPlayerBytes: each,
+      budgetPlayers: max(0, (command.budget - summary.before.containerBytes) / max(1, each)))
+  }
+
+  /// Replaces the players of the job. The earlier ones are released after the lock.
+  private func replacePlayers(with chosen: [MemoryPlayer]) {
+    let earlier = players.withLock { players in
+      defer { players = chosen }
+      return players
+    }
+    withExtendedLifetime(earlier) {}
   }
 
   /// The reason why the decoder trial, which plays and closes players, is impossible; nil if it is possible.
@@ -451,7 +469,7 @@ enum MemoryText {
     if let budget = summary.budget {
       lines.append([
         "budget",
-        "\(ByteSize(byteCount: budget.bytes)) hold \(budget.players.counted(plays ? "playing player" : "resting player")):"
+        "\(ByteSize(byteCount: budget.bytes)) hold \(budget.players.counted(plays ? "playing player" : "resting player")), as a container counts:"
           + " \(megabytes(budget.fixedBytes)) MB for the process and \(megabytes(budget.perPlayerBytes)) MB per player",
       ])
     }
@@ -459,7 +477,7 @@ enum MemoryText {
       lines.append([
         "playing",
         "up to \(megabytes(playing.perPlayerBytes)) MB per player, measured with"
-          + " \(playing.players) for \((playing.ms / 1000).formatted(places: 1)) s:"
+          + " \(playing.players.counted("player")) for \((playing.ms / 1000).formatted(places: 1)) s each:"
           + " the budget holds \(playing.budgetPlayers) playing players",
       ])
     }

@@ -64,6 +64,7 @@ struct PlayCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "The playback speed, from 0.25 to 8; max plays as fast as frames can be decoded.", valueName: "r|max"),
+    completion: .list(["max"]),
     transform: Self.rate)
   var rate = 1.0
 
@@ -95,22 +96,23 @@ struct PlayCommand: AsyncParsableCommand {
       """
       Write the frames on show and the audio as one NUT stream of raw video and PCM; with -, to standard output, and the \
       summary to standard error.
-      """, valueName: "file|-"))
+      """, valueName: "file|-"), completion: .file())
   var nut: String?
 
   @Option(
     help: ArgumentHelp(
       "Write the frames on show as YUV4MPEG2; with -, to standard output, and the summary to standard error.",
-      valueName: "file|-"))
+      valueName: "file|-"), completion: .file())
   var y4m: String?
 
-  @Option(help: ArgumentHelp("Write the audio as a WAVE file.", valueName: "file"))
+  @Option(help: ArgumentHelp("Write the audio as a WAVE file.", valueName: "file"), completion: .file())
   var wav: String?
 
   @Option(
     name: .customLong("report"),
     help: ArgumentHelp(
-      "Write an HTML report of start-up, buffer, rungs, stalls, lateness and events.", valueName: "file"))
+      "Write an HTML report of start-up, buffer, rungs, stalls, lateness and events.", valueName: "file"),
+    completion: .file())
   var reportFile: String?
 
   @Flag(help: "Fail if media was missed, damaged or skipped, or audio was lost.")
@@ -124,7 +126,8 @@ struct PlayCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write a test case for each source, and for each --assert, as JUnit XML.", valueName: "file"))
+      "Write a test case for each source, and for each --assert, as JUnit XML.", valueName: "file"),
+    completion: .file())
   var junit: String?
 
   @Option(

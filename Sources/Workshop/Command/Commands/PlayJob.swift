@@ -172,8 +172,8 @@ final class PlayJob: Sendable {
       outputs.append(
         try ImageSequenceOutput(
           directory: command.isList ? job.folder : folder, stem: job.stem,
-          format: command.files.format == .png ? .png : .ppm, size: command.image.size,
-          gravity: command.image.gravity ?? .resizeAspect, existing: job.existingFiles))
+          format: command.files.format == .png ? .png : .ppm, size: command.image.imageSize,
+          existing: job.existingFiles))
     }
     if outputs.isEmpty { outputs.append(NullOutput()) }
     var imageOptions = PlayFrames.Options(

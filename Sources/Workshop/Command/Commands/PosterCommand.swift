@@ -24,8 +24,7 @@ struct PosterCommand: AsyncParsableCommand {
       large enough is read, whatever --bandwidth says: a rung of video, or a playlist of I-frames. Frames are turned \
       upright and their pixels made square. HDR (PQ, HLG) is mapped to SDR by the curve of ITU-R BT.2390.
 
-      Files are NAME.jpg. -o takes a folder; a file, such as x.png; or - for standard output. --quality is that of \
-      libjpeg, libwebp and libavif. y4m keeps the decoded samples and only turns them upright.
+      Files are NAME.jpg. -o takes a folder; a file, such as x.png; or - for standard output. y4m keeps the decoded samples and only turns them upright.
 
       --json prints an object for each source, with every candidate and its measures. --timeout limits the wait for the \
       first frame, and then for each candidate. A candidate that does not arrive in time is left out.
@@ -37,7 +36,7 @@ struct PosterCommand: AsyncParsableCommand {
 
   private static let examples = [
     (
-      "Write a poster of at most 320 pixels in width",
+      "Write a poster of at most 320 pixels in width and height",
       "reel poster https://example.com/master.m3u8 --size 320 -o posters"
     ),
     (
@@ -83,9 +82,10 @@ struct PosterCommand: AsyncParsableCommand {
     let format = place.format
     try place.validate(
       isList: style.isList(runOptions), sourceCount: runOptions.sources.count, hasSeveralFrames: false)
-    if still.quality != nil || maxBytes != nil, format.still?.defaultQuality == nil {
+    try still.compression.check(format)
+    if maxBytes != nil, format.still?.defaultQuality == nil {
       throw ValidationError(
-        "\(format.rawValue) has no quality: --quality and --max-bytes need jpeg, webp or avif")
+        "\(format.rawValue) has no quality to lower: --max-bytes takes jpeg, webp or avif")
     }
     if format == .y4m, still.size != nil {
       throw ValidationError("y4m holds the decoded samples as they are and can't be combined with --size")

@@ -26,12 +26,12 @@ struct ReportCommand: AsyncParsableCommand {
     ("Summarize it as JSON", "reel report posters/results.jsonl --json"),
   ]
 
-  @Argument(help: "Results files, or - for standard input.")
+  @Argument(help: "Results files, or - for standard input.", completion: .file())
   var results: [String] = []
 
   @OptionGroup var print: PrintOptions
 
-  @Option(help: ArgumentHelp("Write an HTML page to this file.", valueName: "file"))
+  @Option(help: ArgumentHelp("Write an HTML page to this file.", valueName: "file"), completion: .file())
   var html: String?
 
   func validate() throws {

@@ -45,7 +45,7 @@ struct ServeCommand: AsyncParsableCommand {
     ("Serve a folder over a slow link", "reel serve media --link 3g --port 8081"),
   ]
 
-  @Argument(help: "The path or URL of a manifest, or a folder.")
+  @Argument(help: "The path or URL of a manifest, or a folder.", completion: .file())
   var source: String
 
   @Option(help: "The address to listen on.")
@@ -57,7 +57,7 @@ struct ServeCommand: AsyncParsableCommand {
   @Flag(help: "For a manifest: pass media through instead of redirecting to its origin.")
   var proxy = false
 
-  @Option(help: ArgumentHelp("For a folder: model this link.", valueName: "spec"))
+  @Option(help: ArgumentHelp("For a folder: model this link.", valueName: "spec"), completion: .links)
   var link: String?
 
   @Option(

@@ -77,6 +77,7 @@ struct StoryboardCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "The files to write: vtt, hls, dash and bif, separated by commas. Default: vtt.", valueName: "list"),
+    completion: .list(StoryboardOutput.allCases.map(\.rawValue)),
     transform: StoryboardOutput.list)
   var write: [StoryboardOutput] = [.vtt]
 
@@ -85,20 +86,16 @@ struct StoryboardCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    if try ["", "-"].contains(files.place)
-      || StillOutput(files.place, format: nil, default: .jpeg).fileName != nil
-    {
+    if ["", "-"].contains(files.place) || OutputFolder.isNamedLikeFile(files.place) {
       throw ValidationError("-o takes a folder: a storyboard has several files")
     }
     try runOptions.validate(style, options)
     if try naming.template().hasTime { throw ValidationError("--name: a storyboard has no {time}") }
-    guard let format = format.still else {
+    guard format.still != nil else {
       throw ValidationError(
         "y4m holds decoded samples, and sheets are scaled: use jpeg, png, webp, avif or ppm")
     }
-    if still.quality != nil, format.defaultQuality == nil {
-      throw ValidationError("\(format.rawValue) has no quality")
-    }
+    try still.compression.check(format)
     if every != nil, count != nil { throw ValidationError("--every and --count can't be combined") }
     if let every, !Storyboard.intervals.contains(every) {
       throw ValidationError("--every takes a time from 0.1 s to 1000000 s")

@@ -213,7 +213,11 @@ final class Batch: Sendable {
     if !configuration.options.quiet, counts.done > 0 || failure == nil {
       for line in counts.lines(configuration.style.success) { Console.printError(line) }
       if let line = busyLine(counts) { Console.printError(line) }
-      if Task.isCancelled { Console.printError("interrupted; use --resume to continue") }
+      if Task.isCancelled {
+        let path = configuration.run.list.resultsPath(output: configuration.style.folder ?? ".")
+        Console.printError(
+          "interrupted: \(progress.doneText), results in \(path.printable); use --resume to continue")
+      }
     }
     if Task.isCancelled { return Interruption.resumableExitCode }
     return failure.map { ExitStatus.code(of: $0) } ?? counts.exitCode
@@ -227,6 +231,9 @@ final class Batch: Sendable {
           JSONLine.string(configuration.style.record.init(source: text, error: .interrupted)))
       }
       fail(.interrupted)
+      if configuration.run.sources.count > 1, !configuration.options.quiet {
+        Console.printError("interrupted: \(progress.doneText)")
+      }
     }
     return ExitStatus.code(of: errors.withLock { $0 }, sourceCount: configuration.run.sources.count)
   }
@@ -403,7 +410,8 @@ private struct BatchLoop {
     progress.end(listed.index)
     guard results != nil else {
       isOutputClosed = isOutputClosed || outcome.error?.concernsStandardOutput == true
-      return progress.add { $0.written += 1 }
+      if outcome.error?.kind != .cancelled { progress.add { $0.written += 1 } }
+      return
     }
     // A source that was cut off has no result: the next run tries it.
     if outcome.error?.kind == .cancelled, Task.isCancelled { return }

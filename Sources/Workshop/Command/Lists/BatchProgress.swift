@@ -70,11 +70,20 @@ final class BatchProgress: Sendable {
     }
   }
 
+  /// `3 of 10 sources done`; `3 sources done` of a shard, and of a list whose length is unknown.
+  var doneText: String {
+    let state = state.withLock { $0 }
+    guard let total = state.total, state.elsewhere == 0 else {
+      return "\(state.counts.done.counted("source")) done"
+    }
+    return "\(state.counts.done) of \(total.counted("source")) done"
+  }
+
   /// Of named sources: `3 of 10 sources done, 4 s`.
   func shortText(after time: Duration) -> String {
     let state = state.withLock { $0 }
     guard let total = state.total, total > 1 else { return time.progressText }
-    return "\(state.counts.done) of \(total) sources done, \(Int(time / .seconds(1))) s"
+    return "\(doneText), \(Int(time / .seconds(1))) s"
   }
 
   /// `1204 of 5000 done, 12 failed, 45.2/s, 84 s left, slowest 12 s: http://…`.
@@ -126,7 +135,7 @@ extension BatchProgress.Counts {
         : value.temporaryCount == value.count
           ? ", may succeed on a retry"
           : ", of which \(value.temporaryCount) may succeed on a retry"
-      lines.append("  failed: \(value.count) \(cause)\(retry)")
+      lines.append("  failed: \(value.count) \(cause.spelledOut)\(retry)")
     }
     if skippedWritten > 0 { lines.append("  skipped: \(skippedWritten) \(success.rawValue) earlier") }
     if skippedFailed > 0 { lines.append("  skipped: \(skippedFailed) failed permanently earlier") }
@@ -139,6 +148,11 @@ extension BatchProgress.Counts {
     if failedTemporarily > 0 { return ExitStatus.mayPass }
     return failedPermanently + skippedFailed > 0 ? ExitStatus.failedSource : 0
   }
+}
+
+extension String {
+  /// The kind of an error in words: `no such file` for `noSuchFile`.
+  var spelledOut: String { replacing(#/[A-Z]/#) { " \($0.output.lowercased())" } }
 }
 
 extension ReelError {

@@ -350,7 +350,7 @@ extension ResultsReport {
       var table = TextTable([.left, .right, .right, .left])
       table.add(["failures by cause", "count", "temporary", "example"])
       for cause in causes {
-        table.add([cause.cause, "\(cause.count)", "\(cause.temporary)", cause.example])
+        table.add([cause.cause.spelledOut, "\(cause.count)", "\(cause.temporary)", cause.example])
       }
       lines += table.lines
     }

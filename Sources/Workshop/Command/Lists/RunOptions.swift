@@ -17,7 +17,7 @@ struct RunOptions: ParsableArguments {
     retry or SIGTERM ended the run. reel report summarizes the results.
     """
 
-  @Argument(help: "Paths, URLs, or - for standard input.")
+  @Argument(help: "Paths, URLs, or - for standard input.", completion: .file())
   var sources: [String] = []
 
   @Flag(help: "Replace existing files, which are an error otherwise: results of a list too.")
@@ -49,6 +49,9 @@ struct RunOptions: ParsableArguments {
       }
     }
     if style.folder == "" { throw ValidationError("-o takes a folder, or - for standard output") }
+    if let folder = style.folder, OutputFolder.isNamedLikeFile(folder) {
+      throw ValidationError("-o takes a folder; for one of that name, write \(folder)/")
+    }
     if style.folder == "-", sources.count > 1 { throw ValidationError("-o - takes one source") }
     if style.folder == "-", options.json {
       throw ValidationError("-o - and --json both write to standard output")
@@ -64,7 +67,7 @@ struct ListOptions: ParsableArguments {
       Read sources from a list, or - for standard input. Each line is a URL, a path, or a JSON object with url and any \
       other fields, which are copied to the result; those named like a field of results are put into input. Blank lines \
       and lines that start with # are ignored. Relative paths refer to the folder of the list.
-      """, valueName: "file"))
+      """, valueName: "file"), completion: .file())
   var input: String?
 
   @Option(
@@ -72,7 +75,7 @@ struct ListOptions: ParsableArguments {
       """
       Write results to this file as JSON Lines. Default: results.jsonl, or results-I-of-N.jsonl for a shard, in the \
       output folder or else the current one.
-      """, valueName: "file"))
+      """, valueName: "file"), completion: .file())
   var results: String?
 
   @Flag(
@@ -101,7 +104,7 @@ struct ListOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Assign sources to shards by the hash of their URL, or of their host to keep each host in one shard.",
-      valueName: "url|host"))
+      valueName: "url|host"), completion: .list(Shard.Key.allCases.map(\.rawValue)))
   var shardBy = "url"
 
   /// Whether any of the options is given.

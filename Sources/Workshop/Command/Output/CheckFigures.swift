@@ -55,7 +55,7 @@ enum CheckFigures {
         ) {
           start($0)?.now.milliseconds
         },
-        time("possible.\(name)", "the same with all findings mended", absence: "there was no first frame") {
+        time("possible.\(name)", "the same with all findings fixed", absence: "there was no first frame") {
           start($0)?.possibleMilliseconds
         },
         time("floor.\(name)", "the least that is possible on \(link)", absence: "there was no first frame") {

@@ -206,7 +206,7 @@ struct CheckText {
     guard start.saving >= CheckWords.leastCost || start.now.milliseconds >= Self.slowStart else { return [] }
     var rows = [(name: "now", milliseconds: start.now.milliseconds, note: Self.parts(of: start.now))]
     for (index, step) in start.steps.enumerated() {
-      rows.append((index == 0 ? "mend \(step.finding)" : "+ \(step.finding)", step.milliseconds, ""))
+      rows.append((index == 0 ? "fix \(step.finding)" : "+ \(step.finding)", step.milliseconds, ""))
     }
     let bytes = ByteSize(byteCount: Int(clamping: start.floorByteCount))
     let floor = "\(start.floorRequestCount.counted("request")), \(bytes)"
@@ -261,7 +261,7 @@ struct CheckText {
     for key in verdict.fixed { lines.append("fixed since the baseline: \(key.text)") }
     for outcome in verdict.outcomes where outcome.isMet { lines.append("\(outcome)") }
     if let first = checked.order.first(where: { checked.findings[$0].level > .note }) {
-      lines.append("reel check --explain \(checked.findings[first].name) says more")
+      lines.append("reel check --explain \(checked.findings[first].name) explains it")
     }
     return lines.map { Self.indentation + $0 }
   }

@@ -8,12 +8,20 @@ struct ComparisonTable: Sendable, Hashable {
   /// For people: the figures, then the items that failed. A figure that a walk does not have is a dash.
   var text: String {
     var table = TextTable([.left])
-    table.add([""] + reports.map(\.label))
+    table.add(["players and policy"] + reports.map(\.label))
     let totals = reports.map(\.totals)
     for figure in WalkFigures.all(in: .comparison) {
       table.add([figure.name] + totals.map { figure.text(in: $0) ?? "-" })
     }
     return (table.lines + reports.failureLines).joined(separator: "\n")
+  }
+}
+
+extension WalkReport {
+  /// The pool in words, after the link if the label names one: `adaptive with 3 players`.
+  var poolName: String {
+    let short = "\(settings.slotCount) \(settings.policy)"
+    return label.hasSuffix(short) ? "\(label.dropLast(short.count))\(settings.pool)" : label
   }
 }
 
@@ -58,7 +66,7 @@ struct LinkTable: Sendable, Hashable {
     table.add(["link and pool"] + figures.map(\.name))
     for report in reports {
       let totals = report.totals
-      table.add([report.label] + figures.map { $0.text(in: totals) ?? "-" })
+      table.add([report.poolName] + figures.map { $0.text(in: totals) ?? "-" })
     }
     return (table.lines + reports.failureLines).joined(separator: "\n")
   }

@@ -18,12 +18,12 @@ final class FrameWriter {
   private var y4m: Y4MWriter?
 
   init(
-    to place: OutputPlace, _ names: FrameNames, as format: StillFileFormat, _ image: FrameSizeOptions,
-    computesMD5: Bool
+    to place: OutputPlace, _ names: FrameNames, as format: StillFileFormat, quality: Int?,
+    size: ImageSize?, computesMD5: Bool
   ) {
     (self.place, self.names, self.computesMD5) = (place, names, computesMD5)
     files = format.still.map {
-      ImageFileWriter(format: $0, size: image.size, gravity: image.gravity ?? .resizeAspect)
+      ImageFileWriter(format: $0, quality: quality, size: size)
     }
   }
 

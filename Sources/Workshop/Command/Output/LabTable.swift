@@ -241,7 +241,13 @@ extension LabSummary {
       dimensions.policies.count.counted("policy", "policies"),
       dimensions.seeds.count.counted("seed"),
     ]
-    return "\(runCount.counted("walk")): \(parts.joined(separator: ", "))"
+    return "\(walks): \(parts.joined(separator: ", "))"
+  }
+
+  /// `144 walks`, or `8 of 144 walks, interrupted`.
+  var walks: String {
+    runCount == plannedCount
+      ? runCount.counted("walk") : "\(runCount) of \(plannedCount.counted("walk")), interrupted"
   }
 }
 

@@ -168,12 +168,17 @@ struct MemoryReading: Encodable, Sendable {
   /// All memory that is private to the process.
   var privateBytes = 0
   var residentBytes = 0
+  /// Page tables and the kernel's stacks of threads.
+  var kernelBytes = 0
   var threads = 0
   var descriptors = 0
   /// The memory that the allocator takes for allocations that belong to no single player; nil if it does not
   /// report it. An upper bound, because pages that were never written count (`stats.arenas.<i>.resident` of
   /// jemalloc(3)).
   var sharedBytes: Int?
+
+  /// The memory that a cgroup counts: that without a file, the pages of programs and libraries, and the kernel's.
+  var containerBytes: Int { residentBytes + kernelBytes }
 
   /// Zeros if the system has no figures.
   init(_ memory: ProcessMemory?, sharedBytes: Int?) {
@@ -182,6 +187,7 @@ struct MemoryReading: Encodable, Sendable {
     anonymousBytes = memory.anonymousByteCount
     privateBytes = memory.privateByteCount
     residentBytes = memory.residentByteCount
+    kernelBytes = memory.kernelByteCount
     threads = memory.threadCount
     descriptors = memory.descriptorCount
   }
@@ -200,7 +206,7 @@ struct MemoryRest: Encodable, Sendable {
 
 /// The last JSON record of `reel memory`.
 struct MemorySummaryRecord: Encodable, Sendable {
-  /// The number of players that fit into a budget.
+  /// The number of players that fit into a budget, as a cgroup counts memory.
   struct Budget: Encodable, Sendable {
     let bytes: Int
     /// The memory of the process without players.
@@ -222,11 +228,11 @@ struct MemorySummaryRecord: Encodable, Sendable {
 
   /// The figures of playing players.
   struct Playing: Encodable, Sendable {
-    /// The number of players that played at once.
+    /// The number of players that played, three at a time.
     let players: Int
-    /// The time for which they played.
+    /// The time for which each of them played.
     let ms: Double
-    /// The highest growth of the process's memory in that time, per player.
+    /// The highest growth of the process's memory while they played, per player.
     let perPlayerBytes: Int
     /// The number of players that fit into the budget while they play.
     let budgetPlayers: Int
@@ -293,10 +299,12 @@ struct MemorySummaryRecord: Encodable, Sendable {
     if growthBytes > 0 {
       unexplainedPercent = (100 * Double(unexplainedBytes) / Double(growthBytes)).rounded(places: 2)
     }
-    guard each > 0 else { return }
+    // What an earlier player has left behind may have served the first ones: then the process grew by less.
+    let counted = max((after.containerBytes - before.containerBytes) / accounts.count, mean?.byteCount ?? 0)
+    guard counted > 0 else { return }
     self.budget = Budget(
-      bytes: budget, fixedBytes: before.anonymousBytes, perPlayerBytes: each,
-      players: max(0, (budget - before.anonymousBytes) / each))
+      bytes: budget, fixedBytes: before.containerBytes, perPlayerBytes: counted,
+      players: max(0, (budget - before.containerBytes) / counted))
   }
 
   // MARK: - Private

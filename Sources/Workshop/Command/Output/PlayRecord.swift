@@ -306,7 +306,7 @@ struct PlayRecordSummary: SourceRecord {
       if let file = item.accessLog.first(where: { $0.rung == nil }) {
         local.byteCount += file.byteCount
         local.requestCount += file.requestCount
-      } else if let manifest = item.startup?[.resolve] {
+      } else if let manifest = item.startup?[.open] {
         local.byteCount += manifest.byteCount
         local.requestCount += manifest.requestCount
       }

@@ -120,7 +120,7 @@ enum PlayText {
       return ("segment missed, \(places(start, start + length)): \(error)", .warning)
     case .gapSkipped(let start, let end): return ("gap skipped, \(places(start, end))", .warning)
     case .jumpedToLive(let start, let end):
-      return ("jumped towards live, \(places(start, end))", .warning)
+      return ("jumped towards the live edge, \(places(start, end))", .warning)
     case .looped(let gap): return ("looped, gap \(milliseconds(gap.milliseconds))", nil)
     case .playedToEnd: return ("played to the end", .good)
     // The error itself is reported separately.
@@ -135,12 +135,12 @@ enum PlayText {
   /// Returns why another rung was chosen.
   private static func words(of cause: RungSwitchCause) -> String {
     switch cause {
-    case .adaptationUp: "adaptation up"
-    case .adaptationDown: "adaptation down"
-    case .failure: "the rung before failed"
-    case .retry: "tried again after a failure"
-    case .limit: "limited bit rate or height"
-    case .startup: "the limit of the first segment has ended"
+    case .adaptationUp: "adaptation: faster link"
+    case .adaptationDown: "adaptation: slower link"
+    case .failure: "the previous rung failed"
+    case .retry: "retried after a failure"
+    case .limit: "limit of bit rate or height"
+    case .startup: "the limit for the first segment has ended"
     case .period: "another period"
     }
   }
@@ -161,7 +161,8 @@ enum PlayText {
     case .tolerated: return "nothing lost"
     case .failed: return "not retried"
     case .lost(let loss):
-      let words = loss.reason == .missing ? "left out" : loss.reason.rawValue
+      // The error itself says that media is missing or damaged.
+      let words = [.missing, .damaged].contains(loss.reason) ? "left out" : loss.reason.rawValue
       return loss.kind == .audio ? "audio \(words)" : words
     }
   }
@@ -236,7 +237,7 @@ enum PlayText {
     if let size = rung.size { parts.append("\(size.width)x\(size.height)") }
     if let rate = rung.indicatedBitRate { parts.append(WalkValue.text(bitsPerSecond: Double(rate))) }
     if let rate = rung.observedBitRate, rate.isFinite {
-      parts.append("came at \(WalkValue.text(bitsPerSecond: rate))")
+      parts.append("loaded at \(WalkValue.text(bitsPerSecond: rate))")
     }
     let read = size(rung.byteCount)
     parts.append(isLocal ? "\(read) read" : "\(read) in \(rung.requestCount.counted("request"))")

@@ -105,7 +105,7 @@ enum PosterText {
     case .at: return flaws.isEmpty ? "at that time" : "at that time, \(flaws)"
     case .best where count == 1: return flaws.isEmpty ? "the only candidate" : "the only candidate, \(flaws)"
     case .best:
-      guard flaws.isEmpty else { return "least bad of \(count), \(flaws): no good one" }
+      guard flaws.isEmpty else { return "least bad of \(count), \(flaws)" }
       let rejected = poster.candidates.count { !$0.flaws.isEmpty }
       if rejected == 0 { return "best of \(count)" }
       let counts = StillMeasures.Flaw.allCases.compactMap { flaw -> String? in

@@ -14,13 +14,20 @@ struct StillOutput {
   /// - Parameter output: A name with the extension of an image is that of a file, unless there is such a
   ///   folder.
   ///
-  /// Throws `ValidationError` if `format` is not the one of that ending.
+  /// Throws `ValidationError` if `format` is not the one of that ending, and for the name of a file in a format that
+  /// can't be written.
   init(_ output: String, format: StillFileFormat?, default: StillFileFormat) throws {
     let name = output.hasSuffix("/") ? "" : (output as NSString).lastPathComponent
     var isFolder: ObjCBool = false
     guard let ending = StillFileFormat(fileName: name),
       !FileManager.default.fileExists(atPath: output, isDirectory: &isFolder) || !isFolder.boolValue
     else {
+      guard !OutputFolder.isNamedLikeFile(output) else {
+        let endings = StillFileFormat.allCases.map { ".\($0.fileExtension)" }
+        throw ValidationError(
+          "-o \(output): the name of a file ends in \(endings.joined(separator: ", ")); for a folder, write \(output)/"
+        )
+      }
       (directory, fileName, self.format) = (output, nil, format ?? `default`)
       return
     }

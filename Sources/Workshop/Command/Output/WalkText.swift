@@ -40,9 +40,9 @@ extension WalkReport {
   private func headline(_ totals: WalkTotals) -> String {
     let swipes = totals.swipeCount.counted("swipe")
     var parts = [
-      "\(swipes) over \(settings.itemCount.counted("item")) in \(DurationText.readable(duration))",
-      settings.slotCount.counted("slot"), settings.policy,
+      "\(swipes) over \(settings.itemCount.counted("item")) in \(DurationText.readable(duration))"
     ]
+    if poolName == label { parts += [settings.slotCount.counted("slot"), settings.policy] }
     if let link = settings.link { parts.append(link) }
     parts.append(settings.dwell)
     if let shares = settings.shares, shares != .usual { parts.append(shares.description) }
@@ -54,7 +54,7 @@ extension WalkReport {
       let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) per frame" } ?? ""
       parts.append("simulated time\(cost)")
     }
-    return "\(label.isEmpty ? settings.feed : label): \(parts.joined(separator: ", "))".printable
+    return "\(label.isEmpty ? settings.feed : poolName): \(parts.joined(separator: ", "))".printable
   }
 
   private static func waits(_ totals: WalkTotals) -> TextTable {
@@ -112,8 +112,8 @@ extension WalkReport {
       facts.append(("abandoned", "\(text("abandoned")) left before their first frame"))
     }
     if !slotHighWaterByteCounts.isEmpty {
-      let pool = WalkFigures["memory.pool"].text(in: totals).map { ", \($0) in all" } ?? ""
-      facts.append(("memory", "at most \(Self.list(slotHighWaterByteCounts)) by slot\(pool)"))
+      let pool = WalkFigures["memory.pool"].text(in: totals).map { "peak \($0), " } ?? ""
+      facts.append(("memory", "\(pool)by slot at most \(Self.list(slotHighWaterByteCounts))"))
     }
     facts.append(
       (

@@ -184,11 +184,3 @@ extension WalkSettings {
   /// The pool in words: `adaptive with 3 players`.
   var pool: String { "\(policy) with \(slotCount.counted("player"))" }
 }
-
-extension WalkReport {
-  /// The pool in words, after the link if the label names one.
-  var poolName: String {
-    let short = "\(settings.slotCount) \(settings.policy)"
-    return label.hasSuffix(short) ? "\(label.dropLast(short.count))\(settings.pool)" : label
-  }
-}

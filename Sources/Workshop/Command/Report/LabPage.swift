@@ -350,7 +350,7 @@ struct LabPage {
       return links == [group] ? group : "\(group) (\(links.count))"
     }
     return [
-      ("walks", "\(summary.runCount)"), ("feeds", Self.list(dimensions.feeds)), ("links", Self.list(groups)),
+      ("walks", summary.walks), ("feeds", Self.list(dimensions.feeds)), ("links", Self.list(groups)),
       ("viewers", Self.list(dimensions.viewers)), ("devices", Self.list(dimensions.devices)),
       ("slots", Self.list(dimensions.slotCounts.map(String.init))),
       ("policies", Self.list(dimensions.policies)), ("seeds", Self.list(dimensions.seeds.map(String.init))),

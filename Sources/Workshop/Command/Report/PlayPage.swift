@@ -52,7 +52,7 @@ struct PlayPage {
   }
 
   private static let stageColors: [StartupReport.Stage: String] = [
-    .resolve: "k0 o3", .manifest: "k0 o5", .initialization: "k6 o5", .segment: "k2 o5", .demux: "k4 o5",
+    .open: "k0 o3", .manifest: "k0 o5", .initialization: "k6 o5", .segment: "k2 o5", .demux: "k4 o5",
     .decode: "k1 o5",
   ]
 
@@ -131,7 +131,7 @@ struct PlayPage {
     guard !summary.rungs.isEmpty else { return "" }
     func rate(_ value: Double?) -> String { value.map { "\(($0 / 1e6).formatted(places: 2)) Mbit/s" } ?? "–" }
     return ReportPage.table(
-      ["rung", "size", "bit rate", "came at", "bytes", "requests", "shown", "dropped", "stalls"],
+      ["rung", "size", "bit rate", "loaded at", "bytes", "requests", "shown", "dropped", "stalls"],
       summary.rungs.map { rung in
         [
           rung.rung ?? "the file", rung.size.map { "\($0.width)×\($0.height)" } ?? "–",

@@ -99,7 +99,7 @@ struct ResultsPage {
   private var causes: String {
     let rows = report.causes.map { cause in
       [
-        cause.cause, "\(cause.count)", "\(cause.temporary)",
+        cause.cause.spelledOut, "\(cause.count)", "\(cause.temporary)",
         Markup.shortened(Redaction.clean(cause.example), to: 200),
       ]
     }

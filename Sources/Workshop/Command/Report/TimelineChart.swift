@@ -90,11 +90,11 @@ struct TimelineChart {
     // Bytes that waited in a connection are read at once; such peaks are cut off.
     if let link = rates.compactMap(\.link).max() { peak = min(peak, link * 2) }
     if peak > 0 {
-      add("Link\n\(Self.rate(peak))", 52) { svg, y, height in link(rates, peak, &svg, y, height) }
+      add("Rates\n0 to\n\(Self.rate(peak))", 52) { svg, y, height in link(rates, peak, &svg, y, height) }
     }
     let most = timeline.bins.map { $0.memory.reduce(0, +) }.max() ?? 0
     if most > 0 {
-      add("Memory\n\(WalkValue.size(Int64(most)))\nin all", 64) { svg, y, height in
+      add("Memory,\npeak\n\(WalkValue.size(Int64(most)))", 64) { svg, y, height in
         memory(most, &svg, y, height)
       }
     }

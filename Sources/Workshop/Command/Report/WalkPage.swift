@@ -30,7 +30,7 @@ struct WalkPage {
   var html: String {
     let totals = report.totals
     var page = ReportPage(
-      title: "Walk through \(Redaction.clean(report.settings.feed)): \(report.label)", subtitle: subtitle)
+      title: "Walk through \(Redaction.clean(report.settings.feed)): \(report.poolName)", subtitle: subtitle)
     page.add(Self.alerts(warnings))
     page.add(
       ReportPage.tiles(
@@ -69,7 +69,7 @@ struct WalkPage {
     guard reports.contains(where: { !$0.assertions.isEmpty }) else { return "" }
     let rows = reports.flatMap { report in
       report.assertions.map { outcome in
-        [report.label, outcome.assertion, outcome.isMet ? "met" : "not met", outcome.finding]
+        [report.poolName, outcome.assertion, outcome.isMet ? "met" : "not met", outcome.finding]
       }
     }
     return ReportPage.table(["pool", "assertion", "", "found"], rows, numbers: 3..<4)

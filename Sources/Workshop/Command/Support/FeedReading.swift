@@ -130,10 +130,10 @@ enum LinkWarning {
 
 /// The files that `reel feed` and `reel lab` write besides their results.
 struct WalkResultOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Write an HTML report.", valueName: "file"))
+  @Option(help: ArgumentHelp("Write an HTML report.", valueName: "file"), completion: .file())
   var report: String?
 
-  @Option(help: ArgumentHelp("Write the results as CSV.", valueName: "file"))
+  @Option(help: ArgumentHelp("Write the results as CSV.", valueName: "file"), completion: .file())
   var csv: String?
 
   func validate() throws {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import ReelCore
 import ReelFFmpeg
+import ReelFiles
 import ReelPool
 
 /// The place and format of files of frames.
@@ -9,7 +10,7 @@ struct FileOptions: ParsableArguments {
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
       "The folder to write to, created if needed; see above for other forms. Default: the current one (play: none).",
-      valueName: "dir"))
+      valueName: "dir"), completion: .file())
   var output: String?
 
   @Option(
@@ -27,16 +28,32 @@ struct FileOptions: ParsableArguments {
 /// The size of frames as a whole.
 struct FrameSizeOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("The size of the written frames, such as 320x180.", valueName: "WxH"),
-    transform: ImageOptions.size)
-  var size: PixelSize?
+    help: ArgumentHelp(
+      """
+      The size of the written frames: exactly 320x180, as --gravity says; or at most a box of 320 by 320 pixels (320), \
+      or a shorter side of 720 (720p), with the aspect ratio kept and never enlarged. Default: that of the frame.
+      """, valueName: "size"),
+    transform: ImageOptions.imageSize)
+  var size: ImageSize?
 
   @Option(
     help: ArgumentHelp(
-      "How a frame fits --size: fit (with bars), fill (cropped) or stretch. Default: fit.",
-      valueName: "gravity"),
+      "How a frame fits a --size of width and height: fit (with bars), fill (cropped) or stretch. Default: fit.",
+      valueName: "gravity"), completion: .list(VideoGravity.allCases.map(\.rawValue)),
     transform: ImageOptions.gravity)
   var gravity: VideoGravity?
+
+  /// `--size` with `--gravity`; nil for the size of each frame.
+  var imageSize: ImageSize? {
+    guard case .exactly(let size, _) = size else { return size }
+    return .exactly(size, gravity ?? .resizeAspect)
+  }
+
+  func validate() throws {
+    if gravity != nil, case .within = size {
+      throw ValidationError("--gravity takes a --size of width and height, such as 320x180")
+    }
+  }
 }
 
 /// The size and the quality of stills, which keep their aspect ratio.
@@ -44,19 +61,36 @@ struct StillOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      The largest size: a box (320x180), a width (320), or the length of the shorter side (720p). The aspect ratio is \
-      kept, and frames are never enlarged. Default: that of the frame (storyboard: 320).
+      The largest size: a box of 320 by 180 pixels (320x180), of 320 by 320 (320), or a shorter side of 720 (720p). \
+      The aspect ratio is kept, and frames are never enlarged. Default: that of the frame (storyboard: 320).
       """,
       valueName: "size"),
     transform: ImageOptions.stillSize)
   var size: SizeLimit?
 
+  @OptionGroup var compression: QualityOptions
+
+  var quality: Int? { compression.quality }
+}
+
+/// The quality of files in lossy formats.
+struct QualityOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The quality of JPEG (default 85), WebP (80) and AVIF (60), from 1 to 100.", valueName: "q"))
+      """
+      The quality of JPEG (default: 85), WebP (80) and AVIF (60), from 1 (smallest) to 100 (best). ffmpeg's -q:v for \
+      JPEG runs from 31 to 2 (best): 85 is about 4 there. WebP has ffmpeg's -quality. ffmpeg's -crf for AVIF runs from \
+      63 to 0 (best): 60 is 25.
+      """, valueName: "q"))
   var quality: Int?
 
   func validate() throws { try OptionValue.check(quality, of: "--quality", in: 1...100) }
+
+  /// Throws `ValidationError` if the format has no quality.
+  func check(_ format: StillFileFormat) throws {
+    guard quality != nil, format.still?.defaultQuality == nil else { return }
+    throw ValidationError("\(format.rawValue) has no quality: --quality takes jpeg, webp or avif")
+  }
 }
 
 /// Readers of option values that describe frames.
@@ -81,6 +115,12 @@ enum ImageOptions {
     return lines
   }
 
+  /// `320x180`, which frames have exactly, `320` or `720p`.
+  static func imageSize(_ text: String) throws -> ImageSize {
+    if text.lowercased().contains("x") { return .exactly(try size(text), .resizeAspect) }
+    return .within(try stillSize(text))
+  }
+
   /// `320x180`, `320` or `720p`.
   static func stillSize(_ text: String) throws -> SizeLimit {
     if text.lowercased().contains("x") { return .box(try size(text)) }
@@ -89,7 +129,12 @@ enum ImageOptions {
       throw ValidationError(
         "'\(text)' is not a size: write it as 320x180, 320 or 720p, with numbers from 1 to 16384")
     }
-    return isShortSide ? .shortSide(length) : .width(length)
+    return isShortSide ? .shortSide(length) : .square(length)
+  }
+
+  /// `64MB`.
+  static func budget(_ text: String) throws -> Int {
+    try OptionValue.read { () throws(ReelError) in try ByteSize(parsing: text, needsUnit: true).byteCount }
   }
 
   /// `30kB`, or 0.

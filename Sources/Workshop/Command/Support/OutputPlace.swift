@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelFFmpeg
 import ReelFiles
 import ReelPlayback
 
@@ -54,6 +55,14 @@ enum OutputFolder {
   /// Returns the path of a file. That of one in the current folder is its name.
   static func path(_ name: String, in folder: String) -> String {
     folder == "." ? name : (folder as NSString).appendingPathComponent(name)
+  }
+
+  /// True for a name such as `x.gif`, unless there is a folder of that name. `x.gif/` is a folder.
+  static func isNamedLikeFile(_ path: String) -> Bool {
+    var isDirectory: ObjCBool = false
+    let isFolder =
+      FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue
+    return !isFolder && !path.hasSuffix("/") && StillFormat.isFileName((path as NSString).lastPathComponent)
   }
 
   /// Creates a folder and those above it, unless it exists.

@@ -16,7 +16,7 @@ struct SourceOptions: ParsableArguments {
       Open the highest rung at or below this bit rate, or else the lowest. With auto, players adapt to the measured \
       throughput; commands that do not play open the rung for 3Mbit. Default: 3Mbit (in lab: auto).
       """,
-      valueName: "bps|auto"))
+      valueName: "bps|auto"), completion: .list(["auto"]))
   var bandwidth: String?
 
   @Option(
@@ -66,7 +66,7 @@ struct SourceOptions: ParsableArguments {
     name: .customLong("key-file"), parsing: .singleValue,
     help: ArgumentHelp(
       "Read keys from a file: one per line as for --key, or a W3C Clear Key license (JSON). Can be repeated.",
-      valueName: "file"))
+      valueName: "file"), completion: .file())
   var keyFiles: [String] = []
 
   @Option(
@@ -226,7 +226,7 @@ struct NetworkOptions: ParsableArguments {
     name: .customLong("cacert"),
     help: ArgumentHelp(
       "Trust only the certificate authorities in this PEM file. Default: SSL_CERT_FILE, or those of the system.",
-      valueName: "file"))
+      valueName: "file"), completion: .file())
   var authorities: String?
 
   @Flag(
@@ -237,7 +237,7 @@ struct NetworkOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Send the cookies in this file to the sites they belong to. The format is that of Netscape and curl.",
-      valueName: "file"))
+      valueName: "file"), completion: .file())
   var cookieFile: String?
 
   func validate() throws {

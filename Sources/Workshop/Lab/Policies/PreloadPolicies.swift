@@ -41,7 +41,7 @@ package enum PreloadPolicies {
     case ("ahead", let argument?): return AheadPreload(try count(argument, in: text))
     case ("bytes", let argument?): return BytesPreload(try count(argument, in: text))
     case ("budget", let argument?):
-      let size = try ByteSize(parsing: argument)
+      let size = try ByteSize(parsing: argument, needsUnit: true)
       guard size.byteCount > 0 else { throw ReelError(.usage, "\"\(text)\": a budget must be above 0") }
       return BudgetPreload(byteCount: size.byteCount)
     default: throw malformed

@@ -22,6 +22,8 @@ package struct LabSummary: Sendable {
   package let baseline: String?
   /// The number of results; those of a repeated walk count once.
   package let runCount: Int
+  /// The number of walks that the lab has; more than `runCount` if it was interrupted.
+  package let plannedCount: Int
   /// All walks, then those that have one of feed, link group, viewer and device in common if the lab varies
   /// more than one of these, then those that have all of these and the number of slots in common.
   package let groups: [LabGroup]
@@ -30,12 +32,14 @@ package struct LabSummary: Sendable {
   ///   - results: If a walk is repeated, its first result counts.
   ///   - baseline: The policy with which others are compared, as in ``LabRun/policy``. Without one, or with
   ///     one that no result has, no differences from a baseline are computed.
-  package init(_ results: [LabResult], baseline: String?) {
+  ///   - plannedCount: The number of walks that the lab has; nil if these are all.
+  package init(_ results: [LabResult], baseline: String?, plannedCount: Int? = nil) {
     var known: Set<LabRun> = []
     let results = results.filter { known.insert($0.run).inserted }
     let dimensions = Self.dimensions(of: results)
     let baseline = baseline.flatMap { dimensions.policies.contains($0) ? $0 : nil }
     (self.dimensions, self.baseline, runCount) = (dimensions, baseline, results.count)
+    self.plannedCount = plannedCount ?? results.count
     groups = Self.groups(results, dimensions, baseline: baseline)
   }
 
@@ -155,7 +159,7 @@ package struct LabSummary: Sendable {
 
 /// In JSON:
 ///
-/// - `baseline`, `runs`, and `resamples`, the number of the bootstrap's draws.
+/// - `baseline`, `runs`, `planned` (the walks of the whole lab), and `resamples`, the number of the bootstrap's draws.
 /// - `feeds`, `links`, `link_groups`, `viewers`, `devices`, `slots`, `policies`, `seeds`: the dimensions.
 /// - `groups`: for each group
 ///   - those of `feed`, `link_group`, `viewer`, `device` and `slots` that its walks have in common; `runs`.
@@ -168,7 +172,8 @@ package struct LabSummary: Sendable {
 extension LabSummary: Encodable {
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
-      "baseline": baseline, "runs": runCount, "resamples": PairedBootstrap.resampleCount,
+      "baseline": baseline, "runs": runCount, "planned": plannedCount,
+      "resamples": PairedBootstrap.resampleCount,
       "feeds": dimensions.feeds, "links": dimensions.links, "link_groups": dimensions.linkGroups,
       "viewers": dimensions.viewers, "devices": dimensions.devices, "slots": dimensions.slotCounts,
       "policies": dimensions.policies, "seeds": dimensions.seeds, "groups": groups,

@@ -67,7 +67,8 @@ package struct WalkTimeline: Sendable {
 
   /// The figures of each slot within a span of time.
   package struct Bin: Sendable, Hashable {
-    /// The maximum memory within the span, by slot; without a sample, the value of the last one before.
+    /// The memory by slot at the moment of the span when the slots together held most; without a sample, that of the
+    /// span before.
     package var memory: [Int] = []
     /// The number of bytes that were read, by slot.
     package var byteCounts: [Int] = []
@@ -215,10 +216,7 @@ package final class TimelineRecorder: Sendable {
 
   private func sample(_ event: WalkEvent, _ state: inout State) {
     let bin = bin(at: event.time, &state)
-    var memory = state.timeline.bins[bin].memory
-    memory.grow(to: event.slotByteCounts.count)
-    for (slot, count) in event.slotByteCounts.enumerated() { memory[slot] = max(memory[slot], count) }
-    state.timeline.bins[bin].memory = memory
+    state.timeline.bins[bin].memory = state.timeline.bins[bin].memory.larger(event.slotByteCounts)
   }
 
   private func add(
@@ -261,9 +259,9 @@ extension WalkTimeline {
       guard index + 1 < bins.count else { return bins[index] }
       let (left, right) = (bins[index], bins[index + 1])
       var bin = Bin()
-      bin.memory = left.memory.combined(with: right.memory) { max($0, $1) }
-      bin.byteCounts = left.byteCounts.combined(with: right.byteCounts) { $0 + $1 }
-      bin.frameCounts = left.frameCounts.combined(with: right.frameCounts) { $0 + $1 }
+      bin.memory = left.memory.larger(right.memory)
+      bin.byteCounts = left.byteCounts.sums(with: right.byteCounts)
+      bin.frameCounts = left.frameCounts.sums(with: right.frameCounts)
       return bin
     }
   }
@@ -274,9 +272,14 @@ extension [Int] {
     if self.count < count { self += Array(repeating: 0, count: count - self.count) }
   }
 
-  fileprivate func combined(with other: [Int], _ combine: (Int, Int) -> Int) -> [Int] {
+  /// The one with the larger sum.
+  fileprivate func larger(_ other: [Int]) -> [Int] {
+    other.reduce(0, +) >= reduce(0, +) ? other : self
+  }
+
+  fileprivate func sums(with other: [Int]) -> [Int] {
     (0..<Swift.max(count, other.count)).map { index in
-      combine(index < count ? self[index] : 0, index < other.count ? other[index] : 0)
+      (index < count ? self[index] : 0) + (index < other.count ? other[index] : 0)
     }
   }
 }
