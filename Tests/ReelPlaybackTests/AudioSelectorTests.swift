@@ -40,6 +40,19 @@ struct AudioSelectorTests {
     #expect(try choose(groups) == ["default0"])
     #expect(try choose([groups[0], groups[1], groups[3]]) == ["main0"])
     #expect(try choose([groups[3], groups[0]]) == ["german0"])
+    #expect(try choose(groups, languages: ["eng"]) == ["english0"])
+    #expect(try choose(groups, languages: ["en-US"]) == ["english0"])
+    #expect(try choose(groups, languages: ["de-CH"]) == ["german0"])
+  }
+
+  @Test("Without being asked for, no commentary is chosen where there is other audio")
+  func autoselection() throws {
+    var commentary = group("commentary", language: "en")
+    commentary.isAutoselected = false
+    let plain = group("plain", language: "de")
+    #expect(try choose([commentary, plain]) == ["plain0"])
+    #expect(try choose([commentary, plain], languages: ["en"]) == ["commentary0"])
+    #expect(try choose([commentary]) == ["commentary0"])
   }
 
   @Test("Of several renditions of a language, the default one")

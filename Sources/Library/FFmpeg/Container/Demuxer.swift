@@ -467,15 +467,12 @@ extension Demuxer {
   /// Returns the audio stream to play: of the most preferred language, then the default one, then the one
   /// with the most channels; the first of equals. Nil if none can be decoded.
   static func bestAudio(of streams: [StreamInfo], languages: [String]) -> StreamInfo? {
-    let rank = { (stream: StreamInfo) -> Int in
-      let language = stream.language?.lowercased() ?? ""
-      return languages.firstIndex { language.hasPrefix($0.lowercased()) } ?? languages.count
-    }
+    let preferences = LanguagePreferences(languages)
     return
       streams
       .filter { $0.kind == .audio && $0.audioCodec != nil }
       .min { left, right in
-        let (first, second) = (rank(left), rank(right))
+        let (first, second) = (preferences.rank(of: left.language), preferences.rank(of: right.language))
         if first != second { return first < second }
         if left.isDefault != right.isDefault { return left.isDefault }
         return (left.channelCount ?? 0) > (right.channelCount ?? 0)

@@ -12,8 +12,8 @@ public struct LoadingConfiguration: Sendable {
   public var preferredPeakBitRate: Int = 3_000_000
   /// The largest frame height to choose, in pixels. If all rungs are higher, those with the smallest height are chosen.
   public var maximumHeight: Int?
-  /// The preferred audio languages, the most preferred first, as ISO 639 codes or RFC 5646 tags. A track matches if its
-  /// language begins with the tag.
+  /// The preferred audio languages, the most preferred first, as ISO 639 codes or RFC 5646 tags. `de` and `deu` are the
+  /// same. Of the tracks in a language, one of the same region goes first, then one without a region, then others.
   public var audioLanguages: [String] = []
   /// Header fields to send with the requests for a source and for what its manifest names, also to other hosts.
   ///

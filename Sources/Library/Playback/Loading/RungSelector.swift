@@ -218,10 +218,9 @@ struct AudioSelector: Sendable {
   /// The lowest is chosen: the most preferred language, then the default, then what may be chosen without being asked
   /// for, then the main role.
   private func rank(_ audio: AudioAttributes) -> (Int, Int, Int, Int) {
-    let language = audio.language?.lowercased() ?? ""
-    let place = languages.firstIndex { language.hasPrefix($0.lowercased()) } ?? languages.count
-    return (
-      place, audio.isDefault ? 0 : 1, audio.isAutoselected ? 0 : 1, audio.roles.contains("main") ? 0 : 1
+    (
+      LanguagePreferences(languages).rank(of: audio.language), audio.isDefault ? 0 : 1,
+      audio.isAutoselected ? 0 : 1, audio.roles.contains("main") ? 0 : 1
     )
   }
 }
