@@ -17,6 +17,8 @@ final class SegmentReader: PacketReader {
   private var loop = LoopIteration()
   /// The search for the segment at the time of a seek; nil once it was found.
   private var search: SegmentSearch?
+  /// False for a key frame that is named by its segment: no other segment is fetched to find out its time.
+  private var placesExactly = true
   private var dropsAudio = false
   /// The waiting times of closed containers.
   private var finishedWait = Duration.zero
@@ -106,6 +108,7 @@ final class SegmentReader: PacketReader {
 
   func seek(to place: KeyFramePlace, scope: LoadScope) throws {
     begin(at: place.seekTime, loop: LoopIteration(), scope: scope)
+    placesExactly = false
   }
 
   func end(before time: MediaTime) { source.endTime = time }
@@ -280,7 +283,7 @@ final class SegmentReader: PacketReader {
   private func settle(_ span: Span) throws -> Int? {
     let place = span.place
     // What comes first may be missing.
-    guard let container = span.container, container.hasTimestamps, !place.followsGap,
+    guard placesExactly, let container = span.container, container.hasTimestamps, !place.followsGap,
       let origin = source.origin(of: place)
     else {
       search = nil
@@ -289,14 +292,12 @@ final class SegmentReader: PacketReader {
     let offset = source.offsets.offset(for: place.segment, period: place.key.period)
     let isMain = container.video != nil
     if offset.isOpen(isMain: isMain), try !isExact(span, container, after: origin) {
-      var origin: SegmentSource.Place? = origin
-      while let first = origin {
-        if let media = try firstTime(of: first, decodes: true) {
-          offset.begin(media, at: first.segment.start, isMain: isMain)
-          offset.settle(firstFrame: media)
-          break
-        }
-        origin = source.following(first, before: place)
+      // Reading from the beginning would leave out a segment that can't be read.
+      for first in [origin, source.following(origin, before: place)].compactMap(\.self) {
+        guard let media = try firstTime(of: first, decodes: true) else { continue }
+        offset.begin(media, at: first.segment.start, isMain: isMain)
+        offset.settle(firstFrame: media)
+        break
       }
     }
     guard place.track.supply.precision != .exact, var search, let offset = offset.knownValue,
