@@ -50,12 +50,15 @@ private struct RungJudge {
 
   /// The samples in the order of the list.
   private let samples: [SegmentFacts]
+  /// The start and the duration of each segment in seconds, by the manifest. A list makes its segments anew each time.
+  private let times: [(start: Double, duration: Double)]
 
   init(facts: StreamFacts, rung: RungFacts, thresholds: Thresholds) {
     self.facts = facts
     self.rung = rung
     self.thresholds = thresholds
     samples = rung.samples.values.sorted { $0.index < $1.index }
+    times = rung.segments.map { ($0.start.seconds, $0.duration.seconds) }
   }
 
   private func segment(_ index: Int) -> SegmentReference? {
@@ -521,8 +524,9 @@ private struct RungJudge {
   private typealias Gap = (index: Int, range: ClosedRange<Double>)
 
   private var gapsBetweenSegments: [Gap] {
-    zip(rung.segments, rung.segments.dropFirst()).enumerated().compactMap { index, pair in
-      let (end, start) = (rung.shownRange(of: pair.0).upperBound, rung.shownRange(of: pair.1).lowerBound)
+    let ranges = times.map { rung.shownRange(from: $0.start, lasting: $0.duration) }
+    return zip(ranges, ranges.dropFirst()).enumerated().compactMap { index, pair in
+      let (end, start) = (pair.0.upperBound, pair.1.lowerBound)
       return start - end > thresholds.normalized(.timestampGap) ? (index, end...start) : nil
     }
   }
@@ -632,10 +636,10 @@ private struct RungJudge {
 
   func durations() -> [Finding] {
     guard !rung.segments.isEmpty, facts.format != "" else { return [] }
-    let declared = rung.segments.dropLast().map { $0.duration.seconds }
+    let declared = times.dropLast().map(\.duration)
     let isConstant = declared.count > 1 && declared.allSatisfy { abs($0 - declared[0]) < 0.000_5 }
-    let isContiguous = zip(rung.segments, rung.segments.dropFirst()).allSatisfy { segment, next in
-      abs((segment.start + segment.duration - next.start).seconds) < 0.02
+    let isContiguous = zip(times, times.dropFirst()).allSatisfy { segment, next in
+      abs(segment.start + segment.duration - next.start) < 0.02
     }
     if facts.format == "dash", isConstant, isContiguous { return drift() }
     // Playlists of version 2 and less have whole seconds (RFC 8216 §4.3.2.1).

@@ -129,9 +129,12 @@ package struct RungFacts: Sendable {
   /// The part of the timeline in seconds that a segment is shown in, as the manifest states it. It is empty if all of the
   /// segment lies outside the period.
   package func shownRange(of segment: SegmentReference) -> ClosedRange<Double> {
-    let start = segment.start.seconds
-    let end = start + max(0, segment.duration.seconds)
-    return start.clamped(to: span)...end.clamped(to: span)
+    shownRange(from: segment.start.seconds, lasting: segment.duration.seconds)
+  }
+
+  /// The same of a segment with this start and duration in seconds.
+  func shownRange(from start: Double, lasting duration: Double) -> ClosedRange<Double> {
+    start.clamped(to: span)...(start + max(0, duration)).clamped(to: span)
   }
 
   /// The part of the timeline in seconds from its first segment to the end of its last one; nil without segments.

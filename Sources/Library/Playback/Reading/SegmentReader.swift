@@ -632,7 +632,10 @@ private final class Span {
 
   /// Returns the next packet, with its place; nil if its unit is left out, or if it has to wait.
   func stamped(_ unit: Packet, _ kind: MediaPacket.Kind) -> MediaPacket? {
-    guard let packet = mapper.stamped(unit, kind) else { return nil }
+    let packet = mapper.stamped(unit, kind) {
+      container?.position(of: unit).flatMap { index(at: $0) }.flatMap { place.track.supply[$0]?.range }
+    }
+    guard let packet else { return nil }
     guard cut != nil else { return packet }
     cut?.append(packet)
     return cut?.next()

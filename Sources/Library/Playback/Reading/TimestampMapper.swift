@@ -16,6 +16,7 @@ struct TimestampMapper {
   private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
   private var holes = TimestampHoles()
   private var repeats = TimestampRepeats()
+  private var detours = TimestampDetours()
   private var hasLeftOut = false
 
   /// The position of a container on the timeline.
@@ -63,6 +64,7 @@ struct TimestampMapper {
     firstTime = [:]
     holes = TimestampHoles()
     repeats = TimestampRepeats()
+    detours = TimestampDetours()
     if spans != nil { placement.followsGap = false }
     spans = nil
   }
@@ -77,16 +79,25 @@ struct TimestampMapper {
 
   /// Returns the unit with its place; nil if its stream is not played, and for segments whose timestamps repeat those of
   /// earlier ones (`takeLeftOut()`). The unit gets the times of the place.
-  mutating func stamped(_ unit: Packet, _ kind: MediaPacket.Kind) -> MediaPacket? {
+  ///
+  /// - Parameter listed: Returns the part of the item's timeline that the list states for the unit's segment; nil if unknown.
+  mutating func stamped(
+    _ unit: Packet, _ kind: MediaPacket.Kind, listed: () -> Range<MediaTime>? = { nil }
+  ) -> MediaPacket? {
     guard let stream = kind == .video ? container.video : container.audio else { return nil }
     if format.hasSystemClock {
       let shift = continuity.shift(
         stream: stream.index, dts: unit.decodingTicks, pts: unit.presentationTicks,
         duration: unit.durationTicks, timeBase: stream.timeBase)
-      let ticks =
-        shift.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator))
-      if ticks != 0 { unit.move(by: ticks) }
+      Self.move(unit, by: shift, of: stream)
       Self.repair(unit, stream: stream)
+    } else if placement.isSegmented, let ticks = unit.decodingTicks ?? unit.presentationTicks {
+      let place = stream.time(ticks: ticks)
+      let offset = spans.flatMap { kind == .video ? $0.video : $0.audio }?.offset.value ?? .zero
+      let shift = detours.shift(kind, place: place, duration: stream.time(ticks: unit.durationTicks)) {
+        listed().map { TimestampDetours.continues(place + offset, $0) } ?? true
+      }
+      Self.move(unit, by: shift, of: stream)
     }
     let ticks = unit.presentationTicks ?? unit.decodingTicks
     let stamp = ticks.map { stream.time(ticks: $0) }
@@ -148,6 +159,12 @@ struct TimestampMapper {
     return rate.isPositive
       ? MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
       : MediaTime(value: 1, timescale: 25)
+  }
+
+  private static func move(_ unit: Packet, by shift: MediaTime, of stream: StreamInfo) {
+    guard shift != .zero else { return }
+    unit.move(
+      by: shift.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator)))
   }
 
   /// Repairs a presentation time far from the decoding time. It is beyond a 33-bit wrap, or damaged; a damaged
@@ -333,6 +350,55 @@ struct TimestampHoles: Sendable {
   mutating func take() -> Hole? {
     defer { hole = nil }
     return hole
+  }
+}
+
+/// Joins segments whose timestamps are far after those before, although the list has no gap there: such as one with a wrong
+/// base time in a list that is right otherwise. They continue where the segment before ended, and what follows them has its
+/// own timestamps again, if these continue there too.
+///
+/// A value of one container whose timestamps must not jump.
+struct TimestampDetours: Sendable {
+  private struct Stream: Sendable {
+    /// The end of the packets so far, with their shifts.
+    var end: MediaTime
+    var shift = MediaTime.zero
+  }
+
+  private var streams: [MediaPacket.Kind: Stream] = [:]
+  /// The shift of the last jump, which all streams share.
+  private var newest = MediaTime.zero
+
+  /// The least jump. Less may be media that is missing.
+  private static let threshold = MediaTime(value: 60, timescale: 1)
+  /// The largest distance of a packet from the end of the one before that continues it.
+  private static let tolerance = MediaTime(value: 10, timescale: 1)
+
+  /// Returns true if a time lies in a part of a timeline, or near it.
+  static func continues(_ time: MediaTime, _ range: Range<MediaTime>) -> Bool {
+    time >= range.lowerBound - tolerance && time <= range.upperBound + tolerance
+  }
+
+  /// Returns the shift to add to the timestamps of the next packet of a stream.
+  ///
+  /// - Parameter isListed: True if the list has the packet at its own time. Called only for a packet that jumps.
+  mutating func shift(
+    _ kind: MediaPacket.Kind, place: MediaTime, duration: MediaTime, isListed: () -> Bool
+  ) -> MediaTime {
+    guard var stream = streams[kind] else {
+      streams[kind] = Stream(end: place + duration)
+      return .zero
+    }
+    func continues(_ time: MediaTime) -> Bool { Self.continues(time, stream.end..<stream.end) }
+    if stream.shift != .zero, continues(place) {
+      stream.shift = .zero
+    } else if place + stream.shift > stream.end + Self.threshold, !isListed() {
+      if !continues(place + newest) { newest = stream.end - place }
+      stream.shift = newest
+    }
+    stream.end = max(stream.end, place + stream.shift + duration)
+    streams[kind] = stream
+    return stream.shift
   }
 }
 
