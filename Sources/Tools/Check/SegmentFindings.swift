@@ -413,16 +413,16 @@ private struct RungJudge {
     let open = isClaimed ? usable.filter { ($0.video?.leadingCount ?? 0) > 0 } : []
     return [
       notIndependent(
-        "no-key-frame", noKey,
-        { "\($1 ? "do" : "does") not begin with a key frame" + self.firstEntry(of: $0) },
+        "no-key-frame", noKey, { "no key frame at the beginning" + self.firstEntry(of: $0) },
         fix: "cut segments at key frames: fixed GOPs with -g, -sc_threshold 0, or -force_key_frames"),
       notIndependent(
-        "parameter-sets", noSets, { "begin\($1 ? "" : "s") without SPS and PPS" },
+        "parameter-sets", noSets, { _ in "no SPS and PPS before the first frame" },
         fix: "repeat the parameter sets before each key frame (-bsf:v dump_extra)"),
       notIndependent(
         "open-gop", open,
         {
-          "begin\($1 ? "" : "s") with \(($0.video?.leadingCount ?? 0).counted("frame")) that need\($0.video?.leadingCount == 1 ? "s" : "") the segment before, and segments are declared independent"
+          let count = ($0.video?.leadingCount ?? 0).counted("frame")
+          return "\(count) at the beginning need the previous segment, and segments are declared independent"
         },
         fix: "encode closed GOPs (open-gop=0), or do not declare the segments independent"),
     ].compactMap { $0 }
@@ -435,13 +435,13 @@ private struct RungJudge {
   }
 
   private func notIndependent(
-    _ kind: String, _ found: [SegmentFacts], _ words: (SegmentFacts, _ isPlural: Bool) -> String, fix: String
+    _ kind: String, _ found: [SegmentFacts], _ words: (SegmentFacts) -> String, fix: String
   ) -> Finding? {
     guard let first = found.first else { return nil }
     let isFirst = first.index == (rung.segments.firstIndex { !$0.isGap } ?? 0)
     var finding = finding(
       .segmentNotIndependent, kind, isFirst ? .error : .warning, at: first.index,
-      "\(places(found.map(\.index))) \(words(first, found.count > 1))", fix: fix)
+      "\(places(found.map(\.index))): \(words(first))", fix: fix)
     finding.evidence = [("count", .number(Double(found.count))), ("read", .number(Double(samples.count)))]
     if let video = first.video, let entry = video.firstEntryIndex, entry > 0 {
       finding.evidence.append(("first_key_frame", .number(Double(entry))))
