@@ -69,7 +69,8 @@ final class PoolScene: Sendable {
     self.feed = feed
     self.fetcher = fetcher
     self.threads = threads
-    let base: any Fetching = link.map { ThrottledFetcher(fetcher, link: $0, in: simulation) } ?? fetcher
+    let base: any Fetching =
+      if let link { ThrottledFetcher(fetcher, link: link, in: simulation) } else { fetcher }
     pool = PlayerPool(fetcher: base, configuration: configuration, logger: silentLogger)
     pool.setObserver { [weak self] in self?.record($0) }
     try pool.setSurface(makeOutput())
