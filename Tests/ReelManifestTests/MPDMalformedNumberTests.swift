@@ -149,7 +149,7 @@ import Testing
 
   @Test func rangesThatAreNotNeededAreNoReason() throws {
     let content =
-      #"<SegmentTemplate media="$Number$" duration="2" indexRange="5"><RepresentationIndex range="x"/></SegmentTemplate>"#
+      #"<SegmentTemplate media="$Number$" duration="2" indexRange="7-5"><RepresentationIndex range="x"/></SegmentTemplate>"#
     let presentation = try dashPresentation(mpd(videoSet(content)))
     #expect(ids(presentation) == ["v1"])
     #expect(presentation.warnings.count == 2)
