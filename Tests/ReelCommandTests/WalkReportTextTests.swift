@@ -62,7 +62,7 @@ struct WalkReportTextTests {
   func manySlots() {
     var report = WalkReport.sample()
     report.slotHighWaterByteCounts = (1...8).map { $0 * 1_000_000 }
-    #expect(report.text().contains("at most 1 MB, 2 MB, 3 MB, 4 MB, 5 MB, 6 MB, 7 MB, 8 MB by slot, "))
+    #expect(report.text().contains("by slot at most 1 MB, 2 MB, 3 MB, 4 MB, 5 MB, 6 MB, 7 MB, 8 MB\n"))
     report.slotHighWaterByteCounts = [3, 9, 1, 10, 2, 5, 4, 8, 7, 6].map { $0 * 1_000_000 }
     #expect(report.text().contains("peak 16.5 MB, by slot at most 10 MB (median 5 MB, least 1 MB)\n"))
   }

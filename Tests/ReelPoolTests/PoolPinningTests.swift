@@ -90,7 +90,7 @@ import Testing
   @Test("Is refused by the pool, by the player, and where nothing is current", arguments: 0..<4)
   func refusal(_ reason: Int) async throws {
     let scene = try PoolScene(Self.paths, configure: { $0.allowsPictureInPicture = reason != 0 })
-    if reason != 2 { try await scene.rest(at: 0) }
+    if reason == 2 { try await scene.until { scene.pool.core.isSteady } } else { try await scene.rest(at: 0) }
     if reason == 1 { scene.pool.currentPlayer?.allowsPictureInPicture = false }
     if reason == 3 { scene.pool.currentPlayer?.allowsExternalPlayback = false }
     let output = EndingOutput(isExternal: true)
@@ -102,7 +102,8 @@ import Testing
     #expect(output.ends == 0)
     // Nothing has changed.
     #expect(scene.lines.filter { if case .frame = $0 { false } else { true } } == lines)
-    #expect(scene.pool.core.isSteady)
+    let isSteady = scene.pool.core.isSteady
+    #expect(isSteady)
     #expect(scene.evicted.isEmpty)
     try await scene.close()
   }

@@ -318,7 +318,7 @@ package final class ContainerReader {
   private var hasWholeFrames: Bool {
     guard format == .mp4 || format == .matroska, let codec = audio?.audioCodec else { return false }
     let needsNoParser = video.map { $0.videoCodec == .h264 || $0.videoCodec == .hevc } ?? true
-    return needsNoParser && [.mp2, .mp3, .ac3, .eac3].contains(codec)
+    return needsNoParser && [.mp2, .mp3].contains(codec)
   }
 
   /// Adds an access unit to those that are ready, as soon as its frame is whole.

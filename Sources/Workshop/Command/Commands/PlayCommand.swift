@@ -274,6 +274,9 @@ struct PlayCommand: AsyncParsableCommand {
     if reportFile == "-" || reportFile == "" { throw ValidationError("--report takes a file") }
     try WalkResultOptions.checkFile(junit, of: "--junit")
     if files.output == "" || files.output == "-" { throw ValidationError("-o takes a folder") }
+    if let folder = files.output, OutputFolder.isNamedLikeFile(folder) {
+      throw ValidationError("-o takes a folder; for one of that name, write \(folder)/")
+    }
     if ![nil, .ppm, .png].contains(files.format) { throw ValidationError("play writes ppm or png") }
     if try naming.template().hasTime {
       throw ValidationError("--name: frames that are played have no {time}")
