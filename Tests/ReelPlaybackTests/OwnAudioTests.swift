@@ -38,19 +38,22 @@ struct OwnAudioTests {
 
   /// Plays a manifest beside the segments of `hls-ts`, which have audio, and returns true if the audio comes from them.
   private func playsOwnAudio(
-    _ text: String, name: String = "hls-ts/own.m3u8", languages: [String] = []
+    _ text: String, name: String = "hls-ts/own.m3u8", languages: [String] = [], peakBitRate: Int = 3_000_000
   ) async throws -> Bool {
     let fetcher = FixtureFetcher { request, _ in
       request.url.path.hasSuffix(name) ? .bytes(Array(text.utf8)) : .none
     }
-    let stage = try SimulatedStage(name, fetcher: fetcher) { $0.loading.audioLanguages = languages }
+    let stage = try SimulatedStage(name, fetcher: fetcher) {
+      $0.loading.audioLanguages = languages
+      $0.loading.preferredPeakBitRate = peakBitRate
+    }
     let sound = Sound()
     stage.player.attach(sound)
     stage.begin(rate: .infinity)
     let end = try await stage.end()
     if case .playedToEnd = end {} else { Issue.record("\(end)") }
     #expect(sound.sampleCount > 24_000)
-    #expect(stage.item.errorLog.isEmpty)
+    #expect(stage.item.errorLog.allSatisfy { $0.loss == nil }, "\(stage.item.errorLog)")
     try await stage.close()
     return !fetcher.requests.contains { $0.url.path.contains("audio") }
   }
@@ -91,6 +94,16 @@ struct OwnAudioTests {
       #expect(try await playsOwnAudio(Self.header + unnamed + variant, languages: ["de"]))
       #expect(try await playsOwnAudio(Self.header + variant + Self.audioOnly))
     }
+  }
+
+  @Test(
+    "Of variants with and without audio of their own, the chosen one decides",
+    arguments: [200_000, 3_000_000])
+  func mixture(peakBitRate: Int) async throws {
+    let low = Self.variant().replacing("400000", with: "100000")
+    let high = Self.variant(",AUDIO=\"a\"", path: "high/index.m3u8")
+    let text = Self.header + Self.rendition("a", "DEFAULT=YES", uri: true) + low + high
+    #expect(try await playsOwnAudio(text, peakBitRate: peakBitRate) == (peakBitRate < 400_000))
   }
 
   @Test("A group whose renditions all have a URI is not in the variant's segments")

@@ -101,6 +101,21 @@ extension RungSelector {
   }
 }
 
+extension RungSelector {
+  /// Returns the same ladder. If the audio in the segments is wanted although other audio has segments of its own, only
+  /// the rungs that have some.
+  fileprivate func ladder(
+    in period: Period, wantsAudio: Bool, _ configuration: LoadingConfiguration
+  ) throws(ReelError) -> [Rung] {
+    let ladder = try ladder(in: period)
+    guard wantsAudio, period.hasAudio else { return ladder }
+    let selector = AudioSelector(
+      languages: configuration.audioLanguages, keyProvider: configuration.keyProvider)
+    let audible = ladder.filter { selector.choosesOwnAudio(of: $0, in: period) }
+    return audible.isEmpty ? ladder : audible
+  }
+}
+
 extension [TrackGroup] {
   /// Returns the groups reduced to rungs that are in the clear or whose keys are available. If no such rung
   /// is `isUsable`, all groups unchanged.
@@ -148,8 +163,8 @@ struct RungMatcher: Sendable {
     of period: Period, role: ReaderRole, configuration: LoadingConfiguration
   ) throws(ReelError) -> [Rung] {
     switch role {
-    case .main:
-      try RungSelector(configuration).ladder(in: period)
+    case .main(let wantsAudio):
+      try RungSelector(configuration).ladder(in: period, wantsAudio: wantsAudio, configuration)
     case .audio(let group):
       try AudioSelector(
         languages: configuration.audioLanguages, keyProvider: configuration.keyProvider
@@ -247,17 +262,15 @@ extension Period {
 }
 
 extension Presentation {
-  /// Returns true if the audio that is played has segments of its own, in any period.
-  ///
-  /// The audio in the segments of video is played if each rung that may be chosen has some and prefers it
-  /// (`AudioSelector`).
+  /// Returns true if the audio that is played has segments of its own, in any period: that of the rung that is chosen
+  /// first.
   func playsSeparateAudio(_ configuration: LoadingConfiguration) -> Bool {
     let selector = AudioSelector(
       languages: configuration.audioLanguages, keyProvider: configuration.keyProvider)
     return periods.contains { period in
       guard period.hasAudio else { return false }
-      let ladder = try? RungSelector(configuration).ladder(in: period)
-      return ladder?.allSatisfy { selector.choosesOwnAudio(of: $0, in: period) } != true
+      guard let rung = try? RungSelector(configuration).videoRung(in: period) else { return true }
+      return !selector.choosesOwnAudio(of: rung, in: period)
     }
   }
 }
