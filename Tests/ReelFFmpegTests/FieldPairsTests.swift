@@ -38,7 +38,9 @@ struct FieldPairsTests {
     let isStated = clip.format == .mp4 || clip.format == .matroska
     #expect(reader.decoder.frameRate?.value == (isStated ? 25 : nil))
     #expect(reader.container.streams[0].averageFrameRate == reader.stream.averageFrameRate)
-    guard clip.hasTimestamps, let stated = try video(clip.bytes(), clip.format).first?.durationTicks, stated > 0 else {
+    guard clip.hasTimestamps, let stated = try video(clip.bytes(), clip.format).first?.durationTicks,
+      stated > 0
+    else {
       return
     }
     #expect(reader.stream.time(ticks: stated) == MediaTime(value: 1, timescale: 25))
