@@ -52,12 +52,12 @@ def sequence(references):
     s.u(1, 0)
     s.ue(WIDTH // 16 - 1)
     s.ue(HEIGHT // 32 - 1)
-    s.u(6, 0b001001)  # frame_mbs_only 0, mbaff 0, direct 8x8, no cropping, VUI, no aspect ratio
+    s.u(6, 0b001010)  # frame_mbs_only 0, mbaff 0, direct 8x8, no cropping, VUI, no aspect ratio
     s.u(3, 0)
     s.u(1, 1)
     s.u(32, 1)
     s.u(32, 50)
-    s.u(6, 0b100001)  # fixed rate; no HRD, no structure; bitstream_restriction:
+    s.u(5, 0b10001)  # fixed rate; no HRD, no structure; bitstream_restriction:
     s.u(1, 1)
     for value in (0, 0, 10, 10, 0, references):  # no reordering
         s.ue(value)

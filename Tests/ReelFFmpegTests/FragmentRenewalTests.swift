@@ -159,7 +159,7 @@ struct FragmentRenewalTests {
     let expected = outcome(try reader(bytes, renewalSampleCount: renewalSampleCount))
     var mixed: [UInt8] = []
     for box in MP4Box.all(in: bytes[...]) {
-      // The offsets of samples count from their moof, so nothing may stand between it and its mdat.
+      // The samples of a fragment count from its `moof` box.
       if box.type != "mdat" { mixed += mp4Box(type, [UInt8](repeating: 1, count: 40)) }
       mixed += bytes[box.start..<box.end]
     }
