@@ -260,7 +260,7 @@ final class TrackDecoder {
     lastSpan = span
     // The next span contains this frame and all later ones. In this span, frames before it may be missing.
     if let resumption = packets.resumption, let ticks, span.time(ticks: ticks) >= resumption { return nil }
-    var time = ticks.map { span.time(ticks: $0) } ?? (lastTime ?? span.shift) + lastDuration
+    var time = ticks.map { span.time(ticks: $0) } ?? lastTime.map { $0 + lastDuration } ?? span.shift
     let shown = isAlone ? (start: nil, end: nil) : span.shown.withLock { $0 }
     if let end = shown.end, time - span.shift >= end { return nil }
     if let lastTime, time <= lastTime {
