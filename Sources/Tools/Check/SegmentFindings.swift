@@ -159,8 +159,6 @@ private struct RungJudge {
       return [found]
     }
     guard !rung.isExcused, !samples.isEmpty else { return [] }
-    // The segments that were not read may play.
-    if case .cutOff = rung.status { return [] }
     let failures = samples.compactMap(\.failure)
     if failures.count == samples.count, let first = failures.first {
       if failures.allSatisfy({ $0.isUnanswered && $0.part == .segment }) { return [unanswered(failures)] }
@@ -171,6 +169,8 @@ private struct RungJudge {
         return [dead("key", "the key", first)]
       }
     }
+    // What was read last may not have been decoded yet.
+    if case .cutOff = rung.status, failures.count < samples.count { return [] }
     guard !failures.contains(where: { $0.reason == .unsupported }),
       !samples.contains(where: { $0.isPartial && $0.failure == nil })
     else { return [] }
