@@ -4,7 +4,7 @@ import NIOPosix
 import NIOSSL
 import ReelCore
 
-/// A server that sends what it is told, over HTTP/1.1 or, frame by frame, over HTTP/2: for answers that an origin would
+/// A server that sends given bytes, over HTTP/1.1 or, frame by frame, over HTTP/2: for answers that an origin would
 /// not give, and for connections that no library would serve.
 struct ScriptedServer {
   let url: URL

@@ -113,7 +113,7 @@ extension MediaPlaylist {
   /// Durations are whole seconds before version 3 (RFC 8216 §4.3.2.1), and some writers round them later too.
   private var precision: SegmentList.Precision {
     if decimalCount < 3 { return .rounded }
-    // The last segment has what is left.
+    // The last segment has the rest.
     return records.allSatisfy { $0.start.isMultiple(of: 1_000_000_000) } ? .whole : .exact
   }
 

@@ -69,7 +69,7 @@ struct PeriodCut {
   /// Returns the next packet to read; nil if there is none so far.
   mutating func next() -> MediaPacket? { ready.isEmpty ? nil : ready.removeFirst() }
 
-  /// Releases what waits at the end of the container.
+  /// Releases the packets that still wait when the container ends.
   mutating func finish() {
     for kind in MediaPacket.Kind.allCases { ready += streams[kind]?.held ?? [] }
     streams = [:]

@@ -440,7 +440,7 @@ final class SegmentSource {
 
   private enum Found {
     case place(Place)
-    /// Another rung or location is to be tried.
+    /// Try another rung or location.
     case elsewhere
     case end
   }
@@ -517,7 +517,7 @@ final class SegmentSource {
     let time: MediaTime
     /// True for a segment that is marked as a gap (EXT-X-GAP), false for a part without a segment (SegmentTimeline).
     var isMarked = false
-    /// The end of what was read before it; nil after a seek.
+    /// The end of the segments read before it; nil after a seek.
     var readEnd: MediaTime?
 
     init(_ segment: SegmentReference) { (time, isMarked) = (segment.middle, true) }
