@@ -134,7 +134,7 @@ public final class PlayerItem: Sendable {
     var startup: StartupReport?
     var stageTimes: [PreloadStage: Duration] = [:]
     /// The player that has the item, and its session.
-    var owner: (player: ObjectIdentifier, session: ObjectIdentifier)?
+    var owner: Owner?
   }
 
   private let state = Locked(State())
@@ -229,21 +229,24 @@ public final class PlayerItem: Sendable {
 
   // MARK: - Internal
 
-  /// Gives the item to a session, until `release(_:)`. Returns false if another player has it.
-  func claim(for session: ItemSession) -> Bool {
-    let owner = (player: ObjectIdentifier(session.core), session: ObjectIdentifier(session))
-    return state.withLock { state in
+  /// A player that has an item, and its session with it.
+  struct Owner: Equatable {
+    let player: ObjectIdentifier
+    let session: ObjectIdentifier
+  }
+
+  /// Gives the item to an owner, until `release(_:)`. Returns false if another player has it.
+  func claim(for owner: Owner) -> Bool {
+    state.withLock { state in
       guard state.owner.map({ $0.player == owner.player }) ?? true else { return false }
       state.owner = owner
       return true
     }
   }
 
-  /// Lets other players have the item, if the session still has it.
-  func release(_ session: ItemSession) {
-    state.withLock { state in
-      if state.owner?.session == ObjectIdentifier(session) { state.owner = nil }
-    }
+  /// Lets other players have the item, if the owner still has it.
+  func release(_ owner: Owner) {
+    state.withLock { if $0.owner == owner { $0.owner = nil } }
   }
 
   func record(_ stage: PreloadStage, after duration: Duration) {

@@ -146,27 +146,3 @@ package struct SegmentFetcher: Sendable {
     ) { _ in segment.encryption }
   }
 }
-
-extension OpenSource {
-  /// Returns a media file's container, to be read from its beginning, and once; nil for a presentation.
-  ///
-  /// Blocks, and throws like `ContainerReader`.
-  package func container(wantsVideo: Bool = true) throws -> ContainerReader? {
-    guard case .resource(let resource) = source else { return nil }
-    let role: ReaderRole = wantsVideo ? .main(wantsAudio: true) : .audio(group: nil)
-    return try ResourcePacketReader(
-      resource, role: role, context: context, log: NoReadingLog(), scope: context.scope
-    ).openContainer()
-  }
-}
-
-/// The log of a file whose reader's faults are found by who reads it.
-private struct NoReadingLog: ReadingLog {
-  func recordRung(_ rung: Rung) {}
-  func recordTransfer(_ transfer: SegmentTransfer, rung: String) {}
-  func recordFile(requestCount: Int, byteCount: Int64) {}
-  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {}
-  func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {}
-  func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
-  func recordAbsence(_ segments: LiveSegments) {}
-}

@@ -29,6 +29,10 @@ final class ItemSession: Sendable {
     var isStopped = false
   }
 
+  var owner: PlayerItem.Owner {
+    PlayerItem.Owner(player: ObjectIdentifier(core), session: ObjectIdentifier(self))
+  }
+
   init(_ item: PlayerItem, core: PlayerCore) {
     self.item = item
     self.core = core
@@ -72,7 +76,7 @@ final class ItemSession: Sendable {
     task?.cancel()
     for taskLoop in [reader, audioReader, decoder] { taskLoop.stop() }
     item.setOnChange(nil)
-    item.release(self)
+    item.release(owner)
   }
 
   /// Waits, after `stop()`, until nothing runs any more.

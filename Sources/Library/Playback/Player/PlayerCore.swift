@@ -254,7 +254,7 @@ final class PlayerCore: Sendable {
   @discardableResult
   func replace(with item: PlayerItem?, start: MediaTime?, detaches: Bool) -> ItemSession? {
     let wanted = item.map { ItemSession($0, core: self) }
-    let session = wanted.flatMap { $0.item.claim(for: $0) ? $0 : nil }
+    let session = wanted.flatMap { $0.item.claim(for: $0.owner) ? $0 : nil }
     var refusal: ReelError?
     if session == nil, let item { refusal = .itemInUse(item) }
     let now = clock.now
@@ -264,7 +264,7 @@ final class PlayerCore: Sendable {
       return left
     }
     guard let left = replaced else {
-      if let session { session.item.release(session) }
+      if let session { session.item.release(session.owner) }
       return nil
     }
     // A frame of the item may be shown to an output at this moment.
