@@ -139,12 +139,31 @@ struct FragmentRenewalTests {
     #expect(pts.count > 100)
   }
 
-  @Test("A fragment without its time does not begin with another demuxer")
-  func noTime() throws {
-    var bytes = try Self.joined("hls-fmp4/high", ["init.mp4"] + Self.segments)
-    for place in bytes.indices.dropLast(4) where bytes[place..<place + 4].elementsEqual("tfdt".utf8) {
-      bytes.replaceSubrange(place..<place + 4, with: "free".utf8)
-    }
+  @Test(
+    "Fragments without their times go on where the last one has ended",
+    arguments: [
+      ["hls-fmp4/high/init.mp4"] + segments.map { "hls-fmp4/high/\($0)" },
+      ["hls-hevc/init.mp4", "hls-hevc/segment-0.m4s", "hls-hevc/segment-1.m4s"],
+      ["media/h264-fragmented.mp4"], ["dash-segmentlist/media-0.mp4"], ["encrypted/cenc/video.mp4"],
+      ["encrypted/cbcs/video.mp4"],
+    ])
+  func noTimes(paths: [String]) throws {
+    let bytes = try paths.flatMap { try Fixtures.bytes($0) }
+    let times = bytes.places(of: "tfdt")
+    try #require(times.count > 1)
+    var none = bytes
+    for place in times { none.rename(place, "free") }
+    try expectSame(none)
+    // Some of them, and durations of samples that only the `moov` box states.
+    var some = bytes
+    for (index, place) in times.enumerated() where index % 3 != 0 { some.rename(place, "free") }
+    try expectSame(some)
+  }
+
+  @Test("A fragment that has its time in an index of segments does not begin with another demuxer")
+  func timeInIndex() throws {
+    var bytes = try Fixtures.bytes("media/h264-fragmented-sidx.mp4")
+    for place in bytes.places(of: "tfdt") { bytes.rename(place, "free") }
     let one = try reader(bytes, renewalSampleCount: .max)
     let many = try reader(bytes, renewalSampleCount: 1)
     #expect(outcome(many) == outcome(one))
@@ -172,18 +191,23 @@ struct FragmentRenewalTests {
     #expect(found.units.map(\.pts) == expected.units.map(\.pts))
   }
 
-  @Test("The index of a long stream does not grow")
-  func long() throws {
+  @Test("The index of a long stream does not grow", arguments: [true, false])
+  func long(hasTimes: Bool) throws {
     let header = try Fixtures.bytes("hls-fmp4/high/init.mp4")
-    let segment = try Fixtures.bytes("hls-fmp4/high/segment-0.m4s")
+    var segment = try Fixtures.bytes("hls-fmp4/high/segment-0.m4s")
+    if !hasTimes { for place in segment.places(of: "tfdt") { segment.rename(place, "free") } }
     var options = ContainerReader.Options()
     options.isSeekable = false
     let reader = try ContainerReader(
       source: RepeatingSource(header, then: segment, count: 400), format: .mp4, options: options, name: "t",
       logger: silentLogger)
     var (count, largest) = (0, 0)
-    while case .video = try reader.next() {
+    var last: Int64?
+    while case .video(let packet) = try reader.next() {
       count += 1
+      let ticks = packet.decodingTicks
+      if !hasTimes, let ticks, let last { #expect(ticks == last + packet.durationTicks) }
+      last = ticks
       if count % 100 == 0 { largest = max(largest, indexCount(reader)) }
     }
     #expect(count > 2 * options.renewalSampleCount)
@@ -222,8 +246,16 @@ extension [UInt8] {
   fileprivate var lastMoof: Int? { lastPlace(of: "moof") }
 
   /// The offset of the last box of a type.
-  fileprivate func lastPlace(of type: String) -> Int? {
-    indices.dropLast(4).last { self[$0..<$0 + 4].elementsEqual(type.utf8) }.map { $0 - 4 }
+  fileprivate func lastPlace(of type: String) -> Int? { places(of: type).last }
+
+  /// The offsets of the boxes of a type.
+  fileprivate func places(of type: String) -> [Int] {
+    indices.dropLast(4).filter { self[$0..<$0 + 4].elementsEqual(type.utf8) }.map { $0 - 4 }
+  }
+
+  /// Gives a box another type.
+  fileprivate mutating func rename(_ place: Int, _ type: String) {
+    replaceSubrange(place + 4..<place + 8, with: type.utf8)
   }
 
   /// Sets the decoding time of a fragment with one track.
@@ -232,24 +264,5 @@ extension [UInt8] {
     let place = body + (self[body] == 0 ? 4 : 8)
     replaceSubrange(
       place..<place + 4, with: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: ticks >> $0) })
-  }
-
-  /// Adds to the composition offsets of the fragment at an index; its `trun` gets version 1.
-  fileprivate mutating func moveCompositionOffsets(ofFragment index: Int, by ticks: Int32) throws {
-    let places = indices.dropLast(4).filter { self[$0..<$0 + 4].elementsEqual("trun".utf8) }
-    try #require(index < places.count)
-    let body = places[index] + 4
-    let flags = self[body + 2]
-    try #require(flags & 0x8 != 0)
-    self[body] = 1
-    let count = Int(self[body + 4..<body + 8].bigEndianNumber)
-    let head = 8 + 4 * (self[body + 3] & 0x5).nonzeroBitCount
-    let size = 4 * (flags & 0xf).nonzeroBitCount
-    for sample in 0..<count {
-      let place = body + head + (sample + 1) * size - 4
-      let old = Int32(truncatingIfNeeded: self[place..<place + 4].bigEndianNumber)
-      replaceSubrange(
-        place..<place + 4, with: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: (old &+ ticks) >> $0) })
-    }
   }
 }

@@ -32,4 +32,36 @@ import Testing
     try await stage.close()
     #expect(Set(fetcher.keys).count == fetcher.keys.count, "\(fetcher.keys)")
   }
+
+  @Test
+  func `Negative composition offsets of earlier fragments move later frames as without a rest`()
+    async throws
+  {
+    var first = try Fixtures.bytes("hls-fmp4/high/segment-0.m4s")
+    try first.moveCompositionOffsets(ofFragment: 0, by: -3000)
+    let fetcher = { [first] in
+      FixtureFetcher(chunkByteCount: 700) { request, _ in
+        request.url.path.hasSuffix("segment-0.m4s") ? .bytes(first) : .none
+      }
+    }
+    let path = "hls-fmp4/high/index.m3u8"
+    let straight = try SimulatedStage(path, fetcher: fetcher())
+    straight.begin(rate: .infinity)
+    try await straight.end()
+    try await straight.close()
+
+    let stage = try SimulatedStage(path, fetcher: fetcher())
+    stage.player.replaceCurrentItem(with: stage.item)
+    for milliseconds in stride(from: 50, to: 3000, by: 170) {
+      stage.player.preloadTarget = PreloadTarget(
+        stage: .buffered, bufferDuration: .milliseconds(milliseconds))
+      await stage.simulation.runToRest()
+    }
+    stage.player.preloadTarget = nil
+    stage.player.setRate(.infinity)
+    try await stage.end()
+    try await stage.close()
+    #expect(stage.recording.all == straight.recording.all)
+    #expect(stage.recording.all.count > 60)
+  }
 }

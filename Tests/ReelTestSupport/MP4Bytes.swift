@@ -1,3 +1,6 @@
+internal import ReelCore
+import Testing
+
 /// A number in so many bytes, the most significant first.
 public func bigEndian(_ value: UInt64, bytes count: Int) -> [UInt8] {
   (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) }
@@ -11,4 +14,25 @@ public func mp4Box(_ type: String, _ body: [UInt8] = []) -> [UInt8] {
 /// The header of a box that gives its size in 64 bits.
 public func longMP4Header(_ type: String, byteCount: UInt64) -> [UInt8] {
   bigEndian(1, bytes: 4) + Array(type.utf8) + bigEndian(byteCount, bytes: 8)
+}
+
+extension [UInt8] {
+  /// Adds to the composition offsets of the fragment at an index; its `trun` gets version 1.
+  package mutating func moveCompositionOffsets(ofFragment index: Int, by ticks: Int32) throws {
+    let places = indices.dropLast(4).filter { self[$0..<$0 + 4].elementsEqual("trun".utf8) }
+    try #require(index < places.count)
+    let body = places[index] + 4
+    let flags = self[body + 2]
+    try #require(flags & 0x8 != 0)
+    self[body] = 1
+    let count = Int(self[body + 4..<body + 8].bigEndianNumber)
+    let head = 8 + 4 * (self[body + 3] & 0x5).nonzeroBitCount
+    let size = 4 * (flags & 0xf).nonzeroBitCount
+    for sample in 0..<count {
+      let place = body + head + (sample + 1) * size - 4
+      let old = Int32(truncatingIfNeeded: self[place..<place + 4].bigEndianNumber)
+      replaceSubrange(
+        place..<place + 4, with: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: (old &+ ticks) >> $0) })
+    }
+  }
 }

@@ -25,6 +25,8 @@ package final class ContainerReader {
     /// Fragmented MP4 that is read forward only: the number of samples in the index of a demuxer, about 32 bytes each,
     /// after which another one continues at the next fragment.
     var renewalSampleCount = 4096
+    /// Fragmented MP4: what another reader has read of the source, which this one continues.
+    package var fragmentHistory: FragmentHistory?
 
     package init() {}
   }
@@ -90,7 +92,8 @@ package final class ContainerReader {
     protected =
       format == .mp4
       ? ProtectedSource(
-        source, isSeekable: options.isSeekable, renewalSampleCount: options.renewalSampleCount) : nil
+        source, isSeekable: options.isSeekable, renewalSampleCount: options.renewalSampleCount,
+        history: options.fragmentHistory) : nil
     packed = format.isPackedAudio ? PackedAudioSource(source) : nil
     decryptor = ContainerDecryptor(source: protected, keys: options.keys)
     demuxer = try Demuxer(
@@ -144,6 +147,9 @@ package final class ContainerReader {
     guard ready.isEmpty, fieldPairs.isEmpty, !format.hasSystemClock, !hasEnded else { return nil }
     return demuxer.unread
   }
+
+  /// Fragmented MP4: what another reader has to know to continue; nil for other formats.
+  package var fragmentHistory: FragmentHistory? { protected?.history }
 
   /// Returns the last error line of the demuxer.
   package func takeLastError() -> String? { demuxer.takeLastError() }

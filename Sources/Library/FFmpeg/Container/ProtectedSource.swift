@@ -39,7 +39,9 @@ final class ProtectedSource: ByteSource {
   /// The header of the file, for the next demuxer. Empty if none can continue.
   private var fileType: [UInt8] = []
   private var movie: [UInt8]?
-  private var history = FragmentHistory()
+  private(set) var history: FragmentHistory
+  /// True if fragments may have a time in an index of segments.
+  private var hasSegmentIndex = false
   /// The bytes of `base` after `position`, read in search of a fragment.
   private var readAhead: ArraySlice<UInt8> = []
 
@@ -79,8 +81,13 @@ final class ProtectedSource: ByteSource {
   /// - Parameters:
   ///   - isSeekable: False if the source is read forward only.
   ///   - renewalSampleCount: The number of samples after which another demuxer continues.
-  init(_ base: any ByteSource, isSeekable: Bool, renewalSampleCount: Int = .max) {
+  ///   - history: What was read before of a stream that goes on within a fragment; nil at its beginning.
+  init(
+    _ base: any ByteSource, isSeekable: Bool, renewalSampleCount: Int = .max, history: FragmentHistory? = nil
+  ) {
     self.base = base
+    self.history = history ?? FragmentHistory()
+    if history != nil { self.history.begin(isWithinFragment: true) }
     self.renewalSampleCount = renewalSampleCount
     byteCount = base.byteCount
     self.isSeekable = isSeekable && base.isSeekable
@@ -93,7 +100,8 @@ final class ProtectedSource: ByteSource {
   /// for all later bytes to keep theirs.
   func proceed() -> Int64 {
     guard case .renewal(let fragment) = state, let movie else { return position }
-    history.begin()
+    history.begin(isWithinFragment: false)
+    history.stateTimes(of: fragment, in: &held)
     history.record(fragment)
     let header = fileType + movie
     let start = position - Int64(held.count + header.count)
@@ -229,6 +237,7 @@ final class ProtectedSource: ByteSource {
     let start = position - Int64(held.count)
     let size = header.byteCount.map { Int64(clamping: $0) }
     if header.type == "moof" { hasFragment = true }
+    if header.type == "sidx" { hasSegmentIndex = true }
     let isFileType =
       !isSeekable && movie == nil && header.type == "ftyp" && size.map { $0 <= Self.keptHeaderLimit } ?? false
     let isIndex = header.type == "moov" || header.type == "moof" || isFileType
@@ -312,6 +321,7 @@ final class ProtectedSource: ByteSource {
       try tables.takeMovie(&held, read: own)
       // libavformat ignores a second one.
       if !isSeekable, movie == nil {
+        history.recordMovie(held)
         movie =
           fileType.count + held.count <= Self.keptHeaderLimit && !MovieFragment.listsSamples(held) ? held : []
       }
@@ -319,8 +329,8 @@ final class ProtectedSource: ByteSource {
       tables.takeFragment(&held, at: start, keepsAll: isSeekable, read: read)
       FirstSampleTime.mend(&held)
       if !isSeekable, movie?.isEmpty == false {
-        let fragment = MovieFragment(held)
-        if history.entryCount >= renewalSampleCount, fragment.hasTimes {
+        let fragment = history.fragment(held)
+        if history.entryCount >= renewalSampleCount, fragment.hasTimes || !hasSegmentIndex {
           state = .renewal(fragment)
           return
         }

@@ -612,6 +612,8 @@ private final class Span {
   private let format: ContainerFormat
   private let options: ContainerReader.Options
   private var resumption: SegmentResumption?
+  /// What the demuxer has read before the rest.
+  private var history: FragmentHistory?
   /// The source of the container after a rest.
   private var resumed: ResumedSource?
   /// The offset of the container's first byte in the stream. A rest changes it.
@@ -655,6 +657,7 @@ private final class Span {
       let resumption = stream.resumed(at: position, unread: used + left)
     else { return nil }
     self.resumption = resumption
+    history = container.fragmentHistory
     self.container = nil
     resumed = nil
     return container.sourceWait
@@ -670,6 +673,8 @@ private final class Span {
       head: resumption.head, zeroCount: resumption.skippedByteCount, unread: resumption.unread, base: stream)
     shift = resumption.offset - resumption.resumedOffset
     (options.keys as? ContainerKeys)?.setShift(shift)
+    var options = options
+    options.fragmentHistory = history
     let made = try ContainerReader(
       source: source, format: format, options: options, name: context.name, logger: context.logger)
     made.setDropsAudio(dropsAudio)
