@@ -19,13 +19,14 @@ struct PlayJobTests {
   static func play(
     _ path: String, fetcher: FixtureFetcher = FixtureFetcher(), _ arguments: String...
   ) async throws -> Played {
-    try await play(path, fetcher: fetcher, arguments)
+    try await play(path, arguments) { _ in fetcher }
   }
 
   private static func play(
-    _ path: String, fetcher: FixtureFetcher = FixtureFetcher(), _ arguments: [String]
+    _ path: String, _ arguments: [String], fetcher makeFetcher: (SimulatedRuntime) -> FixtureFetcher
   ) async throws -> Played {
     let simulation = SimulatedRuntime()
+    let fetcher = makeFetcher(simulation)
     var configuration = PlayerConfiguration()
     simulation.apply(to: &configuration)
     configuration.retryPolicy = ItemRetryPolicy(attempts: 1, baseDelay: .milliseconds(1))
@@ -71,11 +72,26 @@ struct PlayJobTests {
   @Test("A server that answers in time may play for longer than the time limit; one that keeps still may not")
   func timeLimit() async throws {
     let arguments = ["--loop", "--duration", "4", "--timeout", "3"]
-    let long = try await Self.play("media/h264.ts", arguments)
+    let long = try await Self.play("media/h264.ts", arguments) { _ in FixtureFetcher() }
     #expect(long.verdict.summary.ended == .duration)
     #expect((3990.0..<5000).contains(long.verdict.summary.wallMs))
-    let still = try await Self.play("media/h264.ts", fetcher: FixtureFetcher { _, _ in .never }, arguments)
+    let still = try await Self.play("media/h264.ts", arguments) { _ in FixtureFetcher { _, _ in .never } }
     #expect(still.verdict.failure?.kind == .timedOut)
     #expect(still.verdict.summary.wallMs == 3000)
+  }
+  @Test(
+    "Media that trickles in is given up, although no single wait is too long; media that is merely slow plays to its end",
+    arguments: [(320, true), (1600, false)])
+  func trickle(bytesPerStep: Int, isGivenUp: Bool) async throws {
+    let played = try await Self.play("media/h264-long.mp4", []) { simulation in
+      FixtureFetcher(chunkByteCount: bytesPerStep, clock: simulation) { _, _ in .slow(.milliseconds(100)) }
+    }
+    #expect(played.verdict.summary.stalls.count > 1)
+    #expect(played.verdict.summary.ended == (isGivenUp ? .failed : .playedToEnd))
+    #expect(played.verdict.failure?.kind == (isGivenUp ? .timedOut : nil))
+    if isGivenUp {
+      #expect(played.verdict.failure?.reason.hasPrefix("media arrives too slowly: ") == true)
+      #expect(played.verdict.summary.wallMs < 90_000)
+    }
   }
 }

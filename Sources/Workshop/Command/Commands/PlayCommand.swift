@@ -29,8 +29,8 @@ struct PlayCommand: AsyncParsableCommand {
       NAME-000001.ppm or .png, without repetitions, and HDR is mapped to SDR.
 
       --timeout limits the wait for the first frame of each source, and each later wait for media: a source that has \
-      nothing to play for that long has failed. Separate audio that does not arrive is given up after half of that time, \
-      at most 10s.
+      nothing to play for that long has failed. So has one whose stalls add up to that much more than ten times what was \
+      played between them. Separate audio that does not arrive is given up after half of that time, at most 10s.
 
       Media that was not shown is listed with the reason: missing (not loaded), damaged, jumped (timestamps, or towards \
       the live edge) or dropped (late). --strict ends with the exit code of the first loss; dropped frames don't count.

@@ -89,8 +89,8 @@ final class PlayJob: Sendable {
     case tracksKnown
     /// The duration has been played.
     case reachedLimit(Figures)
-    /// Nothing has been shown for the time limit.
-    case late
+    /// Nothing has been shown for the time limit, or too little.
+    case late(reason: String)
     /// The progress line is due.
     case tick
   }
@@ -236,20 +236,32 @@ final class PlayJob: Sendable {
     }
   }
 
-  /// Tells when nothing has been shown for `--timeout`: no first frame, or none after it while playback waits for media.
-  /// Playback that goes on, and an output that takes long, are not limited.
+  /// Tells when nothing has been shown for `--timeout`: no first frame, or none after it while playback waits for media; and
+  /// when stalls exceed what was played by more than that. Playback that goes on, and an output that takes long, are not
+  /// limited.
   private func watchProgress(of session: Session) async {
     let step = max(.milliseconds(1), min(timeout / 20, .milliseconds(500)))
     var (last, checked, idle) = (session.progress, clock.now, Duration.zero)
-    while idle < timeout {
+    var stalls = StallBudget()
+    while idle < timeout, !stalls.exceeds(timeout) {
       try? await clock.sleep(for: step)
       if Task.isCancelled { return }
       let (progress, now) = (session.progress, clock.now)
       // A process that was stopped for a while has not waited.
-      idle = progress == last && !progress.activity.isBusy ? idle + min(now - checked, step * 4) : .zero
+      let passed = min(now - checked, step * 4)
+      idle = progress == last && !progress.activity.isBusy ? idle + passed : .zero
       (last, checked) = (progress, now)
+      stalls.update(
+        stalled: session.player.statisticsWithoutUnshown.stallDuration,
+        played: .seconds(session.frames.account.media.played.seconds), atMost: passed)
     }
-    session.signal.yield(.late)
+    let limit = DurationText.readable(timeout)
+    let isFirst = session.frames.account.media.lastTime == nil
+    let reason =
+      if idle < timeout { stalls.reason } else if isFirst { "no frame within \(limit)" } else {
+        "nothing to play for \(limit)"
+      }
+    session.signal.yield(.late(reason: reason))
   }
 
   /// Reports a signal; returns the outcome if it was the last one. Throws `ReelError.cannotWriteOutput`.
@@ -270,8 +282,10 @@ final class PlayJob: Sendable {
       default: return nil
       }
     case .reachedLimit(let figures): return Outcome(ending: .duration, figures: figures)
-    case .late:
-      return Outcome(ending: .failed, failure: lateness(of: session))
+    case .late(let reason):
+      return Outcome(
+        ending: .failed,
+        failure: ReelError(lateness: reason, of: session.item.source.name, after: traffic.lastFailure))
     case .tick:
       let statistics = session.player.statistics
       report.recorder?.record(
@@ -283,14 +297,6 @@ final class PlayJob: Sendable {
         PlayText.progress(item: session.item, position: position, statistics: statistics))
     }
     return nil
-  }
-
-  private func lateness(of session: Session) -> ReelError {
-    let limit = DurationText.readable(timeout)
-    let isFirst = session.frames.account.media.lastTime == nil
-    return ReelError(
-      lateness: isFirst ? "no frame within \(limit)" : "nothing to play for \(limit)",
-      of: session.item.source.name, after: traffic.lastFailure)
   }
 
   // MARK: The end
