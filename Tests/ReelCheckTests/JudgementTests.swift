@@ -219,12 +219,15 @@ struct JudgementTests {
     }
   }
 
-  @Test("Segments that a server refused are findings, although the time ended reading")
+  @Test(
+    "Segments that a server refused are findings, although the time ended reading, and make no rung dead whose others may play"
+  )
   func refusedInTime() async throws {
     let result = try await check(
       "hls-ts/low/index.m3u8", "*segment-0.ts", .status(404), within: .seconds(4),
       over: try LinkSpec(parsing: "40kbit/10ms"))
     #expect(errors(result).contains("segment-missing/status"))
+    #expect(!errors(result).contains { $0.hasPrefix("rung-dead") })
     #expect(result.notChecked.contains { $0.unjudged?.kind == .time })
     #expect(result.omissions.map(\.name).contains("not-checked/time"))
   }

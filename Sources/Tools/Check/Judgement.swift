@@ -147,12 +147,16 @@ extension StreamFacts {
     // What servers did not deliver says the least of the stream.
     let first = wanted.first { $0.kind != .unanswered && $0.kind != .time } ?? wanted.first ?? reasons.first
     if let first { return .unjudged(first) }
-    let failure = startFailure.map { "; the start failed: \($0.reason)" } ?? ""
     // A manifest whose tracks are not known was not read to its end.
-    let (kind, reason): (Unjudged.Kind, String) =
-      presentation == nil
-      ? (.time, "its tracks were not read in time") : (.empty, "it has neither video nor audio")
-    return .unjudged(Unjudged(kind, reason + failure))
+    return .unjudged(
+      presentation == nil ? late : unjudged(.empty, "it has neither video nor audio"))
+  }
+
+  /// Why nothing is known of it when the time is over.
+  var late: Unjudged { unjudged(.time, "the time limit was reached before its segments were judged") }
+
+  private func unjudged(_ kind: Unjudged.Kind, _ reason: String) -> Unjudged {
+    Unjudged(kind, reason + (startFailure.map { "; the start failed: \($0.reason)" } ?? ""))
   }
 
   /// The parts of the manifest that are in other documents.

@@ -169,8 +169,10 @@ private struct RungJudge {
         return [dead("key", "the key", first)]
       }
     }
-    // What was read last may not have been decoded yet.
-    if case .cutOff = rung.status, failures.count < samples.count { return [] }
+    if case .cutOff = rung.status {
+      // What was read last may not have been decoded yet, and what was not read may play.
+      guard failures.count == samples.count, !failures.allSatisfy(isMissing) else { return [] }
+    }
     guard !failures.contains(where: { $0.reason == .unsupported }),
       !samples.contains(where: { $0.isPartial && $0.failure == nil })
     else { return [] }
@@ -234,6 +236,12 @@ private struct RungJudge {
   }
 
   // MARK: Missing and cut off
+
+  /// True for a segment that a server refused, or that has no media: `missing()` names it.
+  private func isMissing(_ failure: SegmentFailure) -> Bool {
+    failure.part == .segment && !failure.isUnanswered
+      && [.status, .empty, .notMedia].contains(failure.reason)
+  }
 
   func missing() -> [Finding] {
     var places: [String: [SegmentFacts]] = [:]

@@ -84,7 +84,7 @@ package struct StreamChecker: Sendable {
     let unapplied = Rules.allCases.filter { judged.findings[$0] == nil }
     result.notChecked += unapplied.flatMap(\.ids).map { NotChecked(late: $0, Self.timeIsUp) }
     if unapplied.contains(.segments), result.judgement == .judged {
-      result.judgement = .unjudged(Unjudged(.time, "\(Self.timeIsUp) before what was read was judged"))
+      result.judgement = .unjudged(facts.late)
     }
     try await replay(&result, facts, configuration, recording, source, until: time)
     raiseUnjudged(in: &result)
