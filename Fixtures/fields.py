@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Makes an H.264 byte stream whose frames are pairs of field pictures (field_pic_flag 1), which x264 does not write.
 
-    fields.py OUT.h264 [REFERENCES]
+    fields.py OUT.h264 [REFERENCES [untimed|frames]]
 
 24 frames of 16x32, 50 fields a second, noise, every macroblock I_PCM. Every eighth frame begins with an IDR picture. With one
 REFERENCE frame, libavformat's muxers take each field for a key frame; with two, only those that begin with an IDR picture.
+With "untimed", the stream states no rate; with "frames", it states none and its pictures are whole frames.
 """
 import random
 import sys
@@ -44,20 +45,27 @@ def unit(header, payload):
     return b"\0\0\0\1" + bytes(out)
 
 
-def sequence(references):
+def sequence(references, kind):
     s = Bits()
     s.u(24, 77 << 16 | 30)  # Main, level 3
     for value in (0, 0, 0, 4, references):  # id, frame_num of 4 bits, order of type 0 in 8 bits
         s.ue(value)
     s.u(1, 0)
     s.ue(WIDTH // 16 - 1)
-    s.ue(HEIGHT // 32 - 1)
-    s.u(6, 0b001010)  # frame_mbs_only 0, mbaff 0, direct 8x8, no cropping, VUI, no aspect ratio
+    s.ue(HEIGHT // (16 if kind == "frames" else 32) - 1)
+    if kind == "frames":
+        s.u(5, 0b11010)  # frame_mbs_only 1, direct 8x8, no cropping, VUI, no aspect ratio
+    else:
+        s.u(6, 0b001010)  # frame_mbs_only 0, mbaff 0, and the same
     s.u(3, 0)
-    s.u(1, 1)
-    s.u(32, 1)
-    s.u(32, 50)
-    s.u(5, 0b10001)  # fixed rate; no HRD, no structure; bitstream_restriction:
+    if kind:
+        s.u(1, 0)
+    else:
+        s.u(1, 1)
+        s.u(32, 1)
+        s.u(32, 50)
+        s.u(1, 1)  # fixed rate
+    s.u(4, 0b0001)  # no HRD, no structure; bitstream_restriction:
     s.u(1, 1)
     for value in (0, 0, 10, 10, 0, references):  # no reordering
         s.ue(value)
@@ -78,19 +86,21 @@ def picture():
     return unit(0x68, p.bytes())
 
 
-def field(noise, number, is_bottom, is_idr):
+def coded(noise, number, is_bottom, is_idr):
+    """One field; a frame if `is_bottom` is None."""
     s = Bits()
     for value in (0, 7, 0):  # first macroblock, I, parameter set
         s.ue(value)
     s.u(4, number % 16)
-    s.u(2, 2 | is_bottom)
+    if is_bottom is not None:
+        s.u(2, 2 | is_bottom)
     if is_idr:
         s.ue(0)
-    s.u(8, 2 * number + is_bottom)
+    s.u(8, 2 * number + (is_bottom or 0))
     s.u(2 if is_idr else 1, 0)  # memory management
     s.ue(0)
     s.ue(1)  # no deblocking
-    for _ in range(WIDTH // 16 * (HEIGHT // 32)):
+    for _ in range(WIDTH // 16 * (HEIGHT // (16 if is_bottom is None else 32))):
         s.ue(25)
         s.align()
         level = noise.randrange(60, 180)
@@ -101,13 +111,17 @@ def field(noise, number, is_bottom, is_idr):
 
 def main():
     noise = random.Random(7)
-    sets = sequence(int(sys.argv[2]) if len(sys.argv) > 2 else 1) + picture()
+    kind = sys.argv[3] if len(sys.argv) > 3 else ""
+    sets = sequence(int(sys.argv[2]) if len(sys.argv) > 2 else 1, kind) + picture()
+    parts = [None] if kind == "frames" else [0, 1]
     delimiter = unit(0x09, b"\x10")
     with open(sys.argv[1], "wb") as out:
         for index in range(FRAMES):
             number = index % GROUP
-            out.write(delimiter + (sets if number == 0 else b"") + field(noise, number, 0, number == 0))
-            out.write(delimiter + field(noise, number, 1, False))
+            for part in parts:
+                is_first = part != 1
+                head = delimiter + (sets if number == 0 and is_first else b"")
+                out.write(head + coded(noise, number, part, number == 0 and is_first))
 
 
 main()

@@ -131,6 +131,8 @@ h264_profiles() {
     -x264-params tff=1 -movflags +faststart
   clip media/h264-interlaced-bff.ts "$(picture 192x128 50 1 'interlace=scan=bff')" "${H264[@]}" -x264-params bff=1
   python3 fields.py media/h264-fields.h264 2
+  python3 fields.py media/h264-fields-untimed.h264 2 untimed
+  python3 fields.py media/h264-untimed.h264 2 frames
   ffmpeg "${QUIET[@]}" -r 50 -i media/h264-fields.h264 -c copy "${EXACT[@]}" media/h264-fields.ts
   copy media/h264-fields.ts media/h264-fields.mkv
   python3 fields.py "$TMP/fields.h264" 1

@@ -40,6 +40,15 @@ struct FieldPairsTests {
     #expect(reader.stream.time(ticks: stated) == MediaTime(value: 1, timescale: 25))
   }
 
+  @Test(
+    "Raw H.264 that states no rate has 25 frames a second, as ffmpeg says",
+    arguments: ["h264-fields-untimed.h264", "h264-untimed.h264"])
+  func usualRate(name: String) throws {
+    let packets = try video(Fixtures.bytes("media/\(name)"), .h264)
+    #expect(packets.count == 24)
+    #expect(packets.allSatisfy { $0.durationTicks == 48_000 }, "of 1,200,000 ticks a second")
+  }
+
   @Test("A field without the other one is a unit of its own, and all frames but this one come out")
   func lone() throws {
     let index = 3

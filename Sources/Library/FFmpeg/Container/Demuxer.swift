@@ -80,6 +80,7 @@ package final class Demuxer {
     var own: OpaquePointer?
     defer { av_dict_free(&own) }
     if format == .mpegTS { av_dict_set_int(&own, "max_packet_size", Int64(Self.longestPart), 0) }
+    if format == .h264 { av_dict_set_int(&own, "framerate", Self.pictureRate, 0) }
     // avformat_open_input frees the context if it fails.
     let code = avformat_open_input(&opened, nil, inputFormat, &own)
     self.context = code >= 0 ? opened : nil
@@ -91,6 +92,10 @@ package final class Demuxer {
     if format == .mp3 { context.pointee.pb.pointee.update_checksum = nil }
     try refreshStreams()
   }
+
+  /// The rate of raw H.264 that states none, for 25 frames a second. libavformat/demux.c, compute_frame_duration: before
+  /// FFmpeg 6.1, an unopened decoder has one tick a frame, and the parser counts two for each.
+  private static let pictureRate: Int64 = avformat_version() < 60 << 16 | 16 << 8 | 100 ? 50 : 25
 
   /// libavformat's demuxers. Each is looked up once, because that compares its name with some 300 others.
   /// They are constant.
