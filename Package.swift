@@ -139,7 +139,7 @@ let workshop: [Target] = [
     name: "ReelCommand",
     dependencies: [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", "ReelFiles",
-      "ReelStills", "ReelSimulation", "ReelRules", "ReelCheck", "ReelGateway", "ReelLab", "ReelTesting",
+      "ReelStills", "ReelSimulation", "ReelCheck", "ReelGateway", "ReelLab", "ReelTesting",
       deques, httpTypes, logging,
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ] + (hasArenas ? ["ReelArenas"] : []),

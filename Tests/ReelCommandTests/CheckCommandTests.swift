@@ -117,35 +117,6 @@ struct CheckCommandTests {
     try await Command.run("check", Self.hls, "--fail-on", "error,warning", status: 64)
   }
 
-  @Test("A baseline hides findings that it has, and lists those that are gone")
-  func baseline() async throws {
-    let folder = try TemporaryFolder()
-    let bad = Fixtures.path("bad/text.mp4")
-    let first = try await Command.run("check", bad, "--json", status: 1)
-    try folder.write(first.outputText, to: "before.jsonl")
-    let second = try await Command.run(
-      "check", bad, "--json", "--baseline", folder.path("before.jsonl"), status: 0)
-    #expect(try findings(try second.object).allSatisfy { $0["known"] as? Bool == true })
-    let text = try await Command.run(
-      "check", bad, "--baseline", folder.path("before.jsonl"), "--junit", folder.path("j.xml"), status: 0)
-    #expect(text.outputLines.first?.hasSuffix("; known: 1 in the baseline") == true, "\(text.outputText)")
-    #expect(text.outputLines.contains { $0.hasPrefix("  known    unreachable/not-media") })
-    #expect(text.outputText.contains("error, the baseline has it too"))
-    #expect(text.outputLines.last == "  exit 0: no new findings; known: 1 in the baseline")
-    let junit = try folder.text("j.xml")
-    #expect(junit.contains("<skipped message=\"a known error, the baseline has it too\"/>"))
-    #expect((try second.object["fixed"] as? [String]) == [])
-    try folder.write(
-      #"{"url":"\#(goodSource)","findings":[{"id":"black","kind":"run","segment":3}]}"# + "\n",
-      to: "old.jsonl")
-    let fixed = try await Command.run(
-      "check", goodSource, "--json", "--baseline", folder.path("old.jsonl"), status: 0)
-    #expect((try fixed.object["fixed"] as? [String]) == ["black/run, segment 3"])
-    try folder.write("{}\n", to: "none.jsonl")
-    let usage = try await Command.run("check", bad, "--baseline", folder.path("none.jsonl"), status: 64)
-    #expect(usage.errorText.contains("line 1") && usage.errorText.contains("not a result of reel check"))
-  }
-
   @Test("Expectations that are not met fail the run, with the floor beside them")
   func expectations() async throws {
     let run = try await Command.run(
@@ -197,7 +168,8 @@ struct CheckCommandTests {
       (["--waivers", "text.json"], "text.json"),
       (["--waivers", "noreason.json"], "noreason.json: "),
       (["--waivers", "field.json"], "field.json: "),
-      (["--baseline", "none.json"], "no such file"),
+      (["--baseline", "a.jsonl"], "--ignore"),
+      (["--sarif", "a.sarif"], "--junit"),
     ] as [([String], String)])
   func usage(arguments: [String], words: String) async throws {
     let folder = try TemporaryFolder()

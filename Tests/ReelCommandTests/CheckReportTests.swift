@@ -7,7 +7,7 @@ import Testing
 
 @testable import ReelCommand
 
-@Suite("The page and the SARIF file of a check")
+@Suite("The page of a check")
 struct CheckReportTests {
   static let url = "https://me:secret@cdn.example:8443/show/master.m3u8?token=abc"
   static let hostile = "<script>alert(1)</script>\u{1b}[31m\"'&"
@@ -87,7 +87,6 @@ struct CheckReportTests {
     result.thresholds[.blackRun] = 5
     var checked = CheckedSource(result)
     checked.waived = [5: "the redirect counts viewers, ticket 4711"]
-    checked.known = [1]
     return checked
   }
 
@@ -162,13 +161,12 @@ struct CheckReportTests {
       #expect(!isThere, "\(secret)")
     }
     for text in [
-      "2 errors, 3 warnings; first frame after 956 ms on lte and 2.49 s on 3g; known: 1 waived, 1 in the baseline",
+      "2 errors, 3 warnings; first frame after 956 ms on lte and 2.49 s on 3g; known: 1 waived",
       "segment-missing/status", "360p, segment 3 (6 s to 8 s)", "2 s lost",
       "nothing alone on lte, 48 ms after larger savings", "Fixed in turn",
       "without start-bytes/edit",
       "and moov-last", "175 ms", "segment 3 missing",
       "A known note, waived: the redirect counts viewers, ticket 4711",
-      "A known warning, the baseline has it too",
       "black.run 5 s, usually 2 s", "start.lte&lt;800ms: 956 ms", "data:image/jpeg;base64,",
       "black, english: it has no pictures",
     ] {
@@ -192,8 +190,8 @@ struct CheckReportTests {
     var (one, other) = (CheckedSources(), CheckedSources())
     for item in items { one.add(item) }
     for item in items.reversed() { other.add(item) }
-    one.addFailure(ReelError(.unsupported, "no"), of: "x")
-    other.addFailure(ReelError(.unsupported, "no"), of: "x")
+    one.addFailure()
+    other.addFailure()
     #expect((one.sourceCount, one.levels[.error], one.cleanCount, one.failureCount) == (301, 100, 200, 1))
     #expect(one.worst.count == CheckedSources.sourceLimit)
     #expect(one.hosts.map(\.name) == ["host0.example", "host1.example", "host2.example"])
@@ -202,8 +200,6 @@ struct CheckReportTests {
     let run = RunDescription(arguments: ["check"])
     let isSamePage = CheckPage(sources: one, run: run).html == CheckPage(sources: other, run: run).html
     #expect(isSamePage)
-    let isSameText = try SARIF(one).text == SARIF(other).text
-    #expect(isSameText)
   }
 
   @Test(
@@ -221,117 +217,6 @@ struct CheckReportTests {
     #expect(CheckedSource(result).verdict == expected)
   }
 
-  // MARK: SARIF
-
-  private func results(_ sources: CheckedSources) throws -> (run: [String: Any], results: [[String: Any]]) {
-    let root = try #require(
-      JSONSerialization.jsonObject(with: Data(SARIF(sources).text.utf8)) as? [String: Any])
-    #expect(root["version"] as? String == "2.1.0")
-    let run = try #require((root["runs"] as? [[String: Any]])?.first)
-    return (run, try #require(run["results"] as? [[String: Any]]))
-  }
-
-  private func location(_ result: [String: Any]) throws -> (uri: String, region: [String: Any]) {
-    let first = try #require((result["locations"] as? [[String: Any]])?.first)
-    let physical = try #require(first["physicalLocation"] as? [String: Any])
-    let artifact = try #require(physical["artifactLocation"] as? [String: Any])
-    return (try #require(artifact["uri"] as? String), physical["region"] as? [String: Any] ?? [:])
-  }
-
-  @Test("SARIF has a rule for each id, and results with places, fingerprints, waivers and the baseline")
-  func sarif() throws {
-    var sources = CheckedSources()
-    var source = Self.sample()
-    source.listed = ("catalogue.txt", 12)
-    source.unmet = ["start.lte<800ms: 956 ms"]
-    sources.add(source)
-    let (run, results) = try results(sources)
-    let driver = try #require((run["tool"] as? [String: Any])?["driver"] as? [String: Any])
-    let rules = try #require(driver["rules"] as? [[String: Any]])
-    #expect(rules.compactMap { $0["id"] as? String } == FindingID.allCases.map(\.rawValue) + ["expectation"])
-    #expect(results.count == 7)
-    for result in results {
-      let id = try #require(result["ruleId"] as? String)
-      let index = try #require(result["ruleIndex"] as? Int)
-      #expect(rules[index]["id"] as? String == id.split(separator: "/").first.map(String.init))
-    }
-    let missing = try #require(results.first { $0["ruleId"] as? String == "segment-missing/status" })
-    #expect(missing["level"] as? String == "error")
-    #expect(missing["baselineState"] as? String == "new")
-    // A scheme makes GitHub reject the file.
-    #expect(try location(missing).uri == "cdn.example%3A8443/show/high/s3.m4s")
-    let names = ((missing["locations"] as? [[String: Any]])?.first?["logicalLocations"] as? [[String: Any]])?
-      .compactMap { $0["fullyQualifiedName"] as? String }
-    #expect(names == ["360p", "360p/segment 3"])
-    let related = try #require(
-      (missing["relatedLocations"] as? [[String: Any]])?.first?["physicalLocation"] as? [String: Any])
-    #expect((related["region"] as? [String: Any])?["startLine"] as? Int == 12)
-    let rate = try #require(results.first { $0["ruleId"] as? String == "bandwidth-mismatch/understated" })
-    #expect(try location(rate).region["startLine"] as? Int == 7)
-    let bytes = try #require(results.first { $0["ruleId"] as? String == "start-bytes/edit" })
-    #expect(try location(bytes).region["byteOffset"] as? Int == 48)
-    let black = try #require(results.first { $0["ruleId"] as? String == "black/start" })
-    #expect(black["baselineState"] as? String == "unchanged")
-    let redirects = try #require(results.first { $0["ruleId"] as? String == "redirects" })
-    let suppression = try #require((redirects["suppressions"] as? [[String: Any]])?.first)
-    #expect(suppression["justification"] as? String == "the redirect counts viewers, ticket 4711")
-    // If one result has suppressions, all have the property.
-    #expect(results.allSatisfy { $0["suppressions"] != nil })
-    let fingerprints = results.compactMap {
-      ($0["partialFingerprints"] as? [String: String])?["reelFinding/v1"]
-    }
-    #expect(Set(fingerprints).count == results.count)
-    let text = try SARIF(sources).text
-    let hasSecret = text.contains("secret") || text.contains("token=abc")
-    #expect(!hasSecret)
-  }
-
-  @Test("A fingerprint does not depend on credentials, measurements or the order of findings")
-  func fingerprints() throws {
-    var (one, other) = (CheckedSources(), CheckedSources())
-    one.add(Self.sample())
-    var result = CheckResult(source: "https://cdn.example:8443/show/master.m3u8?token=other")
-    result.findings = [
-      Finding(
-        .segmentMissing, "status", .error, rung: "360p", segment: 3,
-        url: "https://cdn.example:8443/show/high/s3.m4s?token=other", "503 for it", fix: "")
-    ]
-    other.add(CheckedSource(result))
-    func print(_ sources: CheckedSources) throws -> String? {
-      let result = try results(sources).results.first { $0["ruleId"] as? String == "segment-missing/status" }
-      return (result?["partialFingerprints"] as? [String: String])?["reelFinding/v1"]
-    }
-    #expect(try print(one) != nil)
-    #expect(try print(one) == print(other))
-  }
-
-  @Test("SARIF has the worst results only, and at most as many as GitHub shows")
-  func limit() throws {
-    var sources = CheckedSources()
-    for index in 0..<700 {
-      var result = CheckResult(source: "https://a.example/\(index).mp4")
-      result.findings = (0..<10).map {
-        Finding(.black, "run", index == 699 ? .error : .warning, segment: $0, "it is black", fix: "")
-      }
-      sources.add(CheckedSource(result))
-    }
-    let results = try results(sources).results
-    #expect(results.count == SARIF.resultLimit)
-    #expect(results.prefix(10).allSatisfy { $0["level"] as? String == "error" })
-    #expect(results.dropFirst(10).allSatisfy { $0["level"] as? String == "warning" })
-  }
-
-  @Test(
-    "A location is a relative reference, or a file URL",
-    arguments: [
-      ("media/a b.mp4", "media/a%20b.mp4"), ("/srv/x:y.mp4", "file:///srv/x%3Ay.mp4"),
-      ("https://user:pw@h.example/a/b.m3u8?x=1#y", "h.example/a/b.m3u8"),
-      ("http://localhost:8080/a%20b.ts", "localhost%3A8080/a%20b.ts"),
-      ("file:///srv/%C3%A4.mp4", "file:///srv/%C3%A4.mp4"), ("http://[::1]:80/a", "%5B%3A%3A1%5D%3A80/a"),
-    ])
-  func locations(place: String, uri: String) {
-    #expect(SARIF.ArtifactLocation(place).uri == uri)
-  }
 }
 
 @Suite("Results of checks in a report")

@@ -293,7 +293,7 @@ struct FeedCommandTests {
     let folder = try TemporaryFolder()
     let feed = try folder.writeFeed(Self.items + [folder.path + "/missing.mp4"])
     var outputs: [[UInt8]] = []
-    let names = ["page.html", "trace.json", "swipes.csv", "junit.xml"]
+    let names = ["page.html", "trace.jsonl", "swipes.csv", "junit.xml"]
     for number in 0..<2 {
       let place = "\(folder.path)/\(number)-"
       let result = try await Command.run(
@@ -394,6 +394,7 @@ struct FeedCommandTests {
       (["--virtual", "--device", "medium"], "write one of low, mid, high"),
       // Standard output is the report's, and a file has a name.
       (["--trace", "-"], "--trace takes a file"), (["--trace", ""], "--trace takes a file"),
+      (["--trace", "trace.json"], "trace.jsonl"),
       (["--report", "-"], "--report takes a file"), (["--report", ""], "--report takes a file"),
     ] as [([String], String)])
   func usage(arguments: [String], words: String) async throws {

@@ -83,7 +83,7 @@ struct ListCommandTests {
     let folder = try TemporaryFolder()
     let lines = "{\"id\": 7, \"url\": \"\(goodSource)\", \"status\": \"x\", \"tags\": [1.50]}\n"
     let result = try await Command.run(
-      "frames", "--input", "-", "-o", folder.path("out"), "--json", "--no-fan-out", input: Array(lines.utf8),
+      "frames", "--input", "-", "-o", folder.path("out"), "--json", input: Array(lines.utf8),
       status: 0)
     #expect(result.output == (try folder.bytes("out/results.jsonl")))
     #expect(
@@ -194,12 +194,12 @@ struct ListCommandTests {
   func noFolder(command: ListCommand) async throws {
     let folder = try TemporaryFolder()
     let list = try folder.write("missing.mp4\n", to: "list.txt")
-    let result = try await run(of: command, list, folder, "--fan-out", "--name", "{host}/{stem}")
+    let result = try await run(of: command, list, folder, "--name", "{host}/{stem}")
     #expect(result.status == 1, "\(result.errorText)")
     #expect(folder.names("out") == ["results.jsonl"])
   }
 
-  @Test("Lists from a pipe, and --fan-out, spread files over folders", arguments: ListCommand.allCases)
+  @Test("The files of lists from a pipe are spread over folders", arguments: ListCommand.allCases)
   func fanOut(command: ListCommand) async throws {
     let folder = try TemporaryFolder()
     let hash = SourceHash(goodSource).text
@@ -207,9 +207,6 @@ struct ListCommandTests {
     try await Command.run(
       command.rawValue, "--input", "-", "-o", folder.path("out"), input: Array(goodSource.utf8), status: 0)
     #expect(folder.names(path) == ["h264-faststart-\(hash).\(command.fileExtension)"])
-    let wanted = try await run(
-      of: command, try folder.write(goodSource, to: "list.txt"), folder, "--fan-out", "--overwrite")
-    #expect(wanted.status == 0, "\(wanted.errorText)")
     #expect(folder.names("out") == [String(hash.prefix(2)), "results.jsonl"])
   }
 

@@ -135,11 +135,6 @@ struct ManifestCommandTests {
     let warnings = try #require(record["warnings"] as? [String])
     #expect(warnings.count == 1)
     #expect(warnings.first?.contains("s in the future, and is assumed to end now") == true)
-    let strict = try await Command.run(
-      "manifest", path, "--strict", "--now", "2026-01-01T00:59:00Z", status: 65)
-    #expect(strict.errorLines.count == 1)
-    #expect(strict.errorText.contains("by the clock, no segment of the timeline is available yet"))
-    try await Command.run("manifest", path, "--strict", "--now", "2026-01-01T01:00:08Z", status: 0)
   }
 
   @Test("A live presentation is listed as it is at a time")
@@ -200,56 +195,12 @@ struct ManifestCommandTests {
     #expect(result.outputText.contains("Fixtures/dash-number/1/segment-00003.m4s"))
   }
 
-  @Test("Strict: nothing for manifests by the book, lines for others")
-  func strict() async throws {
-    for path in ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"] {
-      try await Command.run("manifest", Fixtures.path(path), "--strict", status: 0)
-    }
-    let folder = try TemporaryFolder()
-    let text =
-      "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:9,\na.ts\n#EXT-X-KEY:METHOD=AES-128\n#EXT-X-ENDLIST\n"
-    try folder.write(text, to: "a.m3u8")
-    let result = try await Command.run("manifest", "\(folder.path)/a.m3u8", "--strict", status: 65)
-    #expect(result.errorText.contains("line 3"))
-    #expect(result.errorText.contains("line 5"))
-    #expect(result.outputLines.count == 1)
-  }
-
-  @Test("Following prints a line for each change, and ends with the stream")
-  func follow() async throws {
-    let second = MediaTime(value: 1, timescale: 1)
-    let start = WallTime.now
-    let clock = ManualClock(start + second * 20)
-    // Each request takes a second of the stream's time, whatever it takes here.
-    let live = try HLSLiveSimulation(
-      try LiveMaterial(manifest: Fixtures.folder.appending(path: "hls-ts/master.m3u8")), start: start,
-      options: .init(segmentCount: 25)
-    ) {
-      clock.advance(by: second)
-      return clock.now
-    }
-    let origin = try await Origin.start(.init(resources: [live]))
-    let url = origin.baseURL.appending(path: live.manifestPath).absoluteString
-    let result = try await Command.run("manifest", url, "--follow")
-    await origin.stop()
-    #expect(result.status == 0, "\(result.errorText)")
-    let records = try result.outputLines.map {
-      try jsonObject($0)
-    }
-    #expect(records.first?["change"] as? String == "opened")
-    #expect(records.last?["ended"] as? Bool == true)
-    let numbers = records.flatMap { $0["segments"] as? [[String: Any]] ?? [] }.compactMap {
-      $0["number"] as? Int
-    }
-    #expect(numbers == Array((numbers.first ?? 0)..<25))
-  }
-
   @Test(
     "Usage and failures",
     arguments: [
-      (["--follow", "--strict", "x"], Int32(64)), (["--now", "yesterday", "x"], 64), (["-o", "d", "x"], 64),
+      (["--follow", "x"], Int32(64)), (["--now", "yesterday", "x"], 64), (["-o", "d", "x"], 64),
       (["--output", "xml", "x"], 64), (["/nowhere/a.mpd"], 66), ([Fixtures.path("media/h264.ts")], 65),
-      ([Fixtures.path("bad/html.m3u8")], 65), ([Fixtures.path("hls-ts/master.m3u8"), "--follow"], 65),
+      ([Fixtures.path("bad/html.m3u8")], 65),
       (["http://127.0.0.1:1/a.mpd", "--retries", "0"], 69),
     ] as [([String], Int32)])
   func failures(arguments: [String], status: Int32) async throws {

@@ -129,21 +129,16 @@ struct PlayCommandTests {
 
   // MARK: Sound
 
-  @Test("The sound is written whole, as loud as was asked for")
+  @Test("The sound is written whole")
   func sound() async throws {
     let folder = try TemporaryFolder()
-    for (volume, name) in [("1", "loud"), ("0", "silent")] {
-      try await Command.run(
-        "play", Fixtures.path("media/audio-aac.mp4"), "--rate", "max", "--volume", volume, "--wav",
-        "\(folder.path)/\(name).wav", status: 0)
-    }
+    try await Command.run(
+      "play", Fixtures.path("media/audio-aac.mp4"), "--rate", "max", "--wav", "\(folder.path)/loud.wav",
+      status: 0)
     let loud = try WaveSamples(folder.bytes("loud.wav"))
     // Two seconds, to a frame of AAC.
     #expect(abs(loud.samples.count / loud.channelCount - 2 * loud.sampleRate) <= 1024)
     #expect(loud.samples.contains { abs(Int($0)) > 1000 })
-    let silent = try WaveSamples(folder.bytes("silent.wav"))
-    #expect(silent.samples.count == loud.samples.count)
-    #expect(silent.samples.allSatisfy { $0 == 0 })
   }
 
   @Test("Sound in segments of its own is written, and not fetched where it is muted")
@@ -183,7 +178,7 @@ struct PlayCommandTests {
 
   @Test("Playback begins at --start")
   func start() async throws {
-    let events = try await PlayEvents.play(goodSource, "--rate", "max", "--md5", "--start", "0.5", "--linear")
+    let events = try await PlayEvents.play(goodSource, "--rate", "max", "--md5", "--start", "0.5")
     #expect(events.md5s == Array(try Fixtures.golden("h264-faststart.mp4").suffix(15)))
     #expect(events.times.first == 0.5)
   }

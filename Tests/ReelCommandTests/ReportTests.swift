@@ -226,35 +226,6 @@ struct ReportTests {
     #expect(text.components(separatedBy: "<failure ").count == 2)
   }
 
-  @Test("Chrome's trace: valid JSON, slices of a thread nested")
-  func chromeTrace() throws {
-    var timeline = WalkTimeline()
-    timeline.slotCount = 1
-    timeline.bins = [.init()]
-    timeline.bins[0].memory = [7]
-    let bytes = ChromeTrace.json(.sample(), timeline, names: [Self.hostile])
-    let root = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
-    let events = try #require(root["traceEvents"] as? [[String: Any]])
-    #expect(
-      events.allSatisfy { $0["ph"] is String && $0["pid"] is Int && $0["tid"] is Int && $0["ts"] is Int })
-    #expect(events.contains { $0["ph"] as? String == "C" })
-    let threads = Set(events.filter { $0["ph"] as? String != "C" }.compactMap { $0["tid"] as? Int })
-      .subtracting([0])
-    for name in ["thread_name", "thread_sort_index"] {
-      #expect(
-        Set(events.filter { $0["name"] as? String == name }.compactMap { $0["tid"] as? Int }) == threads)
-    }
-    var ends: [Int: [Int]] = [:]
-    for event in events where event["ph"] as? String == "X" {
-      let (thread, start) = (event["tid"] as? Int ?? 0, event["ts"] as? Int ?? 0)
-      let end = start + (event["dur"] as? Int ?? 0)
-      var open = (ends[thread] ?? []).filter { $0 > start }
-      #expect(open.allSatisfy { end <= $0 })
-      open.append(end)
-      ends[thread] = open
-    }
-  }
-
   @Test(
     "First frames of a page: HDR is mapped to SDR", arguments: ["colour-hdr10-pq", "colour-709-limited"])
   func firstFrames(name: String) async throws {

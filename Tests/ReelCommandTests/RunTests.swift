@@ -101,12 +101,10 @@ struct RunTests {
       status: 0)
     #expect(folder.names("out/local") == ["000001-001.jpg", "000001.vtt"])
     try await Command.run(
-      "play", "--input", "list.txt", "--rate", "max", "--duration", "0.02", "-o", "played", "--fan-out",
+      "play", "--input", "list.txt", "--rate", "max", "--duration", "0.02", "-o", "played",
       directory: folder.path, status: 0)
     let hash = SourceHash(goodSource).text
-    #expect(
-      folder.names("played/\(hash.prefix(2))/\(hash.dropFirst(2).prefix(2))").contains(
-        "h264-faststart-\(hash)-000001.ppm"))
+    #expect(folder.names("played").contains("h264-faststart-\(hash)-000001.ppm"))
     #expect(folder.names("played").contains("results.jsonl"))
   }
 
@@ -133,9 +131,9 @@ struct RunTests {
     #expect(
       try named.objects.map { $0["source"] as? String } == [Self.hls, bad, Self.dash])
     let list = try await Command.run(
-      "manifest", Self.hls, "--strict", "--resume", "--json", directory: folder.path, status: 0)
+      "manifest", Self.hls, "--resume", "--json", directory: folder.path, status: 0)
     #expect(list.output == (try folder.bytes("results.jsonl")))
     #expect(list.outputText.contains("\"segment_count\":3") && !list.outputText.contains("\"segments\""))
-    #expect(list.outputText.contains("\"violations\":0") && list.outputText.contains("\"manifest_url\":"))
+    #expect(list.outputText.contains("\"manifest_url\":"))
   }
 }

@@ -117,23 +117,19 @@ struct SourceListTests {
     #expect(SourceHash(url).text == hash)
     for (count, index) in [(8, ofEight), (3, ofThree)] {
       for shard in 0..<count {
-        let shard = try Shard(parsing: "\(shard)/\(count)", key: .url, environment: [:])
-        #expect(shard.contains(SourceHash(url), host: "h") == (shard.index == index))
+        let shard = try Shard(parsing: "\(shard)/\(count)", environment: [:])
+        #expect(shard.contains(SourceHash(url)) == (shard.index == index))
       }
     }
-    // By host, the URL does not matter; a file has no host.
-    let byHost = try Shard(parsing: "2/8", key: .host, environment: [:])
-    #expect(byHost.contains(SourceHash(url), host: "a.example"))
-    #expect(byHost.contains(SourceHash(url), host: "") == (ofEight == 2))
   }
 
   @Test("Shards are of about the same size, and each source is in one", arguments: [2, 3, 8, 100])
   func distribution(count: Int) throws {
-    let shards = try (0..<count).map { try Shard(parsing: "\($0)/\(count)", key: .url, environment: [:]) }
+    let shards = try (0..<count).map { try Shard(parsing: "\($0)/\(count)", environment: [:]) }
     var sizes = [Int](repeating: 0, count: count)
     for number in 0..<20_000 {
       let hash = SourceHash("https://cdn.example/videos/\(number)/index.m3u8")
-      let owners = shards.filter { $0.contains(hash, host: "cdn.example") }
+      let owners = shards.filter { $0.contains(hash) }
       #expect(owners.count == 1)
       if let owner = owners.first { sizes[owner.index] += 1 }
     }
@@ -145,21 +141,21 @@ struct SourceListTests {
   @Test("auto takes the index from the variable that is set")
   func environment() throws {
     for name in Shard.variables {
-      #expect(try Shard(parsing: "auto/4", key: .url, environment: [name: "3"]).index == 3)
-      #expect(throws: ReelError.self) { try Shard(parsing: "auto/3", key: .url, environment: [name: "3"]) }
-      #expect(throws: ReelError.self) { try Shard(parsing: "auto/3", key: .url, environment: [name: "x"]) }
+      #expect(try Shard(parsing: "auto/4", environment: [name: "3"]).index == 3)
+      #expect(throws: ReelError.self) { try Shard(parsing: "auto/3", environment: [name: "3"]) }
+      #expect(throws: ReelError.self) { try Shard(parsing: "auto/3", environment: [name: "x"]) }
     }
-    #expect(throws: ReelError.self) { try Shard(parsing: "auto/3", key: .url, environment: [:]) }
+    #expect(throws: ReelError.self) { try Shard(parsing: "auto/3", environment: [:]) }
     #expect(throws: ReelError.self) {
       try Shard(
-        parsing: "auto/9", key: .url, environment: ["SLURM_ARRAY_TASK_ID": "1", "JOB_COMPLETION_INDEX": "2"])
+        parsing: "auto/9", environment: ["SLURM_ARRAY_TASK_ID": "1", "JOB_COMPLETION_INDEX": "2"])
     }
   }
 
   @Test(
     "What is no shard", arguments: ["1", "3/3", "-1/3", "1/0", "a/3", "1/3/4", "/3", "1/", "auto", "+1/3"])
   func badShards(text: String) {
-    #expect(throws: ReelError.self) { try Shard(parsing: text, key: .url, environment: [:]) }
+    #expect(throws: ReelError.self) { try Shard(parsing: text, environment: [:]) }
   }
 
   // MARK: JSON

@@ -18,7 +18,7 @@ struct UsageTests {
   private static let play: [[String]] = [
     [], ["-", "-"], ["a.mp4", "--rate", "0"], ["a.mp4", "--rate", "9"], ["a.mp4", "--rate", "nan"],
     ["a.mp4", "--rate", "fast"], ["a.mp4", "--duration", "0"], ["a.mp4", "--start", "-1"],
-    ["a.mp4", "--volume", "-1"], ["a.mp4", "--volume", "nan"], ["a.mp4", "--mute", "--wav", "a.wav"],
+    ["a.mp4", "--volume", "1"], ["a.mp4", "--linear"], ["a.mp4", "--mute", "--wav", "a.wav"],
     ["a.mp4", "--wav", "-"], ["a.mp4", "--wav", ""], ["a.mp4", "--y4m", ""],
     ["a.mp4", "--y4m", "-", "--json"], ["a.mp4", "--nut", ""], ["a.mp4", "--nut", "-", "--json"],
     ["a.mp4", "--nut", "a", "--y4m", "b"], ["a.mp4", "--nut", "a", "--wav", "b"],
@@ -65,7 +65,7 @@ struct UsageTests {
     ("--input x a.mp4", "not both"), ("--resume", "at least one source"), ("--resume -", "standard input"),
     ("--input x -o -", "-o -"), ("--input x --name {tiem}", "did you mean {time}"),
     ("--input x --name ../{stem}", "leave the output folder"), ("--input x --shard 3/3", "out of range"),
-    ("--input x --shard auto/3", "auto needs"), ("--input x --shard-by host", "requires --shard"),
+    ("--input x --shard auto/3", "auto needs"), ("--input x --shard-by host", "was removed"),
     ("--input x --per-host 0", "--per-host"), ("--input x --rate-limit 5/d", "--rate-limit"),
     ("--input x --rate-limit 0/s", "--rate-limit"),
     ("--input /etc/hosts --results /etc/hosts", "same file"),
@@ -74,7 +74,8 @@ struct UsageTests {
   private static let explained =
     list.map { ("frames \($0)", $1) } + list.map { ("poster \($0)", $1) } + [
       ("frames --input x --name {time} --format y4m", "{time}"),
-      ("manifest a b --follow", "one source"), ("manifest --input x --output hls", "one source"),
+      ("manifest a --strict", "reel check"), ("manifest a --follow", "reel check --watch"),
+      ("manifest --input x --output hls", "one source"),
       ("manifest a --jobs 0", "--jobs"),
       ("play --input x --nut y", "one source"), ("play a b --jobs 2", "--quiet"),
       ("play --input x --name {stem}", "require -o"), ("play --input x -o y --name {time}", "{time}"),

@@ -274,35 +274,4 @@ struct LiveTests {
       (now() < time ? first : second).response(at: path)
     }
   }
-
-  // MARK: Following
-
-  @Test("Following tells of each segment once, in order")
-  func following() async throws {
-    let live = try hls(
-      .init(segmentCount: 160, disturbances: .init(staleCopies: .init(every: 3, age: seconds(3)))))
-    let numbers = Locked<[Int64]>([])
-    let changes = Locked<Set<SegmentWindow.Change?>>([])
-    try await Origin.use(.init(resources: [live])) { origin in
-      let loader = ManifestLoader(
-        fetcher: makeFetcher(), configuration: configuration(), logger: silentLogger)
-      try await loader.follow(source(of: origin, live.manifestPath)) { update in
-        numbers.withLock { $0 += update.segments.map(\.number) }
-        changes.withLock { _ = $0.insert(update.change) }
-      }
-    }
-    #expect(numbers.withLock { $0 } == Array(94..<160))
-    #expect(changes.withLock { $0 }.contains(.steppedBack))
-  }
-
-  @Test("What is complete is not followed")
-  func complete() async throws {
-    let loader = ManifestLoader(fetcher: makeFetcher(), logger: silentLogger)
-    for path in ["hls-ts/master.m3u8", "dash-number/manifest.mpd"] {
-      let error = await #expect(throws: ReelError.self) {
-        try await loader.follow(.url(Fixtures.folder.appending(path: path))) { _ in }
-      }
-      #expect(error?.kind == .unsupported)
-    }
-  }
 }

@@ -1,6 +1,6 @@
 internal import ReelCore
 
-/// What each finding means: the texts of `reel check --explain` and the rules of a SARIF file.
+/// What each finding means: the texts of `reel check --explain`.
 package enum Catalogue {
   /// The description of a finding.
   package struct Entry: Sendable {

@@ -18,31 +18,22 @@ package struct StoryboardStyle: Sendable {
     (self.outputs, self.format, self.quality, self.grid) = (outputs, format, quality, grid)
   }
 
-  package var writesSheets: Bool { outputs.contains { $0 != .bif } }
-  /// True if every slot gets a tile.
-  var isRegular: Bool { outputs.contains(where: \.isRegular) }
+  /// True if every slot gets a tile, as players of HLS expect.
+  var isRegular: Bool { outputs.contains(.hls) }
 
   /// Returns the files that every source gets, without the numbered ones after the first.
   package func names(_ stem: String) -> [String] {
-    var names = outputs.flatMap { output -> [String] in
+    let names = outputs.flatMap { output in
       switch output {
       case .vtt: ["\(stem).vtt"]
-      case .bif: ["\(stem).bif"]
       case .hls: [Self.playlistName(stem), "\(stem).m3u8"]
-      case .dash: ["\(stem).mpd"]
       }
     }
-    if writesSheets { names.append(sheetName(stem, 1)) }
-    return names
+    return names + [sheetName(stem, 1)]
   }
 
   func sheetName(_ stem: String, _ number: Int) -> String {
     "\(stem)-\(String(format: "%03d", number)).\(format.fileExtension)"
-  }
-
-  /// Returns the URLs of sheets, as a template of DASH.
-  func sheetPattern(_ stem: String) -> String {
-    "\(StoryboardIndex.uri(stem))-$Number%03d$.\(format.fileExtension)"
   }
 
   static func playlistName(_ stem: String) -> String { "\(stem)-images.m3u8" }
@@ -53,7 +44,7 @@ package final class StoryboardWriter {
   /// A file that was written.
   package struct File: Sendable {
     package let name: String
-    /// `sheet`, `vtt`, `bif`, `hls` or `dash`.
+    /// `sheet`, `vtt` or `hls`.
     package let kind: String
     package let byteCount: Int
     /// The size of a sheet.
@@ -62,13 +53,12 @@ package final class StoryboardWriter {
 
   private let style: StoryboardStyle
   private let stem: String
-  private let write: (_ name: String, _ parts: [[UInt8]]) throws(ReelError) -> Void
+  private let write: (_ name: String, _ bytes: [UInt8]) throws(ReelError) -> Void
   /// The tiles of the sheet that is not written yet.
   private var pending: [Still] = []
   private var sheets: (names: [String], byteCounts: [Int]) = ([], [])
   /// The slot of each tile of all sheets.
   private var slots: [Int] = []
-  private var images: [StoryboardIndex.Image] = []
   private var last: Still?
   /// The grid of all sheets, once one is written.
   private var grid: StoryboardGrid?
@@ -82,7 +72,7 @@ package final class StoryboardWriter {
   ///   - write: Writes a file.
   package init(
     _ style: StoryboardStyle, stem: String,
-    write: @escaping (_ name: String, _ parts: [[UInt8]]) throws(ReelError) -> Void
+    write: @escaping (_ name: String, _ bytes: [UInt8]) throws(ReelError) -> Void
   ) {
     (self.style, self.stem, self.write) = (style, stem, write)
   }
@@ -90,42 +80,28 @@ package final class StoryboardWriter {
   /// Throws `ReelError`: `usage` if the sheet would be too large.
   package func add(_ tile: Storyboard.Tile) throws(ReelError) {
     if tileSize == nil { try begin(tile.still.size) }
-    if style.outputs.contains(.bif) {
-      let bytes = try StillEncoder.encode(
-        tile.still, as: .jpeg, quality: style.format == .jpeg ? style.quality : nil)
-      images.append(StoryboardIndex.Image(slot: tile.slot, bytes: bytes))
-    }
-    if style.writesSheets {
-      if style.isRegular { try fill(upTo: tile.slot, with: last ?? tile.still) }
-      try append(tile.still, slot: tile.slot)
-    }
+    if style.isRegular { try fill(upTo: tile.slot, with: last ?? tile.still) }
+    try append(tile.still, slot: tile.slot)
     last = tile.still
   }
 
   /// Writes the last sheet, and the files that list the tiles.
   package func finish(_ storyboard: Storyboard.Report) throws(ReelError) {
     guard let last, let tileSize else { return }
-    if style.writesSheets {
-      if style.isRegular { try fill(upTo: storyboard.slotCount, with: last) }
-      if !pending.isEmpty { try writeSheet() }
-      let grid = grid ?? style.grid
-      let made = StoryboardIndex.Sheets(
-        names: sheets.names, byteCounts: sheets.byteCounts, mediaType: style.format.mediaType, tile: tileSize,
-        columns: grid.columns, rows: grid.rows, interval: storyboard.interval,
-        duration: min(storyboard.duration, storyboard.slotCount * storyboard.interval))
-      for output in style.outputs { try write(output, made, storyboard) }
-    }
-    if style.outputs.contains(.bif) {
-      let header = StoryboardIndex.bifHeader(images, interval: storyboard.interval)
-      try write("\(stem).bif", kind: "bif", [header] + images.map(\.bytes))
-    }
+    if style.isRegular { try fill(upTo: storyboard.slotCount, with: last) }
+    if !pending.isEmpty { try writeSheet() }
+    let grid = grid ?? style.grid
+    let made = StoryboardIndex.Sheets(
+      names: sheets.names, byteCounts: sheets.byteCounts, codec: style.format.codec, tile: tileSize,
+      columns: grid.columns, rows: grid.rows, interval: storyboard.interval,
+      duration: min(storyboard.duration, storyboard.slotCount * storyboard.interval))
+    for output in style.outputs { try write(output, made, storyboard) }
   }
 
   // MARK: - Private
 
   private func begin(_ tile: PixelSize) throws(ReelError) {
     tileSize = tile
-    guard style.writesSheets else { return }
     let (width, height) = (tile.width * style.grid.columns, tile.height * style.grid.rows)
     guard max(width, height) <= style.format.sideLimit, width * height <= StoryboardStyle.pixelLimit else {
       throw ReelError(
@@ -166,25 +142,21 @@ package final class StoryboardWriter {
     let name = style.sheetName(stem, sheets.names.count + 1)
     sheets.names.append(name)
     sheets.byteCounts.append(bytes.count)
-    try write(name, kind: "sheet", [bytes], size: sheet.size)
+    try write(name, kind: "sheet", bytes, size: sheet.size)
   }
 
   private func write(
     _ output: StoryboardOutput, _ sheets: StoryboardIndex.Sheets, _ storyboard: Storyboard.Report
   ) throws(ReelError) {
     switch output {
-    case .bif: break
     case .vtt:
-      try write(
-        "\(stem).vtt", kind: "vtt", [Array(StoryboardIndex.webVTT(cells(sheets, storyboard), sheets).utf8)])
+      let text = StoryboardIndex.webVTT(cells(sheets, storyboard), sheets)
+      try write("\(stem).vtt", kind: "vtt", Array(text.utf8))
     case .hls:
       let name = StoryboardStyle.playlistName(stem)
-      try write(name, kind: "hls", [Array(StoryboardIndex.imagePlaylist(sheets).utf8)])
+      try write(name, kind: "hls", Array(StoryboardIndex.imagePlaylist(sheets).utf8))
       let master = StoryboardIndex.multivariantPlaylist(sheets, playlist: name)
-      try write("\(stem).m3u8", kind: "hls", [Array(master.utf8)])
-    case .dash:
-      let text = StoryboardIndex.mpd(sheets, pattern: style.sheetPattern(stem))
-      try write("\(stem).mpd", kind: "dash", [Array(text.utf8)])
+      try write("\(stem).m3u8", kind: "hls", Array(master.utf8))
     }
   }
 
@@ -206,15 +178,16 @@ package final class StoryboardWriter {
   }
 
   private func write(
-    _ name: String, kind: String, _ parts: [[UInt8]], size: PixelSize? = nil
+    _ name: String, kind: String, _ bytes: [UInt8], size: PixelSize? = nil
   ) throws(ReelError) {
-    try write(name, parts)
-    files.append(File(name: name, kind: kind, byteCount: parts.reduce(0) { $0 + $1.count }, size: size))
+    try write(name, bytes)
+    files.append(File(name: name, kind: kind, byteCount: bytes.count, size: size))
   }
 }
 
 extension StillFormat {
-  fileprivate var mediaType: String { self == .ppm ? "image/x-portable-pixmap" : "image/\(rawValue)" }
+  /// The codec of an image playlist.
+  fileprivate var codec: String { self == .ppm ? "x-portable-pixmap" : rawValue }
   /// The maximum length of a side of an image in pixels: the format's own limit, and Reel's.
   fileprivate var sideLimit: Int { self == .webp ? 16383 : 16384 }
 }
@@ -223,15 +196,8 @@ extension StillFormat {
 package enum StoryboardOutput: String, CaseIterable, Sendable {
   /// Sheets, and WebVTT that locates the tiles.
   case vtt
-  /// One file of JPEGs (Roku's Base Index Frames).
-  case bif
   /// Sheets, and HLS playlists of images.
   case hls
-  /// Sheets, and an MPD with an AdaptationSet of images.
-  case dash
-
-  /// True if every slot needs a tile.
-  var isRegular: Bool { self == .hls || self == .dash }
 }
 
 /// The columns and rows of a sheet.
@@ -242,7 +208,7 @@ package struct StoryboardGrid: Sendable, Hashable {
   package init(columns: Int, rows: Int) { (self.columns, self.rows) = (columns, rows) }
 }
 
-/// The texts and the container that list the tiles of a storyboard.
+/// The texts that list the tiles of a storyboard.
 enum StoryboardIndex {
   /// A tile in a sheet.
   struct Cell: Sendable {
@@ -261,7 +227,7 @@ enum StoryboardIndex {
     /// The file names.
     var names: [String] = []
     var byteCounts: [Int] = []
-    let mediaType: String
+    let codec: String
     let tile: PixelSize
     let columns: Int
     let rows: Int
@@ -282,9 +248,6 @@ enum StoryboardIndex {
     var peakBitRate: Int {
       zip(byteCounts, durations).map { Self.bitRate($0, $1) }.max() ?? 1
     }
-
-    /// The bit rate of the largest sheet over the duration of a whole one, rounded up (DASH-IF IOP 4.3 §6.2.6).
-    var bandwidth: Int { Self.bitRate(byteCounts.max() ?? 0, sheetDuration) }
 
     private static func bitRate(_ bytes: Int, _ milliseconds: Int) -> Int {
       max(1, (bytes * 8000 + milliseconds - 1) / max(1, milliseconds))
@@ -327,38 +290,11 @@ enum StoryboardIndex {
 
   /// Returns the multivariant playlist, whose only entry is the playlist of images.
   static func multivariantPlaylist(_ sheets: Sheets, playlist: String) -> String {
-    let codec = sheets.mediaType == "image/jpeg" ? "jpeg" : String(sheets.mediaType.dropFirst("image/".count))
-    return """
-      #EXTM3U
-      #EXT-X-VERSION:7
-      #EXT-X-IMAGE-STREAM-INF:BANDWIDTH=\(sheets.peakBitRate),RESOLUTION=\(sheets.tile),CODECS="\(codec)",\
-      URI="\(uri(playlist))"
-
-      """
-  }
-
-  /// Returns a static MPD with one AdaptationSet of tiled images (DASH-IF IOP 4.3 §6.2.6).
-  ///
-  /// The set has no `id`, which might be equal to that of another one in the presentation's Period into which
-  /// it is inserted.
-  ///
-  /// - Parameter pattern: The names of the sheets, with a DASH template for the number.
-  static func mpd(_ sheets: Sheets, pattern: String) -> String {
     """
-    <?xml version="1.0" encoding="UTF-8"?>
-    <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-live:2011" type="static" \
-    mediaPresentationDuration="PT\(seconds(sheets.duration))S" minBufferTime="PT\(seconds(sheets.interval))S">
-      <Period id="1" start="PT0S">
-        <AdaptationSet contentType="image" mimeType="\(sheets.mediaType)">
-          <SegmentTemplate media="\(pattern)" startNumber="1" timescale="1000" duration="\(sheets.sheetDuration)"/>
-          <Representation id="thumbnails" bandwidth="\(sheets.bandwidth)" \
-    width="\(sheets.tile.width * sheets.columns)" height="\(sheets.tile.height * sheets.rows)">
-            <EssentialProperty schemeIdUri="http://dashif.org/guidelines/thumbnail_tile" \
-    value="\(sheets.columns)x\(sheets.rows)"/>
-          </Representation>
-        </AdaptationSet>
-      </Period>
-    </MPD>
+    #EXTM3U
+    #EXT-X-VERSION:7
+    #EXT-X-IMAGE-STREAM-INF:BANDWIDTH=\(sheets.peakBitRate),RESOLUTION=\(sheets.tile),CODECS="\(sheets.codec)",\
+    URI="\(uri(playlist))"
 
     """
   }
@@ -384,39 +320,5 @@ enum StoryboardIndex {
 
   private static func seconds(_ milliseconds: Int) -> String {
     (Double(milliseconds) / 1000).formatted(places: 3)
-  }
-
-  // MARK: BIF
-
-  /// A still in a BIF file.
-  struct Image: Sendable {
-    /// The position in units of the interval.
-    let slot: Int
-    let bytes: [UInt8]
-  }
-
-  /// Returns the bytes before the images of a BIF file (Roku's Base Index Frames, version 0): a header of 64
-  /// bytes, and the index.
-  ///
-  /// - Parameter interval: The interval in milliseconds.
-  static func bifHeader(_ images: [Image], interval: Int) -> [UInt8] {
-    var bytes: [UInt8] = [0x89, 0x42, 0x49, 0x46, 0x0d, 0x0a, 0x1a, 0x0a]
-    func add(_ value: Int) {
-      let word = UInt32(clamping: value)
-      bytes += (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * UInt32($0))) }
-    }
-    add(0)
-    add(images.count)
-    add(interval)
-    bytes += [UInt8](repeating: 0, count: 64 - bytes.count)
-    var offset = 64 + 8 * (images.count + 1)
-    for image in images {
-      add(image.slot)
-      add(offset)
-      offset += image.bytes.count
-    }
-    add(0xffff_ffff)
-    add(offset)
-    return bytes
   }
 }

@@ -101,8 +101,8 @@ enum Main {
       // The errors of sources have already been printed.
       guard !message.isEmpty else { Reel.exit(withError: error) }
       Terminal.use(ColorMode(asking: arguments))
-      Console.printError(
-        Terminal.errorLayout.withStyledError(HelpText.fittedError(Typos.withoutFarSuggestion(message))))
+      let text = Typos.withReplacement(Typos.withoutFarSuggestion(message), in: arguments)
+      Console.printError(Terminal.errorLayout.withStyledError(HelpText.fittedError(text)))
       return ExitCode.validationFailure.rawValue
     }
   }

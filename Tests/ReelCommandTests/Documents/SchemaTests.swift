@@ -18,7 +18,7 @@ struct SchemaTests {
       "storyboard",
       [
         "storyboard", Fixtures.path("stills/master.m3u8"), goodSource, bad, "-o", "out", "--every", "1",
-        "--write", "vtt,bif,hls,dash", "--json",
+        "--write", "vtt,hls", "--json",
       ]
     ),
     (

@@ -36,18 +36,19 @@ package struct ManifestLoader: Sendable {
     _ source: MediaSource, readsSegments: Bool = true, readsImages: Bool = false
   ) async throws -> LoadedManifest {
     let documents = Locked<[LoadedManifest.Document]>([])
-    return try await open(
-      source,
-      recording: { document in documents.withLock { $0.append(document) } },
-      { resolved, resolver in
-        var loaded = LoadedManifest(
-          presentation: resolved.presentation, url: resolved.url, fetcher: resolver.fetcher)
-        if readsSegments {
-          try await readSegments(of: &loaded, resolver, withImages: readsImages, documents)
-        }
-        loaded.documents = documents.withLock { $0 }
-        return loaded
-      })
+    let opener = TrackOpener(fetcher: fetcher, configuration: configuration, logger: logger)
+    return try await opener.use(
+      source, readsAhead: false, recording: { document in documents.withLock { $0.append(document) } }
+    ) { opening in
+      guard case .presentation(let resolved) = opening.source else { throw Self.noManifest }
+      var loaded = LoadedManifest(
+        presentation: resolved.presentation, url: resolved.url, fetcher: opening.resolver.fetcher)
+      if readsSegments {
+        try await readSegments(of: &loaded, opening.resolver, withImages: readsImages, documents)
+      }
+      loaded.documents = documents.withLock { $0 }
+      return loaded
+    }
   }
 
   /// Reads the playlists and indexes of all rungs of a manifest that is open, images and metadata left out.
@@ -69,63 +70,9 @@ package struct ManifestLoader: Sendable {
     return loaded
   }
 
-  /// Follows the live presentation at `source` until it ends, with the rung that would be played: calls
-  /// `handle` with the first state, and with every change.
-  ///
-  /// Throws `unsupported` if it is not live, `ReelError` if it can't be read or stalls, the error of `handle`,
-  /// or `CancellationError`.
-  package func follow(
-    _ source: MediaSource, _ handle: @Sendable (LiveUpdate) async throws -> Void
-  ) async throws {
-    try await open(source, recording: nil) { resolved, resolver in
-      let segments = try await liveSegments(resolved, resolver)
-      var window = segments.window
-      try await handle(
-        LiveUpdate(
-          window, from: window.startIndex, change: nil, isReading: true, clock: resolved.clock,
-          live: segments.live))
-      while !window.hasEnded {
-        let update = try await segments.update()
-        window = segments.window
-        try await handle(
-          LiveUpdate(
-            window, from: update.newIndexes.lowerBound, change: update.change, isReading: update.isReading,
-            clock: resolved.clock, live: segments.live))
-      }
-    }
-  }
-
   // MARK: - Private
 
   private static let noManifest = ReelError(.badManifest, "a media file, not a manifest")
-
-  private func open<Result: Sendable>(
-    _ source: MediaSource, recording record: (@Sendable (LoadedManifest.Document) -> Void)?,
-    _ body: (ResolvedPresentation, SourceResolver) async throws -> Result
-  ) async throws -> Result {
-    let opener = TrackOpener(fetcher: fetcher, configuration: configuration, logger: logger)
-    return try await opener.use(source, readsAhead: false, recording: record) { opening in
-      guard case .presentation(let resolved) = opening.source else { throw Self.noManifest }
-      return try await body(resolved, opening.resolver)
-    }
-  }
-
-  private func liveSegments(
-    _ resolved: ResolvedPresentation, _ resolver: SourceResolver
-  ) async throws -> LiveSegments {
-    let selector = RungSelector(configuration)
-    let track = LiveTrack(resolved, resolver: resolver, role: .main(wantsAudio: false)) {
-      [selector] period throws(ReelError) in
-      try selector.videoRung(in: period)
-    }
-    if resolved.presentation.isLive { return try track.segments() }
-    if let period = resolved.presentation.periods.first, resolved.presentation.format == .hls {
-      let rung = try selector.videoRung(in: period)
-      let found = try await resolver.segments(of: rung, variables: resolved.presentation.variables)
-      if let segments = track.segments(found, of: rung) { return segments }
-    }
-    throw ReelError(.unsupported, "the presentation is complete: there is nothing to follow")
-  }
 
   /// The position of a rung: its period, its group in that, and its index in the group.
   private typealias Place = (period: Int, group: Int, rung: Int)

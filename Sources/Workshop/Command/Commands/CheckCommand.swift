@@ -144,18 +144,9 @@ struct CheckCommand: AsyncParsableCommand {
   var watch: Double?
 
   @Option(
-    help: ArgumentHelp(
-      "Fail only for findings that these results of an earlier run lack.", valueName: "file"),
-    completion: .file())
-  var baseline: String?
-
-  @Option(
     help: ArgumentHelp("Write a test case for each finding and expectation as JUnit XML.", valueName: "file"),
     completion: .file())
   var junit: String?
-
-  @Option(help: ArgumentHelp("Write the findings as SARIF 2.1.0.", valueName: "file"), completion: .file())
-  var sarif: String?
 
   @Option(
     name: .customLong("report"), help: ArgumentHelp("Write an HTML report.", valueName: "file"),
@@ -180,7 +171,7 @@ struct CheckCommand: AsyncParsableCommand {
     }
     try runOptions.validate(style, options)
     do throws(ReelError) {
-      _ = (try file(), try baselineFile())
+      _ = try file()
     } catch {
       // With the file, and the place in it.
       throw ValidationError("\(error)")
@@ -190,14 +181,11 @@ struct CheckCommand: AsyncParsableCommand {
     }
     _ = try OptionValue.read { () throws(ReelError) in try checkOptions() }
     if let watch, !(watch > 0 && watch <= 1e6) { throw ValidationError("--watch takes a time above 0") }
-    for (option, path) in [("--junit", junit), ("--sarif", sarif), ("--report", reportFile)]
+    for (option, path) in [("--junit", junit), ("--report", reportFile)]
     where path == "" || path == "-" {
       throw ValidationError("\(option) takes a file")
     }
-    let files = [junit, sarif, reportFile].compactMap(\.self)
-    if Set(files).count < files.count {
-      throw ValidationError("--junit, --sarif and --report take different files")
-    }
+    if let junit, junit == reportFile { throw ValidationError("--junit and --report take different files") }
   }
 
   func run() async throws {
@@ -214,8 +202,8 @@ struct CheckCommand: AsyncParsableCommand {
     do {
       try await Batch.run(style, runOptions, options) { setting in
         let checkOptions = try checkOptions()
-        let gates = try gates(links: checkOptions.links.map(\.name), baseline: try baselineFile())
-        let files = try CheckFiles(page: reportFile, sarif: sarif, junit: junit, failOn: gates.failOn)
+        let gates = try gates(links: checkOptions.links.map(\.name))
+        let files = try CheckFiles(page: reportFile, junit: junit)
         let checker = StreamChecker(
           fetcher: setting.fetcher, configuration: try options.loading(), options: checkOptions,
           logger: setting.logger)
@@ -279,10 +267,6 @@ struct CheckCommand: AsyncParsableCommand {
 
   private func file() throws(ReelError) -> CheckFile { try CheckFile(path: waivers) }
 
-  private func baselineFile() throws(ReelError) -> CheckBaseline? {
-    try baseline.map { path throws(ReelError) in try CheckBaseline(path: path) }
-  }
-
   private func linkList() throws(ReelError) -> [LinkArgument.Link] {
     let stated = links.isEmpty ? try file().links : links
     var list: [LinkArgument.Link] = []
@@ -325,12 +309,11 @@ struct CheckCommand: AsyncParsableCommand {
   }
 
   /// - Parameter links: The names of the links.
-  private func gates(links: [String], baseline: CheckBaseline? = nil) throws(ReelError) -> CheckGates {
+  private func gates(links: [String]) throws(ReelError) -> CheckGates {
     let file = try file()
     var gates = CheckGates()
     gates.failOn = failOn.level
     gates.failsUnchecked = failOn.isUnchecked
-    gates.baseline = baseline
     gates.waivers = file.ignore
     for text in ignored {
       gates.waivers.append(CheckFile.Waiver(pattern: try FindingPattern(parsing: text), reason: "--ignore"))
@@ -392,7 +375,6 @@ struct CheckTally: Sendable {
   private(set) var levels: [FindingLevel: Int] = [:]
   private(set) var usedWaivers: Set<Int> = []
   private var waivedCount = 0
-  private var baselineCount = 0
 
   mutating func add(_ verdict: CheckGates.Verdict, usedWaivers waivers: Set<Int>) {
     checkedCount += 1
@@ -400,7 +382,6 @@ struct CheckTally: Sendable {
     if verdict.checked.silence != nil { silentCount += 1 }
     for level in FindingLevel.allCases { levels[level, default: 0] += verdict.checked.count(level) }
     waivedCount += verdict.checked.waived.count
-    baselineCount += verdict.checked.baselineCount
     usedWaivers.formUnion(waivers)
   }
 
@@ -421,7 +402,7 @@ struct CheckTally: Sendable {
     let counts = FindingLevel.allCases.reversed().compactMap { level in
       levels[level].flatMap { $0 > 0 ? $0.counted(level.rawValue) : nil }
     }
-    let known = CheckWords.known(waived: waivedCount, baseline: baselineCount)
+    let known = CheckWords.known(waived: waivedCount)
     var words = counts.isEmpty ? "no \(known == nil ? "" : "new ")findings" : counts.joined(separator: ", ")
     let count = checkedCount + errorCount
     if count > 1 { words += " in \(count.counted("source"))" }
@@ -429,26 +410,22 @@ struct CheckTally: Sendable {
   }
 }
 
-/// The files of `reel check` that cover all sources: an HTML page, SARIF and JUnit XML.
+/// The files of `reel check` that cover all sources: an HTML page and JUnit XML.
 final class CheckFiles: Sendable {
   private let page: ResultFile?
-  private let sarif: ResultFile?
   private let junit: ResultFile?
-  private let failOn: FindingLevel?
   private let state = Locked<(sources: CheckedSources, suites: [JUnitXML.Suite])>((CheckedSources(), []))
 
   /// Throws `ReelError.cannotCreateOutput`.
-  init(page: String?, sarif: String?, junit: String?, failOn: FindingLevel?) throws(ReelError) {
+  init(page: String?, junit: String?) throws(ReelError) {
     self.page = try ResultFile.open(page)
-    self.sarif = try ResultFile.open(sarif)
     self.junit = try ResultFile.open(junit)
-    self.failOn = failOn
   }
 
   /// - Parameter duration: How long the check took.
   func add(_ verdict: CheckGates.Verdict, after duration: Duration) {
     let suites = junit == nil ? [] : [Self.suite(verdict, after: duration)]
-    let isReported = page != nil || sarif != nil
+    let isReported = page != nil
     state.withLock { state in
       if isReported { state.sources.add(verdict.checked) }
       state.suites += suites
@@ -460,7 +437,7 @@ final class CheckFiles: Sendable {
       source, [JUnitXML.Case("checked", failure: ("\(error)", error.kind.rawValue))], duration)
     let suites = junit == nil ? [] : [suite]
     state.withLock { state in
-      state.sources.addFailure(error, of: source)
+      state.sources.addFailure()
       state.suites += suites
     }
   }
@@ -472,7 +449,6 @@ final class CheckFiles: Sendable {
     failures.catching { () throws(ReelError) in
       try page?.complete(with: CheckPage(sources: sources, run: RunDescription()).html)
     }
-    failures.catching { () throws(ReelError) in try sarif?.complete(with: SARIF(sources).text) }
     failures.catching { () throws(ReelError) in
       let sorted = suites.sorted { $0.name < $1.name }
       try junit?.complete(with: JUnitXML(command: "check", suites: sorted).text)
@@ -493,7 +469,7 @@ final class CheckFiles: Sendable {
       let indices = checked.findings.indices.filter { checked.findings[$0].id == id }
       for index in indices {
         let finding = checked.findings[index]
-        var item = JUnitXML.Case(CheckBaseline.Key(finding).text)
+        var item = JUnitXML.Case(CheckWords.name(finding))
         if verdict.failing.contains(index) {
           item.failure = ("\(CheckWords.placed(finding)); \(finding.fix)", finding.name)
         } else if let excuse = checked.excuse(index) {

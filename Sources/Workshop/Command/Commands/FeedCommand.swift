@@ -160,9 +160,7 @@ struct FeedCommand: AsyncParsableCommand {
   @OptionGroup var results: WalkResultOptions
 
   @Option(
-    help: ArgumentHelp(
-      "Write every event as JSON Lines, or in the trace format of Chrome and Perfetto if FILE ends in .json.",
-      valueName: "file"), completion: .file())
+    help: ArgumentHelp("Write every event as JSON Lines.", valueName: "file"), completion: .file())
   var trace: String?
 
   @Option(
@@ -198,6 +196,10 @@ struct FeedCommand: AsyncParsableCommand {
     }
     if junit != nil, assertions.isEmpty { throw ValidationError("--junit requires --assert") }
     try WalkResultOptions.checkFile(trace, of: "--trace")
+    if trace?.lowercased().hasSuffix(".json") == true {
+      throw ValidationError(
+        "--trace writes JSON Lines, not the format of Chrome; use a name such as trace.jsonl")
+    }
     try WalkResultOptions.checkFile(junit, of: "--junit")
   }
 

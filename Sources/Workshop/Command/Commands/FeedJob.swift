@@ -163,7 +163,6 @@ struct FeedJob: Sendable {
     private(set) var walk: Walk
     let link: LinkArgument.Link?
     let page: TimelineRecorder?
-    let chromeTrace: TimelineRecorder?
     let frames: FirstFrames?
     var report: WalkReport
 
@@ -176,15 +175,14 @@ struct FeedJob: Sendable {
     ) {
       (self.walk, self.link) = (walk, link)
       let page = outputs.page != nil && isSingle ? TimelineRecorder(walk.feed) : nil
-      let chromeTrace = outputs.chromeTrace.map { _ in TimelineRecorder(walk.feed, limits: .trace) }
       let frames = page != nil ? FirstFrames(walk.feed) : nil
       var consumers: [WalkTrace.Consumer] = []
       if let file = outputs.trace { consumers.append(WalkTrace.lines { file.add($0) }) }
-      for recorder in [page, chromeTrace].compactMap({ $0 }) { consumers.append { recorder.record($0) } }
+      if let page { consumers.append { page.record($0) } }
       consumers.append { progress.record($0, of: place) }
       self.walk.trace = WalkTrace(consumers: consumers)
       if let frames { self.walk.frames = { item, frame in frames.add(frame, of: item) } }
-      (self.page, self.chromeTrace, self.frames) = (page, chromeTrace, frames)
+      (self.page, self.frames) = (page, frames)
       report = WalkReport(label: walk.label, settings: walk.settings)
     }
   }
@@ -233,10 +231,6 @@ struct FeedJob: Sendable {
     failures.catching { () throws(ReelError) in try outputs.junit?.complete(with: JUnitXML.text(reports)) }
     failures.catching { () throws(ReelError) in
       try outputs.page?.complete(with: try page(walks, names: names, warnings: warnings))
-    }
-    guard let walk = walks.first, let timeline = walk.chromeTrace?.timeline else { return failures }
-    failures.catching { () throws(ReelError) in
-      try outputs.chromeTrace?.complete(with: ChromeTrace.json(walk.report, timeline, names: names))
     }
     return failures
   }
@@ -304,17 +298,13 @@ struct FeedJob: Sendable {
 struct FeedOutputs: Sendable {
   /// The trace in JSON Lines.
   let trace: ResultFile?
-  /// The trace in Chrome's format.
-  let chromeTrace: ResultFile?
   let page: ResultFile?
   let csv: ResultFile?
   let junit: ResultFile?
 
   /// Throws `ReelError.cannotCreateOutput`.
   init(_ command: FeedCommand) throws(ReelError) {
-    let isChrome = command.trace?.lowercased().hasSuffix(".json") ?? false
-    trace = try ResultFile.open(isChrome ? nil : command.trace)
-    chromeTrace = try ResultFile.open(isChrome ? command.trace : nil)
+    trace = try ResultFile.open(command.trace)
     page = try ResultFile.open(command.results.report)
     csv = try ResultFile.open(command.results.csv)
     junit = try ResultFile.open(command.junit)

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import Logging
 import ReelCore
-import ReelRules
 import ReelGateway
 import ReelLab
 import ReelManifest
@@ -19,8 +18,7 @@ struct ManifestCommand: AsyncParsableCommand {
 
       \(RunOptions.discussion)
 
-      Lines of results have the presentation without its segments, only with their number, and with --strict the number of \
-      violations. In list mode, presentations are not printed; --json prints the lines of results.
+      Lines of results have the presentation without its segments, only with their number. In list mode, presentations are not printed; --json prints the lines of results.
 
       \(HelpText.examples(examples))
       """)
@@ -34,7 +32,7 @@ struct ManifestCommand: AsyncParsableCommand {
       "Print a DASH presentation as HLS playlists",
       "reel manifest https://example.com/manifest.mpd --output hls"
     ),
-    ("Check the manifests of a list", "reel manifest --input list.txt --strict --results manifests.jsonl"),
+    ("Read the manifests of a list", "reel manifest --input list.txt --results manifests.jsonl"),
   ]
 
   /// The form of the output.
@@ -57,17 +55,6 @@ struct ManifestCommand: AsyncParsableCommand {
   @Flag(help: "Do not read media playlists and segment indexes.")
   var shallow = false
 
-  @Flag(help: "Report violations of the standards, with line numbers, and fail if there are any.")
-  var strict = false
-
-  @Flag(help: "Follow a live presentation, and print a line of JSON for each change until it ends.")
-  var follow = false
-
-  @Option(
-    help: ArgumentHelp("With --follow: stop after this time.", valueName: "time"),
-    transform: TimeArgument.seconds)
-  var duration: Double?
-
   @Option(
     help: ArgumentHelp(
       "Use this instead of the current time, such as 2026-01-31T12:00:00Z.", valueName: "time"))
@@ -80,15 +67,8 @@ struct ManifestCommand: AsyncParsableCommand {
     if let folder, OutputFolder.isNamedLikeFile(folder) {
       throw ValidationError("-o takes a folder; for one of that name, write \(folder)/")
     }
-    if follow || output == .hls, isList || runOptions.sources.count > 1 {
-      throw ValidationError("\(follow ? "--follow" : "--output hls") takes one source")
-    }
-    if follow, strict || shallow || folder != nil || output != .json {
-      throw ValidationError("--follow can only be combined with --duration and --now")
-    }
-    if duration != nil, !follow { throw ValidationError("--duration requires --follow") }
-    if let duration, !(duration > 0 && duration <= 1e9) {
-      throw ValidationError("--duration takes a time above 0")
+    if output == .hls, isList || runOptions.sources.count > 1 {
+      throw ValidationError("--output hls takes one source")
     }
     if folder != nil, output != .hls { throw ValidationError("-o requires --output hls") }
     if output == .hls, options.json { throw ValidationError("--json and --output hls can't be combined") }
@@ -105,15 +85,11 @@ struct ManifestCommand: AsyncParsableCommand {
       let loader = ManifestLoader(
         fetcher: setting.fetcher, configuration: try loading(), logger: setting.logger)
       return Batch.Worker { job in
-        if follow {
-          try await follow(job.source, loader)
-          return Batch.Outcome(nil)
-        }
         let loaded = try await job.limited(loader.fetcher) { fetcher, _ in
           var loader = loader
           loader.fetcher = fetcher
           return try await loader.load(
-            job.source, readsSegments: !shallow, readsImages: output == .json || strict)
+            job.source, readsSegments: !shallow, readsImages: output == .json)
         }
         return try outcome(loaded, job)
       }
@@ -123,7 +99,7 @@ struct ManifestCommand: AsyncParsableCommand {
   // MARK: - Private
 
   private var style: RunStyle {
-    RunStyle(record: ManifestRecord.self, printsRecords: output == .json && !follow)
+    RunStyle(record: ManifestRecord.self, printsRecords: output == .json)
   }
 
   private var isList: Bool { style.isList(runOptions) }
@@ -139,60 +115,18 @@ struct ManifestCommand: AsyncParsableCommand {
 
   private func outcome(_ loaded: LoadedManifest, _ job: Batch.Job) throws -> Batch.Outcome {
     if output == .json { Console.report(loaded.failures.map(\.error)) }
-    var faults: [ReelError] = []
-    if strict {
-      faults = loaded.documents.flatMap { document in
-        RuleChecker().violations(in: document.bytes, format: document.format, url: document.url)
-      }
-      if let fault = loaded.presentation.live?.driftFault {
-        faults.append(fault.located(at: loaded.url.isFileURL ? loaded.url.path : loaded.url.absoluteString))
-      }
-      for fault in faults { Console.report(fault) }
-    } else {
-      for warning in loaded.presentation.warnings { Console.warn("\(warning)") }
-    }
-    var error = faults.first
-    if !loaded.hasSegments { error = error ?? loaded.failures.first?.error }
+    for warning in loaded.presentation.warnings { Console.warn("\(warning)") }
+    let error = loaded.hasSegments ? nil : loaded.failures.first?.error
     var segments: [PrintedSegments]? = isList ? nil : []
     var record = ManifestRecord(source: job.text, loaded, segments: &segments)
     if let segments, output == .json {
       try PrintedSegments.print(record, with: segments)
     } else if isList {
-      record.violations = strict ? faults.count : nil
       (record.manifestUrl, record.url) = (record.url, nil)
     } else {
       try HLSOutput(hls: VirtualHLS(reporting: loaded, quietly: options.quiet)).write(to: folder)
     }
     return Batch.Outcome(record, error: error, isPrinted: !isList, isReported: true)
-  }
-
-  private func follow(_ source: MediaSource, _ loader: ManifestLoader) async throws {
-    let hasBegun = Locked(false)
-    let followed = { @Sendable (fetcher: any Fetching) in
-      var loader = loader
-      loader.fetcher = fetcher
-      try await loader.follow(source) { update in
-        hasBegun.withLock { $0 = true }
-        let newest = update.segments.suffix(SegmentRecord.liveLimit)
-        try PrintedSegments.print(
-          update.record,
-          with: [PrintedSegments(newest, of: update.segments, withInitializations: false)])
-      }
-    }
-    guard let duration else { return try await followed(loader.fetcher) }
-    do {
-      try await withLimit(seconds: duration, source: source.name, fetcher: loader.fetcher) { fetcher, _ in
-        try await followed(fetcher)
-      }
-    } catch let error as ReelError where error.kind == .timedOut && error.advice != nil {
-      // The user's time limit is not a failure if updates were received before.
-      guard hasBegun.withLock({ $0 }) else {
-        var late = error
-        late.reason = "nothing to follow: \(error.reason)"
-        if error.advice == ReelError.moreTime { late.advice = "allow more time with --duration" }
-        throw late
-      }
-    }
   }
 }
 

@@ -85,12 +85,6 @@ struct PlayCommand: AsyncParsableCommand {
   @Flag(help: "Play no audio. Audio in separate streams is not fetched.")
   var mute = false
 
-  @Option(help: ArgumentHelp("The factor for audio samples, from 0 to 16.", valueName: "v"))
-  var volume = 1.0
-
-  @Flag(help: "Refuse to seek, as feeds of short videos do. --start still sets where playback begins.")
-  var linear = false
-
   @Option(
     help: ArgumentHelp(
       """
@@ -157,7 +151,6 @@ struct PlayCommand: AsyncParsableCommand {
     try runOptions.validate(style, options)
     try validateTimes()
     try validateOutputs()
-    if !(volume >= 0 && volume <= 16) { throw ValidationError("--volume takes a number from 0 to 16") }
     try OptionValue.check(threads, of: "--threads", in: 1...64)
     if md5, !options.json { throw ValidationError("--md5 requires --json") }
     if audioLanguage.contains(where: \.isEmpty) { throw ValidationError("--audio-language takes a language") }
@@ -209,7 +202,7 @@ struct PlayCommand: AsyncParsableCommand {
 
   private var style: RunStyle {
     // Each source makes its own folder.
-    let folder = naming.isGiven || runOptions.list.isGiven ? files.output ?? "." : nil
+    let folder = naming.name != nil || runOptions.list.isGiven ? files.output ?? "." : nil
     return RunStyle(
       record: PlayRecordSummary.self, listJobs: 1, folder: folder, naming: naming,
       format: (files.format ?? .ppm).fileExtension, plays: true)
@@ -282,11 +275,10 @@ struct PlayCommand: AsyncParsableCommand {
       throw ValidationError("--name: frames that are played have no {time}")
     }
     if files.output == nil,
-      files.format != nil || image.size != nil || image.gravity != nil || naming.isGiven
+      files.format != nil || image.size != nil || image.gravity != nil || naming.name != nil
         || runOptions.overwrite && !isList
     {
-      throw ValidationError(
-        "--format, --size, --gravity, --name, --fan-out and --overwrite require -o")
+      throw ValidationError("--format, --size, --gravity, --name and --overwrite require -o")
     }
     if let jobs = runOptions.jobs, jobs > 1, !options.quiet || options.json {
       throw ValidationError("--jobs requires --quiet without --json: events of several sources would mix")

@@ -142,10 +142,8 @@ final class PlayJob: Sendable {
     }
     let session = Session(
       player: player, item: item, frames: frames, sound: sound, signals: signals, signal: signal)
-    player.requiresLinearPlayback = command.linear
     if command.loop { player.actionAtItemEnd = .loop }
     player.setMuted(command.mute)
-    player.setVolume(Float(command.volume))
     try player.attach(frames)
     if let sound { player.attach(sound) }
     player.setRate(command.rate)

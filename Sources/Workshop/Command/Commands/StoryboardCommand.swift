@@ -22,7 +22,7 @@ struct StoryboardCommand: AsyncParsableCommand {
 
       Files are NAME.vtt, NAME-001.jpg and so on; -o takes a folder. --write chooses them, and they share their sheets:
       \(HelpText.list(StoryboardOutput.forms))
-      In sheets for HLS and DASH, an interval without a still of its own repeats the previous one. A source has at most \
+      In sheets for HLS, an interval without a still of its own repeats the previous one. A source has at most \
       10,000 stills, and a sheet 16,384 pixels per side (WebP: 16,383) and 64 Mi pixels.
 
       Of a live presentation, the current window is shown, with times from its start. HDR is mapped to SDR, and frames \
@@ -43,8 +43,8 @@ struct StoryboardCommand: AsyncParsableCommand {
       "reel storyboard https://example.com/master.m3u8 --every 1 -o storyboard"
     ),
     (
-      "Write what players of HLS and DASH read",
-      "reel storyboard video.mp4 --every 0.5 --write hls,dash -o storyboard"
+      "Write what players of HLS read",
+      "reel storyboard video.mp4 --every 0.5 --write hls -o storyboard"
     ),
   ]
 
@@ -76,7 +76,7 @@ struct StoryboardCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The files to write: vtt, hls, dash and bif, separated by commas. Default: vtt.", valueName: "list"),
+      "The files to write: vtt, hls, or both, separated by a comma. Default: vtt.", valueName: "list"),
     completion: .list(StoryboardOutput.allCases.map(\.rawValue)),
     transform: StoryboardOutput.list)
   var write: [StoryboardOutput] = [.vtt]
@@ -105,8 +105,7 @@ struct StoryboardCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await Batch.run(style, runOptions, options) { setting in
-      if sheets.writesSheets { try StillEncoder.check(sheets.format) }
-      if write.contains(.bif) { try StillEncoder.check(.jpeg) }
+      try StillEncoder.check(sheets.format)
       let extractor = StillExtractor(
         fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
         stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)
@@ -140,8 +139,8 @@ struct StoryboardCommand: AsyncParsableCommand {
       for name in sheets.names(job.stem) { try place.check(name) }
       return try await extractor.storyboard(spacing, of: job.source, recordOpening: lift) { tiles in
         let before = ThreadTime.now
-        let writer = StoryboardWriter(sheets, stem: job.stem) { name, parts throws(ReelError) in
-          try place.write(parts, to: name)
+        let writer = StoryboardWriter(sheets, stem: job.stem) { name, bytes throws(ReelError) in
+          try place.write(bytes, to: name)
         }
         var frames: [StoryboardRecord.Frame] = []
         do {

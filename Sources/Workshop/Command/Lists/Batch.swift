@@ -139,7 +139,7 @@ final class Batch: Sendable {
           resumes: configuration.run.list.resume, overwrites: configuration.run.overwrite)
         : nil
       progress.setTotal(total)
-      let fansOut = style.naming?.fanOut ?? ((total ?? .max) > NameOptions.fanOutLimit)
+      let fansOut = (total ?? .max) > NameOptions.folderLimit
       let loop = BatchLoop(
         configuration: configuration, progress: progress, results: opened?.file,
         admission: BatchAdmission(configuration, finished: opened?.finished ?? .init(), fansOut: fansOut),

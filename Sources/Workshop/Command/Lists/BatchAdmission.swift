@@ -113,7 +113,7 @@ struct BatchAdmission {
   }
 
   private func isInShard(_ listed: Batch.Listed) -> Bool {
-    configuration.shard?.contains(listed.hash, host: listed.host) ?? true
+    configuration.shard?.contains(listed.hash) ?? true
   }
 
   /// Returns nil for a source to work on.

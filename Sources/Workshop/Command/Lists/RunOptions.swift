@@ -101,12 +101,6 @@ struct ListOptions: ParsableArguments {
       """, valueName: "I/N"))
   var shard: String?
 
-  @Option(
-    help: ArgumentHelp(
-      "Assign sources to shards by the hash of their URL, or of their host to keep each host in one shard.",
-      valueName: "url|host"), completion: .list(Shard.Key.allCases.map(\.rawValue)))
-  var shardBy = "url"
-
   /// Whether any of the options is given.
   var isGiven: Bool {
     input != nil || results != nil || resume || perHost != nil || rateLimit != nil || shard != nil
@@ -118,8 +112,6 @@ struct ListOptions: ParsableArguments {
       throw ValidationError("--results takes a file; --json prints the results to standard output")
     }
     try OptionValue.check(perHost, of: "--per-host", in: 1...4096)
-    if Shard.Key(rawValue: shardBy) == nil { throw ValidationError("--shard-by takes url or host") }
-    if shardBy != "url", shard == nil { throw ValidationError("--shard-by requires --shard") }
     _ = try shardSpec()
     _ = try interval()
   }
@@ -144,9 +136,7 @@ struct ListOptions: ParsableArguments {
   func shardSpec() throws -> Shard? {
     guard let shard else { return nil }
     return try OptionValue.read(of: "--shard") { () throws(ReelError) in
-      try Shard(
-        parsing: shard, key: Shard.Key(rawValue: shardBy) ?? .url,
-        environment: ProcessInfo.processInfo.environment)
+      try Shard(parsing: shard, environment: ProcessInfo.processInfo.environment)
     }
   }
 
@@ -182,23 +172,11 @@ struct NameOptions: ParsableArguments {
       """, valueName: "template"))
   var name: String?
 
-  @Flag(
-    inversion: .prefixedNo,
-    help:
-      """
-      Spread files over folders (ab/cd/NAME, from the hash). Default: for lists of more than 10,000 sources and lists \
-      from a pipe.
-      """)
-  var fanOut: Bool?
-
-  /// Lists from a pipe, and lists with more sources than this, fan out.
-  static let fanOutLimit = 10_000
+  /// The files of lists from a pipe, and of lists with more sources than this, are spread over folders.
+  static let folderLimit = 10_000
 
   /// The template without `--name`.
   static let usual = "{stem}-{hash}"
-
-  /// Whether any of the options is given.
-  var isGiven: Bool { name != nil || fanOut != nil }
 
   func validate() throws { _ = try template() }
 
@@ -209,25 +187,17 @@ struct NameOptions: ParsableArguments {
   }
 }
 
-/// One of several parts of a list. Which part a source belongs to depends only on its URL, or on its host.
+/// One of several parts of a list. Which part a source belongs to depends only on its URL.
 struct Shard: Sendable, Equatable {
-  enum Key: String, Sendable, CaseIterable {
-    /// Each URL is assigned individually.
-    case url
-    /// All sources of a host belong to the same shard.
-    case host
-  }
-
   /// The index, from 0 to `count` - 1.
   let index: Int
   let count: Int
-  let key: Key
 
   /// The variables that `auto` reads: of Kubernetes Indexed Jobs, Slurm job arrays and AWS Batch array jobs.
   static let variables = ["JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "AWS_BATCH_JOB_ARRAY_INDEX"]
 
   /// Parses `I/N` or `auto/N`. Throws `ReelError.usage`.
-  init(parsing text: String, key: Key, environment: [String: String]) throws(ReelError) {
+  init(parsing text: String, environment: [String: String]) throws(ReelError) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, let count = Self.number(parts[1]), count >= 1 else {
       throw ReelError(.usage, "'\(text)' is not a shard: write I/N with I from 0 to N - 1, or auto/N")
@@ -247,18 +217,11 @@ struct Shard: Sendable, Equatable {
     }
     self.index = index
     self.count = count
-    self.key = key
   }
 
   /// Returns whether a source belongs to this shard: the first 8 bytes of the hash, big-endian, modulo
   /// `count`.
-  ///
-  /// - Parameter host: The host of the URL, in lower case; empty for a file, which is always assigned by its
-  ///   URL.
-  func contains(_ hash: SourceHash, host: String) -> Bool {
-    let value = key == .host && !host.isEmpty ? SourceHash(host).high : hash.high
-    return value % UInt64(count) == UInt64(index)
-  }
+  func contains(_ hash: SourceHash) -> Bool { hash.high % UInt64(count) == UInt64(index) }
 
   // MARK: - Private
 

@@ -53,7 +53,7 @@ struct RunStyle: Sendable {
   var plays = false
 
   /// Whether the options turn on the list mode.
-  func isList(_ run: RunOptions) -> Bool { run.list.isGiven || naming?.isGiven == true }
+  func isList(_ run: RunOptions) -> Bool { run.list.isGiven || naming?.name != nil }
 }
 
 extension Batch {

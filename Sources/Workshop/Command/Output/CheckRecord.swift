@@ -22,8 +22,6 @@ struct CheckRecord: SourceRecord {
   var rungs: [JSONFields]?
   var findings: [JSONFields]?
   var expectations: [AssertionOutcome]?
-  /// The findings of the baseline that are gone.
-  var fixed: [String]?
   var notChecked: [JSONFields]?
   var coverage: JSONFields?
   /// The thresholds that are not the usual ones.
@@ -60,12 +58,9 @@ struct CheckRecord: SourceRecord {
       ]
     }
     findings = checked.findings.enumerated().map { index, finding in
-      Self.finding(
-        finding, waived: checked.waived[index],
-        isKnown: checked.excuse(index) != nil ? true : checked.known.map { _ in false })
+      Self.finding(finding, waived: checked.waived[index])
     }
     expectations = verdict.outcomes.isEmpty ? nil : verdict.outcomes
-    fixed = checked.known == nil ? nil : verdict.fixed.map(\.text)
     notChecked = checked.notChecked.map { item in
       [
         "id": item.id?.rawValue, "rung": item.rung, "kind": item.unjudged?.kind.rawValue,
@@ -116,7 +111,7 @@ struct CheckRecord: SourceRecord {
   /// The number of stalls that are listed.
   private static let stallLimit = 100
 
-  private static func finding(_ finding: Finding, waived: String?, isKnown: Bool?) -> JSONFields {
+  private static func finding(_ finding: Finding, waived: String?) -> JSONFields {
     let costs = finding.costs.sorted { $0.milliseconds > $1.milliseconds }.map(cost)
     var evidence: [String: Evidence] = [:]
     for (name, value) in finding.evidence { evidence[name] = Evidence(value: value) }
@@ -126,7 +121,7 @@ struct CheckRecord: SourceRecord {
       "byte": finding.byte, "from": finding.time?.lowerBound.rounded(places: 6),
       "to": finding.time?.upperBound.rounded(places: 6), "summary": finding.summary,
       "evidence": evidence, "cost": costs.first, "costs": costs.count > 1 ? costs : nil,
-      "fix": finding.fix, "waived": waived, "known": isKnown,
+      "fix": finding.fix, "waived": waived, "known": waived == nil ? nil : true,
     ]
   }
 

@@ -52,7 +52,7 @@ struct CheckText {
       return count > 0
         ? "\(count) \(level == worst ? "more " : "")\(level.rawValue)\(count == 1 ? "" : "s")" : nil
     }
-    let known = CheckWords.known(waived: checked.waived.count, baseline: checked.baselineCount)
+    let known = CheckWords.known(waived: checked.waived.count)
     return ([words, others.joined(separator: ", ")].filter { !$0.isEmpty } + [known].compactMap(\.self))
       .joined(separator: "; ")
   }
@@ -258,7 +258,6 @@ struct CheckText {
       checked.thresholds.changed[threshold].map { CheckWords.threshold(threshold, $0) }
     }
     if !changed.isEmpty { lines.append("thresholds: \(changed.joined(separator: "; "))") }
-    for key in verdict.fixed { lines.append("fixed since the baseline: \(key.text)") }
     for outcome in verdict.outcomes where outcome.isMet { lines.append("\(outcome)") }
     if let first = checked.order.first(where: { checked.findings[$0].level > .note }) {
       lines.append("reel check --explain \(checked.findings[first].name) explains it")

@@ -22,7 +22,7 @@ struct HLSOutput {
       directory: URL(fileURLWithPath: folder, isDirectory: true).path, existing: .replaced)
     // The multivariant playlist is written last, when the playlists that it refers to exist.
     for (name, text) in playlists.reversed() {
-      try place.write([Array(text.utf8)], to: name)
+      try place.write(Array(text.utf8), to: name)
       try Console.print(place.path(name))
     }
   }

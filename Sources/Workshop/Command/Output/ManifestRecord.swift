@@ -17,8 +17,6 @@ struct ManifestRecord: SourceRecord {
   var startOffset: Double?
   var periods: [JSONFields]?
   var warnings: [String]?
-  /// In results files, with `--strict`.
-  var violations: Int?
   var error: ErrorRecord?
 
   init(source: String, error: ReelError) {
@@ -104,7 +102,7 @@ struct ManifestRecord: SourceRecord {
     case .segments(let list):
       count = list.count
       let wanted = isLive ? list.suffix(liveSegmentLimit) : list.prefix(segmentLimit)
-      let chosen = PrintedSegments(wanted, of: list, withInitializations: true)
+      let chosen = PrintedSegments(wanted, of: list)
       segments?.append(chosen)
       printed = chosen
       duration = list.first.map { (list.end - $0.start).seconds }
@@ -233,10 +231,8 @@ struct PrintedSegments {
   private let segments: SegmentList.SubSequence
   private let total: Int
 
-  /// - Parameters:
-  ///   - segments: The part of `list` to print.
-  ///   - withInitializations: True to print the initializations as well.
-  init(_ segments: SegmentList.SubSequence, of list: SegmentList, withInitializations: Bool) {
+  /// - Parameter segments: The part of `list` to print.
+  init(_ segments: SegmentList.SubSequence, of list: SegmentList) {
     var known: [InitializationReference] = []
     var indexes: [InitializationReference: Int] = [:]
     let record = { (reference: InitializationReference) in
@@ -244,9 +240,9 @@ struct PrintedSegments {
       indexes[reference] = known.count
       known.append(reference)
     }
-    if withInitializations, let common = list.commonInitialization, !segments.isEmpty {
+    if let common = list.commonInitialization, !segments.isEmpty {
       record(common)
-    } else if withInitializations {
+    } else {
       for segment in segments { segment.initialization.map(record) }
     }
     initializations = known
@@ -300,26 +296,5 @@ struct PrintedSegments {
     }
     text.append("]")
     if count < total { text.append(",\"segments_omitted\":\(total - count)") }
-  }
-}
-
-extension LiveUpdate {
-  /// A line of `reel manifest --follow`, with the origin of the update: the manifest, or the clock alone.
-  var record: JSONFields {
-    let (change, missed): (String, Int?) =
-      switch change {
-      case nil: ("opened", nil)
-      case .grew: ("grew", nil)
-      case .unchanged: ("unchanged", nil)
-      case .steppedBack: ("stepped_back", nil)
-      case .jumped(let count): ("jumped", count)
-      case .restarted: ("restarted", nil)
-      }
-    return [
-      "time": time.description, "from": isReading ? "manifest" : "clock", "change": change, "missed": missed,
-      "window_start": windowStart.seconds, "window_end": windowEnd.seconds,
-      "distance_from_clock": distanceFromClock?.seconds, "ended": hasEnded,
-      "segments": PrintedSegments.Placeholder(),
-    ]
   }
 }

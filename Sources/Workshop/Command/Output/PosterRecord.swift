@@ -161,7 +161,7 @@ struct PosterWriter: Sendable {
       frame.decoded, geometry: frame.geometry(target: size?.fitted(natural), gravity: .resize),
       orientation: frame.orientation, hdr: hdr)
     let (bytes, quality) = try encoded(image, as: still, path: path)
-    try place.write([bytes], to: name)
+    try place.write(bytes, to: name)
     return PosterRecord.File(
       path: path, format: format.rawValue, width: image.size.width, height: image.size.height,
       bytes: bytes.count, quality: quality)

@@ -10,7 +10,7 @@ import ReelStills
 struct StoryboardRecord: SourceRecord {
   struct File: Encodable, Sendable {
     let path: String
-    /// `sheet`, `vtt`, `bif`, `hls` or `dash`.
+    /// `sheet`, `vtt` or `hls`.
     let kind: String
     let bytes: Int
     let width: Int?
@@ -178,16 +178,14 @@ extension StoryboardOutput: ExpressibleByArgument {
   static let forms = [
     ("vtt", "sheets, and a WebVTT file that locates the tiles with #xywh"),
     ("hls", "sheets, an image playlist, and a multivariant playlist that refers to it"),
-    ("dash", "sheets, and an MPD with an image AdaptationSet"),
-    ("bif", "one file of JPEGs for Roku players"),
   ]
 
-  /// `vtt,bif`. An `ArgumentParser` transform.
+  /// `vtt,hls`. An `ArgumentParser` transform.
   static func list(_ text: String) throws -> [StoryboardOutput] {
     let words = text.lowercased().split(separator: ",", omittingEmptySubsequences: false)
     let outputs = try words.map { word in
       guard let output = StoryboardOutput(rawValue: word.trimmingPrefix(" ").description) else {
-        throw ValidationError("'\(word)' is not an output: use vtt, hls, dash and bif, separated by commas")
+        throw ValidationError("'\(word)' is not an output: use vtt or hls, or both, separated by a comma")
       }
       return output
     }

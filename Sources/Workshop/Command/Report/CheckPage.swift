@@ -52,8 +52,7 @@ struct CheckPage {
     var figures = FindingLevel.allCases.reversed().map { level in
       (name: "\(level.rawValue)s", value: "\(source.count(level))")
     }
-    let knownCount = source.waived.count + source.baselineCount
-    if knownCount > 0 { figures.append(("known", "\(knownCount)")) }
+    if !source.waived.isEmpty { figures.append(("known", "\(source.waived.count)")) }
     for start in source.starts {
       figures.append(("start on \(start.link)", CheckWords.time(start.now.milliseconds)))
       if start.saving >= CheckWords.leastCost {
@@ -170,9 +169,6 @@ struct CheckPage {
       rows.append(("measured", words.joined(separator: ", ")))
     }
     if let url = finding.url { rows.append(("at", Redaction.clean(url))) }
-    if let known = source.known {
-      rows.append(("baseline", known.contains(index) ? "known" : "new"))
-    }
     let list = rows.map { name, value in
       "<dt>\(name)</dt><dd>\(Markup.escape(Markup.shortened(value, to: 600)))</dd>"
     }

@@ -27,12 +27,8 @@ struct CheckedSource: Sendable {
   let silence: ReelError?
   /// The reasons of findings that are waived, by their index.
   var waived: [Int: String] = [:]
-  /// The indices of findings that the baseline has too; nil without a baseline.
-  var known: Set<Int>?
   /// The expectations that are not met, each as a clause with its figure.
   var unmet: [String] = []
-  /// The line of the list that names the source; nil for an argument.
-  var listed: (path: String, line: Int)?
   var stills: [CheckStill]
 
   init(_ result: CheckResult) {
@@ -60,7 +56,6 @@ struct CheckedSource: Sendable {
   /// Why a finding is a known one, which fails nothing; nil if it is not.
   func excuse(_ index: Int) -> String? {
     waived[index].map { "waived: \($0)" }
-      ?? (known?.contains(index) == true ? "the baseline has it too" : nil)
   }
 
   /// The findings in the order of reports, known ones last.
@@ -73,9 +68,6 @@ struct CheckedSource: Sendable {
     findings.indices.count { findings[$0].level == level && excuse($0) == nil }
       + (level == .error ? unmet.count : 0)
   }
-
-  /// The number of known findings that no waiver names.
-  var baselineCount: Int { known.map { $0.count { waived[$0] == nil } } ?? 0 }
 
   /// The worst level of the findings that are not known; nil without any.
   var worstLevel: FindingLevel? { FindingLevel.allCases.reversed().first { count($0) > 0 } }
@@ -112,7 +104,7 @@ struct CheckedSource: Sendable {
       let text = "first frame after \(times.joined(separator: " and "))"
       parts = counts.isEmpty ? ["plays", text] : parts + [text]
     }
-    if let words = CheckWords.known(waived: waived.count, baseline: baselineCount) { parts.append(words) }
+    if let words = CheckWords.known(waived: waived.count) { parts.append(words) }
     return parts.joined(separator: "; ")
   }
 }
@@ -122,15 +114,18 @@ extension StartResult {
   var saving: Double { now.milliseconds - possibleMilliseconds }
 }
 
-/// A finding as pages and SARIF show it.
+/// A finding as text and pages show it.
 enum CheckWords {
   /// The least saving in milliseconds that is worth a word.
   static let leastCost = 20.0
 
-  /// `known: 1 waived, 2 in the baseline`; nil without any.
-  static func known(waived: Int, baseline: Int) -> String? {
-    let counts = [(waived, "waived"), (baseline, "in the baseline")].filter { $0.0 > 0 }
-    return counts.isEmpty ? nil : "known: " + counts.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+  /// `known: 1 waived`; nil without any.
+  static func known(waived: Int) -> String? { waived > 0 ? "known: \(waived) waived" : nil }
+
+  /// The name of a finding in lists of findings: `timestamp-break/gap, english, segment 3`.
+  static func name(_ finding: Finding) -> String {
+    [finding.name, finding.rung, finding.segment.map { "segment \($0)" }].compactMap(\.self)
+      .joined(separator: ", ")
   }
 
   /// Prints milliseconds as `956 ms`, and from 1 s on as `1.2 s`.
@@ -225,76 +220,30 @@ enum CheckWords {
   static func sentence(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
 }
 
-/// The worst of many values, in order. It keeps at most twice the limit, however many are added.
-struct Worst<Element: Sendable>: Sendable {
-  let limit: Int
-  private var kept: [(badness: Badness, element: Element)] = []
-
-  init(limit: Int) { self.limit = limit }
-
-  mutating func add(_ element: Element, _ badness: Badness) {
-    kept.append((badness, element))
-    if kept.count >= limit * 2 { reduce() }
-  }
-
-  /// The worst first.
-  var sorted: [Element] {
-    var copy = self
-    copy.reduce()
-    return copy.kept.map(\.element)
-  }
-
-  private mutating func reduce() {
-    kept.sort { $0.badness > $1.badness }
-    if kept.count > limit { kept.removeLast(kept.count - limit) }
-  }
-}
-
-/// The order of sources and findings: by what they are, by what they cost, then by name, so that it does not depend on
-/// the order in which they were checked.
-struct Badness: Sendable, Comparable {
+/// The order of sources: by what they are, by what they cost, then by name, so that it does not depend on the order in
+/// which they were checked.
+private struct Badness: Comparable {
   /// The numbers of errors, warnings and notes.
-  var counts: [Int]
-  var cost: Double
-  var name: String
-  /// The index within the source.
-  var index = 0
+  let counts: [Int]
+  let cost: Double
+  let name: String
+
+  init(_ source: CheckedSource) {
+    counts = FindingLevel.allCases.reversed().map { source.count($0) }
+    cost = source.findings.flatMap(\.costs).map(\.milliseconds).max() ?? 0
+    name = source.source
+  }
 
   static func < (left: Self, right: Self) -> Bool {
     if left.counts != right.counts { return left.counts.lexicographicallyPrecedes(right.counts) }
     if left.cost != right.cost { return left.cost < right.cost }
-    return (left.name, left.index) > (right.name, right.index)
-  }
-
-  init(_ counts: [Int] = [0, 0, 0], name: String, index: Int = 0) {
-    self.counts = counts
-    cost = 0
-    self.name = name
-    self.index = index
-  }
-
-  init(_ source: CheckedSource) {
-    counts = FindingLevel.allCases.reversed().map { source.count($0) }
-    cost = source.findings.map(\.largestCost).max() ?? 0
-    name = source.source
-  }
-
-  init(_ finding: Finding, in source: CheckedSource, index: Int) {
-    counts = FindingLevel.allCases.reversed().map { $0 == finding.level ? 1 : 0 }
-    if source.excuse(index) != nil { counts = [0, 0, 0] }
-    cost = finding.largestCost
-    name = source.source
-    self.index = index
+    return left.name > right.name
   }
 }
 
-extension Finding {
-  fileprivate var largestCost: Double { costs.map(\.milliseconds).max() ?? 0 }
-}
-
-/// The checked sources of a run, for its page and its SARIF file.
+/// The checked sources of a run, for its page.
 ///
-/// It keeps counts, the worst sources and the worst findings; its memory does not grow with the list.
+/// It keeps counts and the worst sources; its memory does not grow with the list.
 struct CheckedSources: Sendable {
   /// Sources with the same host.
   struct Host: Sendable {
@@ -325,8 +274,6 @@ struct CheckedSources: Sendable {
   static let sourceLimit = 64
   /// The number of hosts that are counted; sources of further ones are counted together.
   static let hostLimit = 10_000
-  /// The number of failures and of checks that were not made that SARIF names.
-  static let notificationLimit = 1000
 
   private(set) var sourceCount = 0
   /// The number of sources by their worst level; those without a finding are not in it.
@@ -335,9 +282,8 @@ struct CheckedSources: Sendable {
   private(set) var failureCount = 0
   private(set) var coverage = Coverage()
   private(set) var thresholds = Thresholds()
-  private(set) var findings = Worst<SARIF.Result>(limit: SARIF.resultLimit)
-  private(set) var notifications = Worst<SARIF.Notification>(limit: notificationLimit)
-  private var sources = Worst<CheckedSource>(limit: sourceLimit)
+  /// At most twice as many as are shown.
+  private var sources: [CheckedSource] = []
   private var hostsByName: [String: Host] = [:]
   private var causesByName: [CauseKey: Cause] = [:]
 
@@ -352,31 +298,20 @@ struct CheckedSources: Sendable {
     thresholds = source.thresholds
     add(source.coverage)
     count(source)
-    for index in source.findings.indices {
-      let finding = source.findings[index]
-      findings.add(SARIF.Result(index, of: source), Badness(finding, in: source, index: index))
-    }
-    for (index, unmet) in source.unmet.enumerated() {
-      var badness = Badness(source)
-      badness.counts = [1, 0, 0]
-      badness.index = source.findings.count + index
-      findings.add(SARIF.Result(unmet: unmet, of: source), badness)
-    }
-    for (index, item) in source.notChecked.enumerated() {
-      notifications.add(SARIF.Notification(item, of: source), Badness(name: source.source, index: index))
-    }
-    sources.add(source, Badness(source))
+    sources.append(source)
+    if sources.count >= Self.sourceLimit * 2 { sources = worst }
   }
 
   /// Counts a source that could not be checked.
-  mutating func addFailure(_ error: ReelError, of source: String) {
+  mutating func addFailure() {
     sourceCount += 1
     failureCount += 1
-    notifications.add(SARIF.Notification(error, of: source), Badness([1, 0, 0], name: source))
   }
 
   /// The sources, the worst first.
-  var worst: [CheckedSource] { sources.sorted }
+  var worst: [CheckedSource] {
+    Array(sources.sorted { Badness($0) > Badness($1) }.prefix(Self.sourceLimit))
+  }
 
   /// The number of sources without a finding.
   var cleanCount: Int { sourceCount - failureCount - levels.values.reduce(0, +) }

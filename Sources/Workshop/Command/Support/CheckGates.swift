@@ -211,86 +211,12 @@ struct CheckFile: Decodable, Sendable {
   }
 }
 
-/// The findings of an earlier run (`--baseline`).
-struct CheckBaseline: Sendable {
-  /// A finding, as far as it is the same in two runs.
-  struct Key: Sendable, Hashable {
-    var id: String
-    var kind: String?
-    var rung: String?
-    var segment: Int?
-
-    init(_ finding: Finding) {
-      (id, kind, rung, segment) = (finding.id.rawValue, finding.kind, finding.rung, finding.segment)
-    }
-
-    fileprivate init(_ record: Record.Finding) {
-      (id, kind, rung, segment) = (record.id, record.kind, record.rung, record.segment)
-    }
-
-    /// `timestamp-break/gap, english, segment 3`.
-    var text: String {
-      ([kind.map { "\(id)/\($0)" } ?? id] + [rung, segment.map { "segment \($0)" }].compactMap { $0 })
-        .joined(separator: ", ")
-    }
-  }
-
-  fileprivate struct Record: Decodable {
-    struct Finding: Decodable {
-      var id: String
-      var kind: String?
-      var rung: String?
-      var segment: Int?
-    }
-
-    var url: String?
-    var source: String?
-    var findings: [Finding]?
-  }
-
-  private static let byteLimit = 1 << 30
-  private var findings: [String: [Key]] = [:]
-
-  /// Reads lines of `--json` or of a results file. Throws `ReelError` with the line.
-  init(path: String) throws(ReelError) {
-    try self.init(json: try OptionFiles.bytes(of: path, limit: Self.byteLimit), path: path)
-  }
-
-  init(json bytes: [UInt8], path: String) throws(ReelError) {
-    for (index, line) in bytes.split(separator: 0x0a, omittingEmptySubsequences: false).enumerated() {
-      if ResultLine.isBlank(line) { continue }
-      guard let record = try? JSONDecoder().decode(Record.self, from: Data(line)),
-        let source = record.source ?? record.url
-      else {
-        throw ReelError(
-          .badManifest, "not a result of reel check", at: path, place: .line(index + 1),
-          advice: "name a results file, or the output of --json")
-      }
-      findings[source] = (record.findings ?? []).map(Key.init)
-    }
-  }
-
-  /// Returns the findings of a source that the earlier run has too, by their index, and those that are gone.
-  func compared(with found: [Finding], of source: String) -> (known: Set<Int>, fixed: [Key]) {
-    var left = findings[source] ?? []
-    var known: Set<Int> = []
-    for (index, finding) in found.enumerated() {
-      guard let place = left.firstIndex(of: Key(finding)) else { continue }
-      left.remove(at: place)
-      known.insert(index)
-    }
-    return (known, left)
-  }
-}
-
 /// The rules by which findings fail a run.
 struct CheckGates: Sendable {
   /// The outcome of a source.
   struct Verdict: Sendable {
     var checked: CheckedSource
     var outcomes: [AssertionOutcome] = []
-    /// The findings of the baseline that are gone.
-    var fixed: [CheckBaseline.Key] = []
     /// The indices of findings that fail the run.
     var failing: [Int] = []
 
@@ -303,7 +229,6 @@ struct CheckGates: Sendable {
   var failsUnchecked = false
   var waivers: [CheckFile.Waiver] = []
   var expectations: [CheckExpectation] = []
-  var baseline: CheckBaseline?
   /// The day on which waivers must be valid, as `2026-12-31`.
   var today = ""
 
@@ -320,10 +245,6 @@ struct CheckGates: Sendable {
       }
     }
     var verdict = Verdict(checked: checked)
-    if let compared = baseline?.compared(with: result.findings, of: result.source) {
-      verdict.checked.known = compared.known
-      verdict.fixed = compared.fixed
-    }
     let measured = MeasuredCheck(result: result, waived: Set(checked.waived.keys))
     for expectation in expectations {
       let outcome = expectation.evaluate(measured)
@@ -337,7 +258,7 @@ struct CheckGates: Sendable {
       let finding = result.findings[index]
       let isWanted = failOn.map { finding.level >= $0 && finding.level > .note } ?? false
       guard isWanted || failsUnchecked && finding.id == .notChecked else { return false }
-      return checked.waived[index] == nil && verdict.checked.known?.contains(index) != true
+      return checked.waived[index] == nil
     }
     return verdict
   }

@@ -155,7 +155,31 @@ enum Typos {
     return message.replacingCharacters(in: match.rest.startIndex..<match.rest.endIndex, with: "")
   }
 
+  /// Names what replaces an option that was removed in a message of ArgumentParser.
+  static func withReplacement(_ message: String, in arguments: [String]) -> String {
+    guard let match = message.firstMatch(of: /Unknown option '(?<written>[^']+)'/),
+      let command = arguments.first,
+      let replacement = removed["\(command) \(match.written)"] ?? removed["\(match.written)"]
+    else { return message }
+    return message.replacingCharacters(
+      in: match.range, with: "\(match.written) was removed: \(replacement)")
+  }
+
   // MARK: - Private
+
+  /// The options that were removed, and what to use in their place.
+  private static let removed = [
+    "--shard-by": "sources are assigned to shards by their URL",
+    "--fan-out": "write folders in --name, such as {host}/{stem}",
+    "--no-fan-out": "lists from a file of up to 10,000 sources are written to one folder",
+    "check --sarif": "use --junit, --report or --json",
+    "play --volume": "change the audio of --wav or --nut with ffmpeg",
+    "play --linear": "seeks are refused only by the library (Player.requiresLinearPlayback)",
+    "manifest --strict": "reel check reports what breaks the standards",
+    "manifest --follow": "reel check --watch reports the changes of a live presentation",
+    "manifest --duration": "reel check --watch takes a time",
+    "check --baseline": "waive known findings with --ignore or --waivers",
+  ]
 
   private static func trimmed(_ option: Substring) -> String { String(option.drop { $0 == "-" }) }
 }

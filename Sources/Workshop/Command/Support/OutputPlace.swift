@@ -43,9 +43,9 @@ struct OutputPlace: Sendable {
   }
 
   /// Writes a whole file.
-  func write(_ parts: [[UInt8]], to name: String) throws(ReelError) {
+  func write(_ bytes: [UInt8], to name: String) throws(ReelError) {
     let file = try open(name)
-    for part in parts { try file.write(part) }
+    try file.write(bytes)
     try file.commit()
   }
 }
