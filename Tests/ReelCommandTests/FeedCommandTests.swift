@@ -1,4 +1,5 @@
 import Foundation
+import ReelLab
 import ReelTesting
 import ReelTestSupport
 import Testing
@@ -286,6 +287,15 @@ struct FeedCommandTests {
     for swipe in swipes where [0, 3, 4].contains(swipe["item_index"] as? Int ?? -1) {
       #expect(swipe["first_frame_ms"] is NSNumber, "\(swipe)")
     }
+  }
+
+  @Test("All metrics are listed, without a feed")
+  func metrics() async throws {
+    let result = try await Command.run("feed", "--list-metrics", status: 0)
+    let names = result.outputLines.compactMap { $0.split(separator: " ").first.map(String.init) }
+    #expect(WalkFigures.all.allSatisfy { names.contains($0.name) })
+    let usage = try await Command.run("feed", status: 64)
+    #expect(usage.errorText.contains("name a feed"))
   }
 
   @Test("The files beside the report are the same for the same arguments, and explain each wait")

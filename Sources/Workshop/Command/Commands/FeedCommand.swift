@@ -51,8 +51,9 @@ struct FeedCommand: AsyncParsableCommand {
 
       --assert takes a metric, a comparison (<, <=, >, >= or =) and a value with its unit. If an assertion is not met, the \
       exit code is 1. Those that are met are printed after the report. An item that was left before its first frame is opened \
-      once more after the walk: if that fails, it counts as failed, else its swipes as abandoned. Metrics:
-      \(HelpText.list(WalkFigures.all.map { ($0.name, $0.meaning) }))
+      once more after the walk: if that fails, it counts as failed, else its swipes as abandoned. --list-metrics lists the \
+      metrics. Their names:
+      \(HelpText.list(Self.metricNames))
 
       --report shows the walk as a timeline, or with --compare or a folder of recordings the walks side by side. --csv \
       writes a line for each swipe. --json prints an object for each walk. --timeout limits the reading of FEED and each \
@@ -73,8 +74,26 @@ struct FeedCommand: AsyncParsableCommand {
     ),
   ]
 
-  @Argument(help: "A feed file, its URL, or - for standard input.", completion: .file())
-  var feed: String
+  private static let metricNames = [
+    (
+      "first_frame.p95",
+      "a delay (first_frame or second_frame), and p50, p95, p99, max, mean, count, over_100ms or over_1s"
+    ),
+    ("first_frame.hit.p95", "the same of hits, or with miss of misses"),
+    ("wait.transfer", "a part of the wait"),
+    ("reached.buffered", "a stage"),
+    ("others", "such as hit.ratio, stalls.total, rebuffering, bytes.wasted, memory.pool, failed"),
+  ]
+
+  @Argument(
+    help: ArgumentHelp("A feed file, its URL, or - for standard input.", valueName: "feed"),
+    completion: .file())
+  var feedPlace: String?
+
+  var feed: String { feedPlace ?? "" }
+
+  @Flag(help: "List the metrics of --assert, and walk nothing.")
+  var listMetrics = false
 
   @Option(
     name: .customLong("feed"),
@@ -173,6 +192,8 @@ struct FeedCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
+    if listMetrics { return }
+    if feedPlace == nil { throw ValidationError("name a feed: a file, its URL, or - for standard input") }
     try OptionValue.check(pool, of: "--pool", in: 1...1000)
     try OptionValue.check(swipes, of: "--swipes", in: 0...WalkPlan.swipeLimit)
     try OptionValue.check(cores, of: "--cores", in: 1...256)
@@ -204,6 +225,13 @@ struct FeedCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    if listMetrics {
+      let list = HelpText.list(WalkFigures.all.map { ($0.name, $0.meaning) })
+      return try await ExitStatus.run {
+        try Console.printText(HelpText.fitted(list, to: HelpText.columns))
+        return 0
+      }
+    }
     let logger = options.bootstrapLogging()
     try await ExitStatus.run {
       let isMet = try await Interruption.cancelling { try await FeedJob(self, logger: logger).run() }
