@@ -5,12 +5,22 @@ package import ReelPool
 /// The activity of the slots of a pool during a walk, for a chart. All times are measured since the walk
 /// began.
 package struct WalkTimeline: Sendable {
-  /// The limits of a timeline: enough for a page. Anything beyond them is counted in ``omittedCount``.
-  fileprivate enum Limit {
-    static let stayCount = 4_000
-    static let requestCount = 6_000
-    static let stallCount = 2_000
-    static let binCount = 800
+  /// The limits of a timeline. Anything beyond them is counted in ``omittedCount``.
+  package struct Limits: Sendable, Hashable {
+    package var stayCount: Int
+    package var requestCount: Int
+    package var stallCount: Int
+    package var binCount: Int
+
+    /// Enough for a page: 4,000 stays, 6,000 requests, 2,000 stalls, 800 bins.
+    package static let page = Limits(stayCount: 4_000, requestCount: 6_000, stallCount: 2_000, binCount: 800)
+
+    package init(stayCount: Int, requestCount: Int, stallCount: Int, binCount: Int) {
+      self.stayCount = stayCount
+      self.requestCount = requestCount
+      self.stallCount = stallCount
+      self.binCount = binCount
+    }
   }
 
   /// A stage that an item reached.
@@ -94,13 +104,15 @@ package final class TimelineRecorder: Sendable {
   }
 
   private let indices: [FeedItem.ID: Int]
+  private let limits: WalkTimeline.Limits
   private let state = Locked(State())
 
   /// A recorder for a walk through `feed`.
-  package init(_ feed: Feed) {
+  package init(_ feed: Feed, limits: WalkTimeline.Limits = .page) {
     var indices: [FeedItem.ID: Int] = [:]
     for (index, item) in feed.items.enumerated() { indices[item.id] = index }
     self.indices = indices
+    self.limits = limits
   }
 
   package func record(_ event: WalkEvent) {
@@ -156,7 +168,7 @@ package final class TimelineRecorder: Sendable {
     state.leave(slot, nil, at: event.time)
     state.slots[item] = slot
     state.timeline.slotCount = max(state.timeline.slotCount, slot + 1)
-    guard state.timeline.stays.count < WalkTimeline.Limit.stayCount else {
+    guard state.timeline.stays.count < limits.stayCount else {
       state.timeline.omittedCount += 1
       return
     }
@@ -166,7 +178,7 @@ package final class TimelineRecorder: Sendable {
 
   private func stall(_ event: WalkEvent, _ index: Int?, _ state: inout State) {
     guard let index, state.stalls[index] == nil else { return }
-    guard state.timeline.stalls.count < WalkTimeline.Limit.stallCount else {
+    guard state.timeline.stalls.count < limits.stallCount else {
       state.timeline.omittedCount += 1
       return
     }
@@ -176,7 +188,7 @@ package final class TimelineRecorder: Sendable {
 
   private func begin(_ event: WalkEvent, _ index: Int?, _ state: inout State) {
     guard let number = event.request, let purpose = event.purpose else { return }
-    guard state.timeline.requests.count < WalkTimeline.Limit.requestCount else {
+    guard state.timeline.requests.count < limits.requestCount else {
       state.timeline.omittedCount += 1
       return
     }
@@ -216,7 +228,7 @@ package final class TimelineRecorder: Sendable {
   /// Returns the index of the bin for a time, which is created if needed.
   private func bin(at time: Duration, _ state: inout State) -> Int {
     let microseconds = max(0, time.wholeMicroseconds)
-    while microseconds / state.timeline.binWidth.wholeMicroseconds >= Int64(WalkTimeline.Limit.binCount) {
+    while microseconds / state.timeline.binWidth.wholeMicroseconds >= Int64(limits.binCount) {
       state.timeline.mergeBins()
     }
     let index = Int(microseconds / state.timeline.binWidth.wholeMicroseconds)
