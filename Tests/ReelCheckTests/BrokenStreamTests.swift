@@ -157,6 +157,63 @@ struct BrokenStreamTests {
       } == ["rung-dead/key"])
   }
 
+  @Test("Media that does not fit its initialization, an initialization alone, and subtitles alone")
+  func withoutMedia() async throws {
+    let audio = try Fixtures.bytes("hls-fmp4/audio/init.mp4")
+    for manifest in ["master.m3u8", "high/index.m3u8"] {
+      #expect(
+        try await findings(in: "hls-fmp4", manifest) {
+          try Data(audio).write(to: $0.appending(path: "high/init.mp4"))
+        } == ["rung-dead/no-frame"])
+    }
+    for track in ["audio", "high"] {
+      let found = try await findings(of: Fixtures.folder.appending(path: "hls-fmp4/\(track)/init.mp4"))
+      #expect(found == ["rung-dead/no-frame"])
+    }
+    let folder = try TemporaryFolder()
+    let url = folder.url.appending(path: "subtitles.mp4")
+    var bytes = try Data(audio) + Data(Fixtures.bytes("hls-fmp4/audio/segment-0.m4s"))
+    for (audio, subtitles) in [("soun", "subt"), ("mp4a", "stpp")] {
+      while let range = bytes.firstRange(of: Data(audio.utf8)) {
+        bytes.replaceSubrange(range, with: Data(subtitles.utf8))
+      }
+    }
+    try bytes.write(to: url)
+    let finding = try #require(try await check(url).findings.first)
+    #expect(finding.name == "not-checked/unsupported")
+    #expect(finding.summary.hasSuffix("no audio that can be decoded, only a stream of another kind"))
+  }
+
+  @Test("Gaps in one rung are one finding, which tells how many there are")
+  func gaps() async throws {
+    let copy = try TemporaryFolder()
+    let target = copy.url.appending(path: "stream")
+    try FileManager.default.copyItem(at: Fixtures.folder.appending(path: "hls-fmp4"), to: target)
+    for (segment, ticks) in [(1, UInt64(4608)), (2, UInt64(9216))] {
+      try edit(target.appending(path: "low/segment-\(segment).m4s"), decodingTime: { $0 + ticks })
+    }
+    let found = try await check(target.appending(path: "master.m3u8")).findings.filter { $0.level > .note }
+    #expect(
+      found.map(\.summary) == [
+        "between segments 1 and 2: 0.3 s without video that the manifest does not declare, the largest of 2"
+      ])
+    try edit(target.appending(path: "low/segment-1.m4s"), decodingTime: { $0 + 15360 * 50 })
+    let jump = try #require(
+      try await check(target.appending(path: "low/index.m3u8")).findings.first { $0.id == .timestampBreak })
+    #expect(jump.kind == "jump" && jump.costs.isEmpty)
+  }
+
+  /// Changes the decoding time of a fragment (ISO/IEC 14496-12 §8.8.12, version 1).
+  private func edit(_ url: URL, decodingTime change: (UInt64) -> UInt64) throws {
+    var bytes = try Data(contentsOf: url)
+    let start = try #require(bytes.firstRange(of: Data("tfdt".utf8))).upperBound + 4
+    let time = bytes[start..<(start + 8)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    let changed = change(time)
+    bytes.replaceSubrange(
+      start..<(start + 8), with: (0..<8).map { UInt8(truncatingIfNeeded: changed >> (56 - 8 * $0)) })
+    try bytes.write(to: url)
+  }
+
   @Test("Of each group, the first and the last rung are read if only these are wanted")
   func firstAndLast() async throws {
     let copy = try TemporaryFolder()

@@ -27,6 +27,30 @@ struct StreamSanitizerTests {
   }
 
   @Test(
+    "Only a packet that has begun is cut off, not other bytes at the end", arguments: [1, 188, 1023, 100_000])
+  func cutOff(size: Int) throws {
+    func damage(_ bytes: [UInt8]) throws -> ReelError? {
+      var stream = StreamSanitizer()
+      for start in stride(from: 0, to: bytes.count, by: size) {
+        _ = try stream.pass(Array(bytes[start..<min(bytes.count, start + size)]))
+      }
+      return try stream.finish().damage
+    }
+    let segment = try Fixtures.bytes("hls-ts/low/segment-1.ts")
+    #expect(try damage(segment) == nil)
+    #expect(try damage(Array(segment.dropLast(90)))?.reason.contains("inside of a packet") == true)
+    for count in [1, 100, 300] {
+      #expect(try damage(segment + [UInt8](repeating: 0, count: count)) == nil, "\(count)")
+    }
+    // With a time stamp of 4 bytes before each packet.
+    let stamped = stride(from: 0, to: segment.count, by: 188).flatMap {
+      [0, 0, 0, 0] + segment[$0..<($0 + 188)]
+    }
+    #expect(try damage(stamped) == nil)
+    #expect(try damage(Array(stamped.dropLast(90)))?.reason.contains("inside of a packet") == true)
+  }
+
+  @Test(
     "A segment whose beginning is damaged, or is no beginning, is passed on", arguments: [1, 1000, 100_000])
   func damaged(size: Int) throws {
     var segment = try Fixtures.bytes("hls-ts/low/segment-1.ts")

@@ -50,10 +50,20 @@ enum Consequences {
         rule.consequences.contains(finding.id)
           && findings.contains { cause in
             cause.id == rule.cause && (rule.kind == nil || cause.kind == rule.kind)
-              && (cause.rung == finding.rung || cause.rung == nil || finding.rung == nil)
+              && (cause.rung == finding.rung || cause.rung == nil || finding.rung == nil
+                || finding.isCompared(with: cause.rung))
               && cause.level >= finding.level
           }
       }
+    }
+  }
+}
+
+extension Finding {
+  /// True if the other rung was what this one was compared with.
+  fileprivate func isCompared(with rung: String?) -> Bool {
+    evidence.contains { name, value in
+      if name == "reference", case .text(let reference) = value { reference == rung } else { false }
     }
   }
 }

@@ -176,11 +176,13 @@ private struct RungJudge {
     guard !failures.contains(where: { $0.reason == .unsupported }),
       !samples.contains(where: { $0.isPartial && $0.failure == nil })
     else { return [] }
-    let hasContent =
-      rung.wantsVideo
-      ? rung.content.contains { !$0.frames.isEmpty } || hasOnlyAudio
-      : rung.content.contains { !$0.sound.isEmpty }
-    let wasRead = samples.contains { $0.byteCount > 0 || $0.failure?.reason == .broken || $0.video != nil }
+    let hasContent = rung.content.contains { content in
+      rung.wantsVideo && !content.frames.isEmpty
+        || (!rung.wantsVideo || hasOnlyAudio) && !content.sound.isEmpty
+    }
+    let wasRead = samples.contains {
+      $0.byteCount > 0 || $0.failure?.reason == .broken || $0.video != nil || $0.audio != nil
+    }
     guard !hasContent, wasRead || failures.count == samples.count else { return [] }
     let reason =
       rung.content.compactMap(\.failure).first ?? failures.first?.error
@@ -200,7 +202,8 @@ private struct RungJudge {
     var found = finding(
       .rungDead, "no-frame", .error, at: samples.first?.index,
       "\(what) can be decoded" + (reason.map { ": \($0.reason)" } ?? ""),
-      fix: isAbsent ? "upload its segments again" : "encode the rung again")
+      fix: isAbsent
+        ? "upload its segments again" : "encode the \(rung.segments.isEmpty ? "file" : "rung") again")
     found.url = reason?.location ?? found.url
     return [found]
   }
@@ -307,7 +310,7 @@ private struct RungJudge {
       .segmentTruncated, nil, .error, at: first.index, self.words(places(cut.map(\.index)), words),
       fix: "upload it again; check whether the origin closes connections early")
     found.evidence = [("count", .number(Double(cut.count))), ("bytes", .number(Double(first.byteCount)))]
-    if let promised = first.promisedByteCount {
+    if let promised = first.promisedByteCount, promised > first.byteCount {
       found.evidence.append(("promised_bytes", .number(Double(promised))))
     }
     let lost = cut.reduce(0) { $0 + lostDuration($1) }
@@ -365,7 +368,7 @@ private struct RungJudge {
       let isShort = duration < thresholds.normalized(.decodeErrorShort) && faults.isEmpty
       var found = finding(
         .decodeError, nil, isShort ? .warning : .error, at: first.segment,
-        "\(segments.count > 1 ? "\(places(Array(segments))): " : "")\(frames.counted("frame")) from \(first.time.seconds) on are damaged (\(duration.seconds))",
+        "\(segments.count > 1 ? "\(places(Array(segments))): " : "")\(frames.counted("frame")) from \(first.time.seconds) on \(frames == 1 ? "is" : "are") damaged (\(duration.seconds))",
         fix: rung.segments.isEmpty
           ? "encode it again, or upload it again"
           : "encode segment\(segments.count > 1 ? "s" : "") \(Self.numbers(Array(segments))) again, or upload \(segments.count > 1 ? "them" : "it") again"
@@ -594,8 +597,9 @@ private struct RungJudge {
       default:
         "the timestamps of \(worst.track) jump by \(worst.seconds.seconds), which the manifest does not declare"
       }
+    let more = count > 1 ? ", the largest of \(count)" : ""
     var found = finding(
-      .timestampBreak, kind, level, at: worst.index, "\(place): \(words)",
+      .timestampBreak, kind, level, at: worst.index, "\(place): \(words)\(more)",
       fix: isHLS
         ? "correct the packager's clock, or put EXT-X-DISCONTINUITY before segment \(worst.index + 2)"
         : "correct the packager's clock (baseMediaDecodeTime), or begin another period")
@@ -603,7 +607,8 @@ private struct RungJudge {
       ("difference_ms", .number((worst.seconds * 1000).rounded())), ("track", .text(worst.track)),
       ("count", .number(Double(count))),
     ]
-    if kind != "overlap", worst.seconds > 0 { found.costs = [FindingCost(.stall, (amount * 1000).rounded())] }
+    // What a jump costs depends on the player: many go on at once.
+    if kind == "gap" { found.costs = [FindingCost(.stall, (amount * 1000).rounded())] }
     if kind == "overlap" { found.costs = [FindingCost(.lost, (amount * 1000).rounded())] }
     return found
   }
@@ -683,8 +688,9 @@ private struct RungJudge {
     }
     var durations = [StreamFacts.difference(end, start)]
     if let first = track.start { durations.append(StreamFacts.difference(end, first)) }
-    // Samples that an edit list cuts off, such as the priming of audio, count in a manifest.
-    if track.hiddenSampleCount > 0, let first = track.decodingStart, let last = track.decodingEnd {
+    // Packagers may count samples that an edit list cuts off, such as the priming of audio. They may also cut by
+    // decoding times, which differ from those of presentation if no key frame begins a segment.
+    if let first = track.decodingStart, let last = track.decodingEnd {
       durations.append(StreamFacts.difference(last, first))
     }
     if let next = rung.samples[sample.index + 1], !isBlamed(next),

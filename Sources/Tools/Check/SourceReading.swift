@@ -586,8 +586,11 @@ final class SourceReading: Sendable {
       }
       return outcome
     }
+    // Without video and audio, it has other streams, such as subtitles.
+    let isOther = !wantsVideo && outcome.segment.failure?.error.kind == .badMedia
     let refusal =
       outcome.segment.refusal()
+      ?? (isOther ? outcome.segment.failure.map { Unjudged(.unsupported, $0.error.reason) } : nil)
       ?? outcome.content.lazy.compactMap(\.failure).first { $0.kind == .unsupported }.map { Unjudged($0) }
     let hasNoVideo = outcome.segment.failure?.error.kind == .badMedia && refusal != nil
     if wantsVideo, hasNoVideo, !isReadOnce { return false }

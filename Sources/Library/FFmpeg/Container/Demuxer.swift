@@ -464,7 +464,10 @@ extension Demuxer {
 
   /// Returns an error that names the missing kind of stream, and the existing streams.
   private func noStream(_ text: String, _ found: ReelError.Found? = nil) -> ReelError {
-    let names = streams.map { "\($0.isAttachedFrame ? "cover art" : $0.kind.rawValue) (\($0.codecName))" }
+    let names = streams.map { stream in
+      if stream.kind == .other { return "a stream of another kind" }
+      return "\(stream.isAttachedFrame ? "cover art" : stream.kind.rawValue) (\(stream.codecName))"
+    }
     guard !names.isEmpty else { return ReelError(.badMedia, "no streams in the media") }
     return ReelError(found: found, "\(text), only \(names.joined(separator: ", "))")
   }

@@ -102,7 +102,9 @@ final class ProgramSource: ByteSource {
       if isAtChange { return 0 }
       if hasEnded {
         // Withheld bytes, and part of a packet.
-        if packetSize > 0, seen < bytes.count { endsInsidePacket = true }
+        if packetSize > 0, TransportPacket.isBegun(by: bytes[seen...], size: packetSize) {
+          endsInsidePacket = true
+        }
         guard passed < bytes.count else { return 0 }
         release()
         passed = bytes.count
@@ -428,6 +430,13 @@ package enum TransportPacket {
       }
     }
     return nil
+  }
+
+  /// Returns true if the bytes after the last whole packet begin another one, as far as they go. Other bytes at the end
+  /// are no media.
+  package static func isBegun(by rest: some RandomAccessCollection<UInt8>, size: Int) -> Bool {
+    let sync = rest.dropFirst(size == 192 ? 4 : 0).first
+    return !rest.isEmpty && sync ?? syncByte == syncByte
   }
 
   /// Returns true if packets of this size follow each other, the first one with its sync byte at `sync`.

@@ -50,19 +50,22 @@ struct StreamSanitizer {
 
   /// The number of bytes to check.
   private var wantedCount = SourceSniffer.byteCount / 4
-  /// If the segment is MPEG-TS, the size of its packets, and the number of bytes passed on since the first one.
-  private var packets: (size: Int, byteCount: Int)?
+  /// If the segment is MPEG-TS, the size of its packets, and the bytes after the last whole one.
+  private var packets: (size: Int, rest: [UInt8])?
 
   /// Returns the bytes to pass on. Throws `ReelError.badMedia` if they are not media.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
     guard var head = head.take() else {
-      packets?.byteCount += chunk.count
+      follow(chunk[...])
       return chunk
     }
     head.append(contentsOf: chunk)
     if head.count >= wantedCount {
       if try Self.isMedia(head, isAll: head.count >= SourceSniffer.largestByteCount) {
-        packets = TransportPacket.run(in: head).map { ($0.size, head.count - $0.start) }
+        if let run = TransportPacket.run(in: head) {
+          packets = (run.size, [])
+          follow(head[run.start...])
+        }
         return head
       }
       wantedCount = head.count * 2
@@ -76,7 +79,9 @@ struct StreamSanitizer {
   /// Throws `ReelError.badMedia` if there was no media.
   mutating func finish() throws(ReelError) -> FragmentSanitizer.Ending {
     guard let head = head.take(), !head.isEmpty else {
-      guard let packets, packets.byteCount % packets.size != 0 else { return FragmentSanitizer.Ending() }
+      guard let packets, TransportPacket.isBegun(by: packets.rest, size: packets.size) else {
+        return FragmentSanitizer.Ending()
+      }
       return FragmentSanitizer.Ending(
         damage: ReelError(.badMedia, "the segment is cut off: it ends inside of a packet"))
     }
@@ -85,6 +90,13 @@ struct StreamSanitizer {
   }
 
   // MARK: - Private
+
+  /// Keeps the bytes after the last whole packet.
+  private mutating func follow(_ bytes: ArraySlice<UInt8>) {
+    guard let (size, rest) = packets else { return }
+    let count = (rest.count + bytes.count) % size
+    packets?.rest = count <= bytes.count ? Array(bytes.suffix(count)) : rest + bytes
+  }
 
   /// Returns false if more bytes are needed to tell.
   private static func isMedia(_ head: [UInt8], isAll: Bool) throws(ReelError) -> Bool {
