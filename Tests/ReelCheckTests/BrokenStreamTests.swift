@@ -201,6 +201,11 @@ struct BrokenStreamTests {
     let jump = try #require(
       try await check(target.appending(path: "low/index.m3u8")).findings.first { $0.id == .timestampBreak })
     #expect(jump.kind == "jump" && jump.costs.isEmpty)
+
+    let audio = target.appending(path: "audio/index.m3u8")
+    try edit(audio) { $0 = $0.replacingOccurrences(of: "TARGETDURATION:1", with: "TARGETDURATION:") }
+    let findings = try await check(audio).findings
+    #expect(!findings.isEmpty && findings.allSatisfy { $0.rung == nil }, "\(findings.map(\.summary))")
   }
 
   /// Changes the decoding time of a fragment (ISO/IEC 14496-12 §8.8.12, version 1).

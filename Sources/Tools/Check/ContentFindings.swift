@@ -53,7 +53,7 @@ private struct ContentJudge {
     _ id: FindingID, _ kind: String? = nil, _ level: FindingLevel, of rung: RungFacts, _ stretch: Stretch,
     _ summary: String, fix: String
   ) -> Finding {
-    var finding = Finding(id, kind, level, rung: facts.rungs.count > 1 ? rung.name : nil, summary, fix: fix)
+    var finding = Finding(id, kind, level, rung: rung.name, summary, fix: fix)
     finding.time = stretch.start...max(stretch.start, stretch.end)
     if !rung.segments.isEmpty { finding.segment = stretch.segment + 1 }
     finding.evidence = [
@@ -166,7 +166,7 @@ private struct ContentJudge {
       return []
     }
     var finding = Finding(
-      .silent, nil, .warning, rung: facts.rungs.count > 1 ? rung.name : nil,
+      .silent, nil, .warning, rung: rung.name,
       "\(total.seconds) of audio is silent\(runs.count > 1 ? ", read in \(runs.count) places" : "")"
         + (peak > 0 ? " (peak \(Self.decibels(of: peak)) dBFS)" : ""),
       fix: "map the right input of the encoder")
@@ -321,7 +321,10 @@ private struct PictureComparison {
     }
     let least = thresholds.normalized(.contentCorrelation)
     if best.likeness < least { return .other(best.likeness) }
-    if abs(best.shift) >= thresholds.normalized(.contentShift), best.likeness - straight > Self.margin,
+    // The frames of a lower rate stay on show for longer, so that they seem to come later.
+    let uncertainty = abs(Self.period(of: instants) - Self.period(of: others))
+    if abs(best.shift) >= thresholds.normalized(.contentShift) + uncertainty,
+      best.likeness - straight > Self.margin,
       best.likeness > least
     {
       return .shifted(best.shift)
@@ -351,6 +354,12 @@ private struct PictureComparison {
     guard low > 0 else { return nil }
     let frame = frames[low - 1]
     return time < frame.time + max(frame.duration, 0.02) * 1.5 ? frame : nil
+  }
+
+  /// The usual duration of a frame in seconds.
+  private static func period(of frames: [FrameFacts]) -> Double {
+    let durations = frames.map(\.duration).sorted()
+    return durations.isEmpty ? 0 : durations[durations.count / 2]
   }
 
   private static func isFlat(_ luma: [UInt8]) -> Bool {

@@ -33,7 +33,7 @@ private struct LadderJudge {
     _ id: FindingID, _ kind: String? = nil, _ level: FindingLevel, of rung: RungFacts, _ summary: String,
     fix: String
   ) -> Finding {
-    var finding = Finding(id, kind, level, rung: facts.rungs.count > 1 ? rung.name : nil, summary, fix: fix)
+    var finding = Finding(id, kind, level, rung: rung.name, summary, fix: fix)
     finding.url = (facts.format == "hls" ? facts.url : nil)?.reelLocation ?? rung.url?.reelLocation
     return finding
   }

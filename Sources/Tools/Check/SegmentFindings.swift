@@ -82,7 +82,7 @@ private struct RungJudge {
     _ id: FindingID, _ kind: String?, _ level: FindingLevel, at index: Int? = nil, _ summary: String,
     fix: String
   ) -> Finding {
-    var finding = Finding(id, kind, level, rung: facts.rungs.count > 1 ? rung.name : nil, summary, fix: fix)
+    var finding = Finding(id, kind, level, rung: rung.name, summary, fix: fix)
     if let index, let segment = segment(index) {
       finding.segment = index + 1
       finding.url = segment.url.reelLocation
@@ -432,8 +432,9 @@ private struct RungJudge {
       notIndependent(
         "open-gop", open,
         {
-          let count = ($0.video?.leadingCount ?? 0).counted("frame")
-          return "\(count) at the beginning need the previous segment, and segments are declared independent"
+          let count = $0.video?.leadingCount ?? 0
+          return
+            "\(count.counted("frame")) at the beginning \(count == 1 ? "needs" : "need") the previous segment, and segments are declared independent"
         },
         fix: "encode closed GOPs (open-gop=0), or do not declare the segments independent"),
     ].compactMap { $0 }
@@ -600,9 +601,11 @@ private struct RungJudge {
     let more = count > 1 ? ", the largest of \(count)" : ""
     var found = finding(
       .timestampBreak, kind, level, at: worst.index, "\(place): \(words)\(more)",
-      fix: isHLS
-        ? "correct the packager's clock, or put EXT-X-DISCONTINUITY before segment \(worst.index + 2)"
-        : "correct the packager's clock (baseMediaDecodeTime), or begin another period")
+      fix: worst.isWithin
+        ? "check whether the encoder lost its input"
+        : isHLS
+          ? "correct the packager's clock, or put EXT-X-DISCONTINUITY before segment \(worst.index + 2)"
+          : "correct the packager's clock (baseMediaDecodeTime), or begin another period")
     found.evidence = [
       ("difference_ms", .number((worst.seconds * 1000).rounded())), ("track", .text(worst.track)),
       ("count", .number(Double(count))),

@@ -80,7 +80,10 @@ package struct StreamChecker: Sendable {
     facts = judged.facts
     result.judgement = facts.judgement(openingError: openingError)
     if let openingError { describe(openingError, source, log, in: &result) }
-    result.findings += Rules.combined(judged.findings)
+    var findings = Rules.combined(judged.findings)
+    // A single rung needs no name.
+    if facts.rungs.count == 1 { for index in findings.indices { findings[index].rung = nil } }
+    result.findings += findings
     let unapplied = Rules.allCases.filter { judged.findings[$0] == nil }
     result.notChecked += unapplied.flatMap(\.ids).map { NotChecked(late: $0, Self.timeIsUp) }
     if unapplied.contains(.segments), result.judgement == .judged {

@@ -238,7 +238,7 @@ package enum TransportFindings {
     let count = broken.count > 1 ? "\(broken.count) answers broke off, the first" : "the answer broke off"
     var finding = Finding(
       .segmentTruncated, nil, .warning,
-      rung: facts.rungs.count > 1 ? place.map { facts.rungs[$0.rung].name } : nil,
+      rung: place.map { facts.rungs[$0.rung].name },
       segment: place.map { $0.index + 1 }, url: first.url.reelText,
       "\(what): \(count) after \(position)\(size) bytes, and the rest came with another request (Range); players that do not resume lose it",
       fix: "check why the server, or a proxy in front of it, ends connections early")
