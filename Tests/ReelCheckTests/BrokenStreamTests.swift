@@ -131,6 +131,19 @@ struct BrokenStreamTests {
       } == ["segment-missing/not-media"])
   }
 
+  @Test("Damage beside a missing segment is named too")
+  func missingAndDamaged() async throws {
+    #expect(
+      try await findings(in: "hls-fmp4", "high/index.m3u8") {
+        try FileManager.default.removeItem(at: $0.appending(path: "high/segment-1.m4s"))
+        let url = $0.appending(path: "high/segment-0.m4s")
+        var bytes = try Data(contentsOf: url)
+        let damage = (0..<2000).map { UInt8(truncatingIfNeeded: $0 * 7) }
+        bytes.replaceSubrange(5000..<7000, with: damage)
+        try bytes.write(to: url)
+      } == ["segment-missing/status", "decode-error"])
+  }
+
   @Test("A segment that is cut off")
   func truncated() async throws {
     for (folder, manifest, segment) in [

@@ -13,7 +13,6 @@ enum Consequences {
     ),
     (.rungDead, "no-answer", [.segmentMissing]),
     (.segmentTruncated, nil, [.decodeError, .frozen, .bandwidthMismatch]),
-    (.segmentMissing, nil, [.decodeError]),
     (.decodeError, nil, [.frozen, .frameRateMismatch]),
     (
       .timestampBreak, nil,

@@ -352,9 +352,13 @@ private struct RungJudge {
       for frame in counted where frame.isDamaged {
         add(1, at: frame.time, lasting: shownDuration(frame), in: frame.segment)
       }
-      for part in content.undecodable {
+      // After a missing segment, the first frame may lack its beginning.
+      let start = content.segments.lowerBound
+      let tolerated = rung.samples[start - 1]?.failure != nil ? 1 : 0
+      for part in content.undecodable where part.unitCount > tolerated || part.segment != start {
         add(part.unitCount, at: part.time, lasting: part.duration, in: part.segment)
       }
+      guard content.rejectedAudioCount > tolerated else { continue }
       rejected.count += content.rejectedAudioCount
       rejected.duration += content.rejectedAudioDuration
     }
