@@ -354,8 +354,8 @@ struct AccessUnitSplitterTests {
       #expect(units.filter { $0.bytes == noise }.map(\.presentation) == [7200, 10800], "\(place)")
       #expect(units.filter { $0.bytes == picture }.map(\.presentation) == [0, 3600], "\(place)")
     }
-    // The rest of a picture: without a time, or with the same.
-    for time in [nil, Int64(0)] {
+    // The rest of a picture: without a time, with its own, or with that of the next picture.
+    for time in [nil, Int64(0), 3600] {
       let units = try split([Piece(picture, 0), Piece(noise, time), Piece(picture, 3600)])
       #expect(units.map(\.presentation) == [0, 3600])
       #expect(units.first?.bytes == picture + noise)

@@ -15,7 +15,7 @@ struct AccessUnitSplitter {
     var isCorrupt: Bool
     /// The byte position in the source.
     var position: Int64?
-    /// True if the packet has a time of its own, and no unit begins in it: its payload is damaged.
+    /// True if the packet has a time that no other has, and no unit begins in it: its payload is damaged.
     var isNoise = false
   }
 
@@ -25,6 +25,8 @@ struct AccessUnitSplitter {
   private var marks: [Mark] = []
   /// The number of marks of damaged packets.
   private var noiseCount = 0
+  /// True if the packet that follows decides whether the last one is damaged.
+  private var isUndecided = false
   /// The decoding time of the last packet that had one.
   private var lastTicks: Int64?
   /// The offset at which the scan for start codes continues.
@@ -45,21 +47,34 @@ struct AccessUnitSplitter {
 
   /// Adds the payload of a PES packet.
   mutating func append(_ packet: Packet) {
+    decide(before: packet)
     let offset = buffer.count
     packet.withBytes { buffer.append(contentsOf: $0) }
-    var mark = Mark(
+    let mark = Mark(
       offset: offset, presentationTicks: packet.presentationTicks, decodingTicks: packet.decodingTicks,
       isCorrupt: packet.isCorrupt, position: packet.position)
     // The times of a packet that continues a unit are not in order.
     if packet.presentationTicks != nil, let ticks = packet.decodingTicks ?? packet.presentationTicks {
       // Some muxers split a start code between packets.
       let isNew = lastTicks.map { ticks > $0 } ?? true
-      mark.isNoise =
+      isUndecided =
         isNew && buffer.withUnsafeBytes { $0.firstStartCode(from: Swift.max(0, offset - 3)) == nil }
-      if mark.isNoise { noiseCount += 1 }
       lastTicks = ticks
     }
     marks.append(mark)
+  }
+
+  /// Decides whether the last packet is damaged. Some muxers give the end of a unit the times of the unit that begins in
+  /// the next packet.
+  private mutating func decide(before next: Packet?) {
+    guard isUndecided, let last = marks.indices.last else { return }
+    isUndecided = false
+    let mark = marks[last]
+    if let next, next.presentationTicks == mark.presentationTicks, next.decodingTicks == mark.decodingTicks {
+      return
+    }
+    marks[last].isNoise = true
+    noiseCount += 1
   }
 
   /// Returns the next complete access unit; nil if its end has not arrived yet.
@@ -73,6 +88,7 @@ struct AccessUnitSplitter {
 
   /// Returns the rest of the stream at its end, as an access unit.
   mutating func flush() throws(ReelError) -> Packet? {
+    decide(before: nil)
     if let packet = try next() { return packet }
     guard hasSlice || marks.first?.isNoise == true, !buffer.isEmpty else { return nil }
     return try take(buffer.count)
@@ -82,7 +98,7 @@ struct AccessUnitSplitter {
   /// access unit. This is the unit that `next()` would return once those bytes were appended. Nil if the unit
   /// continues or there are too few bytes to decide.
   mutating func next(followedBy bytes: [UInt8]) throws(ReelError) -> Packet? {
-    guard hasSlice, !buffer.isEmpty else { return nil }
+    guard hasSlice, !isUndecided, !buffer.isEmpty else { return nil }
     var ahead = AccessUnitSplitter(codec: codec, streamIndex: streamIndex)
     // A unit that begins at offset 0 does not end a previous one.
     let start = Swift.max(0, scanOffset - 1)
@@ -169,6 +185,7 @@ struct AccessUnitSplitter {
 
   private mutating func take(_ end: Int) throws(ReelError) -> Packet {
     let packet = try packet(end)
+    if marks.last.map({ $0.offset < end }) ?? true { isUndecided = false }
     dropFirst(end)
     scanOffset = Swift.max(0, scanOffset - end)
     if buffer.isEmpty { hasSlice = false }
