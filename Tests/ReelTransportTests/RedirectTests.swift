@@ -66,6 +66,29 @@ struct RedirectTests {
     }
   }
 
+  @Test("A server that sets a cookie may redirect to the same URL")
+  func cookieCheck() async throws {
+    let answer: @Sendable (String) -> String = { request in
+      request.contains("ookie: seen=1")
+        ? "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nhere"
+        : "HTTP/1.1 302 Found\r\nLocation: /a\r\nSet-Cookie: seen=1; Path=/\r\nContent-Length: 0\r\n"
+          + "Connection: close\r\n\r\n"
+    }
+    let body = try await ScriptedServer.use(answer) { url in try await quickFetcher().bytes(url) }
+    #expect(body == "here".bytes)
+  }
+
+  @Test("A server that sets a cookie in each redirect is given up")
+  func endlessCookies() async throws {
+    let answer =
+      "HTTP/1.1 302 Found\r\nLocation: /a\r\nSet-Cookie: seen=1; Path=/v\r\nContent-Length: 0\r\n"
+      + "Connection: close\r\n\r\n"
+    let error = try await ScriptedServer.use(answer) { url in
+      await reelError { _ = try await quickFetcher().bytes(url) }
+    }
+    #expect(error?.reason == "more than 10 redirects")
+  }
+
   @Test(
     "A server must not lead to other schemes",
     arguments: ["file:///etc/passwd", "data:text/plain,a", "ftp://127.0.0.1/a", "FILE:///etc/passwd"])

@@ -269,6 +269,50 @@ struct ShortRangeTests {
     #expect(requests.withLock { $0 } == 2)
   }
 
+  @Test(
+    "A source is requested as a range where another request is refused, fails, or brings a part",
+    arguments: [
+      "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+      "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+      "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+      "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-2/10000\r\nContent-Length: 3\r\n"
+        + "Connection: close\r\n\r\nabc",
+      "",
+    ])
+  func rangeOnlySource(refusal: String) async throws {
+    let ranges = Locked<[Bool]>([])
+    let answer: @Sendable (String) -> String = { request in
+      let hasRange = request.contains("ange: bytes=0-")
+      ranges.withLock { $0.append(hasRange) }
+      guard hasRange else { return refusal }
+      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9999/10000\r\n"
+        + "Content-Length: 10000\r\nConnection: close\r\n\r\n" + Self.text
+    }
+    try await ScriptedServer.use(answer) { url in
+      let fetcher = quickFetcher(attempts: 1)
+      for purpose in [FetchPurpose.source, .segment] {
+        let body = try await fetcher.bytes(url, purpose: purpose)
+        #expect(body == Self.text.bytes)
+      }
+    }
+    #expect(ranges.withLock { $0 } == [false, true, true])
+  }
+
+  @Test("A failure that no range helps is reported as it came, after all attempts")
+  func failedInAnyCase() async throws {
+    let ranges = Locked<[Bool]>([])
+    let answer: @Sendable (String) -> String = { request in
+      let hasRange = request.contains("ange: bytes=0-")
+      ranges.withLock { $0.append(hasRange) }
+      return "HTTP/1.1 \(hasRange ? 403 : 500) X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    }
+    let error = try await ScriptedServer.use(answer) { url in
+      await reelError { _ = try await quickFetcher(attempts: 2).bytes(url, purpose: .source) }
+    }
+    #expect(error?.status == 500)
+    #expect(ranges.withLock { $0 } == [false, true, false, true, false])
+  }
+
   @Test("A source whose server never answers a request without a range")
   func silentWithoutRange() async throws {
     let answer: @Sendable (String) -> String = { request in

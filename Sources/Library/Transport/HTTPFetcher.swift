@@ -7,8 +7,9 @@ import ReelCore
 
 /// Fetches over HTTP: sends requests, follows redirects, retries temporary failures.
 ///
-/// Some servers answer only requests for a range. A request for a whole resource that one refuses is repeated for the
-/// range of all bytes, as browsers ask for media. Later requests to that server begin with it.
+/// Some servers answer only requests for a range. A request for a whole resource that one refuses, answers with a part
+/// or, at the beginning of a source, fails to answer is repeated for the range of all bytes, as browsers ask for media.
+/// Later requests to that server begin with it.
 final class HTTPFetcher: Fetching {
   let configuration: TransportConfiguration
   private let rangeOnlyServers = Locked<Set<ServerAddress>>([])
@@ -56,11 +57,18 @@ final class HTTPFetcher: Fetching {
   ///
   /// - Throws: `ReelError`, `CancellationError`.
   func open(_ plan: RequestPlan, for session: TransferSession) async throws -> (HTTPTransfer, ResponseHead) {
+    var triesRange = false
     while true {
       do {
-        return try await follow(plan, for: session)
+        return try await follow(plan, for: session, triesRange: triesRange)
       } catch let located as LocatedFailure {
         try await pause(after: located.failure, at: located.url, for: session)
+        triesRange =
+          !triesRange && plan.isForWhole && session.request.purpose == .source
+          && located.failure.mayLackRange
+      } catch let error as ReelError where triesRange && error.status != nil {
+        // The range is refused, which says nothing of the request without it.
+        triesRange = false
       }
     }
   }
@@ -103,14 +111,17 @@ final class HTTPFetcher: Fetching {
   }
 
   /// Sends one request, and follows redirects.
+  ///
+  /// - Parameter triesRange: Whether a whole resource is requested as the range of all bytes.
   private func follow(
-    _ plan: RequestPlan, for session: TransferSession
+    _ plan: RequestPlan, for session: TransferSession, triesRange: Bool
   ) async throws -> (HTTPTransfer, ResponseHead) {
     var plan = plan
     var visited: Set<URL> = [plan.url]
+    var redirectCount = 0
     var refusal: (any Error)?
     while true {
-      if plan.isForWhole, needsRange(plan.url) { plan.range = .all }
+      if plan.isForWhole, triesRange || needsRange(plan.url) { plan.range = .all }
       let answer = try await sendPatiently(plan, for: session)
       plan = answer.plan
       let (transfer, head) = (answer.transfer, answer.head)
@@ -119,21 +130,27 @@ final class HTTPFetcher: Fetching {
       case 200...299:
         do {
           let parsed = try ResponseHead(head: head, url: plan.url, range: plan.range)
-          if refusal != nil, status == 206 { recordRangeOnly(plan.url) }
+          if triesRange || refusal != nil, status == 206 { recordRangeOnly(plan.url) }
           return (transfer, parsed)
         } catch let failure as TransferFailure {
           transfer.cancel()
-          throw LocatedFailure(failure: failure, url: plan.url)
+          let error = LocatedFailure(failure: failure, url: plan.url)
+          guard status == 206, plan.isForWhole else { throw error }
+          refusal = error
+          plan.range = .all
         }
       case 301, 302, 303, 307, 308:
         await transfer.drain()
         try Task.checkCancellation()
         let target = try target(of: head, from: plan.url)
+        // A server that sets a cookie may answer the same URL otherwise when it gets that cookie.
+        if head.headers.contains(name: "Set-Cookie") { visited = [] }
         guard visited.insert(target).inserted else {
           throw ReelError(
             .server, "a redirect loop", at: session.request.url.absoluteString, status: status)
         }
-        guard visited.count <= configuration.maximumRedirects + 1 else {
+        redirectCount += 1
+        guard redirectCount <= configuration.maximumRedirects else {
           throw ReelError(
             .server, "more than \(configuration.maximumRedirects) redirects",
             at: session.request.url.absoluteString, status: status)
@@ -155,15 +172,20 @@ final class HTTPFetcher: Fetching {
         // If the range is refused too, the first answer says why.
         if let refusal { throw refusal }
         let error = self.refusal(status, head: head, of: plan)
-        guard plan.isForWhole, Self.rangeOnlyStatuses.contains(status) else { throw error }
+        guard plan.isForWhole, isRefusalOfWhole(status, for: session) else { throw error }
         refusal = error
         plan.range = .all
       }
     }
   }
 
-  /// The statuses with which servers refuse requests without a range.
-  private static let rangeOnlyStatuses: Set = [400, 416]
+  /// True for a status with which servers refuse requests without a range: of a source any permanent one that does not
+  /// state another reason, and otherwise the usual ones, so that other failures cost no second request.
+  private func isRefusalOfWhole(_ status: Int, for session: TransferSession) -> Bool {
+    if [400, 416].contains(status) { return true }
+    return session.request.purpose == .source && ![401, 404, 407, 410, 451].contains(status)
+      && !ReelError.temporaryStatuses.contains(status)
+  }
 
   private func needsRange(_ url: URL) -> Bool {
     ServerAddress(url).map { server in rangeOnlyServers.withLock { $0.contains(server) } } ?? false

@@ -85,6 +85,15 @@ enum TransferFailure: Error {
     }
   }
 
+  /// True if it may come from a server that expects a range in each request: its program ends with an error, or closes the
+  /// connection.
+  var mayLackRange: Bool {
+    switch self {
+    case .status(500, _), .connectionLost: true
+    default: false
+    }
+  }
+
   /// True if no connection was opened.
   var isConnectFailure: Bool {
     switch self {
