@@ -146,6 +146,19 @@ struct FragmentSanitizerTests {
     #expect(throws: ReelError.self) { try boxes.finish() }
   }
 
+  @Test("Zeros after the media are left out", arguments: [1, 7, 100_000])
+  func padding(size: Int) throws {
+    let segment = try Fixtures.bytes("hls-fmp4/high/segment-1.m4s")
+    let zeros = [UInt8](repeating: 0, count: 600)
+    #expect(try passed(segment + zeros, inPiecesOf: size) == segment)
+    var boxes = FragmentSanitizer()
+    _ = try boxes.pass(segment + zeros)
+    #expect(try boxes.finish().damage == nil)
+    // More media after them was lost.
+    #expect(throws: ReelError.self) { try passed(segment + zeros + segment, inPiecesOf: size) }
+    #expect(throws: ReelError.self) { try passed(zeros + segment, inPiecesOf: size) }
+  }
+
   @Test("An index without a size is damage")
   func openEndedIndex() throws {
     var segment = try Fixtures.bytes("hls-fmp4/high/segment-1.m4s")

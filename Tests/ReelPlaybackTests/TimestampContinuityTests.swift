@@ -54,6 +54,19 @@ struct TimestampContinuityTests {
 
   private func time(_ ticks: Int64) -> MediaTime { MediaTime(value: ticks, timescale: 90_000) }
 
+  @Test(
+    "Packets without a time between key frames that have one are no jump", arguments: [0, 3600] as [Int64])
+  func timesOfKeyFrames(duration: Int64) {
+    var continuity = TimestampContinuity()
+    for number: Int64 in 0..<400 {
+      let time = number % 16 == 0 ? number * Self.videoStep : nil
+      let shift = continuity.shift(
+        stream: 0, dts: time, pts: time, duration: duration, timeBase: Self.ticks)
+      #expect(shift == .zero)
+    }
+    #expect(continuity.jumpCount == 0)
+  }
+
   @Test("A stream without jumps is never shifted", arguments: 0..<20)
   func monotonic(seed: UInt64) {
     var random = SplitMix(seed: seed)

@@ -125,7 +125,7 @@ struct StreamSanitizer {
 /// segment.
 ///
 /// A box without a size extends to the end of the segment, which a demuxer does not see. If it is media, it is passed on
-/// with its size, and otherwise left out.
+/// with its size, and otherwise left out. So are zeros after the media, with which files are padded.
 struct FragmentSanitizer {
   /// Boxes that have not been passed on yet.
   private var held: [UInt8] = []
@@ -149,6 +149,8 @@ struct FragmentSanitizer {
     /// Media of more bytes than are held. Later segments are lost.
     case largeMedia
     case skipped
+    /// Zeros after the media.
+    case padding
   }
 
   /// The rest of a segment at its end.
@@ -164,6 +166,9 @@ struct FragmentSanitizer {
     "styp", "ftyp", "sidx", "ssix", "moof", "moov", "emsg", "prft", "mfra", "meta", "pdin",
   ]
   private static let streamedTypes: Set<FourCC> = ["mdat", "free", "skip", "uuid"]
+  /// The type of a box that zeros form.
+  private static let padding = FourCC(0)
+  private static let noBox = ReelError(.badMedia, "the segment is not fragmented MP4")
 
   /// The maximum number of bytes to pad or to hold back.
   private static let byteLimit: Int64 = 16 << 20
@@ -180,11 +185,11 @@ struct FragmentSanitizer {
         passedCount = wholeCount
         continue
       }
-      guard let box = try Self.box(held[wholeCount...]) else { break }
+      guard let box = try box(held[wholeCount...]) else { break }
       if !Self.headerTypes.contains(box.type) {
         if box.type == "mdat" { hasFragment = true }
         guard let byteCount = box.byteCount else {
-          tail = box.type == "mdat" ? .media : .skipped
+          tail = box.type == "mdat" ? .media : box.type == Self.padding ? .padding : .skipped
           if box.type == "mdat" { keyFrameEnd = nil }
           break
         }
@@ -214,7 +219,8 @@ struct FragmentSanitizer {
       tail = .largeMedia
       (wholeCount, passedCount) = (held.count, held.count)
     case .largeMedia: (wholeCount, passedCount) = (held.count, held.count)
-    case .skipped: held.removeSubrange(wholeCount...)
+    case .padding where held[wholeCount...].contains { $0 != 0 }: throw Self.noBox
+    case .skipped, .padding: held.removeSubrange(wholeCount...)
     case nil, .media: break
     }
     wholeCount -= passedCount
@@ -239,7 +245,7 @@ struct FragmentSanitizer {
         wholeCount..<wholeCount + 4, with: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: size >> $0) })
       return Ending(bytes: held)
     case .largeMedia: return Ending()
-    case .skipped, nil: break
+    case .skipped, .padding, nil: break
     }
     if rest > 0 {
       let error = ReelError(.badMedia, "the segment is cut off, \(rest) bytes before its end")
@@ -262,13 +268,15 @@ struct FragmentSanitizer {
   }
 
   /// Returns the box whose header is at the start of `bytes`; nil if more bytes are needed.
-  private static func box(_ bytes: ArraySlice<UInt8>) throws(ReelError) -> Box? {
+  private func box(_ bytes: ArraySlice<UInt8>) throws(ReelError) -> Box? {
     guard let type = MP4BoxHeader.type(in: bytes) else { return nil }
     let header = MP4BoxHeader(bytes)
+    let isPadding = hasFragment && type == Self.padding && header?.byteCount == nil
     guard
-      headerTypes.contains(type) || streamedTypes.contains(type) || header?.isPlausible ?? type.isPrintable
+      isPadding || Self.headerTypes.contains(type) || Self.streamedTypes.contains(type)
+        || header?.isPlausible ?? type.isPrintable
     else {
-      throw ReelError(.badMedia, "the segment is not fragmented MP4")
+      throw Self.noBox
     }
     guard let header else { return nil }
     guard let byteCount = header.byteCount else { return Box(type: type, byteCount: nil) }

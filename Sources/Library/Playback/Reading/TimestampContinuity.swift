@@ -134,7 +134,10 @@ package struct TimestampContinuity: Sendable {
     var end: MediaTime
     /// The time at which all packets so far have been presented.
     var presentationEnd: MediaTime
+    /// The usual distance of two packets.
     var step: MediaTime?
+    /// The time of the last packet that states one, and the number of packets after it.
+    var timed: (place: MediaTime, followers: Int)
     /// Set when other streams have begun: the maximum time by which the next packet may begin before the end
     /// of the last.
     var overlap: MediaTime?
@@ -147,18 +150,23 @@ package struct TimestampContinuity: Sendable {
       start = place
       end = place
       presentationEnd = place
+      timed = (place, 0)
     }
 
     /// Places a packet without a timestamp after the last one.
     mutating func extend(by length: MediaTime?) {
       start = end
       end = end + (length ?? step ?? .zero)
+      timed.followers += 1
     }
 
     mutating func advance(to place: MediaTime, presentedAt presentation: MediaTime, length: MediaTime?) {
-      let distance = place - start
+      let distance =
+        timed.followers == 0
+        ? place - start : MediaTime(seconds: (place - timed.place).seconds / Double(timed.followers + 1))
       if distance > .zero, distance < MediaTime(value: 1, timescale: 1) { step = distance }
       start = place
+      timed = (place, 0)
       let length = length ?? step ?? TimestampContinuity.defaultStep
       end = place + length
       presentationEnd = hasJumped ? presentation + length : max(presentationEnd, presentation + length)
