@@ -45,7 +45,8 @@ struct CheckCommandTests {
     #expect(lines.first?.hasPrefix("\(Self.hls): plays; first frame after ") == true, "\(run.outputText)")
     #expect(lines.first?.contains(" on lte and ") == true)
     let header = try #require(lines.first { $0.hasPrefix("  rung ") })
-    #expect(header.split(separator: " ") == ["rung", "opens", "decodes", "lte", "3g", "says", "is"])
+    #expect(
+      header.split(separator: " ") == ["rung", "opens", "decodes", "lte", "3g", "declared", "measured"])
     #expect(lines.last?.hasPrefix("  exit 0: ") == true)
     let quiet = try await Command.run("check", Self.hls, "--quiet", status: 0)
     #expect(quiet.outputText.isEmpty && quiet.errorText.isEmpty)
@@ -69,6 +70,7 @@ struct CheckCommandTests {
     // The rung alone is read faster.
     let text = try await Command.run("check", "high/index.m3u8", directory: folder.path, status: 1)
     #expect(text.outputText.contains("\n  error    segment-missing/status"))
+    #expect(text.outputLines.contains { $0.hasPrefix("    ") && $0.hasSuffix("/high/segment-1.m4s") })
     #expect(text.outputLines.last?.hasPrefix("  exit 1: ") == true)
     let quiet = try await Command.run(
       "check", "high/index.m3u8", "--quiet", directory: folder.path, status: 1)
@@ -157,7 +159,7 @@ struct CheckCommandTests {
       (["--set", "black.run"], "write NAME=VALUE"),
       (["--set", "black.rum=5s"], "did you mean black.run?"),
       (["--set", "black.run=5MB"], "is not a value of black.run"),
-      (["--expect", "start.wifi<1s"], "is not a metric"),
+      (["--expect", "start.wifi<1s"], "the links are lte (--link)"),
       (["--expect", "start.lte<1MB"], "is not a value of start.lte"),
       (["--link", "nosuchlink"], "is not a link"),
       (["--sample", "0"], "--sample takes"),

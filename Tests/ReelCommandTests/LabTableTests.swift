@@ -58,6 +58,20 @@ struct LabTableTests {
     #expect(lines == table(results))
   }
 
+  @Test("With one pool, the groups are compared: a line for each, without marks")
+  func onePool() {
+    let feeds = [("old", 300.0), ("new", 200)]
+    let results = feeds.flatMap { feed, delay in
+      [UInt64(1), 2].map { LabResult.sample("adaptive", seed: $0, feed: feed, ["second_frame.p95": delay]) }
+    }
+    let lines = table(results, baseline: nil)
+    #expect(lines.contains("Groups: means over walks"))
+    for (feed, delay) in [("old", "300"), ("new", "200")] {
+      #expect(lines.contains { $0.split(separator: " ") == [Substring(feed), Substring(delay)] }, "\(lines)")
+    }
+    #expect(!lines.contains { $0.contains("*") || $0.contains("pairs") })
+  }
+
   @Test("An interval that excludes 0 has decimals that show it")
   func decimals() throws {
     let results = [(UInt64(1), 0.0004), (2, 0.03)].flatMap { seed, stalled in

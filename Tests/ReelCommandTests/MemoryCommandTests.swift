@@ -108,7 +108,7 @@ struct MemoryCommandTests {
     {
       #expect(text.contains(words), "\(text)")
     }
-    #expect(text.contains("1 GB hold "))
+    #expect(text.contains("1 GB holds "))
   }
 
   @Test("A source that fails is reported once, and the others are counted")

@@ -214,6 +214,8 @@ struct ReportTests {
   @Test("JUnit: a suite for each pool, a case for each assertion")
   func junit() throws {
     var report = WalkReport.sample(label: "3 <adjacent>")
+    #expect(
+      JUnitXML.text([.sample(label: "3 adjacent")]).contains("<testsuite name=\"adjacent with 3 players\""))
     for text in ["first_frame.p95<1ms", "failed<=1"] {
       report.assertions.append(try WalkAssertion(parsing: text).evaluate(report))
     }

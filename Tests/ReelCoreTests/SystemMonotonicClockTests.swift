@@ -36,7 +36,7 @@ struct SystemMonotonicClockTests {
     #expect(seen.sorted() == delays.sorted())
   }
 
-  @Test("A deadline that has passed is called, but not from inside of the call")
+  @Test("A deadline that has passed is called, but not from inside the call")
   func passedDeadline() async {
     let lock = Locked(0)
     await withCheckedContinuation { continuation in

@@ -112,7 +112,7 @@ struct AudioFrameSplitterTests {
     #expect(try splitFrames(tail, codec: .aac).map(\.isNoise) == [false])
   }
 
-  @Test("A header inside of a frame is not taken for one")
+  @Test("A header inside a frame is not taken for one")
   func falseHeaders() throws {
     // Every payload is full of headers of frames of 5 bytes more than there are.
     let header = Array(adts(105)[..<7])

@@ -27,7 +27,7 @@ struct ContainerReaderTests {
   }
 
   @Test(
-    "A container without an index that ends inside of a packet says so",
+    "A container without an index that ends inside a packet says so",
     arguments: [
       ("media/h264.ts", 30_000, ContainerFormat.mpegTS), ("media/mpeg2.mpg", 60_000, .mpegPS),
       ("media/h264.flv", 20_000, .flv),
@@ -41,7 +41,7 @@ struct ContainerReaderTests {
       let reader = try ContainerReader(
         source: MemorySource(bytes, isSeekable: false), format: format, name: path, logger: silentLogger)
       reading: while true { if case .end = try reader.next() { break reading } }
-      #expect(reader.cut?.contains("inside of a packet") == (isCut ? true : nil))
+      #expect(reader.cut?.contains("inside a packet") == (isCut ? true : nil))
       #expect(reader.takeDamage() == nil)
       #expect(!reader.isTruncated)
     }

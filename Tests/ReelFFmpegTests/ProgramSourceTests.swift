@@ -179,7 +179,7 @@ struct ProgramSourceTests {
     var association = Self.association([1: 0x1000])
     association[6] = 1
     for _ in 0..<1000 { _ = record(&tables, pid: 0, association) }
-    // The map of another program, with empty packets inside of it.
+    // The map of another program, with empty packets inside it.
     let streams = [(Self.hevc, 256)] + (0..<60).map { (Self.aac, 300 + $0) }
     let section = Self.map(1, streams)
     let packets = Self.packets(of: section + Self.checksum(section), pid: 0x1000)

@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("<a>", 1, 4, "ends inside of <a>"), ("<a>\n  <b></a>", 2, 6, "does not close what is open"),
+    ("<a>", 1, 4, "ends inside <a>"), ("<a>\n  <b></a>", 2, 6, "does not close what is open"),
     ("<a b></a>", 1, 4, "without a value"), ("<a b=1/>", 1, 4, "without quotes"),
     ("<a b='1", 1, 6, "not closed"),
     ("<a b='<'/>", 1, 6, "not closed"), ("<a", 1, 1, "is not closed"),

@@ -181,7 +181,7 @@ struct ForwardBufferTests {
     #expect(!buffer.wantsMore(.video))
   }
 
-  @Test("A seek inside of the video that sound does not cover loads the sound alone")
+  @Test("A seek inside the video that sound does not cover loads the sound alone")
   func seekForAudio() throws {
     let buffer = makeBuffer()
     buffer.buffer.setAudioLoader(.audio)

@@ -72,7 +72,7 @@ struct LiveCatchUpTests {
     #expect(first(11.1, segment: 30) == .rate(1.1))
   }
 
-  @Test("A position that has left the window jumps, to a place some way inside of it")
+  @Test("A position that has left the window jumps, to a place some way inside it")
   func leftWindow() {
     #expect(first(8, oldest: 8) == .rate(1.07))
     #expect(first(8.1, oldest: 8) == .jump(toLatency: .seconds(6)))

@@ -154,7 +154,7 @@ struct PlayerBehaviourTests {
   }
 
   @Test(
-    "A seek inside of what is loaded fetches nothing; one outside sends one request more",
+    "A seek inside what is loaded fetches nothing; one outside sends one request more",
     arguments: [
       "hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "dash-number/manifest.mpd", "dash-ondemand/manifest.mpd",
       "media/h264-gops.mp4",

@@ -258,13 +258,13 @@ struct StoryboardFaultTests {
     }
   }
 
-  @Test("A transport stream that ends inside of a packet says so")
+  @Test("A transport stream that ends inside a packet says so")
   func cutTransportStream() async throws {
     let path = "stills/poor-start.ts"
     let made = try await make(path, Array(try Fixtures.bytes(path).prefix(120_001)))
     #expect(made.times == [0, 1, 2, 3, 4])
     #expect(made.missing.isEmpty)
-    #expect(faults(made) == ["the file is cut off: it ends inside of a packet"])
+    #expect(faults(made) == ["the file is cut off: it ends inside a packet"])
     #expect(made.storyboard.endFault == nil)
   }
 

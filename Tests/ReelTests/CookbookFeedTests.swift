@@ -102,6 +102,17 @@ import Testing
     }
   }
 
+  @Test("A feed has the titles and posters that a program gives it")
+  func titles() throws {
+    let (url, poster) = (Self.url("a.mp4"), Self.url("a.jpg"))
+    let feed = makeFeed(of: [
+      (url: url, title: "One", poster: poster), (url: url, title: "Again", poster: nil),
+    ])
+    #expect(feed.items.map(\.title) == ["One", "Again"])
+    #expect(feed.items.map(\.poster) == [poster, nil])
+    #expect(feed.items.map(\.id.occurrence) == [1, 2])
+  }
+
   @Test("Memory is reported while a pool loads")
   func memory() async throws {
     let pool = PlayerPool(feed: Self.feed)

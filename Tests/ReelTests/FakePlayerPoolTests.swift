@@ -17,6 +17,7 @@ import Testing
   @Test("A test draws a pool without media")
   func drawing() async throws {
     #expect(try await drawnPixels() == [[255, 0, 0, 255], [0, 0, 255, 255]])
+    #expect(try await frameAfterMiss()?.presentationSize == PixelSize(width: 160, height: 90))
   }
 
   @Test("A frame has one color, a size and a time")

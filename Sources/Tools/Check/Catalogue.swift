@@ -101,7 +101,7 @@ package enum Catalogue {
 // MARK: - Explanation
 
 extension Catalogue.Match {
-  /// The text that `reel check --explain` prints, without line breaks inside of paragraphs.
+  /// The text that `reel check --explain` prints, without line breaks inside paragraphs.
   package var explanation: String {
     var lines = [
       kind.map { "\(entry.id.rawValue)/\($0.name) (\($0.level.rawValue)): \($0.meaning)" }

@@ -332,9 +332,10 @@ package enum TransportFindings {
   ) -> [Finding] {
     var findings: [Finding] = []
     func add(_ some: [RequestFacts], _ level: FindingLevel, _ what: String, _ type: String, _ fix: String) {
+      let number = Set(some.map(\.url)).count
       var finding = Finding(
         .responseHeaders, "type", level, url: some.first?.url.reelText,
-        "\(count(some.count, what)) \(some.count == 1 ? "has" : "have") the Content-Type \(type)", fix: fix)
+        "\(count(number, what)) \(number == 1 ? "has" : "have") the Content-Type \(type)", fix: fix)
       finding.evidence = [("content_type", .text(type)), ("answers", .number(Double(some.count)))]
       findings.append(finding)
     }

@@ -84,6 +84,18 @@ final class PixelPipe: FrameOutput {
   func finish() throws { try pipe.close() }
 }
 
+/// Makes a feed with a title and a poster for each video.
+func makeFeed(of videos: [(url: URL, title: String, poster: URL?)]) -> Feed {
+  var feed = Feed(name: "home")
+  for video in videos {
+    feed.append(.url(video.url)) { item in
+      item.title = video.title
+      item.poster = video.poster
+    }
+  }
+  return feed
+}
+
 /// Swipes through a feed, and prints the frame on show after each swipe and how long the viewer waited for it.
 func printSwipes(through feed: Feed, watching length: Duration = .seconds(3)) async throws {
   let pool = PlayerPool(feed: feed)

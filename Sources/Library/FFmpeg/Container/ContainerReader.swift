@@ -120,7 +120,7 @@ package final class ContainerReader {
   /// The description of how a container that `isTruncated` is cut off.
   package var truncation: String {
     format == .matroska
-      ? "the file is cut off: it ends inside of an element"
+      ? "the file is cut off: it ends inside an element"
       : "the file is cut off: its index names media beyond its end"
   }
   /// The description of how the file is cut off; nil if it is not, as far as is known: for MP4 from the
@@ -128,7 +128,7 @@ package final class ContainerReader {
   package var cut: String? {
     if isTruncated || demuxer.isIndexBeyondEnd { return truncation }
     guard demuxer.endsInsidePacket || program?.endsInsidePacket == true else { return nil }
-    return "the file is cut off: it ends inside of a packet"
+    return "the file is cut off: it ends inside a packet"
   }
   /// Returns a description of the damage to the container that was found since the last call; nil if none
   /// was.

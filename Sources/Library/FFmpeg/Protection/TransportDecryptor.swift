@@ -140,7 +140,8 @@ package struct AES128Decryptor: ~Copyable {
       plain.suffix(padding).allSatisfy({ $0 == UInt8(padding) })
     else {
       throw ReelError(
-        .badMedia, "the padding after decryption is wrong: the key is wrong, or the data is damaged")
+        .badMedia, "the padding after decryption is wrong: the key is wrong, or the data is damaged",
+        advice: "check the key")
     }
     return plain.dropLast(padding)
   }

@@ -100,7 +100,7 @@ package struct XMLReader {
   }
 
   /// Returns the text of the element that the reader is in, without the white space at its ends; consumes it.
-  /// The text of elements inside of it is left out.
+  /// The text of elements inside it is left out.
   package mutating func text() throws(ReelError) -> String {
     if isSelfClosed {
       isSelfClosed = false
@@ -223,7 +223,7 @@ package struct XMLReader {
     } else if bytes.has("<![CDATA[", at: position) {
       try skip(to: "]]>", from: position + 9, what: "CDATA section")
     } else if bytes.has("<!", at: position) {
-      throw error("a declaration inside of the document", at: position)
+      throw error("a declaration inside the document", at: position)
     } else {
       return false
     }
@@ -414,7 +414,7 @@ package struct XMLReader {
 
   private func endOfText() -> ReelError {
     let name = open.last.map { bytes.text(in: $0).excerpt } ?? ""
-    return error("the text ends inside of <\(name)>", at: bytes.count)
+    return error("the text ends inside <\(name)>", at: bytes.count)
   }
 
   private func error(_ reason: String, at index: Int) -> ReelError {

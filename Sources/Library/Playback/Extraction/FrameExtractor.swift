@@ -245,8 +245,9 @@ package struct FramePicker {
       let printed = time == .zero ? time : time + MediaTime(value: 1, timescale: 1_000_000)
       guard let found = try cursor.frame(at: printed, reader: reader) else { throw noFrame }
       if found == .afterEnd {
+        let last = cursor.current.map { ": the last one is at \($0.time.seconds.formatted(places: 3)) s" }
         throw ReelError(
-          .usage, "there is no frame at \(time.seconds) s: the media ends before that", at: name)
+          .usage, "there is no frame at \(time.seconds.formatted(places: 3)) s\(last ?? "")", at: name)
       }
       if let frame = cursor.current { try hand(frame, to: handle) }
     }

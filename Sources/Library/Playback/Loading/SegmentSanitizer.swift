@@ -83,7 +83,7 @@ struct StreamSanitizer {
         return FragmentSanitizer.Ending()
       }
       return FragmentSanitizer.Ending(
-        damage: ReelError(.badMedia, "the segment is cut off: it ends inside of a packet"))
+        damage: ReelError(.badMedia, "the segment is cut off: it ends inside a packet"))
     }
     _ = try Self.isMedia(head, isAll: true)
     return FragmentSanitizer.Ending(bytes: head)

@@ -280,13 +280,14 @@ final class SegmentSource {
   ) throws -> (container: ContainerReader, options: ContainerReader.Options) {
     let (rung, segment) = (place.track.rung, place.segment)
     guard case .media(let format) = SourceSniffer.kind(of: head) else {
-      let what =
-        if case .other(let description, _) = SourceSniffer.kind(of: head) { description } else {
-          "a manifest"
-        }
+      let name = (stream.part(at: 0)?.url ?? segment.url).reelName
+      guard case .other(let what, _) = SourceSniffer.kind(of: head) else {
+        throw ReelError(
+          .badMedia, "the segment is not media: a manifest", at: name,
+          advice: "if the source is a list of sources, use --input, or reel feed")
+      }
       throw ReelError(
-        .badMedia, "the segment is not media: \(what)",
-        at: (stream.part(at: 0)?.url ?? segment.url).reelName,
+        .badMedia, "the segment is not media: \(what)", at: name,
         advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
     }
     if format == .mp4 {

@@ -90,6 +90,8 @@ public struct Feed: Sendable, Hashable, Identifiable {
 }
 
 /// One entry of a feed: the source of its media, and the information that an app shows with it.
+///
+/// ``Feed/append(_:describe:)`` makes items.
 public struct FeedItem: Sendable, Hashable, Identifiable {
   /// An item's identity: its feed, its source, and which entry of that source it is.
   ///
@@ -134,20 +136,11 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   /// The share of viewers still watching after each second, if the feed states it.
   package var retention: RetentionCurve?
 
-  /// An item with the given identity and descriptions.
-  public init(
-    id: ID, source: MediaSource, title: String? = nil, author: String? = nil, likes: Int? = nil,
-    comments: Int? = nil, poster: URL? = nil, headers: HTTPFields = [:], duration: Duration? = nil
-  ) {
+  /// An item with the given identity, without descriptions.
+  init(id: ID, source: MediaSource) {
     self.id = id
     self.source = source
-    self.title = title
-    self.author = author
-    self.likes = likes
-    self.comments = comments
-    self.poster = poster
-    self.headers = headers
-    self.duration = duration
+    headers = [:]
   }
 
   /// A short name for lists and messages: the title, or else the name of its file or of the file's folder.

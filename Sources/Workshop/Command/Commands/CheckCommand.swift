@@ -107,12 +107,14 @@ struct CheckCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Fail if there is a finding of this level or above. With unchecked, alone or after a comma, also if nothing of a rung was judged.",
-      valueName: "error|warning|never|unchecked"))
+      valueName: "error|warning|never|unchecked"),
+    completion: .list(["error", "warning", "never", "unchecked"]))
   var failOn = FailOn()
 
   @Option(
     name: .customLong("ignore"), parsing: .singleValue,
-    help: ArgumentHelp("Waive this finding: ID, ID/KIND or ID@RUNG. Can be repeated.", valueName: "id"))
+    help: ArgumentHelp("Waive this finding: ID, ID/KIND or ID@RUNG. Can be repeated.", valueName: "id"),
+    completion: .findings)
   var ignored: [String] = []
 
   @Option(
@@ -153,7 +155,9 @@ struct CheckCommand: AsyncParsableCommand {
     completion: .file())
   var reportFile: String?
 
-  @Option(help: ArgumentHelp("Describe a finding, and check nothing.", valueName: "id"))
+  @Option(
+    help: ArgumentHelp("Describe a finding, and check nothing.", valueName: "id"),
+    completion: .findings)
   var explain: String?
 
   @Option(

@@ -172,7 +172,8 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("assert"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Fail if this is not met, such as 'first_frame.p95<150ms'. Can be repeated.", valueName: "expr")
+      "Fail if this is not met, such as 'first_frame.p95<150ms'. Can be repeated.", valueName: "expr"),
+    completion: .list(WalkFigures.all.map(\.name))
   )
   var assertions: [String] = []
 

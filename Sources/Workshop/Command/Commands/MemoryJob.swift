@@ -445,7 +445,7 @@ enum MemoryText {
     if let each = summary.growthPerPlayerBytes {
       lines.append([
         "process",
-        "\(megabytes(summary.before.anonymousBytes)) MB before the first player,"
+        "anonymous memory: \(megabytes(summary.before.anonymousBytes)) MB before the first player,"
           + " \(megabytes(summary.after.anonymousBytes)) MB now: grown by \(megabytes(summary.growthBytes)) MB,"
           + " \(megabytes(each)) MB per player",
       ])
@@ -469,8 +469,8 @@ enum MemoryText {
     if let budget = summary.budget {
       lines.append([
         "budget",
-        "\(ByteSize(byteCount: budget.bytes)) hold \(budget.players.counted(plays ? "playing player" : "resting player")), as a container counts:"
-          + " \(megabytes(budget.fixedBytes)) MB for the process and \(megabytes(budget.perPlayerBytes)) MB per player",
+        "\(ByteSize(byteCount: budget.bytes)) holds \(budget.players.counted(plays ? "playing player" : "resting player")), as a container counts:"
+          + " \(megabytes(budget.fixedBytes)) MB for the process with its libraries, and \(megabytes(budget.perPlayerBytes)) MB per player",
       ])
     }
     if let playing = summary.playing {

@@ -26,7 +26,8 @@ enum CheckFigures {
   /// Parses an expectation such as `start.lte<800ms`. Throws `ReelError` of kind `usage`.
   static func expectation(_ text: String, links: [String]) throws(ReelError) -> CheckExpectation {
     try CheckExpectation(
-      parsing: text, among: all(links: links), advice: "reel check --help lists the figures")
+      parsing: text, among: all(links: links),
+      advice: "the links are \(links.joined(separator: ", ")) (--link); reel check --help lists the figures")
   }
 
   /// The text beside an expectation that is not met: the floor of the start, its requests and bytes.

@@ -114,7 +114,7 @@ struct CheckText {
     let links = checked.starts.map(\.link)
     var table = TextTable(
       [.left, .left, .left, .left] + links.map { _ in .right } + [.left, .left], indentation: 2)
-    table.add(["rung", "", "opens", "decodes"] + links + ["says", "is"])
+    table.add(["rung", "", "opens", "decodes"] + links + ["declared", "measured"])
     let last = 5 + links.count
     for row in checked.ladder {
       var styles: [Int: TextLayout.Style] = [:]
@@ -151,6 +151,8 @@ struct CheckText {
     var text: String
     var cost: String
     var fix: String
+    /// The URL of the segment to mend.
+    var url: String?
     var style: TextLayout.Style?
   }
 
@@ -166,6 +168,7 @@ struct CheckText {
     return Entry(
       level: excuse == nil ? finding.level.rawValue : "known", name: finding.name, text: text, cost: cost,
       fix: excuse.map { "\(finding.level.rawValue), \($0)" } ?? Redaction.clean(finding.fix),
+      url: finding.segment == nil ? nil : finding.url.map(Redaction.clean),
       style: excuse != nil ? nil : finding.level == .error ? .bad : finding.level == .warning ? .warning : nil
     )
   }
@@ -191,6 +194,7 @@ struct CheckText {
       let blank = String(repeating: " ", count: Self.levelWidth)
       lines += wrapped(Self.indentation + blank + padded(entry.cost, nameWidth) + "  ", entry.fix)
     }
+    if let url = entry.url { lines.append(margin + url) }
     return lines.map { line in
       var line = line
       while line.last == " " { line.removeLast() }
@@ -236,7 +240,7 @@ struct CheckText {
       ("connect", course.connecting), ("answer", course.answering), ("bytes", course.receiving),
       ("decode", course.decoding),
     ]
-    return parts.filter { $0.1 >= 0.5 }.map { "\($0.0) \(Int($0.1.rounded()))" }.joined(separator: ", ")
+    return parts.filter { $0.1 >= 0.5 }.map { "\($0.0) \(Int($0.1.rounded())) ms" }.joined(separator: ", ")
   }
 
   private var remarks: [String] {

@@ -28,18 +28,22 @@ struct LabTable {
     guard let overall = summary.overall else { return [] }
     var parts = [full(overall, "All walks")]
     let groups = summary.partialGroups
-    if groups.count <= Self.groupLimit {
+    if overall.rows.count == 1 {
+      parts += groups.isEmpty ? [] : [onePool(groups)]
+    } else if groups.count <= Self.groupLimit {
       parts += groups.map { full($0, summary.name(of: $0.key)) }
     } else {
       parts.append(lines(groups))
     }
-    parts.append(Self.notes)
+    parts.append(
+      overall.rows.count == 1 ? Self.delayNote : "\(Self.frontNote)\n\(Self.delayNote); \(Self.pairNote)")
     return parts
   }
 
   private func full(_ group: LabGroup, _ title: String) -> String {
     let walks = group.runCount.counted("walk")
-    var lines = ["\(title): \(walks), means over walks"] + figures(group).lines
+    var lines =
+      ["\(title): \(walks), means over walks"] + figures(group.rows.map { (name($0.pool), $0) }).lines
     let groups = Dictionary(grouping: group.rows) { $0.runCount }
     if groups.count > 1 {
       let counts = group.rows.map { "\(name($0.pool)) \($0.runCount)" }
@@ -58,19 +62,31 @@ struct LabTable {
     return lines.joined(separator: "\n")
   }
 
-  private func figures(_ group: LabGroup) -> TextTable {
+  /// Returns a line for each group of a lab with one pool, which compares feeds, links, viewers or devices.
+  private func onePool(_ groups: [LabGroup]) -> String {
+    let rows = groups.prefix(Self.lineLimit).flatMap { group in
+      group.rows.map { (TextLayout.truncated(summary.name(of: group.key), to: Self.nameLimit), $0) }
+    }
+    let more = groups.count - Self.lineLimit
+    return
+      (["Groups: means over walks"] + figures(rows).lines
+      + (more > 0 ? ["  and \(more.counted("more group"))"] : [])).joined(separator: "\n")
+  }
+
+  private func figures(_ rows: [(name: String, row: LabGroup.Row)]) -> TextTable {
     var table = TextTable([.left], indentation: 2)
     let columns = WalkFigures.all(in: .means).filter { figure in
-      figure.heading != nil && group.rows.contains { $0.mean(figure) != nil }
+      figure.heading != nil && rows.contains { $0.row.mean(figure) != nil }
     }
     table.add([""] + columns.map { "\($0.heading ?? "")\($0.costKind == .time ? " ms" : "")" })
-    for row in group.rows {
+    let isCompared = Set(rows.map(\.row.pool)).count > 1
+    for (name, row) in rows {
       let cells = columns.map { figure in
         row.mean(figure).map { value in
           figure.costKind == .time || figure.costKind == .bitRate ? figure.plain(value) : figure.text(value)
         } ?? "-"
       }
-      table.add([name(row.pool)] + cells + [row.isOnFront ? "*" : ""])
+      table.add([name] + cells + [row.isOnFront && isCompared ? "*" : ""])
     }
     return table
   }
@@ -102,7 +118,8 @@ struct LabTable {
     let (hasBaseline, delay) = (summary.baseline != nil, WalkFigures["second_frame.p95"])
     table.add(
       ["group", "walks", "lowest p95", "ms"]
-        + (hasBaseline ? ["less \(TextLayout.truncated(summary.baseline ?? "", to: Self.nameLimit))"] : []))
+        + (hasBaseline
+          ? ["difference from \(TextLayout.truncated(summary.baseline ?? "", to: Self.nameLimit))"] : []))
     for group in groups.prefix(Self.lineLimit) {
       let best = zip(group.rows, group.standings(delay)).first { $1 == .best }?.0
       let mean = best?.mean(delay).map { delay.plain($0) }
@@ -119,10 +136,10 @@ struct LabTable {
     return (lines + ["  --json and --report have all figures of each group."]).joined(separator: "\n")
   }
 
-  private static let notes = """
-    * on the Pareto front of \(WalkFigures.all(in: .front).compactMap(\.heading).joined(separator: ", "))
-    p50, p95, p99, >100 ms: delay of the second frame; pairs: walks that differ only in the pool
-    """
+  private static let frontNote =
+    "* on the Pareto front of \(WalkFigures.all(in: .front).compactMap(\.heading).joined(separator: ", "))"
+  private static let delayNote = "p50, p95, p99, >100 ms: delay of the second frame"
+  private static let pairNote = "pairs: walks that differ only in the pool"
 
   private func name(_ pool: LabPool) -> String {
     TextLayout.truncated(summary.name(of: pool), to: Self.nameLimit)

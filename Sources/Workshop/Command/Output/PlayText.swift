@@ -13,9 +13,9 @@ enum PlayText {
     return "\(seconds(record.position.seconds)) s  \(layout.styled(text, style))"
   }
 
-  /// Returns the words for an event, without its position.
-  static func words(of record: PlayRecord) -> String {
-    let words = words(for: record)?.text ?? "to minimize stalls"
+  /// Returns the words for an event, without its position; nil if another event reports it.
+  static func words(of record: PlayRecord) -> String? {
+    guard let words = words(for: record)?.text else { return nil }
     switch record.event {
     case .player(.failed(let error)), .player(.outputFailed(let error)): return "\(words): \(error)"
     default: return words
@@ -84,7 +84,7 @@ enum PlayText {
       add("failures", "\(record.failures), the last: \(record.lastFailure?.message ?? "")")
     }
     var memory = "\(size(record.bufferPeakBytes)) buffered, \(size(record.ringPeakBytes)) decoded"
-    if let peak = record.memoryBytes { memory += ", \(size(peak)) in all" }
+    if let peak = record.memoryBytes { memory += "; the process \(size(peak))" }
     add("memory", memory)
     return lines.joined(separator: "\n")
   }
@@ -210,9 +210,9 @@ enum PlayText {
     guard let total = record.firstFrameMs else { return nil }
     guard let stages = record.startup else { return milliseconds(total) }
     let parts = StartupReport.Stage.loading.map { stage in
-      "\(stage.rawValue) \(stages[stage].duration.milliseconds.formatted(places: 1))"
+      "\(stage.rawValue) \(stages[stage].duration.milliseconds.formatted(places: 1)) ms"
     }
-    return "\(milliseconds(total)): \(parts.joined(separator: ", "))"
+    return "\(milliseconds(total)), in stages that overlap: \(parts.joined(separator: ", "))"
   }
 
   /// Returns the non-zero parts of the wall-clock time.
@@ -227,7 +227,7 @@ enum PlayText {
   private static func stalls(_ record: PlayRecordSummary) -> String {
     var text = record.stalls.count == 0 ? "none" : "\(record.stalls.count), \(milliseconds(record.stalledMs))"
     if let ratio = record.rebuffering, ratio > 0 {
-      text += ", rebuffering \((ratio * 100).formatted(places: 1)) %"
+      text += "; stalls and seeks take \((ratio * 100).formatted(places: 1)) % of the time"
     }
     return text
   }

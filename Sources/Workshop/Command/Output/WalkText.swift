@@ -74,17 +74,21 @@ extension WalkReport {
   }
 
   private func slowest(_ totals: WalkTotals) -> [String] {
-    [
+    var described: Int?
+    return [
       ("slowest first frame", totals.firstFrame.slowest),
       ("slowest second frame", totals.secondFrame.slowest),
     ]
     .compactMap { name, slowest in
       guard let slowest, slowest.duration >= .milliseconds(1) else { return nil }
-      let found = swipes.first { $0.number == slowest.swipe && !$0.isPassing }.map(\.found) ?? "nothing"
-      let cause = slowest.cause.map { ": found \(found), waited for \($0)" } ?? ""
+      let line = "  \(name): \(DurationText.readable(slowest.duration)), "
+      if slowest.swipe == described { return line + "the same swipe" }
+      described = slowest.swipe
+      let loaded = swipes.first { $0.number == slowest.swipe && !$0.isPassing }.map(\.found) ?? "nothing"
+      let cause = slowest.cause.map { ": loaded before: \(loaded); waited for \($0)" } ?? ""
       let place =
         "swipe \(slowest.swipe) to item \(slowest.itemIndex)\(slowest.isAbandoned ? ", left" : "")"
-      return "  \(name): \(DurationText.readable(slowest.duration)), \(place)\(cause)".printable
+      return "\(line)\(place)\(cause)".printable
     }
   }
 
@@ -113,7 +117,16 @@ extension WalkReport {
     }
     if !slotHighWaterByteCounts.isEmpty {
       let pool = WalkFigures["memory.pool"].text(in: totals).map { "peak \($0), " } ?? ""
-      facts.append(("memory", "\(pool)by slot at most \(Self.list(slotHighWaterByteCounts))"))
+      let kinds = settings.isVirtual ? ", packets and frames" : ""
+      facts.append(("memory", "\(pool)by slot at most \(Self.list(slotHighWaterByteCounts))\(kinds)"))
+    }
+    if totals.countedSwipeCount < totals.swipeCount {
+      let number = totals.swipeCount - totals.countedSwipeCount
+      facts.append(
+        (
+          "uncounted",
+          "\(number) of \(totals.swipeCount.counted("swipe")), to items that failed or were skipped in a burst"
+        ))
     }
     facts.append(
       (

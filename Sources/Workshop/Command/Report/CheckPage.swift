@@ -42,7 +42,7 @@ struct CheckPage {
     }
     page.add(
       "Ladder", Self.ladder(source),
-      note: "What the manifest says of each rung, and what it is. Each was read alone.")
+      note: "What the manifest declares, and what was measured. Each rung was read alone.")
     page.add("Not checked", Self.notChecked(source.notChecked))
     page.add("Run", run.html(Self.facts(source.coverage, source.thresholds)))
     return page.html
@@ -82,8 +82,9 @@ struct CheckPage {
     let links = source.starts.map(\.link)
     let hasStatements = source.ladder.contains { !$0.says.isEmpty }
     let head =
-      ["rung", "", "opens", "decodes"] + links.map { "start, \($0)" } + (hasStatements ? ["says"] : []) + [
-        "is"
+      ["rung", "", "opens", "decodes"] + links.map { "start, \($0)" } + (hasStatements ? ["declared"] : [])
+      + [
+        "measured"
       ]
     func cell(_ answer: CheckLadderRow.Answer) -> ReportPage.Cell {
       .init(answer.text, answer.isFault ? "unmet" : "")

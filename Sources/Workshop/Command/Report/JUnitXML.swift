@@ -94,7 +94,7 @@ extension JUnitXML {
   static func text(_ reports: [WalkReport]) -> String {
     let suites = reports.map { report in
       Suite(
-        name: report.label, cases: report.assertions.map(Case.init), duration: report.duration,
+        name: report.poolName, cases: report.assertions.map(Case.init), duration: report.duration,
         errorOutput: report.failureLines)
     }
     return JUnitXML(command: "feed", suites: suites).text

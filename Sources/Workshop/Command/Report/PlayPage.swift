@@ -39,7 +39,7 @@ struct PlayPage {
 
   private func heading(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
     let ended =
-      summary.ended == .duration ? "after --duration" : summary.ended.rawValue.replacing("_", with: " ")
+      summary.ended == .duration ? "duration reached" : summary.ended.rawValue.replacing("_", with: " ")
     let figures = PlaybackFigures.all.filter { $0.places.contains(.page) }.compactMap { figure in
       figure.text(in: summary).map { (name: figure.title, value: $0) }
     }
@@ -181,10 +181,11 @@ struct PlayPage {
   }
 
   private func events(_ recording: PlayRecorder.Recording) -> String {
-    let rows = recording.events.map { record in
-      [
+    let rows: [[String]] = recording.events.compactMap { record in
+      guard let words = PlayText.words(of: record) else { return nil }
+      return [
         DurationText.readable(record.time), "\(record.position.seconds.formatted(places: 3)) s",
-        Markup.shortened(Redaction.clean(PlayText.words(of: record)), to: 300),
+        Markup.shortened(Redaction.clean(words), to: 300),
       ]
     }
     return rows.isEmpty ? "" : ReportPage.table(["at", "position", "event"], rows, numbers: 0..<2)

@@ -158,8 +158,23 @@ struct ResultsPage {
   private struct Stills {
     private var byteCount = 0
 
+    /// Returns the streams with their stills, or as a table if the command has written none.
     mutating func html(_ streams: [WorstStreams.Stream]) -> String {
-      ReportPage.frames(streams.prefix(ResultsPage.streamLimit).map { figure($0) }, "frames stills")
+      guard streams.contains(where: { $0.path != nil }) else { return Self.table(streams) }
+      return ReportPage.frames(streams.prefix(ResultsPage.streamLimit).map { figure($0) }, "frames stills")
+    }
+
+    private static func table(_ streams: [WorstStreams.Stream]) -> String {
+      let rows = streams.prefix(ResultsPage.streamLimit).map { stream in
+        [Markup.shortened(Redaction.clean(stream.url), to: 120), words(stream).joined(separator: "; ")]
+      }
+      return rows.isEmpty ? "" : ReportPage.table(["source", "first frame"], rows, numbers: 1..<2)
+    }
+
+    /// The time to the first frame, and what is wrong with the still.
+    private static func words(_ stream: WorstStreams.Stream) -> [String] {
+      let time = DurationText.readable(.microseconds(Int64(stream.startup * 1e3)))
+      return (stream.startup > 0 ? [time] : []) + [stream.flaw].compactMap(\.self)
     }
 
     private mutating func figure(_ stream: WorstStreams.Stream) -> String {
@@ -173,9 +188,7 @@ struct ResultsPage {
         case .none(let reason): picture = ReportPage.noImage(reason)
         }
       }
-      var words =
-        stream.startup > 0 ? [DurationText.readable(.microseconds(Int64(stream.startup * 1e3)))] : []
-      if let flaw = stream.flaw { words.append(flaw) }
+      let words = Self.words(stream)
       let caption = Markup.escape(Markup.shortened(Redaction.clean(stream.url), to: 120))
       return ReportPage.frame(picture, caption, words.joined(separator: "; "))
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import ReelCheck
 import ReelLab
 import ReelSimulation
 
@@ -15,6 +16,8 @@ extension CompletionKind {
   /// Policies whose form has an argument are offered up to the colon.
   static let policies = list(
     PreloadPolicies.forms.map { $0.form.prefix { !$0.isUppercase } }.map(String.init))
+
+  static let findings = list(FindingID.allCases.map(\.rawValue))
 
   // MARK: - Private
 

@@ -135,7 +135,7 @@ package struct LabGroup: Sendable {
   }
 
   /// Returns, for each of ``rows``, how its mean of a figure compares with the best; `nil` if it lacks the
-  /// figure.
+  /// figure, or nothing is compared with it.
   ///
   /// The intervals are not corrected for the number of comparisons.
   ///
@@ -146,7 +146,8 @@ package struct LabGroup: Sendable {
     }
     let sign: Double = figure.isHigherBetter ? -1 : 1
     let found = rows.indices.compactMap { place in means[place].map { (place: place, cost: $0 * sign) } }
-    guard let best = found.min(by: { ($0.cost, $0.place) < ($1.cost, $1.place) })?.place else {
+    guard found.count > 1, let best = found.min(by: { ($0.cost, $0.place) < ($1.cost, $1.place) })?.place
+    else {
       return Array(repeating: nil, count: rows.count)
     }
     return rows.indices.map { place in
