@@ -4,6 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelFiles
 import ReelPlayback
+import ReelPool
 import ReelStills
 
 /// The JSON record of `reel storyboard` for a source.
@@ -151,8 +152,8 @@ enum StoryboardText {
     else { return nil }
     var line = "\(main.path.printable)\t\(stills.counted("still")) of \(width)x\(height), every "
     line += "\(interval.formatted(places: 3)) s\t\(files.count.counted("file"))"
-    line += "\tread \(megabytes(read.bytes)): key frames \(megabytes(read.keyFrameBytes)), "
-    line += "index \(megabytes(read.indexBytes))\t\((wall / 1000).formatted(places: 2)) s"
+    line += "\tread \(size(read.bytes)): key frames \(size(read.keyFrameBytes)), "
+    line += "index \(size(read.indexBytes))\t\((wall / 1000).formatted(places: 2)) s"
     if let rung = record.rung { line += "\trung \(rung.printable)" }
     if record.live == true {
       line += "\tlive: the window of \((record.duration ?? 0).formatted(places: 1)) s"
@@ -163,8 +164,8 @@ enum StoryboardText {
     return line
   }
 
-  private static func megabytes(_ count: Int64) -> String {
-    "\((Double(count) / 1e6).formatted(places: count < 100_000 ? 3 : 1)) MB"
+  private static func size(_ count: Int64) -> String {
+    ByteSize(byteCount: Int(clamping: count)).description
   }
 }
 
