@@ -61,7 +61,8 @@ struct ReferenceTests {
       ("feed x --preload ada", ["adaptive"]), ("feed x --link lt", ["lte"]),
       ("check x --link my", ["my clip.mp4"]),
       ("check --explain bla", ["black"]), ("check x --fail-on nev", ["never"]),
-      ("feed x --assert hit.r", ["hit.ratio"]), ("check x --device h", ["high"]), ("memory x --stage b", ["buffered"]), ("memory --sta", ["--stage"]),
+      ("feed x --assert hit.r", ["hit.ratio"]), ("check x --device h", ["high"]),
+      ("memory x --stage b", ["buffered"]), ("memory --sta", ["--stage"]),
       ("sto", ["storyboard"]),
     ])
   func bash(line: String, offered: [String]) async throws {
