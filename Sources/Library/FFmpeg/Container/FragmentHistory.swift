@@ -184,7 +184,7 @@ struct MovieFragment {
 
   // MARK: - Private
 
-  /// Returns the boxes inside of others of these types.
+  /// Returns the boxes inside others of these types.
   private static func boxes(_ path: [FourCC], in bytes: [UInt8]) -> [MP4Box] {
     var boxes = MP4Box.all(in: bytes, 0..<bytes.count)
     for type in path { boxes = boxes.filter { $0.type == type }.flatMap { MP4Box.all(in: bytes, $0.body) } }
