@@ -23,7 +23,7 @@ struct AudioPipelineTests {
 
     func append(
       _ path: String, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero,
-      kinds: Set<MediaPacket.Kind> = [.audio]
+      kinds: Set<TrackKind> = [.audio]
     ) throws {
       for packet in try readPackets(path, wantsAudio: true, loop: loop, start: start)
       where kinds.contains(packet.kind) {

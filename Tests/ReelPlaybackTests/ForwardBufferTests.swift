@@ -21,13 +21,13 @@ struct ForwardBufferTests {
     var level: ForwardBuffer.Level { buffer.level }
     var position: MediaTime? { buffer.position }
     var byteCount: Int { buffer.byteCount }
-    func wantsMore(_ kind: MediaPacket.Kind) -> Bool { buffer.wantsMore(kind) }
-    func takeRefill(_ kind: MediaPacket.Kind) -> Bool { buffer.takeRefill(kind) }
+    func wantsMore(_ kind: TrackKind) -> Bool { buffer.wantsMore(kind) }
+    func takeRefill(_ kind: TrackKind) -> Bool { buffer.takeRefill(kind) }
     func isAudioBehind(_ time: MediaTime) -> Bool { buffer.isAudioBehind(time) }
-    func seek(to time: MediaTime) -> Set<MediaPacket.Kind> { buffer.seek(to: time) }
+    func seek(to time: MediaTime) -> Set<TrackKind> { buffer.seek(to: time) }
     func rewindToKey(before time: MediaTime) -> Bool { buffer.rewindToKey(before: time) }
-    func peekNext(_ kind: MediaPacket.Kind) -> Pulled<MediaPacket> { buffer.peekNext(kind) }
-    func next(_ kind: MediaPacket.Kind, of span: StreamSpan? = nil) -> Pulled<MediaPacket> {
+    func peekNext(_ kind: TrackKind) -> Pulled<MediaPacket> { buffer.peekNext(kind) }
+    func next(_ kind: TrackKind, of span: StreamSpan? = nil) -> Pulled<MediaPacket> {
       buffer.next(kind, of: span)
     }
   }
@@ -38,7 +38,7 @@ struct ForwardBufferTests {
 
   /// Packets of 100 ms and 10 bytes; every fourth is a key.
   private func append(
-    _ range: Range<Int>, _ kind: MediaPacket.Kind = .video, to bench: Bench, iteration: Int = 0,
+    _ range: Range<Int>, _ kind: TrackKind = .video, to bench: Bench, iteration: Int = 0,
     byteCount: Int = 10
   ) throws {
     let span = maker.makeSpan(kind, iteration: iteration)
@@ -284,8 +284,8 @@ struct ForwardBufferTests {
 
   @Test("What one kind fills does not keep the other from its next packet")
   func fullOfOneKind() throws {
-    for full in MediaPacket.Kind.allCases {
-      let starved: MediaPacket.Kind = full == .video ? .audio : .video
+    for full in TrackKind.allCases {
+      let starved: TrackKind = full == .video ? .audio : .video
       let buffer = makeBuffer(target: 1000, byteCount: 1000)
       buffer.buffer.setAudioLoader(.audio)
       // A giant packet.

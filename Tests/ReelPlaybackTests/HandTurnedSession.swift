@@ -38,7 +38,7 @@ extension ItemSession {
 
   func append(_ packet: MediaPacket) { change { state, _ in state.packets.append(packet) } }
 
-  func end(_ kinds: Set<MediaPacket.Kind>) { change { state, _ in state.packets.end(kinds) } }
+  func end(_ kinds: Set<TrackKind>) { change { state, _ in state.packets.end(kinds) } }
 
   /// Seeks within the packets. Returns true if nothing would have to be loaded.
   func seekInside(to time: MediaTime, tolerance: MediaTime = .zero) -> Bool {

@@ -23,7 +23,7 @@ final class PacketMaker {
   }
 
   func makeSpan(
-    _ kind: MediaPacket.Kind = .video, iteration: Int = 0, shift: MediaTime = .zero, rung: Rung? = nil
+    _ kind: TrackKind = .video, iteration: Int = 0, shift: MediaTime = .zero, rung: Rung? = nil
   ) -> StreamSpan {
     StreamSpan(
       stream: kind == .video ? video : audio, offset: TimestampOffset(offset: .zero), rung: rung,

@@ -36,7 +36,7 @@ struct TimestampDetoursTests {
   @Test("Both tracks move by the same time")
   func tracks() {
     var detours = TimestampDetours()
-    func place(_ kind: MediaPacket.Kind, _ milliseconds: Int64) -> MediaTime {
+    func place(_ kind: TrackKind, _ milliseconds: Int64) -> MediaTime {
       let place = MediaTime(value: milliseconds, timescale: 1000)
       return place
         + detours.shift(kind, place: place, duration: MediaTime(value: 40, timescale: 1000)) { false }

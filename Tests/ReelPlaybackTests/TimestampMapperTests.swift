@@ -24,7 +24,7 @@ struct TimestampMapperTests {
 
   /// A mapper for a transport stream, and a unit at so many seconds by its clock.
   private func stamped(
-    _ mapper: inout TimestampMapper, at second: Double?, _ kind: MediaPacket.Kind = .video
+    _ mapper: inout TimestampMapper, at second: Double?, _ kind: TrackKind = .video
   ) throws -> MediaPacket {
     let ticks = second.map { Int64($0 * 90_000) }
     let packet = mapper.stamped(try maker.makeUnit(pts: ticks, dts: ticks), kind)

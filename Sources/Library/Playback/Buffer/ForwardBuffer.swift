@@ -43,12 +43,12 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// The position of the frame on show; nil until there is one.
   private(set) var position: MediaTime?
   /// The loader that delivers audio: its own, or that of video. Nil if no audio is wanted, or none is known so far.
-  private(set) var audioLoader: MediaPacket.Kind?
+  private(set) var audioLoader: TrackKind?
   private(set) var highWaterByteCount = 0
   private var video = PacketQueue()
   private var audio = PacketQueue()
   /// The loaders that are filling the buffer up to the target.
-  private var filling: Set<MediaPacket.Kind> = [.video, .audio]
+  private var filling: Set<TrackKind> = [.video, .audio]
   private var hasAudio = false
   /// Where the first audio is expected while none is loaded.
   private var audioStart: MediaTime?
@@ -98,19 +98,19 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// Marks the end of these kinds: no packet of them follows.
   ///
   /// - Parameter isBroken: True after a failure: a seek beyond the last packet loads again.
-  mutating func end(_ kinds: Set<MediaPacket.Kind>, isBroken: Bool = false) {
+  mutating func end(_ kinds: Set<TrackKind>, isBroken: Bool = false) {
     if kinds.contains(.video) { (video.hasEnded, video.isBroken) = (true, isBroken) }
     if kinds.contains(.audio) { (audio.hasEnded, audio.isBroken) = (true, isBroken) }
   }
 
   /// Cancels `end`: more packets follow because the item loops.
-  mutating func resume(from loader: MediaPacket.Kind) {
+  mutating func resume(from loader: TrackKind) {
     if loader == .video { video.hasEnded = false }
     if loader == .audio || !hasSeparateAudio { audio.hasEnded = false }
   }
 
   /// Returns the end of the loaded packets of a kind, in presentation order.
-  func end(of kind: MediaPacket.Kind) -> MediaTime? { kind == .video ? video.end : audio.end }
+  func end(of kind: TrackKind) -> MediaTime? { kind == .video ? video.end : audio.end }
 
   /// Returns true if the loaded audio ends before `time` and more will follow.
   func isAudioBehind(_ time: MediaTime) -> Bool {
@@ -123,7 +123,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
 
   /// True if the loader that delivers audio, its own or that of video, has reached neither the end nor its target.
   var isLoadingMoreAudio: Bool {
-    let loader: MediaPacket.Kind = hasSeparateAudio ? .audio : .video
+    let loader: TrackKind = hasSeparateAudio ? .audio : .video
     return !audio.hasEnded && filling.contains(loader) && !isFull(loader)
   }
 
@@ -137,13 +137,13 @@ struct ForwardBuffer: ~Copyable, Sendable {
       && (video.hasEnded || ahead(.video) > ahead(.audio) + moment)
   }
 
-  mutating func setAudioLoader(_ loader: MediaPacket.Kind?) {
+  mutating func setAudioLoader(_ loader: TrackKind?) {
     if hasSeparateAudio, loader != .audio, !hasAudio { audio.removeAll() }
     audioLoader = loader
   }
 
   /// Returns true if the loader of a kind should continue.
-  mutating func wantsMore(_ kind: MediaPacket.Kind) -> Bool {
+  mutating func wantsMore(_ kind: TrackKind) -> Bool {
     if isFull(kind) { filling.remove(kind) }
     return filling.contains(kind)
   }
@@ -152,7 +152,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
   mutating func fill() { filling = [.video, .audio] }
 
   /// Returns true, once, if a loader that stopped at a full buffer should resume.
-  mutating func takeRefill(_ kind: MediaPacket.Kind) -> Bool {
+  mutating func takeRefill(_ kind: TrackKind) -> Bool {
     guard !filling.contains(kind), needsRefill(kind) else { return false }
     filling.insert(kind)
     return true
@@ -163,7 +163,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// Takes the next packet.
   ///
   /// - Parameter span: If the next packet belongs to another span, the result is `end`; nil accepts any span.
-  mutating func next(_ kind: MediaPacket.Kind, of span: StreamSpan? = nil) -> Pulled<MediaPacket> {
+  mutating func next(_ kind: TrackKind, of span: StreamSpan? = nil) -> Pulled<MediaPacket> {
     let next = peekNext(kind)
     guard case .element(let packet) = next else { return next }
     if let span, packet.span !== span { return .end }
@@ -179,7 +179,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
   }
 
   /// Returns the next packet, without taking it.
-  func peekNext(_ kind: MediaPacket.Kind) -> Pulled<MediaPacket> {
+  func peekNext(_ kind: TrackKind) -> Pulled<MediaPacket> {
     if let packet = kind == .video ? video.next : audio.next { return .element(packet) }
     return (kind == .video ? video.hasEnded : audio.hasEnded) ? .end : .wait
   }
@@ -212,7 +212,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// Moves the decoders to `time`.
   ///
   /// Returns the kinds that must be loaded from there: none for a seek within the buffer.
-  mutating func seek(to time: MediaTime) -> Set<MediaPacket.Kind> {
+  mutating func seek(to time: MediaTime) -> Set<TrackKind> {
     guard video.seek(to: time) else {
       reset(position: time)
       return [.video, .audio]
@@ -252,7 +252,7 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// Drops packets of iterations after `iteration`.
   ///
   /// - Parameter kinds: The kinds that had been loaded to the end of the iteration, so that nothing more follows.
-  mutating func drop(after iteration: Int, ending kinds: Set<MediaPacket.Kind> = [.video, .audio]) {
+  mutating func drop(after iteration: Int, ending kinds: Set<TrackKind> = [.video, .audio]) {
     video.drop(after: iteration)
     audio.drop(after: iteration)
     if kinds.contains(.video) { video.hasEnded = true }
@@ -275,10 +275,10 @@ struct ForwardBuffer: ~Copyable, Sendable {
   /// Returns how much media is buffered.
   ///
   /// - Parameter absent: The kinds of media that the item currently lacks, which playback does not wait for.
-  func level(without absent: Set<MediaPacket.Kind>) -> Level {
+  func level(without absent: Set<TrackKind>) -> Level {
     var level = Level()
     let separate = hasSeparateAudio && !audio.hasEnded
-    var kinds: Set<MediaPacket.Kind> = separate ? [.video, .audio] : [.video]
+    var kinds: Set<TrackKind> = separate ? [.video, .audio] : [.video]
     // If both kinds are absent, the level can only be measured with both.
     if !kinds.isSubset(of: absent) { kinds.subtract(absent) }
     level.ahead = kinds.contains(.video) ? ahead(.video) : ahead(.audio)
@@ -294,18 +294,18 @@ struct ForwardBuffer: ~Copyable, Sendable {
 
   // MARK: - Private
 
-  private func isConsumed(_ kind: MediaPacket.Kind) -> Bool {
+  private func isConsumed(_ kind: TrackKind) -> Bool {
     kind == .video ? video.isConsumed : audio.isConsumed
   }
 
   /// Returns the media of one kind ahead of the frame on show.
-  private func ahead(_ kind: MediaPacket.Kind) -> MediaTime {
+  private func ahead(_ kind: TrackKind) -> MediaTime {
     guard let end = end(of: kind), let position, end > position else { return .zero }
     return end - position
   }
 
   /// A kind with nothing left to decode is not full, even if the other fills the buffer: neither waits for the other.
-  private func isFull(_ kind: MediaPacket.Kind) -> Bool {
+  private func isFull(_ kind: TrackKind) -> Bool {
     guard !isConsumed(kind) else { return false }
     let bytes = video.pendingByteCount + audio.pendingByteCount
     return bytes >= limits.byteCount || loaded(by: kind) >= limits.target
@@ -314,13 +314,13 @@ struct ForwardBuffer: ~Copyable, Sendable {
 
   /// Returns how long the undecoded packets of a full buffer last at most, in seconds. Video is loaded further while audio
   /// in the same file is awaited.
-  private func longest(_ kind: MediaPacket.Kind) -> Double {
+  private func longest(_ kind: TrackKind) -> Double {
     let awaited = kind == .video && audioLoader == .video && !audio.hasEnded ? Self.interleaving.seconds : 0
     return limits.target.seconds * Double(Self.durationFactor) + awaited
   }
 
   /// Returns how long the undecoded packets last.
-  private func pendingSeconds(_ kind: MediaPacket.Kind) -> Double {
+  private func pendingSeconds(_ kind: TrackKind) -> Double {
     (kind == .video ? video.pendingDuration : audio.pendingDuration) / .seconds(1)
   }
 
@@ -337,18 +337,18 @@ struct ForwardBuffer: ~Copyable, Sendable {
 
   /// Returns the media ahead of the frame on show that a loader has brought. If audio follows its video in the file, it may
   /// be behind by half the target: the loader has to continue before either runs out.
-  private func loaded(by loader: MediaPacket.Kind) -> MediaTime {
+  private func loaded(by loader: TrackKind) -> MediaTime {
     guard loader == .video, audioLoader == .video, !audio.hasEnded, let videoEnd = video.end,
       let audioEnd = audio.end ?? audioStart, videoEnd - audioEnd < Self.interleaving
     else { return ahead(loader) }
     return min(ahead(.video), ahead(.audio) + MediaTime(seconds: limits.target.seconds / 2))
   }
 
-  private func isResting(_ kind: MediaPacket.Kind) -> Bool {
+  private func isResting(_ kind: TrackKind) -> Bool {
     isFull(kind) || !filling.contains(kind) && !needsRefill(kind)
   }
 
-  private func needsRefill(_ kind: MediaPacket.Kind) -> Bool {
+  private func needsRefill(_ kind: TrackKind) -> Bool {
     if isConsumed(kind) { return true }
     let bytes = Double(video.pendingByteCount + audio.pendingByteCount)
     return bytes < Double(limits.byteCount) * limits.refillShare

@@ -5,11 +5,6 @@ internal import Synchronization
 
 /// One compressed access unit with its place on the player's timeline.
 struct MediaPacket: Sendable {
-  enum Kind: Sendable, Hashable, CaseIterable {
-    case video
-    case audio
-  }
-
   let unit: Packet
   let span: StreamSpan
   /// The presentation time in the container's time. Decoding order is not presentation order.
@@ -21,7 +16,7 @@ struct MediaPacket: Sendable {
   /// True for the first packet of its kind in its span.
   var isFirst = false
 
-  var kind: Kind { span.stream.kind == .audio ? .audio : .video }
+  var kind: TrackKind { span.stream.kind == .audio ? .audio : .video }
   /// The presentation time on the player's timeline. It changes if the first frame corrects the offset.
   var time: MediaTime { span.time(mediaTime) }
   var end: MediaTime { span.time(mediaTime + duration) }

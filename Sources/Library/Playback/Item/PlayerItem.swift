@@ -21,16 +21,8 @@ public final class PlayerItem: Sendable {
 
   /// A video or audio stream that is played.
   public struct Track: Sendable, Hashable {
-    /// The kind of a track.
-    public enum Kind: String, Sendable, Hashable {
-      /// Video.
-      case video
-      /// Audio.
-      case audio
-    }
-
     /// Whether the track is video or audio.
-    public var kind: Kind
+    public var kind: TrackKind
     /// The codec's name in libavcodec, such as `h264` or `aac`.
     public var codec: String
     /// The language that the container states.

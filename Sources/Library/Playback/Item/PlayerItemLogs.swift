@@ -108,21 +108,21 @@ public struct MediaLoss: Sendable, Hashable {
   }
 
   /// The kind of media that is lost, video or audio.
-  public var kind: PlayerItem.Track.Kind
+  public var kind: TrackKind
   /// The reason for the loss.
   public var reason: Reason
   /// The part of the item's timeline that is affected. Nil if it is not known.
   public var range: Range<MediaTime>?
 
   /// Creates a value.
-  package init(kind: PlayerItem.Track.Kind, reason: Reason, range: Range<MediaTime>?) {
+  package init(kind: TrackKind, reason: Reason, range: Range<MediaTime>?) {
     self.kind = kind
     self.reason = reason
     self.range = range
   }
 
   /// Returns true if the loss is of this kind and affects a part of `other`.
-  func affects(_ kind: PlayerItem.Track.Kind, in other: Range<MediaTime>) -> Bool {
+  func affects(_ kind: TrackKind, in other: Range<MediaTime>) -> Bool {
     self.kind == kind && range?.overlaps(other) ?? false
   }
 }

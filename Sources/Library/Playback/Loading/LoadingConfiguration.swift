@@ -120,5 +120,5 @@ enum ReaderRole: Sendable {
   case audio(group: String?)
 
   /// The kind of track that a loss of its media concerns.
-  var kind: PlayerItem.Track.Kind { if case .main = self { .video } else { .audio } }
+  var kind: TrackKind { if case .main = self { .video } else { .audio } }
 }

@@ -8,7 +8,7 @@ internal import ReelManifest
 final class ItemReader: @unchecked Sendable {
   // Sendable: used only in turns of its task loop, and there is one turn at a time.
   private unowned let session: ItemSession
-  let kind: MediaPacket.Kind
+  let kind: TrackKind
   private var reader: LandingReader?
   var job: ReadingJob?
   /// The iteration that is being read, and whether its end has been reached.
@@ -18,7 +18,7 @@ final class ItemReader: @unchecked Sendable {
   /// True once the item has a packet of video.
   private var hasStarted = false
 
-  init(_ session: ItemSession, kind: MediaPacket.Kind) {
+  init(_ session: ItemSession, kind: TrackKind) {
     self.session = session
     self.kind = kind
   }

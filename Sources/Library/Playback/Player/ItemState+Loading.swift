@@ -12,7 +12,7 @@ internal import ReelManifest
 /// - A seek moves the loaders. Errors from the previous position are ignored.
 /// - A final failure ends loading. It is reported when the loaded media has been shown.
 extension ItemState {
-  typealias Loader = MediaPacket.Kind
+  typealias Loader = TrackKind
 
   // MARK: The source
 
@@ -268,7 +268,7 @@ extension ItemState {
   }
 
   /// Media was loaded, but can't be decoded.
-  func mediaUndecodable(_ kind: PlayerItem.Track.Kind, in range: Range<MediaTime>, rung: Rung?) {
+  func mediaUndecodable(_ kind: TrackKind, in range: Range<MediaTime>, rung: Rung?) {
     let what = kind == .video ? "no frame" : "no audio"
     log(
       ReelError(.badMedia, "\(what) can be decoded \(range.words)", at: playerItem?.source.name),
@@ -372,20 +372,20 @@ extension ItemState {
 /// The tracks that the loaders of an item have announced.
 struct KnownTracks {
   /// The loaders that have read to the end. They announce no more tracks.
-  var hasReadEnd: Set<MediaPacket.Kind> = []
+  var hasReadEnd: Set<TrackKind> = []
   /// True once it was reported that all are known.
   var areReported = false
-  private var tracks: [MediaPacket.Kind: [PlayerItem.Track]] = [:]
+  private var tracks: [TrackKind: [PlayerItem.Track]] = [:]
   /// True if the first reader has announced all that it can have.
   private var areAllAnnounced = false
 
   /// Records the streams of a loader, and returns the tracks of all if its own have changed.
-  mutating func record(_ streams: ReaderStreams, of loader: MediaPacket.Kind) -> [PlayerItem.Track]? {
+  mutating func record(_ streams: ReaderStreams, of loader: TrackKind) -> [PlayerItem.Track]? {
     if loader == .video { areAllAnnounced = streams.areAllKnown }
     let tracks = streams.tracks(of: loader)
     guard self.tracks[loader] ?? [] != tracks else { return nil }
     self.tracks[loader] = tracks
-    return MediaPacket.Kind.allCases.flatMap { self.tracks[$0] ?? [] }
+    return TrackKind.allCases.flatMap { self.tracks[$0] ?? [] }
   }
 
   /// Returns true if no more tracks will be announced.
@@ -399,7 +399,7 @@ struct KnownTracks {
 
 extension ReaderStreams {
   /// Returns the tracks that a reader delivers to the player.
-  fileprivate func tracks(of kind: MediaPacket.Kind) -> [PlayerItem.Track] {
+  fileprivate func tracks(of kind: TrackKind) -> [PlayerItem.Track] {
     var tracks: [PlayerItem.Track] = []
     if kind == .video, let video {
       tracks.append(

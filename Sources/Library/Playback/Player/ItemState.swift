@@ -157,7 +157,7 @@ struct ItemState: ~Copyable {
   var hasVideoPacket = false
   var iterations = LoopIterations(loops: false)
   /// The jobs of the readers.
-  var readingJobs: [MediaPacket.Kind: ReadingJob] = [:]
+  var readingJobs: [TrackKind: ReadingJob] = [:]
   var streams = ReaderStreams()
   var tracks = KnownTracks()
   var controller: RungController?
@@ -219,7 +219,7 @@ struct ItemState: ~Copyable {
     let target = start.flatMap { $0 > .zero ? $0 + Self.instant : nil }
     if let target { _ = packets.seek(to: target) }
     videoJob = DecodingJob(target: target)
-    for kind in MediaPacket.Kind.allCases {
+    for kind in TrackKind.allCases {
       readingJobs[kind] = ReadingJob(start: target ?? start.map { _ in .zero }, scope: session.makeScope())
     }
   }
@@ -248,8 +248,8 @@ extension ItemState {
   }
 
   /// Returns the kinds of media that a live presentation lacks at `time`, according to its periods.
-  func absentKinds(at time: MediaTime) -> Set<MediaPacket.Kind> {
-    var absent: Set<MediaPacket.Kind> = []
+  func absentKinds(at time: MediaTime) -> Set<TrackKind> {
+    var absent: Set<TrackKind> = []
     if live?.isAbsent(at: time) == true { absent.insert(.video) }
     if liveAudio?.isAbsent(at: time) == true { absent.insert(.audio) }
     return absent

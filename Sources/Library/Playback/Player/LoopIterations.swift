@@ -8,14 +8,14 @@ struct LoopIterations: Sendable {
     /// The last iteration that is wanted.
     let loop: LoopIteration
     /// The loaders that are beyond it.
-    let ahead: Set<MediaPacket.Kind>
+    let ahead: Set<TrackKind>
   }
 
   private(set) var loops: Bool
   /// The offset of each iteration from the first.
   private var shifts: [MediaTime] = [.zero]
   /// The iteration that each loader is in.
-  private var current: [MediaPacket.Kind: Int] = [:]
+  private var current: [TrackKind: Int] = [:]
 
   init(loops: Bool) { self.loops = loops }
 
@@ -31,7 +31,7 @@ struct LoopIterations: Sendable {
   }
 
   /// Records that a loader moves to `time` on the player's timeline; nil for the beginning.
-  mutating func begin(at time: MediaTime?, of loader: MediaPacket.Kind) -> LoopIteration {
+  mutating func begin(at time: MediaTime?, of loader: TrackKind) -> LoopIteration {
     begin(time.flatMap { time in shifts.lastIndex { $0 <= time } } ?? 0, of: loader)
   }
 
@@ -42,7 +42,7 @@ struct LoopIterations: Sendable {
   ///   - videoEnd: The end of the loaded video.
   ///   - audioEnd: The end of the loaded audio, if audio is played.
   mutating func next(
-    after iteration: Int, of loader: MediaPacket.Kind, videoEnd: MediaTime?, audioEnd: MediaTime?
+    after iteration: Int, of loader: TrackKind, videoEnd: MediaTime?, audioEnd: MediaTime?
   ) -> LoopIteration? {
     guard loops else { return nil }
     let next = iteration + 1
@@ -71,7 +71,7 @@ struct LoopIterations: Sendable {
 
   // MARK: - Private
 
-  private mutating func begin(_ iteration: Int, of loader: MediaPacket.Kind) -> LoopIteration {
+  private mutating func begin(_ iteration: Int, of loader: TrackKind) -> LoopIteration {
     current[loader] = iteration
     return LoopIteration(iteration: iteration, shift: shifts[iteration])
   }

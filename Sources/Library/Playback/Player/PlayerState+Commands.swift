@@ -152,7 +152,7 @@ extension PlayerState {
   ) -> Left? {
     guard !isClosed else { return nil }
     var left = Left(session: item.session, seek: item.playback.seek)
-    for kind in MediaPacket.Kind.allCases {
+    for kind in TrackKind.allCases {
       if let scope = item.readingJobs[kind]?.scope { left.scopes.append(scope) }
     }
     item.videoJob.end()

@@ -25,7 +25,7 @@ struct PeriodCut {
   private let start: MediaTime
   /// The start of the first segment.
   private let origin: MediaTime
-  private var streams: [MediaPacket.Kind: Stream] = [:]
+  private var streams: [TrackKind: Stream] = [:]
   private var ready: [MediaPacket] = []
 
   private static let startTolerance = MediaTime(value: 1, timescale: 10)
@@ -71,7 +71,7 @@ struct PeriodCut {
 
   /// Releases the packets that still wait when the container ends.
   mutating func finish() {
-    for kind in MediaPacket.Kind.allCases { ready += streams[kind]?.held ?? [] }
+    for kind in TrackKind.allCases { ready += streams[kind]?.held ?? [] }
     streams = [:]
   }
 

@@ -415,14 +415,13 @@ final class ResourcePacketReader: PacketReader {
   /// Reports media that is missing before the last packet.
   private func recordHole(_ open: Open) {
     guard let hole = open.mapper.takeHole() else { return }
-    let kind = hole.kind == .video ? PlayerItem.Track.Kind.video : .audio
     let words =
       hole.followsDamage
-      ? "there is no \(kind.rawValue) \(hole.range.words)"
-      : "the timestamps of \(kind.rawValue) jump \(hole.range.words)"
+      ? "there is no \(hole.kind.rawValue) \(hole.range.words)"
+      : "the timestamps of \(hole.kind.rawValue) jump \(hole.range.words)"
     log.recordHole(
       ReelError(.badMedia, words, at: resource.name), rung: "",
-      MediaLoss(kind: kind, reason: hole.followsDamage ? .damaged : .jumped, range: hole.range))
+      MediaLoss(kind: hole.kind, reason: hole.followsDamage ? .damaged : .jumped, range: hole.range))
   }
 
   /// Continues with the current streams of the container.

@@ -25,7 +25,7 @@ final class SegmentReader: PacketReader {
   private var segmentURL: URL?
   private var spanNumber = 0
   /// The media that was read since the last seek.
-  private var readMedia: [MediaPacket.Kind: ReadMedia] = [:]
+  private var readMedia: [TrackKind: ReadMedia] = [:]
   /// The segment that reading has begun with since then; nil before it, after a failure or a gap, and for a live track.
   private var beginning: SegmentReference?
   private var hasBegun = false
@@ -417,7 +417,7 @@ final class SegmentReader: PacketReader {
   /// Reports media that is missing before the last packet, unless its segment is known to be damaged.
   private func recordHole(in span: Span) {
     guard let hole = span.mapper.takeHole() else { return }
-    let (kind, supply) = (hole.kind == .video ? PlayerItem.Track.Kind.video : .audio, span.place.track.supply)
+    let (kind, supply) = (hole.kind, span.place.track.supply)
     let rung = span.place.track.rung.id
     let (start, length) = (hole.range.lowerBound, hole.range.upperBound - hole.range.lowerBound)
     let middle = start + MediaTime(seconds: length.seconds / 2)
@@ -456,7 +456,7 @@ final class SegmentReader: PacketReader {
     if let before, before.spanNumber != spanNumber, !span.place.followsGap, !before.isDamaged,
       time - before.end > before.tolerance(isWhole: segment.start > before.segment.range.upperBound)
     {
-      recordMissing(packet.kind, before, until: time)
+      recordMissing(packet.kind, before.end..<time, rung: before.rung)
     }
     readMedia[packet.kind] = ReadMedia(
       spanNumber: spanNumber, rung: span.place.track.rung.id, index: index, segment: segment, start: time,
@@ -473,7 +473,7 @@ final class SegmentReader: PacketReader {
       guard let end = source.readEnd, let latest else { continue }
       let expected = media.start + (end - media.segment.start)
       let tolerance = media.tolerance(isWhole: end > media.segment.range.upperBound)
-      if expected - latest > tolerance { recordMissing(kind, media, until: expected) }
+      if expected - latest > tolerance { recordMissing(kind, media.end..<expected, rung: media.rung) }
     }
     if readMedia.isEmpty, let end = source.readEnd, let rung = source.opened?.rung {
       recordMissingBeginning(until: end, rung: rung.id)
@@ -492,11 +492,7 @@ final class SegmentReader: PacketReader {
     hasBegun = false
   }
 
-  private func recordMissing(_ kind: MediaPacket.Kind, _ media: ReadMedia, until end: MediaTime) {
-    recordMissing(kind == .video ? .video : .audio, media.end..<end, rung: media.rung)
-  }
-
-  private func recordMissing(_ kind: PlayerItem.Track.Kind, _ range: Range<MediaTime>, rung: String) {
+  private func recordMissing(_ kind: TrackKind, _ range: Range<MediaTime>, rung: String) {
     let error = ReelError(
       .badMedia, "the segments have no \(kind.rawValue) \(range.words)", at: context.name)
     log.recordHole(error, rung: rung, MediaLoss(kind: kind, reason: .damaged, range: range))
@@ -633,7 +629,7 @@ private final class Span {
   }
 
   /// Returns the next packet, with its place; nil if its unit is left out, or if it has to wait.
-  func stamped(_ unit: Packet, _ kind: MediaPacket.Kind) -> MediaPacket? {
+  func stamped(_ unit: Packet, _ kind: TrackKind) -> MediaPacket? {
     let packet = mapper.stamped(unit, kind) {
       container?.position(of: unit).flatMap { index(at: $0) }.flatMap { place.track.supply[$0]?.range }
     }

@@ -11,9 +11,9 @@ struct TimestampMapper {
   private var spans: (video: StreamSpan?, audio: StreamSpan?)?
   private var continuity: TimestampContinuity
   /// The ends of the last packets, in the container's time.
-  private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
+  private var lastEnd: [TrackKind: MediaTime] = [:]
   /// The times of the first packets, by kind.
-  private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
+  private var firstTime: [TrackKind: MediaTime] = [:]
   private var holes = TimestampHoles()
   private var repeats = TimestampRepeats()
   private var detours = TimestampDetours()
@@ -82,7 +82,7 @@ struct TimestampMapper {
   ///
   /// - Parameter listed: Returns the part of the item's timeline that the list states for the unit's segment; nil if unknown.
   mutating func stamped(
-    _ unit: Packet, _ kind: MediaPacket.Kind, listed: () -> Range<MediaTime>? = { nil }
+    _ unit: Packet, _ kind: TrackKind, listed: () -> Range<MediaTime>? = { nil }
   ) -> MediaPacket? {
     guard let stream = kind == .video ? container.video : container.audio else { return nil }
     if format.hasSystemClock {
@@ -133,7 +133,7 @@ struct TimestampMapper {
   }
 
   /// Returns the end of the media of a kind so far, on the item's timeline; nil before the first packet.
-  func end(of kind: MediaPacket.Kind) -> MediaTime? {
+  func end(of kind: TrackKind) -> MediaTime? {
     guard let end = repeats.end(of: kind), let span = kind == .video ? spans?.video : spans?.audio else {
       return nil
     }
@@ -288,7 +288,7 @@ struct TimestampHoles: Sendable {
 
   /// Media that is missing from a stream.
   struct Hole: Sendable {
-    var kind: MediaPacket.Kind
+    var kind: TrackKind
     var range: Range<MediaTime>
     /// True if damage was found just before.
     var followsDamage: Bool
@@ -306,7 +306,7 @@ struct TimestampHoles: Sendable {
   /// The initial value of `suspectCount`, because packets may be returned some time after damage was found.
   private static let suspectCount = 32
 
-  private var streams: [MediaPacket.Kind: Stream] = [:]
+  private var streams: [TrackKind: Stream] = [:]
   private var hole: Hole?
 
   /// Records damage: the next holes count, however short they are.
@@ -315,11 +315,11 @@ struct TimestampHoles: Sendable {
   }
 
   /// Forgets the last packet of a stream: what follows it was left out.
-  mutating func forget(_ kind: MediaPacket.Kind) { streams[kind] = nil }
+  mutating func forget(_ kind: TrackKind) { streams[kind] = nil }
 
   /// Records the next packet of a stream, in the container's time.
   mutating func record(
-    _ kind: MediaPacket.Kind, decodedAt place: MediaTime, presentedAt time: MediaTime, duration: MediaTime,
+    _ kind: TrackKind, decodedAt place: MediaTime, presentedAt time: MediaTime, duration: MediaTime,
     limit: Limit
   ) {
     let end = time + duration
@@ -365,7 +365,7 @@ struct TimestampDetours: Sendable {
     var shift = MediaTime.zero
   }
 
-  private var streams: [MediaPacket.Kind: Stream] = [:]
+  private var streams: [TrackKind: Stream] = [:]
   /// The shift of the last jump, which all streams share.
   private var newest = MediaTime.zero
 
@@ -383,7 +383,7 @@ struct TimestampDetours: Sendable {
   ///
   /// - Parameter isListed: True if the list has the packet at its own time. Called only for a packet that jumps.
   mutating func shift(
-    _ kind: MediaPacket.Kind, place: MediaTime, duration: MediaTime, isListed: () -> Bool
+    _ kind: TrackKind, place: MediaTime, duration: MediaTime, isListed: () -> Bool
   ) -> MediaTime {
     guard var stream = streams[kind] else {
       streams[kind] = Stream(end: place + duration)
@@ -418,18 +418,18 @@ struct TimestampRepeats: Sendable {
     var isBehind = false
   }
 
-  private var streams: [MediaPacket.Kind: Stream] = [:]
+  private var streams: [TrackKind: Stream] = [:]
 
   /// A smaller step back is an imprecise timestamp.
   private static let tolerance = MediaTime(value: 1, timescale: 2)
 
   /// The latest end of the packets of a stream.
-  func end(of kind: MediaPacket.Kind) -> MediaTime? { streams[kind]?.end }
+  func end(of kind: TrackKind) -> MediaTime? { streams[kind]?.end }
 
   /// Records the next packet of a stream, in the container's time. Returns true if it lies before the end of the packets
   /// read so far.
   mutating func isRepeated(
-    _ kind: MediaPacket.Kind, isKey: Bool, decodedAt place: MediaTime, presentedAt time: MediaTime,
+    _ kind: TrackKind, isKey: Bool, decodedAt place: MediaTime, presentedAt time: MediaTime,
     duration: MediaTime
   ) -> Bool {
     let end = time + duration
