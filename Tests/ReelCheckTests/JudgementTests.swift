@@ -70,7 +70,7 @@ struct JudgementTests {
 
   @Test("A silent rung beside others is dead, and the others are judged")
   func oneSilent() async throws {
-    let result = try await check("hls-ts/master.m3u8", "*high/*.ts", .silence, within: .seconds(8))
+    let result = try await check("hls-ts/master.m3u8", "*high/*.ts", .silence, within: .seconds(30))
     #expect(result.judgement == .judged && result.silence == nil)
     #expect(errors(result) == ["rung-dead/no-answer"])
     #expect(result.coverage.frameCount > 0)
@@ -79,14 +79,14 @@ struct JudgementTests {
   @Test("One segment that never arrives, where others come at once, is missing")
   func silentSegment() async throws {
     let result = try await check(
-      "hls-ts/low/index.m3u8", "*segment-0.ts", .silence, within: .seconds(20))
+      "hls-ts/low/index.m3u8", "*segment-0.ts", .silence, within: .seconds(120))
     #expect(result.judgement == .judged)
     #expect(errors(result) == ["segment-missing/status"])
   }
 
   @Test("Playlists that never arrive do not hold up the others")
   func silentPlaylist() async throws {
-    let result = try await check("hls-ts/master.m3u8", "*low/index.m3u8", .silence, within: .seconds(10))
+    let result = try await check("hls-ts/master.m3u8", "*low/index.m3u8", .silence, within: .seconds(30))
     #expect(result.judgement == .judged)
     #expect(errors(result) == ["rung-dead/playlist"])
   }

@@ -161,7 +161,7 @@ struct CheckReportTests {
       #expect(!isThere, "\(secret)")
     }
     for text in [
-      "2 errors, 3 warnings; first frame after 956 ms on lte and 2.49 s on 3g; known: 1 waived",
+      "2 errors, 4 warnings; first frame after 956 ms on lte and 2.49 s on 3g; known: 1 waived",
       "segment-missing/status", "360p, segment 3 (6 s to 8 s)", "2 s lost",
       "nothing alone on lte, 48 ms after larger savings", "Fixed in turn",
       "without start-bytes/edit",

@@ -13,8 +13,19 @@ struct ImageTrackCommandTests {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
       "storyboard", clip, "--every", "1", "--size", "80", "--grid", "2x2", "--format", "png", "--write",
-      "hls,dash", "-o", folder.path)
+      "hls", "-o", folder.path)
     try #require(result.status == 0, "\(result.errorText)")
+    // The same images in DASH (DASH-IF IOP 4.3 §6.2.6).
+    try folder.write(
+      """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT6S" minBufferTime="PT1S"
+        profiles="urn:mpeg:dash:profile:isoff-live:2011"><Period id="1" start="PT0S">
+      <AdaptationSet contentType="image" mimeType="image/png">
+      <SegmentTemplate media="poor-start-$Number%03d$.png" startNumber="1" timescale="1000" duration="4000"/>
+      <Representation id="thumbnails" bandwidth="100000" width="160" height="90">
+      <EssentialProperty schemeIdUri="http://dashif.org/guidelines/thumbnail_tile" value="2x2"/>
+      </Representation></AdaptationSet></Period></MPD>
+      """, to: "poor-start.mpd")
     return folder
   }
 

@@ -69,7 +69,8 @@ enum Main {
       return 0
     }
     let commands = Reel.configuration.subcommands.compactMap { $0.configuration.commandName }
-    if let fault = Typos.unknownCommand(in: arguments, commands: commands) {
+    let fault = Typos.unknownCommand(in: arguments, commands: commands) ?? Typos.removedOption(in: arguments)
+    if let fault {
       Terminal.use(ColorMode(asking: arguments))
       Console.fault(fault)
       return ExitCode.validationFailure.rawValue
@@ -101,8 +102,8 @@ enum Main {
       // The errors of sources have already been printed.
       guard !message.isEmpty else { Reel.exit(withError: error) }
       Terminal.use(ColorMode(asking: arguments))
-      let text = Typos.withReplacement(Typos.withoutFarSuggestion(message), in: arguments)
-      Console.printError(Terminal.errorLayout.withStyledError(HelpText.fittedError(text)))
+      Console.printError(
+        Terminal.errorLayout.withStyledError(HelpText.fittedError(Typos.withoutFarSuggestion(message))))
       return ExitCode.validationFailure.rawValue
     }
   }

@@ -155,14 +155,15 @@ enum Typos {
     return message.replacingCharacters(in: match.rest.startIndex..<match.rest.endIndex, with: "")
   }
 
-  /// Names what replaces an option that was removed in a message of ArgumentParser.
-  static func withReplacement(_ message: String, in arguments: [String]) -> String {
-    guard let match = message.firstMatch(of: /Unknown option '(?<written>[^']+)'/),
-      let command = arguments.first,
-      let replacement = removed["\(command) \(match.written)"] ?? removed["\(match.written)"]
-    else { return message }
-    return message.replacingCharacters(
-      in: match.range, with: "\(match.written) was removed: \(replacement)")
+  /// Returns the message for arguments with an option that was removed: it says what replaces it. Nil for others.
+  static func removedOption(in arguments: [String]) -> String? {
+    guard let command = arguments.first else { return nil }
+    for argument in arguments.dropFirst().prefix(while: { $0 != "--" }) {
+      let option = argument.prefix { $0 != "=" }
+      guard let replacement = removed["\(command) \(option)"] ?? removed[String(option)] else { continue }
+      return "\(option) was removed: \(replacement)"
+    }
+    return nil
   }
 
   // MARK: - Private
