@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test func aTimelineEndsBeforeTheFirstEntryThatCanNotBeRead() throws {
-    for entry in [#"<S d="0"/>"#, #"<S t="x" d="2"/>"#, #"<S d="2" r="x"/>"#, #"<S d="2" n="-1"/>"#] {
+    for entry in [#"<S d="-1"/>"#, #"<S t="x" d="2"/>"#, #"<S d="2" r="x"/>"#, #"<S d="2" n="-1"/>"#] {
       let content =
         #"<SegmentTemplate media="$Time$"><SegmentTimeline><S d="2" r="1"/>\#(entry)<S d="2"/></SegmentTimeline>"#
         + "</SegmentTemplate>"
@@ -165,6 +165,17 @@ import Testing
       #expect(presentation.warnings.count == 1)
       #expect(presentation.warnings.first?.reason.hasSuffix("the SegmentTimeline ends before it") == true)
     }
+  }
+
+  @Test func segmentsWithoutADurationHaveANumberAndAreLeftOut() throws {
+    let content =
+      #"<SegmentTemplate media="$Number$" startNumber="5"><SegmentTimeline><S t="0" d="2" r="1"/><S d="0" r="1"/>"#
+      + #"<S d="2"/><S d="0"/></SegmentTimeline></SegmentTemplate>"#
+    let presentation = try dashPresentation(mpd(videoSet(content)))
+    let segments = try presentation.segments()
+    #expect(segments.map(\.number) == [5, 6, 9])
+    #expect(segments.map(\.start.seconds) == [0, 2, 4])
+    #expect(presentation.warnings.count == 2)
   }
 
   @Test(arguments: [

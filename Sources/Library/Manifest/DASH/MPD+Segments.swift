@@ -267,6 +267,8 @@ extension MPD {
       package var number: Int64?
       /// @k: the number of parts of each segment; at least 1.
       package var partCount: Int64
+      /// How many segments before the first one have a number but no duration: they do not exist.
+      package var absentCount: Int64 = 0
     }
 
     /// The entries, in order.
@@ -276,11 +278,22 @@ extension MPD {
     /// to `malformed`.
     init(_ reader: inout XMLReader, _ malformed: inout MalformedValues) throws(ReelError) {
       var isWhole = true
+      var absentCount: Int64 = 0
       while let child = try reader.nextChild() {
         if child == "S", isWhole {
           try reader.countTimelineEntry()
           do throws(ReelError) {
-            entries.append(try Self.entry(&reader))
+            if !entries.isEmpty, try reader.natural("d") == 0 {
+              // Packagers write it for a segment that they have lost.
+              let repeatCount = max(0, try reader.integer("r") ?? 0)
+              absentCount = Int64(clamping: Int128(absentCount) + Int128(repeatCount) + 1)
+              reader.warn("S has a @d of 0: its segments are left out")
+            } else {
+              var entry = try Self.entry(&reader)
+              entry.absentCount = absentCount
+              absentCount = 0
+              entries.append(entry)
+            }
           } catch {
             isWhole = false
             if entries.isEmpty {

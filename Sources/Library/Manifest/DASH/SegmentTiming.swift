@@ -60,7 +60,7 @@ struct SegmentTiming: Sendable {
     var oldestRun = 0
     for (index, entry) in entries.enumerated() {
       let start = entry.start ?? next
-      number = entry.number ?? number
+      number = entry.number ?? Int64(clamping: Int128(number) + Int128(entry.absentCount))
       let following = index + 1 < entries.count ? entries[index + 1].start : nil
       let segmentCount = try Self.segmentCount(
         entry, start: start, until: following ?? periodEnd, available: available)
