@@ -81,6 +81,37 @@ struct ReferenceTests {
     #expect(result.outputLines.sorted() == offered.sorted(), "\(result.errorText)")
   }
 
+  private static let fishPath = ["/usr/bin/fish", "/usr/local/bin/fish", "/opt/homebrew/bin/fish"].first {
+    FileManager.default.isExecutableFile(atPath: $0)
+  }
+
+  @Test(
+    "fish completes files, and the values of options", .enabled(if: fishPath != nil, "no fish here"),
+    arguments: [
+      ("frames my", ["my clip.mp4"]), ("play a.mp4 su", ["sub/"]), ("frames --input my", ["my clip.mp4"]),
+      ("poster --format a", ["avif"]), ("feed x --preload ah", ["ahead:"]), ("feed x --link lt", ["lte"]),
+      ("check x --link my", ["my clip.mp4"]), ("check x --fail-on w", ["warning"]),
+      ("check --explain bla", ["black"]), ("sto", ["storyboard"]),
+    ])
+  func fish(line: String, offered: [String]) async throws {
+    let folder = try TemporaryFolder()
+    try folder.write("", to: "my clip.mp4")
+    try folder.write("", to: "sub/other.mp4")
+    let script = """
+      "$@" >completion.fish && PATH="${1%/*}:$PATH" HOME="$PWD" exec "\(try #require(Self.fishPath))" --no-config -c '
+      source ./completion.fish; complete -C "reel \(line)" | string replace -r "\\t.*" ""'
+      """
+    let result = try await Command.run(
+      ["--generate-completion-script", "fish"], directory: folder.path, shell: script, status: 0)
+    #expect(result.outputLines == offered, "\(result.errorText)")
+  }
+
+  @Test("zsh takes a colon in a value for a part of it")
+  func zsh() async throws {
+    let result = try await Command.run("--generate-completion-script", "zsh", status: 0)
+    #expect(result.outputText.contains(#"'ahead\:'"#))
+  }
+
   @Test("The version is one line")
   func version() async throws {
     let run = try await Command.run("--version", status: 0)

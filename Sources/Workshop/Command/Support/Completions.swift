@@ -7,15 +7,24 @@ import ReelSimulation
 /// What shells offer for the values of options that several commands have.
 extension CompletionKind {
   /// A profile, or a file or folder of recordings.
-  static let links = custom { _, _, prefix in
-    LinkSpec.profiles.map(\.name) + paths(beginningWith: prefix)
+  static var links: CompletionKind {
+    let profiles = LinkSpec.profiles.map(\.name)
+    // fish completes paths itself, and calls closures only for a line that is being edited.
+    if CompletionShell.requesting == .fish {
+      return shellCommand(
+        "printf '%s\\n' \(profiles.joined(separator: " ")); __fish_complete_path (commandline -ct)")
+    }
+    return custom { _, _, prefix in profiles + paths(beginningWith: prefix) }
   }
 
   static let devices = list(DeviceModel.builtIn.map(\.name))
 
   /// Policies whose form has an argument are offered up to the colon.
-  static let policies = list(
-    PreloadPolicies.forms.map { $0.form.prefix { !$0.isUppercase } }.map(String.init))
+  static var policies: CompletionKind {
+    let names = PreloadPolicies.forms.map { $0.form.prefix { !$0.isUppercase } }.map(String.init)
+    // zsh takes what follows a plain colon for a description.
+    return list(CompletionShell.requesting == .zsh ? names.map { $0.replacing(":", with: "\\:") } : names)
+  }
 
   static let findings = list(FindingID.allCases.map(\.rawValue))
 
