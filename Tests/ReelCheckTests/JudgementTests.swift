@@ -232,6 +232,19 @@ struct JudgementTests {
     #expect(result.omissions.map(\.name).contains("not-checked/time"))
   }
 
+  @Test("Segments that were refused are told apart from those that did not come")
+  func refusedAndSilent() async throws {
+    let configuration = Origin.Configuration(
+      directory: Fixtures.folder,
+      faults: [FaultRule("*segment-0.ts", .status(404)), FaultRule("*segment-1.ts", .stall(after: 12))])
+    let result = try await Origin.use(configuration) {
+      try await check($0.url("hls-ts/low/index.m3u8"), within: .seconds(20))
+    }
+    let missing = result.findings.filter { $0.name == "segment-missing/status" }
+    #expect(missing.map(\.segment) == [1, 2], "\(missing.map(\.summary))")
+    #expect(missing.map { $0.summary.hasSuffix("404 Not Found") } == [true, false])
+  }
+
   @Test("A start is not enough where the time ended before anything else was decoded")
   func startAlone() {
     var facts = StreamFacts()

@@ -240,32 +240,38 @@ private struct RungJudge {
 
   // MARK: Missing and cut off
 
-  /// True for a segment that a server refused, or that has no media: `missing()` names it.
+  /// True for a segment that a server did not deliver, or that has no media: `missing()` names it.
   private func isMissing(_ failure: SegmentFailure) -> Bool {
-    failure.part == .segment && !failure.isUnanswered
-      && [.status, .empty, .notMedia].contains(failure.reason)
+    failure.part == .segment && [.status, .empty, .notMedia].contains(failure.reason)
   }
 
   func missing() -> [Finding] {
-    var places: [String: [SegmentFacts]] = [:]
+    var empty: [SegmentFacts] = []
+    var notMedia: [SegmentFacts] = []
+    var refused: [SegmentFacts] = []
+    var unanswered: [SegmentFacts] = []
     let parts = Set(samples.map { $0.failure?.part })
     for sample in samples {
       guard let failure = sample.failure, failure.part == .segment || parts.count > 1,
         !isExpected(sample, failure)
       else { continue }
       switch failure.reason {
-      case .status: places["status", default: []].append(sample)
-      case .empty: places["empty", default: []].append(sample)
-      case .notMedia: places["not-media", default: []].append(sample)
+      case .status where failure.isUnanswered: unanswered.append(sample)
+      case .status: refused.append(sample)
+      case .empty: empty.append(sample)
+      case .notMedia: notMedia.append(sample)
       case .broken, .unsupported: break
       }
     }
     for (index, size) in rung.sizes.enumerated() where size == 0 && rung.samples[index]?.failure == nil {
       var sample = SegmentFacts(index: index)
       sample.failure = SegmentFailure(.segment, .empty, ReelError(.badMedia, "the segment is empty"))
-      places["empty", default: []].append(sample)
+      empty.append(sample)
     }
-    return places.sorted { $0.key < $1.key }.compactMap { kind, samples in
+    let groups = [
+      ("empty", empty), ("not-media", notMedia), ("status", refused), ("status", unanswered),
+    ]
+    return groups.compactMap { kind, samples in
       guard let first = samples.first, let failure = first.failure else { return nil }
       let lost = samples.reduce(0) { $0 + shownDuration($1.index) }
       var found = finding(
