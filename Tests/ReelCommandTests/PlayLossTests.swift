@@ -316,6 +316,11 @@ struct PlayLossTests {
       clips.append(Undecodable(path: "media/vp9.webm", times: times[1], isNoise: isNoise))
     }
     clips.append(Undecodable(path: "media/h264.mkv", times: times[1]))
+    for path in ["media/audio-ac3.mp4", "media/audio-eac3.mp4"] {
+      clips += (times + [-1..<9]).map {
+        Undecodable(path: path, isVideo: false, times: $0, isNoise: $0.lowerBound > 0)
+      }
+    }
     return clips
   }()
 
@@ -365,6 +370,39 @@ struct PlayLossTests {
     if clip.isVideo { #expect(skipped > 0.15, "\(skipped)") }
     let check = try await Command.run("check", folder.path(name), "--sample", "all", status: 1)
     #expect(check.outputText.contains("decode-error"), "\(check.outputText)")
+  }
+
+  @Test(
+    "The first packet of audio is lost if it can't be decoded",
+    arguments: ["media/audio-ac3.mp4", "media/audio-mp3.mp4", "media/audio-flac.mp4"])
+  func undecodableStart(path: String) async throws {
+    let folder = try TemporaryFolder()
+    try folder.write(
+      try overwritten(Undecodable(path: path, isVideo: false, times: -1..<0.01, isNoise: false)).bytes,
+      to: "start.mp4")
+    let summary = try await play(folder.path("start.mp4"), "--rate", "max", "--strict", status: 65)
+    #expect(outcomes(summary).contains("damaged"), "\(summary)")
+  }
+
+  @Test(
+    "A file that ends inside of a packet, and a tail that is no media, are damaged",
+    arguments: ["hevc.ts", "h264.mkv", "vp9.webm", "h264-fragmented.mp4"], ["cut", "zeros", "noise"])
+  func damagedTail(name: String, damage: String) async throws {
+    let folder = try TemporaryFolder()
+    let bytes = try Fixtures.bytes("media/\(name)")
+    let intact = Array(bytes.prefix(bytes.count * 2 / 3 + 1))
+    var random = SplitMix(seed: 1)
+    let tail: [UInt8] =
+      damage == "cut"
+      ? []
+      : (intact.count..<bytes.count).map { _ in
+        damage == "zeros" ? 0 : UInt8.random(in: 0...255, using: &random)
+      }
+    try folder.write(intact + tail, to: name)
+    try folder.write(bytes, to: "intact-\(name)")
+    _ = try await play(folder.path(name), "--rate", "max", "--strict", status: 65)
+    _ = try await play(folder.path("intact-\(name)"), "--rate", "max", "--strict")
+    _ = try await Command.run("check", folder.path(name), "--sample", "all", status: 1)
   }
 
   @Test("With --duration too, what follows the last frame that can be decoded is skipped")

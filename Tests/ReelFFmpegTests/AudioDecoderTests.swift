@@ -115,6 +115,23 @@ struct AudioDecoderTests {
     #expect(try decodeSound(stream, packets).allSatisfy { $0.ticks == nil })
   }
 
+  @Test("A frame of which the decoder conceals errors is counted")
+  func concealed() throws {
+    let (stream, packets) = try soundPackets(Clip("media/audio-ac3.mp4"))
+    let decoder = try AudioDecoder(stream: stream, name: "test", logger: silentLogger)
+    for (index, packet) in packets.enumerated() {
+      guard index == 20 else {
+        _ = try decoder.decode(packet)
+        continue
+      }
+      var bytes = packet.withBytes { Array($0) }
+      for place in bytes.count / 2..<bytes.count { bytes[place] ^= 0x5a }
+      _ = try decoder.decode(try makePacket(bytes, ticks: packet.presentationTicks))
+      #expect(decoder.rejectedPacketCount == 1)
+    }
+    #expect(decoder.rejectedPacketCount == 1)
+  }
+
   @Test("A packet that is no frame is counted and passed over", arguments: SoundClip.split)
   func damagedPacket(sound: SoundClip) throws {
     guard sound.codec != .opus else { return }

@@ -52,6 +52,21 @@ struct AudioFrameSplitterTests {
     if sound.codec != .opus { #expect(expected.flatMap { $0 } == whole.flatMap(\.bytes)) }
   }
 
+  @Test("A sample of MP4 may have several frames, and dependent ones; one without a header stays")
+  func samples() throws {
+    func frames(_ bytes: [UInt8]) throws -> [Packet] {
+      try AudioFrameSplitter.frames(
+        of: makePacket(bytes, ticks: 5000), codec: .eac3, timeBase: Rational(1, 48_000))
+    }
+    let several = try frames(eac3(100) + eac3(60, type: 1) + eac3(80))
+    #expect(several.map(\.byteCount) == [160, 80])
+    #expect(several.map(\.presentationTicks) == [5000, 6536])
+    #expect(several.map(\.durationTicks) == [1536, 1536])
+    let damaged = try frames([UInt8](repeating: 0, count: 100))
+    #expect(damaged.map(\.byteCount) == [100])
+    #expect(damaged.map(\.presentationTicks) == [5000])
+  }
+
   @Test("A timestamp is that of the first frame that begins in the PES packet")
   func timestamps() throws {
     // Frames begin at 0, 100, 200, 300, 400; PES packets at 0, 150 and 350.

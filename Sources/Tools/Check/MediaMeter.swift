@@ -15,6 +15,10 @@ struct MediaMeter {
     /// The codec information and the access units, in decoding order.
     var video: (stream: StreamInfo, packets: [Packet])?
     var audio: (stream: StreamInfo, packets: [Packet])?
+    /// The first bytes that were skipped because they are no part of the container.
+    var skippedBytes: String?
+    /// True if the container ended with them.
+    var endsWithSkippedBytes = false
   }
 
   let name: String
@@ -94,7 +98,12 @@ struct MediaMeter {
     if let stream = container.audio { media.audio = (stream, []) }
     while true {
       if scope.isCancelled { throw CancellationError() }
-      switch try container.next() {
+      let unit = try container.next()
+      if let skipped = container.takeSkippedBytes(), media.skippedBytes == nil {
+        media.skippedBytes = skipped
+        if case .end = unit { media.endsWithSkippedBytes = true }
+      }
+      switch unit {
       case .video(let packet):
         if media.video == nil, let stream = container.video { media.video = (stream, []) }
         try count(packet)
@@ -260,21 +269,22 @@ struct MediaMeter {
       let decoder = try AudioDecoder(stream: part.stream, name: name, logger: logger)
       let unit = part.stream.timeBase.value
       var window = SoundWindow(duration: Self.soundDuration)
-      func reject(_ packet: Packet) {
+      func reject(_ packet: Packet, of index: Int) {
+        content.rejectedAudioSegments.insert(index)
         content.rejectedAudioCount += 1
         content.rejectedAudioDuration +=
           packet.durationTicks > 0 ? Double(packet.durationTicks) * unit : Self.usualAudioDuration
       }
-      for (place, (_, packet)) in part.packets.enumerated() where !scope.isCancelled {
+      for (index, packet) in part.packets where !scope.isCancelled {
         let count = decoder.rejectedPacketCount
         for buffer in try decoder.decode(packet) { window.add(buffer, unit: unit) }
-        if decoder.rejectedPacketCount > count, place > 0 || packet.isNoise { reject(packet) }
+        if decoder.rejectedPacketCount > count { reject(packet, of: index) }
       }
       for buffer in try decoder.drain() { window.add(buffer, unit: unit) }
       let sound = window.finish()
       content.sound += sound
       if sound.isEmpty, content.rejectedAudioCount == 0, part.packets.count > Self.heldAudioCount {
-        for (_, packet) in part.packets { reject(packet) }
+        for (index, packet) in part.packets { reject(packet, of: index) }
       }
       content.audioProfile = decoder.profileName ?? content.audioProfile
     }

@@ -375,9 +375,8 @@ private struct RungJudge {
     }
     var findings: [Finding] = []
     if let first {
-      let isShort = duration < thresholds.normalized(.decodeErrorShort) && faults.isEmpty
       var found = finding(
-        .decodeError, nil, isShort ? .warning : .error, at: first.segment,
+        .decodeError, nil, .error, at: first.segment,
         "\(segments.count > 1 ? "\(places(Array(segments))): " : "")\(frames.counted("frame")) from \(first.time.seconds) on \(frames == 1 ? "is" : "are") damaged (\(duration.seconds))",
         fix: rung.segments.isEmpty
           ? "encode it again, or upload it again"
@@ -400,11 +399,9 @@ private struct RungJudge {
           .decodeError, nil, .error, at: fault.index, words(place(fault.index), error.reason),
           fix: "package it again, or upload it again"))
     } else if rejected.count > 0 {
-      let index = rung.content.first { $0.rejectedAudioCount > 0 }?.segments.lowerBound
+      let index = rung.content.lazy.compactMap { $0.rejectedAudioSegments.min() }.min()
       var found = finding(
-        .decodeError, nil,
-        rejected.duration < thresholds.normalized(.decodeErrorShort) ? .warning : .error,
-        at: index,
+        .decodeError, nil, .error, at: index,
         "\(rejected.count.counted("packet")) of audio can't be decoded (\(rejected.duration.seconds))",
         fix: "encode the audio again")
       found.evidence = [

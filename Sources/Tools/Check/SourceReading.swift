@@ -455,6 +455,9 @@ final class SourceReading: Sendable {
       do {
         let media = try meter.demux(
           bytes, at: segment.start, keys: keys, wantsVideo: wantsVideo, into: &facts)
+        if let skipped = media.skippedBytes {
+          facts.readingFault = ReelError(.badMedia, skipped, at: segment.url.reelName)
+        }
         return (facts, media)
       } catch let error as ReelError {
         // A track that is missing is found by comparing with what the manifest says.
@@ -654,10 +657,23 @@ struct FileMeter {
     outcome.segment.truncation = container.cut
   }
 
+  /// True if media reaches to the end that the file states.
+  private func isComplete(_ media: MediaMeter.Media) -> Bool {
+    guard let duration = container.durationMicroseconds else { return false }
+    let ends = [media.video, media.audio].compactMap { track in
+      track?.packets.compactMap { packet in packet.presentationTicks.map { $0 + packet.durationTicks } }.max()
+        .map { Double($0) * (track?.stream.timeBase.value ?? 0) }
+    }
+    return (ends.max() ?? 0) > Double(duration) / 1e6 - 0.1
+  }
+
   /// Reads and decodes some seconds, or everything.
   private func readPart(from start: Double?, length: Double?, into outcome: inout FileOutcome) throws {
     var media = MediaMeter.Media(index: 0)
     defer {
+      if let skipped = media.skippedBytes, !media.endsWithSkippedBytes || !isComplete(media) {
+        outcome.segment.readingFault = ReelError(.badMedia, skipped, at: meter.name)
+      }
       let packets = (media.video?.packets ?? []) + (media.audio?.packets ?? [])
       outcome.segment.byteCount += packets.reduce(0) { $0 + Int64($1.byteCount) }
       if start == nil {

@@ -287,10 +287,11 @@ package struct ContentFacts: Sendable {
   package var sound: [SoundFacts] = []
   /// The audio decoder's profile; nil without any.
   package var audioProfile: String?
-  /// The number of packets of audio that could not be decoded, and their duration in seconds. The first packet may need one
-  /// before it, and is left out.
+  /// The number of packets of audio that could not be decoded, and their duration in seconds.
   package var rejectedAudioCount = 0
   package var rejectedAudioDuration = 0.0
+  /// The indices of their segments.
+  package var rejectedAudioSegments: Set<Int> = []
   /// The video decoder's profile and level.
   package var profile: String?
   package var level: Int?

@@ -103,6 +103,57 @@ package final class AudioFrameSplitter {
     whole = []
   }
 
+  /// Returns the frames of a sample, which may have several of E-AC-3 (ETSI TS 102 366 §F.3), with the durations that their
+  /// headers state; the sample itself if it has no header.
+  ///
+  /// - Parameter codec: AC-3, E-AC-3 or Opus.
+  static func frames(of packet: Packet, codec: AudioCodec, timeBase: Rational) throws(ReelError) -> [Packet] {
+    var clock = AudioClock(timeBase: timeBase)
+    clock.set(packet.presentationTicks ?? 0)
+    if codec == .opus {
+      let count = packet.withBytes { AudioFrameHeader.opusSampleCount($0) }
+      clock.advance(sampleCount: count ?? 0, sampleRate: 48_000)
+      let end = clock.ticks ?? 0
+      packet.pointer.pointee.duration = max(packet.durationTicks, end &- (packet.presentationTicks ?? 0))
+      return [packet]
+    }
+    var units: [Unit] = []
+    packet.withBytes { bytes in
+      var offset = 0
+      while let header = AudioFrameHeader(
+        codec: codec, bytes: UnsafeRawBufferPointer(rebasing: bytes[offset...])),
+        offset + header.byteCount <= bytes.count
+      {
+        let end = offset + header.byteCount
+        if header.role == .independent || units.isEmpty {
+          units.append(Unit(start: offset, end: end, header: header))
+        } else {
+          units[units.count - 1].end = end
+        }
+        offset = end
+      }
+    }
+    var frames: [Packet] = []
+    for unit in units {
+      var frame = packet
+      let ticks = clock.ticks
+      if units.count > 1 {
+        frame = try Packet()
+        let bytes = packet.withBytes { Array($0[unit.start..<unit.end]) }
+        try frame.setBytes(copying: bytes[...], streamIndex: packet.streamIndex)
+        let time = packet.presentationTicks == nil ? nil : ticks
+        frame.setTimestamps(
+          presentationTicks: time, decodingTicks: time, isKey: true, isCorrupt: packet.isCorrupt)
+        frame.setPosition(packet.position)
+        if packet.isDiscarded { frame.discard() }
+      }
+      clock.advance(sampleCount: unit.header.sampleCount, sampleRate: unit.header.sampleRate)
+      if let ticks, let end = clock.ticks { frame.pointer.pointee.duration = max(0, end &- ticks) }
+      frames.append(frame)
+    }
+    return frames.isEmpty ? [packet] : frames
+  }
+
   // MARK: - Private
 
   private func next(isAtEnd: Bool) throws(ReelError) -> Packet? {
@@ -362,6 +413,19 @@ struct AudioFrameHeader: Hashable {
     role = type == 1 ? .dependent : bytes[2] >> 3 & 7 == 0 ? .independent : .other
   }
 
+  /// Returns the number of samples at 48 kHz of an Opus packet (RFC 6716 §3.1); nil if it is too short.
+  fileprivate static func opusSampleCount(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    guard bytes.count > 1 else { return nil }
+    let configuration = Int(bytes[0] >> 3)
+    let frameSampleCount: Int
+    switch configuration {
+    case 0..<12: frameSampleCount = [480, 960, 1920, 2880][configuration % 4]
+    case 12..<16: frameSampleCount = [480, 960][configuration % 2]
+    default: frameSampleCount = [120, 240, 480, 960][configuration % 4]
+    }
+    return frameSampleCount * [1, 2, 2, Int(bytes[1] & 0x3f)][Int(bytes[0] & 3)]
+  }
+
   /// The control header of Opus in MPEG-TS by ETSI TS 101 154 and FFmpeg, and the first byte of the Opus
   /// packet after it (RFC 6716 §3.1).
   private init?(opus bytes: UnsafeRawBufferPointer) {
@@ -382,18 +446,12 @@ struct AudioFrameHeader: Hashable {
       guard offset < bytes.count else { return nil }
       offset += 1 + Int(bytes[offset])
     }
-    guard size > 0, size <= Self.opusByteLimit, offset + 1 < bytes.count else { return nil }
-    let configuration = Int(bytes[offset] >> 3)
-    let frameSampleCount: Int
-    switch configuration {
-    case 0..<12: frameSampleCount = [480, 960, 1920, 2880][configuration % 4]
-    case 12..<16: frameSampleCount = [480, 960][configuration % 2]
-    default: frameSampleCount = [120, 240, 480, 960][configuration % 4]
-    }
-    let frameCount = [1, 2, 2, Int(bytes[offset + 1] & 0x3f)][Int(bytes[offset] & 3)]
+    guard size > 0, size <= Self.opusByteLimit, offset + 1 < bytes.count,
+      let count = Self.opusSampleCount(UnsafeRawBufferPointer(rebasing: bytes[offset...]))
+    else { return nil }
     byteCount = offset + size
     prefixByteCount = offset
-    sampleCount = frameSampleCount * frameCount
+    sampleCount = count
     sampleRate = 48000
     family = 0
   }

@@ -130,10 +130,16 @@ package final class ContainerReader {
     guard demuxer.endsInsidePacket || program?.endsInsidePacket == true else { return nil }
     return "the file is cut off: it ends inside a packet"
   }
+  /// Returns a description of the bytes that could not be read as a part of the container, and were skipped since the last
+  /// call; nil if there were none.
+  package func takeSkippedBytes() -> String? {
+    protected?.takeDamage() ?? program?.takeDamage()
+      ?? (format == .matroska ? demuxer.takeDamage(origin: 0) : nil)
+  }
   /// Returns a description of the damage to the container that was found since the last call; nil if none
   /// was.
   package func takeDamage() -> String? {
-    protected?.takeDamage() ?? demuxer.takeDamage(origin: program?.origin ?? 0)
+    takeSkippedBytes() ?? demuxer.takeDamage(origin: program?.origin ?? 0)
   }
   /// The position in the source after the returned units.
   package var position: Int64 { sourcePosition(of: demuxer.position) }
@@ -215,7 +221,9 @@ package final class ContainerReader {
           continue
         }
         try decrypt(packet, of: audio)
-        return .audio(packet)
+        guard hasFrameHeaders, let codec = audio.audioCodec else { return .audio(packet) }
+        let frames = try AudioFrameSplitter.frames(of: packet, codec: codec, timeBase: audio.timeBase)
+        ready += frames.map(Unit.audio)
       }
     }
   }
@@ -320,11 +328,20 @@ package final class ContainerReader {
     if isEncrypted || hasWholeFrames { demuxer.disableParsers() }
   }
 
-  /// True if each sample is a whole frame, so that nothing has to be split.
+  /// True if each sample has whole frames, so that libavformat has nothing to split.
   private var hasWholeFrames: Bool {
     guard format == .mp4 || format == .matroska, let codec = audio?.audioCodec else { return false }
     let needsNoParser = video.map { $0.videoCodec == .h264 || $0.videoCodec == .hevc } ?? true
-    return needsNoParser && [.mp2, .mp3].contains(codec)
+    return needsNoParser && (hasFrameHeaders || [.mp2, .mp3].contains(codec))
+  }
+
+  /// True if samples have headers with the duration, and libavformat's parser would drop damaged ones or join them.
+  private var hasFrameHeaders: Bool {
+    switch audio?.audioCodec {
+    case .ac3, .eac3: format == .mp4
+    case .opus: format == .matroska
+    default: false
+    }
   }
 
   /// Adds an access unit to those that are ready, as soon as its frame is whole.

@@ -160,6 +160,7 @@ package final class Demuxer {
         if !hasIndex, scope.takeCorruptPacket() { endsInsidePacket = true }
         // libavformat/matroskadec.c, ebml_read_num: in the middle of an element.
         if format == .matroska, scope.lastError?.contains("ended prematurely") == true { isTruncated = true }
+        recordElementDamage()
         return nil
       }
       if code == reel_averror_again() { continue }
@@ -334,17 +335,20 @@ package final class Demuxer {
     case .mp4: if packet.isCorrupt { isTruncated = true }
     // libavformat/mpegts.c: a gap in the continuity counter, or a PES packet that is too short.
     case .mpegTS: if packet.isCorrupt { damage = "transport packets are missing or damaged" }
-    case .matroska:
-      // libavformat/matroskadec.c, ebml_parse: it continues with the next cluster.
-      guard let line = scope.lastError, Self.elementErrors.contains(where: { line.contains($0) }) else {
-        return
-      }
-      damage = "an element is damaged"
-      _ = scope.takeLastError()
+    case .matroska: recordElementDamage()
     // libavformat/utils.c, append_packet_chunked: fewer bytes than the packet has.
     case .mpegPS, .flv, .avi, .ivf, .h264, .hevc, .aac, .mp3, .ac3, .eac3:
       if scope.takeCorruptPacket() { endsInsidePacket = true }
     }
+  }
+
+  /// libavformat/matroskadec.c, ebml_parse: it continues with the next cluster, if there is one.
+  private func recordElementDamage() {
+    guard format == .matroska, let line = scope.lastError,
+      Self.elementErrors.contains(where: { line.contains($0) })
+    else { return }
+    damage = "an element is damaged"
+    _ = scope.takeLastError()
   }
 
   private static let elementErrors = [

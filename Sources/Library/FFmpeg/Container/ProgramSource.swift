@@ -25,6 +25,9 @@ final class ProgramSource: ByteSource {
   private(set) var isAtChange = false
   /// True if the source ended with an incomplete transport packet.
   private(set) var endsInsidePacket = false
+  /// The position of the first of the bytes outside of packets; nil within packets.
+  private var lossStart: Int64?
+  private var damage: String?
 
   private let base: any ByteSource
   private var isPassive = false
@@ -51,6 +54,8 @@ final class ProgramSource: ByteSource {
 
   /// The maximum number of withheld bytes.
   private static let maximumHeldByteCount = 64 << 10
+  /// The maximum number of bytes after the last packet that need not have been media.
+  private static let paddingByteCount: Int64 = 4 << 10
   /// The number of bytes that are searched for the first packet.
   private static let searchedByteCount = TransportPacket.searchedByteCount
 
@@ -58,6 +63,10 @@ final class ProgramSource: ByteSource {
     self.base = base
     isSeekable = base.isSeekable
   }
+
+  /// Returns a description of the bytes after the last packet, once; nil if there are none. Others between packets may
+  /// have no media, such as the bytes before each segment of some streams.
+  func takeDamage() -> String? { damage.take() }
 
   /// Sets the streams that are played; others may change freely. Before this call, these are the ones with
   /// frames.
@@ -105,6 +114,7 @@ final class ProgramSource: ByteSource {
         if packetSize > 0, TransportPacket.isBegun(by: bytes[seen...], size: packetSize) {
           endsInsidePacket = true
         }
+        recordLoss()
         guard passed < bytes.count else { return 0 }
         release()
         passed = bytes.count
@@ -139,6 +149,7 @@ final class ProgramSource: ByteSource {
     endsInsidePacket = false
     isAtChange = false
     packetSize = 0
+    lossStart = nil
     tables.forgetPackets()
     lookahead.reset()
   }
@@ -167,6 +178,7 @@ final class ProgramSource: ByteSource {
       guard bytes.count - seen >= packetSize else { break }
       guard let start = packetStart else {
         // Synchronisation is lost.
+        lossStart = seenPosition
         packetSize = 0
         seen += 1
         continue
@@ -210,6 +222,15 @@ final class ProgramSource: ByteSource {
     return true
   }
 
+  /// The position in the source of the byte at `seen`.
+  private var seenPosition: Int64 { givenCount + Int64(seen - given) }
+
+  /// Records the bytes after the last packet, if there are more of them than padding has.
+  private func recordLoss() {
+    guard let start = lossStart.take(), seenPosition - start > Self.paddingByteCount else { return }
+    damage = "the bytes from byte \(start) on are no transport packets"
+  }
+
   /// Returns a packet in the stream's packet size.
   private func framed(_ packet: [UInt8]) -> [UInt8] {
     let rest = Array(repeating: UInt8(0), count: packetSize - TransportPacket.byteCount)
@@ -236,6 +257,7 @@ final class ProgramSource: ByteSource {
       }
       if let size {
         packetSize = size
+        lossStart = nil
         return true
       }
       seen += 1

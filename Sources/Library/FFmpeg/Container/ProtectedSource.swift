@@ -71,6 +71,8 @@ final class ProtectedSource: ByteSource {
   private static let chunkByteCount = 64 << 10
   /// A fragment after more damaged bytes than this is not found.
   private static let searchLimit: Int64 = 256 << 20
+  /// The size of the `moof` box of one track.
+  private static let leastFragmentByteCount: Int64 = 64
   /// The types of top-level boxes.
   private static let topTypes: Set<FourCC> = [
     "ftyp", "styp", "moov", "moof", "mdat", "sidx", "ssix", "free", "skip", "wide", "emsg", "prft", "mfra",
@@ -290,7 +292,9 @@ final class ProtectedSource: ByteSource {
       window = (window + piece.prefix(count))[...]
     }
     // A box without a size is the last one (ISO/IEC 14496-12 §4.2.2).
-    if !isOpenEnded { damage = "the bytes from byte \(start) on are damaged, and no fragment follows" }
+    if !isOpenEnded, position - start >= Self.leastFragmentByteCount {
+      damage = "the bytes from byte \(start) on are damaged, and no fragment follows"
+    }
     state = .end
   }
 

@@ -14,7 +14,8 @@ package import ReelCore
 ///
 /// Confined to one thread at a time.
 package final class AudioDecoder {
-  /// The number of packets that libavcodec rejected as invalid since the decoder was created.
+  /// The number of packets that libavcodec rejected as invalid since the decoder was created, and of frames of which it
+  /// concealed errors.
   package private(set) var rejectedPacketCount = 0
 
   private var opened: CodecContext
@@ -151,6 +152,7 @@ package final class AudioDecoder {
         continue
       }
       defer { av_frame_unref(frame.pointer) }
+      if frame.pointer.pointee.decode_error_flags != 0 { rejectedPacketCount += 1 }
       if let buffer = try convert() { buffers.append(buffer) }
     }
   }

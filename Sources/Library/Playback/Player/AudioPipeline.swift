@@ -139,12 +139,12 @@ final class AudioPipeline {
       if let silent, silent.isLost { addUndecodable(silent.range) }
       silent = nil
       isSilent = false
+      if isRejected { addUndecodable(range) }
     } else if isSilent {
       var silence = silent ?? Silence(range: range)
       let first = min(silence.range.lowerBound, start)
       silence.range = first..<max(silence.range.upperBound, range.upperBound)
-      // The first packet may need one before it.
-      if isRejected, silence.count > 0 || packet.unit.isNoise { silence.hasRejected = true }
+      if isRejected { silence.hasRejected = true }
       silence.count += 1
       silent = silence
     } else if isRejected {

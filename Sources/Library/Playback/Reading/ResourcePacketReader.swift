@@ -44,6 +44,8 @@ final class ResourcePacketReader: PacketReader {
     let offset: TimestampOffset
     let keys: ContainerKeys
     var mapper: TimestampMapper
+    /// The bytes that were skipped last, and the end of the media before them.
+    var skipped: (error: ReelError, end: MediaTime)?
 
     init(
       source: any ByteSource, container: ContainerReader, offset: TimestampOffset, keys: ContainerKeys,
@@ -58,6 +60,29 @@ final class ResourcePacketReader: PacketReader {
 
     /// True if the container was opened for seeking.
     var isSeekable: Bool { container.isSeekable }
+    private var kind: MediaPacket.Kind { container.video == nil ? .audio : .video }
+    /// The end of the media so far, on the item's timeline.
+    var end: MediaTime { max(mapper.end(of: .video) ?? .zero, mapper.end(of: .audio) ?? .zero) }
+
+    /// Returns the media that is missing after the last packet; nil for none.
+    ///
+    /// - Parameters:
+    ///   - cut: The error if the file ends inside of a packet.
+    ///   - duration: The duration that the file states.
+    func lossAtEnd(cut: ReelError?, duration: MediaTime?) -> (error: ReelError, loss: MediaLoss)? {
+      let second = MediaTime(value: 1, timescale: 1)
+      var error = cut
+      // A demuxer returns what it holds after it has read these bytes.
+      if error == nil, let skipped, end - skipped.end < second,
+        duration.map({ $0 - end > MediaTime(value: 1, timescale: 10) }) ?? true
+      {
+        error = skipped.error
+      }
+      return error.map { error in
+        let kind = kind == .video ? PlayerItem.Track.Kind.video : .audio
+        return (error, MediaLoss(kind: kind, reason: .damaged, range: end..<max(end, duration ?? end)))
+      }
+    }
   }
 
   init(
@@ -108,9 +133,12 @@ final class ResourcePacketReader: PacketReader {
       let open = try container()
       while true {
         let unit = try open.container.next()
-        if let damage = open.container.takeDamage() {
-          log.recordDamage(ReelError(.badMedia, damage, at: resource.name), rung: "", in: nil)
+        let skipped = open.container.takeSkippedBytes()
+        if let damage = skipped ?? open.container.takeDamage() {
+          let error = ReelError(.badMedia, damage, at: resource.name)
+          log.recordDamage(error, rung: "", in: nil)
           open.mapper.recordDamage()
+          if skipped != nil { open.skipped = (error, open.end) }
         }
         defer { recordHole(open) }
         if streams.audio == nil, let audio = open.container.audio {
@@ -126,6 +154,12 @@ final class ResourcePacketReader: PacketReader {
         case .programChanged:
           begin(open)
         case .end:
+          // `endFault` says how an index is cut off.
+          if !open.container.isTruncated,
+            let (error, loss) = open.lossAtEnd(cut: status.cut, duration: streams.duration)
+          {
+            log.recordHole(error, rung: "", loss)
+          }
           return nil
         }
       }

@@ -166,7 +166,12 @@ final class SegmentReader: PacketReader {
       if let packet = span.cut?.next() { return packet }
       if span.cut?.isOver == true { return nil }
       let unit = try span.held.isEmpty ? container.next() : span.held.removeFirst()
-      if container.takeDamage() != nil { span.mapper.recordDamage() }
+      if let skipped = container.takeSkippedBytes() {
+        span.mapper.recordDamage()
+        if container.format == .mpegTS { recordDamagedEnd(of: span, skipped) }
+      } else if container.takeDamage() != nil {
+        span.mapper.recordDamage()
+      }
       defer { recordHole(in: span) }
       if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
@@ -185,6 +190,14 @@ final class SegmentReader: PacketReader {
         return span.cut?.next()
       }
     }
+  }
+
+  /// Records that the last bytes of a span are no media.
+  private func recordDamagedEnd(of span: Span, _ words: String) {
+    guard let part = span.stream.part(at: .max) else { return }
+    log.recordDamage(
+      ReelError(.badMedia, words, at: part.url.reelName), rung: span.place.track.rung.id,
+      in: span.place.track.supply[part.index]?.range)
   }
 
   private func begin(at time: MediaTime?, loop: LoopIteration, scope: LoadScope) {
