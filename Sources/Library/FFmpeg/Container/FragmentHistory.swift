@@ -182,14 +182,14 @@ struct MovieFragment {
     return durations
   }
 
-  // MARK: - Private
-
   /// Returns the boxes inside others of these types.
-  private static func boxes(_ path: [FourCC], in bytes: [UInt8]) -> [MP4Box] {
+  static func boxes(_ path: [FourCC], in bytes: [UInt8]) -> [MP4Box] {
     var boxes = MP4Box.all(in: bytes, 0..<bytes.count)
     for type in path { boxes = boxes.filter { $0.type == type }.flatMap { MP4Box.all(in: bytes, $0.body) } }
     return boxes
   }
+
+  // MARK: - Private
 
   /// Returns the time in the body of a `tfdt` box (ISO/IEC 14496-12 §8.8.12).
   private static func time(_ body: ArraySlice<UInt8>) -> Int64? {

@@ -323,6 +323,7 @@ final class ProtectedSource: ByteSource {
         return Array(index[Int(range.lowerBound - start)..<Int(range.upperBound - start)])
       }
       try tables.takeMovie(&held, read: own)
+      if MovieFragment.listsSamples(held) { OpenEdit.mend(&held) }
       // libavformat ignores a second one.
       if !isSeekable, movie == nil {
         history.recordMovie(held)
