@@ -373,18 +373,6 @@ struct PlayLossTests {
   }
 
   @Test(
-    "The first packet of audio is lost if it can't be decoded",
-    arguments: ["media/audio-ac3.mp4", "media/audio-mp3.mp4", "media/audio-flac.mp4"])
-  func undecodableStart(path: String) async throws {
-    let folder = try TemporaryFolder()
-    try folder.write(
-      try overwritten(Undecodable(path: path, isVideo: false, times: -1..<0.01, isNoise: false)).bytes,
-      to: "start.mp4")
-    let summary = try await play(folder.path("start.mp4"), "--rate", "max", "--strict", status: 65)
-    #expect(outcomes(summary).contains("damaged"), "\(summary)")
-  }
-
-  @Test(
     "A file that ends inside of a packet, and a tail that is no media, are damaged",
     arguments: ["hevc.ts", "h264.mkv", "vp9.webm", "h264-fragmented.mp4"], ["cut", "zeros", "noise"])
   func damagedTail(name: String, damage: String) async throws {

@@ -280,12 +280,13 @@ extension Catalogue {
     case .decodeError:
       make(
         id, "Frames are damaged", .error,
+        otherLevels: "A warning if less than \(Threshold.decodeErrorShort.text) are damaged.",
         meaning:
           "The decoder conceals errors, misses references or rejects packets, or bytes are no part of the container, although the segment arrived whole.",
         effect: "Blocks, smears or gaps until the next key frame.",
         measurement:
-          "Frames are decoded from the key frame before them and counted if the decoder reports concealment or a missing reference. Left out: leading frames of an open GOP, and frames after a missing segment.",
-        sources: [.apple("7"), .h264],
+          "Frames are decoded from the key frame before them and counted if the decoder reports concealment or a missing reference. Left out: leading frames of an open GOP, the first audio packet of a run, and frames after a missing segment.",
+        thresholds: [.decodeErrorShort], sources: [.apple("7"), .h264],
         fix: "Encode the segment again, or upload it again")
     default:
       make(

@@ -53,6 +53,7 @@ package struct CheckOptions: Sendable {
 
 /// A limit beyond which something is a finding. `--set NAME=VALUE` changes one.
 package enum Threshold: String, Sendable, Hashable, CaseIterable {
+  case decodeErrorShort = "decode-error.short"
   case blackShare = "black.share"
   case blackStart = "black.start"
   case blackRun = "black.run"
@@ -98,6 +99,7 @@ package enum Threshold: String, Sendable, Hashable, CaseIterable {
   /// The value and its unit.
   package var usual: (value: Double, unit: Unit) {
     switch self {
+    case .decodeErrorShort: (100, .milliseconds)
     case .blackShare: (98, .percent)
     case .blackStart: (1, .seconds)
     case .blackRun: (2, .seconds)

@@ -19,6 +19,18 @@ struct MediaMeter {
     var skippedBytes: String?
     /// True if the container ended with them.
     var endsWithSkippedBytes = false
+    /// The duration of the longest track in seconds.
+    var duration: Double {
+      [video, audio].compactMap { track -> Double? in
+        guard let track else { return nil }
+        let starts = track.packets.compactMap(\.presentationTicks)
+        let ends = track.packets.compactMap { packet in
+          packet.presentationTicks.map { $0 + packet.durationTicks }
+        }
+        guard let start = starts.min(), let end = ends.max() else { return nil }
+        return Double(end - start) * track.stream.timeBase.value
+      }.max() ?? 0
+    }
   }
 
   let name: String
@@ -275,10 +287,11 @@ struct MediaMeter {
         content.rejectedAudioDuration +=
           packet.durationTicks > 0 ? Double(packet.durationTicks) * unit : Self.usualAudioDuration
       }
-      for (index, packet) in part.packets where !scope.isCancelled {
+      for (place, (index, packet)) in part.packets.enumerated() where !scope.isCancelled {
         let count = decoder.rejectedPacketCount
         for buffer in try decoder.decode(packet) { window.add(buffer, unit: unit) }
-        if decoder.rejectedPacketCount > count { reject(packet, of: index) }
+        // The first packet may need one before it.
+        if decoder.rejectedPacketCount > count, place > 0 || packet.isNoise { reject(packet, of: index) }
       }
       for buffer in try decoder.drain() { window.add(buffer, unit: unit) }
       let sound = window.finish()

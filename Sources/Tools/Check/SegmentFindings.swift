@@ -375,8 +375,9 @@ private struct RungJudge {
     }
     var findings: [Finding] = []
     if let first {
+      let isShort = duration < thresholds.normalized(.decodeErrorShort) && faults.isEmpty
       var found = finding(
-        .decodeError, nil, .error, at: first.segment,
+        .decodeError, nil, isShort ? .warning : .error, at: first.segment,
         "\(segments.count > 1 ? "\(places(Array(segments))): " : "")\(frames.counted("frame")) from \(first.time.seconds) on \(frames == 1 ? "is" : "are") damaged (\(duration.seconds))",
         fix: rung.segments.isEmpty
           ? "encode it again, or upload it again"
@@ -401,7 +402,9 @@ private struct RungJudge {
     } else if rejected.count > 0 {
       let index = rung.content.lazy.compactMap { $0.rejectedAudioSegments.min() }.min()
       var found = finding(
-        .decodeError, nil, .error, at: index,
+        .decodeError, nil,
+        rejected.duration < thresholds.normalized(.decodeErrorShort) ? .warning : .error,
+        at: index,
         "\(rejected.count.counted("packet")) of audio can't be decoded (\(rejected.duration.seconds))",
         fix: "encode the audio again")
       found.evidence = [

@@ -455,7 +455,10 @@ final class SourceReading: Sendable {
       do {
         let media = try meter.demux(
           bytes, at: segment.start, keys: keys, wantsVideo: wantsVideo, into: &facts)
-        if let skipped = media.skippedBytes {
+        // Bytes after media that is whole harm nobody.
+        if let skipped = media.skippedBytes,
+          !media.endsWithSkippedBytes || media.duration < segment.duration.seconds - 0.1
+        {
           facts.readingFault = ReelError(.badMedia, skipped, at: segment.url.reelName)
         }
         return (facts, media)
@@ -657,14 +660,9 @@ struct FileMeter {
     outcome.segment.truncation = container.cut
   }
 
-  /// True if media reaches to the end that the file states.
+  /// True if media is as long as the file states.
   private func isComplete(_ media: MediaMeter.Media) -> Bool {
-    guard let duration = container.durationMicroseconds else { return false }
-    let ends = [media.video, media.audio].compactMap { track in
-      track?.packets.compactMap { packet in packet.presentationTicks.map { $0 + packet.durationTicks } }.max()
-        .map { Double($0) * (track?.stream.timeBase.value ?? 0) }
-    }
-    return (ends.max() ?? 0) > Double(duration) / 1e6 - 0.1
+    container.durationMicroseconds.map { media.duration > Double($0) / 1e6 - 0.1 } ?? false
   }
 
   /// Reads and decodes some seconds, or everything.

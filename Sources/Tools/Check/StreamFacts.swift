@@ -287,7 +287,8 @@ package struct ContentFacts: Sendable {
   package var sound: [SoundFacts] = []
   /// The audio decoder's profile; nil without any.
   package var audioProfile: String?
-  /// The number of packets of audio that could not be decoded, and their duration in seconds.
+  /// The number of packets of audio that could not be decoded, and their duration in seconds. The first packet may need one
+  /// before it, and is left out.
   package var rejectedAudioCount = 0
   package var rejectedAudioDuration = 0.0
   /// The indices of their segments.

@@ -144,7 +144,8 @@ final class AudioPipeline {
       var silence = silent ?? Silence(range: range)
       let first = min(silence.range.lowerBound, start)
       silence.range = first..<max(silence.range.upperBound, range.upperBound)
-      if isRejected { silence.hasRejected = true }
+      // The first packet may need one before it.
+      if isRejected, silence.count > 0 || packet.unit.isNoise { silence.hasRejected = true }
       silence.count += 1
       silent = silence
     } else if isRejected {

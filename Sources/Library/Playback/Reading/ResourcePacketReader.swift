@@ -60,7 +60,7 @@ final class ResourcePacketReader: PacketReader {
 
     /// True if the container was opened for seeking.
     var isSeekable: Bool { container.isSeekable }
-    private var kind: MediaPacket.Kind { container.video == nil ? .audio : .video }
+    private var kind: TrackKind { container.video == nil ? .audio : .video }
     /// The end of the media so far, on the item's timeline.
     var end: MediaTime { max(mapper.end(of: .video) ?? .zero, mapper.end(of: .audio) ?? .zero) }
 
@@ -79,8 +79,7 @@ final class ResourcePacketReader: PacketReader {
         error = skipped.error
       }
       return error.map { error in
-        let kind = kind == .video ? PlayerItem.Track.Kind.video : .audio
-        return (error, MediaLoss(kind: kind, reason: .damaged, range: end..<max(end, duration ?? end)))
+        (error, MediaLoss(kind: kind, reason: .damaged, range: end..<max(end, duration ?? end)))
       }
     }
   }
