@@ -144,6 +144,22 @@ struct BrokenStreamTests {
       } == ["segment-missing/status", "decode-error"])
   }
 
+  @Test("A segment with tables and no media is damaged, unless it states no duration", arguments: ["1", "0"])
+  func tablesAlone(duration: String) async throws {
+    let found = try await findings(in: "hls-ts", "high/index.m3u8") {
+      let bytes = try Data(contentsOf: $0.appending(path: "high/segment-0.ts"))
+      // Three tables, then packets without a payload.
+      let empty: [UInt8] = [0x47, 0x1f, 0xff, 0x10] + [UInt8](repeating: 0xff, count: 184)
+      let tables = Data(bytes.prefix(3 * 188)) + Data(empty + empty + empty + empty)
+      try tables.write(to: $0.appending(path: "high/tables.ts"))
+      try edit($0.appending(path: "high/index.m3u8")) { text in
+        let start = text.range(of: "#EXTINF")?.lowerBound ?? text.endIndex
+        text.insert(contentsOf: "#EXTINF:\(duration),\ntables.ts\n", at: start)
+      }
+    }
+    #expect(found.contains("decode-error") == (duration == "1"))
+  }
+
   @Test("A segment that is cut off")
   func truncated() async throws {
     for (folder, manifest, segment) in [

@@ -370,7 +370,8 @@ private struct RungJudge {
     }
     let faults = samples.filter { sample in
       if sample.failure?.part == .segment, sample.failure?.reason == .broken { return true }
-      if sample.isWithoutMedia { return true }
+      // A segment that states no duration promises no media.
+      if sample.isWithoutMedia { return rung.segments.isEmpty || self.duration(sample.index) > 0 }
       return sample.readingFault?.kind == .badMedia && !isBlamed(sample)
     }
     var findings: [Finding] = []
