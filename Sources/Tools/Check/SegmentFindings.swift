@@ -178,7 +178,7 @@ private struct RungJudge {
     else { return [] }
     let hasContent = rung.content.contains { content in
       rung.wantsVideo && !content.frames.isEmpty
-        || (!rung.wantsVideo || hasOnlyAudio) && !content.sound.isEmpty
+        || (!rung.wantsVideo || hasOnlyAudio) && hasSound(content)
     }
     let wasRead = samples.contains {
       $0.byteCount > 0 || $0.failure?.reason == .broken || $0.video != nil || $0.audio != nil
@@ -206,6 +206,11 @@ private struct RungJudge {
         ? "upload its segments again" : "encode the \(rung.segments.isEmpty ? "file" : "rung") again")
     found.url = reason?.location ?? found.url
     return [found]
+  }
+
+  /// Some packets of other data can be decoded as audio by chance.
+  private func hasSound(_ content: ContentFacts) -> Bool {
+    content.sound.reduce(0) { $0 + $1.duration } > content.rejectedAudioDuration / 10
   }
 
   private func unanswered(_ failures: [SegmentFailure]) -> Finding {

@@ -570,7 +570,7 @@ final class SourceReading: Sendable {
       facts.rungs = [RungFacts(name: "file", kind: .video)]
       facts.rungs[0].sizes = [nil]
     }
-    let outcome = try await BlockingThread.run(
+    var outcome = try await BlockingThread.run(
       named: "check", on: opening.context.scope.runtime, cachesMemory: true
     ) { () -> FileOutcome in
       var outcome = FileOutcome(segment: SegmentFacts(index: 0))
@@ -594,9 +594,10 @@ final class SourceReading: Sendable {
     }
     // Without video and audio, it has other streams, such as subtitles.
     let isOther = !wantsVideo && outcome.segment.failure?.error.kind == .badMedia
+    let other = isOther ? outcome.segment.failure.map { Unjudged(.unsupported, $0.error.reason) } : nil
+    if isOther { outcome.segment.failure?.reason = .unsupported }
     let refusal =
-      outcome.segment.refusal()
-      ?? (isOther ? outcome.segment.failure.map { Unjudged(.unsupported, $0.error.reason) } : nil)
+      other ?? outcome.segment.refusal()
       ?? outcome.content.lazy.compactMap(\.failure).first { $0.kind == .unsupported }.map { Unjudged($0) }
     let hasNoVideo = outcome.segment.failure?.error.kind == .badMedia && refusal != nil
     if wantsVideo, hasNoVideo, !isReadOnce { return false }

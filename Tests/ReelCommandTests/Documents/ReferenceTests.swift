@@ -99,7 +99,7 @@ struct ReferenceTests {
     try folder.write("", to: "sub/other.mp4")
     let script = """
       "$@" >completion.fish && PATH="${1%/*}:$PATH" HOME="$PWD" exec "\(try #require(Self.fishPath))" --no-config -c '
-      source ./completion.fish; complete -C "reel \(line)" | string replace -r "\\t.*" ""'
+      source ./completion.fish; complete -C "reel \(line)" | string replace -r "\\t.*" ""; true'
       """
     let result = try await Command.run(
       ["--generate-completion-script", "fish"], directory: folder.path, shell: script, status: 0)
