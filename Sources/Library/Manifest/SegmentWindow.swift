@@ -60,12 +60,6 @@ package struct SegmentWindow: Sendable {
     index >= startIndex && index < endIndex ? placed(index - indexShift) : nil
   }
 
-  /// Returns the segments from an index on.
-  package func segments(from index: Int) -> SegmentList {
-    let first = Swift.min(Swift.max(index, startIndex), endIndex) - indexShift
-    return SegmentList(count: list.count - first, end: end) { [self] in placed(first + $0) }
-  }
-
   /// Returns the index of the segment on show at `time`; nil for an empty window.
   package func index(at time: MediaTime) -> Int? {
     list.index(at: time - timeShift).map { $0 + indexShift }
