@@ -170,7 +170,7 @@ private struct RungJudge {
       }
     }
     if case .cutOff = rung.status {
-      // What was read last may not have been decoded yet, and what was not read may play.
+      // The last segments may not be decoded yet, and others may be playable.
       guard failures.count == samples.count, !failures.allSatisfy(isMissing) else { return [] }
     }
     guard !failures.contains(where: { $0.reason == .unsupported }),

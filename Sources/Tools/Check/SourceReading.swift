@@ -455,7 +455,7 @@ final class SourceReading: Sendable {
       do {
         let media = try meter.demux(
           bytes, at: segment.start, keys: keys, wantsVideo: wantsVideo, into: &facts)
-        // Bytes after media that is whole harm nobody.
+        // Bytes after complete media are harmless.
         if let skipped = media.skippedBytes,
           !media.endsWithSkippedBytes || media.duration < segment.duration.seconds - 0.1
         {

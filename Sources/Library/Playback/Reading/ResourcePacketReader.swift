@@ -72,7 +72,7 @@ final class ResourcePacketReader: PacketReader {
     func lossAtEnd(cut: ReelError?, duration: MediaTime?) -> (error: ReelError, loss: MediaLoss)? {
       let second = MediaTime(value: 1, timescale: 1)
       var error = cut
-      // A demuxer returns what it holds after it has read these bytes.
+      // The demuxer reads these bytes before it returns the last packets.
       if error == nil, let skipped, end - skipped.end < second,
         duration.map({ $0 - end > MediaTime(value: 1, timescale: 10) }) ?? true
       {

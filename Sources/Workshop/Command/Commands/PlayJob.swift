@@ -234,9 +234,8 @@ final class PlayJob: Sendable {
     }
   }
 
-  /// Tells when nothing has been shown for `--timeout`: no first frame, or none after it while playback waits for media; and
-  /// when stalls exceed what was played by more than that. Playback that goes on, and an output that takes long, are not
-  /// limited.
+  /// Tells when nothing has been shown for `--timeout`: no first frame, or none after it while playback waits for media; or
+  /// when stalls have used up their budget (`StallBudget`). There is no limit while playback continues, or for a slow output.
   private func watchProgress(of session: Session) async {
     let step = max(.milliseconds(1), min(timeout / 20, .milliseconds(500)))
     var (last, checked, idle) = (session.progress, clock.now, Duration.zero)

@@ -28,7 +28,7 @@ struct StallBudget: Sendable {
       debt == .zero ? (.zero, .zero) : (self.stalled + step.stalled, self.played + step.played)
   }
 
-  /// Returns whether the stalls exceed what was played by more than `limit`.
+  /// Returns true if the stalls that no media played since makes up for have reached `limit`.
   func exceeds(_ limit: Duration) -> Bool { debt >= limit }
 
   /// What is wrong with the source.
