@@ -521,3 +521,7 @@ extension NotChecked {
     }
   }
 }
+
+extension CompletionKind {
+  fileprivate static let findings = list(FindingID.allCases.map(\.rawValue))
+}

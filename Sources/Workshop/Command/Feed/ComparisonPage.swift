@@ -179,8 +179,3 @@ struct ComparisonSummary {
     return count == 0 ? "" : "\(count.counted("item")) failed."
   }
 }
-
-extension WalkSettings {
-  /// The pool in words: `adaptive with 3 players`.
-  var pool: String { "\(policy) with \(slotCount.counted("player"))" }
-}

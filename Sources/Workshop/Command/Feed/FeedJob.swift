@@ -310,3 +310,16 @@ struct FeedOutputs: Sendable {
     junit = try ResultFile.open(command.junit)
   }
 }
+
+extension JUnitXML {
+  /// Returns the outcomes of assertions of walks: a suite for each pool, a test case for each assertion. The
+  /// items that failed are the suite's error output.
+  static func text(_ reports: [WalkReport]) -> String {
+    let suites = reports.map { report in
+      Suite(
+        name: report.poolName, cases: report.assertions.map(Case.init), duration: report.duration,
+        errorOutput: report.failureLines)
+    }
+    return JUnitXML(command: "feed", suites: suites).text
+  }
+}

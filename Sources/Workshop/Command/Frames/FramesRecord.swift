@@ -62,10 +62,3 @@ extension FramesRecord {
       startup: nil, error: ErrorRecord(error))
   }
 }
-
-extension VideoFrame {
-  /// The media's presentation timestamp in seconds, for JSON; 0 if the frame has none.
-  var ptsTime: Double {
-    (Double(presentationTicks ?? 0) * stream.timeBase.value).rounded(places: 6)
-  }
-}

@@ -370,8 +370,3 @@ struct LabPage {
     return names.prefix(nameLimit).joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
   }
 }
-
-extension String {
-  /// With a capital letter at the beginning.
-  var titled: String { prefix(1).uppercased() + dropFirst() }
-}

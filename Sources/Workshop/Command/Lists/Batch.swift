@@ -280,7 +280,7 @@ private struct BatchLoop {
     limiter = HostLimiter(
       limits: .init(perHost: configuration.run.list.perHost, interval: configuration.interval))
     leftovers = configuration.run.list.resume ? LeftoverFiles() : nil
-    ownKeys = ResultLine.keys.union(ResultsReport.keys).union(configuration.style.record.keys)
+    ownKeys = ResultLine.keys.union(ResultLine.reportedKeys).union(configuration.style.record.keys)
   }
 
   /// Returns the error that ended the run early.

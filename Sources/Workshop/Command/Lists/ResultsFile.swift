@@ -193,6 +193,13 @@ struct ResultLine: Sendable, Equatable {
     "input",
   ]
 
+  /// The fields of any command's results that `reel report` reads. A field of a list with such a name must not be taken for
+  /// one.
+  static let reportedKeys: Set<String> = [
+    "candidates", "chosen", "damaged", "file", "findings", "frames", "good", "missed_segments", "startup",
+    "why",
+  ]
+
   /// Writes a line.
   ///
   /// - Parameters:

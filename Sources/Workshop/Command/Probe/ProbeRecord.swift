@@ -2,7 +2,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelLab
 import ReelManifest
-public import ReelPlayback
+import ReelPlayback
 
 /// The JSON record of `reel probe` for a source.
 struct ProbeRecord: SourceRecord {
@@ -159,8 +159,6 @@ extension Period {
 }
 
 extension Rung {
-  var codecText: String? { codecs.isEmpty ? nil : codecs.joined(separator: ",") }
-
   /// The division of its images into tiles; nil if it is unknown. That of a multivariant playlist is, because its
   /// playlists are not read.
   var tileLayout: (columns: Int, rows: Int)? {
@@ -168,16 +166,6 @@ extension Rung {
     if case .playlist = media { return nil }
     return (tiles.columns, tiles.rows)
   }
-}
-
-extension ContentProtection {
-  /// The encryption of samples as stated in a manifest, as JSON.
-  var fields: JSONFields { ["schemes": schemes, "key_ids": keyIDs.map(\.description)] }
-}
-
-extension Rational {
-  /// `4:3`.
-  var ratioText: String { "\(numerator):\(denominator)" }
 }
 
 extension SourceDescription.FirstFrame {
@@ -199,20 +187,6 @@ extension SourceDescription.FirstFrame {
     case .openGOP: "open"
     case .some(.none): "none"
     case nil: nil
-    }
-  }
-}
-
-/// Milliseconds, requests and bytes by stage.
-extension StartupReport: Encodable {
-  public func encode(to encoder: any Encoder) throws {
-    try encoder.encode(["total_ms": total, "queued_ms": queued])
-    for stage in Stage.allCases {
-      let entry = self[stage]
-      let cost: JSONFields = [
-        "ms": entry.duration, "requests": entry.requestCount, "bytes": entry.byteCount,
-      ]
-      try encoder.encode([stage.rawValue: cost])
     }
   }
 }

@@ -153,10 +153,3 @@ struct ServeCommand: AsyncParsableCommand {
     while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
   }
 }
-
-extension LinkSpec {
-  /// The named profiles with their values.
-  static var profileList: String {
-    profiles.map { "\($0.name) (\($0.link))" }.joined(separator: ", ")
-  }
-}

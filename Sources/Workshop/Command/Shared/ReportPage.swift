@@ -447,3 +447,8 @@ extension WalkSettings {
     return facts
   }
 }
+
+extension String {
+  /// With a capital letter at the beginning.
+  var titled: String { prefix(1).uppercased() + dropFirst() }
+}

@@ -6,12 +6,6 @@ import ReelLab
 
 /// The summary of results files. If a source has several lines, the last one counts.
 struct ResultsReport: Sendable {
-  /// The fields that it reads of the results of any command. A field of a list with such a name must not be taken for one.
-  static let keys: Set<String> = [
-    "candidates", "chosen", "damaged", "file", "findings", "frames", "good", "missed_segments", "startup",
-    "why",
-  ]
-
   /// Failures with the same cause.
   struct Cause: Encodable, Sendable {
     /// The kind of the error, and the HTTP status if there is one.

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Foundation
-import ReelCheck
 import ReelLab
 import ReelSimulation
 
@@ -25,8 +24,6 @@ extension CompletionKind {
     // zsh takes what follows a plain colon for a description.
     return list(CompletionShell.requesting == .zsh ? names.map { $0.replacing(":", with: "\\:") } : names)
   }
-
-  static let findings = list(FindingID.allCases.map(\.rawValue))
 
   // MARK: - Private
 

@@ -1,0 +1,34 @@
+import ReelCore
+import ReelLab
+
+/// The results of a lab as comma-separated values (RFC 4180): a header line, then one line per walk.
+enum LabCSV {
+  private static let figures = WalkFigures.all(in: .lab).map(\.name)
+  static let columns =
+    ["feed", "link", "link_group", "viewer", "device", "slots", "policy", "seed"] + figures + ["error"]
+
+  static func text(_ results: [LabResult]) -> String {
+    var text = columns.joined(separator: ",") + "\r\n"
+    for result in results {
+      let run = result.run
+      let names = [
+        run.feed, run.link, run.linkGroup, run.viewer, run.device, "\(run.slotCount)", run.policy,
+        "\(run.seed)",
+      ]
+      let figures = figures.map { figure in
+        result.figures[figure].map { $0 == $0.rounded() ? "\(Int64($0))" : "\($0)" } ?? ""
+      }
+      text += (names + figures + [result.error ?? ""]).map { WalkCSV.field(Redaction.clean($0)) }
+        .joined(separator: ",")
+      text += "\r\n"
+    }
+    return text
+  }
+}
+
+extension LabRun {
+  /// A text that distinguishes the run, for messages.
+  var summary: String {
+    "\(feed), \(link), \(viewer), \(device), \(slotCount) \(policy), seed \(seed)"
+  }
+}
