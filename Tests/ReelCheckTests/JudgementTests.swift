@@ -224,7 +224,7 @@ struct JudgementTests {
   )
   func refusedInTime() async throws {
     let result = try await check(
-      "hls-ts/low/index.m3u8", "*segment-0.ts", .status(404), within: .seconds(4),
+      "hls-ts/low/index.m3u8", "*segment-0.ts", .status(404), within: .seconds(7),
       over: try LinkSpec(parsing: "40kbit/10ms"))
     #expect(errors(result).contains("segment-missing/status"))
     #expect(!errors(result).contains { $0.hasPrefix("rung-dead") })

@@ -5,7 +5,8 @@ import Testing
 
 @Suite("reel feed, items that can't be opened", .hangLimit)
 struct FailedItemTests {
-  private static let walk = ["--dwell", "fixed:0.5s", "--bursts", "0%", "--back", "0%", "--timeout", "1"]
+  private static let viewer = ["--bursts", "0%", "--back", "0%"]
+  private static let walk = ["--dwell", "fixed:0.5s", "--timeout", "3"] + viewer
   private static let gate = ["--assert", "failed=0"]
   /// The index of the item in question.
   private static let place = 3
@@ -47,9 +48,9 @@ struct FailedItemTests {
       ("hls-ts/master.m3u8", "master.m3u8=status:503", "503"),
       ("hls-ts/master.m3u8", "segment-*=status:500", "500"),
       ("hls-ts/master.m3u8", "master.m3u8=status:404", "404"),
-      ("hls-ts/master.m3u8", "master.m3u8=silence", "within 1 s"),
-      ("hls-ts/master.m3u8", "segment-*=silence", "within 1 s"),
-      ("media/h264-faststart.mp4", "h264-faststart.mp4=stall:0", "within 1 s"),
+      ("hls-ts/master.m3u8", "master.m3u8=silence", "within 3 s"),
+      ("hls-ts/master.m3u8", "segment-*=silence", "within 3 s"),
+      ("media/h264-faststart.mp4", "h264-faststart.mp4=stall:0", "within 3 s"),
       ("media/h264-faststart.mp4", "h264-faststart.mp4=close:0", "h264-faststart.mp4"),
     ])
   func servers(path: String, fault: String, words: String) async throws {
@@ -90,14 +91,15 @@ struct FailedItemTests {
     arguments: [
       ("master.m3u8=status:503", "503"), ("master.m3u8=silence", "no response within"),
       ("segment-*=silence", "no response within"), ("segment-*=stall:0", "no more data within"),
-      ("*=delay:700ms", ""),
+      ("*=delay:4s", ""),
     ])
   func realTime(fault: String, words: String) async throws {
     let folder = try TemporaryFolder()
     try await withSource("hls-ts/master.m3u8", faults: fault) { source in
       let path = try folder.writeFeed([goodSource, source, goodSource])
       let result = try await Command.run(
-        ["feed", path, "--swipes", "2", "--preload", "none"] + Self.walk + Self.gate)
+        ["feed", path, "--swipes", "2", "--preload", "none", "--dwell", "fixed:2s", "--timeout", "6"]
+          + Self.viewer + Self.gate)
       #expect(result.status == (words.isEmpty ? 0 : 1), "\(result.outputText)")
       let text = result.outputText
       #expect(text.contains(words.isEmpty ? /failed +none/ : /failed +1 of 3 items/), "\(text)")

@@ -192,7 +192,7 @@ struct FramesFaultTests {
     let folder = try TemporaryFolder()
     try await withSource("hls-ts/master.m3u8", faults: "segment-1.ts=stall:2000") { source in
       let result = try await Command.run(
-        "frames", source, "--count", "0", "--timeout", "4", "-o", folder.path, "--quiet", status: 69)
+        "frames", source, "--count", "0", "--timeout", "8", "-o", folder.path, "--quiet", status: 69)
       #expect(result.errorLines.count == 1)
       #expect(folder.names().count >= 25)
       #expect(folder.names().allSatisfy { $0.hasPrefix("hls-ts-0") && $0.hasSuffix(".ppm") })

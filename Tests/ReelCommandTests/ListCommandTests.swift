@@ -259,7 +259,8 @@ struct ListCommandTests {
       let urls = (["/late.mp4"] + paths).map { origin.url(String($0.dropFirst())).absoluteString }
       let list = try folder.write(urls.joined(separator: "\n"), to: "list.txt")
       let arguments = [
-        tested.rawValue, "--input", list, "-o", folder.path("out"), "--jobs", "4", "--quiet",
+        tested.rawValue, "--input", list, "-o", folder.path("out"), "--jobs", "4", "--timeout", "1000",
+        "--quiet",
       ]
       let command = try Command(arguments)
       try await until {
@@ -474,7 +475,7 @@ struct ListCommandTests {
   func queuedForHost(command: ListCommand) async throws {
     let folder = try TemporaryFolder()
     let clip = try Self.clip()
-    try await withOrigin("a.mp4=delay:300ms", routes: ["/a.mp4": clip, "/b.mp4": clip]) { origin in
+    try await withOrigin("a.mp4=delay:1s", routes: ["/a.mp4": clip, "/b.mp4": clip]) { origin in
       let (first, second) = (origin.url("a.mp4").absoluteString, origin.url("b.mp4").absoluteString)
       let list = try folder.write("\(first)\n\(second)\n\(goodSource)\n", to: "list.txt")
       let result = try await run(of: command, list, folder, "--per-host", "1", "--rate-limit", "20/s")
@@ -486,8 +487,8 @@ struct ListCommandTests {
       func time(_ url: String, _ key: String) throws -> Double {
         try #require(startups[url]?[key] as? Double)
       }
-      #expect(try time(first, "total_ms") >= 300)
-      #expect(try time(second, "queued_ms") >= 300)
+      #expect(try time(first, "total_ms") >= 1000)
+      #expect(try time(second, "queued_ms") >= 1000)
       let total = try #require(
         (try results(folder).first { $0["url"] as? String == second })?["seconds"] as? Double)
       #expect(try time(second, "total_ms") <= total * 1000 + 1)

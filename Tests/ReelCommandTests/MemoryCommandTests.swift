@@ -84,7 +84,7 @@ struct MemoryCommandTests {
   func reordered() async throws {
     try await Command.run(
       "memory", Fixtures.path("media/annexb-bframes.h264"), "--players", "2", "--buffer", "200ms", "--play",
-      "100ms", "--timeout", "20", status: 0)
+      "100ms", "--timeout", "300", status: 0)
   }
 
   @Test("Open decoders hold frames")

@@ -403,8 +403,10 @@ struct PlayLossTests {
         folder.path("tail.mp4"), "--rate", rate, "--duration", "900ms", "--strict", status: 65)
       let played = try #require(summary["played"] as? Double)
       let skipped = try #require(summary["skipped"] as? Double)
-      #expect(abs(played - 0.6) < 0.1, "\(rate): \(played)")
-      #expect(skipped > 0.2 && skipped < 0.45, "\(rate): \(skipped)")
+      // A busy machine may drop frames.
+      let dropped = (summary["skipped_reasons"] as? [String: Double])?["dropped"] ?? 0
+      #expect(abs(played + dropped - 0.6) < 0.1, "\(rate): \(played) + \(dropped)")
+      #expect((0.2..<0.45).contains(skipped - dropped), "\(rate): \(skipped) - \(dropped)")
     }
     _ = try await play(folder.path("tail.mp4"), "--rate", "max", "--duration", "500ms", "--strict")
   }
@@ -470,12 +472,12 @@ struct PlayLossTests {
   func dropped() async throws {
     let folder = try TemporaryFolder()
     let source = Fixtures.path("hls-ts/low/index.m3u8")
-    // The reader holds up the output for a while.
+    // The reader holds up the output for a while, once the first frame is there.
     let result = try await Command.run(
       "play", source, "--json", "--strict", "--y4m", folder.path("frames"),
       shell: """
         mkfifo "\(folder.path("frames"))" || exit 9
-        (exec 3<"\(folder.path("frames"))"; sleep 1; cat <&3 >/dev/null) &
+        (exec 3<"\(folder.path("frames"))"; head -c 1 <&3 >/dev/null; sleep 1; cat <&3 >/dev/null) &
         "$@"
         """, status: 0)
     let summary = try #require(try PlayEvents(result).summary)

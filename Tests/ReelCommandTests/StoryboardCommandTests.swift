@@ -132,7 +132,7 @@ struct StoryboardCommandTests {
     let folder = try TemporaryFolder()
     try await withSource("stills/high/playlist.m3u8", faults: "stills/high/segment-2.m4s=silence") { source in
       let record = try await Command.run(
-        "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--timeout", "2", status: 69
+        "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--timeout", "5", status: 69
       ).object
       let missing = try #require(record["missing"] as? [[String: Any]])
       let found = try #require(missing.first { $0["slot"] as? Int == 2 })

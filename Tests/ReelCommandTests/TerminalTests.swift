@@ -216,12 +216,12 @@ struct TerminalTests {
         directory: Fixtures.folder, faults: try FaultRule.parse("*.m3u8=stall:0")))
     let filled =
       arguments.map { $0.replacing("FOLDER", with: folder.path) }
-      + [origin.url("hls-fmp4/master.m3u8").absoluteString, "--timeout", "4s", "--retries", "0"]
+      + [origin.url("hls-fmp4/master.m3u8").absoluteString, "--timeout", "8s", "--retries", "0"]
     let run = try await TerminalRun(filled)
     #expect(run.status != 0)
     #expect(run.text.contains("\r\u{1b}[K"), "\(run.text)")
     // Reading a feed has no count of seconds.
-    if arguments != ["feed"] { #expect(run.text.contains(", 2 s"), "\(run.text)") }
+    if arguments != ["feed"] { #expect(run.text.contains(#/, [2-9] s/#), "\(run.text)") }
     let quiet = try await TerminalRun(filled + ["--quiet"])
     #expect(!quiet.text.contains("\u{1b}[K"), "\(quiet.text)")
     await origin.stop()

@@ -48,6 +48,9 @@ package final class ManualMonotonicClock: MonotonicClock {
   /// The deadline of the next call; nil if none is scheduled.
   package var nextDeadline: Duration? { state.withLock { $0.calls.next?.deadline } }
 
+  /// The number of scheduled calls.
+  package var callCount: Int { state.withLock { $0.calls.count } }
+
   /// Schedules a call of `handler` at `deadline`.
   ///
   /// If `deadline` has passed, the call is made soon on a Dispatch thread, or by an `advance` that comes first.

@@ -72,7 +72,8 @@ import Testing
       let latency = await latencies.first { _ in true }
       watching.cancel()
       try await watching.value
-      #expect(try (.seconds(1)..<(.seconds(60))).contains(#require(latency)))
+      // However late it is read, it is not the time since another epoch.
+      #expect(try (.seconds(1)..<HangLimit.duration).contains(#require(latency)))
     }
   }
 

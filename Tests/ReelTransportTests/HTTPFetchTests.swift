@@ -182,7 +182,7 @@ struct HTTPFetchTests {
     try await Origin.use(.init(routes: ["/a": .init(pattern(150_000))], faults: faults)) { origin in
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
       request.minimumChunkByteCount = 64 << 10
-      let response = try await quickFetcher(idleTimeout: .seconds(1), attempts: 0).fetch(request)
+      let response = try await quickFetcher(idleTimeout: .seconds(5), attempts: 0).fetch(request)
       var iterator = response.body.makeAsyncIterator()
       #expect(try await iterator.next() == pattern(10_000))
       #expect(await reelError { _ = try await iterator.next() }?.kind == .timedOut)

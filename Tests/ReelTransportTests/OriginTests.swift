@@ -107,8 +107,8 @@ struct OriginTests {
   @Test("A connection without a whole request ends, one with a slow answer does not")
   func requestLimit() async throws {
     var configuration = Origin.Configuration(
-      routes: ["/slow.ts": .init("slow")], faults: try FaultRule.parse("slow.ts=delay:500ms"))
-    configuration.requestLimit = .milliseconds(100)
+      routes: ["/slow.ts": .init("slow")], faults: try FaultRule.parse("slow.ts=delay:3s"))
+    configuration.requestLimit = .seconds(2)
     try await Origin.use(configuration) { origin in
       for part in [
         "", "G", "GET /slow.ts HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nab",
