@@ -24,19 +24,17 @@ struct EarlyEndTests {
     let fetcher = FixtureFetcher { request, _ in
       request.url.lastPathComponent == name ? .endless(Self.refusal) : .none
     }
-    let scene = try StressScene(fetcher: fetcher)
-    let item = PlayerItem(try clip.source())
-    let events = item.events
-    scene.player.setRate(.infinity)
-    scene.player.replaceCurrentItem(with: item)
-    let end = try await scene.bounded("the end of \(path)") { await events.first { $0.isEnd } }
-    if case .playedToEnd? = end {} else { Issue.record("\(String(describing: end))") }
-    #expect(clip.indices(of: scene.witness.all) == Array(clip.expected.indices))
+    let stage = try SimulatedStage(path, fetcher: fetcher)
+    let item = stage.item
+    stage.begin(rate: .infinity)
+    let end = try await stage.end()
+    if case .playedToEnd = end {} else { Issue.record("\(end)") }
+    #expect(clip.indices(of: stage.recording.all) == Array(clip.expected.indices))
     // A container that states its length ends before the transfer does.
-    try await scene.until("the error") { !item.errorLog.isEmpty }
+    try await stage.run { !item.errorLog.isEmpty }
     #expect(item.errorLog.allSatisfy { $0.error.status == 416 && $0.error.location?.hasSuffix(name) == true })
     #expect(item.errorLog.count == 1)
-    await scene.player.stopAndWait()
+    try await stage.close()
   }
 
   @Test(
@@ -47,18 +45,11 @@ struct EarlyEndTests {
       (request.range?.offset ?? 0) < 12_000
         ? .endless(Self.refusal, after: 12_000 - Int(request.range?.offset ?? 0)) : .error(Self.refusal)
     }
-    let scene = try StressScene(fetcher: fetcher)
-    let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(path)"))
-    let events = item.events
-    scene.player.setRate(.infinity)
-    scene.player.replaceCurrentItem(with: item)
-    let end = try await scene.bounded("the end of \(path)") { await events.first { $0.isEnd } }
-    if case .failed(let error)? = end {
-      #expect(error.status == 416)
-    } else {
-      Issue.record("\(String(describing: end))")
-    }
-    await scene.player.stopAndWait()
+    let stage = try SimulatedStage(path, fetcher: fetcher)
+    stage.begin(rate: .infinity)
+    let end = try await stage.end()
+    if case .failed(let error) = end { #expect(error.status == 416) } else { Issue.record("\(end)") }
+    try await stage.close()
   }
 
   @Test(
@@ -67,21 +58,17 @@ struct EarlyEndTests {
   func matroska(count: Int) async throws {
     let clip = try StressClip("media/h264.mkv", golden: "h264.mkv", clock: .media)
     let bytes = Array(try Fixtures.bytes(clip.path).prefix(count))
-    let scene = try StressScene(fetcher: FixtureFetcher { _, _ in .bytes(bytes) })
-    let item = PlayerItem(try clip.source())
-    let events = item.events
-    scene.player.setRate(.infinity)
-    scene.player.replaceCurrentItem(with: item)
-    let end = try await scene.bounded("the end of \(clip.path)") { await events.first { $0.isEnd } }
-    if case .failed(let error)? = end {
+    let stage = try SimulatedStage(clip.path, fetcher: FixtureFetcher { _, _ in .bytes(bytes) })
+    stage.begin(rate: .infinity)
+    let end = try await stage.end()
+    if case .failed(let error) = end {
       #expect(error.kind == .badMedia)
       #expect(error.reason.contains("cut off"))
     } else {
-      Issue.record("\(String(describing: end))")
+      Issue.record("\(end)")
     }
     // Of the last frames some are there that are shown after one that is not.
-    let shown = clip.indices(of: scene.witness.all)
-    #expect(shown.prefix(5) == [0, 1, 2, 3, 4])
-    await scene.player.stopAndWait()
+    #expect(clip.indices(of: stage.recording.all.prefix(5)) == [0, 1, 2, 3, 4])
+    try await stage.close()
   }
 }

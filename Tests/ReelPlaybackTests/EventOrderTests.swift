@@ -83,8 +83,8 @@ struct EventOrderTests {
 
   @Test("An item that another one replaces at its end was played to its end")
   func replacedAtEnd() async throws {
-    let scene = try StressScene()
-    let player = scene.player
+    let player = Player(
+      fetcher: FixtureFetcher(), configuration: PlayerConfiguration(), logger: silentLogger)
     player.setObserver { [weak player] signal in
       if case .event(.playedToEnd, _) = signal { player?.replaceCurrentItem(with: nil) }
     }
@@ -94,7 +94,7 @@ struct EventOrderTests {
     for _ in 0..<200 {
       player.replaceCurrentItem(with: PlayerItem(source))
       try await player.playToEnd()
-      try await scene.until("the removal of the item") { player.currentItem.value == nil }
+      try await until { player.currentItem.value == nil }
     }
     await player.stopAndWait()
   }

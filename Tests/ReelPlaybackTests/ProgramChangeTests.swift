@@ -32,19 +32,16 @@ struct ProgramChangeTests {
       if name == "all.ts" { return .bytes(files.flatMap { $0 }) }
       return .bytes(files[Int(request.url.deletingPathExtension().lastPathComponent) ?? 0])
     }
-    let scene = try StressScene(fetcher: fetcher)
-    let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(name)"))
-    let events = item.events
-    scene.player.setRate(.infinity)
-    scene.player.replaceCurrentItem(with: item)
-    let end = try await scene.bounded("the end") { await events.first { $0.isEnd } }
-    if case .playedToEnd? = end {} else { Issue.record("\(String(describing: end))") }
-    let shown = scene.witness.all
+    let stage = try SimulatedStage(name, fetcher: fetcher)
+    stage.begin(rate: .infinity)
+    let end = try await stage.end()
+    if case .playedToEnd = end {} else { Issue.record("\(end)") }
+    let shown = stage.recording.all
     #expect(shown.map(\.md5) == expected)
     let steps = zip(shown, shown.dropFirst()).map { ($1.time - $0.time).seconds }
     #expect(steps.allSatisfy { abs($0 - 1.0 / 30) < 0.002 })
-    #expect(item.errorLog.isEmpty)
-    #expect(scene.player.statistics.damagedFrameCount == 0)
-    await scene.player.stopAndWait()
+    #expect(stage.item.errorLog.isEmpty)
+    #expect(stage.player.statistics.damagedFrameCount == 0)
+    try await stage.close()
   }
 }

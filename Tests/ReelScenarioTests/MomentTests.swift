@@ -157,6 +157,9 @@ struct MomentTests {
     if end.name == "failed" {
       #expect(stage.item.remainingRetries.value == 0)
       #expect(stage.player.timeControlStatus.value == .paused)
+      let seek = stage.seek(to: MediaTime(seconds: 2.5))
+      try await stage.run("a seek without a connection") { seek.isOver }
+      #expect(throws: ReelError.self) { _ = try seek.result() }
     } else {
       #expect(stage.shown.last == frames.last)
     }

@@ -27,6 +27,46 @@ struct OutputTests {
     try await stage.close()
   }
 
+  enum Act: CaseIterable {
+    case stop
+    case detach
+    case replace
+    case attach
+    case seek
+  }
+
+  @Test("An output may use the player that shows to it", arguments: Act.allCases)
+  func usesPlayer(act: Act) async throws {
+    let stage = try Stage("media/h264-gops.mp4")
+    let other = PlayerItem(stage.item.source)
+    let count = Locked(0)
+    let itself = Locked<CallbackOutput?>(nil)
+    let output = CallbackOutput { [weak player = stage.player, simulation = stage.simulation] _ in
+      let number = count.withLock { count in
+        count += 1
+        return count
+      }
+      guard number == 5, let player else { return }
+      switch act {
+      case .stop: player.stop()
+      case .detach: if let output = itself.withLock({ $0 }) { try player.detach(output) }
+      case .replace: player.replaceCurrentItem(with: other)
+      case .attach: try player.attach(NullOutput())
+      case .seek:
+        player.pause()
+        Task(executorPreference: simulation) { [weak player] in try await player?.seek(to: .zero) }
+      }
+    }
+    itself.withLock { $0 = output }
+    try stage.player.attach(output)
+    stage.player.setRate(.infinity)
+    try await stage.run("five frames") { count.withLock { $0 } >= 5 }
+    await stage.run(for: .seconds(1))
+    if act == .stop || act == .detach { #expect(count.withLock { $0 } == 5) }
+    itself.withLock { $0 = nil }
+    try await stage.close()
+  }
+
   /// How a frame lies in a square of 100, by the clip's size, its rotation and its pixels' shape.
   static let places: [(path: String, gravity: VideoGravity, upright: PixelSize)] = [
     ("media/rotate-90.mp4", .resizeAspect, PixelSize(width: 96, height: 160)),

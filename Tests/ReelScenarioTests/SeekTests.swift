@@ -8,6 +8,59 @@ import Testing
 @Suite("Seeks", .hangLimit)
 struct SeekTests {
   @Test(
+    "What follows a seek is whole in media of each kind, however much was loaded when it was made",
+    arguments: try StressClip.all(), 0..<4)
+  func whole(_ clip: StressClip, earlierSeeks: Int) async throws {
+    let stage = try Stage(clip.path)
+    stage.item.preferredForwardBufferDuration = .milliseconds(earlierSeeks % 2 == 0 ? 300 : 60_000)
+    try await stage.run(untilShown: 1)
+    try await Self.expectWhole(stage, clip, afterSeeks: earlierSeeks + 1, seed: earlierSeeks)
+    try await stage.close()
+  }
+
+  @Test("A server that fails now and then is held out against, in any place", arguments: 1...6)
+  func failingServer(seed: Int) async throws {
+    let clip = try StressClip.all()[0]
+    let stage = try Stage(
+      clip.path,
+      fault: { _, number in
+        var random = SplitMix(seed: seed * 1000 + number)
+        return switch random.next(below: 6) {
+        case 0: .error(ReelError(.server, "503", status: 503))
+        case 1: .cut(random.next(below: 9000))
+        case 2: .delay(.milliseconds(2))
+        default: .none
+        }
+      },
+      configure: {
+        $0.retryPolicy = ItemRetryPolicy(
+          attempts: 40, baseDelay: .microseconds(100), maximumDelay: .milliseconds(1))
+      })
+    try await Self.expectWhole(stage, clip, afterSeeks: 12, seed: seed)
+    #expect(stage.player.statistics.damagedFrameCount == 0)
+    try await stage.close()
+  }
+
+  /// Seeks to some places, plays on from the last, and expects each frame from there.
+  private static func expectWhole(
+    _ stage: Stage, _ clip: StressClip, afterSeeks count: Int, seed: Int
+  ) async throws {
+    var random = SplitMix(seed: seed)
+    let last = clip.expected[clip.expected.count - 1].time.seconds
+    var (start, mark) = (0, 0)
+    for _ in 0..<count {
+      let time = MediaTime(seconds: last * Double(random.next(below: 1000)) / 1000)
+      let seek = stage.seek(to: time)
+      try await stage.run("a seek in \(clip.path)") { seek.isOver }
+      #expect(try seek.result())
+      (start, mark) = (clip.index(at: time), seek.mark)
+    }
+    stage.player.setRate(.infinity)
+    try await stage.playsOut()
+    #expect(clip.indices(of: stage.shown[mark...]) == Array(start..<clip.expected.count), "from \(start)")
+  }
+
+  @Test(
     "Into a gap, a seek shows a frame beside it, and what follows is shown once", arguments: [1.0, 1.5, 1.99])
   func gap(seconds: Double) async throws {
     let frames = try Moment.frames()

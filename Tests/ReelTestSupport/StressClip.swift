@@ -44,6 +44,8 @@ package struct StressClip: Sendable, CustomTestStringConvertible {
     return indices?.first { expected[$0].time == frame.time } ?? indices?.first
   }
 
+  package func indices(of shown: some Sequence<Shown>) -> [Int?] { shown.map { index(of: $0) } }
+
   /// The frame on show at `time`.
   package func index(at time: MediaTime) -> Int {
     expected.lastIndex { $0.time <= time + MediaTime(value: 1, timescale: 1_000_000) } ?? 0
