@@ -7,23 +7,17 @@ import ReelTestSupport
 
 /// Makes a session that loads nothing by itself: a test puts packets into it, and turns its decoders. Nothing is
 /// presented either.
-func makeHandTurnedSession(
-  frameCapacity: Int = 1000, start: MediaTime? = nil, target: PreloadTarget? = nil, loops: Bool = true,
-  retryPolicy: ItemRetryPolicy = ItemRetryPolicy(), clock: any MonotonicClock = SystemMonotonicClock()
-) -> ItemSession {
+func makeHandTurnedSession(frameCapacity: Int = 1000, loops: Bool = true) -> ItemSession {
   var configuration = PlayerConfiguration()
   configuration.ringFrameCapacity = frameCapacity
   configuration.ringByteCapacity = .max
-  configuration.retryPolicy = retryPolicy
-  configuration.clock = clock
   let core = PlayerCore(
     fetcher: FixtureFetcher(), configuration: configuration, gate: nil, logger: silentLogger)
   core.presenter.stop()
   let session = ItemSession(PlayerItem(.url(URL(fileURLWithPath: "/none"))), core: core)
   core.change { state, out in
-    state.settings.preloadTarget = target
     state.settings.actionAtItemEnd = loops ? .loop : .pause
-    _ = state.replace(with: session, start: start, detaches: false, at: clock.now, &out)
+    _ = state.replace(with: session, start: nil, detaches: false, at: configuration.clock.now, &out)
     state.item.packets.limits = ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1))
   }
   return session
@@ -54,12 +48,7 @@ extension ItemSession {
 
   var head: FrameRing.Head { look { $0.frames.head } }
 
-  func takeFrame(of job: DecodingJob? = nil) -> VideoFrame? {
-    let frame = change { state, _ -> VideoFrame? in
-      job.map { $0 === state.videoJob } ?? true ? state.frames.take() : nil
-    }
-    return frame ?? nil
-  }
+  func takeFrame() -> VideoFrame? { change { state, _ in state.frames.take() } ?? nil }
 
   func takeAudio() -> [AudioQueue.Chunk] { change { state, _ in state.audio.takeAll() } ?? [] }
 

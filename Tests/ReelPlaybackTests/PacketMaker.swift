@@ -59,8 +59,7 @@ func makeContainer(
 
 /// All packets of a file, as a player reads them.
 func readPackets(
-  _ path: String, wantsAudio: Bool = false, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero,
-  rung: Rung? = nil
+  _ path: String, wantsAudio: Bool = false, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero
 ) throws -> [MediaPacket] {
   var options = ContainerReader.Options()
   options.wantsAudio = wantsAudio
@@ -69,7 +68,6 @@ func readPackets(
   var placement = TimestampMapper.Placement(offset: TimestampOffset(offset: isPlaced ? start : nil))
   placement.start = start
   placement.loop = loop
-  placement.rung = rung
   var mapper = TimestampMapper(container, placement)
   var packets: [MediaPacket] = []
   while true {
