@@ -56,22 +56,6 @@ struct ForwardBufferTests {
     if case .element(let packet) = next { packet } else { nil }
   }
 
-  @Test("Packets come out in order, then nothing, then the end")
-  func order() throws {
-    let buffer = makeBuffer()
-    #expect(isNone(buffer.next(.video)))
-    try append(0..<3, to: buffer)
-    for index in 0..<3 { #expect(packet(buffer.next(.video))?.time == time(index)) }
-    #expect(isNone(buffer.next(.video)))
-    #expect(!isEnd(buffer.peekNext(.video)))
-    buffer.buffer.end([.video])
-    #expect(isEnd(buffer.next(.video)))
-    #expect(isEnd(buffer.peekNext(.video)))
-    #expect(isNone(buffer.next(.audio)))
-    buffer.buffer.resume(from: .video)
-    #expect(isNone(buffer.next(.video)))
-  }
-
   @Test("A packet of another span ends the one that is decoded, and stays")
   func spans() throws {
     let buffer = makeBuffer()
