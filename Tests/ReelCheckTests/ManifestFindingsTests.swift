@@ -36,6 +36,7 @@ struct ManifestFindingsTests {
       "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n#EXT-X-ENDLIST\n",
       "#EXTM3U\n#EXT-X-STREAM-INF:CODECS=\"avc1.4d401e\"\na.m3u8\n",
       "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO=\"none\"\na.m3u8\n",
+      "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO=\"AUTOSELECT\"\na.m3u8\n",
       "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:1.5,\na.ts\n#EXT-X-ENDLIST\n",
     ])
   func warnings(text: String) {
@@ -47,6 +48,8 @@ struct ManifestFindingsTests {
     arguments: [
       "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2\na.ts\n#EXT-X-ENDLIST\n",
       "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,\na.m3u8\n",
+      "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,VIDEO-RANGE=HDR\na.m3u8\n",
+      "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\n#EXT-X-SESSION-DATA:VALUE=\"a\"\n",
       "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-DATERANGE:ID=\"a\",START-DATE=\"2026-01-01T00:00:00Z\"\n#EXTINF:2,\na.ts\n#EXT-X-ENDLIST\n",
     ])
   func notes(text: String) {
@@ -73,6 +76,20 @@ struct ManifestFindingsTests {
     let findings = findings(mpd, .dash)
     #expect(findings.contains { $0.summary.contains("a Representation of text has no @bandwidth") })
     #expect(findings.allSatisfy { $0.level == .note })
+  }
+
+  @Test(
+    "An attribute with another value is a note if no player needs it",
+    arguments: [("group", FindingLevel.note), ("maxWidth", .warning)])
+  func attributes(name: String, level: FindingLevel) {
+    let mpd = """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT4S" minBufferTime="PT1S"
+        profiles="urn:mpeg:dash:profile:isoff-on-demand:2011">
+        <Period><AdaptationSet mimeType="video/mp4" \(name)="x"><Representation id="1" bandwidth="1">
+          <BaseURL>a.mp4</BaseURL></Representation></AdaptationSet></Period>
+      </MPD>
+      """
+    #expect(findings(mpd, .dash).map(\.level) == [level])
   }
 
   @Test("An MPD whose BaseURL is the only segment is valid")

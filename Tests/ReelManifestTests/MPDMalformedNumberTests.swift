@@ -219,7 +219,7 @@ import Testing
     #expect(ids(presentation) == ["x"])
     #expect(presentation.warnings.map(\.reason) == [reason])
     let violations = RuleChecker().violations(in: Array(mpd(set).utf8), format: .dash, url: manifestURL)
-    #expect(violations.contains { $0.reason.hasPrefix(String(reason.prefix(14))) }, "\(violations)")
+    #expect(violations.contains { $0.error.reason.hasPrefix(String(reason.prefix(14))) }, "\(violations)")
   }
 
   /// Breaks each number of a presentation in turn. Representations that do not need it still play.

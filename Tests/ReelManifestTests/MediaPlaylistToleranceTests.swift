@@ -74,7 +74,7 @@ import Testing
         "EXT-X-DISCONTINUITY-SEQUENCE '\(text)' is \(what): treated as \(number)",
       ])
     let violations = RuleChecker().violations(in: Array(lines.utf8), format: .hls, url: manifestURL)
-    #expect(violations.filter { $0.reason.contains("SEQUENCE") }.map(\.place) == [.line(2), .line(3)])
+    #expect(violations.filter { $0.error.reason.contains("SEQUENCE") }.map(\.error.place) == [.line(2), .line(3)])
   }
 
   @Test func aListMayBeCountedFromBelowZeroUpwards() throws {
@@ -102,7 +102,7 @@ import Testing
     let violations = RuleChecker().violations(
       in: Array("#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:\(text),\na.ts\n".utf8), format: .hls,
       url: manifestURL)
-    #expect(violations.contains { $0.place == .line(3) })
+    #expect(violations.contains { $0.error.place == .line(3) })
   }
 
   @Test func whatNoDurationAnnouncesIsNoSegment() throws {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct MPDRulesTests {
   private func violations(_ text: String, limits: ManifestLimits = ManifestLimits()) -> [ReelError] {
-    MPDRules.violations(in: Array(text.utf8), url: manifestURL, limits: limits)
+    MPDRules.violations(in: Array(text.utf8), url: manifestURL, limits: limits).map(\.error)
   }
 
   private let good = #"profiles="p" minBufferTime="PT2S" mediaPresentationDuration="PT20S""#

@@ -7,7 +7,7 @@ import Testing
 
 /// What is wrong with a playlist.
 func hlsViolations(_ text: String, limits: ManifestLimits = ManifestLimits()) -> [ReelError] {
-  RuleChecker(limits: limits).violations(in: Array(text.utf8), format: .hls, url: manifestURL)
+  RuleChecker(limits: limits).violations(in: Array(text.utf8), format: .hls, url: manifestURL).map(\.error)
 }
 
 /// Checks that a playlist has this violation, and no other.

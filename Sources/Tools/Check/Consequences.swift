@@ -34,7 +34,7 @@ enum Consequences {
     return findings.filter { finding in
       if hasWrongDurations, finding.name == "track-missing/short" { return false }
       // A page in place of a playlist is named once.
-      if finding.id == .manifestInvalid, finding.summary.contains("not a playlist"),
+      if finding.isNoManifest,
         findings.contains(where: { $0.name == "rung-dead/playlist" && $0.url == finding.url })
       {
         return false

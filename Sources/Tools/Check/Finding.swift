@@ -80,6 +80,8 @@ package struct Finding: Sendable {
   package var costs: [FindingCost] = []
   /// An imperative without a full stop.
   package var fix: String
+  /// True if the resource is no manifest at all, such as a page in place of a playlist.
+  package var isNoManifest = false
   /// The change of the recorded start that measures the cost; nil if the start does not show it.
   package var change: StartChange?
 

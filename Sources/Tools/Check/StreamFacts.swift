@@ -3,6 +3,7 @@ package import HTTPTypes
 package import ReelCore
 package import ReelFFmpeg
 package import ReelManifest
+package import ReelRules
 
 /// What was measured of a source. Findings are made of these facts alone, so the same facts give the same findings.
 package struct StreamFacts: Sendable {
@@ -20,7 +21,7 @@ package struct StreamFacts: Sendable {
   /// What the structure of a media file says; nil for a manifest, and for containers other than MP4.
   package var file: FileFacts?
   /// The violations of a standard in the manifests, each with its URL and line.
-  package var violations: [ReelError] = []
+  package var violations: [RuleViolation] = []
   /// All requests, in the order in which they were sent.
   package var requests: [RequestFacts] = []
   /// The first frame, and what was read for it; nil if there was none.

@@ -7,6 +7,9 @@ import ReelManifest
 /// It is a separate pass over the text, because the model's reader tolerates the same errors as players.
 struct MPDRules {
   var xml: XMLReader
+  /// The violations, at most `limit`.
+  private(set) var violations: [RuleViolation] = []
+  private let limit: Int
   /// The prefix of the root element: elements with another one do not belong to the standard.
   var ownPrefix = ""
   /// The namespace that the root element binds: elements that bind another one do not belong to the standard.
@@ -15,27 +18,30 @@ struct MPDRules {
   /// Returns the violations in `bytes`, in order, each with line and column or the path of the element, and
   /// with the violated clause; at most `limits.warnings`. If the text is not XML or exceeds the limits, the
   /// last one is the error that ended reading.
-  static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [ReelError] {
-    var rules = MPDRules(xml: XMLReader(bytes, limits: limits))
+  static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [RuleViolation] {
+    var rules = MPDRules(bytes, limits)
     do throws(ReelError) {
       try limits.check(bytes)
       try rules.check()
     } catch {
-      rules.xml.warnings.add(error)
+      if rules.hasRoom { rules.violations.append(RuleViolation(error, .loss)) }
     }
-    return rules.xml.warnings.warnings.map { $0.located(at: url.manifestLocation) }
+    return rules.violations.map { $0.located(at: url.manifestLocation) }
   }
 
   // MARK: - For its extensions
 
   /// Reports a violation at the start tag that was read last.
-  mutating func report(_ reason: String, _ clause: String) {
-    xml.warn("\(reason) (ISO/IEC 23009-1 \(clause))")
+  mutating func report(_ reason: String, _ clause: String, _ effect: RuleViolation.Effect = .risk) {
+    guard hasRoom else { return }
+    add(reason, clause, effect, place: xml.tagPlace())
   }
 
   /// Reports a violation of an element that has been read to its end.
-  mutating func report(_ reason: String, _ clause: String, path: String) {
-    xml.warnings.add("\(reason) (ISO/IEC 23009-1 \(clause))", place: .element(path))
+  mutating func report(
+    _ reason: String, _ clause: String, _ effect: RuleViolation.Effect = .risk, path: String
+  ) {
+    if hasRoom { add(reason, clause, effect, place: .element(path)) }
   }
 
   /// True if the last start tag belongs to the standard's namespace, according to its prefix.
@@ -45,6 +51,19 @@ struct MPDRules {
 
   // MARK: - Private
 
+  private init(_ bytes: [UInt8], _ limits: ManifestLimits) {
+    xml = XMLReader(bytes, limits: limits)
+    limit = limits.warnings
+  }
+
+  private var hasRoom: Bool { violations.count < limit }
+
+  private mutating func add(
+    _ reason: String, _ clause: String, _ effect: RuleViolation.Effect, place: ReelError.Place
+  ) {
+    violations.append(RuleViolation(reason, clause: "ISO/IEC 23009-1 \(clause)", effect, place: place))
+  }
+
   private mutating func check() throws(ReelError) {
     try xml.root()
     guard xml.name == "MPD" else { throw xml.error("not an MPD: its root element is <\(xml.name.excerpt)>") }
@@ -52,11 +71,11 @@ struct MPDRules {
     if let namespace = xml.namespace {
       if namespace != Self.namespace {
         // The descendants have the same namespace, so report it once.
-        report("the namespace is '\(namespace.excerpt)', not '\(Self.namespace)'", "Annex B")
+        report("the namespace is '\(namespace.excerpt)', not '\(Self.namespace)'", "Annex B", .harmless)
         ownNamespace = namespace
       }
     } else {
-      report("the namespace '\(Self.namespace)' is missing", "Annex B")
+      report("the namespace '\(Self.namespace)' is missing", "Annex B", .harmless)
     }
     let presentation = attributes()
     var order = ElementOrder(.mpd)
@@ -97,8 +116,8 @@ struct MPDRules {
       report("@type '\(type.excerpt)' is neither static nor dynamic", "§5.3.1.2")
     }
     let isDynamic = type == "dynamic"
-    if (xml.string("profiles") ?? "").isEmpty { report("@profiles is missing", "§5.3.1.2") }
-    if xml.string("minBufferTime") == nil { report("@minBufferTime is missing", "§5.3.1.2") }
+    if (xml.string("profiles") ?? "").isEmpty { report("@profiles is missing", "§5.3.1.2", .harmless) }
+    if xml.string("minBufferTime") == nil { report("@minBufferTime is missing", "§5.3.1.2", .harmless) }
     for name: StaticString in ["availabilityStartTime", "availabilityEndTime", "publishTime"] { date(name) }
     for name: StaticString in [
       "mediaPresentationDuration", "minimumUpdatePeriod", "minBufferTime", "timeShiftBufferDepth",
@@ -107,13 +126,16 @@ struct MPDRules {
       duration(name, "§5.3.1.2")
     }
     if isDynamic {
-      for name: StaticString in ["availabilityStartTime", "publishTime"] where xml.string(name) == nil {
-        report("@\(name) is missing, @type being dynamic", "§5.3.1.2")
+      if xml.string("availabilityStartTime") == nil {
+        report("@availabilityStartTime is missing, @type being dynamic", "§5.3.1.2")
+      }
+      if xml.string("publishTime") == nil {
+        report("@publishTime is missing, @type being dynamic", "§5.3.1.2", .harmless)
       }
     } else {
       for name: StaticString in ["minimumUpdatePeriod", "timeShiftBufferDepth", "suggestedPresentationDelay"]
       where xml.string(name) != nil {
-        report("@\(name) is there, @type being static", "§5.3.1.2")
+        report("@\(name) is there, @type being static", "§5.3.1.2", .harmless)
       }
     }
     if let text = xml.string("mediaPresentationDuration"), XMLDuration(text)?.time == .zero {
@@ -144,12 +166,23 @@ extension MPDRules {
     }
   }
 
+  /// Attributes that no player needs.
+  private static let metadata: Set<String> = [
+    "eptDelta", "group", "maxBandwidth", "minBandwidth", "presentationTime", "qualityRanking",
+    "selectionPriority", "target", "ttl",
+  ]
+
+  /// What another value of an attribute means.
+  private static func effect(of name: StaticString) -> RuleViolation.Effect {
+    metadata.contains(name.description) ? .harmless : .risk
+  }
+
   /// Checks attributes that must be whole numbers, at least 0.
   mutating func naturals(_ names: [StaticString], _ clause: String) {
     for name in names {
       guard let text = xml.string(name) else { continue }
       if UInt64(text) == nil {
-        report("@\(name) '\(text.excerpt)' is not a whole number of 0 or more", clause)
+        report("@\(name) '\(text.excerpt)' is not a whole number of 0 or more", clause, Self.effect(of: name))
       }
     }
   }
@@ -157,13 +190,13 @@ extension MPDRules {
   /// Checks an attribute that must be a whole number.
   mutating func integer(_ name: StaticString, _ clause: String) {
     guard let text = xml.string(name), text.integer == nil else { return }
-    report("@\(name) '\(text.excerpt)' is not a whole number", clause)
+    report("@\(name) '\(text.excerpt)' is not a whole number", clause, Self.effect(of: name))
   }
 
   /// Checks an attribute of another format with `isValid`.
   mutating func form(_ name: StaticString, _ what: String, _ clause: String, _ isValid: (String) -> Bool) {
     guard let text = xml.string(name), !isValid(text) else { return }
-    report("@\(name) '\(text.excerpt)' is not \(what)", clause)
+    report("@\(name) '\(text.excerpt)' is not \(what)", clause, Self.effect(of: name))
   }
 
   /// Checks attributes that must be byte ranges.
@@ -185,7 +218,7 @@ extension MPDRules {
   mutating func descriptor(_ name: String) throws(ReelError) {
     let isReference = name == "ContentProtection" && xml.string("ref") != nil
     if (xml.string("schemeIdUri") ?? "").isEmpty, !isReference {
-      report("\(name) has no @schemeIdUri", "§5.8.2")
+      report("\(name) has no @schemeIdUri", "§5.8.2", .harmless)
     }
     try xml.skip()
   }
@@ -199,8 +232,9 @@ extension MPDRules {
       }
       switch order.add(child) {
       case .inOrder: break
-      case .unknown: report("<\(child.excerpt)> is not an element of \(parent)", "Annex B")
-      case .after(let other): report("\(child) stands after \(other), which has to follow it", "Annex B")
+      case .unknown: report("<\(child.excerpt)> is not an element of \(parent)", "Annex B", .harmless)
+      case .after(let other):
+        report("\(child) stands after \(other), which has to follow it", "Annex B", .harmless)
       }
       return child
     }
@@ -251,7 +285,7 @@ extension MPDRules {
         report("the @id '\(id.excerpt)' of a Period is not unique", "§5.3.2.2")
       }
     } else if state.isDynamic {
-      report("a Period has no @id, @type being dynamic", "§5.3.2.2")
+      report("a Period has no @id, @type being dynamic", "§5.3.2.2", .harmless)
     }
     let start = xml.string("start").flatMap { XMLDuration($0) }?.time
     let length = xml.string("duration").flatMap { XMLDuration($0) }?.time
@@ -261,7 +295,7 @@ extension MPDRules {
       report("a Period starts before the one before it has ended", "§5.3.2.1")
     }
     if state.count == 1, let start, start > .zero, !state.isDynamic {
-      report("the first Period does not start at 0, @type being static", "§5.3.2.1")
+      report("the first Period does not start at 0, @type being static", "§5.3.2.1", .harmless)
     }
     if start == nil, state.end == nil, !state.isDynamic, !state.isRemote {
       report("a Period has no @start, and the one before it no @duration", "§5.3.2.1")
@@ -282,7 +316,8 @@ extension MPDRules {
       case "AdaptationSet":
         sets += 1
         if let id = xml.string("id"), !setIDs.insert(id).inserted {
-          report("the @id '\(id.excerpt)' of an AdaptationSet is not unique in its Period", "§5.3.3.2")
+          report(
+            "the @id '\(id.excerpt)' of an AdaptationSet is not unique in its Period", "§5.3.3.2", .harmless)
         }
         try adaptationSet(inherited, path: "\(path)/AdaptationSet[\(sets)]", ids: &ids)
       case "BaseURL": try baseURL(&inherited)
@@ -295,7 +330,7 @@ extension MPDRules {
       }
     }
     if sets == 0, !isRemote, length != .zero, !state.isDynamic {
-      report("a Period has no AdaptationSet", "§5.3.2.2", path: path)
+      report("a Period has no AdaptationSet", "§5.3.2.2", .harmless, path: path)
     }
   }
 
@@ -337,7 +372,9 @@ extension MPDRules {
       default: try other(child)
       }
     }
-    if count == 0, !isRemote { report("an AdaptationSet has no Representation", "§5.3.3.2", path: path) }
+    if count == 0, !isRemote {
+      report("an AdaptationSet has no Representation", "§5.3.3.2", .harmless, path: path)
+    }
   }
 
   private mutating func representation(
@@ -347,7 +384,7 @@ extension MPDRules {
     inherited.path = path
     if let id = xml.string("id") {
       if id.contains(where: \.isWhitespace) {
-        report("the @id '\(id.excerpt)' of a Representation has white space", "§5.3.5.2")
+        report("the @id '\(id.excerpt)' of a Representation has white space", "§5.3.5.2", .harmless)
       }
       if !ids.insert(id).inserted {
         report("the @id '\(id.excerpt)' of a Representation is not unique in its Period", "§5.3.5.2")
@@ -357,7 +394,8 @@ extension MPDRules {
     }
     if xml.string("bandwidth") == nil {
       let isText = xml.string("mimeType").map { $0.hasPrefix("text/") || $0.contains("ttml") } ?? false
-      report("a Representation \(isText ? "of text " : "")has no @bandwidth", "§5.3.5.2")
+      report(
+        "a Representation \(isText ? "of text " : "")has no @bandwidth", "§5.3.5.2", isText ? .harmless : .risk)
     }
     naturals(["bandwidth", "qualityRanking", "width", "height", "selectionPriority"], "§5.3.5.2")
     common()
@@ -373,10 +411,10 @@ extension MPDRules {
       }
     }
     if inherited.segments.isEmpty, !inherited.hasBaseURL {
-      report("a Representation has neither segment information nor a BaseURL", "§5.3.9.1", path: path)
+      report("a Representation has neither segment information nor a BaseURL", "§5.3.9.1", .loss, path: path)
     }
     if inherited.segments.contains("SegmentTemplate") {
-      if !inherited.hasMedia { report("a SegmentTemplate has no @media", "§5.3.9.4.2", path: path) }
+      if !inherited.hasMedia { report("a SegmentTemplate has no @media", "§5.3.9.4.2", .loss, path: path) }
     }
     // The attributes and the timeline of segments may come from different levels (§5.3.9.1).
     guard !inherited.hasTimeline, !inherited.hasDuration else { return }
@@ -406,7 +444,9 @@ extension MPDRules {
 
   private mutating func eventStream() throws(ReelError) {
     naturals(["timescale", "presentationTimeOffset"], "§5.10.2.2")
-    if (xml.string("schemeIdUri") ?? "").isEmpty { report("EventStream has no @schemeIdUri", "§5.8.2") }
+    if (xml.string("schemeIdUri") ?? "").isEmpty {
+      report("EventStream has no @schemeIdUri", "§5.8.2", .harmless)
+    }
     while let child = try xml.nextChild() {
       if child == "Event", isOwn { naturals(["presentationTime", "duration"], "§5.10.2.2") }
       try xml.skip()
@@ -423,17 +463,17 @@ extension MPDRules {
 
   private mutating func bounds(_ low: StaticString, _ high: StaticString) {
     guard let minimum = xml.string(low)?.integer, let maximum = xml.string(high)?.integer else { return }
-    if minimum > maximum { report("@\(low) is above @\(high)", "§5.3.3.2") }
+    if minimum > maximum { report("@\(low) is above @\(high)", "§5.3.3.2", .harmless) }
   }
 
   private mutating func checkLink() {
     let href = xml.string(anyPrefix: "href") ?? ""
     let scheme = href.prefix { $0 != ":" }.lowercased()
     if href.contains(":"), !["http", "https", "urn"].contains(scheme) {
-      report("@xlink:href '\(href.excerpt)' is not an HTTP URL", "§5.5.2")
+      report("@xlink:href '\(href.excerpt)' is not an HTTP URL", "§5.5.2", .harmless)
     }
     if let actuate = xml.string(anyPrefix: "actuate"), actuate != "onLoad", actuate != "onRequest" {
-      report("@xlink:actuate '\(actuate.excerpt)' is neither onLoad nor onRequest", "§5.5.2")
+      report("@xlink:actuate '\(actuate.excerpt)' is neither onLoad nor onRequest", "§5.5.2", .harmless)
     }
   }
 }
@@ -456,7 +496,7 @@ extension MPDRules {
     if xml.string("duration")?.integer == 0 { report("@duration is 0", "§5.3.9.2.2") }
     ranges(["indexRange"], "§5.3.9.2.2")
     if xml.string("indexRangeExact") != nil, xml.string("indexRange") == nil {
-      report("@indexRangeExact without @indexRange", "§5.3.9.2.2")
+      report("@indexRangeExact without @indexRange", "§5.3.9.2.2", .harmless)
     }
     if let text = xml.string("availabilityTimeOffset"), AvailabilityTimeOffset(text) == nil {
       report("@availabilityTimeOffset '\(text.excerpt)' is not an xs:double", "§5.3.9.2.2")
@@ -535,7 +575,8 @@ extension MPDRules {
       let start = xml.string("t").flatMap { UInt64($0) }
       if isEndless, start == nil { report("S has no @t, and the one before it @r below 0", "§5.3.9.6.2") }
       if let start, let next, start < next {
-        report("S@t is \(start), before the end of the segments before it (\(next))", "§5.3.9.6.2")
+        // Overlaps by rounding; larger ones are seen in the media.
+        report("S@t is \(start), before the end of the segments before it (\(next))", "§5.3.9.6.2", .harmless)
       }
       let count = repeatCount.integer ?? 0
       isEndless = count < 0

@@ -74,7 +74,7 @@ struct MediaPlaylistRules {
     }
     if !hasMap, !hasSkip, !isMapMissing, Self.isFragmentedMP4(text) {
       isMapMissing = true
-      log.add("a segment of fragmented MP4 without an EXT-X-MAP before it", .rfc("3.3"), line: line)
+      log.add("a segment of fragmented MP4 without an EXT-X-MAP before it", .rfc("3.3"), line: line, .harmlessIfRead)
     }
     lastRange = byteRange == nil ? nil : text
     hasSegments = true
@@ -101,7 +101,9 @@ struct MediaPlaylistRules {
     if let duration { log.add("EXTINF without a URI after it", tag.source, line: duration) }
     duration = tag.line
     let comma = tag.value.firstIndex(of: ",")
-    if comma == nil { log.add("no comma after the duration of EXTINF", tag.source, line: tag.line) }
+    if comma == nil {
+      log.add("no comma after the duration of EXTINF", tag.source, line: tag.line, .harmless)
+    }
     let text = String(tag.value[..<(comma ?? tag.value.endIndex)])
     guard AttributeRule.isFloat(text) else {
       log.add(
@@ -178,7 +180,7 @@ struct LowLatencyRules {
     case "EXT-X-SERVER-CONTROL":
       control = control ?? tag
       if tag.attributes["CAN-SKIP-DATERANGES"] != nil, tag.attributes["CAN-SKIP-UNTIL"] == nil {
-        log.add("CAN-SKIP-DATERANGES without CAN-SKIP-UNTIL", tag.source, line: tag.line)
+        log.add("CAN-SKIP-DATERANGES without CAN-SKIP-UNTIL", tag.source, line: tag.line, .harmless)
       }
     case "EXT-X-PART": readPart(tag, log: &log)
     default: break

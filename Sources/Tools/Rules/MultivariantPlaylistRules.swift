@@ -43,7 +43,9 @@ struct MultivariantPlaylistRules {
   }
 
   mutating func finish(_ log: inout RuleLog) {
-    if let pending { log.add("EXT-X-STREAM-INF without a URI after it", .rfc("4.3.4.2"), line: pending) }
+    if let pending {
+      log.add("EXT-X-STREAM-INF without a URI after it", .rfc("4.3.4.2"), line: pending, .loss)
+    }
     for use in uses where groups[use.group] == nil {
       log.add(
         "\(use.group.type) names the group '\(use.group.id.excerpt)', which no EXT-X-MEDIA of that TYPE has",
@@ -52,7 +54,7 @@ struct MultivariantPlaylistRules {
     if let withCaptions, let withoutCaptions {
       log.add(
         "CLOSED-CAPTIONS is NONE in some EXT-X-STREAM-INF and not in others", .rfc("4.3.4.2"),
-        line: max(withCaptions, withoutCaptions))
+        line: max(withCaptions, withoutCaptions), .harmless)
     }
   }
 
@@ -60,7 +62,7 @@ struct MultivariantPlaylistRules {
 
   private mutating func endVariant(at tag: PlaylistRules.Tag, log: inout RuleLog) {
     guard let line = pending else { return }
-    log.add("EXT-X-STREAM-INF without a URI in the next line", .rfc("4.3.4.2"), line: line)
+    log.add("EXT-X-STREAM-INF without a URI in the next line", .rfc("4.3.4.2"), line: line, .loss)
     pending = nil
   }
 
@@ -103,13 +105,15 @@ struct MultivariantPlaylistRules {
 
   private func checkRendition(_ tag: PlaylistRules.Tag, type: String, log: inout RuleLog) {
     let attributes = tag.attributes
-    func add(_ reason: String) { log.add(reason, tag.source, line: tag.line) }
+    func add(_ reason: String, _ effect: RuleViolation.Effect = .risk) {
+      log.add(reason, tag.source, line: tag.line, effect)
+    }
     if attributes.value("DEFAULT") == "YES", attributes.value("AUTOSELECT") == "NO" {
-      add("EXT-X-MEDIA with DEFAULT=YES has AUTOSELECT=NO")
+      add("EXT-X-MEDIA with DEFAULT=YES has AUTOSELECT=NO", .harmless)
     }
     if type == "SUBTITLES", attributes["URI"] == nil { add("EXT-X-MEDIA of the TYPE SUBTITLES has no URI") }
     if type != "SUBTITLES", attributes["FORCED"] != nil {
-      add("FORCED in EXT-X-MEDIA of the TYPE \(type.excerpt)")
+      add("FORCED in EXT-X-MEDIA of the TYPE \(type.excerpt)", .harmless)
     }
     if type == "CLOSED-CAPTIONS" {
       if attributes["URI"] != nil { add("EXT-X-MEDIA of the TYPE CLOSED-CAPTIONS has a URI") }
@@ -133,24 +137,24 @@ struct MultivariantPlaylistRules {
     let attributes = tag.attributes
     if (attributes["VALUE"] == nil) == (attributes["URI"] == nil) {
       let which = attributes["URI"] == nil ? "neither VALUE nor URI" : "both VALUE and URI"
-      log.add("EXT-X-SESSION-DATA has \(which)", tag.source, line: tag.line)
+      log.add("EXT-X-SESSION-DATA has \(which)", tag.source, line: tag.line, tag.effect)
     }
     guard let id = attributes.value("DATA-ID") else { return }
     if !sessionData.insert([id, attributes.value("LANGUAGE") ?? ""]).inserted {
       log.add(
         "a second EXT-X-SESSION-DATA of the DATA-ID '\(id.excerpt)' and the same LANGUAGE", tag.source,
-        line: tag.line)
+        line: tag.line, tag.effect)
     }
   }
 
   private mutating func readSessionKey(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
     KeyRules.check(tag, log: &log)
     if tag.attributes.value("METHOD") == "NONE" {
-      log.add("EXT-X-SESSION-KEY with METHOD=NONE", tag.source, line: tag.line)
+      log.add("EXT-X-SESSION-KEY with METHOD=NONE", tag.source, line: tag.line, tag.effect)
     }
     let key = ["METHOD", "URI", "IV", "KEYFORMAT", "KEYFORMATVERSIONS"].map { tag.attributes.value($0) ?? "" }
     if !sessionKeys.insert(key).inserted {
-      log.add("the same EXT-X-SESSION-KEY twice", tag.source, line: tag.line)
+      log.add("the same EXT-X-SESSION-KEY twice", tag.source, line: tag.line, tag.effect)
     }
   }
 }

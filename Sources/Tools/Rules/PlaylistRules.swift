@@ -22,18 +22,23 @@ struct PlaylistRules {
   private var tagCount = 0
 
   /// Returns the violations in the playlist at `url`, in the order of lines, at most `limits.warnings`.
-  static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [ReelError] {
+  static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [RuleViolation] {
     var log = RuleLog(limit: limits.warnings)
+    // What an error that ends the check means.
+    var effect = RuleViolation.Effect.loss
     do throws(ReelError) {
       try limits.check(bytes)
-      var rules = PlaylistRules(bytes, kind: try PlaylistKind(bytes), log: log, limits: limits)
+      effect = .noManifest
+      let kind = try PlaylistKind(bytes)
+      effect = .loss
+      var rules = PlaylistRules(bytes, kind: kind, log: log, limits: limits)
       rules.check()
       log = rules.log
       try Self.read(bytes, kind: rules.kind, url: url, limits: limits)
     } catch {
       // Unreadable text is a violation, with or without a rule.
       let line = error.place?.line ?? 0
-      if line == 0 || !log.hasFinding(atLine: line) { log.add(error.reason, line: line) }
+      if line == 0 || !log.hasViolation(atLine: line) { log.add(RuleViolation(error, effect), line: line) }
     }
     return log.violations()
   }
@@ -98,7 +103,7 @@ struct PlaylistRules {
     }
     let isComment = bytes[line.lowerBound] == UInt8(ascii: "#") && !bytes.has("#EXT", at: line.lowerBound)
     if !isComment, line != lines.whole {
-      log.add("white space at the beginning or end of the line", .rfc("4.1"), line: number)
+      log.add("white space at the beginning or end of the line", .rfc("4.1"), line: number, .harmless)
     }
     let slice = bytes[line]
     if slice.contains(where: { $0 >= 0x80 }), String(validating: slice, as: UTF8.self) == nil {
@@ -114,7 +119,7 @@ struct PlaylistRules {
     let text = bytes.text(in: line)
     variables.use(in: text, line: lines.number)
     if line.contains(where: { bytes[$0].isSpace }) {
-      log.add("white space in the URI", .rfc("4.1"), line: lines.number)
+      log.add("white space in the URI", .rfc("4.1"), line: lines.number, .harmless)
     }
     switch kind {
     case .media: media.addReference(text, line: lines.number, log: &log)
@@ -129,31 +134,34 @@ struct PlaylistRules {
     guard let rule = TagRule.catalog[name] else { return }
     let number = lines.number
     if rule.isOnce, !once.insert(name).inserted {
-      log.add("\(name) is there more than once", Self.onceSource(rule), line: number)
+      log.add("\(name) is there more than once", Self.onceSource(rule), line: number, rule.effect)
     }
     guard rule.scope == .both || rule.scope == (kind == .media ? .media : .multivariant) else {
       let place = kind == .media ? "a media playlist" : "a multivariant playlist"
-      log.add("\(name) in \(place)", Self.scopeSource(name, rule), line: number)
+      log.add("\(name) in \(place)", Self.scopeSource(name, rule), line: number, rule.effect)
       return
     }
     let value = colon.map { $0 + 1..<line.upperBound } ?? line.upperBound..<line.upperBound
     var attributes = AttributeSyntax.none
     switch rule.value {
     case .none:
-      if colon != nil { log.add("\(name) has a value", rule.source, line: number) }
+      if colon != nil { log.add("\(name) has a value", rule.source, line: number, .harmless) }
     case .integer:
       let text = bytes.text(in: value)
       if !AttributeRule.isInteger(text) {
-        log.add("the value '\(text.excerpt)' of \(name) is not a decimal integer", rule.source, line: number)
+        log.add(
+          "the value '\(text.excerpt)' of \(name) is not a decimal integer", rule.source, line: number,
+          rule.effect)
       }
     case .attributes(let rules):
       attributes = AttributeSyntax(bytes, in: value)
-      check(attributes, of: name, rules, rule.source)
+      check(attributes, of: name, rules, rule)
     case .other: break
     }
     read(
-      Tag(name: name, value: bytes.text(in: value), attributes: attributes, line: number, source: rule.source)
-    )
+      Tag(
+        name: name, value: bytes.text(in: value), attributes: attributes, line: number, source: rule.source,
+        effect: rule.effect))
   }
 
   /// The tags that are recorded to compare them with others.
@@ -176,18 +184,22 @@ struct PlaylistRules {
   }
 
   private mutating func check(
-    _ attributes: AttributeSyntax, of name: String, _ rules: [AttributeRule], _ source: RuleSource
+    _ attributes: AttributeSyntax, of name: String, _ rules: [AttributeRule], _ tag: TagRule
   ) {
     let line = lines.number
-    for fault in attributes.faults { log.add("\(fault) in \(name)", .rfc("4.2"), line: line) }
+    for fault in attributes.faults {
+      log.add("\(fault.text) in \(name)", .rfc("4.2"), line: line, fault.isTolerated ? .harmless : tag.effect)
+    }
     for rule in rules {
       guard let item = attributes[rule.name] else {
-        if rule.isRequired { log.add("\(name) has no \(rule.name)", source, line: line) }
+        if rule.isRequired { log.add("\(name) has no \(rule.name)", tag.source, line: line, tag.effect) }
         continue
       }
       if let fault = rule.fault(of: item) {
         let isType = fault.hasSuffix("quoted") || fault.hasSuffix("NONE")
-        log.add("\(rule.name) of \(name) \(fault)", isType ? .rfc("4.2") : source, line: line)
+        log.add(
+          "\(rule.name) of \(name) \(fault)", isType ? .rfc("4.2") : tag.source, line: line,
+          rule.isMetadata ? .harmless : tag.effect)
       }
     }
     for item in attributes.items where item.value.contains("{$") { variables.use(in: item.value, line: line) }
@@ -218,6 +230,8 @@ extension PlaylistRules {
     var line: Int
     /// The description of the tag.
     var source: RuleSource
+    /// What violations of it mean for players, unless a rule says otherwise.
+    var effect: RuleViolation.Effect
   }
 }
 
@@ -235,6 +249,7 @@ struct VersionRules {
     var version: Int
     var what: String
     var line: Int
+    var effect: RuleViolation.Effect
   }
 
   private var stated: Int?
@@ -258,7 +273,7 @@ struct VersionRules {
     case "EXT-X-KEY":
       if attributes["IV"] != nil { need(2, "IV of EXT-X-KEY", tag.line) }
       if attributes["KEYFORMAT"] != nil { need(5, "KEYFORMAT", tag.line) }
-      if attributes["KEYFORMATVERSIONS"] != nil { need(5, "KEYFORMATVERSIONS", tag.line) }
+      if attributes["KEYFORMATVERSIONS"] != nil { need(5, "KEYFORMATVERSIONS", tag.line, .harmless) }
     case "EXT-X-MAP": firstMap = firstMap ?? tag.line
     case "EXT-X-DEFINE":
       need(8, tag.name, tag.line)
@@ -287,7 +302,7 @@ struct VersionRules {
       let has = stated.map { "the playlist states \($0)" } ?? "the playlist states none"
       log.add(
         "\(need.what.excerpt) needs an EXT-X-VERSION of \(need.version) or higher, and \(has)",
-        need.version <= 7 ? .rfc("7") : .draft("8"), line: need.line)
+        need.version <= 7 ? .rfc("7") : .draft("8"), line: need.line, need.effect)
     }
   }
 
@@ -296,9 +311,12 @@ struct VersionRules {
   /// The maximum number of kinds of needs, because attributes can have any name.
   private static let limit = 64
 
-  private mutating func need(_ version: Int, _ what: String, _ line: Int) {
+  private mutating func need(
+    _ version: Int, _ what: String, _ line: Int, _ effect: RuleViolation.Effect = .risk
+  ) {
     guard seen.count < Self.limit, seen.insert(what).inserted else { return }
-    needs.append(Need(version: version, what: what, line: line))
+    // Only drafts know versions above 7.
+    needs.append(Need(version: version, what: what, line: line, effect: version > 7 ? .harmless : effect))
   }
 }
 
@@ -400,25 +418,28 @@ struct DateRangeRules {
     let end = attributes.value("END-DATE").flatMap { WallTime(iso8601: $0) }
     if let start, let end {
       if end < start {
-        log.add("END-DATE of EXT-X-DATERANGE is before its START-DATE", tag.source, line: tag.line)
+        log.add(
+          "END-DATE of EXT-X-DATERANGE is before its START-DATE", tag.source, line: tag.line, tag.effect)
       }
       if let duration = attributes.seconds("DURATION"), start + duration != end {
-        log.add("END-DATE of EXT-X-DATERANGE is not START-DATE and DURATION", tag.source, line: tag.line)
+        log.add(
+          "END-DATE of EXT-X-DATERANGE is not START-DATE and DURATION", tag.source, line: tag.line, tag.effect)
       }
     }
     guard attributes.value("END-ON-NEXT") == "YES" else { return }
     if attributes["CLASS"] == nil {
-      log.add("EXT-X-DATERANGE with END-ON-NEXT has no CLASS", tag.source, line: tag.line)
+      log.add("EXT-X-DATERANGE with END-ON-NEXT has no CLASS", tag.source, line: tag.line, tag.effect)
     }
     for name in ["DURATION", "END-DATE"] where attributes[name] != nil {
-      log.add("EXT-X-DATERANGE with END-ON-NEXT has \(name)", tag.source, line: tag.line)
+      log.add("EXT-X-DATERANGE with END-ON-NEXT has \(name)", tag.source, line: tag.line, tag.effect)
     }
   }
 
   func finish(_ log: inout RuleLog, hasSkip: Bool) {
     guard let firstRange, !hasDate, !hasSkip else { return }
     log.add(
-      "EXT-X-DATERANGE in a playlist without EXT-X-PROGRAM-DATE-TIME", .rfc("4.3.2.7"), line: firstRange)
+      "EXT-X-DATERANGE in a playlist without EXT-X-PROGRAM-DATE-TIME", .rfc("4.3.2.7"), line: firstRange,
+      .harmless)
   }
 
   // MARK: - Private
@@ -432,11 +453,13 @@ struct DateRangeRules {
       if let other = known[item.name], other != item.value {
         log.add(
           "two EXT-X-DATERANGE of the ID '\(id.excerpt)' differ in \(item.name.excerpt)", tag.source,
-          line: tag.line)
+          line: tag.line, tag.effect)
       }
       known[item.name] = item.value
     }
-    if known["START-DATE"] == nil { log.add("EXT-X-DATERANGE has no START-DATE", tag.source, line: tag.line) }
+    if known["START-DATE"] == nil {
+      log.add("EXT-X-DATERANGE has no START-DATE", tag.source, line: tag.line, tag.effect)
+    }
     stated[id] = known
   }
 }
@@ -447,10 +470,10 @@ enum KeyRules {
     let attributes = tag.attributes
     if attributes.value("METHOD") == "NONE" {
       for name in ["URI", "IV", "KEYFORMAT", "KEYFORMATVERSIONS"] where attributes[name] != nil {
-        log.add("\(tag.name) with METHOD=NONE has \(name)", tag.source, line: tag.line)
+        log.add("\(tag.name) with METHOD=NONE has \(name)", tag.source, line: tag.line, .harmless)
       }
     } else if attributes["METHOD"] != nil, attributes["URI"] == nil {
-      log.add("\(tag.name) has no URI", tag.source, line: tag.line)
+      log.add("\(tag.name) has no URI", tag.source, line: tag.line, tag.effect)
     }
     if let vector = attributes["IV"], !vector.isQuoted, vector.value.utf8.count > 34 {
       log.add("the IV '\(vector.value.excerpt)' has more than 128 bits", tag.source, line: tag.line)
@@ -460,7 +483,7 @@ enum KeyRules {
       if !numbers.allSatisfy({ AttributeRule.isInteger(String($0)) && $0 != "0" }) {
         log.add(
           "KEYFORMATVERSIONS '\(versions.value.excerpt)' is not a list of positive integers", tag.source,
-          line: tag.line)
+          line: tag.line, .harmless)
       }
     }
   }

@@ -1,5 +1,5 @@
 package import Foundation
-package import ReelCore
+import ReelCore
 package import ReelManifest
 
 /// Finds the violations of its standard in a manifest.
@@ -17,7 +17,7 @@ package struct RuleChecker: Sendable {
   ///
   /// Despite many violations, `ManifestReader` can still read the manifest. All violations that prevent
   /// reading are in the list.
-  package func violations(in bytes: [UInt8], format: ManifestFormat, url: URL) -> [ReelError] {
+  package func violations(in bytes: [UInt8], format: ManifestFormat, url: URL) -> [RuleViolation] {
     let violations =
       switch format {
       case .hls: PlaylistRules.violations(in: bytes, url: url, limits: limits)

@@ -17,51 +17,52 @@ enum RuleSource: Sendable, Hashable {
 
 /// The violations of a playlist: up to the limit, those of the first lines, in whatever order they are found.
 struct RuleLog: Sendable {
-  private struct Finding: Sendable {
+  private struct Entry: Sendable {
     var line: Int
     var order: Int
-    var reason: String
+    var violation: RuleViolation
   }
 
   private let limit: Int
-  private var findings: [Finding] = []
+  private var entries: [Entry] = []
   private var count = 0
-  /// The line beyond which findings exceed the limit.
+  /// The line beyond which violations exceed the limit.
   private var lastLine = Int.max
 
   init(limit: Int) { self.limit = max(limit, 0) }
 
   /// Returns true if the line has a violation.
-  func hasFinding(atLine line: Int) -> Bool { findings.contains { $0.line == line } }
+  func hasViolation(atLine line: Int) -> Bool { entries.contains { $0.line == line } }
 
   /// Adds the violation of a line and its rule.
-  mutating func add(_ reason: @autoclosure () -> String, _ source: RuleSource, line: Int) {
+  mutating func add(
+    _ reason: @autoclosure () -> String, _ source: RuleSource, line: Int,
+    _ effect: RuleViolation.Effect = .risk
+  ) {
     guard line <= lastLine, limit > 0 else { return }
-    add("\(reason()) (\(source.text))", line: line)
+    add(RuleViolation(reason(), clause: source.text, effect, place: .line(line)), line: line)
   }
 
-  /// Adds a fault of a line; 0 for the whole playlist.
-  mutating func add(_ reason: String, line: Int) {
+  /// Adds a violation of a line; 0 for the whole playlist.
+  mutating func add(_ violation: RuleViolation, line: Int) {
     guard line <= lastLine, limit > 0 else { return }
-    findings.append(Finding(line: line, order: count, reason: reason))
+    entries.append(Entry(line: line, order: count, violation: violation))
     count += 1
-    if findings.count >= 2 * limit + 64 { shorten() }
+    if entries.count >= 2 * limit + 64 { shorten() }
   }
 
   /// Returns the violations in the order of lines.
-  mutating func violations() -> [ReelError] {
+  mutating func violations() -> [RuleViolation] {
     shorten()
-    return findings.map { finding in
-      ReelError(.badManifest, finding.reason, place: finding.line > 0 ? .line(finding.line) : nil)
-    }
+    return entries.map(\.violation)
   }
 
   // MARK: - Private
 
   private mutating func shorten() {
-    findings.sort { ($0.line, $0.order) < ($1.line, $1.order) }
-    guard findings.count >= limit else { return }
-    findings.removeLast(findings.count - limit)
-    lastLine = findings.last?.line ?? lastLine
+    entries.sort { ($0.line, $0.order) < ($1.line, $1.order) }
+    guard entries.count >= limit else { return }
+    entries.removeLast(entries.count - limit)
+    lastLine = entries.last?.line ?? lastLine
   }
 }

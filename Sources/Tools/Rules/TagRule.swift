@@ -23,6 +23,8 @@ struct TagRule: Sendable {
   let value: Value
   let isOnce: Bool
   let source: RuleSource
+  /// What violations mean for players, unless a rule says otherwise.
+  let effect: RuleViolation.Effect
 
   /// The rules by tag name without `#`.
   static let catalog: [String: TagRule] = common.merging(segments) { $1 }.merging(media) { $1 }.merging(
@@ -33,12 +35,14 @@ struct TagRule: Sendable {
   // MARK: - Private
 
   private init(
-    _ scope: Scope, _ value: Value, isOnce: Bool = false, _ source: RuleSource
+    _ scope: Scope, _ value: Value, isOnce: Bool = false, _ source: RuleSource,
+    _ effect: RuleViolation.Effect = .risk
   ) {
     self.scope = scope
     self.value = value
     self.isOnce = isOnce
     self.source = source
+    self.effect = effect
   }
 
   private static let yesOrNo = AttributeRule.Syntax.word(["YES", "NO"])
@@ -78,15 +82,16 @@ struct TagRule: Sendable {
         AttributeRule("DURATION", .float), AttributeRule("PLANNED-DURATION", .float),
         AttributeRule("SCTE35-CMD", .hexadecimal), AttributeRule("SCTE35-OUT", .hexadecimal),
         AttributeRule("SCTE35-IN", .hexadecimal), AttributeRule("END-ON-NEXT", .word(["YES"])),
-      ]), .rfc("4.3.2.7")),
+      ]), .rfc("4.3.2.7"), .harmless),
     "EXT-X-GAP": TagRule(.media, .none, .draft("4.4.4.7")),
-    "EXT-X-BITRATE": TagRule(.media, .integer, .draft("4.4.4.8")),
+    "EXT-X-BITRATE": TagRule(.media, .integer, .draft("4.4.4.8"), .harmless),
   ]
 
   private static let key = [
-    AttributeRule("METHOD", .word(["NONE", "AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR"]), isRequired: true),
+    AttributeRule(
+      "METHOD", .word(["NONE", "AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR"]), isRequired: true, isMetadata: true),
     AttributeRule("URI", .quoted), AttributeRule("IV", .hexadecimal), AttributeRule("KEYFORMAT", .quoted),
-    AttributeRule("KEYFORMATVERSIONS", .quoted),
+    AttributeRule("KEYFORMATVERSIONS", .quoted, isMetadata: true),
   ]
 
   private static let media: [String: TagRule] = [
@@ -105,7 +110,8 @@ struct TagRule: Sendable {
     "EXT-X-SERVER-CONTROL": TagRule(
       .media,
       .attributes([
-        AttributeRule("CAN-SKIP-UNTIL", .float), AttributeRule("CAN-SKIP-DATERANGES", yesOrNo),
+        AttributeRule("CAN-SKIP-UNTIL", .float),
+        AttributeRule("CAN-SKIP-DATERANGES", yesOrNo, isMetadata: true),
         AttributeRule("HOLD-BACK", .float), AttributeRule("PART-HOLD-BACK", .float),
         AttributeRule("CAN-BLOCK-RELOAD", yesOrNo),
       ]), isOnce: true, .draft("4.4.3.8")),
@@ -120,7 +126,7 @@ struct TagRule: Sendable {
       .media,
       .attributes([
         AttributeRule("SKIPPED-SEGMENTS", .integer, isRequired: true),
-        AttributeRule("RECENTLY-REMOVED-DATERANGES", .quoted),
+        AttributeRule("RECENTLY-REMOVED-DATERANGES", .quoted, isMetadata: true),
       ]), isOnce: true, .draft("4.4.5.2")),
     "EXT-X-PRELOAD-HINT": TagRule(
       .media,
@@ -134,7 +140,7 @@ struct TagRule: Sendable {
       .attributes([
         AttributeRule("URI", .quoted, isRequired: true), AttributeRule("LAST-MSN", .integer),
         AttributeRule("LAST-PART", .integer),
-      ]), .draft("4.4.5.4")),
+      ]), .draft("4.4.5.4"), .harmless),
   ]
 
   private static let multivariant: [String: TagRule] = [
@@ -145,8 +151,8 @@ struct TagRule: Sendable {
         AttributeRule("URI", .quoted), AttributeRule("GROUP-ID", .quoted, isRequired: true),
         AttributeRule("LANGUAGE", .quoted), AttributeRule("ASSOC-LANGUAGE", .quoted),
         AttributeRule("NAME", .quoted, isRequired: true), AttributeRule("STABLE-RENDITION-ID", .quoted),
-        AttributeRule("DEFAULT", yesOrNo), AttributeRule("AUTOSELECT", yesOrNo),
-        AttributeRule("FORCED", yesOrNo), AttributeRule("INSTREAM-ID", .quoted),
+        AttributeRule("DEFAULT", yesOrNo), AttributeRule("AUTOSELECT", yesOrNo, isMetadata: true),
+        AttributeRule("FORCED", yesOrNo, isMetadata: true), AttributeRule("INSTREAM-ID", .quoted),
         AttributeRule("BIT-DEPTH", .integer), AttributeRule("SAMPLE-RATE", .integer),
         AttributeRule("CHARACTERISTICS", .quoted), AttributeRule("CHANNELS", .quoted),
       ]), .rfc("4.3.4.1")),
@@ -166,8 +172,8 @@ struct TagRule: Sendable {
         AttributeRule("DATA-ID", .quoted, isRequired: true), AttributeRule("VALUE", .quoted),
         AttributeRule("URI", .quoted), AttributeRule("FORMAT", .word(["JSON", "RAW"])),
         AttributeRule("LANGUAGE", .quoted),
-      ]), .rfc("4.3.4.4")),
-    "EXT-X-SESSION-KEY": TagRule(.multivariant, .attributes(key), .rfc("4.3.4.5")),
+      ]), .rfc("4.3.4.4"), .harmless),
+    "EXT-X-SESSION-KEY": TagRule(.multivariant, .attributes(key), .rfc("4.3.4.5"), .harmless),
     "EXT-X-CONTENT-STEERING": TagRule(
       .multivariant,
       .attributes([
@@ -179,8 +185,10 @@ struct TagRule: Sendable {
     AttributeRule("BANDWIDTH", .integer, isRequired: true), AttributeRule("AVERAGE-BANDWIDTH", .integer),
     AttributeRule("SCORE", .float), AttributeRule("CODECS", .quoted),
     AttributeRule("SUPPLEMENTAL-CODECS", .quoted), AttributeRule("RESOLUTION", .resolution),
-    AttributeRule("HDCP-LEVEL", .word(["TYPE-0", "TYPE-1", "NONE"])), AttributeRule("ALLOWED-CPC", .quoted),
-    AttributeRule("VIDEO-RANGE", .word(["SDR", "HLG", "PQ"])), AttributeRule("REQ-VIDEO-LAYOUT", .quoted),
+    AttributeRule("HDCP-LEVEL", .word(["TYPE-0", "TYPE-1", "NONE"]), isMetadata: true),
+    AttributeRule("ALLOWED-CPC", .quoted),
+    AttributeRule("VIDEO-RANGE", .word(["SDR", "HLG", "PQ"]), isMetadata: true),
+    AttributeRule("REQ-VIDEO-LAYOUT", .quoted),
     AttributeRule("STABLE-VARIANT-ID", .quoted), AttributeRule("VIDEO", .quoted),
     AttributeRule("PATHWAY-ID", .quoted),
   ]
@@ -209,11 +217,14 @@ struct AttributeRule: Sendable {
   let name: String
   let syntax: Syntax
   let isRequired: Bool
+  /// True if no player stumbles over another value.
+  let isMetadata: Bool
 
-  init(_ name: String, _ syntax: Syntax, isRequired: Bool = false) {
+  init(_ name: String, _ syntax: Syntax, isRequired: Bool = false, isMetadata: Bool = false) {
     self.name = name
     self.syntax = syntax
     self.isRequired = isRequired
+    self.isMetadata = isMetadata
   }
 
   /// Returns the fault of a value, as a clause that follows the attribute's name; nil if it has none.
@@ -284,9 +295,16 @@ struct AttributeSyntax: Sendable {
     var isQuoted: Bool
   }
 
+  /// A fault of the list.
+  struct Fault: Sendable {
+    /// A clause.
+    var text: String
+    /// True if all parsers tolerate it.
+    var isTolerated = false
+  }
+
   private(set) var items: [Item] = []
-  /// The faults of the list, in clauses.
-  private(set) var faults: [String] = []
+  private(set) var faults: [Fault] = []
 
   /// The maximum number of attributes that are examined.
   private static let limit = 256
@@ -298,13 +316,13 @@ struct AttributeSyntax: Sendable {
 
   init(_ bytes: [UInt8], in range: Range<Int>) {
     var index = range.lowerBound
-    if range.isEmpty { faults.append("an attribute list that is empty") }
+    if range.isEmpty { addFault("an attribute list that is empty") }
     while index < range.upperBound, items.count + faults.count < Self.limit {
       readItem(bytes, at: &index, end: range.upperBound)
     }
     var names: Set<String> = []
     for item in items where !names.insert(item.name).inserted {
-      faults.append("the attribute \(item.name.excerpt) twice")
+      addFault("the attribute \(item.name.excerpt) twice")
     }
   }
 
@@ -324,7 +342,7 @@ struct AttributeSyntax: Sendable {
     while index < end, bytes[index] != UInt8(ascii: "="), bytes[index] != UInt8(ascii: ",") { index += 1 }
     let name = bytes.text(in: bytes.trimmed(start..<index))
     guard index < end, bytes[index] == UInt8(ascii: "=") else {
-      faults.append(
+      addFault(
         name.isEmpty ? "a comma without an attribute" : "the attribute \(name.excerpt) without a value")
       index += 1
       return
@@ -337,12 +355,12 @@ struct AttributeSyntax: Sendable {
     if index < end, bytes[index] == UInt8(ascii: "\"") {
       let close = bytes.firstIndex(of: UInt8(ascii: "\""), in: index + 1..<end)
       items.append(Item(name: name, value: bytes.text(in: index + 1..<(close ?? end)), isQuoted: true))
-      if close == nil { faults.append("\(name.excerpt) without its closing quote") }
+      if close == nil { addFault("\(name.excerpt) without its closing quote") }
       let after = min((close ?? end) + 1, end)
       index = bytes.firstIndex(of: UInt8(ascii: ","), in: after..<end) ?? end
       let rest = bytes.trimmed(after..<index)
       if !rest.isEmpty {
-        faults.append("'\(bytes.text(in: rest).excerpt)' after the closing quote of \(name.excerpt)")
+        addFault("'\(bytes.text(in: rest).excerpt)' after the closing quote of \(name.excerpt)")
       }
       isSpaced = isSpaced || (rest.isEmpty && after < index)
     } else {
@@ -351,22 +369,26 @@ struct AttributeSyntax: Sendable {
       let text = bytes.text(in: range)
       items.append(Item(name: name, value: text, isQuoted: false))
       isSpaced = isSpaced || range.upperBound < close
-      if text.isEmpty { faults.append("the attribute \(name.excerpt) without a value") }
+      if text.isEmpty { addFault("the attribute \(name.excerpt) without a value") }
       if text.utf8.contains(where: { $0.isSpace || $0 == UInt8(ascii: "\"") }) {
-        faults.append("white space or a quote in the unquoted value of \(name.excerpt)")
+        addFault("white space or a quote in the unquoted value of \(name.excerpt)", isTolerated: true)
       }
       index = close
     }
-    if isSpaced { faults.append("white space around the value of \(name.excerpt)") }
-    if index == end - 1 { faults.append("a comma at the end of the attribute list") }
+    if isSpaced { addFault("white space around the value of \(name.excerpt)", isTolerated: true) }
+    if index == end - 1 { addFault("a comma at the end of the attribute list", isTolerated: true) }
     index += 1
   }
 
+  private mutating func addFault(_ text: String, isTolerated: Bool = false) {
+    faults.append(Fault(text: text, isTolerated: isTolerated))
+  }
+
   private mutating func checkName(_ name: String, isSpaced: Bool) {
-    if isSpaced { faults.append("white space around the attribute name \(name.excerpt)") }
+    if isSpaced { addFault("white space around the attribute name \(name.excerpt)", isTolerated: true) }
     let isPlain = name.utf8.allSatisfy {
       $0.isDigit || $0 == UInt8(ascii: "-") || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
     }
-    if name.isEmpty || !isPlain { faults.append("'\(name.excerpt)' is not an attribute name") }
+    if name.isEmpty || !isPlain { addFault("'\(name.excerpt)' is not an attribute name") }
   }
 }

@@ -171,10 +171,13 @@ package struct XMLReader {
   }
 
   /// Adds a warning with the place of the start tag that was read last.
-  package mutating func warn(_ reason: String) {
+  mutating func warn(_ reason: String) {
     guard warnings.warnings.count < warnings.limit else { return }
-    warnings.add(reason, place: placeInTag(of: tagStart))
+    warnings.add(reason, place: tagPlace())
   }
+
+  /// Returns the place of the start tag that was read last.
+  package mutating func tagPlace() -> ReelError.Place { placeInTag(of: tagStart) }
 
   /// Returns an error about a value in the last start tag. The rest of the text can still be read.
   mutating func malformed(_ reason: String) -> ReelError { malformed(reason, at: tagStart) }
