@@ -371,16 +371,19 @@ struct CheckCommandTests {
 
   @Test("A place is not named twice")
   func places() {
-    func placed(_ summary: String, rung: String? = "360p", segment: Int? = 3) -> String {
+    func placed(
+      _ summary: String, _ naming: Finding.Naming = .none, rung: String? = "360p", segment: Int? = 3
+    ) -> String {
       var finding = Finding(.segmentMissing, "status", .error, rung: rung, summary, fix: "upload it")
       finding.segment = segment
+      finding.naming = naming
       return CheckWords.placed(finding)
     }
     #expect(placed("404") == "360p, segment 3: 404")
-    #expect(placed("segment 3 (4 s to 6 s): 404") == "360p, segment 3 (4 s to 6 s): 404")
-    #expect(placed("between segment 3 and 4: a gap") == "360p: between segment 3 and 4: a gap")
-    #expect(placed("segment 3: 404", rung: nil) == "segment 3: 404")
-    #expect(placed("360p says 1 Mbit/s", segment: nil) == "360p says 1 Mbit/s")
+    #expect(placed("segment 3 (4 s to 6 s): 404", .segmentFirst) == "360p, segment 3 (4 s to 6 s): 404")
+    #expect(placed("between segments 3 and 4: a gap", .segment) == "360p: between segments 3 and 4: a gap")
+    #expect(placed("segment 3: 404", .segmentFirst, rung: nil) == "segment 3: 404")
+    #expect(placed("360p says 1 Mbit/s", .rung, segment: nil) == "360p says 1 Mbit/s")
     #expect(placed("no sound", rung: nil, segment: nil) == "no sound")
   }
 

@@ -86,7 +86,7 @@ struct CheckReportTests {
     result.coverage.audioDuration = 11.4
     result.thresholds[.blackRun] = 5
     var checked = CheckedSource(result)
-    checked.waived = [5: "the redirect counts viewers, ticket 4711"]
+    checked.findings[5].waiver = "the redirect counts viewers, ticket 4711"
     return checked
   }
 
@@ -149,9 +149,9 @@ struct CheckReportTests {
   func singlePage() throws {
     var sources = CheckedSources()
     var source = Self.sample()
-    source.stills = [
-      CheckStill(finding: 1, rung: "180p", time: 0.5, jpeg: [0xff, 0xd8, 0xff, 0xe0]),
-      CheckStill(finding: 1, rung: "360p", time: 1.5, jpeg: [0xff, 0xd8, 0xff, 0xe1]),
+    source.findings[1].stills = [
+      CheckStill(rung: "180p", time: 0.5, jpeg: [0xff, 0xd8, 0xff, 0xe0]),
+      CheckStill(rung: "360p", time: 1.5, jpeg: [0xff, 0xd8, 0xff, 0xe1]),
     ]
     source.unmet = ["start.lte<800ms: 956 ms"]
     sources.add(source)

@@ -9,8 +9,6 @@ package struct CheckResult: Sendable {
   package var findings: [Finding] = []
   /// The start on each link, in the order of the links; empty if there was no first frame.
   package var starts: [StartResult] = []
-  /// Pictures that show what findings say, if they were wanted.
-  package var stills: [CheckStill] = []
   package var notChecked: [NotChecked] = []
   package var coverage = Coverage()
   /// The thresholds that are not the usual ones, by name.
@@ -23,10 +21,7 @@ package struct CheckResult: Sendable {
   package init(source: String) { self.source = source }
 
   /// The error if no media arrived in time, so that nothing is known of the stream, and a later check may know more.
-  package var silence: ReelError? {
-    guard case .unjudged(let reason) = judgement, reason.kind == .unanswered else { return nil }
-    return reason.error
-  }
+  package var silence: ReelError? { judgement.silence }
 
   /// The findings for what had to be judged and was not: rungs, and parts of the manifest.
   package var omissions: [Finding] {

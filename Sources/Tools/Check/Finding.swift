@@ -53,6 +53,17 @@ package enum FindingLevel: String, Sendable, Hashable, Comparable, CaseIterable,
 
 /// A fault of a stream: where it is, the measurements that show it, what it costs a viewer, and how to mend it.
 package struct Finding: Sendable {
+  /// How a summary names the place of a finding.
+  package enum Naming: Sendable {
+    case none
+    /// It names the rung.
+    case rung
+    /// It names the segments or the line.
+    case segment
+    /// It begins with the segments.
+    case segmentFirst
+  }
+
   /// What was found.
   package let id: FindingID
   /// The kind within the id, such as `gap` of `timestamp-break`; nil for an id without kinds.
@@ -74,6 +85,8 @@ package struct Finding: Sendable {
   /// A clause without a full stop that says what was measured, as in `0.8 s without sound that the playlist does not
   /// declare`.
   package var summary: String
+  /// What of the place the summary names itself.
+  package var naming = Naming.none
   /// The measurements, in order, by names in snake case with their units.
   package var evidence: [(name: String, value: EvidenceValue)] = []
   /// What it costs a viewer; empty if that is nothing, or not known.
@@ -82,6 +95,10 @@ package struct Finding: Sendable {
   package var fix: String
   /// True if the resource is no manifest at all, such as a page in place of a playlist.
   package var isNoManifest = false
+  /// The reason of a waiver, which makes it a known one that fails nothing; nil for none.
+  package var waiver: String?
+  /// Pictures that show what it says, if they were wanted.
+  package var stills: [CheckStill] = []
   /// The change of the recorded start that measures the cost; nil if the start does not show it.
   package var change: StartChange?
 
@@ -101,6 +118,26 @@ package struct Finding: Sendable {
 
   /// The id and the kind: `timestamp-break/gap`, `moov-last`.
   package var name: String { kind.map { "\(id.rawValue)/\($0)" } ?? id.rawValue }
+}
+
+extension [Finding] {
+  /// The number of those of a level that are not waived.
+  package func count(_ level: FindingLevel) -> Int { count { $0.level == level && $0.waiver == nil } }
+}
+
+/// A picture that shows what a finding says.
+package struct CheckStill: Sendable {
+  /// The name of the rung; nil for a media file.
+  package var rung: String?
+  /// The time on the presentation's timeline, in seconds.
+  package var time: Double
+  package var jpeg: [UInt8]
+
+  package init(rung: String?, time: Double, jpeg: [UInt8]) {
+    self.rung = rung
+    self.time = time
+    self.jpeg = jpeg
+  }
 }
 
 /// A measurement of a finding.

@@ -4,24 +4,6 @@ internal import ReelFFmpeg
 internal import ReelManifest
 internal import ReelPlayback
 
-/// A picture that shows what a finding says.
-package struct CheckStill: Sendable {
-  /// The index of the finding in `CheckResult.findings`.
-  package var finding: Int
-  /// The name of the rung; nil for a media file.
-  package var rung: String?
-  /// The time on the presentation's timeline, in seconds.
-  package var time: Double
-  package var jpeg: [UInt8]
-
-  package init(finding: Int, rung: String?, time: Double, jpeg: [UInt8]) {
-    self.finding = finding
-    self.rung = rung
-    self.time = time
-    self.jpeg = jpeg
-  }
-}
-
 /// Takes stills where findings about pictures point.
 struct FindingStills {
   let fetcher: any Fetching
@@ -32,13 +14,16 @@ struct FindingStills {
   private static let findingLimit = 8
   private static let side = 320
 
-  /// Returns the stills; none of what can't be decoded.
-  func stills(of source: MediaSource, _ result: CheckResult) async throws -> [CheckStill] {
-    var stills: [CheckStill] = []
-    let pointing = result.findings.enumerated().filter {
-      [.black, .frozen, .rungContentDiffers].contains($0.element.id) && $0.element.time != nil
+  /// Returns the findings with stills; none of what can't be decoded.
+  func findings(_ findings: [Finding], with facts: StreamFacts, of source: MediaSource) async throws
+    -> [Finding]
+  {
+    var findings = findings
+    let pointing = findings.indices.filter {
+      [.black, .frozen, .rungContentDiffers].contains(findings[$0].id) && findings[$0].time != nil
     }
-    for (index, finding) in pointing.prefix(Self.findingLimit) {
+    for index in pointing.prefix(Self.findingLimit) {
+      let finding = findings[index]
       guard let range = finding.time else { continue }
       let (start, end) = (range.lowerBound, range.upperBound)
       var rungs = [finding.rung]
@@ -51,14 +36,14 @@ struct FindingStills {
       }
       for name in rungs {
         let rung =
-          result.facts.rungs.first { $0.name == name } ?? result.facts.rungs.first { $0.kind == .video }
+          facts.rungs.first { $0.name == name } ?? facts.rungs.first { $0.kind == .video }
         for time in times {
           guard let jpeg = try await still(of: source, at: time, rung) else { continue }
-          stills.append(CheckStill(finding: index, rung: name, time: time, jpeg: jpeg))
+          findings[index].stills.append(CheckStill(rung: name, time: time, jpeg: jpeg))
         }
       }
     }
-    return stills
+    return findings
   }
 
   // MARK: - Private

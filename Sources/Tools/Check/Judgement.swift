@@ -7,6 +7,12 @@ package enum Judgement: Sendable, Hashable {
   case judged
   /// Nothing of it was.
   case unjudged(Unjudged)
+
+  /// The error if no media arrived in time, so that nothing is known of the stream.
+  package var silence: ReelError? {
+    guard case .unjudged(let reason) = self, reason.kind == .unanswered else { return nil }
+    return reason.error
+  }
 }
 
 /// Why no media of a rung, or of a source, was decoded.

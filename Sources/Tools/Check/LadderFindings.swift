@@ -483,6 +483,7 @@ private struct LadderJudge {
       "segment \(worst.index + 1) begins \(abs(worst.difference).seconds) \(worst.difference > 0 ? "after" : "before") that of \(reference.name)",
       fix: "encode all rungs with the same GOPs, and cut them at the same frames")
     found.segment = worst.index + 1
+    found.naming = .segmentFirst
     found.evidence = [
       ("difference_ms", .number((worst.difference * 1000).rounded())), ("count", .number(Double(count))),
       ("reference", .text(reference.name)),

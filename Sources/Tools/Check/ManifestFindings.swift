@@ -60,6 +60,7 @@ package enum ManifestFindings {
       place + first.reason + more,
       fix: clause.map { "correct it as \($0) says" } ?? "write a manifest that can be read")
     finding.line = line
+    if line != nil { finding.naming = .segment }
     finding.rung = facts.rungs.first { $0.url?.reelLocation == first.location }?.name
     finding.evidence = [("count", .number(Double(group.count)))]
     if let clause { finding.evidence.append(("clause", .text(clause))) }

@@ -80,9 +80,10 @@ private struct RungJudge {
 
   private func finding(
     _ id: FindingID, _ kind: String?, _ level: FindingLevel, at index: Int? = nil, _ summary: String,
-    fix: String
+    naming: Finding.Naming = .none, fix: String
   ) -> Finding {
     var finding = Finding(id, kind, level, rung: rung.name, summary, fix: fix)
+    finding.naming = naming
     if let index, let segment = segment(index) {
       finding.segment = index + 1
       finding.url = segment.url.reelLocation
@@ -102,8 +103,8 @@ private struct RungJudge {
   }
 
   /// A place with what is found there. Reasons that name the file need no place.
-  private func words(_ place: String, _ reason: String) -> String {
-    reason.hasPrefix("the file ") ? reason : "\(place): \(reason)"
+  private func located(_ place: String, _ reason: String) -> (summary: String, naming: Finding.Naming) {
+    reason.hasPrefix("the file ") ? (reason, .none) : ("\(place): \(reason)", .segmentFirst)
   }
 
   /// The most runs of segments that are named.
@@ -223,7 +224,8 @@ private struct RungJudge {
       : "none of the \(failures.count) segments that were asked for arrived in \(time)"
     var found = finding(
       .rungDead, "no-answer", .error, at: samples.first?.index,
-      what + (first.map { ": \($0.reason)" } ?? ""), fix: "check why the server does not deliver them")
+      what + (first.map { ": \($0.reason)" } ?? ""), naming: failures.count == 1 ? .none : .segment,
+      fix: "check why the server does not deliver them")
     found.url = first?.location ?? found.url
     found.evidence = [
       ("segments", .number(Double(failures.count))), ("waited_ms", .number((waited * 1000).rounded())),
@@ -281,7 +283,7 @@ private struct RungJudge {
       let lost = samples.reduce(0) { $0 + shownDuration($1.index) }
       var found = finding(
         .segmentMissing, kind, .error, at: first.index,
-        "\(self.places(samples.map(\.index))): \(failure.error.reason)",
+        "\(self.places(samples.map(\.index))): \(failure.error.reason)", naming: .segmentFirst,
         fix: "upload it again, mark it with EXT-X-GAP, or shorten the list")
       if facts.format == "dash" { found.fix = "upload it again, or shorten the list" }
       found.url = failure.error.location ?? found.url
@@ -317,8 +319,9 @@ private struct RungJudge {
     if let promised = first.promisedByteCount, promised > first.byteCount {
       words = "\(first.byteCount) of \(promised) bytes"
     }
+    let (summary, naming) = located(places(cut.map(\.index)), words)
     var found = finding(
-      .segmentTruncated, nil, .error, at: first.index, self.words(places(cut.map(\.index)), words),
+      .segmentTruncated, nil, .error, at: first.index, summary, naming: naming,
       fix: "upload it again; check whether the origin closes connections early")
     found.evidence = [("count", .number(Double(cut.count))), ("bytes", .number(Double(first.byteCount)))]
     if let promised = first.promisedByteCount, promised > first.byteCount {
@@ -385,6 +388,7 @@ private struct RungJudge {
       var found = finding(
         .decodeError, nil, isShort ? .warning : .error, at: first.segment,
         "\(segments.count > 1 ? "\(places(Array(segments))): " : "")\(frames.counted("frame")) from \(first.time.seconds) on \(frames == 1 ? "is" : "are") damaged (\(duration.seconds))",
+        naming: segments.count > 1 ? .segmentFirst : .none,
         fix: rung.segments.isEmpty
           ? "encode it again, or upload it again"
           : "encode segment\(segments.count > 1 ? "s" : "") \(Self.numbers(Array(segments))) again, or upload \(segments.count > 1 ? "them" : "it") again"
@@ -401,9 +405,10 @@ private struct RungJudge {
     } else if let fault = faults.first,
       case let error = fault.failure?.error ?? fault.readingFault ?? Self.noMedia
     {
+      let (summary, naming) = located(place(fault.index), error.reason)
       findings.append(
         finding(
-          .decodeError, nil, .error, at: fault.index, words(place(fault.index), error.reason),
+          .decodeError, nil, .error, at: fault.index, summary, naming: naming,
           fix: "package it again, or upload it again"))
     } else if rejected.count > 0 {
       let index = rung.content.lazy.compactMap { $0.rejectedAudioSegments.min() }.min()
@@ -469,7 +474,7 @@ private struct RungJudge {
     let isFirst = first.index == (rung.segments.firstIndex { !$0.isGap } ?? 0)
     var finding = finding(
       .segmentNotIndependent, kind, isFirst ? .error : .warning, at: first.index,
-      "\(places(found.map(\.index))): \(words(first))", fix: fix)
+      "\(places(found.map(\.index))): \(words(first))", naming: .segmentFirst, fix: fix)
     finding.evidence = [("count", .number(Double(found.count))), ("read", .number(Double(samples.count)))]
     if let video = first.video, let entry = video.firstEntryIndex, entry > 0 {
       finding.evidence.append(("first_key_frame", .number(Double(entry))))
@@ -539,7 +544,7 @@ private struct RungJudge {
       ? "between segments \(first.index + 1) and \(first.index + 2): the SegmentTimeline leaves out \(length.seconds)"
       : "from segment \(first.index + 1) on: EXT-X-GAP leaves out \(length.seconds)"
     var found = finding(
-      .timestampBreak, "gap", .note, at: first.index, words + more,
+      .timestampBreak, "gap", .note, at: first.index, words + more, naming: .segment,
       fix: "check why the encoder or the packager lost it")
     found.time = first.range
     found.evidence = [
@@ -582,7 +587,7 @@ private struct RungJudge {
     guard let first = found.first else { return [] }
     var finding = finding(
       .timestampBreak, "start", .warning, at: first.index,
-      "\(places(found.map(\.index))): packed audio without a timestamp",
+      "\(places(found.map(\.index))): packed audio without a timestamp", naming: .segmentFirst,
       fix: "begin each segment with the ID3 tag of RFC 8216 §3.4")
     finding.evidence = [("count", .number(Double(found.count)))]
     return [finding]
@@ -616,7 +621,7 @@ private struct RungJudge {
       }
     let more = count > 1 ? ", the largest of \(count)" : ""
     var found = finding(
-      .timestampBreak, kind, level, at: worst.index, "\(place): \(words)\(more)",
+      .timestampBreak, kind, level, at: worst.index, "\(place): \(words)\(more)", naming: .segment,
       fix: worst.isWithin
         ? "check whether the encoder lost its input"
         : isHLS
@@ -777,7 +782,8 @@ private struct RungJudge {
   private func mismatch(_ worst: Mismatch, count: Int, _ words: String, fix: String) -> Finding {
     let isError = abs(worst.difference) > thresholds.normalized(.durationMismatchError)
     var found = finding(
-      .segmentDurationMismatch, nil, isError ? .error : .warning, at: worst.index, words, fix: fix)
+      .segmentDurationMismatch, nil, isError ? .error : .warning, at: worst.index, words,
+      naming: .segmentFirst, fix: fix)
     found.evidence = [
       ("declared_ms", .number((worst.stated * 1000).rounded())),
       ("measured_ms", .number((worst.actual * 1000).rounded())),

@@ -165,6 +165,7 @@ package enum StartFindings {
       .firstRungHeavy, nil, level, rung: first.name,
       "\(first.name), \(rates[0]) kbit/s, is listed first, so players without a measurement begin with it",
       fix: "list \(best.name), \(rates[1]) kbit/s, first")
+    finding.naming = .rung
     finding.evidence = [
       ("first_bits_per_second", .number(Double(first.declared?.bitsPerSecond ?? 0))),
       ("middle_bits_per_second", .number(Double(best.declared?.bitsPerSecond ?? 0))),

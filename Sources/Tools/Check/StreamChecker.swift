@@ -101,9 +101,10 @@ package struct StreamChecker: Sendable {
     result.facts = facts
     if options.takesStills, !result.isInterrupted {
       let stills = FindingStills(fetcher: fetcher, configuration: configuration, logger: logger)
-      result.stills =
-        try await time.outcome(until: time.end) { [result] in try await stills.stills(of: source, result) }
-        ?? []
+      let findings = try await time.outcome(until: time.end) { [findings = result.findings, facts] in
+        try await stills.findings(findings, with: facts, of: source)
+      }
+      if let findings { result.findings = findings }
     }
     return result
   }

@@ -242,6 +242,7 @@ package enum TransportFindings {
       segment: place.map { $0.index + 1 }, url: first.url.reelText,
       "\(what): \(count) after \(position)\(size) bytes, and the rest came with another request (Range); players that do not resume lose it",
       fix: "check why the server, or a proxy in front of it, ends connections early")
+    if place != nil { finding.naming = .segmentFirst }
     finding.evidence = [
       ("count", .number(Double(broken.count))), ("bytes", .number(Double(position))),
       ("resumed", .flag(true)),

@@ -385,7 +385,7 @@ struct CheckTally: Sendable {
     if verdict.fails { failedCount += 1 }
     if verdict.checked.silence != nil { silentCount += 1 }
     for level in FindingLevel.allCases { levels[level, default: 0] += verdict.checked.count(level) }
-    waivedCount += verdict.checked.waived.count
+    waivedCount += verdict.checked.waivedCount
     usedWaivers.formUnion(waivers)
   }
 
@@ -476,8 +476,8 @@ final class CheckFiles: Sendable {
         var item = JUnitXML.Case(CheckWords.name(finding))
         if verdict.failing.contains(index) {
           item.failure = ("\(CheckWords.placed(finding)); \(finding.fix)", finding.name)
-        } else if let excuse = checked.excuse(index) {
-          item.skipped = "a known \(finding.level.rawValue), \(excuse)"
+        } else if let waiver = finding.waiver {
+          item.skipped = "a known \(finding.level.rawValue), waived: \(waiver)"
         }
         cases.append(item)
       }

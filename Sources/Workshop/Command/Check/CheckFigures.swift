@@ -6,19 +6,12 @@ import ReelManifest
 import ReelSimulation
 import ReelPool
 
-/// A checked source with the findings that are waived.
-struct MeasuredCheck: Sendable {
-  var result: CheckResult
-  /// The indices of waived findings.
-  var waived: Set<Int> = []
-}
-
 /// An expectation on a checked source (`--expect`).
-typealias CheckExpectation = FigureAssertion<MeasuredCheck>
+typealias CheckExpectation = FigureAssertion<CheckResult>
 
 /// The figures of a checked source. A figure is declared here, and what shows figures takes it from `all`.
 enum CheckFigures {
-  typealias CheckFigure = Figure<MeasuredCheck>
+  typealias CheckFigure = Figure<CheckResult>
 
   /// - Parameter links: The names of the links.
   static func all(links: [String]) -> [CheckFigure] { starts(links) + counts + media }
@@ -35,9 +28,7 @@ enum CheckFigures {
     let start = result.starts.first { expectation.metric.hasSuffix("." + $0.link.lowercased()) }
     guard let start else { return "" }
     if expectation.metric.hasPrefix("stall.") { return "; \(CheckWords.playback(start.playback))" }
-    let bytes = ByteSize(byteCount: Int(clamping: start.floorByteCount))
-    return "; the floor is \(CheckWords.time(start.floorMilliseconds)): "
-      + "\(start.floorRequestCount.counted("request")), \(bytes)"
+    return "; the floor is \(CheckWords.time(start.floorMilliseconds)): \(start.floorWords)"
   }
 
   // MARK: - Private
@@ -46,8 +37,8 @@ enum CheckFigures {
     links.flatMap { link -> [CheckFigure] in
       // Names of figures are found in any letter case.
       let name = link.lowercased()
-      @Sendable func start(_ result: MeasuredCheck) -> StartResult? {
-        result.result.starts.first { $0.link.lowercased() == name }
+      @Sendable func start(_ result: CheckResult) -> StartResult? {
+        result.starts.first { $0.link.lowercased() == name }
       }
       return [
         time(
@@ -68,7 +59,7 @@ enum CheckFigures {
         ) { check in
           guard case .played(let rung, _) = start(check)?.playback, !rung.course.isCut else { return nil }
           // Holes of the media stall players on any link.
-          let holes = check.result.findings.flatMap(\.costs).filter { $0.kind == .stall && $0.link == nil }
+          let holes = check.findings.flatMap(\.costs).filter { $0.kind == .stall && $0.link == nil }
           return max(rung.stalledMilliseconds, holes.map(\.milliseconds).max() ?? 0)
         },
       ]
@@ -76,30 +67,30 @@ enum CheckFigures {
   }
 
   private static let counts = [
-    count("errors", "errors that are not waived") { $0.count(.error) },
-    count("warnings", "warnings that are not waived") { $0.count(.warning) },
-    count("rungs", "rungs and renditions that were opened") { $0.result.coverage.rungCount },
+    count("errors", "errors that are not waived") { $0.findings.count(.error) },
+    count("warnings", "warnings that are not waived") { $0.findings.count(.warning) },
+    count("rungs", "rungs and renditions that were opened") { $0.coverage.rungCount },
   ]
 
   private static let media = [
     CheckFigure(
       "height.max", "height", "lines of the highest rung", .count, absence: "no picture was decoded"
     ) { check in
-      check.result.facts.rungs.flatMap(\.content).compactMap { $0.frames.first?.presentationSize.height }
+      check.facts.rungs.flatMap(\.content).compactMap { $0.frames.first?.presentationSize.height }
         .max()
         .map { .count($0) }
     },
     time("ttfb.p95", "from a request to its first byte, 95th percentile", absence: "no server was asked") {
       check in
-      let times = check.result.facts.requests.compactMap(\.metrics?.timeToFirstByte).sorted()
+      let times = check.facts.requests.compactMap(\.metrics?.timeToFirstByte).sorted()
       guard !times.isEmpty else { return nil }
       return times[min(times.count - 1, Int((Double(times.count) * 0.95).rounded(.up)) - 1)].milliseconds
     },
     time("gop.max", "longest distance of key frames in the sample", absence: "no two key frames were read") {
-      longestGOP($0.result.facts).map { $0 * 1000 }
+      longestGOP($0.facts).map { $0 * 1000 }
     },
     time("segment.max", "longest segment as listed", absence: "there are no segments") { check in
-      check.result.facts.rungs.compactMap { rung in rung.segments.lazy.map(\.duration.seconds).max() }.max()
+      check.facts.rungs.compactMap { rung in rung.segments.lazy.map(\.duration.seconds).max() }.max()
         .map { $0 * 1000 }
     },
   ]
@@ -127,7 +118,7 @@ enum CheckFigures {
 
   private static func time(
     _ name: String, _ meaning: String, absence: String,
-    _ milliseconds: @escaping @Sendable (MeasuredCheck) -> Double?
+    _ milliseconds: @escaping @Sendable (CheckResult) -> Double?
   ) -> CheckFigure {
     CheckFigure(name, name, meaning, .time, absence: absence) { check in
       milliseconds(check).map { .time(.nanoseconds(Int64(($0 * 1e6).rounded()))) }
@@ -135,14 +126,8 @@ enum CheckFigures {
   }
 
   private static func count(
-    _ name: String, _ meaning: String, _ value: @escaping @Sendable (MeasuredCheck) -> Int
+    _ name: String, _ meaning: String, _ value: @escaping @Sendable (CheckResult) -> Int
   ) -> CheckFigure {
     CheckFigure(name, name, meaning, .count) { .count(value($0)) }
-  }
-}
-
-extension MeasuredCheck {
-  fileprivate func count(_ level: FindingLevel) -> Int {
-    result.findings.indices.count { result.findings[$0].level == level && !waived.contains($0) }
   }
 }

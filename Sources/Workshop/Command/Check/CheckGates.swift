@@ -236,18 +236,17 @@ struct CheckGates: Sendable {
   func verdict(on result: CheckResult, use: (Int) -> Void = { _ in }) -> Verdict {
     var result = result
     if failsUnchecked { result.findings += result.omissions }
-    var checked = CheckedSource(result)
-    for (index, finding) in result.findings.enumerated() {
+    for index in result.findings.indices {
+      let finding = result.findings[index]
       for (number, waiver) in waivers.enumerated()
       where !waiver.isExpired(on: today) && waiver.matches(finding, of: result.source) {
         use(number)
-        checked.waived[index] = checked.waived[index] ?? waiver.reason
+        result.findings[index].waiver = result.findings[index].waiver ?? waiver.reason
       }
     }
-    var verdict = Verdict(checked: checked)
-    let measured = MeasuredCheck(result: result, waived: Set(checked.waived.keys))
+    var verdict = Verdict(checked: CheckedSource(result))
     for expectation in expectations {
-      let outcome = expectation.evaluate(measured)
+      let outcome = expectation.evaluate(result)
       verdict.outcomes.append(outcome)
       if !outcome.isMet {
         verdict.checked.unmet.append(
@@ -258,7 +257,7 @@ struct CheckGates: Sendable {
       let finding = result.findings[index]
       let isWanted = failOn.map { finding.level >= $0 && finding.level > .note } ?? false
       guard isWanted || failsUnchecked && finding.id == .notChecked else { return false }
-      return checked.waived[index] == nil
+      return finding.waiver == nil
     }
     return verdict
   }

@@ -5,6 +5,32 @@ import ReelFFmpeg
 import ReelLab
 import ReelManifest
 
+extension CheckedSource {
+  /// The ladder as a table.
+  var ladderTable: Table {
+    let hasStatements = ladder.contains { !$0.says.isEmpty }
+    func cell(_ answer: CheckLadderRow.Answer, mark: String = "") -> Table.Cell {
+      .init(answer.text, plain: answer.isFault ? answer.text + mark : nil, answer.isFault ? .bad : nil)
+    }
+    var table = Table(
+      [.left, .left, .left, .left] + starts.map { _ in .right } + [.left, .left], indentation: 2)
+    table.add(
+      cells: ["rung", "", "opens", "decodes"].map { .init($0) }
+        + starts.map { .init("start, \($0.link)", plain: $0.link) }
+        + (hasStatements ? ["declared", "measured"] : ["measured"]).map { .init($0) })
+    for row in ladder {
+      let first = Table.Cell(row.name, plain: "\(row.name) *", classes: "best")
+      // The start was recorded on the rung that a player opens first.
+      let isStarted = row.isFirst || ladder.count == 1
+      table.add(
+        cells: [row.isFirst ? first : .init(row.name), .init(row.detail), cell(row.opens), cell(row.decodes)]
+          + starts.map { .init(isStarted ? CheckWords.time($0.now.milliseconds) : "") }
+          + (hasStatements ? [.init(row.says)] : []) + [cell(row.actual, mark: "  <-")])
+    }
+    return table
+  }
+}
+
 /// A rung or rendition in a report: what the manifest says of it, and what it is.
 struct CheckLadderRow: Sendable, Hashable {
   /// An answer of a table.

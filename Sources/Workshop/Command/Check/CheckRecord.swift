@@ -57,9 +57,7 @@ struct CheckRecord: SourceRecord {
         "skipped": rung.status == .skipped ? true : nil,
       ]
     }
-    findings = checked.findings.enumerated().map { index, finding in
-      Self.finding(finding, waived: checked.waived[index])
-    }
+    findings = checked.findings.map(Self.finding)
     expectations = verdict.outcomes.isEmpty ? nil : verdict.outcomes
     notChecked = checked.notChecked.map { item in
       [
@@ -111,7 +109,7 @@ struct CheckRecord: SourceRecord {
   /// The number of stalls that are listed.
   private static let stallLimit = 100
 
-  private static func finding(_ finding: Finding, waived: String?) -> JSONFields {
+  private static func finding(_ finding: Finding) -> JSONFields {
     let costs = finding.costs.sorted { $0.milliseconds > $1.milliseconds }.map(cost)
     var evidence: [String: Evidence] = [:]
     for (name, value) in finding.evidence { evidence[name] = Evidence(value: value) }
@@ -121,7 +119,7 @@ struct CheckRecord: SourceRecord {
       "byte": finding.byte, "from": finding.time?.lowerBound.rounded(places: 6),
       "to": finding.time?.upperBound.rounded(places: 6), "summary": finding.summary,
       "evidence": evidence, "cost": costs.first, "costs": costs.count > 1 ? costs : nil,
-      "fix": finding.fix, "waived": waived, "known": waived == nil ? nil : true,
+      "fix": finding.fix, "waived": finding.waiver, "known": finding.waiver == nil ? nil : true,
     ]
   }
 

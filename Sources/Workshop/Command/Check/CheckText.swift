@@ -43,16 +43,15 @@ struct CheckText {
   /// The worst finding, or an expectation that is not met, and how many there are besides; nil without a warning.
   private var cause: String? {
     guard checked.silence == nil, let worst = checked.worstLevel, worst > .note else { return nil }
-    let finding = checked.order.first { checked.findings[$0].level == worst && checked.excuse($0) == nil }
+    let finding = checked.findings.first { $0.level == worst && $0.waiver == nil }
     let words =
-      finding.map { "\(checked.findings[$0].name): \(CheckWords.placed(checked.findings[$0]))" }
-      ?? checked.unmet.first ?? checked.verdict
+      finding.map { "\($0.name): \(CheckWords.placed($0))" } ?? checked.unmet.first ?? checked.verdict
     let others = [FindingLevel.error, .warning].compactMap { level in
       let count = checked.count(level) - (level == worst ? 1 : 0)
       return count > 0
         ? "\(count) \(level == worst ? "more " : "")\(level.rawValue)\(count == 1 ? "" : "s")" : nil
     }
-    let known = CheckWords.known(waived: checked.waived.count)
+    let known = CheckWords.known(waived: checked.waivedCount)
     return ([words, others.joined(separator: ", ")].filter { !$0.isEmpty } + [known].compactMap(\.self))
       .joined(separator: "; ")
   }
@@ -110,38 +109,19 @@ struct CheckText {
   }
 
   private var ladder: [String] {
-    guard checked.ladder.count > 1 else { return [] }
-    let links = checked.starts.map(\.link)
-    var table = TextTable(
-      [.left, .left, .left, .left] + links.map { _ in .right } + [.left, .left], indentation: 2)
-    table.add(["rung", "", "opens", "decodes"] + links + ["declared", "measured"])
-    let last = 5 + links.count
-    for row in checked.ladder {
-      var styles: [Int: TextLayout.Style] = [:]
-      for (column, answer) in [(2, row.opens), (3, row.decodes), (last, row.actual)] where answer.isFault {
-        styles[column] = .bad
-      }
-      let first = row.isFirst ? "\(row.name) *" : row.name
-      let actual = row.actual.text + (row.actual.isFault ? "  <-" : "")
-      // The start was recorded on the rung that a player opens first.
-      let times = checked.starts.map { row.isFirst ? CheckWords.time($0.now.milliseconds) : "" }
-      table.add(
-        [first, row.detail, row.opens.text, row.decodes.text] + times + [row.says, actual], styles: styles)
-    }
-    return table.lines(in: layout)
+    checked.ladder.count > 1 ? checked.ladderTable.lines(in: layout) : []
   }
 
   private var findings: [String] {
-    let order = checked.order
+    let listed = checked.listed
     var entries = checked.unmet.map { unmet in
       Entry(level: "error", name: "expectation", text: unmet, cost: "", fix: "", style: .bad)
     }
-    entries += order.prefix(Self.findingLimit).map(entry)
+    entries += listed.prefix(Self.findingLimit).map(entry)
     let width = entries.map { max($0.name.count, $0.cost.count) }.max() ?? 0
     var lines = entries.flatMap { entryLines($0, nameWidth: width) }
-    if order.count > Self.findingLimit {
-      lines.append("\(Self.indentation)and \((order.count - Self.findingLimit).counted("more finding"))")
-    }
+    let more = listed.count - Self.findingLimit
+    if more > 0 { lines.append("\(Self.indentation)and \(more.counted("more finding"))") }
     return lines
   }
 
@@ -156,9 +136,8 @@ struct CheckText {
     var style: TextLayout.Style?
   }
 
-  private func entry(_ index: Int) -> Entry {
-    let finding = checked.findings[index]
-    let excuse = checked.excuse(index)
+  private func entry(_ finding: Finding) -> Entry {
+    let isKnown = finding.waiver != nil
     let text = Redaction.clean(CheckWords.placed(finding))
     let costs = CheckWords.costs(finding)
     // The bars are those of a player that uses bytes as they come.
@@ -166,10 +145,10 @@ struct CheckText {
     let cost =
       (own.isEmpty ? costs : own).max { $0.milliseconds < $1.milliseconds }.map(CheckWords.cost) ?? ""
     return Entry(
-      level: excuse == nil ? finding.level.rawValue : "known", name: finding.name, text: text, cost: cost,
-      fix: excuse.map { "\(finding.level.rawValue), \($0)" } ?? Redaction.clean(finding.fix),
+      level: isKnown ? "known" : finding.level.rawValue, name: finding.name, text: text, cost: cost,
+      fix: finding.waiver.map { "\(finding.level.rawValue), waived: \($0)" } ?? Redaction.clean(finding.fix),
       url: finding.segment == nil ? nil : finding.url.map(Redaction.clean),
-      style: excuse != nil ? nil : finding.level == .error ? .bad : finding.level == .warning ? .warning : nil
+      style: isKnown ? nil : finding.level == .error ? .bad : finding.level == .warning ? .warning : nil
     )
   }
 
@@ -208,17 +187,16 @@ struct CheckText {
   /// The start now and after each step, as bars. Empty if nothing would be saved, and the start is not slow.
   private func bars(_ start: StartResult) -> [String] {
     guard start.saving >= CheckWords.leastCost || start.now.milliseconds >= Self.slowStart else { return [] }
-    var rows = [(name: "now", milliseconds: start.now.milliseconds, note: Self.parts(of: start.now))]
+    let parts = start.now.parts.map { "\($0) \(Int($1.rounded())) ms" }.joined(separator: ", ")
+    var rows = [(name: "now", milliseconds: start.now.milliseconds, note: parts)]
     for (index, step) in start.steps.enumerated() {
       rows.append((index == 0 ? "fix \(step.finding)" : "+ \(step.finding)", step.milliseconds, ""))
     }
-    let bytes = ByteSize(byteCount: Int(clamping: start.floorByteCount))
-    let floor = "\(start.floorRequestCount.counted("request")), \(bytes)"
     if abs(start.possibleMilliseconds - start.floorMilliseconds) < 1 {
       let note = rows.count > 1 ? "" : rows[0].note + "; "
-      rows[rows.count - 1].note = "\(note)\(floor): the floor"
+      rows[rows.count - 1].note = "\(note)\(start.floorWords): the floor"
     } else {
-      rows.append(("floor", start.floorMilliseconds, floor))
+      rows.append(("floor", start.floorMilliseconds, start.floorWords))
     }
     let width = rows.map(\.name.count).max() ?? 0
     let full = min(Self.barWidth, max(10, (layout.width ?? 120) - width - 50))
@@ -235,36 +213,22 @@ struct CheckText {
       }
   }
 
-  private static func parts(of course: StartResult.Course) -> String {
-    let parts = [
-      ("connect", course.connecting), ("answer", course.answering), ("bytes", course.receiving),
-      ("decode", course.decoding),
-    ]
-    return parts.filter { $0.1 >= 0.5 }.map { "\($0.0) \(Int($0.1.rounded())) ms" }.joined(separator: ", ")
-  }
-
   private var remarks: [String] {
     var lines: [String] = []
-    let items = checked.notChecked.map { item in
-      let subject = [item.id?.rawValue, item.rung].compactMap(\.self).joined(separator: ", ")
-      return Redaction.clean(subject.isEmpty ? item.reason : "\(subject): \(item.reason)")
+    for item in checked.notChecked.prefix(Self.notCheckedLimit) {
+      lines.append("not checked: \(CheckWords.omission(item))")
     }
-    for item in items.prefix(Self.notCheckedLimit) { lines.append("not checked: \(item)") }
-    if items.count > Self.notCheckedLimit {
-      lines.append("not checked: \(items.count - Self.notCheckedLimit) more, see --json")
-    }
+    let more = checked.notChecked.count - Self.notCheckedLimit
+    if more > 0 { lines.append("not checked: \(more) more, see --json") }
     if let wait = checked.starts.map(\.waitMilliseconds).max(), wait >= CheckWords.leastCost {
       lines.append(
         "\(CheckWords.time(wait)) of the start are the server's: the fastest of its answers, which vary from run to run"
       )
     }
-    let changed = Threshold.allCases.compactMap { threshold in
-      checked.thresholds.changed[threshold].map { CheckWords.threshold(threshold, $0) }
-    }
-    if !changed.isEmpty { lines.append("thresholds: \(changed.joined(separator: "; "))") }
+    if let changed = CheckWords.changed(checked.thresholds) { lines.append("thresholds: \(changed)") }
     for outcome in verdict.outcomes where outcome.isMet { lines.append("\(outcome)") }
-    if let first = checked.order.first(where: { checked.findings[$0].level > .note }) {
-      lines.append("reel check --explain \(checked.findings[first].name) explains it")
+    if let first = checked.listed.first(where: { $0.level > .note }) {
+      lines.append("reel check --explain \(first.name) explains it")
     }
     return lines.map { Self.indentation + $0 }
   }

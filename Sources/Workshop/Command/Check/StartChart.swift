@@ -52,7 +52,7 @@ struct StartChart {
           "decode", CheckWords.time(course.decoding),
           [("k2", course.decoding, title)], title, from: course.milliseconds - course.decoding, longest))
     }
-    let parts = Self.parts(course).map { "\($0.name) \(CheckWords.time($0.value))" }.joined(separator: ", ")
+    let parts = course.parts.map { "\($0) \(CheckWords.time($1))" }.joined(separator: ", ")
     return "<h3>\(Markup.escape(title)): first frame after \(CheckWords.time(course.milliseconds))</h3>"
       + "<p class=\"note\">\(Markup.escape(parts))</p><div class=\"falls\">\(rows.joined())</div>"
   }
@@ -72,7 +72,7 @@ struct StartChart {
     var rows = [
       row(
         "now", CheckWords.time(start.now.milliseconds),
-        Self.parts(start.now).map { ($0.classes, $0.value, "\($0.name) \(CheckWords.time($0.value))") },
+        start.now.parts.map { (Self.colors[$0] ?? "", $1, "\($0) \(CheckWords.time($1))") },
         "now", longest)
     ]
     var before = start.now.milliseconds
@@ -85,25 +85,16 @@ struct StartChart {
           CheckWords.time(step.milliseconds), [("good", step.milliseconds, title)], title, longest))
       before = step.milliseconds
     }
-    let requests = start.floorRequestCount.counted("request")
-    let bytes = ByteSize(byteCount: Int(clamping: start.floorByteCount)).description
-    let title = "the least that is possible on \(start.link): \(requests), \(bytes), and one frame to decode"
+    let title = "the least that is possible on \(start.link): \(start.floorWords), and one frame to decode"
     rows.append(
       row(
         "floor", CheckWords.time(start.floorMilliseconds), [("mute o4", start.floorMilliseconds, title)],
         title, longest))
     return "<h3>Fixed in turn, the largest saving first</h3><div class=\"falls\">\(rows.joined())</div>"
-      + "<p class=\"note\">\(Markup.escape(CheckWords.sentence(title))).</p>"
+      + "<p class=\"note\">\(Markup.escape(title.titled)).</p>"
   }
 
-  private static func parts(
-    _ course: StartResult.Course
-  ) -> [(name: String, classes: String, value: Double)] {
-    [
-      ("connect", "k1", course.connecting), ("answer", "k1 o4", course.answering),
-      ("bytes", "k0", course.receiving), ("decode", "k2", course.decoding),
-    ].filter { $0.2 >= 0.5 }
-  }
+  private static let colors = ["connect": "k1", "answer": "k1 o4", "bytes": "k0", "decode": "k2"]
 
   private static func host(_ url: String) -> String {
     guard let scheme = url.range(of: "://") else { return "" }

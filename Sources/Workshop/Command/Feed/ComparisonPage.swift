@@ -26,7 +26,10 @@ struct ComparisonPage {
         "Filled: no other pool is at least as good in all figures and better in one. The delay is the 95th "
         + "percentile to the second frame; rebuffering is the share of stalls in the time from first frames on."
     )
-    page.add("Figures", table(totals), note: "The table as text has the names that --assert takes.")
+    let table = ComparisonTable(reports: reports).table()
+    page.add(
+      "Figures", table.html() + table.copyableText(),
+      note: "The table as text has the names that --assert takes.")
     page.add("Assertions", WalkPage.assertions(reports))
     page.add(
       "Failed items",
@@ -40,11 +43,9 @@ struct ComparisonPage {
   private var subtitle: String {
     guard let settings = reports.first?.settings else { return "" }
     var parts = [
-      "\(reports.first?.totals.swipeCount ?? 0) swipes over \(settings.itemCount) items of \(settings.feed)",
-      settings.link ?? "link not modelled", settings.dwell, "seed \(settings.seed)",
+      "\(reports.first?.totals.swipeCount ?? 0) swipes over \(settings.itemCount) items of \(settings.feed)"
     ]
-    if settings.isVirtual { parts.append("simulated time") }
-    if reports.contains(where: \.isInterrupted) { parts.append("interrupted") }
+    parts += settings.conditions(isInterrupted: reports.contains(where: \.isInterrupted))
     return Redaction.clean(parts.joined(separator: " · "))
   }
 
@@ -81,17 +82,6 @@ struct ComparisonPage {
       return Charts.front(figure.title.titled, candidates) { figure.text($0, step: $1) }
     }
     return ReportPage.charts(Array(plots)) + legend
-  }
-
-  private func table(_ totals: [WalkTotals]) -> String {
-    func rows(_ name: (WalkFigure) -> String) -> [[String]] {
-      WalkFigures.all(in: .comparison).map { figure in
-        [name(figure)] + totals.map { figure.text(in: $0) ?? "–" }
-      }
-    }
-    let head = reports.enumerated().map { "\($0 + 1): \($1.poolName)" }
-    return ReportPage.table([""] + head, rows(\.title))
-      + ReportPage.copyableText([""] + reports.map(\.label), rows(\.name))
   }
 }
 

@@ -5,15 +5,26 @@ import ReelLab
 struct ComparisonTable: Sendable, Hashable {
   let reports: [WalkReport]
 
-  /// For people: the figures, then the items that failed. A figure that a walk does not have is a dash.
+  /// For people: the figures, then the items that failed.
   var text: String {
-    var table = TextTable([.left])
-    table.add(["players and policy"] + reports.map(\.label))
+    (table(corner: "players and policy").lines + reports.failureLines).joined(separator: "\n")
+  }
+
+  /// The figures. One that a walk does not have is a dash.
+  ///
+  /// - Parameter corner: The text of the first cell.
+  func table(corner: String = "") -> Table {
+    var table = Table([.left])
+    table.add(
+      cells: [.init(corner)]
+        + reports.enumerated().map { .init("\($0 + 1): \($1.poolName)", plain: $1.label) })
     let totals = reports.map(\.totals)
     for figure in WalkFigures.all(in: .comparison) {
-      table.add([figure.name] + totals.map { figure.text(in: $0) ?? "-" })
+      table.add(
+        cells: [.init(figure.title, plain: figure.name)]
+          + totals.map { figure.text(in: $0).map { .init($0) } ?? .init("–", plain: "-") })
     }
-    return (table.lines + reports.failureLines).joined(separator: "\n")
+    return table
   }
 }
 
@@ -41,7 +52,7 @@ struct LinkTable: Sendable, Hashable {
 
   /// For people: the figures, then the items that failed. A figure that a walk does not have is a dash.
   var text: String {
-    var table = TextTable([.left])
+    var table = Table([.left])
     let figures = WalkFigures.all(in: .links)
     table.add(["link and pool"] + figures.map(\.name))
     for report in reports {

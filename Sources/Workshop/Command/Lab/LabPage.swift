@@ -84,7 +84,7 @@ struct LabPage {
     let standings = figures.map { group.standings($0) }
     let head = ["", "walks"] + figures.map(\.head) + ["front"]
     let rows = group.rows.enumerated().map { place, row in
-      var cells: [ReportPage.Cell] = [
+      var cells: [Table.Cell] = [
         .init("\(place + 1): \(summary.name(of: row.pool))"), .init("\(row.runCount)"),
       ]
       for (figure, standings) in zip(figures, standings) {
@@ -93,16 +93,16 @@ struct LabPage {
       }
       return cells + [.init(row.isOnFront ? "●" : "")]
     }
-    return ReportPage.table(head, cells: rows, style: "wide")
+    return Table(head, cells: rows).html(classes: "wide")
   }
 
   private static func cell(_ text: String, _ standing: LabGroup.Standing?, _ style: String = "")
-    -> ReportPage.Cell
+    -> Table.Cell
   {
     switch standing {
-    case .best: .init("● \(text)", "best \(style)")
-    case .indistinguishable: .init("≈ \(text)", style)
-    case .worse, nil: .init(text, style)
+    case .best: .init("● \(text)", classes: "best \(style)")
+    case .indistinguishable: .init("≈ \(text)", classes: style)
+    case .worse, nil: .init(text, classes: style)
     }
   }
 
@@ -119,7 +119,7 @@ struct LabPage {
     }
     let head = ["", "pairs"] + figures.map(\.head)
     let rows = zip(names, differences).map { name, difference in
-      var cells: [ReportPage.Cell] = [.init(name), .init("\(difference.pairCount)")]
+      var cells: [Table.Cell] = [.init(name), .init("\(difference.pairCount)")]
       for figure in figures {
         guard let found = difference.figures[figure.name] else {
           cells.append(.init("–"))
@@ -127,7 +127,7 @@ struct LabPage {
         }
         let isBetter = (found.mean < 0) != figure.isHigherBetter
         let style = found.excludesZero ? isBetter ? "sure met" : "sure unmet" : ""
-        cells.append(.init(figure.plain(found).replacing("-", with: "−"), style))
+        cells.append(.init(figure.plain(found).replacing("-", with: "−"), classes: style))
       }
       return cells
     }
@@ -147,7 +147,7 @@ struct LabPage {
           }
         })
     }
-    return ReportPage.table(head, cells: rows, style: "wide")
+    return Table(head, cells: rows).html(classes: "wide")
       + ReportPage.charts(plots, areWide: true)
   }
 
@@ -225,7 +225,7 @@ struct LabPage {
 
   private func heat(_ figure: WalkFigure, _ groups: [LabGroup]) -> String {
     let policies = summary.dimensions.policies
-    var rows: [[ReportPage.Cell]] = []
+    var rows: [[Table.Cell]] = []
     for group in groups {
       for slotCount in summary.dimensions.slotCounts {
         let places = group.rows.indices.filter { group.rows[$0].pool.slotCount == slotCount }
@@ -237,7 +237,7 @@ struct LabPage {
         let (least, most) = (means.min() ?? 0, means.max() ?? 0)
         let name = summary.name(of: key)
         let isAll = group.extent == .all && summary.dimensions.slotCounts.count > 1
-        var row: [ReportPage.Cell] = [.init(isAll ? "all walks, \(name)" : name)]
+        var row: [Table.Cell] = [.init(isAll ? "all walks, \(name)" : name)]
         for policy in policies {
           guard let place = places.first(where: { group.rows[$0].pool.policy == policy }),
             let mean = group.rows[place].mean(figure)
@@ -254,7 +254,7 @@ struct LabPage {
       }
     }
     let head = [""] + policies.map(Redaction.clean)
-    return ReportPage.table(head, cells: rows, style: "wide")
+    return Table(head, cells: rows).html(classes: "wide")
   }
 
   private func heatNote(_ count: Int) -> String {
@@ -333,14 +333,10 @@ struct LabPage {
     let head = WalkFigures.all(in: .front).flatMap { figure in
       ["mean", "lower", "upper"].map { "\(figure.name).\($0)" }
     }
-    return ReportPage.copyableText(
-      places + ["slots", "policy", "walks", "failed_walks"] + figures.map(\.name), means,
-      title: "Means as text"
-    )
-      + (differences.isEmpty
-        ? ""
-        : ReportPage.copyableText(
-          places + ["difference", "pairs"] + head, differences, title: "Differences as text"))
+    return Table(places + ["slots", "policy", "walks", "failed_walks"] + figures.map(\.name), means)
+      .copyableText(title: "Means as text")
+      + Table(places + ["difference", "pairs"] + head, differences)
+      .copyableText(title: "Differences as text")
   }
 
   private var facts: [(name: String, value: String)] {

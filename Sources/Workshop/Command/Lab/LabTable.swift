@@ -73,8 +73,8 @@ struct LabTable {
       + (more > 0 ? ["  and \(more.counted("more group"))"] : [])).joined(separator: "\n")
   }
 
-  private func figures(_ rows: [(name: String, row: LabGroup.Row)]) -> TextTable {
-    var table = TextTable([.left], indentation: 2)
+  private func figures(_ rows: [(name: String, row: LabGroup.Row)]) -> Table {
+    var table = Table([.left], indentation: 2)
     let columns = WalkFigures.all(in: .means).filter { figure in
       figure.heading != nil && rows.contains { $0.row.mean(figure) != nil }
     }
@@ -97,7 +97,7 @@ struct LabTable {
       differences.contains { $0.figures[figure.name] != nil }
     }
     while true {
-      var table = TextTable([.left], indentation: 2)
+      var table = Table([.left], indentation: 2)
       table.add([""] + columns.map { "\($0.heading ?? "") \($0.costKind.unit)" })
       for difference in differences {
         table.add(
@@ -114,7 +114,7 @@ struct LabTable {
 
   /// Returns a line for each group: the pool with the lowest p95, and its difference from the baseline.
   private func lines(_ groups: [LabGroup]) -> String {
-    var table = TextTable([.left, .right, .left], indentation: 2)
+    var table = Table([.left, .right, .left], indentation: 2)
     let (hasBaseline, delay) = (summary.baseline != nil, WalkFigures["second_frame.p95"])
     table.add(
       ["group", "walks", "lowest p95", "ms"]

@@ -406,7 +406,7 @@ enum MemoryText {
   private static let sourceWidth = 40
 
   private static func table(_ players: [MemoryPlayerRecord], mean: MemoryLedger.Account?) -> [String] {
-    var table = TextTable([.right, .left, .left, .left])
+    var table = Table([.right, .left, .left, .left])
     table.add(
       [
         "player", "source", "rung", "stage", "manifest", "in flight", "packets", "frames", "decoder",
@@ -491,7 +491,7 @@ enum MemoryText {
       ])
     }
     if let absence = summary.warmDecoderAbsence { lines.append(["open decoder", absence.printable]) }
-    var table = TextTable([.left, .left])
+    var table = Table([.left, .left])
     for line in lines { table.add(line) }
     return table.lines
   }

@@ -70,14 +70,15 @@ struct PlayPage {
       }, longest: stages.reduce(0) { $0 + $1.entry.duration.milliseconds })
     return "<div class=\"bars\"><div>\(bar)</div></div>"
       + ReportPage.legend(stages.map { (classes: $0.classes, name: $0.name) })
-      + ReportPage.table(
+      + Table(
         ["stage", "time", "requests", "bytes"],
         stages.map { name, entry, _ in
           [
             name, DurationText.readable(entry.duration), "\(entry.requestCount)",
             WalkValue.size(entry.byteCount).description,
           ]
-        })
+        }
+      ).html()
   }
 
   private func startupNote(_ summary: PlayRecordSummary) -> String? {
@@ -128,9 +129,8 @@ struct PlayPage {
   }
 
   private func rungs(_ summary: PlayRecordSummary) -> String {
-    guard !summary.rungs.isEmpty else { return "" }
     func rate(_ value: Double?) -> String { value.map { "\(($0 / 1e6).formatted(places: 2)) Mbit/s" } ?? "–" }
-    return ReportPage.table(
+    return Table(
       ["rung", "size", "bit rate", "loaded at", "bytes", "requests", "shown", "dropped", "stalls"],
       summary.rungs.map { rung in
         [
@@ -139,21 +139,22 @@ struct PlayPage {
           WalkValue.size(rung.byteCount).description, "\(rung.requestCount)", "\(rung.shownFrameCount)",
           "\(rung.droppedFrameCount)", "\(rung.stallCount)",
         ]
-      })
+      }
+    ).html()
   }
 
   private func skipped(_ summary: PlayRecordSummary) -> String {
-    guard !summary.skippedParts.isEmpty else { return "" }
-    return ReportPage.table(
+    Table(
       ["from", "to", "length", "reason", "failure"],
       summary.skippedParts.map { part in
         let (from, to) = (part.range.lowerBound.seconds, part.range.upperBound.seconds)
         return [
           "\(from.formatted(places: 3)) s", "\(to.formatted(places: 3)) s", Self.time((to - from) * 1e3),
           part.reason.rawValue,
-          part.error.map { Markup.shortened(Redaction.clean("\($0)"), to: 300) } ?? "–",
+          part.error.map { TextLayout.truncated(Redaction.clean("\($0)"), to: 300) } ?? "–",
         ]
-      }, numbers: 0..<3)
+      }, numbers: 0..<3
+    ).html()
   }
 
   private func skippedNote(_ summary: PlayRecordSummary) -> String? {
@@ -162,22 +163,22 @@ struct PlayPage {
   }
 
   private func failures(_ summary: PlayRecordSummary) -> String {
-    guard !summary.failureList.isEmpty else { return "" }
-    return ReportPage.table(
+    Table(
       ["position", "rung", "failure", "outcome"],
       summary.failureList.map { failure in
         [
           failure.time.map { "\($0.seconds.formatted(places: 3)) s" } ?? "–", failure.rung ?? "–",
-          Markup.shortened(Redaction.clean("\(failure.error)"), to: 300), PlayText.outcome(of: failure),
+          TextLayout.truncated(Redaction.clean("\(failure.error)"), to: 300), PlayText.outcome(of: failure),
         ]
-      }, numbers: 0..<1)
+      }, numbers: 0..<1
+    ).html()
   }
 
   private func assertions(_ summary: PlayRecordSummary) -> String {
-    guard let outcomes = summary.assertions, !outcomes.isEmpty else { return "" }
-    return ReportPage.table(
+    Table(
       ["assertion", "met", "value"],
-      outcomes.map { [$0.assertion, $0.isMet ? "yes" : "no", $0.finding] }, numbers: 2..<3)
+      (summary.assertions ?? []).map { [$0.assertion, $0.isMet ? "yes" : "no", $0.finding] }, numbers: 2..<3
+    ).html()
   }
 
   private func events(_ recording: PlayRecorder.Recording) -> String {
@@ -185,10 +186,10 @@ struct PlayPage {
       guard let words = PlayText.words(of: record) else { return nil }
       return [
         DurationText.readable(record.time), "\(record.position.seconds.formatted(places: 3)) s",
-        Markup.shortened(Redaction.clean(words), to: 300),
+        TextLayout.truncated(Redaction.clean(words), to: 300),
       ]
     }
-    return rows.isEmpty ? "" : ReportPage.table(["at", "position", "event"], rows, numbers: 0..<2)
+    return Table(["at", "position", "event"], rows, numbers: 0..<2).html()
   }
 
   private func eventNote(_ recording: PlayRecorder.Recording) -> String? {

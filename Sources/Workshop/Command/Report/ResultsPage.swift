@@ -20,10 +20,10 @@ struct ResultsPage {
     var page = ReportPage(title: "Results of \(sources)", subtitle: subtitle)
     page.add(ReportPage.list(remarks, "alert"))
     page.add(ReportPage.tiles(figures))
-    page.add("Findings", findings)
+    page.add("Findings", report.findingTable.html())
     page.add("Worst streams", faultiest, note: "By their errors, then by their warnings.")
-    page.add("Failures by cause", causes)
-    page.add("Failures by host", failingHosts, note: hostNote)
+    page.add("Failures by cause", report.causeTable.html())
+    page.add("Failures by host", report.hostTable(limit: Self.hostLimit).html(), note: hostNote)
     page.add("Poor stills", stills.html(report.worst?.poorest ?? []), note: poorNote)
     page.add(
       "Slowest streams", stills.html(slowest),
@@ -81,45 +81,20 @@ struct ResultsPage {
     return figures
   }
 
-  private var findings: String {
-    let rows = (report.findings ?? []).map { [$0.finding, $0.level, "\($0.sources)"] }
-    return rows.isEmpty ? "" : ReportPage.table(["finding", "level", "sources"], rows, numbers: 2..<3)
-  }
-
   private var faultiest: String {
     let rows = (report.worst?.faultiest ?? []).map { stream in
       [
-        Markup.shortened(Redaction.clean(stream.url), to: 120),
-        Markup.shortened(stream.flaw ?? "", to: 200),
+        TextLayout.truncated(Redaction.clean(stream.url), to: 120),
+        TextLayout.truncated(stream.flaw ?? "", to: 200),
       ]
     }
-    return rows.isEmpty ? "" : ReportPage.table(["source", "findings"], rows, numbers: 2..<2)
-  }
-
-  private var causes: String {
-    let rows = report.causes.map { cause in
-      [
-        cause.cause.spelledOut, "\(cause.count)", "\(cause.temporary)",
-        Markup.shortened(Redaction.clean(cause.example), to: 200),
-      ]
-    }
-    return rows.isEmpty
-      ? "" : ReportPage.table(["cause", "failed", "temporary", "example"], rows, numbers: 1..<3)
-  }
-
-  private var failing: [ResultsReport.Host] { report.hosts.filter { $0.failed > 0 } }
-
-  private var failingHosts: String {
-    let rows = failing.prefix(Self.hostLimit).map { host in
-      [host.host, "\(host.failed)", "\(host.temporary)", "\(host.sources)"]
-    }
-    return rows.isEmpty
-      ? "" : ReportPage.table(["host", "failed", "temporary", "sources"], Array(rows))
+    return Table(["source", "findings"], rows, numbers: 2..<2).html()
   }
 
   private var hostNote: String? {
-    failing.count > Self.hostLimit
-      ? "The \(Self.hostLimit) with the most failures of \(failing.count); --json has more." : nil
+    let count = report.failingHosts.count
+    return count > Self.hostLimit
+      ? "The \(Self.hostLimit) with the most failures of \(count); --json has more." : nil
   }
 
   private var slowest: [WorstStreams.Stream] { (report.worst?.slowest ?? []).filter { $0.startup > 0 } }
@@ -151,12 +126,12 @@ struct ResultsPage {
         time(host.startup?.max),
       ]
     }
-    return ReportPage.table(["host", "written", "p50", "p95", "longest"], Array(rows))
+    return Table(["host", "written", "p50", "p95", "longest"], rows).html()
   }
 
   /// The stills of a page, up to a number of bytes.
   private struct Stills {
-    private var byteCount = 0
+    private var pictures = ReportPage.Pictures(byteLimit: ResultsPage.stillByteLimit)
 
     /// Returns the streams with their stills, or as a table if the command has written none.
     mutating func html(_ streams: [WorstStreams.Stream]) -> String {
@@ -166,9 +141,9 @@ struct ResultsPage {
 
     private static func table(_ streams: [WorstStreams.Stream]) -> String {
       let rows = streams.prefix(ResultsPage.streamLimit).map { stream in
-        [Markup.shortened(Redaction.clean(stream.url), to: 120), words(stream).joined(separator: "; ")]
+        [TextLayout.truncated(Redaction.clean(stream.url), to: 120), words(stream).joined(separator: "; ")]
       }
-      return rows.isEmpty ? "" : ReportPage.table(["source", "first frame"], rows, numbers: 1..<2)
+      return Table(["source", "first frame"], rows, numbers: 1..<2).html()
     }
 
     /// The time to the first frame, and what is wrong with the still.
@@ -181,15 +156,12 @@ struct ResultsPage {
       var picture = ReportPage.noImage("no still")
       if let path = stream.path {
         switch Thumbnail.image(path: path, folder: stream.folder) {
-        case .data(let url, let count) where byteCount + count <= ResultsPage.stillByteLimit:
-          byteCount += count
-          picture = ReportPage.image(url)
-        case .data: picture = ReportPage.noImage("not included")
+        case .bytes(let bytes, let type): picture = pictures.html(bytes, type: type)
         case .none(let reason): picture = ReportPage.noImage(reason)
         }
       }
       let words = Self.words(stream)
-      let caption = Markup.escape(Markup.shortened(Redaction.clean(stream.url), to: 120))
+      let caption = Markup.escape(TextLayout.truncated(Redaction.clean(stream.url), to: 120))
       return ReportPage.frame(picture, caption, words.joined(separator: "; "))
     }
   }

@@ -324,7 +324,7 @@ extension ResultsReport {
     }
     if let startup {
       lines.append("")
-      var table = TextTable([.left, .right])
+      var table = Table([.left, .right])
       table.add(["start-up", "p50", "p95", "p99", "max"])
       for (name, times) in [("", startup), ("queued before", queued)] as [(String, LatencySummary?)] {
         guard let times else { continue }
@@ -332,37 +332,52 @@ extension ResultsReport {
       }
       lines += table.lines
     }
-    if let findings, !findings.isEmpty {
-      lines.append("")
-      var table = TextTable([.left, .left, .right])
-      table.add(["findings", "level", "sources"])
-      for finding in findings { table.add([finding.finding, finding.level, "\(finding.sources)"]) }
-      lines += table.lines
+    let hostLimit = 20
+    for table in [findingTable, causeTable, hostTable(limit: hostLimit)] where !table.isEmpty {
+      lines += [""] + table.lines
     }
-    if !causes.isEmpty {
-      lines.append("")
-      var table = TextTable([.left, .right, .right, .left])
-      table.add(["failures by cause", "count", "temporary", "example"])
-      for cause in causes {
-        table.add([cause.cause.spelledOut, "\(cause.count)", "\(cause.temporary)", cause.example])
-      }
-      lines += table.lines
-    }
-    let failing = hosts.filter { $0.failed > 0 }
-    if !failing.isEmpty {
-      lines.append("")
-      var table = TextTable([.left, .right])
-      table.add(["failures by host", "failed", "temporary", "sources"])
-      for host in failing.prefix(20) {
-        table.add([host.host, "\(host.failed)", "\(host.temporary)", "\(host.sources)"])
-      }
-      lines += table.lines
-      if failing.count > 20 {
-        lines.append("and \((failing.count - 20).counted("more host", "more hosts")) with failures")
-      }
-    }
+    let more = failingHosts.count - hostLimit
+    if more > 0 { lines.append("and \(more.counted("more host")) with failures") }
     return lines
   }
+
+  // MARK: Tables
+
+  var findingTable: Table {
+    var table = Table([.left, .left, .right])
+    table.add(cells: [.init("finding", plain: "findings"), .init("level"), .init("sources")])
+    for finding in findings ?? [] { table.add([finding.finding, finding.level, "\(finding.sources)"]) }
+    return table
+  }
+
+  var causeTable: Table {
+    var table = Table([.left, .right, .right, .left])
+    table.add(cells: [
+      .init("cause", plain: "failures by cause"), .init("failed", plain: "count"), .init("temporary"),
+      .init("example"),
+    ])
+    for cause in causes {
+      table.add(cells: [
+        .init(cause.cause.spelledOut), .init("\(cause.count)"), .init("\(cause.temporary)"),
+        .init(TextLayout.truncated(Redaction.clean(cause.example), to: 200), plain: cause.example),
+      ])
+    }
+    return table
+  }
+
+  /// The hosts with failures, at most as many.
+  func hostTable(limit: Int) -> Table {
+    var table = Table([.left, .right])
+    table.add(cells: [
+      .init("host", plain: "failures by host"), .init("failed"), .init("temporary"), .init("sources"),
+    ])
+    for host in failingHosts.prefix(limit) {
+      table.add([host.host, "\(host.failed)", "\(host.temporary)", "\(host.sources)"])
+    }
+    return table
+  }
+
+  var failingHosts: [Host] { hosts.filter { $0.failed > 0 } }
 
   /// The JSON form.
   var record: JSONFields {

@@ -12,8 +12,8 @@ enum Thumbnail {
   private static let box = PixelSize(width: 240, height: 320)
 
   enum Image {
-    /// A `data:` URL.
-    case data(String, byteCount: Int)
+    /// A file, and the subtype of its media type.
+    case bytes([UInt8], type: String)
     /// The reason why there is none.
     case none(String)
   }
@@ -30,20 +30,16 @@ enum Thumbnail {
         guard bytes.count <= byteLimit else {
           return .none("\(ByteSize(byteCount: bytes.count)): not included")
         }
-        return data(bytes, kind)
+        return .bytes(bytes, type: kind)
       }
       guard let image = pixmap(bytes) else { return .none("not a supported image") }
-      return data(try PNGEncoder.encode(image.fitted(into: box)), "png")
+      return .bytes(try PNGEncoder.encode(image.fitted(into: box)), type: "png")
     } catch {
       return .none("can't be read, is too large, or is not a regular file")
     }
   }
 
   // MARK: - Private
-
-  private static func data(_ bytes: [UInt8], _ kind: String) -> Image {
-    .data("data:image/\(kind);base64,\(Data(bytes).base64EncodedString())", byteCount: bytes.count)
-  }
 
   private static func find(_ path: String, _ folder: String) -> String? {
     if FileManager.default.isReadableFile(atPath: path) { return path }

@@ -97,7 +97,7 @@ enum Charts {
     }
     for (place, entry) in entries.enumerated() {
       let y = top + rowHeight * (Double(place) + 0.5) + 2
-      svg.text(left - 8, y + 4, Markup.shortened(entry.name, to: nameLength), "s", anchor: .end)
+      svg.text(left - 8, y + 4, TextLayout.truncated(entry.name, to: nameLength), "s", anchor: .end)
       svg.line(x(entry.lower), y, x(entry.upper), y, "l\(entry.number % 8)")
       svg.circle(
         x(entry.mean), y, 4.5, entry.isSure ? "k\(entry.number % 8)" : "hollow l\(entry.number % 8)",

@@ -68,60 +68,15 @@ struct ReportPage {
       }.joined() + "</dl>"
   }
 
-  /// A cell of a table.
-  struct Cell: Sendable {
-    let text: String
-    /// Additional classes besides those of its column.
-    let style: String
-
-    init(_ text: String, _ style: String = "") {
-      self.text = text
-      self.style = style
-    }
-  }
-
-  /// Returns a table that scrolls sideways if the page is narrow. Columns from `numbers` on are
-  /// right-aligned.
-  static func table(_ head: [String], _ rows: [[String]], numbers: Range<Int> = 1..<Int.max) -> String {
-    table(head, cells: rows.map { row in row.map { Cell($0) } }, numbers: numbers)
-  }
-
-  /// The same with classes for cells.
-  ///
-  /// - Parameter style: Classes of the table.
-  static func table(
-    _ head: [String], cells rows: [[Cell]], numbers: Range<Int> = 1..<Int.max, style: String = ""
-  ) -> String {
-    let style = style.isEmpty ? "" : " class=\"\(style)\""
-
-    func cells(_ row: [Cell], _ tag: String) -> String {
-      row.enumerated().map { column, cell in
-        let classes =
-          ((numbers.contains(column) ? ["n"] : []) + cell.style.split(separator: " ").map(String.init))
-          .joined(separator: " ")
-        let style = classes.isEmpty ? "" : " class=\"\(classes)\""
-        return "<\(tag)\(style)>\(Markup.escape(cell.text))</\(tag)>"
-      }.joined()
-    }
-    return
-      "<div class=\"scroll\" tabindex=\"0\"><table\(style)><thead><tr>\(cells(head.map { Cell($0) }, "th"))</tr></thead><tbody>"
-      + rows.map { "<tr>\(cells($0, "td"))</tr>" }.joined(separator: "\n") + "</tbody></table></div>"
-  }
-
-  /// Returns the same table as text with tabs between columns, and a button that copies it.
-  static func copyableText(
-    _ head: [String], _ rows: [[String]], title: String = "The table as text"
-  ) -> String {
-    let lines = ([head] + rows).map { row in
-      row.map { $0.printable.replacing("\t", with: " ") }.joined(separator: "\t")
-    }
-    return "<details class=\"copy\"><summary>\(Markup.escape(title))</summary>"
-      + "<button type=\"button\" hidden>Copy</button><pre>\(Markup.escapeLines(lines))</pre></details>"
-  }
-
   static func list(_ lines: [String], _ style: String = "") -> String {
     lines.isEmpty
       ? "" : "<ul class=\"\(style)\">\(lines.map { "<li>\(Markup.escape($0))</li>" }.joined())</ul>"
+  }
+
+  /// Returns names and what they stand for.
+  static func definitions(_ rows: [(name: String, value: String)]) -> String {
+    let list = rows.map { "<dt>\(Markup.escape($0))</dt><dd>\(Markup.escape($1))</dd>" }
+    return Markup.element("dl", "run", list.joined())
   }
 
   /// Returns plots side by side; nothing without any.
@@ -147,8 +102,24 @@ struct ReportPage {
     frames.isEmpty ? "" : "<div class=\"\(style)\">\(frames.joined(separator: "\n"))</div>"
   }
 
-  static func image(_ url: String, _ text: String = "") -> String {
+  private static func image(_ url: String, _ text: String) -> String {
     "<img alt=\"\(Markup.escape(text))\" src=\"\(url)\">"
+  }
+
+  /// The pictures of a page, up to a number of bytes.
+  struct Pictures {
+    private var left: Int
+
+    init(byteLimit: Int) { left = byteLimit }
+
+    /// Returns the image, or a note in its place if there is no more room for it.
+    ///
+    /// - Parameter type: The subtype of its media type.
+    mutating func html(_ bytes: [UInt8], type: String, _ text: String = "") -> String {
+      guard bytes.count <= left else { return noImage("not included") }
+      left -= bytes.count
+      return image("data:image/\(type);base64,\(Data(bytes).base64EncodedString())", text)
+    }
   }
 
   /// Returns the reason why there is no image, in its place.
@@ -318,6 +289,11 @@ enum Markup {
     return escaped
   }
 
+  /// Returns an element with its content, which is HTML, and its classes, if it has any.
+  static func element(_ tag: String, _ classes: String, _ content: String) -> String {
+    "<\(tag)\(classes.isEmpty ? "" : " class=\"\(classes)\"")>\(content)</\(tag)>"
+  }
+
   /// Returns a number with at most two decimals, as SVG requires. NaN and infinity become 0.
   static func number(_ value: Double) -> String {
     guard value.isFinite, abs(value) < 1e12 else { return "0" }
@@ -327,11 +303,6 @@ enum Markup {
     guard rest > 0 else { return text }
     text += rest % 10 == 0 ? ".\(rest / 10)" : rest < 10 ? ".0\(rest)" : ".\(rest)"
     return text
-  }
-
-  /// Returns the first characters of a text, with an ellipsis if there are more.
-  static func shortened(_ text: String, to count: Int) -> String {
-    TextLayout.truncated(text, to: count)
   }
 }
 
@@ -424,15 +395,18 @@ struct RunDescription: Sendable {
   /// - Parameter rows: More facts, for instance the settings of a walk.
   func html(_ rows: [(name: String, value: String)] = []) -> String {
     let rows = [("reel", version), ("FFmpeg", ffmpeg)] + rows
-    let list = rows.map { name, value in
-      "<dt>\(Markup.escape(name))</dt><dd>\(Markup.escape(Redaction.clean(value)))</dd>"
-    }
-    return "<dl class=\"run\">\(list.joined())</dl>"
+    return ReportPage.definitions(rows.map { ($0, Redaction.clean($1)) })
       + "<pre class=\"wrap\">\(Markup.escape(commandLine))</pre>"
   }
 }
 
 extension WalkSettings {
+  /// Under which a walk was made, in words.
+  func conditions(isInterrupted: Bool) -> [String] {
+    [link ?? "link not modelled", dwell, "seed \(seed)"] + (isVirtual ? ["simulated time"] : [])
+      + (isInterrupted ? ["interrupted"] : [])
+  }
+
   /// The settings as facts.
   var facts: [(name: String, value: String)] {
     var facts: [(name: String, value: String)] = [

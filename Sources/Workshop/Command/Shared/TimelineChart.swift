@@ -180,7 +180,7 @@ struct TimelineChart {
       let size = WalkValue.size(request.byteCount)
       let failure = request.failure.map { ", \($0)" } ?? ""
       let title = Redaction.clean(
-        "\(request.purpose.rawValue), \(size)\(failure): \(Markup.shortened(request.url, to: 200))")
+        "\(request.purpose.rawValue), \(size)\(failure): \(TextLayout.truncated(request.url, to: 200))")
       svg.rect(left, top, max(middle - left, 0.5), 4, "mute o2", title: title)
       guard right > middle else { continue }
       let color =

@@ -66,13 +66,12 @@ struct WalkPage {
 
   /// Returns the outcomes of all reports; empty if nothing was asserted.
   static func assertions(_ reports: [WalkReport]) -> String {
-    guard reports.contains(where: { !$0.assertions.isEmpty }) else { return "" }
     let rows = reports.flatMap { report in
       report.assertions.map { outcome in
         [report.poolName, outcome.assertion, outcome.isMet ? "met" : "not met", outcome.finding]
       }
     }
-    return ReportPage.table(["pool", "assertion", "", "found"], rows, numbers: 3..<4)
+    return Table(["pool", "assertion", "", "found"], rows, numbers: 3..<4).html()
   }
 
   /// Returns the delays that count, in milliseconds. An abandoned wait counts with its duration.
@@ -91,10 +90,8 @@ struct WalkPage {
     var parts = [
       "\(report.totals.swipeCount.counted("swipe")) over \(settings.itemCount.counted("item")) in \(DurationText.readable(report.duration))",
       settings.slotCount.counted("slot"), settings.policy,
-      settings.link ?? "link not modelled", settings.dwell, "seed \(settings.seed)",
     ]
-    if settings.isVirtual { parts.append("simulated time") }
-    if report.isInterrupted { parts.append("interrupted") }
+    parts += settings.conditions(isInterrupted: report.isInterrupted)
     return Redaction.clean(parts.joined(separator: " · "))
   }
 
@@ -118,19 +115,14 @@ struct WalkPage {
 
   private var pictures: String {
     let failed = Set(report.failedItems.map(\.index))
-    var (tiles, byteCount) = ([String](), 0)
+    var pictures = ReportPage.Pictures(byteLimit: Self.pictureByteLimit)
+    var tiles: [String] = []
     for index in shownItems {
       let swipe = report.swipes.first { $0.itemIndex == index && !$0.isPassing }
       var picture = ReportPage.noImage("no frame was shown")
       if failed.contains(index) { picture = ReportPage.noImage("failed", isFailure: true) }
       if let bytes = items.indices.contains(index) ? items[index].picture : nil {
-        if byteCount + bytes.count <= Self.pictureByteLimit {
-          byteCount += bytes.count
-          let data = Data(bytes).base64EncodedString()
-          picture = ReportPage.image("data:image/png;base64,\(data)", "First frame of item \(index)")
-        } else {
-          picture = ReportPage.noImage("not included")
-        }
+        picture = pictures.html(bytes, type: "png", "First frame of item \(index)")
       }
       let delay: String
       if let first = swipe?.timeToFirstFrame {
@@ -142,8 +134,8 @@ struct WalkPage {
       }
       tiles.append(
         ReportPage.frame(
-          picture, "<b>\(index)</b> \(Markup.escape(Markup.shortened(name(index), to: 80)))",
-          Markup.shortened(delay, to: 160)))
+          picture, "<b>\(index)</b> \(Markup.escape(TextLayout.truncated(name(index), to: 80)))",
+          TextLayout.truncated(delay, to: 160)))
     }
     return ReportPage.frames(tiles)
   }
@@ -201,8 +193,7 @@ struct WalkPage {
       "swipe", "at", "kind", "item", "title", "found", "first frame", "second frame", "stalled", "fetched",
       "wait",
     ]
-    let rows = report.swipes.prefix(Self.rowLimit).map(row)
-    return ReportPage.table(head, Array(rows), numbers: 6..<10)
+    return Table(head, report.swipes.prefix(Self.rowLimit).map(row), numbers: 6..<10).html()
   }
 
   private func row(_ swipe: SwipeRecord) -> [String] {
@@ -212,9 +203,9 @@ struct WalkPage {
     let reason = Redaction.clean(swipe.error ?? swipe.cause ?? "")
     return [
       "\(swipe.number)", time(swipe.time), kind, "\(swipe.itemIndex)",
-      Markup.shortened(name(swipe.itemIndex), to: 40), swipe.isPassing ? "" : swipe.found,
+      TextLayout.truncated(name(swipe.itemIndex), to: 40), swipe.isPassing ? "" : swipe.found,
       time(swipe.timeToFirstFrame), time(swipe.timeToSecondFrame), stalls,
-      WalkValue.size(swipe.byteCount).description, Markup.shortened(reason, to: 200),
+      WalkValue.size(swipe.byteCount).description, TextLayout.truncated(reason, to: 200),
     ]
   }
 

@@ -21,7 +21,7 @@ extension WalkReport {
     if includingSwipes, !swipes.isEmpty { lines += swipeTable.lines }
     lines += Self.waits(totals).lines
     lines += slowest(totals)
-    var facts = TextTable([.left, .left], indentation: 2)
+    var facts = Table([.left, .left], indentation: 2)
     for (name, fact) in rows(of: totals) {
       facts.add([name, fact], styles: name == "failed" && !failedItems.isEmpty ? [0: .bad] : [:])
     }
@@ -57,8 +57,8 @@ extension WalkReport {
     return "\(label.isEmpty ? settings.feed : poolName): \(parts.joined(separator: ", "))".printable
   }
 
-  private static func waits(_ totals: WalkTotals) -> TextTable {
-    var table = TextTable([.left, .left], indentation: 2)
+  private static func waits(_ totals: WalkTotals) -> Table {
+    var table = Table([.left, .left], indentation: 2)
     table.add(["", "", "swipes", "p50", "p95", "p99", "max", "> 100 ms", "> 1 s"])
     for (title, frame) in [("first frame", "first_frame"), ("second frame", "second_frame")] {
       for (group, infix) in [("all", ""), ("hits", ".hit"), ("misses", ".miss")] {
@@ -149,8 +149,8 @@ extension WalkReport {
     return "\(size(most)) (median \(size(sorted[(sorted.count - 1) / 2])), least \(size(least)))"
   }
 
-  private var swipeTable: TextTable {
-    var table = TextTable(
+  private var swipeTable: Table {
+    var table = Table(
       [.right, .right, .left, .right, .left, .right, .right, .right, .right, .left], indentation: 2)
     table.add([
       "swipe", "at", "kind", "item", "stage", "first frame", "second frame", "stalled", "fetched", "cause",

@@ -1,22 +1,34 @@
+import Foundation
 import ReelCore
 
-/// A table of text, with columns as wide as their widest cell.
+/// A table of a report: as text, with columns as wide as their widest cell, and as HTML.
 ///
 /// On a terminal it fits the width: long names are shortened, a last column of text continues on further
 /// lines, and columns that still do not fit follow below, after a repetition of the columns of names.
-struct TextTable {
+struct Table {
   enum Alignment {
     case left
     case right
   }
 
-  private struct Row {
-    let words: [String]
-    /// The colours of cells, by column.
-    let styles: [Int: TextLayout.Style]
+  struct Cell: Sendable {
+    let text: String
+    /// What it is in text, where it has no typeface.
+    let plain: String
+    /// The colour in text.
+    let style: TextLayout.Style?
+    /// The classes in HTML, besides those of its column.
+    let classes: String
+
+    init(_ text: String, plain: String? = nil, _ style: TextLayout.Style? = nil, classes: String? = nil) {
+      self.text = text
+      self.plain = (plain ?? text).withoutUserInformation.printable
+      self.style = style
+      self.classes = classes ?? (style == .bad ? "unmet" : style == .good ? "met" : "")
+    }
   }
 
-  private var rows: [Row] = []
+  private var rows: [[Cell]] = []
   private let alignments: [Alignment]
   private let indentation: Int
 
@@ -31,9 +43,53 @@ struct TextTable {
     self.indentation = indentation
   }
 
+  /// - Parameter numbers: The columns that are right-aligned.
+  init(_ head: [String], _ rows: some Sequence<[String]>, numbers: Range<Int> = 1..<Int.max) {
+    self.init(head, cells: rows.map { row in row.map { Cell($0) } }, numbers: numbers)
+  }
+
+  init(_ head: [String], cells rows: [[Cell]], numbers: Range<Int> = 1..<Int.max) {
+    self.init(head.indices.map { numbers.contains($0) ? .right : .left })
+    self.rows = [head.map { Cell($0) }] + rows
+  }
+
+  /// Adds a row; the first one is the head.
+  ///
   /// - Parameter styles: The colours of cells, by column.
   mutating func add(_ row: [String], styles: [Int: TextLayout.Style] = [:]) {
-    rows.append(Row(words: row.map(\.withoutUserInformation.printable), styles: styles))
+    add(cells: row.enumerated().map { Cell($1, styles[$0]) })
+  }
+
+  mutating func add(cells: [Cell]) { rows.append(cells) }
+
+  /// True without rows below the head.
+  var isEmpty: Bool { rows.count < 2 }
+
+  /// The table in a page, which scrolls sideways if the page is narrow. Empty without rows below the head.
+  ///
+  /// - Parameter classes: The classes of the table.
+  func html(classes: String = "") -> String {
+    guard !isEmpty else { return "" }
+    func line(_ row: [Cell], _ tag: String) -> String {
+      let cells = row.enumerated().map { column, cell in
+        let classes = (alignment(column) == .right ? "n " : "") + cell.classes
+        return Markup.element(
+          tag, classes.trimmingCharacters(in: .whitespaces), Markup.escape(cell.text))
+      }
+      return "<tr>\(cells.joined())</tr>"
+    }
+    let body = rows.dropFirst().map { line($0, "td") }.joined(separator: "\n")
+    let table = Markup.element(
+      "table", classes, "<thead>\(line(rows[0], "th"))</thead><tbody>\(body)</tbody>")
+    return "<div class=\"scroll\" tabindex=\"0\">\(table)</div>"
+  }
+
+  /// The same as text with tabs between columns, and a button that copies it. Empty without rows below the head.
+  func copyableText(title: String = "The table as text") -> String {
+    guard !isEmpty else { return "" }
+    let lines = rows.map { $0.map { $0.plain.replacing("\t", with: " ") }.joined(separator: "\t") }
+    return "<details class=\"copy\"><summary>\(Markup.escape(title))</summary>"
+      + "<button type=\"button\" hidden>Copy</button><pre>\(Markup.escapeLines(lines))</pre></details>"
   }
 
   /// The lines for standard output.
@@ -62,9 +118,9 @@ struct TextTable {
   private var naturalWidths: [Int] {
     var widths: [Int] = []
     for row in rows {
-      for (column, word) in row.words.enumerated() {
+      for (column, cell) in row.enumerated() {
         if column == widths.count { widths.append(0) }
-        widths[column] = max(widths[column], word.count)
+        widths[column] = max(widths[column], cell.plain.count)
       }
     }
     return widths
@@ -126,8 +182,8 @@ struct TextTable {
     rows.flatMap { row in
       // Text cells have several lines, the others one.
       let cells = columns.map { column -> [String] in
-        guard column < row.words.count else { return [] }
-        let (word, width) = (row.words[column], widths[column])
+        guard column < row.count else { return [] }
+        let (word, width) = (row[column].plain, widths[column])
         if word.count <= width { return [word] }
         return hasText(widths) && column == widths.count - 1
           ? TextLayout.wrapped(word, first: width, others: width) : [TextLayout.shortened(word, to: width)]
@@ -135,10 +191,10 @@ struct TextTable {
       return (0..<max(1, cells.map(\.count).max() ?? 1)).map { number in
         var line = String(repeating: " ", count: indentation)
         for (place, column) in columns.enumerated() {
-          guard column < row.words.count else { break }
+          guard column < row.count else { break }
           let word = number < cells[place].count ? cells[place][number] : ""
           let space = String(repeating: " ", count: max(0, widths[column] - word.count))
-          let text = layout.styled(word, row.styles[column])
+          let text = layout.styled(word, row[column].style)
           line += (place > 0 ? "  " : "") + (alignment(column) == .left ? text + space : space + text)
         }
         while line.last == " " { line.removeLast() }

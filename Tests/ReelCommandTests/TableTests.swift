@@ -3,11 +3,11 @@ import Testing
 @testable import ReelCommand
 
 @Suite("Text tables")
-struct TextTableTests {
+struct TableTests {
   private static let url = "http://127.0.0.1:8080/a/rather/long/path/to/hls-fmp4/master.m3u8"
 
-  private static var table: TextTable {
-    var table = TextTable([.left], indentation: 2)
+  private static var table: Table {
+    var table = Table([.left], indentation: 2)
     table.add(["source", "p50", "p95", "p99"])
     table.add([url, "12 ms", "120 ms", "1.2 s"])
     return table
@@ -31,7 +31,7 @@ struct TextTableTests {
 
   @Test("Text in a block of its own takes the width of the terminal")
   func textBlock() {
-    var table = TextTable([.right, .right, .right, .left])
+    var table = Table([.right, .right, .right, .left])
     table.add(["a", String(repeating: "b", count: 30), String(repeating: "c", count: 30), "cause"])
     table.add(["1", "2", "3", String(repeating: "word ", count: 30)])
     let lines = table.lines(in: TextLayout(width: 70))
@@ -41,7 +41,7 @@ struct TextTableTests {
 
   @Test("Columns without room follow below, after the first column")
   func blocks() {
-    var table = TextTable([.left])
+    var table = Table([.left])
     table.add(["pool"] + (1...9).map { "column \($0)" })
     table.add(["adaptive"] + (1...9).map { "\($0)" })
     let lines = table.lines(in: TextLayout(width: 40))
@@ -52,7 +52,7 @@ struct TextTableTests {
 
   @Test("All columns of names are repeated below, and names stay distinct")
   func names() {
-    var table = TextTable([.left, .left])
+    var table = Table([.left, .left])
     for kind in ["all", "hits"] {
       table.add(["second_frame.over_100ms", kind] + (1...9).map { "\($0)000 ms" })
     }
@@ -64,7 +64,7 @@ struct TextTableTests {
 
   @Test("A last column of text continues on further lines")
   func text() {
-    var table = TextTable([.left, .left], indentation: 2)
+    var table = Table([.left, .left], indentation: 2)
     let words = (1...20).map { "word\($0)" }
     table.add(["bytes", words.joined(separator: " ")])
     let lines = table.lines(in: TextLayout(width: 50))
@@ -76,7 +76,7 @@ struct TextTableTests {
 
   @Test("Colours leave the widths as they are")
   func colors() {
-    var table = TextTable([.left])
+    var table = Table([.left])
     table.add(["hits", "10"], styles: [0: .good])
     table.add(["misses", "2"], styles: [0: .bad])
     #expect(table.lines(in: .plain) == ["hits    10", "misses   2"])
