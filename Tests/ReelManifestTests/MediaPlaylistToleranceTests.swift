@@ -74,7 +74,8 @@ import Testing
         "EXT-X-DISCONTINUITY-SEQUENCE '\(text)' is \(what): treated as \(number)",
       ])
     let violations = RuleChecker().violations(in: Array(lines.utf8), format: .hls, url: manifestURL)
-    #expect(violations.filter { $0.error.reason.contains("SEQUENCE") }.map(\.error.place) == [.line(2), .line(3)])
+    #expect(
+      violations.filter { $0.error.reason.contains("SEQUENCE") }.map(\.error.place) == [.line(2), .line(3)])
   }
 
   @Test func aListMayBeCountedFromBelowZeroUpwards() throws {

@@ -624,7 +624,7 @@ extension Catalogue {
         meaning: "A rule of RFC 8216 or ISO/IEC 23009-1 is violated, with the line and the clause.",
         effect: "Some players refuse the manifest, or read it otherwise than it is meant.",
         measurement:
-          "The rules of reel manifest --strict. Violations of one clause in one document are one finding.",
+          "Each line or element is held against the rules. Violations of one clause in one document are one finding.",
         sources: [.hls("4"), .dash("§5")], fix: "Write the line as the clause says")
     }
   }

@@ -395,7 +395,8 @@ extension MPDRules {
     if xml.string("bandwidth") == nil {
       let isText = xml.string("mimeType").map { $0.hasPrefix("text/") || $0.contains("ttml") } ?? false
       report(
-        "a Representation \(isText ? "of text " : "")has no @bandwidth", "§5.3.5.2", isText ? .harmless : .risk)
+        "a Representation \(isText ? "of text " : "")has no @bandwidth", "§5.3.5.2",
+        isText ? .harmless : .risk)
     }
     naturals(["bandwidth", "qualityRanking", "width", "height", "selectionPriority"], "§5.3.5.2")
     common()

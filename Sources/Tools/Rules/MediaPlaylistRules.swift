@@ -74,7 +74,9 @@ struct MediaPlaylistRules {
     }
     if !hasMap, !hasSkip, !isMapMissing, Self.isFragmentedMP4(text) {
       isMapMissing = true
-      log.add("a segment of fragmented MP4 without an EXT-X-MAP before it", .rfc("3.3"), line: line, .harmlessIfRead)
+      log.add(
+        "a segment of fragmented MP4 without an EXT-X-MAP before it", .rfc("3.3"), line: line, .harmlessIfRead
+      )
     }
     lastRange = byteRange == nil ? nil : text
     hasSegments = true

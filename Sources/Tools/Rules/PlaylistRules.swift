@@ -195,10 +195,10 @@ struct PlaylistRules {
         if rule.isRequired { log.add("\(name) has no \(rule.name)", tag.source, line: line, tag.effect) }
         continue
       }
-      if let fault = rule.fault(of: item) {
-        let isType = fault.hasSuffix("quoted") || fault.hasSuffix("NONE")
+      let quoting = rule.quotingFault(of: item)
+      if let fault = quoting ?? rule.fault(of: item) {
         log.add(
-          "\(rule.name) of \(name) \(fault)", isType ? .rfc("4.2") : tag.source, line: line,
+          "\(rule.name) of \(name) \(fault)", quoting == nil ? tag.source : .rfc("4.2"), line: line,
           rule.isMetadata ? .harmless : tag.effect)
       }
     }
@@ -423,7 +423,8 @@ struct DateRangeRules {
       }
       if let duration = attributes.seconds("DURATION"), start + duration != end {
         log.add(
-          "END-DATE of EXT-X-DATERANGE is not START-DATE and DURATION", tag.source, line: tag.line, tag.effect)
+          "END-DATE of EXT-X-DATERANGE is not START-DATE and DURATION", tag.source, line: tag.line, tag.effect
+        )
       }
     }
     guard attributes.value("END-ON-NEXT") == "YES" else { return }

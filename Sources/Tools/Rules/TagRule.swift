@@ -89,7 +89,8 @@ struct TagRule: Sendable {
 
   private static let key = [
     AttributeRule(
-      "METHOD", .word(["NONE", "AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR"]), isRequired: true, isMetadata: true),
+      "METHOD", .word(["NONE", "AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR"]), isRequired: true, isMetadata: true
+    ),
     AttributeRule("URI", .quoted), AttributeRule("IV", .hexadecimal), AttributeRule("KEYFORMAT", .quoted),
     AttributeRule("KEYFORMATVERSIONS", .quoted, isMetadata: true),
   ]
@@ -227,10 +228,22 @@ struct AttributeRule: Sendable {
     self.isMetadata = isMetadata
   }
 
+  /// Returns that a value should be quoted, or should not, as a clause that follows the attribute's name; nil if it is
+  /// right.
+  func quotingFault(of attribute: AttributeSyntax.Item) -> String? {
+    switch syntax {
+    case .quoted, .date, .byteRange: return attribute.isQuoted ? nil : "is not quoted"
+    case .quotedOrNone:
+      if attribute.isQuoted || attribute.value == "NONE" { return nil }
+      return "is neither quoted nor NONE"
+    case .integer, .float, .signedFloat, .hexadecimal, .resolution, .word:
+      return attribute.isQuoted ? "is quoted" : nil
+    }
+  }
+
   /// Returns the fault of a value, as a clause that follows the attribute's name; nil if it has none.
   func fault(of attribute: AttributeSyntax.Item) -> String? {
     let (text, isQuoted) = (attribute.value, attribute.isQuoted)
-    if let fault = quotingFault(of: attribute) { return fault }
     // The text does not show the value of a variable.
     if text.contains("{$") { return nil }
     switch syntax {
@@ -265,17 +278,6 @@ struct AttributeRule: Sendable {
   }
 
   // MARK: - Private
-
-  private func quotingFault(of attribute: AttributeSyntax.Item) -> String? {
-    switch syntax {
-    case .quoted, .date, .byteRange: return attribute.isQuoted ? nil : "is not quoted"
-    case .quotedOrNone:
-      if attribute.isQuoted || attribute.value == "NONE" { return nil }
-      return "is neither quoted nor NONE"
-    case .integer, .float, .signedFloat, .hexadecimal, .resolution, .word:
-      return attribute.isQuoted ? "is quoted" : nil
-    }
-  }
 
   /// Lower-case letters are accepted, although RFC 8216 §4.2 allows only upper-case ones.
   private static func isHexadecimal(_ text: String) -> Bool {
