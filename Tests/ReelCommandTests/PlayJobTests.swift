@@ -32,7 +32,7 @@ struct PlayJobTests {
     configuration.retryPolicy = ItemRetryPolicy(attempts: 1, baseDelay: .milliseconds(1))
     let command = try PlayCommand.parse(arguments + [path])
     let source = try MediaSource(argument: "http://fixtures.test/\(path)")
-    let job = Batch.Job(
+    let job = SourceRun.Job(
       parsed: .success(source), text: path, names: nil, folder: ".", stem: "play", printsText: false,
       timeout: command.options.timeout, overwrites: false)
     let recorder = PlayRecorder()

@@ -204,7 +204,7 @@ struct CheckCommand: AsyncParsableCommand {
     let tally = Locked(CheckTally())
     let isList = style.isList(runOptions)
     do {
-      try await Batch.run(style, runOptions, options) { setting in
+      try await SourceRun.run(style, runOptions, options) { setting in
         let checkOptions = try checkOptions()
         let gates = try gates(links: checkOptions.links.map(\.name))
         let files = try CheckFiles(page: reportFile, junit: junit)
@@ -214,7 +214,7 @@ struct CheckCommand: AsyncParsableCommand {
         for waiver in gates.waivers where waiver.isExpired(on: gates.today) {
           Console.remark("note: the waiver of \(waiver.pattern.text) has expired on \(waiver.until ?? "")")
         }
-        var worker = Batch.Worker { job in
+        var worker = SourceRun.Worker { job in
           let result: CheckResult
           let began = ContinuousClock.now
           do {
@@ -330,9 +330,9 @@ struct CheckCommand: AsyncParsableCommand {
   }
 
   private func finish(
-    _ result: CheckResult, _ job: Batch.Job, after duration: Duration, _ gates: CheckGates,
+    _ result: CheckResult, _ job: SourceRun.Job, after duration: Duration, _ gates: CheckGates,
     _ files: CheckFiles, _ tally: Locked<CheckTally>
-  ) throws(ReelError) -> Batch.Outcome {
+  ) throws(ReelError) -> SourceRun.Outcome {
     var used: Set<Int> = []
     var result = result
     result.source = job.text
@@ -357,7 +357,8 @@ struct CheckCommand: AsyncParsableCommand {
       }
       for unmet in verdict.checked.unmet { Console.fault("\(job.text): error: \(unmet)") }
     }
-    return Batch.Outcome(CheckRecord(verdict, result), error: result.silence ?? temporaryFailure(of: result))
+    return SourceRun.Outcome(
+      CheckRecord(verdict, result), error: result.silence ?? temporaryFailure(of: result))
   }
 
   /// The error of a source of a list that can't be opened now, and that a later run tries again.

@@ -97,12 +97,12 @@ struct FramesCommand: AsyncParsableCommand {
 
   func run() async throws {
     let place = try place
-    try await Batch.run(try style, runOptions, options) { setting in
+    try await SourceRun.run(try style, runOptions, options) { setting in
       if let still = place.format.still { try StillEncoder.check(still) }
       let extractor = FrameExtractor(
         fetcher: setting.fetcher, configuration: try configuration(),
         cores: CoreGate(leavesCoreToServer: true), logger: setting.logger)
-      return Batch.Worker { await extract($0, to: place, extractor: extractor) }
+      return SourceRun.Worker { await extract($0, to: place, extractor: extractor) }
     }
   }
 
@@ -117,8 +117,8 @@ struct FramesCommand: AsyncParsableCommand {
     }
   }
 
-  private func extract(_ job: Batch.Job, to place: StillOutput, extractor: FrameExtractor) async
-    -> Batch.Outcome
+  private func extract(_ job: SourceRun.Job, to place: StillOutput, extractor: FrameExtractor) async
+    -> SourceRun.Outcome
   {
     let names =
       place.fileName.map { FrameNames($0) }
@@ -139,10 +139,10 @@ struct FramesCommand: AsyncParsableCommand {
       }
       var record = frames.record(report, error: nil)
       record.startup?.queued += job.held
-      return Batch.Outcome(record)
+      return SourceRun.Outcome(record)
     } catch {
       let error = error.asReelError
-      return Batch.Outcome(frames.record(nil, error: error), error: error)
+      return SourceRun.Outcome(frames.record(nil, error: error), error: error)
     }
   }
 

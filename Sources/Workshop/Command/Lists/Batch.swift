@@ -8,17 +8,12 @@ import ReelLab
 import ReelPlayback
 import ReelTransport
 
-/// Works through sources: reads their list, keeps to the limits of hosts, records results, and counts.
-///
-/// Sources that the command line names are a list too, without results and limits, worked on in their order. What is done
-/// with a source is up to the command: see `RunStyle`.
+/// Works through a list of sources: reads it, keeps to the limits of hosts, records results, and counts.
 final class Batch: Sendable {
   struct Configuration: Sendable {
     let style: RunStyle
     let run: RunOptions
     let options: SourceOptions
-    /// False for sources that the command line names, without any option of lists.
-    let isList: Bool
     let template: NameTemplate
     /// The time between two sources of a host.
     let interval: Duration?
@@ -26,7 +21,6 @@ final class Batch: Sendable {
 
     init(_ style: RunStyle, _ run: RunOptions, _ options: SourceOptions) throws {
       (self.style, self.run, self.options) = (style, run, options)
-      isList = style.isList(run)
       template = try style.naming?.template() ?? NameTemplate(parsing: NameOptions.usual)
       interval = try run.list.interval()
       shard = try run.list.shardSpec()
@@ -34,11 +28,9 @@ final class Batch: Sendable {
 
     /// The list's name in errors; nil without one.
     var inputName: String? { run.list.input.map { $0 == "-" ? "standard input" : $0 } }
+    var resultsPath: String { run.list.resultsPath(output: style.folder ?? ".") }
     /// Sources that are open at once.
-    var jobs: Int { run.jobs ?? (isList ? style.listJobs : style.jobs) }
-    /// Prints each record to standard output.
-    var printsRecords: Bool { isList ? options.json : style.printsRecords ?? options.json }
-    var printsText: Bool { !options.json && !options.quiet }
+    var jobs: Int { run.jobs ?? style.listJobs }
   }
 
   /// No more sources than this wait for their hosts; the list is read no further until some are begun.
@@ -49,7 +41,7 @@ final class Batch: Sendable {
   enum Event: Sendable {
     case entries([SourceListParser.Entry])
     case listEnded(ReelError?)
-    case finished(Running, Outcome)
+    case finished(Running, SourceRun.Outcome)
     case held(host: String, Duration)
     case tick
   }
@@ -83,35 +75,8 @@ final class Batch: Sendable {
   private let events = AsyncStream<Event>.makeStream()
   private let start = ContinuousClock.now
   private let processorUse = ProcessorUse()
-  /// The errors of named sources, and of the run as a whole.
-  private let errors = Locked<[ReelError]>([])
 
-  private init(_ configuration: Configuration) { self.configuration = configuration }
-
-  /// Runs a command over its sources. Throws the exit code unless that is 0.
-  ///
-  /// - Parameter prepare: Makes the worker.
-  static func run(
-    _ style: RunStyle, _ run: RunOptions, _ options: SourceOptions,
-    _ prepare: @escaping @Sendable (Setting) throws -> Worker
-  ) async throws {
-    let logger = options.bootstrapLogging()
-    let configuration = try Configuration(style, run, options)
-    let isList = configuration.isList
-    try await ExitStatus.run {
-      // Engines wait 5 s or longer after SIGTERM before they kill a process.
-      try await Interruption.cancelling(
-        within: isList ? .seconds(4) : Interruption.usualGrace, isResumable: isList
-      ) {
-        let batch = Batch(configuration)
-        let fetcher = try options.transport(logger: logger) { url, delay in
-          // No source of the host is begun in that time.
-          batch.events.continuation.yield(.held(host: Self.host(of: .url(url)), delay))
-        }
-        return await batch.run(try prepare(Setting(fetcher: fetcher, logger: logger)))
-      }
-    }
-  }
+  init(_ configuration: Configuration) { self.configuration = configuration }
 
   /// Returns the host of a source in lower case; empty for a file.
   static func host(of source: MediaSource) -> String {
@@ -119,80 +84,54 @@ final class Batch: Sendable {
     return url.host?.lowercased() ?? ""
   }
 
-  // MARK: - Private
+  /// Begins no source of a host for a time, because its server asks for it.
+  func hold(_ url: URL, for delay: Duration) {
+    events.continuation.yield(.held(host: Self.host(of: .url(url)), delay))
+  }
 
-  /// Works through the sources. Returns the exit code.
-  private func run(_ worker: Worker) async -> Int32 {
-    let (style, isList) = (configuration.style, configuration.isList)
+  /// Works through the list. Returns the exit code.
+  func run(_ worker: SourceRun.Worker) async -> Int32 {
+    let style = configuration.style
     // Caches would keep the memory of players.
-    if isList, !style.plays { TransportFetcher.onEachThread { Allocator.cacheOnThread() } }
+    if !style.plays { TransportFetcher.onEachThread { Allocator.cacheOnThread() } }
+    var failures: [ReelError] = []
+    func fail(_ error: ReelError) {
+      failures.append(error)
+      if error.kind != .cancelled { Console.report(error) }
+    }
     do throws(ReelError) {
       let reader =
         try configuration.run.list.input.map { path throws(ReelError) in try SourceListReader(path: path) }
         ?? SourceListReader(arguments: configuration.run.sources)
       let total = try reader.count()
-      if let folder = style.folder, folder != "-" { try OutputFolder.make(folder) }
-      let opened =
-        isList
-        ? try ResultsFile.open(
-          path: configuration.run.list.resultsPath(output: style.folder ?? "."),
-          resumes: configuration.run.list.resume, overwrites: configuration.run.overwrite)
-        : nil
+      if let folder = style.folder { try OutputFolder.make(folder) }
+      let (results, finished) = try ResultsFile.open(
+        path: configuration.resultsPath, resumes: configuration.run.list.resume,
+        overwrites: configuration.run.overwrite)
       progress.setTotal(total)
       let fansOut = (total ?? .max) > NameOptions.folderLimit
       let loop = BatchLoop(
-        configuration: configuration, progress: progress, results: opened?.file,
-        admission: BatchAdmission(configuration, finished: opened?.finished ?? .init(), fansOut: fansOut),
+        configuration: configuration, progress: progress, results: results,
+        admission: BatchAdmission(configuration, finished: finished, fansOut: fansOut),
         events: events.continuation, feeder: ListFeeder(reader), start: start)
       let failure = await WorkProgress.showing(
-        when: !configuration.options.quiet && !style.plays,
-        { [progress] in isList ? progress.text(after: $0) : progress.shortText(after: $0) }
+        when: !configuration.options.quiet && !style.plays, progress.text
       ) {
-        await loop.run(events.stream) { await self.perform($0, worker) }
+        await loop.run(events.stream) { job in
+          var outcome = await worker.outcome(of: job, style.record)
+          outcome.error = outcome.error?.located(at: job.text)
+          return outcome
+        }
       }
       if let failure { fail(failure) }
       worker.end().forEach(fail)
     } catch {
       fail(error)
     }
-    return isList ? finishList() : finishNamed()
+    return finish(failures.first)
   }
 
-  /// Adds an error of the run as a whole, or of a named source, and reports it unless the user has caused it. That
-  /// nothing more can be printed is reported once.
-  private func fail(_ error: ReelError) {
-    let isKnown = errors.withLock { errors in
-      defer { errors.append(error) }
-      return error.concernsStandardOutput && errors.contains(where: \.concernsStandardOutput)
-    }
-    if error.kind != .cancelled, !isKnown { Console.report(error) }
-  }
-
-  /// Works on a source. The outcome of a named one is printed and reported at once.
-  private func perform(_ job: Job, _ worker: Worker) async -> Outcome {
-    var outcome: Outcome
-    do {
-      outcome = try await worker.work(job)
-    } catch {
-      let error = error.asReelError
-      outcome = Outcome(configuration.style.record.init(source: job.text, error: error), error: error)
-    }
-    guard !configuration.isList else {
-      outcome.error = outcome.error?.located(at: job.text)
-      return outcome
-    }
-    if configuration.printsRecords, !outcome.isPrinted {
-      do throws(ReelError) {
-        if let record = outcome.record { try Console.print(JSONLine.string(record)) }
-      } catch {
-        outcome.error = outcome.error ?? error
-      }
-    }
-    if let error = outcome.error {
-      if outcome.isReported { errors.withLock { $0.append(error) } } else { fail(error) }
-    }
-    return outcome
-  }
+  // MARK: - Private
 
   /// The note to print if other processes took so much of the machine that percentiles of start-up times mean little.
   private func busyLine(_ counts: BatchProgress.Counts) -> String? {
@@ -207,35 +146,22 @@ final class Batch: Sendable {
   /// The number of sources below which percentiles are unreliable anyway.
   private static let percentileCount = 100
 
-  private func finishList() -> Int32 {
+  /// Prints the counts. Returns the exit code.
+  ///
+  /// - Parameter failure: The first error of the run as a whole.
+  private func finish(_ failure: ReelError?) -> Int32 {
     let counts = progress.counts
-    let failure = errors.withLock { $0.first }
     if !configuration.options.quiet, counts.done > 0 || failure == nil {
       for line in counts.lines(configuration.style.success) { Console.printError(line) }
       if let line = busyLine(counts) { Console.printError(line) }
       if Task.isCancelled {
-        let path = configuration.run.list.resultsPath(output: configuration.style.folder ?? ".")
+        let path = configuration.resultsPath.printable
         Console.printError(
-          "interrupted: \(progress.doneText), results in \(path.printable); use --resume to continue")
+          "interrupted: \(progress.doneText), results in \(path); use --resume to continue")
       }
     }
     if Task.isCancelled { return Interruption.resumableExitCode }
     return failure.map { ExitStatus.code(of: $0) } ?? counts.exitCode
-  }
-
-  private func finishNamed() -> Int32 {
-    if Task.isCancelled {
-      // Every source has a record, including those that were not started.
-      for text in configuration.run.sources.dropFirst(progress.begunCount) where configuration.printsRecords {
-        try? Console.print(
-          JSONLine.string(configuration.style.record.init(source: text, error: .interrupted)))
-      }
-      fail(.interrupted)
-      if configuration.run.sources.count > 1, !configuration.options.quiet {
-        Console.printError("interrupted: \(progress.doneText)")
-      }
-    }
-    return ExitStatus.code(of: errors.withLock { $0 }, sourceCount: configuration.run.sources.count)
   }
 }
 
@@ -243,8 +169,7 @@ final class Batch: Sendable {
 private struct BatchLoop {
   let configuration: Batch.Configuration
   let progress: BatchProgress
-  /// Nil for named sources.
-  let results: ResultsFile?
+  let results: ResultsFile
   let events: AsyncStream<Batch.Event>.Continuation
   let feeder: ListFeeder
   let start: ContinuousClock.Instant
@@ -257,8 +182,6 @@ private struct BatchLoop {
   private var runningCount = 0
   private var waitingByteCount = 0
   private var wakesAt: Duration?
-  /// Whether nothing more can be printed, so that no other named source is begun.
-  private var isOutputClosed = false
   private let leftovers: LeftoverFiles?
   /// The fields of results. Fields of a list with these names go into `input`.
   private let ownKeys: Set<String>
@@ -266,7 +189,7 @@ private struct BatchLoop {
   private var givenUp: Set<String> = []
 
   init(
-    configuration: Batch.Configuration, progress: BatchProgress, results: ResultsFile?,
+    configuration: Batch.Configuration, progress: BatchProgress, results: ResultsFile,
     admission: BatchAdmission, events: AsyncStream<Batch.Event>.Continuation, feeder: ListFeeder,
     start: ContinuousClock.Instant
   ) {
@@ -285,7 +208,7 @@ private struct BatchLoop {
 
   /// Returns the error that ended the run early.
   consuming func run(
-    _ stream: AsyncStream<Batch.Event>, _ work: @escaping @Sendable (Batch.Job) async -> Batch.Outcome
+    _ stream: AsyncStream<Batch.Event>, _ work: @escaping @Sendable (SourceRun.Job) async -> SourceRun.Outcome
   ) async -> ReelError? {
     var loop = self
     return await withTaskGroup(of: Void.self) { group in
@@ -300,7 +223,8 @@ private struct BatchLoop {
   private var now: Duration { ContinuousClock.now - start }
 
   private mutating func loop(
-    _ stream: AsyncStream<Batch.Event>, _ work: @escaping @Sendable (Batch.Job) async -> Batch.Outcome,
+    _ stream: AsyncStream<Batch.Event>,
+    _ work: @escaping @Sendable (SourceRun.Job) async -> SourceRun.Outcome,
     _ group: inout TaskGroup<Void>
   ) async -> ReelError? {
     do throws(ReelError) {
@@ -341,16 +265,16 @@ private struct BatchLoop {
   }
 
   private var isDone: Bool {
-    runningCount == 0 && (isOutputClosed || hasListEnded && limiter.waitingCount == 0)
+    runningCount == 0 && hasListEnded && limiter.waitingCount == 0
   }
 
   /// Begins as many sources as possible, and reads more of the list if that helps.
   private mutating func begin(
-    _ work: @escaping @Sendable (Batch.Job) async -> Batch.Outcome, _ group: inout TaskGroup<Void>
+    _ work: @escaping @Sendable (SourceRun.Job) async -> SourceRun.Outcome, _ group: inout TaskGroup<Void>
   ) throws(ReelError) {
     steps: while true {
       let isDrained = hasListEnded || isFull
-      guard runningCount < configuration.jobs, !isOutputClosed else { break }
+      guard runningCount < configuration.jobs else { break }
       switch limiter.next(at: now, isDrained: isDrained) {
       case .start(let listed, let ticket):
         waitingByteCount -= listed.byteCount
@@ -361,7 +285,7 @@ private struct BatchLoop {
           Console.fault("\(host): keeps failing; its other sources are left for a later run")
         }
         let error = ReelError(.network, "not tried, because its host kept failing", at: listed.text)
-        try record(listed, Batch.Outcome(nil, error: error), seconds: 0, isReported: false)
+        try record(listed, SourceRun.Outcome(nil, error: error), seconds: 0, isReported: false)
       case .wait(let time):
         wake(at: time)
         break steps
@@ -388,7 +312,7 @@ private struct BatchLoop {
 
   private mutating func start(
     _ listed: Batch.Listed, _ ticket: HostLimiter<Batch.Listed>.Ticket,
-    _ work: @escaping @Sendable (Batch.Job) async -> Batch.Outcome, _ group: inout TaskGroup<Void>
+    _ work: @escaping @Sendable (SourceRun.Job) async -> SourceRun.Outcome, _ group: inout TaskGroup<Void>
   ) {
     runningCount += 1
     let running = Batch.Running(listed: listed, ticket: ticket, start: .now)
@@ -398,21 +322,16 @@ private struct BatchLoop {
     job.held = ticket.held
     job.mayHaveFiles = configuration.run.list.resume || listed.attempt > 1
     group.addTask { [job] in
-      if configuration.isList, !configuration.style.plays { Allocator.cacheOnThread() }
+      if !configuration.style.plays { Allocator.cacheOnThread() }
       if let names = job.names { leftovers?.remove(names) }
       events.yield(.finished(running, await work(job)))
     }
   }
 
-  private mutating func finish(_ running: Batch.Running, _ outcome: Batch.Outcome) throws(ReelError) {
+  private mutating func finish(_ running: Batch.Running, _ outcome: SourceRun.Outcome) throws(ReelError) {
     var listed = running.listed
     runningCount -= 1
     progress.end(listed.index)
-    guard results != nil else {
-      isOutputClosed = isOutputClosed || outcome.error?.concernsStandardOutput == true
-      if outcome.error?.kind != .cancelled { progress.add { $0.written += 1 } }
-      return
-    }
     // A source that was cut off has no result: the next run tries it.
     if outcome.error?.kind == .cancelled, Task.isCancelled { return }
     // The disk is full, or standard output is closed: all other sources would fail in the same way.
@@ -438,7 +357,7 @@ private struct BatchLoop {
   private mutating func admit(_ entry: SourceListParser.Entry) throws(ReelError) {
     switch admission.admit(entry) {
     case .source(let listed): add(listed)
-    case .failure(let listed, let error): try record(listed, Batch.Outcome(nil, error: error), seconds: 0)
+    case .failure(let listed, let error): try record(listed, SourceRun.Outcome(nil, error: error), seconds: 0)
     case .elsewhere: progress.addElsewhere()
     case .repeated: progress.add { $0.repeated += 1 }
     case .finished(hasFailed: false): progress.add { $0.skippedWritten += 1 }
@@ -452,7 +371,7 @@ private struct BatchLoop {
   }
 
   private func record(
-    _ listed: Batch.Listed, _ outcome: Batch.Outcome, seconds: Double, isReported: Bool = true
+    _ listed: Batch.Listed, _ outcome: SourceRun.Outcome, seconds: Double, isReported: Bool = true
   ) throws(ReelError) {
     let isOwn = { (field: SourceListParser.Field) in ownKeys.contains(field.key) }
     let line = ResultLine.text(
@@ -460,8 +379,8 @@ private struct BatchLoop {
       finishedAt: .now, seconds: seconds, attempts: listed.attempt,
       success: configuration.style.success, error: outcome.error, body: outcome.body,
       fields: listed.fields.filter { !isOwn($0) }, hiddenFields: listed.fields.filter(isOwn))
-    try results?.append(line)
-    if configuration.printsRecords, !outcome.isPrinted { try Console.write(line) }
+    try results.append(line)
+    if configuration.options.json, !outcome.isPrinted { try Console.write(line) }
     if let error = outcome.error {
       progress.addFailure(error)
       if isReported, !outcome.isReported { Console.report(error) }

@@ -21,8 +21,6 @@ struct BatchAdmission {
   private let configuration: Batch.Configuration
   private let finished: ResultsFile.Finished
   private let fansOut: Bool
-  /// The beginnings of the names of named sources' files; empty in list mode.
-  private let stems: [String]
   /// Reads the entries of a list; nil for arguments.
   private let reference: FeedReference?
   /// The entries so far.
@@ -39,11 +37,6 @@ struct BatchAdmission {
     self.configuration = configuration
     self.finished = finished
     self.fansOut = fansOut
-    stems =
-      configuration.isList
-      ? []
-      : OutputNames.stems(
-        of: configuration.run.sources.map { (try? MediaSource(argument: $0)) ?? .standardInput })
     reference = configuration.run.list.input.map { path in
       let location: MediaSource = path == "-" ? .standardInput : .url(URL(fileURLWithPath: path))
       return FeedReference(feed: location, limit: FeedLimits().referenceByteCount)
@@ -54,8 +47,6 @@ struct BatchAdmission {
   mutating func admit(_ entry: SourceListParser.Entry) -> Verdict {
     count += 1
     switch entry.content {
-    case .source(let text, _) where !configuration.isList:
-      return .source(listed(text, SourceHash(text), line: 0))
     case .source(let text, let fields):
       do throws(ReelError) {
         return admit(try source(text), text, fields: fields, line: entry.line)
@@ -73,19 +64,17 @@ struct BatchAdmission {
   }
 
   /// The work on an admitted entry, with the names of its files.
-  func job(_ listed: Batch.Listed) -> Batch.Job {
+  func job(_ listed: Batch.Listed) -> SourceRun.Job {
     let parsed = Result { () throws(ReelError) in try source(listed.text) }
-    var names: BatchNames?
-    if configuration.isList, let source = try? parsed.get() {
-      names = BatchNames(
-        template: configuration.template, values: values(of: source, listed), isMarked: listed.isMarked,
-        output: configuration.style.folder ?? ".", fansOut: fansOut)
-    }
-    return Batch.Job(
-      parsed: parsed, text: listed.text.withoutUserInformation, names: names,
-      folder: names?.folder ?? configuration.style.folder ?? ".",
-      stem: names?.stem ?? stems[listed.index - 1], printsText: configuration.printsText,
-      timeout: configuration.options.timeout, overwrites: configuration.run.overwrite)
+    let names = BatchNames(
+      template: configuration.template,
+      values: values(of: (try? parsed.get()) ?? .standardInput, listed), isMarked: listed.isMarked,
+      output: configuration.style.folder ?? ".", fansOut: fansOut)
+    let options = configuration.options
+    return SourceRun.Job(
+      parsed: parsed, text: listed.text.withoutUserInformation, names: names, folder: names.folder,
+      stem: names.stem, printsText: !options.json && !options.quiet, timeout: options.timeout,
+      overwrites: configuration.run.overwrite)
   }
 
   // MARK: - Private

@@ -30,24 +30,19 @@ final class BatchProgress: Sendable {
     /// The number of sources of the list that belong to other shards.
     var elsewhere = 0
     var total: Int?
-    var begunCount = 0
     var running: [Int: (source: String, start: ContinuousClock.Instant)] = [:]
   }
 
   private let state = Locked(State())
 
   var counts: Counts { state.withLock { $0.counts } }
-  var begunCount: Int { state.withLock { $0.begunCount } }
 
   /// Sets the number of sources in the list, if known.
   func setTotal(_ total: Int?) { state.withLock { $0.total = total } }
 
   func begin(_ index: Int, _ source: String) {
     let now = ContinuousClock.now
-    state.withLock { state in
-      state.begunCount += 1
-      state.running[index] = (source, now)
-    }
+    state.withLock { $0.running[index] = (source, now) }
   }
 
   func end(_ index: Int) { state.withLock { _ = $0.running.removeValue(forKey: index) } }
@@ -77,13 +72,6 @@ final class BatchProgress: Sendable {
       return "\(state.counts.done.counted("source")) done"
     }
     return "\(state.counts.done) of \(total.counted("source")) done"
-  }
-
-  /// Of named sources: `3 of 10 sources done, 4 s`.
-  func shortText(after time: Duration) -> String {
-    let state = state.withLock { $0 }
-    guard let total = state.total, total > 1 else { return time.progressText }
-    return "\(doneText), \(Int(time / .seconds(1))) s"
   }
 
   /// `1204 of 5000 done, 12 failed, 45.2/s, 84 s left, slowest 12 s: http://…`.

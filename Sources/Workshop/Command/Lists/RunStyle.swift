@@ -6,7 +6,7 @@ import ReelLab
 import ReelPlayback
 import ReelTransport
 
-/// How a command works through its sources, named ones and those of a list alike.
+/// How a command works through its sources: those that the command line names (`NamedSources`), or a list (`Batch`).
 ///
 /// A command with sources has `@OptionGroup var runOptions: RunOptions` and `@OptionGroup var options: SourceOptions`,
 /// one that writes files of its sources also `@OptionGroup(title: "Lists") var naming: NameOptions`. It states its style,
@@ -18,12 +18,12 @@ import ReelTransport
 /// func validate() throws { try runOptions.validate(style, options) }
 ///
 /// func run() async throws {
-///   try await Batch.run(style, runOptions, options) { setting in
+///   try await SourceRun.run(style, runOptions, options) { setting in
 ///     let prober = SourceProber(fetcher: setting.fetcher, logger: setting.logger)
-///     return Batch.Worker { job in
+///     return SourceRun.Worker { job in
 ///       let description = try await job.limited(prober.fetcher) { fetcher, _ in … }
 ///       try job.print(text: …)
-///       return Batch.Outcome(ProbeRecord(source: job.text, description), error: description.failure)
+///       return SourceRun.Outcome(ProbeRecord(source: job.text, description), error: description.failure)
 ///     }
 ///   }
 /// }
@@ -56,7 +56,30 @@ struct RunStyle: Sendable {
   func isList(_ run: RunOptions) -> Bool { run.list.isGiven || naming?.name != nil }
 }
 
-extension Batch {
+/// A command's run over its sources.
+enum SourceRun {
+  /// Runs a command over its sources. Throws the exit code unless that is 0.
+  ///
+  /// - Parameter prepare: Makes the worker.
+  static func run(
+    _ style: RunStyle, _ run: RunOptions, _ options: SourceOptions,
+    _ prepare: @escaping @Sendable (Setting) throws -> Worker
+  ) async throws {
+    let logger = options.bootstrapLogging()
+    let batch = style.isList(run) ? Batch(try Batch.Configuration(style, run, options)) : nil
+    try await ExitStatus.run {
+      // Engines wait 5 s or longer after SIGTERM before they kill a process.
+      try await Interruption.cancelling(
+        within: batch == nil ? Interruption.usualGrace : .seconds(4), isResumable: batch != nil
+      ) {
+        let fetcher = try options.transport(logger: logger, recordRetryAfter: batch.map { $0.hold })
+        let worker = try prepare(Setting(fetcher: fetcher, logger: logger))
+        guard let batch else { return await NamedSources(style, run, options, worker).run() }
+        return await batch.run(worker)
+      }
+    }
+  }
+
   /// The ingredients of a worker.
   struct Setting: Sendable {
     /// Tells the run when a server asks to be left alone for a while.
@@ -72,6 +95,16 @@ extension Batch {
     var end: @Sendable () -> [ReelError] = { [] }
 
     init(_ work: @escaping @Sendable (Job) async throws -> Outcome) { self.work = work }
+
+    /// Works on a source. One whose work throws has a record with that error alone.
+    func outcome(of job: Job, _ record: any SourceRecord.Type) async -> Outcome {
+      do {
+        return try await work(job)
+      } catch {
+        let error = error.asReelError
+        return Outcome(record.init(source: job.text, error: error), error: error)
+      }
+    }
   }
 
   /// A source to work on.
@@ -92,7 +125,7 @@ extension Batch {
     let timeout: Double
     /// `--overwrite`.
     let overwrites: Bool
-    /// How long the limits of its host have held it.
+    /// How long the limits of its host have held it, in list mode.
     var held = Duration.zero
     /// True if an earlier attempt, or the run that is continued, may have written some of its files.
     var mayHaveFiles = false

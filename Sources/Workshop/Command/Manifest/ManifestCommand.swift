@@ -81,10 +81,10 @@ struct ManifestCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    try await Batch.run(style, runOptions, options) { setting in
+    try await SourceRun.run(style, runOptions, options) { setting in
       let loader = ManifestLoader(
         fetcher: setting.fetcher, configuration: try loading(), logger: setting.logger)
-      return Batch.Worker { job in
+      return SourceRun.Worker { job in
         let loaded = try await job.limited(loader.fetcher) { fetcher, _ in
           var loader = loader
           loader.fetcher = fetcher
@@ -113,7 +113,7 @@ struct ManifestCommand: AsyncParsableCommand {
     return configuration
   }
 
-  private func outcome(_ loaded: LoadedManifest, _ job: Batch.Job) throws -> Batch.Outcome {
+  private func outcome(_ loaded: LoadedManifest, _ job: SourceRun.Job) throws -> SourceRun.Outcome {
     if output == .json { Console.report(loaded.failures.map(\.error)) }
     for warning in loaded.presentation.warnings { Console.warn("\(warning)") }
     let error = loaded.hasSegments ? nil : loaded.failures.first?.error
@@ -126,7 +126,7 @@ struct ManifestCommand: AsyncParsableCommand {
     } else {
       try HLSOutput(hls: VirtualHLS(reporting: loaded, quietly: options.quiet)).write(to: folder)
     }
-    return Batch.Outcome(record, error: error, isPrinted: !isList, isReported: true)
+    return SourceRun.Outcome(record, error: error, isPrinted: !isList, isReported: true)
   }
 }
 

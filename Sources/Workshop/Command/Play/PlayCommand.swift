@@ -161,11 +161,11 @@ struct PlayCommand: AsyncParsableCommand {
 
   func run() async throws {
     let areAssertionsMet = Locked(true)
-    try await Batch.run(style, runOptions, options) { setting in
+    try await SourceRun.run(style, runOptions, options) { setting in
       let configuration = try configuration()
       let assertions = try assertions.map { text throws(ReelError) in try PlaybackFigures.assertion(text) }
       let reports = try PlayFiles(page: reportFile, junit: junit, isStrict: strict)
-      var worker = Batch.Worker { job in
+      var worker = SourceRun.Worker { job in
         let report = PlayReport(form, recorder: reports.page.map { _ in PlayRecorder() })
         let verdict = await PlayJob(
           self, job, assertions: assertions, configuration: configuration, fetcher: setting.fetcher,
@@ -176,7 +176,7 @@ struct PlayCommand: AsyncParsableCommand {
           areAssertionsMet.withLock { $0 = false }
         }
         let error = verdict.failure ?? (strict ? verdict.loss : nil)
-        return Batch.Outcome(verdict.summary, error: error, isPrinted: true)
+        return SourceRun.Outcome(verdict.summary, error: error, isPrinted: true)
       }
       // After Ctrl-C too, with everything recorded until then.
       worker.end = { reports.write() }

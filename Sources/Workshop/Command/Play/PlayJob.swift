@@ -10,7 +10,7 @@ import ReelLab
 /// Plays one source of `reel play`, from its first request to its summary.
 final class PlayJob: Sendable {
   private let command: PlayCommand
-  private let job: Batch.Job
+  private let job: SourceRun.Job
   private let assertions: [PlaybackAssertion]
   private let configuration: PlayerConfiguration
   private let traffic: TrafficCounter
@@ -19,7 +19,7 @@ final class PlayJob: Sendable {
   private let start: Duration
 
   init(
-    _ command: PlayCommand, _ job: Batch.Job, assertions: [PlaybackAssertion],
+    _ command: PlayCommand, _ job: SourceRun.Job, assertions: [PlaybackAssertion],
     configuration: PlayerConfiguration, fetcher: any Fetching, report: PlayReport, logger: Logger
   ) {
     self.command = command

@@ -31,11 +31,11 @@ struct ProbeCommand: AsyncParsableCommand {
   func validate() throws { try runOptions.validate(style, options) }
 
   func run() async throws {
-    try await Batch.run(style, runOptions, options) { setting in
+    try await SourceRun.run(style, runOptions, options) { setting in
       let prober = SourceProber(
         fetcher: setting.fetcher, configuration: try options.loading(),
         cores: CoreGate(leavesCoreToServer: true), logger: setting.logger)
-      return Batch.Worker { job in
+      return SourceRun.Worker { job in
         let description = try await job.limited(prober.fetcher) { fetcher, _ in
           var prober = prober
           prober.fetcher = fetcher
@@ -45,7 +45,7 @@ struct ProbeCommand: AsyncParsableCommand {
         var record = ProbeRecord(source: job.text, description)
         record.startup?.queued += job.held
         // The error of a frame that can't be decoded, beside the description.
-        return Batch.Outcome(record, error: description.failure)
+        return SourceRun.Outcome(record, error: description.failure)
       }
     }
   }

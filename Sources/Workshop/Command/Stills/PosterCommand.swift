@@ -100,14 +100,14 @@ struct PosterCommand: AsyncParsableCommand {
 
   func run() async throws {
     let place = try place
-    try await Batch.run(try style, runOptions, options) { setting in
+    try await SourceRun.run(try style, runOptions, options) { setting in
       if let still = place.format.still { try StillEncoder.check(still) }
       let extractor = StillExtractor(
         fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
         stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)
       let writer = PosterWriter(
         format: place.format, size: still.size, quality: still.quality, byteLimit: maxBytes, hdr: hdr)
-      return Batch.Worker { try await write($0, to: place, extractor, writer) }
+      return SourceRun.Worker { try await write($0, to: place, extractor, writer) }
     }
   }
 
@@ -136,8 +136,8 @@ struct PosterCommand: AsyncParsableCommand {
   }
 
   private func write(
-    _ job: Batch.Job, to place: StillOutput, _ extractor: StillExtractor, _ writer: PosterWriter
-  ) async throws -> Batch.Outcome {
+    _ job: SourceRun.Job, to place: StillOutput, _ extractor: StillExtractor, _ writer: PosterWriter
+  ) async throws -> SourceRun.Outcome {
     let names =
       job.names.map { FrameNames($0, hasSeveral: false) }
       ?? FrameNames(place.fileName ?? "\(job.stem).\(place.format.fileExtension)")
@@ -157,6 +157,6 @@ struct PosterCommand: AsyncParsableCommand {
     for fault in (record.faults ?? []).prefix(Self.printedFaultCount) {
       Console.warn("\(job.text): \(fault.message)")
     }
-    return Batch.Outcome(record)
+    return SourceRun.Outcome(record)
   }
 }

@@ -104,12 +104,12 @@ struct StoryboardCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    try await Batch.run(style, runOptions, options) { setting in
+    try await SourceRun.run(style, runOptions, options) { setting in
       try StillEncoder.check(sheets.format)
       let extractor = StillExtractor(
         fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
         stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)
-      return Batch.Worker { try await write($0, extractor) }
+      return SourceRun.Worker { try await write($0, extractor) }
     }
   }
 
@@ -128,7 +128,7 @@ struct StoryboardCommand: AsyncParsableCommand {
       outputs: write, format: format.still ?? .jpeg, quality: still.quality, grid: grid)
   }
 
-  private func write(_ job: Batch.Job, _ extractor: StillExtractor) async throws -> Batch.Outcome {
+  private func write(_ job: SourceRun.Job, _ extractor: StillExtractor) async throws -> SourceRun.Outcome {
     let (sheets, place) = (sheets, job.place)
     let spacing = count.map { Storyboard.Spacing.count($0) } ?? .every(every ?? 10)
     let clock = SystemMonotonicClock()
@@ -167,7 +167,7 @@ struct StoryboardCommand: AsyncParsableCommand {
       let time = (Double(found.slot) * (record.interval ?? 0)).formatted(places: 3)
       Console.warn("\(job.text): no still at \(time) s: \(found.error.message)")
     }
-    return Batch.Outcome(record, error: record.loss)
+    return SourceRun.Outcome(record, error: record.loss)
   }
 
   /// The maximum number of faults, and of missing key frames, in warnings.
