@@ -69,6 +69,13 @@ package struct MP4Box: Sendable, Hashable {
     return found
   }
 
+  /// Returns the boxes that a path of types leads to, such as all `elst` boxes of `moov`, `trak`, `edts`, `elst`.
+  package static func all(_ path: [FourCC], in bytes: ArraySlice<UInt8>) -> [MP4Box] {
+    guard let type = path.first else { return [] }
+    let boxes = all(in: bytes).filter { $0.type == type }
+    return path.count == 1 ? boxes : boxes.flatMap { all(Array(path.dropFirst()), in: bytes[$0.body]) }
+  }
+
   /// Reads the box at the start of `bytes`; nil if it does not fit.
   private init?(_ bytes: ArraySlice<UInt8>) {
     guard let header = MP4BoxHeader(bytes), !header.isMalformed else { return nil }
@@ -162,6 +169,11 @@ package struct BoxFields {
 extension ArraySlice<UInt8> {
   /// The value of these bytes, at most 8, as a big-endian number.
   package var bigEndianNumber: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
+}
+
+extension FixedWidthInteger {
+  /// The bytes of the number, the most significant first.
+  package var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
 }
 
 /// A four-character code: the type of a box, a brand or a codec (ISO/IEC 14496-12 §4.2).

@@ -31,16 +31,14 @@ package struct FragmentHistory: Sendable {
   private var tracks: [Int: Track] = [:]
   /// True if the current demuxer reads a fragment again, of which the one before it has returned packets.
   private var isWithinFragment = false
-  /// The durations of samples that fragments do not state, in ticks.
-  private var defaultDurations: [Int: Int64] = [:]
+  /// The values of samples that fragments do not state, by track.
+  private var defaults: [Int: FragmentDefaults] = [:]
 
   /// Records the `moov` box.
-  mutating func recordMovie(_ bytes: [UInt8]) { defaultDurations = MovieFragment.defaultDurations(bytes) }
+  mutating func recordMovie(_ bytes: [UInt8]) { defaults = FragmentDefaults.all(inMovie: bytes[...]) }
 
   /// Returns the contents of a `moof` box.
-  func fragment(_ bytes: [UInt8]) -> MovieFragment {
-    MovieFragment(bytes, defaultDurations: defaultDurations)
-  }
+  func fragment(_ bytes: [UInt8]) -> MovieFragment { MovieFragment(bytes, defaults: defaults) }
 
   /// Records a fragment that the current demuxer gets.
   mutating func record(_ fragment: MovieFragment) {
@@ -78,26 +76,20 @@ package struct FragmentHistory: Sendable {
   /// States the time of each track in a `moof` box that lacks it (ISO/IEC 14496-12 §8.8.12), because another demuxer
   /// does not know the end of the fragment before it.
   func stateTimes(of fragment: MovieFragment, in bytes: inout [UInt8]) {
-    let missing = fragment.parts.filter { $0.start == nil }
-    guard !missing.isEmpty else { return }
     var ends = tracks.mapValues(\.end)
-    var boxes: [[UInt8]] = []
+    var missing: [(part: MovieFragment.Part, box: [UInt8])] = []
     for part in fragment.parts {
       let start = part.start ?? ends[part.track] ?? 0
       ends[part.track] = start &+ part.duration
-      if part.start == nil {
-        // Version 1 has a time of 64 bits.
-        boxes.append([0, 0, 0, 20] + Array("tfdt".utf8) + [1, 0, 0, 0])
-        boxes[boxes.count - 1] += stride(from: 56, through: 0, by: -8).map {
-          UInt8(truncatingIfNeeded: start >> Int64($0))
-        }
-      }
+      // Version 1 has a time of 64 bits.
+      let box = UInt32(20).bigEndianBytes + Array("tfdt".utf8) + [1, 0, 0, 0] + start.bigEndianBytes
+      if part.start == nil { missing.append((part, box)) }
     }
     let addedByteCount = 20 * missing.count
     for position in fragment.dataOffsetPositions { bytes.add(addedByteCount, at: position, byteCount: 4) }
-    for part in missing { bytes.growBox(at: part.position, by: 20) }
+    for (part, _) in missing { bytes.growBox(at: part.position, by: 20) }
     bytes.growBox(at: 0, by: addedByteCount)
-    for (part, box) in zip(missing, boxes).reversed() { bytes.insert(contentsOf: box, at: part.headerEnd) }
+    for (part, box) in missing.reversed() { bytes.insert(contentsOf: box, at: part.headerEnd) }
   }
 
   /// Changes a packet to what the first demuxer would have returned.
@@ -114,7 +106,7 @@ package struct FragmentHistory: Sendable {
   }
 }
 
-/// The samples of a movie fragment (ISO/IEC 14496-12 §8.8).
+/// The times of the samples of a movie fragment (ISO/IEC 14496-12 §8.8).
 struct MovieFragment {
   /// A `traf` box.
   struct Part {
@@ -123,12 +115,32 @@ struct MovieFragment {
     let position: Int
     let headerEnd: Int
     /// The decoding time of its first sample, if it states it.
-    var start: Int64?
+    let start: Int64?
     /// The sum of the durations of its samples.
-    var duration: Int64 = 0
-    var sampleCount = 0
+    private(set) var duration: Int64 = 0
+    private(set) var sampleCount = 0
     /// The largest negative composition offset, without its sign.
-    var shift: Int64 = 0
+    private(set) var shift: Int64 = 0
+
+    /// - Parameter defaults: Those of the track.
+    fileprivate init(_ fragment: TrackFragment, defaults: FragmentDefaults?) {
+      track = fragment.track
+      position = fragment.box.start
+      headerEnd = fragment.header.end
+      start = fragment.start
+      let usual = fragment.defaults.duration ?? defaults?.duration ?? 0
+      for run in fragment.runs {
+        sampleCount += run.count
+        if !run.statesDurations { duration &+= usual &* Int64(run.count) }
+        guard run.statesDurations || run.statesCompositionOffsets else { continue }
+        for index in 0..<run.readableCount {
+          let sample = run[index]
+          duration &+= sample.duration ?? 0
+          // As in libavformat, limited.
+          shift = max(shift, -max(sample.compositionOffset ?? 0, Int64(-Int32.max)))
+        }
+      }
+    }
   }
 
   private(set) var parts: [Part] = []
@@ -140,110 +152,25 @@ struct MovieFragment {
 
   /// - Parameters:
   ///   - bytes: The whole `moof` box.
-  ///   - defaultDurations: The durations of samples that the fragment does not state.
-  init(_ bytes: [UInt8], defaultDurations: [Int: Int64]) {
-    guard let movie = MP4Box.all(in: bytes, 0..<bytes.count).first else { return }
-    // Without a base, the first samples count from the `moof` box, and others from the end of those before them.
+  ///   - defaults: The values of samples that the fragment does not state, by track.
+  init(_ bytes: [UInt8], defaults: [Int: FragmentDefaults]) {
     var isFirst = true
-    for box in MP4Box.all(in: bytes, movie.body) where box.type == "traf" {
-      let inner = MP4Box.all(in: bytes, box.body)
-      guard let header = inner.first(where: { $0.type == "tfhd" }),
-        let facts = Header(bytes[header.body], defaultDurations: defaultDurations)
-      else { continue }
-      var part = Part(track: facts.track, position: box.start, headerEnd: header.end)
-      part.start = inner.last { $0.type == "tfdt" }.flatMap { Self.time(bytes[$0.body]) }
-      let countsFromMovie = facts.isFromMovie || isFirst && !facts.hasBase
-      for run in inner where run.type == "trun" {
-        part.add(bytes[run.body], duration: facts.duration)
-        if countsFromMovie, run.body.count >= 12, bytes[run.body].prefix(4).bigEndianNumber & 0x1 != 0 {
-          dataOffsetPositions.append(run.body.lowerBound + 8)
-        }
-        isFirst = false
+    for fragment in TrackFragment.all(in: bytes[...]) {
+      parts.append(Part(fragment, defaults: defaults[fragment.track]))
+      if fragment.base == .fragment || fragment.base == .previous && isFirst {
+        dataOffsetPositions += fragment.runs.compactMap { $0.dataOffset?.index }
       }
-      parts.append(part)
+      isFirst = isFirst && fragment.runs.isEmpty
     }
   }
 
   /// Returns true if a `moov` box lists samples itself.
   static func listsSamples(_ movie: [UInt8]) -> Bool {
     // The count comes after version, flags, and a size.
-    return boxes(["moov", "trak", "mdia", "minf", "stbl"], in: movie).contains {
-      ($0.type == "stsz" || $0.type == "stz2") && movie[$0.body.dropFirst(8).prefix(4)].contains { $0 != 0 }
-    }
-  }
-
-  /// Returns the durations of samples, by track, that a `moov` box states for its fragments (ISO/IEC 14496-12 §8.8.3).
-  static func defaultDurations(_ movie: [UInt8]) -> [Int: Int64] {
-    var durations: [Int: Int64] = [:]
-    for box in boxes(["moov", "mvex"], in: movie) where box.type == "trex" && box.body.count >= 16 {
-      let track = Int(movie[box.body.dropFirst(4).prefix(4)].bigEndianNumber)
-      durations[track] = Int64(movie[box.body.dropFirst(12).prefix(4)].bigEndianNumber)
-    }
-    return durations
-  }
-
-  /// Returns the boxes inside others of these types.
-  static func boxes(_ path: [FourCC], in bytes: [UInt8]) -> [MP4Box] {
-    var boxes = MP4Box.all(in: bytes, 0..<bytes.count)
-    for type in path { boxes = boxes.filter { $0.type == type }.flatMap { MP4Box.all(in: bytes, $0.body) } }
-    return boxes
-  }
-
-  // MARK: - Private
-
-  /// Returns the time in the body of a `tfdt` box (ISO/IEC 14496-12 §8.8.12).
-  private static func time(_ body: ArraySlice<UInt8>) -> Int64? {
-    let time = body.dropFirst(4).prefix(body.first == 0 ? 4 : 8)
-    return time.count < 4 ? nil : Int64(truncatingIfNeeded: time.bigEndianNumber)
-  }
-
-  /// The body of a `tfhd` box (ISO/IEC 14496-12 §8.8.7).
-  private struct Header {
-    let track: Int
-    /// True if it states where the bytes of its samples begin in the file.
-    let hasBase: Bool
-    /// True if they begin at the `moof` box.
-    let isFromMovie: Bool
-    /// The duration of samples that have none of their own.
-    let duration: Int64
-
-    init?(_ body: ArraySlice<UInt8>, defaultDurations: [Int: Int64]) {
-      guard body.count >= 8 else { return nil }
-      let flags = body.prefix(4).bigEndianNumber
-      track = Int(body.dropFirst(4).prefix(4).bigEndianNumber)
-      hasBase = flags & 0x1 != 0
-      isFromMovie = !hasBase && flags & 0x2_0000 != 0
-      let own = body.dropFirst(8 + (hasBase ? 8 : 0) + (flags & 0x2 != 0 ? 4 : 0)).prefix(4)
-      duration =
-        flags & 0x8 != 0 && own.count == 4 ? Int64(own.bigEndianNumber) : defaultDurations[track] ?? 0
-    }
-  }
-}
-
-extension MovieFragment.Part {
-  /// Adds the body of a `trun` box (ISO/IEC 14496-12 §8.8.8).
-  ///
-  /// - Parameter default: The duration of samples for which it states none.
-  fileprivate mutating func add(_ run: ArraySlice<UInt8>, duration default: Int64) {
-    let flags = run.prefix(4).bigEndianNumber
-    var count = Int64(run.dropFirst(4).prefix(4).bigEndianNumber)
-    sampleCount += Int(count)
-    if flags & 0x100 == 0 { duration &+= `default` &* count }
-    guard flags & 0x900 != 0 else { return }
-    // The data offset and the flags of the first sample; then up to four fields of each sample: the first is its
-    // duration, and the last its composition offset.
-    let head = 8 + 4 * (flags & 0x5).nonzeroBitCount
-    let byteCount = 4 * (flags & 0xf00).nonzeroBitCount
-    var rest = run.dropFirst(head)
-    while count > 0, rest.count >= byteCount {
-      count -= 1
-      if flags & 0x100 != 0 { duration &+= Int64(rest.prefix(4).bigEndianNumber) }
-      if flags & 0x800 != 0 {
-        let offset = Int32(truncatingIfNeeded: rest.prefix(byteCount).suffix(4).bigEndianNumber)
-        // As libavformat: negative in version 0 too, and limited.
-        shift = max(shift, -Int64(max(offset, -Int32.max)))
+    return ["stsz", "stz2"].contains { type in
+      MP4Box.all(["moov", "trak", "mdia", "minf", "stbl", type], in: movie[...]).contains {
+        movie[$0.body.dropFirst(8).prefix(4)].contains { $0 != 0 }
       }
-      rest = rest.dropFirst(byteCount)
     }
   }
 }
@@ -253,9 +180,7 @@ extension [UInt8] {
   fileprivate mutating func add(_ amount: Int, at position: Int, byteCount: Int) {
     let field = position..<position + byteCount
     let sum = self[field].bigEndianNumber &+ UInt64(truncatingIfNeeded: amount)
-    for (index, shift) in stride(from: 8 * (byteCount - 1), through: 0, by: -8).enumerated() {
-      self[position + index] = UInt8(truncatingIfNeeded: sum >> UInt64(shift))
-    }
+    replaceSubrange(field, with: sum.bigEndianBytes.suffix(byteCount))
   }
 
   /// Adds to the size that a box states.

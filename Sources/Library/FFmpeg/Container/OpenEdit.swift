@@ -7,7 +7,7 @@ internal import ReelCore
 enum OpenEdit {
   /// Gives such an edit of a `moov` box a length beyond its track. No byte moves.
   static func mend(_ movie: inout [UInt8]) {
-    for box in MovieFragment.boxes(["moov", "trak", "edts"], in: movie) where box.type == "elst" {
+    for box in MP4Box.all(["moov", "trak", "edts", "elst"], in: movie[...]) {
       let body = movie[box.body]
       // The length and the start of an edit come after version, flags and the number of edits.
       let width = body.first == 1 ? 8 : 4

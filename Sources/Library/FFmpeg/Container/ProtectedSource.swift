@@ -280,7 +280,7 @@ final class ProtectedSource: ByteSource {
         position -= Int64(readAhead.count)
         let count = position - start
         damage = "\(count) bytes at byte \(start) are damaged"
-        ready = ([24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) } + Array("free".utf8))[...]
+        ready = (UInt32(truncatingIfNeeded: count).bigEndianBytes + Array("free".utf8))[...]
         state = .blank(count - 8)
         return
       }
@@ -308,21 +308,18 @@ final class ProtectedSource: ByteSource {
   /// Handles a `moov` or `moof` that is held whole.
   private func takeIndex() throws {
     let start = position - Int64(held.count)
+    let index = held
     let read = { [base, isSeekable, position] (range: Range<Int64>) throws -> [UInt8] in
-      try Self.bytes(range, of: base, isSeekable: isSeekable, returningTo: position)
+      guard range.lowerBound >= start, range.upperBound <= start + Int64(index.count) else {
+        return try Self.bytes(range, of: base, isSeekable: isSeekable, returningTo: position)
+      }
+      return Array(index[Int(range.lowerBound - start)..<Int(range.upperBound - start)])
     }
     switch MP4BoxHeader.type(in: held[...]) {
     case "ftyp":
       fileType = held
     case "moov":
-      let index = held
-      let own = { (range: Range<Int64>) throws -> [UInt8] in
-        guard range.lowerBound >= start, range.upperBound <= start + Int64(index.count) else {
-          return try read(range)
-        }
-        return Array(index[Int(range.lowerBound - start)..<Int(range.upperBound - start)])
-      }
-      try tables.takeMovie(&held, read: own)
+      try tables.takeMovie(&held, read: read)
       if MovieFragment.listsSamples(held) { OpenEdit.mend(&held) }
       // libavformat ignores a second one.
       if !isSeekable, movie == nil {

@@ -317,10 +317,7 @@ enum PNGChunks {
     let points = color.codePoints
     let body = Array("cICP".utf8) + [points.primaries, points.transfer, 0, 1]
     guard png.firstRange(of: body.prefix(4)) == nil else { return png }
-    let checksum = crc(body)
-    var chunk: [UInt8] = [0, 0, 0, 4] + body
-    for shift in [24, 16, 8, 0] { chunk.append(UInt8(truncatingIfNeeded: checksum >> UInt32(shift))) }
-    return png[..<start] + chunk + png[start...]
+    return png[..<start] + [0, 0, 0, 4] + body + crc(body).bigEndianBytes + png[start...]
   }
 
   /// Returns the checksum of ISO/IEC 15948, Annex D.

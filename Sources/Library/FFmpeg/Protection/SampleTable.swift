@@ -17,11 +17,13 @@ struct SampleTable {
 
   /// - Parameters:
   ///   - boxes: The boxes of a sample table and its track, or of a track fragment.
-  ///   - auxiliary: The auxiliary information, if there is no `senc`.
+  ///   - base: The position that offsets are relative to.
+  ///   - sampleCounts: The number of samples in each chunk, or in each run of a fragment.
+  ///   - read: Reads bytes of the file.
   init(
-    _ boxes: [MP4Box], in bytes: [UInt8], entry: ProtectedEntry?, groups: SampleGroups,
-    auxiliary: AuxiliaryInformation?
-  ) throws(ReelError) {
+    _ boxes: [MP4Box], in bytes: [UInt8], entry: ProtectedEntry?, groups: SampleGroups, base: Int64,
+    sampleCounts: [Int], read: (Range<Int64>) throws -> [UInt8]
+  ) throws {
     self.entry = entry
     self.groups = groups
     var offsets: [Int] = []
@@ -45,7 +47,10 @@ struct SampleTable {
       // Without vectors and subsample maps, entries have no bytes, so any number of them fits.
       if fields.range.lowerBound == start { offsets = [] }
       self.auxiliary = Array(bytes[start..<box.end])
-    } else if let auxiliary, let entry {
+    } else if let entry,
+      let auxiliary = try AuxiliaryInformation(
+        boxes, in: bytes, base: base, sampleCounts: sampleCounts, read: read)
+    {
       allHaveSubsamples = false
       self.auxiliary = auxiliary.bytes
       var subsamples: [Bool] = []
@@ -117,7 +122,7 @@ struct ProtectedEntry: Hashable, Sendable {
     try fields.skip(4)
     scheme = try fields.fourCC()
     guard let information = boxes.first(where: { $0.type == "schi" }),
-      let tenc = MP4Box.all(in: bytes, information.body).first(where: \.isTrackEncryption)
+      let tenc = MP4Box.all(in: bytes[information.body]).first(where: \.isTrackEncryption)
     else {
       throw ReelError(
         .unsupported, found: .encrypted,
@@ -323,13 +328,5 @@ extension BoxFields {
   /// Reads a box that describes encrypted samples.
   init(_ bytes: [UInt8], _ range: Range<Int>) {
     self.init(bytes[range], of: "a box that describes encrypted samples")
-  }
-}
-
-extension MP4Box {
-  /// Returns the consecutive boxes in `range`, up to the first one that does not fit. A `uuid` box without a
-  /// whole user type does not.
-  static func all(in bytes: [UInt8], _ range: Range<Int>) -> [MP4Box] {
-    Array(all(in: bytes[range]).prefix { $0.type != "uuid" || $0.userType != nil })
   }
 }

@@ -9,9 +9,8 @@ struct TrackProtection {
   private var entries: [Entry?] = []
   /// `seig` descriptions of the sample table.
   private(set) var descriptions: [SampleDefaults] = []
-  /// From `trex`.
-  var defaultDescription = 1
-  var defaultSampleSize = 0
+  /// The values of samples that fragments do not state.
+  var defaults: FragmentDefaults?
 
   /// The chunks of a track whose samples `moov` lists. Their encryption is in `tables`, by sample description.
   private var chunks: [Chunk] = []
@@ -54,21 +53,15 @@ struct TrackProtection {
       descriptions = try SampleGroups.descriptions(table, in: bytes)
       try readPlaces(table, in: bytes)
       guard !chunks.isEmpty else { return }
-      let boxes = table + outer
       let groups = try SampleGroups(table, in: bytes, own: descriptions, outer: nil)
       let counts = chunks.sorted { $0.firstSample < $1.firstSample }.map(\.sampleCount)
-      let hasOwn = boxes.contains(where: \.isSampleEncryption)
-      let auxiliary =
-        hasOwn
-        ? nil : try AuxiliaryInformation(boxes, in: bytes, base: 0, sampleCounts: counts, read: read)
       for description in Set(chunks.map(\.description)) {
         tables[description] = try SampleTable(
-          boxes, in: bytes, entry: try entry(description), groups: groups, auxiliary: auxiliary)
+          table + outer, in: bytes, entry: try entry(description), groups: groups, base: 0,
+          sampleCounts: counts, read: read)
       }
     } catch {
-      fault =
-        error as? ReelError
-        ?? ReelError(.badMedia, "the encryption metadata can't be read: \(error)")
+      fault = ReelError(protection: error)
     }
   }
 
@@ -176,22 +169,11 @@ struct ProtectionTables {
   ///   - bytes: The whole box.
   ///   - read: Reads bytes of the file.
   mutating func takeMovie(_ bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]) throws {
-    guard let movie = MP4Box.all(in: bytes, 0..<bytes.count).first else { return }
-    let boxes = MP4Box.all(in: bytes, movie.body)
-    takeSystemData(boxes, in: &bytes)
-    for track in boxes where track.type == "trak" {
+    takeSystemData(MP4Box.all(["moov", "pssh"], in: bytes[...]), in: &bytes)
+    for track in MP4Box.all(["moov", "trak"], in: bytes[...]) {
       try takeTrack(track, in: &bytes, read: read)
     }
-    for extends in boxes where extends.type == "mvex" {
-      for box in MP4Box.all(in: bytes, extends.body) where box.type == "trex" {
-        var fields = BoxFields(bytes, box.body)
-        try fields.skip(4)
-        let id = try fields.integer(4)
-        tracks[id]?.defaultDescription = try fields.integer(4)
-        try fields.skip(4)
-        tracks[id]?.defaultSampleSize = try fields.integer(4)
-      }
-    }
+    for (id, defaults) in FragmentDefaults.all(inMovie: bytes[...]) { tracks[id]?.defaults = defaults }
   }
 
   /// Records the encryption metadata of a `moof` box and removes it from `bytes`.
@@ -203,12 +185,11 @@ struct ProtectionTables {
   mutating func takeFragment(
     _ bytes: inout [UInt8], at position: Int64, keepsAll: Bool, read: (Range<Int64>) throws -> [UInt8]
   ) {
-    guard isProtected, let movie = MP4Box.all(in: bytes, 0..<bytes.count).first else { return }
-    let boxes = MP4Box.all(in: bytes, movie.body)
-    takeSystemData(boxes, in: &bytes)
-    let fragment = FragmentProtection(boxes, in: bytes, at: position, tracks: tracks, read: read)
-    for track in boxes where track.type == "traf" {
-      Self.hide(MP4Box.all(in: bytes, track.body), in: &bytes)
+    guard isProtected else { return }
+    takeSystemData(MP4Box.all(["moof", "pssh"], in: bytes[...]), in: &bytes)
+    let fragment = FragmentProtection(bytes, at: position, tracks: tracks, read: read)
+    for track in MP4Box.all(["moof", "traf"], in: bytes[...]) {
+      Self.hide(MP4Box.all(in: bytes[track.body]), in: &bytes)
     }
     fragments.removeAll { $0.position == position }
     fragments.append(fragment)
@@ -218,7 +199,7 @@ struct ProtectionTables {
   // MARK: - Private
 
   private mutating func takeSystemData(_ boxes: [MP4Box], in bytes: inout [UInt8]) {
-    for box in boxes where box.type == "pssh" {
+    for box in boxes {
       let data = Array(bytes[box.start..<box.end])
       if systemData.count < Self.systemDataLimit, !systemData.contains(data) { systemData.append(data) }
       Self.free(box, in: &bytes)
@@ -228,7 +209,7 @@ struct ProtectionTables {
   private mutating func takeTrack(
     _ track: MP4Box, in bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]
   ) throws {
-    let outer = MP4Box.all(in: bytes, track.body)
+    let outer = MP4Box.all(in: bytes[track.body])
     guard let header = outer.first(where: { $0.type == "tkhd" }) else { return }
     var fields = BoxFields(bytes, header.body)
     try fields.skip(try fields.versionAndFlags().version == 1 ? 16 : 8)
@@ -236,11 +217,11 @@ struct ProtectionTables {
     var table = outer
     for type: FourCC in ["mdia", "minf", "stbl"] {
       guard let box = table.first(where: { $0.type == type }) else { return }
-      table = MP4Box.all(in: bytes, box.body)
+      table = MP4Box.all(in: bytes[box.body])
     }
     guard let descriptions = table.first(where: { $0.type == "stsd" }) else { return }
     var protection = TrackProtection()
-    for entry in MP4Box.all(in: bytes, descriptions.body.dropFirst(8)) {
+    for entry in MP4Box.all(in: bytes[descriptions.body.dropFirst(8)]) {
       protection.add(Self.takeEntry(entry, in: &bytes))
     }
     guard protection.isProtected else { return }
@@ -253,9 +234,9 @@ struct ProtectionTables {
   /// original format.
   private static func takeEntry(_ entry: MP4Box, in bytes: inout [UInt8]) -> TrackProtection.Entry? {
     guard let header = fieldsByteCount(of: entry, in: bytes), entry.body.count >= header else { return nil }
-    let boxes = MP4Box.all(in: bytes, entry.body.dropFirst(header))
+    let boxes = MP4Box.all(in: bytes[entry.body.dropFirst(header)])
     for protection in boxes where protection.type == "sinf" {
-      let inner = MP4Box.all(in: bytes, protection.body)
+      let inner = MP4Box.all(in: bytes[protection.body])
       guard let format = inner.first(where: { $0.type == "frma" }), format.body.count >= 4 else {
         continue
       }
@@ -320,41 +301,35 @@ struct FragmentProtection {
   private static let sampleLimit = 1 << 20
 
   /// - Parameters:
-  ///   - boxes: The boxes of the `moof`.
-  ///   - position: The position of the `moof` in the file.
+  ///   - bytes: The whole `moof` box.
+  ///   - position: Its position in the file.
   ///   - read: Reads bytes of the file.
   init(
-    _ boxes: [MP4Box], in bytes: [UInt8], at position: Int64, tracks known: [Int: TrackProtection],
+    _ bytes: [UInt8], at position: Int64, tracks known: [Int: TrackProtection],
     read: (Range<Int64>) throws -> [UInt8]
   ) {
     self.position = position
     // The data of a track without its own offset follows the data of the previous track, as in libavformat's mov.
     var implicit = position
-    for box in boxes where box.type == "traf" {
-      let inner = MP4Box.all(in: bytes, box.body)
-      guard let header = try? TrackHeader(inner, in: bytes, at: position, implicit: implicit) else {
-        continue
-      }
-      let track = known[header.id]
+    for fragment in TrackFragment.all(in: bytes[...]) {
+      let base =
+        switch fragment.base {
+        case .file(let position): Int64(clamping: position)
+        case .fragment: position
+        case .previous: implicit
+        }
+      let track = known[fragment.track]
+      let size = fragment.defaults.size ?? track?.defaults?.size ?? 0
       var samples: [Int64: Int] = [:]
       var counts: [Int] = []
-      for run in inner where run.type == "trun" {
-        let size = header.sampleSize ?? track?.defaultSampleSize ?? 0
-        guard
-          let (count, end) = try? Self.place(
-            run, in: bytes, from: header.base, defaultSize: size, into: &samples)
-        else { break }
-        counts.append(count)
+      for run in fragment.runs {
+        guard let end = Self.place(run, from: base, defaultSize: size, into: &samples) else { break }
+        counts.append(run.count)
         implicit = end
       }
       guard let track, track.isProtected else { continue }
-      tracks.append(
-        Track(
-          id: header.id, samples: samples,
-          table: Self.table(
-            inner, in: bytes, header, track, sampleCounts: counts,
-            moof: position..<position + Int64(bytes.count),
-            read: read)))
+      let table = Self.table(fragment, in: bytes, base: base, track, sampleCounts: counts, read: read)
+      tracks.append(Track(id: fragment.track, samples: samples, table: table))
     }
   }
 
@@ -368,82 +343,46 @@ struct FragmentProtection {
 
   // MARK: - Private
 
-  private struct TrackHeader {
-    let id: Int
-    let base: Int64
-    var description: Int?
-    var sampleSize: Int?
-
-    init(_ boxes: [MP4Box], in bytes: [UInt8], at position: Int64, implicit: Int64) throws(ReelError) {
-      guard let box = boxes.first(where: { $0.type == "tfhd" }) else {
-        throw ReelError(.badMedia, "a track fragment has no header")
-      }
-      var fields = BoxFields(bytes, box.body)
-      let (_, flags) = try fields.versionAndFlags()
-      id = try fields.integer(4)
-      if flags & 0x1 != 0 {
-        base = Int64(clamping: try fields.number(8))
-      } else {
-        base = flags & 0x20000 != 0 ? position : implicit
-      }
-      if flags & 0x2 != 0 { description = try fields.integer(4) }
-      if flags & 0x8 != 0 { try fields.skip(4) }
-      if flags & 0x10 != 0 { sampleSize = try fields.integer(4) }
-    }
-  }
-
-  /// Records the positions of a run's samples. Returns their number and their end.
+  /// Records the positions of a run's samples, up to one that has no bytes. Returns the end of the last one; nil if not all
+  /// samples have a position.
   private static func place(
-    _ run: MP4Box, in bytes: [UInt8], from base: Int64, defaultSize: Int, into samples: inout [Int64: Int]
-  ) throws(ReelError) -> (count: Int, end: Int64) {
-    var fields = BoxFields(bytes, run.body)
-    let (_, flags) = try fields.versionAndFlags()
-    let count = try fields.integer(4)
-    guard count <= sampleLimit - samples.count else {
-      throw ReelError(.badMedia, "a fragment of \(count) samples is too long")
-    }
-    var offset = base
-    if flags & 0x1 != 0 { offset &+= Int64(Int32(truncatingIfNeeded: try fields.integer(4))) }
-    if flags & 0x4 != 0 { try fields.skip(4) }
+    _ run: SampleRun, from base: Int64, defaultSize: Int, into samples: inout [Int64: Int]
+  ) -> Int64? {
+    guard run.count <= sampleLimit - samples.count else { return nil }
+    var offset = base &+ (run.dataOffset?.value ?? 0)
     let first = samples.count
-    for index in 0..<count {
-      if flags & 0x100 != 0 { try fields.skip(4) }
-      let size = flags & 0x200 != 0 ? try fields.integer(4) : defaultSize
-      if flags & 0x400 != 0 { try fields.skip(4) }
-      if flags & 0x800 != 0 { try fields.skip(4) }
-      guard size > 0 else { throw ReelError(.badMedia, "a sample has no bytes") }
+    for index in 0..<run.count {
+      guard index < run.readableCount, case let size = run[index].size ?? defaultSize, size > 0 else {
+        return nil
+      }
       samples[offset] = first + index
       offset &+= Int64(size)
     }
-    return (count, offset)
+    return offset
   }
 
   private static func table(
-    _ boxes: [MP4Box], in bytes: [UInt8], _ header: TrackHeader, _ track: TrackProtection,
-    sampleCounts: [Int],
-    moof: Range<Int64>, read: (Range<Int64>) throws -> [UInt8]
+    _ fragment: TrackFragment, in bytes: [UInt8], base: Int64, _ track: TrackProtection, sampleCounts: [Int],
+    read: (Range<Int64>) throws -> [UInt8]
   ) -> Result<SampleTable, ReelError> {
     do {
-      let own = try SampleGroups.descriptions(boxes, in: bytes)
-      let groups = try SampleGroups(boxes, in: bytes, own: own, outer: track.descriptions)
-      let entry = try track.entry(header.description ?? track.defaultDescription)
-      let hasOwn = boxes.contains(where: \.isSampleEncryption)
-      let auxiliary =
-        hasOwn || entry == nil
-        ? nil
-        : try AuxiliaryInformation(boxes, in: bytes, base: header.base, sampleCounts: sampleCounts) { range in
-          guard range.lowerBound >= moof.lowerBound, range.upperBound <= moof.upperBound else {
-            return try read(range)
-          }
-          return Array(
-            bytes[Int(range.lowerBound - moof.lowerBound)..<Int(range.upperBound - moof.lowerBound)])
-        }
+      let own = try SampleGroups.descriptions(fragment.boxes, in: bytes)
+      let groups = try SampleGroups(fragment.boxes, in: bytes, own: own, outer: track.descriptions)
+      let description = fragment.defaults.description ?? track.defaults?.description ?? 1
       return .success(
-        try SampleTable(boxes, in: bytes, entry: entry, groups: groups, auxiliary: auxiliary))
-    } catch let error as ReelError {
-      return .failure(error)
+        try SampleTable(
+          fragment.boxes, in: bytes, entry: try track.entry(description), groups: groups, base: base,
+          sampleCounts: sampleCounts, read: read))
     } catch {
-      return .failure(ReelError(.badMedia, "the encryption metadata can't be read: \(error)"))
+      return .failure(ReelError(protection: error))
     }
+  }
+}
+
+extension ReelError {
+  /// The error for encryption metadata that can't be read.
+  fileprivate init(protection error: any Error) {
+    self =
+      error as? ReelError ?? ReelError(.badMedia, "the encryption metadata can't be read: \(error)")
   }
 }

@@ -106,24 +106,12 @@ struct FragmentMemory: Sendable {
 
   /// Returns true if the fragment's samples and their times can be determined without earlier bytes.
   private static func standsAlone(_ head: [UInt8]) -> Bool {
-    var moofCount = 0
-    for fragment in sizedBoxes(head[...]) where fragment.type == "moof" {
-      moofCount += 1
-      for track in sizedBoxes(head[fragment.body]) where track.type == "traf" {
-        let inner = sizedBoxes(head[track.body])
-        guard inner.contains(where: { $0.type == "tfdt" }),
-          let header = inner.first(where: { $0.type == "tfhd" })?.body, header.count >= 4,
-          // Without base-data-offset, which would count from the beginning of the file.
-          head[header.lowerBound + 3] & 1 == 0
-        else { return false }
-      }
+    let fragments = MP4Box.all(in: head[...]).filter { $0.type == "moof" && !$0.isOpenEnded }
+    guard fragments.count == 1, let fragment = fragments.first else { return false }
+    return TrackFragment.all(in: head[fragment.start..<fragment.end]).allSatisfy { track in
+      // An offset in the file would count from its beginning.
+      track.start != nil && [.fragment, .previous].contains(track.base)
     }
-    return moofCount == 1
-  }
-
-  /// Returns the boxes in `bytes` whose headers state a size.
-  private static func sizedBoxes(_ bytes: ArraySlice<UInt8>) -> [MP4Box] {
-    MP4Box.all(in: bytes).filter { !$0.isOpenEnded }
   }
 }
 
