@@ -19,31 +19,25 @@ package struct StillImage: Sendable {
       throw ReelError(
         .unsupported, "the image format is not supported", at: name, advice: "use JPEG, PNG or WebP")
     }
-    var context = avcodec_alloc_context3(codec)
-    guard let opened = context else { throw ReelError(.internalFault, "out of memory") }
     let scope = LogScope(name: name, logger: logger)
-    let prepared = reel_codec_prepare(opened, scope.token)
-    defer {
-      avcodec_free_context(&context)
-      if let prepared { reel_codec_release(prepared) }
-    }
-    guard prepared != nil else { throw ReelError(.internalFault, "out of memory") }
-    opened.pointee.max_pixels = Self.maximumPixels
-    opened.pointee.thread_count = 1
-    var code = avcodec_open2(opened, codec, nil)
-    guard code >= 0 else { throw Self.error("avcodec_open2", code, scope, name) }
-    let packet = try Packet()
-    guard av_new_packet(packet.pointer, Int32(clamping: bytes.count)) >= 0 else {
-      throw ReelError(.internalFault, "out of memory")
-    }
-    if let data = packet.pointer.pointee.data { data.update(from: bytes, count: bytes.count) }
-    code = avcodec_send_packet(opened, packet.pointer)
-    guard code >= 0 else { throw Self.error("avcodec_send_packet", code, scope, name) }
-    avcodec_send_packet(opened, nil)
+    let parameters = try CodecParameters()
+    parameters.pointer.pointee.codec_type = AVMEDIA_TYPE_VIDEO
+    parameters.pointer.pointee.codec_id = id
     let frame = try Frame()
-    code = avcodec_receive_frame(opened, frame.pointer)
-    guard code >= 0 else { throw Self.error("avcodec_receive_frame", code, scope, name) }
-    stream = try StreamInfo(still: opened)
+    do throws(ReelError) {
+      let context = try CodecContext(codec, parameters: parameters, scope: scope) { context in
+        context.pointee.max_pixels = Self.maximumPixels
+        context.pointee.thread_count = 1
+      }
+      let packet = try Packet()
+      try packet.setBytes(copying: bytes[...], streamIndex: 0)
+      try scope.check(avcodec_send_packet(context.pointer, packet.pointer), "avcodec_send_packet")
+      avcodec_send_packet(context.pointer, nil)
+      try scope.check(avcodec_receive_frame(context.pointer, frame.pointer), "avcodec_receive_frame")
+      stream = try StreamInfo(still: context.pointer)
+    } catch {
+      throw error.located(at: name)
+    }
     self.frame = frame
   }
 
@@ -58,9 +52,5 @@ package struct StillImage: Sendable {
       return AV_CODEC_ID_WEBP
     }
     return nil
-  }
-
-  private static func error(_ call: String, _ code: Int32, _ scope: LogScope, _ name: String) -> ReelError {
-    FFmpegError(call: call, code: code, detail: scope.takeLastError()).reelError(.badMedia).located(at: name)
   }
 }

@@ -37,13 +37,7 @@ extension StreamInfo {
   private func hasParameterSets(in packet: Packet) -> Bool {
     guard let codec = videoCodec, codec == .h264 || codec == .hevc else { return true }
     var types: Set<UInt8> = []
-    packet.withBytes { bytes in
-      bytes.forEachNALUnit(framing: nalFraming) { unit in
-        guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return true }
-        types.insert(header.type)
-        return !header.isPictureSlice
-      }
-    }
+    packet.firstSlice(codec: codec, framing: nalFraming) { header, _ in types.insert(header.type) }
     return types.isSuperset(of: Self.parameterSetTypes(of: codec))
   }
 

@@ -204,11 +204,8 @@ struct AccessUnitSplitter {
           offset: end, presentationTicks: passed?.presentationTicks, decodingTicks: passed?.decodingTicks,
           isCorrupt: passed?.isCorrupt ?? false, position: last?.position), at: 0)
     }
-    marks = rest.map {
-      Mark(
-        offset: $0.offset - end, presentationTicks: $0.presentationTicks, decodingTicks: $0.decodingTicks,
-        isCorrupt: $0.isCorrupt, position: $0.position, isNoise: $0.isNoise)
-    }
+    for index in rest.indices { rest[index].offset -= end }
+    marks = rest
     noiseCount = marks.count { $0.isNoise }
     return packet
   }
@@ -225,16 +222,7 @@ struct AccessUnitSplitter {
   private func packet(_ end: Int) throws(ReelError) -> Packet {
     let packet = try Packet()
     try packet.setBytes(copying: buffer[..<end], streamIndex: streamIndex)
-    var isKey = false
-    packet.withBytes { bytes in
-      bytes.forEachNALUnit(framing: .annexB) { unit in
-        guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else {
-          return true
-        }
-        isKey = header.isRandomAccess
-        return false
-      }
-    }
+    let isKey = packet.firstSlice(codec: codec, framing: .annexB)?.isRandomAccess ?? false
     let first = marks.first { $0.offset == 0 }
     packet.setTimestamps(
       presentationTicks: first?.presentationTicks,

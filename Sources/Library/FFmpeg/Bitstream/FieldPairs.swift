@@ -79,10 +79,7 @@ struct FieldSyntax {
         set.allowsFields
         ? Sequence(hasColorPlanes: set.hasColorPlanes, frameNumberBitCount: set.frameNumberBitCount) : nil
     case 8:
-      var bits = BitReader(unit)
-      bits.skip(8)
-      let (id, sequence) = (bits.exponentialGolomb(), bits.exponentialGolomb())
-      if !bits.hasFailed, id < 256 { pictures[id] = sequence }
+      if let set = PictureParameterSet(unit), set.id < 256 { pictures[set.id] = set.sequence }
     default: break
     }
   }

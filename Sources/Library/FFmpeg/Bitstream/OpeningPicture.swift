@@ -52,17 +52,9 @@ package struct OpeningPicture: Sendable, Hashable {
       mayBePreceded = true
       return
     }
-    var slice: NALUnitHeader?
     var recovery: Int?
-    packet.withBytes { bytes in
-      bytes.forEachNALUnit(framing: framing) { unit in
-        guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else {
-          if codec == .h264, recovery == nil { recovery = RecoveryPoint.frameCount(unit) }
-          return true
-        }
-        slice = header
-        return false
-      }
+    let slice = packet.firstSlice(codec: codec, framing: framing) { _, unit in
+      if codec == .h264, recovery == nil { recovery = RecoveryPoint.frameCount(unit) }
     }
     isRandomAccess = slice?.isRandomAccess ?? false
     isLeading = slice?.isLeading ?? false
@@ -83,16 +75,21 @@ extension Packet {
   fileprivate var hasContent: Bool { byteCount == 0 || withBytes { bytes in bytes.contains { $0 != 0 } } }
 
   /// Returns the header of the first slice of a picture in H.264 and HEVC; nil if there is none, and for other codecs.
-  func firstSlice(codec: VideoCodec, framing: NALFraming) -> NALUnitHeader? {
+  ///
+  /// - Parameter body: Called with the NAL units up to that slice, and with the slice itself.
+  @discardableResult
+  func firstSlice(
+    codec: VideoCodec, framing: NALFraming,
+    through body: (NALUnitHeader, UnsafeRawBufferPointer) -> Void = { _, _ in }
+  ) -> NALUnitHeader? {
     guard codec == .h264 || codec == .hevc else { return nil }
     var slice: NALUnitHeader?
     withBytes { bytes in
       bytes.forEachNALUnit(framing: framing) { unit in
-        guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else {
-          return true
-        }
-        slice = header
-        return false
+        guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return true }
+        body(header, unit)
+        if header.isPictureSlice { slice = header }
+        return !header.isPictureSlice
       }
     }
     return slice

@@ -47,22 +47,17 @@ struct ParameterSets {
   /// Records the sets of an access unit.
   mutating func read(_ packet: Packet) -> Contents {
     var own: Set<Key> = []
-    var isKey = packet.isKey
     var isRecoveryPoint = false
     var contents = Contents()
-    packet.withBytes { bytes in
-      bytes.forEachNALUnit(framing: framing) { unit in
-        guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return true }
-        if header.isPictureSlice {
-          isKey = isKey || header.isRandomAccess
-          if codec == .h264 { contents.field = fields.field(unit, isRecoveryPoint: isRecoveryPoint) }
-          return false
-        }
-        if let key = key(of: unit, type: header.type), record(unit, as: key) { own.insert(key) }
-        if codec == .h264, fields.isPossible, RecoveryPoint.frameCount(unit) != nil { isRecoveryPoint = true }
-        return true
+    let slice = packet.firstSlice(codec: codec, framing: framing) { header, unit in
+      if header.isPictureSlice {
+        if codec == .h264 { contents.field = fields.field(unit, isRecoveryPoint: isRecoveryPoint) }
+        return
       }
+      if let key = key(of: unit, type: header.type), record(unit, as: key) { own.insert(key) }
+      if codec == .h264, fields.isPossible, RecoveryPoint.frameCount(unit) != nil { isRecoveryPoint = true }
     }
+    let isKey = packet.isKey || slice?.isRandomAccess == true
     contents.lacksSets = isKey && own.count < sets.count
     return contents
   }
@@ -209,17 +204,22 @@ struct SequenceParameterSet {
   }
 }
 
-/// Reads the fields of an H.264 picture parameter set that Reel needs (ISO/IEC 14496-10 §7.3.2.2).
-enum PictureParameterSet {
-  /// Returns true if `entropy_coding_mode_flag` selects CAVLC; nil if the unit is too short. `unit` is the
-  /// NAL unit with its header.
-  static func usesCAVLC(_ unit: UnsafeRawBufferPointer) -> Bool? {
+/// The fields that Reel needs from an H.264 picture parameter set (ISO/IEC 14496-10 §7.3.2.2).
+struct PictureParameterSet {
+  let id: UInt32
+  /// The id of its sequence parameter set.
+  let sequence: UInt32
+  /// True if `entropy_coding_mode_flag` selects CAVLC.
+  let usesCAVLC: Bool
+
+  /// Nil if the unit is too short. `unit` is the NAL unit with its header.
+  init?(_ unit: UnsafeRawBufferPointer) {
     var bits = BitReader(unit)
     bits.skip(8)
-    _ = bits.exponentialGolomb()
-    _ = bits.exponentialGolomb()
-    let flag = bits.read(1)
-    return bits.hasFailed ? nil : flag == 0
+    id = bits.exponentialGolomb()
+    sequence = bits.exponentialGolomb()
+    usesCAVLC = bits.read(1) == 0
+    guard !bits.hasFailed else { return nil }
   }
 }
 

@@ -47,9 +47,8 @@ package final class NUTMuxer {
   ) throws(ReelError) {
     var made: UnsafeMutablePointer<AVFormatContext>?
     let code = avformat_alloc_output_context2(&made, nil, "nut", nil)
-    guard let made else {
-      throw FFmpegError(call: "avformat_alloc_output_context2", code: code).reelError(.internalFault)
-    }
+    try FFmpegError.check(code, "avformat_alloc_output_context2")
+    guard let made else { throw ReelError(.internalFault, "out of memory") }
     context = made
     sink = Sink(write)
     context.pointee.pb = try Self.makeIO(sink)
@@ -227,6 +226,6 @@ package final class NUTMuxer {
 
   private func check(_ code: Int32, _ call: String) throws(ReelError) {
     if let error = sink.error { throw error }
-    if code < 0 { throw FFmpegError(call: call, code: code).reelError(.internalFault) }
+    try FFmpegError.check(code, call)
   }
 }

@@ -77,9 +77,7 @@ package final class PCMConverter {
       }
       filled = max(0, Int(converted)) * target.channelCount
     }
-    guard converted >= 0 else {
-      throw FFmpegError(call: "swr_convert", code: converted).reelError(.internalFault)
-    }
+    try FFmpegError.check(converted, "swr_convert")
     return PCMBuffer(format: target, samples: samples)
   }
 }

@@ -133,8 +133,7 @@ package final class PlanarConverter {
     }
     let context = try context(for: wanted, pixelFormat: frame.pixelFormat)
     let scaled = try ImageCodec.frame(size: size, format: target)
-    let code = sws_scale_frame(context, scaled.pointer, frame.pointer)
-    if code < 0 { throw FFmpegError(call: "sws_scale_frame", code: code).reelError(.internalFault) }
+    try FFmpegError.check(sws_scale_frame(context, scaled.pointer, frame.pointer), "sws_scale_frame")
     return scaled
   }
 

@@ -385,12 +385,12 @@ struct ImageCodec: ~Copyable {
     var dictionary: OpaquePointer?
     defer { av_dict_free(&dictionary) }
     for (key, value) in options { av_dict_set(&dictionary, key, value, 0) }
-    try Self.check(avcodec_open2(context, codec, &dictionary), "avcodec_open2")
+    try FFmpegError.check(avcodec_open2(context, codec, &dictionary), "avcodec_open2")
     frame.pointer.pointee.pts = 0
-    try Self.check(avcodec_send_frame(context, frame.pointer), "avcodec_send_frame")
-    try Self.check(avcodec_send_frame(context, nil), "avcodec_send_frame")
+    try FFmpegError.check(avcodec_send_frame(context, frame.pointer), "avcodec_send_frame")
+    try FFmpegError.check(avcodec_send_frame(context, nil), "avcodec_send_frame")
     let packet = try Packet()
-    try Self.check(avcodec_receive_packet(context, packet.pointer), "avcodec_receive_packet")
+    try FFmpegError.check(avcodec_receive_packet(context, packet.pointer), "avcodec_receive_packet")
     guard let muxer else { return packet.withBytes { Array($0) } }
     return try file(of: packet, muxer: muxer)
   }
@@ -401,7 +401,7 @@ struct ImageCodec: ~Copyable {
     frame.pointer.pointee.width = Int32(clamping: size.width)
     frame.pointer.pointee.height = Int32(clamping: size.height)
     frame.pointer.pointee.format = format.rawValue
-    try check(av_frame_get_buffer(frame.pointer, 0), "av_frame_get_buffer")
+    try FFmpegError.check(av_frame_get_buffer(frame.pointer, 0), "av_frame_get_buffer")
     return frame
   }
 
@@ -421,8 +421,7 @@ struct ImageCodec: ~Copyable {
     defer { sws_freeContext(context) }
     sws_setColorspaceDetails(
       context, sws_getCoefficients(matrix), 1, sws_getCoefficients(matrix), 1, 0, 1 << 16, 1 << 16)
-    try check(
-      reel_scale(context, source.pointer, frame.pointer), "sws_scale")
+    try FFmpegError.check(reel_scale(context, source.pointer, frame.pointer), "sws_scale")
     return frame
   }
 
@@ -438,18 +437,18 @@ struct ImageCodec: ~Copyable {
 
   private func file(of packet: Packet, muxer: String) throws(ReelError) -> [UInt8] {
     var made: UnsafeMutablePointer<AVFormatContext>?
-    try Self.check(
+    try FFmpegError.check(
       avformat_alloc_output_context2(&made, nil, muxer, nil), "avformat_alloc_output_context2")
     guard let format = made else { throw ReelError(.internalFault, "out of memory") }
     defer { avformat_free_context(format) }
     guard let stream = avformat_new_stream(format, nil) else {
       throw ReelError(.internalFault, "out of memory")
     }
-    try Self.check(
+    try FFmpegError.check(
       avcodec_parameters_from_context(stream.pointee.codecpar, context), "avcodec_parameters_from_context")
     stream.pointee.time_base = context.pointee.time_base
     format.pointee.flags |= AVFMT_FLAG_BITEXACT
-    try Self.check(avio_open_dyn_buf(&format.pointee.pb), "avio_open_dyn_buf")
+    try FFmpegError.check(avio_open_dyn_buf(&format.pointee.pb), "avio_open_dyn_buf")
     var code = avformat_write_header(format, nil)
     if code >= 0 {
       packet.pointer.pointee.stream_index = 0
@@ -463,11 +462,7 @@ struct ImageCodec: ~Copyable {
     let count = avio_close_dyn_buf(format.pointee.pb, &buffer)
     format.pointee.pb = nil
     defer { av_free(buffer) }
-    try Self.check(code, "av_write_frame")
+    try FFmpegError.check(code, "av_write_frame")
     return Array(UnsafeBufferPointer(start: buffer, count: Int(max(0, count))))
-  }
-
-  private static func check(_ code: Int32, _ call: String) throws(ReelError) {
-    if code < 0 { throw FFmpegError(call: call, code: code).reelError(.internalFault) }
   }
 }

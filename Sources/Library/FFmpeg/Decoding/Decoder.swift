@@ -52,7 +52,10 @@ package final class Decoder: FrameDecoding {
     self.threads = threads
     scope = LogScope(name: name, logger: logger)
     opened = try Self.open(stream, extradata: nil, threads: threads, scope: scope)
-    if stream.videoCodec == .h264 { recordParameterSets(of: stream) }
+    guard stream.videoCodec == .h264 else { return }
+    stream.configuration.withUnsafeBytes { bytes in
+      bytes.forEachConfigurationUnit(framing: framing) { recordParameterSet($0) }
+    }
   }
 
   private var context: UnsafeMutablePointer<AVCodecContext> { opened.pointer }
@@ -157,14 +160,15 @@ package final class Decoder: FrameDecoding {
   /// libavcodec's own flush, which is unsafe after an error.
   func flushWithoutRenewal() { avcodec_flush_buffers(context) }
 
-  /// Records an H.264 sequence parameter set: if it allows gaps in frame numbers, they are not damage.
-  func recordSequenceParameterSet(_ unit: UnsafeRawBufferPointer) {
-    if let set = SequenceParameterSet(unit) { scope.setAllowsFrameNumberGaps(set.allowsFrameNumberGaps) }
-  }
-
-  /// Records an H.264 picture parameter set.
-  func recordPictureParameterSet(_ unit: UnsafeRawBufferPointer) {
-    if PictureParameterSet.usesCAVLC(unit) == true { usesCAVLC = true }
+  /// Records an H.264 parameter set: whether gaps in frame numbers are no damage, and whether errors spread.
+  private func recordParameterSet(_ unit: UnsafeRawBufferPointer) {
+    switch (unit.first ?? 0) & 0x1f {
+    case 7:
+      if let set = SequenceParameterSet(unit) { scope.setAllowsFrameNumberGaps(set.allowsFrameNumberGaps) }
+    case 8:
+      if PictureParameterSet(unit)?.usesCAVLC == true { usesCAVLC = true }
+    default: break
+    }
   }
 
   /// Records that no other frame is predicted from the one in the packet that is sent next.
@@ -179,16 +183,10 @@ package final class Decoder: FrameDecoding {
   // MARK: - Private
 
   private func recordUnits(of packet: Packet) {
-    packet.withBytes { bytes in
-      bytes.forEachNALUnit(framing: framing) { unit in
-        guard let header = NALUnitHeader(codec: .h264, bytes: unit) else { return true }
-        if header.type == 7 { recordSequenceParameterSet(unit) }
-        if header.type == 8 { recordPictureParameterSet(unit) }
-        guard header.isPictureSlice else { return true }
-        // nal_ref_idc
-        if (unit.first ?? 0) & 0x60 == 0 { recordNonReference() }
-        return false
-      }
+    packet.firstSlice(codec: .h264, framing: framing) { header, unit in
+      recordParameterSet(unit)
+      // nal_ref_idc
+      if header.isPictureSlice, (unit.first ?? 0) & 0x60 == 0 { recordNonReference() }
     }
   }
 
@@ -250,19 +248,6 @@ package final class Decoder: FrameDecoding {
   private static func canDecode(width: Int32, height: Int32) -> Bool {
     guard let width = UInt32(exactly: width), let height = UInt32(exactly: height) else { return false }
     return av_image_check_size2(width, height, maximumPixels, AV_PIX_FMT_NONE, 0, nil) >= 0
-  }
-
-  /// Records the parameter sets of an `avcC` record (ISO/IEC 14496-15 §5.3.3.1), or of Annex B extradata.
-  private func recordParameterSets(of stream: StreamInfo) {
-    let parameters = stream.parameters.pointer.pointee
-    let extradata = UnsafeRawBufferPointer(start: parameters.extradata, count: Int(parameters.extradata_size))
-    extradata.forEachConfigurationUnit(framing: stream.nalFraming) { unit in
-      switch (unit.first ?? 0) & 0x1f {
-      case 7: recordSequenceParameterSet(unit)
-      case 8: recordPictureParameterSet(unit)
-      default: break
-      }
-    }
   }
 
   /// Ignores errors of one packet; throws errors of the decoder.

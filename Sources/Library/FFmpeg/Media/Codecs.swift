@@ -42,21 +42,8 @@ package enum VideoCodec: String, Sendable, Hashable, CaseIterable {
   static let allowList = allCases.flatMap(\.decoderNames).joined(separator: ",")
 
   init?(_ id: AVCodecID) {
-    switch id {
-    case AV_CODEC_ID_H264: self = .h264
-    case AV_CODEC_ID_HEVC: self = .hevc
-    case AV_CODEC_ID_AV1: self = .av1
-    case AV_CODEC_ID_VP9: self = .vp9
-    case AV_CODEC_ID_VP8: self = .vp8
-    case AV_CODEC_ID_MPEG1VIDEO: self = .mpeg1
-    case AV_CODEC_ID_MPEG2VIDEO: self = .mpeg2
-    case AV_CODEC_ID_MPEG4: self = .mpeg4
-    case AV_CODEC_ID_H263, AV_CODEC_ID_H263P: self = .h263
-    case AV_CODEC_ID_FLV1: self = .flv1
-    case AV_CODEC_ID_MJPEG: self = .mjpeg
-    case AV_CODEC_ID_PRORES: self = .prores
-    default: return nil
-    }
+    let name = String(cString: avcodec_get_name(id))
+    self.init(rawValue: name == "h263p" ? Self.h263.rawValue : name)
   }
 
   /// True for codecs with MPEG start codes (ISO/IEC 11172-2, 13818-2, 14496-2).
@@ -128,20 +115,8 @@ package enum AudioCodec: String, Sendable, Hashable, CaseIterable {
   static let allowList = allCases.flatMap(\.decoderNames).joined(separator: ",")
 
   init?(_ id: AVCodecID) {
-    switch id {
-    case AV_CODEC_ID_AAC: self = .aac
-    case AV_CODEC_ID_MP3: self = .mp3
-    case AV_CODEC_ID_MP2: self = .mp2
-    case AV_CODEC_ID_AC3: self = .ac3
-    case AV_CODEC_ID_EAC3: self = .eac3
-    case AV_CODEC_ID_OPUS: self = .opus
-    case AV_CODEC_ID_VORBIS: self = .vorbis
-    case AV_CODEC_ID_FLAC: self = .flac
-    case AV_CODEC_ID_ALAC: self = .alac
-    default:
-      guard Self.pcm.decoderNames.contains(String(cString: avcodec_get_name(id))) else { return nil }
-      self = .pcm
-    }
+    let name = String(cString: avcodec_get_name(id))
+    self.init(rawValue: Self.pcm.decoderNames.contains(name) ? Self.pcm.rawValue : name)
   }
 
   // MARK: - Private

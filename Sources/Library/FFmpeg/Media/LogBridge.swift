@@ -38,12 +38,7 @@ final class LogScope: Sendable {
   var lastError: String? { state.withLock { $0.lastError } }
 
   /// Returns the last line at error level, and clears it.
-  func takeLastError() -> String? {
-    state.withLock { state in
-      defer { state.lastError = nil }
-      return state.lastError
-    }
-  }
+  func takeLastError() -> String? { state.withLock { $0.lastError.take() } }
 
   /// Returns true if a demuxer has read a corrupt packet since the last call. A parser loses the packet's own
   /// mark.
@@ -56,6 +51,11 @@ final class LogScope: Sendable {
 
   /// Returns false for an error line that only repeats that there is no frame.
   static func givesReason(_ line: String) -> Bool { line != noFrame }
+
+  /// Throws `badMedia` with the last line if a call failed.
+  func check(_ code: Int32, _ call: String) throws(ReelError) {
+    if code < 0 { throw FFmpegError(call: call, code: code, detail: takeLastError()).reelError() }
+  }
 
   /// Throws if a call failed because of the decoder, and not because of one packet.
   func checkDecoder(_ code: Int32, call: String) throws(ReelError) {
@@ -183,6 +183,11 @@ package struct FFmpegError: Error, Sendable, Hashable {
     var buffer = [CChar](repeating: 0, count: 128)
     av_strerror(code, &buffer, buffer.count)
     return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  /// Throws `internalFault` if a call failed.
+  static func check(_ code: Int32, _ call: String) throws(ReelError) {
+    if code < 0 { throw FFmpegError(call: call, code: code).reelError(.internalFault) }
   }
 
   /// Returns the error for users of Reel.

@@ -212,25 +212,16 @@ public struct StreamInfo: Sendable {
   package func sequenceParameterSets(openedBy packet: Packet) -> [UInt8] {
     var sets = packet.newExtradata ?? []
     guard let codec = videoCodec, codec == .h264 || codec == .hevc else { return sets }
-    var isEntry = false
-    packet.withBytes { bytes in
-      bytes.forEachNALUnit(framing: nalFraming) { unit in
-        guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return true }
-        if header.type == (codec == .h264 ? 7 : 33) { sets += unit }
-        if header.isPictureSlice { isEntry = header.isRandomAccess }
-        return !header.isPictureSlice
-      }
+    let slice = packet.firstSlice(codec: codec, framing: nalFraming) { header, unit in
+      if header.type == (codec == .h264 ? 7 : 33) { sets += unit }
     }
-    return isEntry ? sets : []
+    return slice?.isRandomAccess == true ? sets : []
   }
 
   /// The framing of NAL units in the stream's packets.
   var nalFraming: NALFraming {
-    let parameters = parameters.pointer.pointee
-    return videoCodec.map {
-      NALFraming(
-        codec: $0,
-        extradata: UnsafeRawBufferPointer(start: parameters.extradata, count: Int(parameters.extradata_size)))
+    videoCodec.map { codec in
+      configuration.withUnsafeBytes { NALFraming(codec: codec, extradata: $0) }
     } ?? .annexB
   }
 
