@@ -50,7 +50,7 @@ let library: [Target] = [
   ),
   .target(name: "CMemory", path: "CModules/CMemory"),
   .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
-  module("Core", in: "Library", [httpTypes, metrics]),
+  module("Core", in: "Library", ["CMemory", httpTypes, metrics]),
   module("Manifest", in: "Library", ["ReelCore"]),
   module("FFmpeg", in: "Library", ["ReelCore", "CFFmpeg", "CFFmpegShims", "CMemory", logging]),
   module(

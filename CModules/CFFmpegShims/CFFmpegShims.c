@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include <libavutil/dovi_meta.h>
 #include <libavutil/log.h>
@@ -213,15 +210,6 @@ int reel_scale(struct SwsContext *context, const AVFrame *source, AVFrame *targe
 {
     return sws_scale(context, (const uint8_t *const *)source->data, source->linesize, 0, source->height, target->data,
                      target->linesize);
-}
-
-void reel_limit_allocator_arenas(int count)
-{
-#ifdef __GLIBC__
-    mallopt(M_ARENA_MAX, count);
-#else
-    (void)count;
-#endif
 }
 
 bool reel_packet_is_encrypted(const AVPacket *packet)

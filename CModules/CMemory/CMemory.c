@@ -133,6 +133,15 @@ void reel_account_purge(reel_account *account)
         account->arenas->purge(account->arena);
 }
 
+void reel_limit_allocator_arenas(int count)
+{
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, count);
+#else
+    (void)count;
+#endif
+}
+
 void reel_memory_purge(void)
 {
     if (arenas()) {

@@ -112,15 +112,16 @@ struct ImageTrackTests {
   @Test("What is played or served needs no images")
   func loading() async throws {
     let fetcher = fetcher(["images.m3u8": .never])
-    let loader = ManifestLoader(fetcher: fetcher, logger: silentLogger)
-    let loaded = try await loader.load(source("master.m3u8"))
+    func opener(_ fetcher: any Fetching) -> TrackOpener {
+      TrackOpener(fetcher: fetcher, configuration: LoadingConfiguration(), logger: silentLogger)
+    }
+    let loaded = try await opener(fetcher).manifest(at: source("master.m3u8"))
     #expect(loaded.failures.isEmpty && loaded.hasSegments)
     #expect(!readsImages(fetcher))
     // A description of the manifest does not wait for them long.
-    let described = try await loader.load(source("master.m3u8"), readsImages: true)
+    let described = try await opener(fetcher).manifest(at: source("master.m3u8"), readsImages: true)
     #expect(described.failures.map(\.error.kind) == [.timedOut] && described.hasSegments)
-    let whole = try await ManifestLoader(fetcher: self.fetcher(), logger: silentLogger)
-      .load(source("master.m3u8"), readsImages: true)
+    let whole = try await opener(self.fetcher()).manifest(at: source("master.m3u8"), readsImages: true)
     #expect(
       whole.failures.isEmpty && whole.presentation.periods[0].trackGroups.last?.rungs[0].tiles?.count == 4)
   }

@@ -93,10 +93,6 @@ double reel_frame_peak_luminance(const AVFrame *frame);
 /// code. The arrays of planes are tuples in Swift.
 int reel_scale(struct SwsContext *context, const AVFrame *source, AVFrame *target);
 
-/// Limits the arenas of glibc's allocator, which allocates FFmpeg's memory; does nothing on other systems.
-/// mallopt is not in Swift's Glibc module.
-void reel_limit_allocator_arenas(int count);
-
 /// True if a packet's samples are encrypted (ISO/IEC 23001-7).
 bool reel_packet_is_encrypted(const AVPacket *packet);
 

@@ -91,6 +91,10 @@ size_t reel_account_mapped(const reel_account *account);
 /// Returns the memory that the account's arena keeps for later to the system.
 void reel_account_purge(reel_account *account);
 
+/// Limits the arenas of glibc's allocator, which allocates FFmpeg's memory; does nothing on other systems.
+/// mallopt is not in Swift's Glibc module.
+void reel_limit_allocator_arenas(int count);
+
 /// Like reel_account_purge, for all memory that the process's malloc keeps, inside and outside of accounts.
 void reel_memory_purge(void);
 

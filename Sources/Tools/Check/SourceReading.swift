@@ -99,8 +99,7 @@ final class SourceReading: Sendable {
       fetcher.endStart()
       recording.close()
       guard opening.isPresentation else { return nil }
-      let loader = ManifestLoader(fetcher: fetcher, configuration: configuration, logger: logger)
-      return try await loader.load(opening, documents: documents, until: time(for: Self.listShare))
+      return try await opening.loadManifest(until: time(for: Self.listShare), documents)
     }
     if let loaded {
       try await readRungs(of: loaded)

@@ -1,4 +1,5 @@
 internal import CFFmpeg
+internal import ReelCore
 
 /// The `codecs` parameter of a stream, as manifests state it (RFC 6381 §3): `avc1.64001f`, `mp4a.40.2`.
 extension StreamInfo {

@@ -1,3 +1,5 @@
+internal import ReelCore
+
 /// The search for the first frame of a stream in presentation order, among units in decoding order.
 ///
 /// A picture that can be decoded alone (`OpeningPicture.canBeDecodedAlone`) is the first frame, and nothing is

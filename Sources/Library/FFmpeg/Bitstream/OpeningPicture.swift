@@ -1,3 +1,5 @@
+internal import ReelCore
+
 /// The first access unit of a stream as a starting point for decoding.
 package struct OpeningPicture: Sendable, Hashable {
   /// The kind of starting point.

@@ -1,4 +1,5 @@
 internal import CFFmpeg
+internal import ReelCore
 
 /// A container format that Reel demuxes. Reel detects the format from the content, not from the file name.
 package enum ContainerFormat: String, Sendable, Hashable, CaseIterable {

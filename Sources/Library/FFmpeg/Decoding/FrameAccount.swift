@@ -1,3 +1,5 @@
+internal import ReelCore
+
 /// Finds the units of one stream that a decoder took without returning their frames.
 ///
 /// A unit counts as lost if its frame is missing between two returned frames, or after the last one, and the frame on show

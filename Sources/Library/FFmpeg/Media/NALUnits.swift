@@ -1,3 +1,5 @@
+internal import ReelCore
+
 /// The framing of NAL units in a packet.
 enum NALFraming: Hashable {
   /// Start codes (ISO/IEC 14496-10 Annex B).

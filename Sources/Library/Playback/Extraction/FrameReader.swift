@@ -38,7 +38,7 @@ package final class FrameReader {
     let log = ExtractionLog()
     self.log = log
     let reader = opening.source.packetReader(
-      for: .main(wantsAudio: false), resolver: opening.resolver, context: context,
+      for: .main(wantsAudio: false), manifests: opening.manifests, context: context,
       controller: RungController(
         context.configuration, clock: context.recorder.clock, location: ServiceLocation(roams: true)),
       offsets: shared?.offsets ?? TimestampOffsets(), isAlone: true, beginsByDefault: beginsAsPlayer,

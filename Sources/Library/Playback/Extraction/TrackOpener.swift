@@ -6,7 +6,7 @@ internal import ReelManifest
 
 /// Opens the tracks of sources for extraction and probing.
 package struct TrackOpener: Sendable {
-  var fetcher: any Fetching
+  package var fetcher: any Fetching
   var configuration: LoadingConfiguration
   /// The cores that all sources share; nil for sources that are read alone.
   var cores: CoreGate?
@@ -44,6 +44,24 @@ package struct TrackOpener: Sendable {
     guard let limit else { return try await read(source, readsAhead: readsAhead, recording: record, body) }
     return try await limit.withPermit {
       try await read(source, readsAhead: readsAhead, recording: record, body)
+    }
+  }
+
+  /// Reads the manifest at `source`. With `readsSegments`, also reads the playlists and indexes of all rungs, as far as they
+  /// are available.
+  ///
+  /// - Parameter readsImages: True to also read those of images and metadata, which are never played.
+  ///
+  /// Throws `ReelError` if `source` is not a manifest or can't be read, or `CancellationError`.
+  package func manifest(
+    at source: MediaSource, readsSegments: Bool = true, readsImages: Bool = false
+  ) async throws -> LoadedManifest {
+    let documents = Locked<[LoadedManifest.Document]>([])
+    return try await use(
+      source, readsAhead: false, recording: { document in documents.withLock { $0.append(document) } }
+    ) { opening in
+      guard readsSegments else { return try opening.manifest(documents) }
+      return try await opening.loadManifest(withImages: readsImages, documents)
     }
   }
 
@@ -85,7 +103,9 @@ package struct TrackOpener: Sendable {
     _ source: MediaSource, readsAhead: Bool, scope: LoadScope, share: CoreShare?,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)?
   ) async throws -> OpenSource {
-    let recorder = share.map { StartupRecorder(sharing: $0) } ?? StartupRecorder()
+    // The clock of a share leaves out the wait for cores.
+    let recorder =
+      share.map { share in StartupRecorder(clock: share) { share.endMeasurement() } } ?? StartupRecorder()
     if source.url?.isLoopback == true { cores?.leaveCoreToServer() }
     await share?.begin(fetches: source.url?.isFileURL == false)
     return try await OpenSource(

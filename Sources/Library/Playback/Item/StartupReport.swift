@@ -58,21 +58,22 @@ package final class StartupRecorder: Sendable {
   /// The clock by which durations are measured.
   let clock: any MonotonicClock
   let start: Duration
-  private let share: CoreShare?
+  /// Ends the measurement of a clock that does not always run, and returns its time and the time that it stood still.
+  private let end: (@Sendable () -> (total: Duration, queued: Duration))?
   private let report = Locked(StartupReport())
   private let isClosed = Atomic<Bool>(false)
 
-  init(clock: any MonotonicClock = SystemMonotonicClock()) {
+  /// - Parameters:
+  ///   - clock: The clock by which durations are measured.
+  ///   - end: Returns the time up to the first frame, and the time spent waiting for a turn, and is called once; nil for a clock
+  ///     that runs all the time.
+  init(
+    clock: any MonotonicClock = SystemMonotonicClock(),
+    end: (@Sendable () -> (total: Duration, queued: Duration))? = nil
+  ) {
     self.clock = clock
-    share = nil
+    self.end = end
     start = clock.now
-  }
-
-  /// Uses the clock of a share, which leaves out the wait for cores.
-  init(sharing share: CoreShare) {
-    clock = share
-    self.share = share
-    start = share.now
   }
 
   /// The report so far.
@@ -94,8 +95,7 @@ package final class StartupRecorder: Sendable {
     add(.demux, timing.demux)
     add(.decode, timing.decode)
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
-    let (total, queued) = share?.times ?? (clock.now - start, .zero)
+    let (total, queued) = end?() ?? (clock.now - start, .zero)
     report.withLock { ($0.total, $0.queued) = (total, queued) }
-    share?.endMeasurement()
   }
 }

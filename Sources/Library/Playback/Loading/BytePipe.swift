@@ -293,3 +293,8 @@ final class PipeTask: Sendable {
     endings.withLock { $0.append((scope, token)) }
   }
 }
+
+extension LoadingConfiguration {
+  /// The number of bytes that may wait for a demuxer.
+  var pipeCapacity: Int { reading == .everything ? BytePipe.usualCapacity : BytePipe.leastCapacity }
+}

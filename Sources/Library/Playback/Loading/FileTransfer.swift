@@ -113,3 +113,29 @@ extension FileTransfer.State {
     position += Int64(skipped)
   }
 }
+
+extension FetchResponse {
+  /// Returns exactly the bytes of `range`, even if the server sent more.
+  func ranged(_ range: ByteRange?) -> FetchBody {
+    guard let range, bodyOffset != range.offset || bodyByteCount != range.length else { return body }
+    let body = body
+    let rest = Locked((skip: Swift.max(0, range.offset - bodyOffset), take: range.length))
+    return FetchBody {
+      while rest.withLock({ $0.take != 0 }), let chunk = try await body.next() {
+        let wanted = rest.withLock { rest -> [UInt8] in
+          let skipped = Int(clamping: Swift.min(rest.skip, Int64(chunk.count)))
+          rest.skip -= Int64(skipped)
+          var wanted = chunk.dropFirst(skipped)
+          if let take = rest.take {
+            wanted = wanted.prefix(Int(clamping: take))
+            rest.take = take - Int64(wanted.count)
+          }
+          return Array(wanted)
+        }
+        if !wanted.isEmpty { return wanted }
+      }
+      if bodyByteCount != range.length { body.close() }
+      return nil
+    }
+  }
+}

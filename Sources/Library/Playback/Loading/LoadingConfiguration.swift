@@ -2,7 +2,6 @@ package import Foundation
 public import HTTPTypes
 internal import Logging
 public import ReelCore
-internal import ReelFFmpeg
 package import ReelManifest
 
 /// The configuration of loading: which tracks to choose, header fields, keys, and limits.
@@ -58,8 +57,6 @@ public struct LoadingConfiguration: Sendable {
   package var skipsDeblocking = false
   /// Whether playlists of I-frames may be read instead of the rungs.
   package var usesIFramePlaylists = false
-  /// The number of bytes that may wait for a demuxer.
-  var pipeCapacity: Int { reading == .everything ? BytePipe.usualCapacity : BytePipe.leastCapacity }
   /// The size that frames are shown at, for the choice of a rung (`SizedRung`); nil to go by the bit rate.
   package var shownSize: SizeLimit?
   /// Whether local files are requested from the fetcher like remote ones.
@@ -89,26 +86,6 @@ public struct LoadingConfiguration: Sendable {
     result.add(headers, ownedBy: feed ?? source)
     result.add(itemHeaders, ownedBy: source)
     return result
-  }
-}
-
-/// Settings that all readers need.
-package struct TrackContext: Sendable {
-  package let name: String
-  let fetcher: any Fetching
-  let configuration: LoadingConfiguration
-  package let scope: LoadScope
-  package let recorder: StartupRecorder
-  let gate: (any DecodingGate)?
-  let logger: Logger
-  /// True if more than the first frame will be read. The next segments are then fetched ahead, and the decoder uses
-  /// several threads, which delays the first frame but speeds up the rest.
-  let readsAhead: Bool
-  let providedKeys = ProvidedKeys()
-
-  /// Returns the keys for the samples of a media file.
-  func keys(of resource: MediaResource, scope: LoadScope) -> ContainerKeys {
-    ContainerKeys(context: self, location: resource.name, scope: scope)
   }
 }
 

@@ -1,28 +1,28 @@
 internal import Foundation
 internal import Logging
-internal import ReelCore
+package import ReelCore
 internal import ReelFFmpeg
 package import ReelManifest
 
 /// A source of known kind, with all that its readers are made of.
 package struct OpenSource: Sendable {
   let source: ResolvedSource
-  let resolver: SourceResolver
+  let manifests: ManifestLoader
   package let context: TrackContext
   /// The presentation was made from the index of a media file.
   package private(set) var isIndexedFile = false
 
-  init(source: ResolvedSource, resolver: SourceResolver, context: TrackContext) {
+  init(source: ResolvedSource, manifests: ManifestLoader, context: TrackContext) {
     self.source = source
-    self.resolver = resolver
+    self.manifests = manifests
     self.context = context
   }
 
   /// The same source, but a fragmented MP4 file with an index of its fragments as a presentation of them.
   package func readingIndex() async throws -> OpenSource {
     guard case .resource(let resource) = source else { return self }
-    let indexed = try await resolver.indexed(resource)
-    var opened = OpenSource(source: indexed, resolver: resolver, context: context)
+    let indexed = try await SourceResolver(manifests: manifests).indexed(resource)
+    var opened = OpenSource(source: indexed, manifests: manifests, context: context)
     if case .presentation = indexed { opened.isIndexedFile = true }
     return opened
   }
@@ -61,6 +61,35 @@ package struct OpenSource: Sendable {
     return response.resourceByteCount != nil || isPipe
   }
 
+  /// Reads the playlists and indexes of all rungs of a manifest, images and metadata left out. The parameters are those of
+  /// `ManifestLoader.loadAll`.
+  ///
+  /// Throws `ReelError` if it is a media file, or `CancellationError`.
+  package func loadManifest(
+    withImages: Bool = false, until end: Duration? = nil, _ documents: Locked<[LoadedManifest.Document]>
+  ) async throws -> LoadedManifest {
+    try await manifests.loadAll(of: try presentation, withImages: withImages, until: end, documents)
+  }
+
+  /// The manifest alone. Throws `ReelError` if it is a media file.
+  func manifest(_ documents: Locked<[LoadedManifest.Document]>) throws(ReelError) -> LoadedManifest {
+    let resolved = try presentation
+    var loaded = LoadedManifest(
+      presentation: resolved.presentation, url: resolved.url, fetcher: manifests.fetcher)
+    loaded.documents = documents.withLock { $0 }
+    return loaded
+  }
+
+  /// Throws `ReelError` for a media file.
+  private var presentation: ResolvedPresentation {
+    get throws(ReelError) {
+      guard case .presentation(let resolved) = source else {
+        throw ReelError(.badManifest, "a media file, not a manifest")
+      }
+      return resolved
+    }
+  }
+
   private var resource: MediaResource? { if case .resource(let resource) = source { resource } else { nil } }
 }
 
@@ -80,11 +109,11 @@ extension OpenSource {
   ) async throws {
     let fetcher = ConfinedFetcher(
       base: fetcher, source: source.url, headers: configuration.headers(of: source.url))
-    resolver = SourceResolver(
+    manifests = ManifestLoader(
       fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, record: record)
     context = TrackContext(
       name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
       gate: gate, logger: logger, readsAhead: readsAhead)
-    self.source = try await resolver.resolve(source)
+    self.source = try await SourceResolver(manifests: manifests).resolve(source)
   }
 }

@@ -1,8 +1,7 @@
 internal import Foundation
 internal import HTTPTypes
 internal import ReelCore
-internal import ReelManifest
-internal import Synchronization
+package import ReelManifest
 
 /// One segment on its way: a task requests it, with its key and at the beginning of a span with the initialization,
 /// checks and decrypts it, and writes it into a pipe.
@@ -200,6 +199,15 @@ private struct SegmentCopying {
   }
 }
 
+/// One rung's segments and their loader.
+package struct RungTrack: Sendable {
+  package let rung: Rung
+  let supply: SegmentSupply
+  let loader: SegmentLoader
+  /// The position at which playback begins by default; nil if no playlist states one.
+  var startOffset: StartOffset?
+}
+
 /// Sends the requests for segments, and for the initializations and keys that they need.
 struct SegmentLoader: Sendable {
   let fetcher: any Fetching
@@ -345,20 +353,6 @@ struct SegmentLoader: Sendable {
   }
 }
 
-/// The location to try first, of several with the same media. There is one value per track.
-final class ServiceLocation: Sendable {
-  /// True to try the next location at once after a failure; false to leave that decision to the caller.
-  let roams: Bool
-  private let value = Atomic(0)
-
-  init(roams: Bool = true) { self.roams = roams }
-
-  var index: Int {
-    get { value.load(ordering: .relaxed) }
-    set { value.store(newValue, ordering: .relaxed) }
-  }
-}
-
 extension ReelError {
   /// True if another location of the same bytes may succeed.
   fileprivate var isOfLocation: Bool {
@@ -366,69 +360,6 @@ extension ReelError {
     case .server, .network, .timedOut, .noSuchFile: true
     default: false
     }
-  }
-}
-
-extension FetchResponse {
-  /// Returns exactly the bytes of `range`, even if the server sent more.
-  func ranged(_ range: ByteRange?) -> FetchBody {
-    guard let range, bodyOffset != range.offset || bodyByteCount != range.length else { return body }
-    let body = body
-    let rest = Locked((skip: Swift.max(0, range.offset - bodyOffset), take: range.length))
-    return FetchBody {
-      while rest.withLock({ $0.take != 0 }), let chunk = try await body.next() {
-        let wanted = rest.withLock { rest -> [UInt8] in
-          let skipped = Int(clamping: Swift.min(rest.skip, Int64(chunk.count)))
-          rest.skip -= Int64(skipped)
-          var wanted = chunk.dropFirst(skipped)
-          if let take = rest.take {
-            wanted = wanted.prefix(Int(clamping: take))
-            rest.take = take - Int64(wanted.count)
-          }
-          return Array(wanted)
-        }
-        if !wanted.isEmpty { return wanted }
-      }
-      if bodyByteCount != range.length { body.close() }
-      return nil
-    }
-  }
-}
-
-/// The most recently fetched initialization segments of one item, without media. A later span of the same rung needs its
-/// own again.
-final class InitializationStore: Sendable {
-  private struct State {
-    var entries: [(reference: InitializationReference, bytes: [UInt8])] = []
-    var byteCount: Int { entries.reduce(0) { $0 + $1.bytes.count } }
-  }
-
-  private let state = Locked(State())
-
-  /// The maximum total size. Initialization segments have one or two kilobytes.
-  private static let byteLimit = 256 << 10
-  private static let entryLimit = 16
-
-  subscript(reference: InitializationReference) -> [UInt8]? {
-    get { state.withLock { $0.entries.first { $0.reference == reference }?.bytes } }
-    set {
-      guard let newValue = newValue.map(Self.withoutMedia), newValue.count <= Self.byteLimit else { return }
-      state.withLock { state in
-        state.entries.removeAll { $0.reference == reference }
-        state.entries.append((reference, newValue))
-        while state.entries.count > Self.entryLimit || state.byteCount > Self.byteLimit {
-          state.entries.removeFirst()
-        }
-      }
-    }
-  }
-
-  /// Returns an initialization of MP4 without the media after it, which some manifests include in its range: the first
-  /// fragment would be read twice.
-  static func withoutMedia(_ bytes: [UInt8]) -> [UInt8] {
-    let boxes = MP4Box.all(in: bytes[...])
-    guard boxes.contains(where: { $0.type == "moov" }), let last = boxes.last else { return bytes }
-    return Array(bytes[..<(boxes.first { $0.type == "moof" }?.start ?? last.end)])
   }
 }
 

@@ -1,5 +1,5 @@
 internal import ReelCore
-package import ReelManifest
+internal import ReelManifest
 
 /// The segments of one rung, by stable index: a complete list, or the window of a live track.
 enum SegmentSupply: Sendable {
@@ -95,15 +95,6 @@ enum SegmentSupply: Sendable {
     case .live(let live, let shift): live.index(at: time - (shift ?? .zero))
     }
   }
-}
-
-/// One rung's segments and their loader.
-package struct RungTrack: Sendable {
-  package let rung: Rung
-  let supply: SegmentSupply
-  let loader: SegmentLoader
-  /// The position at which playback begins by default; nil if no playlist states one.
-  var startOffset: StartOffset?
 }
 
 extension SegmentReference {

@@ -157,7 +157,7 @@ final class ItemReader: @unchecked Sendable {
       }
     }
     return source.source.packetReader(
-      for: role, resolver: source.resolver, context: source.context, controller: controller,
+      for: role, manifests: source.manifests, context: source.context, controller: controller,
       offsets: session.offsets, log: SessionLog(session: session, isVideo: kind == .video), scope: scope)
   }
 

@@ -181,7 +181,7 @@ extension ResolvedSource {
   ///   - scope: Ends reading until `seek` sets another one.
   ///   - shared: The tracks that another reader of the same presentation has read.
   func packetReader(
-    for role: ReaderRole, resolver: SourceResolver, context: TrackContext, controller: RungController,
+    for role: ReaderRole, manifests: ManifestLoader, context: TrackContext, controller: RungController,
     offsets: TimestampOffsets, isAlone: Bool = false, beginsByDefault: Bool = true, log: any ReadingLog,
     scope: LoadScope,
     shared: SharedTracks? = nil
@@ -191,7 +191,7 @@ extension ResolvedSource {
       ResourcePacketReader(resource, role: role, context: context, log: log, scope: scope)
     case .presentation(let resolved):
       SegmentReader(
-        resolved, role: role, resolver: resolver, context: context, controller: controller,
+        resolved, role: role, manifests: manifests, context: context, controller: controller,
         offsets: offsets, isAlone: isAlone, beginsByDefault: beginsByDefault, log: log, scope: scope,
         shared: shared)
     }

@@ -236,7 +236,7 @@ extension Rung {
 /// Opens rungs of a presentation: determines their segments, and creates their loaders.
 struct RungOpener {
   let resolved: ResolvedPresentation
-  let resolver: SourceResolver
+  let manifests: ManifestLoader
   let role: ReaderRole
   let context: TrackContext
   let location: ServiceLocation
@@ -257,7 +257,7 @@ struct RungOpener {
   ) throws -> RungTrack {
     let matcher = RungMatcher(rung: rung, role: role, configuration: context.configuration)
     let live = LiveTrack(
-      resolved, resolver: resolver, role: role,
+      resolved, manifests: manifests, role: role,
       choose: { period throws(ReelError) in try matcher.rung(in: period) })
     if resolved.presentation.isLive {
       return track(rung, .live(try live.segments()), startOffset: resolved.presentation.startOffset)
@@ -294,22 +294,22 @@ struct RungOpener {
   }
 
   private func list(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
-    let (resolver, variables, initializations) = (resolver, resolved.presentation.variables, initializations)
+    let (manifests, variables, initializations) = (manifests, resolved.presentation.variables, initializations)
     let start = context.recorder.clock.now
     defer { waits.manifests += context.recorder.clock.now - start }
     return try BlockingThread.wait(scope: scope) {
-      try await resolver.segments(of: rung, variables: variables, initializations: initializations)
+      try await manifests.segments(of: rung, variables: variables, initializations: initializations)
     }
   }
 
   private func opening(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
     guard case .index = rung.media else { return try list(of: rung, scope: scope, waits: &waits) }
-    let (resolver, variables) = (resolver, resolved.presentation.variables)
+    let (manifests, variables) = (manifests, resolved.presentation.variables)
     let (initializations, location) = (initializations, location)
     let start = context.recorder.clock.now
     defer { waits.media += context.recorder.clock.now - start }
     return try BlockingThread.wait(scope: scope) {
-      try await resolver.opening(
+      try await manifests.opening(
         of: rung, variables: variables, initializations: initializations, location: location)
     }
   }
@@ -343,7 +343,7 @@ struct RungOpener {
 /// One track of a live presentation, and the way to find its segments in each reading of the manifest.
 struct LiveTrack: Sendable {
   private let resolved: ResolvedPresentation
-  private let resolver: SourceResolver
+  private let manifests: ManifestLoader
   private let role: ReaderRole
   private let choose: @Sendable (Period) throws(ReelError) -> Rung
 
@@ -351,11 +351,11 @@ struct LiveTrack: Sendable {
   ///   - role: The kind of track. Periods without it are skipped.
   ///   - choose: Chooses the rung of a period that has the track.
   init(
-    _ resolved: ResolvedPresentation, resolver: SourceResolver, role: ReaderRole,
+    _ resolved: ResolvedPresentation, manifests: ManifestLoader, role: ReaderRole,
     choose: @escaping @Sendable (Period) throws(ReelError) -> Rung
   ) {
     self.resolved = resolved
-    self.resolver = resolver
+    self.manifests = manifests
     self.role = role
     self.choose = choose
   }
@@ -370,7 +370,7 @@ struct LiveTrack: Sendable {
     let start = resolved.presentation.live?.availabilityStart
     let identity: SegmentWindow.Identity = resolved.presentation.format == .hls ? .number : .start
     return segments(first, identity: identity) {
-      try reading(of: await resolver.reload(resolved), since: start)
+      try reading(of: await manifests.reload(resolved), since: start)
     }
   }
 
@@ -379,7 +379,7 @@ struct LiveTrack: Sendable {
     guard found.live != nil, let url = found.playlistURL else { return nil }
     let variables = resolved.presentation.variables
     return segments(LiveReading(segments: found.list, live: found.live), identity: .number) {
-      let playlist = try await resolver.playlist(at: url, variables: variables)
+      let playlist = try await manifests.playlist(at: url, variables: variables)
       return LiveReading(segments: playlist.list, live: playlist.live)
     }
   }
@@ -392,8 +392,8 @@ struct LiveTrack: Sendable {
   ) -> LiveSegments {
     LiveSegments(
       first, identity: identity, clock: resolved.clock,
-      stallLimit: resolver.configuration.liveStallLimit,
-      skipsRefused: resolver.configuration.reading.skipsRefused, read: read)
+      stallLimit: manifests.configuration.liveStallLimit,
+      skipsRefused: manifests.configuration.reading.skipsRefused, read: read)
   }
 
   /// Returns the track over all periods that have it. The rung is chosen in each.

@@ -33,13 +33,13 @@ final class SegmentReader: PacketReader {
   private(set) var streams = ReaderStreams()
 
   init(
-    _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
+    _ resolved: ResolvedPresentation, role: ReaderRole, manifests: ManifestLoader, context: TrackContext,
     controller: RungController, offsets: TimestampOffsets, isAlone: Bool, beginsByDefault: Bool,
     log: any ReadingLog, scope: LoadScope, shared: SharedTracks? = nil
   ) {
     let keys = shared?.keys ?? KeyStore(fetcher: context.fetcher, runtime: scope.runtime)
     source = SegmentSource(
-      resolved, role: role, resolver: resolver, context: context, controller: controller, offsets: offsets,
+      resolved, role: role, manifests: manifests, context: context, controller: controller, offsets: offsets,
       isAlone: isAlone, beginsByDefault: beginsByDefault, keys: keys, log: log, scope: scope, shared: shared)
     self.context = context
     self.log = log

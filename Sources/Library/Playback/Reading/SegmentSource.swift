@@ -86,7 +86,7 @@ final class SegmentSource {
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
   init(
-    _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
+    _ resolved: ResolvedPresentation, role: ReaderRole, manifests: ManifestLoader, context: TrackContext,
     controller: RungController, offsets: TimestampOffsets, isAlone: Bool, beginsByDefault: Bool,
     keys: KeyStore, log: any ReadingLog, scope: LoadScope, shared: SharedTracks?
   ) {
@@ -96,7 +96,7 @@ final class SegmentSource {
     periods = resolved.presentation.periods(carrying: role)
     self.role = role
     opener = RungOpener(
-      resolved: resolved, resolver: resolver, role: role, context: context, location: controller.location,
+      resolved: resolved, manifests: manifests, role: role, context: context, location: controller.location,
       offsets: offsets, keys: keys, initializations: shared?.initializations ?? InitializationStore(),
       log: log)
     self.context = context

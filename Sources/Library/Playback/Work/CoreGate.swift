@@ -165,21 +165,15 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     made = system.now
   }
 
-  /// The time that the source has taken since it was created, without the wait for cores, and the duration of
-  /// that wait.
-  var times: (own: Duration, queued: Duration) {
+  /// Returns the time that the source has taken since it was created, without the wait for cores, and the duration of
+  /// that wait. Ends the measurement of waits that the system's scheduler causes.
+  func endMeasurement() -> (total: Duration, queued: Duration) {
     state.withLock { state in
       let now = system.now
       let queued = state.queued(at: now)
-      return (now - made - queued, queued)
-    }
-  }
-
-  /// Ends the measurement of waits that the system's scheduler causes.
-  func endMeasurement() {
-    state.withLock { state in
       state.settle()
       (state.thread, state.isMeasured) = (nil, false)
+      return (now - made - queued, queued)
     }
   }
 
@@ -224,7 +218,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
 
   @discardableResult
   func schedule(at deadline: Duration, _ handler: @escaping @Sendable () -> Void) -> any ScheduledCall {
-    system.schedule(at: deadline + times.queued, handler)
+    system.schedule(at: deadline + state.withLock { $0.queued(at: system.now) }, handler)
   }
 
   // MARK: PlayerRuntime

@@ -1,5 +1,4 @@
 package import ReelCore
-package import ReelFFmpeg
 
 /// Runs work in turns, one at a time. Each turn runs on a worker thread and is started by `wake()`.
 ///

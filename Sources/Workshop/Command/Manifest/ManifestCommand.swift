@@ -82,14 +82,14 @@ struct ManifestCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await SourceRun.run(style, runOptions, options) { setting in
-      let loader = ManifestLoader(
+      let opener = TrackOpener(
         fetcher: setting.fetcher, configuration: try loading(), logger: setting.logger)
       return SourceRun.Worker { job in
-        let loaded = try await job.limited(loader.fetcher) { fetcher, _ in
-          var loader = loader
-          loader.fetcher = fetcher
-          return try await loader.load(
-            job.source, readsSegments: !shallow, readsImages: output == .json)
+        let loaded = try await job.limited(opener.fetcher) { fetcher, _ in
+          var opener = opener
+          opener.fetcher = fetcher
+          return try await opener.manifest(
+            at: job.source, readsSegments: !shallow, readsImages: output == .json)
         }
         return try outcome(loaded, job)
       }

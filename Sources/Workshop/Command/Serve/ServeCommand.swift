@@ -130,14 +130,14 @@ struct ServeCommand: AsyncParsableCommand {
 
   private func servePresentation(_ logger: Logger) async throws {
     let source = try MediaSource(argument: source)
-    let loader = ManifestLoader(
+    let opener = TrackOpener(
       fetcher: try options.transport(logger: logger), configuration: try options.loading(), logger: logger)
     let loaded = try await WorkProgress.showing(when: !options.quiet, \.progressText) {
-      try await withLimit(seconds: options.timeout, source: source.name, fetcher: loader.fetcher) {
+      try await withLimit(seconds: options.timeout, source: source.name, fetcher: opener.fetcher) {
         fetcher, _ in
-        var loader = loader
-        loader.fetcher = fetcher
-        return try await loader.load(source)
+        var opener = opener
+        opener.fetcher = fetcher
+        return try await opener.manifest(at: source)
       }
     }
     let hls = try VirtualHLS(reporting: loaded, quietly: options.quiet)

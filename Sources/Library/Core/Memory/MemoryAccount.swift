@@ -1,6 +1,4 @@
-internal import CFFmpegShims
 internal import CMemory
-package import ReelCore
 
 /// The memory that one player holds.
 ///
@@ -26,7 +24,7 @@ package import ReelCore
 /// Ownership: holds one reference to the C account; each mapping of the account holds another.
 package final class MemoryAccount: @unchecked Sendable {
   // Sendable: the C account is never replaced, and its functions may be called on any thread.
-  let account: OpaquePointer
+  package let account: OpaquePointer
 
   /// Throws `ReelError.internalFault` if memory runs out.
   package init() throws(ReelError) {
@@ -140,7 +138,7 @@ extension MemoryAccount {
   }
 }
 
-/// The allocator of FFmpeg's memory.
+/// The allocator of the process.
 package enum Allocator {
   /// Limits the number of arenas that glibc keeps for threads; does nothing on other systems. By default each
   /// of many threads gets one, which keeps its freed memory. Call it before there are many threads.

@@ -1,78 +1,66 @@
 internal import Foundation
-package import Logging
-package import ReelCore
+internal import ReelCore
 internal import ReelManifest
 
-/// Reads complete manifests, with the media playlists and segment indexes that they refer to.
-package struct ManifestLoader: Sendable {
-  /// Fetches manifests.
-  package var fetcher: any Fetching
-  private let configuration: LoadingConfiguration
-  private let logger: Logger
-
+/// Reading of whole manifests.
+extension ManifestLoader {
   /// The number of playlists and indexes read at a time.
   private static let concurrency = 8
   /// The limit for the bytes of all playlists of a source together, as a multiple of the limit for one
   /// manifest.
   private static let totalFactor = 4
 
-  package init(
-    fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    logger: Logger = Logger(label: "reel.playback")
-  ) {
-    self.fetcher = fetcher
-    self.configuration = configuration
-    self.logger = logger
-  }
-
-  /// Reads the manifest at `source`. With `readsSegments`, also reads the playlists and indexes of all rungs,
-  /// as far as they are available.
-  ///
-  /// - Parameter readsImages: True to also read those of images and metadata, which are never played. The
-  ///   call does not wait long for them once all others have arrived.
-  ///
-  /// Throws `ReelError` if `source` is not a manifest or can't be read, or `CancellationError`.
-  package func load(
-    _ source: MediaSource, readsSegments: Bool = true, readsImages: Bool = false
-  ) async throws -> LoadedManifest {
-    let documents = Locked<[LoadedManifest.Document]>([])
-    let opener = TrackOpener(fetcher: fetcher, configuration: configuration, logger: logger)
-    return try await opener.use(
-      source, readsAhead: false, recording: { document in documents.withLock { $0.append(document) } }
-    ) { opening in
-      guard case .presentation(let resolved) = opening.source else { throw Self.noManifest }
-      var loaded = LoadedManifest(
-        presentation: resolved.presentation, url: resolved.url, fetcher: opening.resolver.fetcher)
-      if readsSegments {
-        try await readSegments(of: &loaded, opening.resolver, withImages: readsImages, documents)
-      }
-      loaded.documents = documents.withLock { $0 }
-      return loaded
-    }
-  }
-
-  /// Reads the playlists and indexes of all rungs of a manifest that is open, images and metadata left out.
+  /// Reads the playlists and indexes of all rungs, as far as they are available.
   ///
   /// - Parameters:
-  ///   - documents: Those that were read, to which the recorder of `opening` adds.
+  ///   - withImages: True to also read those of images and metadata, which are never played. The call does not wait
+  ///     long for them once all others have arrived.
   ///   - end: The time of the system's monotonic clock at which those that are not there have failed; nil for no limit.
   ///     None gets all of the time if others have to wait for it.
+  ///   - documents: Those that were read, to which `record` adds; together they may have only so many bytes.
   ///
-  /// Throws `ReelError` if it is a media file, or `CancellationError`.
-  package func load(
-    _ opening: OpenSource, documents: Locked<[LoadedManifest.Document]>, until end: Duration? = nil
+  /// Throws `CancellationError`.
+  func loadAll(
+    of resolved: ResolvedPresentation, withImages: Bool, until end: Duration? = nil,
+    _ documents: Locked<[LoadedManifest.Document]>
   ) async throws -> LoadedManifest {
-    guard case .presentation(let resolved) = opening.source else { throw Self.noManifest }
-    var loaded = LoadedManifest(
-      presentation: resolved.presentation, url: resolved.url, fetcher: opening.resolver.fetcher)
-    try await readSegments(of: &loaded, opening.resolver, withImages: false, until: end, documents)
+    let presentation = resolved.presentation
+    var loaded = LoadedManifest(presentation: presentation, url: resolved.url, fetcher: fetcher)
+    let limit = configuration.manifestLimits.byteCount.multipliedReportingOverflow(by: Self.totalFactor)
+    let isTooMuch = { @Sendable in
+      let count = documents.withLock { $0.reduce(0) { $0 + $1.bytes.count } }
+      return !limit.overflow && count > limit.partialValue
+    }
+    let (places, optional) = places(in: presentation, withImages: withImages)
+    let turns = (places.count + Self.concurrency - 1) / Self.concurrency
+    let patience = ListPatience(turns: turns, end: end)
+    let outcomes = try await Patience.gather(
+      count: places.count, neededCount: optional, concurrency: Self.concurrency,
+      clock: recorder.clock
+    ) { index -> Result<RungSegments, ReelError> in
+      if isTooMuch() {
+        return .failure(ReelError(.badManifest, "the playlists of all rungs together are too large"))
+      }
+      let place = places[index]
+      let rung = presentation.periods[place.period].trackGroups[place.group].rungs[place.rung]
+      return try await patience.outcome(at: rung.media) {
+        try await outcome(of: rung, variables: presentation.variables)
+      }
+    }
+    for (index, place) in places.enumerated() {
+      switch outcomes[index] {
+      case .success(let found): loaded.take(found, at: place)
+      case .failure(let error): loaded.failures.append(failure(error, at: place))
+      case nil:
+        let rung = presentation.periods[place.period].trackGroups[place.group].rungs[place.rung]
+        loaded.failures.append(failure(rung.lateImages, at: place))
+      }
+    }
     loaded.documents = documents.withLock { $0 }
     return loaded
   }
 
   // MARK: - Private
-
-  private static let noManifest = ReelError(.badManifest, "a media file, not a manifest")
 
   /// The position of a rung: its period, its group in that, and its index in the group.
   private typealias Place = (period: Int, group: Int, rung: Int)
@@ -96,44 +84,6 @@ package struct ManifestLoader: Sendable {
       }
     }
     return (withImages ? needed + images : needed, needed.count)
-  }
-
-  /// - Parameter documents: Those that were read so far, which together may have only so many bytes.
-  private func readSegments(
-    of loaded: inout LoadedManifest, _ resolver: SourceResolver, withImages: Bool, until end: Duration? = nil,
-    _ documents: Locked<[LoadedManifest.Document]>
-  ) async throws {
-    let presentation = loaded.presentation
-    let limit = configuration.manifestLimits.byteCount.multipliedReportingOverflow(by: Self.totalFactor)
-    let isTooMuch = { @Sendable in
-      let count = documents.withLock { $0.reduce(0) { $0 + $1.bytes.count } }
-      return !limit.overflow && count > limit.partialValue
-    }
-    let (places, optional) = places(in: presentation, withImages: withImages)
-    let turns = (places.count + Self.concurrency - 1) / Self.concurrency
-    let patience = ListPatience(turns: turns, end: end)
-    let outcomes = try await Patience.gather(
-      count: places.count, neededCount: optional, concurrency: Self.concurrency,
-      clock: resolver.recorder.clock
-    ) { index -> Result<RungSegments, ReelError> in
-      if isTooMuch() {
-        return .failure(ReelError(.badManifest, "the playlists of all rungs together are too large"))
-      }
-      let place = places[index]
-      let rung = presentation.periods[place.period].trackGroups[place.group].rungs[place.rung]
-      return try await patience.outcome(at: rung.media) {
-        try await resolver.outcome(of: rung, variables: presentation.variables)
-      }
-    }
-    for (index, place) in places.enumerated() {
-      switch outcomes[index] {
-      case .success(let found): loaded.take(found, at: place)
-      case .failure(let error): loaded.failures.append(failure(error, at: place))
-      case nil:
-        let rung = presentation.periods[place.period].trackGroups[place.group].rungs[place.rung]
-        loaded.failures.append(failure(rung.lateImages, at: place))
-      }
-    }
   }
 
   private func failure(_ error: ReelError, at place: Place) -> LoadedManifest.Failure {

@@ -1,10 +1,9 @@
 internal import Foundation
 internal import ReelCore
-internal import ReelFFmpeg
 internal import ReelManifest
 
 /// Opening of a file whose segments are listed in an index.
-extension SourceResolver {
+extension ManifestLoader {
   /// Returns the segments of a rung that is read from its beginning. Like `segments`, but a file is read in
   /// one transfer, which continues with its segments. An index that is not at the beginning is requested at
   /// the same time. A file without a readable index is one segment.
@@ -29,46 +28,34 @@ extension SourceResolver {
   }
 
   /// Returns a fragmented MP4 file as a presentation of its fragments, if an index before the media (`sidx`)
-  /// lists them and they can be read by themselves; otherwise the file.
-  func indexed(_ resource: MediaResource) async throws -> ResolvedSource {
-    guard resource.format == .mp4, resource.layout == .indexFirst(isFragmented: true) else {
-      return .resource(resource)
-    }
-    let (response, url): (FetchResponse, URL)
-    var known: [UInt8] = []
-    switch resource.access {
-    case .file(let path):
-      url = URL(fileURLWithPath: path)
-      response = try await fetcher.fetch(FetchRequest(url: url, purpose: .segment))
-    case .response(let first, let read):
-      guard resource.isRepeatable, first.supportsRanges, first.resourceByteCount != nil else {
-        return .resource(resource)
-      }
-      (response, url, known) = (first, first.url, read)
-    case .spooled, .standardInput: return .resource(resource)
-    }
+  /// lists them and they can be read by themselves; otherwise nil.
+  ///
+  /// - Parameters:
+  ///   - response: The response to a request for the whole file.
+  ///   - known: The first bytes, which have been taken from the response's body; those that were read for the index are added.
+  func presentation(
+    ofFile response: FetchResponse, at url: URL, known: inout [UInt8]
+  ) async throws -> ResolvedPresentation? {
     var head = FileHead(response, read: known)
+    defer { known = head.bytes }
     let reference = SegmentIndexReference(
       url: url, indexRange: nil, initialization: nil, start: .zero, duration: nil, timestampOffset: .zero)
+    let list: SegmentList
     do {
-      let list = try await index(reference, in: &head, of: url)
-      recorder.add(.manifest, bytes: Int64(head.bytes.count - known.count))
-      if list.count > 1, list.isPlausible(byteCount: response.resourceByteCount) {
-        let rung = Rung(id: "0", bitsPerSecond: nil, media: .segments(list))
-        let group = TrackGroup(
-          id: nil, kind: .video, language: nil, label: nil, roles: [], isDefault: true, rungs: [rung])
-        let period = Period(id: nil, start: .zero, duration: nil, trackGroups: [group])
-        return .presentation(
-          ResolvedPresentation(
-            presentation: Presentation(format: .dash, duration: list.end, periods: [period]), url: url,
-            clock: configuration.clock))
-      }
+      list = try await index(reference, in: &head, of: url)
     } catch let error as ReelError where error.kind == .badMedia {
       // There is no index, or it can't be read.
+      return nil
     }
-    var resource = resource
-    if case .response = resource.access { resource.access = .response(response, read: head.bytes) }
-    return .resource(resource)
+    recorder.add(.manifest, bytes: Int64(head.bytes.count - known.count))
+    guard list.count > 1, list.isPlausible(byteCount: response.resourceByteCount) else { return nil }
+    let rung = Rung(id: "0", bitsPerSecond: nil, media: .segments(list))
+    let group = TrackGroup(
+      id: nil, kind: .video, language: nil, label: nil, roles: [], isDefault: true, rungs: [rung])
+    let period = Period(id: nil, start: .zero, duration: nil, trackGroups: [group])
+    return ResolvedPresentation(
+      presentation: Presentation(format: .dash, duration: list.end, periods: [period]), url: url,
+      clock: configuration.clock)
   }
 
   // MARK: - Private
