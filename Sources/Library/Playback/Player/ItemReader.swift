@@ -114,7 +114,7 @@ final class ItemReader: @unchecked Sendable {
       if job.beginsAtEnd { return recordEnd(fault: nil) }
       try seek(reader, job)
     } else {
-      let reader = LandingReader(makeReader(source, scope: job.scope), scope: job.scope)
+      let reader = makeReader(source, scope: job.scope)
       self.reader = reader
       if job.start != nil { try seek(reader, job) }
     }
@@ -124,12 +124,12 @@ final class ItemReader: @unchecked Sendable {
     // Before the first video, there is no key frame to land on.
     let videoStart = session.read { $0.soundBeforeVideo?.upperBound ?? .zero } ?? .zero
     let needsKeyFrame = kind == .video && job.start.map { $0 > job.loop.shift + videoStart } ?? false
-    try timing(reader.base) {
+    try timing(reader) {
       try reader.seek(to: job.start, needsKeyFrame: needsKeyFrame, loop: job.loop, scope: job.scope)
     }
   }
 
-  private func makeReader(_ source: OpenSource, scope: LoadScope) -> any PacketReader {
+  private func makeReader(_ source: OpenSource, scope: LoadScope) -> LandingReader {
     var role = ReaderRole.main(wantsAudio: true)
     var controller = RungController(session.loading, clock: session.core.clock)
     switch source.source {
@@ -141,7 +141,7 @@ final class ItemReader: @unchecked Sendable {
       case .video:
         let playsSeparateAudio = resolved.presentation.playsSeparateAudio(session.loading)
         role = .main(wantsAudio: !playsSeparateAudio)
-        controller = RungController(adaptation: session.adaptation) { [weak session] in
+        controller = RungController(session.rungChoice) { [weak session] in
           session?.conditions ?? RungConditions()
         }
         session.change { state, _ in
@@ -156,9 +156,9 @@ final class ItemReader: @unchecked Sendable {
         controller = RungController(configuration, clock: session.core.clock)
       }
     }
-    return source.source.packetReader(
-      for: role, manifests: source.manifests, context: source.context, controller: controller,
-      offsets: session.offsets, log: SessionLog(session: session, isVideo: kind == .video), scope: scope)
+    return LandingReader(
+      source, for: role, controller: controller, offsets: session.offsets,
+      log: SessionLog(session: session, isVideo: kind == .video), scope: scope)
   }
 
   private func readNext(dropsAudio: Bool) throws -> Step {
@@ -168,7 +168,7 @@ final class ItemReader: @unchecked Sendable {
       reader.base.setDropsAudio(dropsAudio)
     }
     if kind == .audio { session.watchAudio() }
-    guard let packet = try timing(reader.base, { try reader.next() }) else {
+    guard let packet = try timing(reader, { try reader.next() }) else {
       recordEnd(fault: reader.base.endFault)
       return next()
     }
@@ -231,10 +231,10 @@ final class ItemReader: @unchecked Sendable {
   }
 
   /// Measures the time that a reader takes before the first packet.
-  private func timing<Result>(_ reader: any PacketReader, _ body: () throws -> Result) rethrows -> Result {
+  private func timing<Result>(_ reader: LandingReader, _ body: () throws -> Result) rethrows -> Result {
     if !hasStarted, let isStarted = session.read({ $0.hasVideoPacket }) { hasStarted = isStarted }
     if hasStarted { return try body() }
-    return try reader.timed(by: session.core.clock, body) { wait, busy in
+    return try reader.base.timed(by: session.core.clock, body) { wait, busy in
       session.change { state, _ in
         state.readerWait += wait
         state.readerBusy += busy

@@ -172,12 +172,10 @@ final class ItemSession: Sendable {
     }
   }
 
-  var adaptation: any RungAdaptation {
-    guard core.configuration.adaptsBitRate else { return FixedRung() }
-    var options = AdaptiveRungs.Options()
-    options.initialEstimate =
-      (item.initialBandwidth ?? core.configuration.initialBandwidth).map { Int($0) }
-    return AdaptiveRungs(options: options)
+  /// How the rungs of video are chosen.
+  var rungChoice: RungController.Choice {
+    guard core.configuration.adaptsBitRate else { return .fixed }
+    return .adaptive(estimate: (item.initialBandwidth ?? core.configuration.initialBandwidth).map { Int($0) })
   }
 
   var conditions: RungConditions {

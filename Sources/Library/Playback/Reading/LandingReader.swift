@@ -33,6 +33,17 @@ final class LandingReader {
     self.scope = scope
   }
 
+  /// Reads the packets of a track of a source. The parameters are those of `ResolvedSource.packetReader`.
+  convenience init(
+    _ source: OpenSource, for role: ReaderRole, controller: RungController, offsets: TimestampOffsets,
+    log: any ReadingLog, scope: LoadScope
+  ) {
+    let base = source.source.packetReader(
+      for: role, manifests: source.manifests, context: source.context, controller: controller,
+      offsets: offsets, log: log, scope: scope)
+    self.init(base, scope: scope)
+  }
+
   /// Seeks to `time` in an iteration. Reading ends with `scope`.
   ///
   /// - Parameters:

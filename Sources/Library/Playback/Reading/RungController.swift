@@ -42,6 +42,24 @@ final class RungController: Sendable {
   private let state: Locked<State>
   private let conditions: @Sendable () -> RungConditions
 
+  /// How the rungs of a player's video are chosen.
+  enum Choice {
+    /// `FixedRung`
+    case fixed
+    /// `AdaptiveRungs`, with the estimate of the bandwidth to begin with, in bits per second; nil if unknown.
+    case adaptive(estimate: Int?)
+  }
+
+  /// Chooses the rungs of a player's video.
+  convenience init(_ choice: Choice, conditions: @escaping @Sendable () -> RungConditions) {
+    let adaptation: any RungAdaptation =
+      switch choice {
+      case .fixed: FixedRung()
+      case .adaptive(let estimate): AdaptiveRungs(options: AdaptiveRungs.Options(initialEstimate: estimate))
+      }
+    self.init(adaptation: adaptation, conditions: conditions)
+  }
+
   /// - Parameter location: If it does not roam, it advances when all rungs have failed.
   init(
     adaptation: any RungAdaptation, location: ServiceLocation = ServiceLocation(roams: false),
