@@ -1,46 +1,46 @@
-internal import ReelCore
-internal import ReelFFmpeg
-internal import ReelManifest
+package import ReelCore
+package import ReelFFmpeg
+package import ReelManifest
 internal import Synchronization
 
 /// One compressed access unit with its place on the player's timeline.
-struct MediaPacket: Sendable {
-  let unit: Packet
-  let span: StreamSpan
+package struct MediaPacket: Sendable {
+  package let unit: Packet
+  package let span: StreamSpan
   /// The presentation time in the container's time. Decoding order is not presentation order.
-  let mediaTime: MediaTime
-  let duration: MediaTime
+  package let mediaTime: MediaTime
+  package let duration: MediaTime
   /// True if decoding can start with this packet.
-  let isKey: Bool
-  let byteCount: Int
+  package let isKey: Bool
+  package let byteCount: Int
   /// True for the first packet of its kind in its span.
-  var isFirst = false
+  package var isFirst = false
 
-  var kind: TrackKind { span.stream.kind == .audio ? .audio : .video }
+  package var kind: TrackKind { span.stream.kind == .audio ? .audio : .video }
   /// The presentation time on the player's timeline. It changes if the first frame corrects the offset.
-  var time: MediaTime { span.time(mediaTime) }
-  var end: MediaTime { span.time(mediaTime + duration) }
+  package var time: MediaTime { span.time(mediaTime) }
+  package var end: MediaTime { span.time(mediaTime + duration) }
 }
 
 /// A stretch of one container's stream that one decoder decodes.
 ///
 /// Its offset maps the timestamps of its frames to times on the player's timeline.
-final class StreamSpan: Sendable {
-  let stream: StreamInfo
-  let offset: TimestampOffset
+package final class StreamSpan: Sendable {
+  package let stream: StreamInfo
+  package let offset: TimestampOffset
   /// The rung that the packets come from; nil for a media file.
-  let rung: Rung?
-  let loop: LoopIteration
+  package let rung: Rung?
+  package let loop: LoopIteration
   /// True if the timeline has a gap before the span: segments that are missing or could not be loaded.
-  let followsGap: Bool
+  package let followsGap: Bool
   /// True if the first packet of the span has set the offset.
-  let setsOffset: Bool
+  package let setsOffset: Bool
   /// The reason why the rung was chosen; nil for the first one.
-  let switchCause: RungSwitchCause?
+  package let switchCause: RungSwitchCause?
   /// The part of the item's timeline that is shown; nil where nothing is cut (`PeriodCut`).
-  let shown = Locked<(start: MediaTime?, end: MediaTime?)>((nil, nil))
+  package let shown = Locked<(start: MediaTime?, end: MediaTime?)>((nil, nil))
 
-  init(
+  package init(
     stream: StreamInfo, offset: TimestampOffset, rung: Rung?, loop: LoopIteration, followsGap: Bool,
     setsOffset: Bool = false, switchCause: RungSwitchCause? = nil
   ) {
@@ -54,26 +54,26 @@ final class StreamSpan: Sendable {
   }
 
   /// Returns true if both spans use the same timestamps, in the same iteration.
-  func continuesTimeline(of other: StreamSpan) -> Bool {
+  package func continuesTimeline(of other: StreamSpan) -> Bool {
     loop.iteration == other.loop.iteration && shift == other.shift
       && (offset === other.offset || offset.knownValue == other.offset.knownValue)
   }
 
   /// The start of the span's iteration on the player's timeline.
-  var shift: MediaTime { loop.shift }
+  package var shift: MediaTime { loop.shift }
 
   /// Converts a timestamp of the stream to a time on the player's timeline.
-  func time(ticks: Int64) -> MediaTime { time(stream.time(ticks: ticks)) }
+  package func time(ticks: Int64) -> MediaTime { time(stream.time(ticks: ticks)) }
 
   /// Converts a time of the container to a time on the player's timeline.
-  func time(_ mediaTime: MediaTime) -> MediaTime { mediaTime + offset.value + shift }
+  package func time(_ mediaTime: MediaTime) -> MediaTime { mediaTime + offset.value + shift }
 }
 
 /// The offset between timestamps and the timeline, shared by all media with the same clock, across rungs.
 ///
 /// If the manifest does not state it, the first packet sets it. The first frame corrects it if it turns out to
 /// be earlier.
-final class TimestampOffset: Sendable {
+package final class TimestampOffset: Sendable {
   private struct State {
     var start: MediaTime?
     /// True if only audio has set it.
@@ -87,20 +87,20 @@ final class TimestampOffset: Sendable {
 
   /// - Parameter offset: The difference from media time to presentation time; nil if unknown before the first
   ///   packet.
-  init(offset: MediaTime?) { self.offset = Atomic(Self.words(of: offset)) }
+  package init(offset: MediaTime?) { self.offset = Atomic(Self.words(of: offset)) }
 
   /// Zero until it is known.
-  var value: MediaTime { knownValue ?? .zero }
+  package var value: MediaTime { knownValue ?? .zero }
 
   /// Nil until it is known.
-  var knownValue: MediaTime? {
+  package var knownValue: MediaTime? {
     let words = offset.load(ordering: .acquiring)
     guard words.second != 0 else { return nil }
     return MediaTime(value: Int64(Int(bitPattern: words.first)), timescale: Int32(words.second))
   }
 
   /// Returns true if nothing has set the offset yet that counts for a stream (`begin(_:at:isMain:)`).
-  func isOpen(isMain: Bool) -> Bool {
+  package func isOpen(isMain: Bool) -> Bool {
     state.withLock { knownValue == nil || $0.isProvisional && isMain }
   }
 
@@ -110,7 +110,7 @@ final class TimestampOffset: Sendable {
   /// - Parameter isMain: False for separate audio: its segments begin at other times than the video's, so its
   ///   offset is provisional until the first video packet.
   @discardableResult
-  func begin(_ media: MediaTime, at start: MediaTime, isMain: Bool = true) -> Bool {
+  package func begin(_ media: MediaTime, at start: MediaTime, isMain: Bool = true) -> Bool {
     state.withLock { state in
       guard knownValue == nil || state.isProvisional && isMain else { return false }
       offset.store(Self.words(of: start - media), ordering: .releasing)
@@ -122,7 +122,7 @@ final class TimestampOffset: Sendable {
 
   /// Corrects the offset with the first frame of the span that set it: the frame gets the time of the first
   /// packet.
-  func settle(firstFrame media: MediaTime) {
+  package func settle(firstFrame media: MediaTime) {
     state.withLock { state in
       guard let start = state.start else { return }
       state.start = nil
@@ -137,9 +137,9 @@ final class TimestampOffset: Sendable {
 }
 
 /// One iteration of a looping item. The first is number 0.
-struct LoopIteration: Sendable, Hashable {
+package struct LoopIteration: Sendable, Hashable {
   /// The number of the iteration, from 0.
-  var iteration = 0
+  package var iteration = 0
   /// The start of the iteration on the player's timeline, which continues from iteration to iteration.
-  var shift = MediaTime.zero
+  package var shift = MediaTime.zero
 }

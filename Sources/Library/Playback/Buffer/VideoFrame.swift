@@ -31,9 +31,9 @@ public struct VideoFrame: Sendable {
   /// The identity of the feed's item that the frame belongs to, for pools.
   package var itemID: (any Hashable & Sendable)?
   /// The span that the frame was read from.
-  var span: StreamSpan?
+  package var span: StreamSpan?
   /// The most that the frame is shown, because its period ends; nil for no limit.
-  var displayLimit: MediaTime?
+  package var displayLimit: MediaTime?
 
   /// Creates a frame with its time, in the stream that it belongs to.
   package init(_ decoded: Frame, time: MediaTime, stream: StreamInfo, frameRate: Rational?) {
@@ -137,7 +137,7 @@ public struct VideoFrame: Sendable {
   /// Returns the frame with a copy of the pixels that takes less memory; nil if none is possible.
   ///
   /// - Parameter account: The account that the memory of the copy is counted on.
-  func compacted(for account: MemoryAccount?) -> VideoFrame? {
+  package func compacted(for account: MemoryAccount?) -> VideoFrame? {
     guard let smaller = decoded.compacted(for: account) else { return nil }
     var copy = self
     copy.decoded = smaller

@@ -1,6 +1,6 @@
-internal import Logging
-internal import ReelCore
-internal import ReelFFmpeg
+package import Logging
+package import ReelCore
+package import ReelFFmpeg
 
 /// Decodes the packets of a video track into frames, and places them on the timeline.
 ///
@@ -8,28 +8,28 @@ internal import ReelFFmpeg
 /// that every frame around a rung switch is returned exactly once.
 ///
 /// Confined to one thread at a time.
-final class TrackDecoder {
-  struct Options: Sendable {
-    var name: String
-    var logger: Logger
-    var gate: (any DecodingGate)?
+package final class TrackDecoder {
+  package struct Options: Sendable {
+    package var name: String
+    package var logger: Logger
+    package var gate: (any DecodingGate)?
     /// The clock that measures decoding.
-    var clock: any MonotonicClock = SystemMonotonicClock()
+    package var clock: any MonotonicClock = SystemMonotonicClock()
     /// Opens the decoders.
-    var decoders: any DecoderMaking = LibavDecoders()
+    package var decoders: any DecoderMaking = LibavDecoders()
     /// The size that frames are shown at, if `VideoDecoder.Options.skipsDeblocking` may be set for it.
-    var shownSize: SizeLimit?
+    package var shownSize: SizeLimit?
     /// Asked between packets. If it returns true, decoding ends with `CancellationError`.
-    var isCancelled: @Sendable () -> Bool = { false }
+    package var isCancelled: @Sendable () -> Bool = { false }
     /// Checked before a decoder is opened. If false, the call returns `needsPacket`, and the packet stays in
     /// the source.
-    var mayOpen: @Sendable () -> Bool = { true }
+    package var mayOpen: @Sendable () -> Bool = { true }
     /// Receives the parts of a span, on the player's timeline, from whose packets no frame could be decoded.
-    var recordLoss: @Sendable (Range<MediaTime>, StreamSpan) -> Void = { _, _ in }
+    package var recordLoss: @Sendable (Range<MediaTime>, StreamSpan) -> Void = { _, _ in }
   }
 
   /// The result of a call.
-  enum Step {
+  package enum Step {
     case frame(VideoFrame)
     /// A frame was decoded but is not shown: it was returned before, or its iteration is not wanted.
     case discarded
@@ -41,21 +41,21 @@ final class TrackDecoder {
   }
 
   /// The decoder of the current span.
-  private(set) var decoder: VideoDecoder?
+  package private(set) var decoder: VideoDecoder?
   /// The time of the last returned frame; nil after `begin()`.
-  private(set) var lastTime: MediaTime?
+  package private(set) var lastTime: MediaTime?
   /// True if the last frame had a timestamp of its own.
-  private(set) var hasTimestamps = false
+  package private(set) var hasTimestamps = false
   /// The first error since `begin()` because of which a span ended without any frame.
-  private(set) var fault: ReelError?
+  package private(set) var fault: ReelError?
   /// The number of frames returned by decoders.
-  private(set) var frameCount = 0
+  package private(set) var frameCount = 0
   /// The number of those frames that had been returned before.
-  private(set) var repeatedCount = 0
+  package private(set) var repeatedCount = 0
   /// True if a decoder could not be opened because too many are open.
-  var isRefused = false
+  package var isRefused = false
   /// The last iteration that is wanted.
-  var lastIteration = Int.max
+  package var lastIteration = Int.max
 
   private let packets: RunPackets
   private let options: Options
@@ -73,28 +73,28 @@ final class TrackDecoder {
     duration: Duration.zero, damagedCount: 0, failedKeyFrameCount: 0, rejectedPacketCount: 0
   )
 
-  init(_ source: any PacketSource, options: Options) {
+  package init(_ source: any PacketSource, options: Options) {
     self.options = options
     packets = RunPackets(source)
   }
 
   /// The time spent in decoders.
-  var duration: Duration { closed.duration + (decoder?.decodeDuration ?? .zero) }
+  package var duration: Duration { closed.duration + (decoder?.decodeDuration ?? .zero) }
   /// The number of frames that missed a reference or were concealed.
-  var damagedCount: Int { closed.damagedCount + (decoder?.damagedCount ?? 0) }
+  package var damagedCount: Int { closed.damagedCount + (decoder?.damagedCount ?? 0) }
   /// The number of key frames that could not be decoded by themselves.
-  var failedKeyFrameCount: Int { closed.failedKeyFrameCount + (decoder?.failedKeyFrameCount ?? 0) }
+  package var failedKeyFrameCount: Int { closed.failedKeyFrameCount + (decoder?.failedKeyFrameCount ?? 0) }
   /// The number of packets that could not be decoded.
-  var rejectedPacketCount: Int { closed.rejectedPacketCount + (decoder?.rejectedPacketCount ?? 0) }
+  package var rejectedPacketCount: Int { closed.rejectedPacketCount + (decoder?.rejectedPacketCount ?? 0) }
   /// The number of bytes from which the last frame of `nextKeyFrame(isOnly:)` was decoded; nil before the
   /// first one.
-  private(set) var keyByteCount: Int?
+  package private(set) var keyByteCount: Int?
   /// True if the source has no more packets from its position.
-  var hasEnded: Bool { packets.hasEnded }
+  package var hasEnded: Bool { packets.hasEnded }
 
   /// Opens the decoder of a stream while its first packet is still being loaded. If that fails, `next` throws
   /// the error.
-  func prepare(_ stream: StreamInfo, threads: Int) {
+  package func prepare(_ stream: StreamInfo, threads: Int) {
     guard decoder == nil else { return }
     prepared = try? makeDecoder(stream, threads: threads)
   }
@@ -107,7 +107,7 @@ final class TrackDecoder {
   ///   - threads: The number of frame threads of a decoder that is opened.
   ///
   /// Throws `ReelError`, the source's error, or `CancellationError`.
-  func next(isFirst: Bool, threads: Int) throws -> Step {
+  package func next(isFirst: Bool, threads: Int) throws -> Step {
     try next(threads: threads) { try isFirst ? $0.firstFrame() : $0.nextFrame() }
   }
 
@@ -117,7 +117,7 @@ final class TrackDecoder {
   /// - Parameter isOnly: True to end the span if that key frame can't be decoded.
   ///
   /// Throws like `next(isFirst:threads:)`.
-  func nextKeyFrame(isOnly: Bool) throws -> Step {
+  package func nextKeyFrame(isOnly: Bool) throws -> Step {
     try next(threads: 1, keepsDecoder: true) { decoder in
       let step = try decoder.keyFrame(isOnly: isOnly)
       keyByteCount = decoder.keyByteCount
@@ -126,7 +126,7 @@ final class TrackDecoder {
   }
 
   /// Starts again at the position to which the source has moved.
-  func begin() throws(ReelError) {
+  package func begin() throws(ReelError) {
     lastTime = nil
     fault = nil
     isSpanNew = true
@@ -138,7 +138,7 @@ final class TrackDecoder {
 
   /// Starts again at the same position, to which the source has returned, before any frame was returned. The
   /// decoder is closed.
-  func beginAgain() {
+  package func beginAgain() {
     fault = nil
     isSpanNew = true
     lastSpan = nil
@@ -146,11 +146,11 @@ final class TrackDecoder {
   }
 
   /// Cancels the end: more packets follow.
-  func resume() { packets.resume() }
+  package func resume() { packets.resume() }
 
   /// Closes the decoder. The next one starts with the packet that the source returns next. Frames up to the
   /// last returned one are not returned again.
-  func close() {
+  package func close() {
     endDecoder()
     packets.endSpan()
   }
@@ -165,7 +165,7 @@ final class TrackDecoder {
   }
 
   /// Like `close()`, but returns the frames after `time` again, because the caller has dropped them.
-  func close(after time: MediaTime) {
+  package func close(after time: MediaTime) {
     close()
     lastTime = time
   }
@@ -285,7 +285,7 @@ final class TrackDecoder {
 }
 
 /// A source of a video track's packets, in decoding order.
-protocol PacketSource: AnyObject {
+package protocol PacketSource: AnyObject {
   /// Returns the next packet, without taking it.
   func peek() throws -> Pulled<MediaPacket>
   /// Takes the next packet. If it belongs to a span other than `span`, it stays, and the answer is `end`.
@@ -295,7 +295,7 @@ protocol PacketSource: AnyObject {
 }
 
 extension PacketSource {
-  func recordEnough() {}
+  package func recordEnough() {}
 }
 
 extension StreamInfo {

@@ -40,7 +40,7 @@ public struct ErrorLogEntry: Sendable, Hashable {
 
   /// Extends the entry by a loss of the same kind, for the same reason, that begins where its own ends. Returns false
   /// without a change if `next` is another failure.
-  mutating func extend(by next: ErrorLogEntry) -> Bool {
+  package mutating func extend(by next: ErrorLogEntry) -> Bool {
     guard error == next.error, rung == next.rung, var loss, let other = next.loss, let range = loss.range,
       let following = other.range, loss.kind == other.kind, loss.reason == other.reason,
       range.upperBound == following.lowerBound
@@ -80,7 +80,7 @@ public struct MediaLoss: Sendable, Hashable {
   }
 
   /// Returns true if the loss is of this kind and affects a part of `other`.
-  func affects(_ kind: TrackKind, in other: Range<MediaTime>) -> Bool {
+  package func affects(_ kind: TrackKind, in other: Range<MediaTime>) -> Bool {
     self.kind == kind && range?.overlaps(other) ?? false
   }
 }

@@ -51,7 +51,7 @@ public enum MediaSource: Sendable, Hashable {
 
   /// The URL that a relative path may have been meant for: `http://example.com/a.mp4` for `example.com/a.mp4`. Nil for other
   /// paths, and for URLs.
-  var probableURL: String? {
+  package var probableURL: String? {
     guard case .url(let url) = self, url.isFileURL, url.baseURL != nil else { return nil }
     let path = url.relativePath
     guard let match = path.prefixMatch(of: /([A-Za-z0-9.-]+)(?::([0-9]{1,5}))?(?:\/|$)/) else { return nil }

@@ -1,5 +1,5 @@
 import Synchronization
-internal import ReelCore
+package import ReelCore
 
 /// The time, requests and bytes that each stage up to the first frame took.
 public struct StartupReport: Sendable, Hashable {
@@ -37,9 +37,9 @@ public struct StartupReport: Sendable, Hashable {
   /// The times measured by a track's reader and decoder.
   package struct Timing: Sendable {
     /// The time spent waiting for bytes.
-    var source = Duration.zero
-    var demux = Duration.zero
-    var decode = Duration.zero
+    package var source = Duration.zero
+    package var demux = Duration.zero
+    package var decode = Duration.zero
   }
 
   /// The entries of the stages that took place.
@@ -56,8 +56,8 @@ public struct StartupReport: Sendable, Hashable {
 /// Collects the entries of a `StartupReport`.
 package final class StartupRecorder: Sendable {
   /// The clock by which durations are measured.
-  let clock: any MonotonicClock
-  let start: Duration
+  package let clock: any MonotonicClock
+  package let start: Duration
   /// Ends the measurement of a clock that does not always run, and returns its time and the time that it stood still.
   private let end: (@Sendable () -> (total: Duration, queued: Duration))?
   private let report = Locked(StartupReport())
@@ -67,7 +67,7 @@ package final class StartupRecorder: Sendable {
   ///   - clock: The clock by which durations are measured.
   ///   - end: Returns the time up to the first frame, and the time spent waiting for a turn, and is called once; nil for a clock
   ///     that runs all the time.
-  init(
+  package init(
     clock: any MonotonicClock = SystemMonotonicClock(),
     end: (@Sendable () -> (total: Duration, queued: Duration))? = nil
   ) {
@@ -80,7 +80,7 @@ package final class StartupRecorder: Sendable {
   package var current: StartupReport { report.withLock { $0 } }
 
   /// Adds to a stage, until the first frame is decoded.
-  func add(_ stage: StartupReport.Stage, _ duration: Duration = .zero, requests: Int = 0, bytes: Int64 = 0) {
+  package func add(_ stage: StartupReport.Stage, _ duration: Duration = .zero, requests: Int = 0, bytes: Int64 = 0) {
     guard !isClosed.load(ordering: .relaxed) else { return }
     report.withLock { report in
       report.entries[stage, default: .init()].duration += duration

@@ -1,17 +1,17 @@
-internal import Foundation
-internal import ReelCore
+package import Foundation
+package import ReelCore
 
 /// The transfer of a rung's file that begins with its index. It delivers the initialization, the index, and
 /// consecutive segments, as long as they are adjacent in the file.
 ///
 /// One reader at a time. The reader that holds it keeps the transfer open.
-final class FileTransfer: Sendable {
+package final class FileTransfer: Sendable {
   /// The URL in the manifest.
-  let url: URL
+  package let url: URL
   /// The times at which the request was sent, and the head of the response arrived.
-  let asked: Duration
-  let answered: Duration
-  let requestCount: Int
+  package let asked: Duration
+  package let answered: Duration
+  package let requestCount: Int
 
   fileprivate struct State {
     /// Nil after the end.
@@ -30,7 +30,7 @@ final class FileTransfer: Sendable {
   private static let skipLimit: Int64 = 64 << 10
 
   /// - Parameter head: The first bytes of the file, already taken from the body.
-  init(_ response: FetchResponse, head: [UInt8], url: URL, asked: Duration, answered: Duration) {
+  package init(_ response: FetchResponse, head: [UInt8], url: URL, asked: Duration, answered: Duration) {
     self.url = url
     self.asked = asked
     self.answered = answered
@@ -39,7 +39,7 @@ final class FileTransfer: Sendable {
   }
 
   /// Returns the transfer to the first caller, and nil to all others.
-  func claim() -> FileTransfer? {
+  package func claim() -> FileTransfer? {
     state.withLock { state in
       defer { state.isClaimed = true }
       return state.isClaimed ? nil : self
@@ -47,10 +47,10 @@ final class FileTransfer: Sendable {
   }
 
   /// True if it delivers nothing more.
-  var isClosed: Bool { state.withLock { $0.body == nil } }
+  package var isClosed: Bool { state.withLock { $0.body == nil } }
 
   /// Ends the transfer.
-  func close() {
+  package func close() {
     let body = state.withLock { state in
       state.unread = []
       return state.body.take()
@@ -61,7 +61,7 @@ final class FileTransfer: Sendable {
   /// Returns a part of the file, which must be read before the next one; nil if it needs its own request.
   ///
   /// - Parameter range: Nil for the whole file.
-  func part(_ range: ByteRange?) -> (body: FetchBody, isFirst: Bool)? {
+  package func part(_ range: ByteRange?) -> (body: FetchBody, isFirst: Bool)? {
     let (start, end) = (range?.offset ?? 0, range?.length.map { (range?.offset ?? 0) + $0 } ?? .max)
     let isFirst = state.withLock { state -> Bool? in
       guard state.body != nil, state.end.map({ $0 == start }) ?? true else { return nil }
@@ -116,7 +116,7 @@ extension FileTransfer.State {
 
 extension FetchResponse {
   /// Returns exactly the bytes of `range`, even if the server sent more.
-  func ranged(_ range: ByteRange?) -> FetchBody {
+  package func ranged(_ range: ByteRange?) -> FetchBody {
     guard let range, bodyOffset != range.offset || bodyByteCount != range.length else { return body }
     let body = body
     let rest = Locked((skip: Swift.max(0, range.offset - bodyOffset), take: range.length))

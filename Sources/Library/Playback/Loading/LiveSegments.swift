@@ -1,39 +1,39 @@
 internal import Foundation
-internal import ReelCore
-internal import ReelManifest
+package import ReelCore
+package import ReelManifest
 
 /// One reading of a live manifest: the segments of the track.
-struct LiveReading: Sendable {
-  var segments: SegmentList
+package struct LiveReading: Sendable {
+  package var segments: SegmentList
   /// The timing for following the presentation; nil if no more segments will come.
-  var live: LiveTiming?
+  package var live: LiveTiming?
   /// The segments that the same manifest states for another time; nil if they do not depend on the time.
-  var segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)?
+  package var segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)?
   /// The time before its end at which a segment becomes available.
-  var availabilityTimeOffset = MediaTime.zero
+  package var availabilityTimeOffset = MediaTime.zero
   /// The parts of the presentation whose periods lack the track.
-  var absences: [Absence] = []
+  package var absences: [Absence] = []
   /// The difference of the starts of its timeline and the player's. Another value means another run of
   /// timestamps.
-  var timelineShift = MediaTime.zero
+  package var timelineShift = MediaTime.zero
 }
 
 /// The segments of a live track. The manifest is reloaded when a segment is needed that it does not list yet,
 /// and a reload is due.
-final class LiveSegments: Sendable {
+package final class LiveSegments: Sendable {
   /// The result of one check for new segments.
-  struct Update: Sendable {
-    var change: SegmentWindow.Change
+  package struct Update: Sendable {
+    package var change: SegmentWindow.Change
     /// The indexes of the new segments.
-    var newIndexes: Range<Int>
+    package var newIndexes: Range<Int>
     /// True if the manifest was reloaded, false if new segments appeared by time alone.
-    var isReading: Bool
+    package var isReading: Bool
   }
 
-  let firstIndex: Int
+  package let firstIndex: Int
   /// The first segment when joining other tracks. If those begin in a part without this track, it is the
   /// first segment after that part.
-  let joiningIndex: Int
+  package let joiningIndex: Int
   private let clock: any WallClock
   private let stallLimit: Duration
   private let skipsRefused: Bool
@@ -73,7 +73,7 @@ final class LiveSegments: Sendable {
   ///   - stallLimit: The longest time without anything new.
   ///   - skipsRefused: True to skip a segment that fails, instead of requesting it again.
   ///   - read: Reloads the manifest.
-  init(
+  package init(
     _ first: LiveReading, identity: SegmentWindow.Identity, clock: any WallClock, stallLimit: Duration,
     skipsRefused: Bool = false, read: @escaping @Sendable () async throws -> LiveReading
   ) {
@@ -92,28 +92,28 @@ final class LiveSegments: Sendable {
   }
 
   /// The range from the oldest available segment to the newest known one.
-  var knownIndexes: Range<Int> {
+  package var knownIndexes: Range<Int> {
     let window = window
     return window.startIndex..<window.endIndex
   }
-  var window: SegmentWindow { state.withLock { $0.window } }
-  var live: LiveTiming? { state.withLock { $0.reading.live } }
+  package var window: SegmentWindow { state.withLock { $0.window } }
+  package var live: LiveTiming? { state.withLock { $0.reading.live } }
   /// The distance from the edge that playback keeps; nil if no more segments will come.
-  var distance: MediaTime? { state.withLock { Self.distance(in: $0.window, $0.reading) } }
+  package var distance: MediaTime? { state.withLock { Self.distance(in: $0.window, $0.reading) } }
 
   /// True if a part of the presentation lacks this track.
-  var hasAbsences: Bool { state.withLock { !$0.reading.absences.isEmpty } }
+  package var hasAbsences: Bool { state.withLock { !$0.reading.absences.isEmpty } }
 
   /// Returns true if the presentation lacks this track at `time`. Allows for a last segment that ends
   /// slightly before its period.
-  func isAbsent(at time: MediaTime) -> Bool {
+  package func isAbsent(at time: MediaTime) -> Bool {
     state.withLock { state in
       state.reading.absences.contains { $0.contains(time) || $0.contains(time + Self.absenceTolerance) }
     }
   }
 
   /// The current end of the media, as far as it can be known. The edge advances between reloads.
-  var edge: MediaTime {
+  package var edge: MediaTime {
     let now = clock.now
     return state.withLock { state in
       state.window.hasEnded ? state.window.end : state.window.end + max(.zero, now - state.grewAt)
@@ -121,7 +121,7 @@ final class LiveSegments: Sendable {
   }
 
   /// Returns the segment at `index`, without waiting for it.
-  func peek(at index: Int) -> Pulled<SegmentReference> {
+  package func peek(at index: Int) -> Pulled<SegmentReference> {
     state.withLock { state in
       if state.isDoubtful { return .wait }
       if let segment = state.window[index] { return .element(segment) }
@@ -131,7 +131,7 @@ final class LiveSegments: Sendable {
 
   /// Returns the segment at `index`, after waiting for it if it has not appeared yet; nil after the last one. If it
   /// has left the window, the oldest available one is returned instead.
-  func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
+  package func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
     while true {
       // After an unavailable segment, the manifest is reloaded before the next request.
       while state.withLock({ $0.isDoubtful }), try await readAgain() == nil {
@@ -150,11 +150,11 @@ final class LiveSegments: Sendable {
   }
 
   /// Returns the index of the known segment at `time`.
-  func index(at time: MediaTime) -> Int? { window.index(at: time) }
+  package func index(at time: MediaTime) -> Int? { window.index(at: time) }
 
   /// Returns the next step after the segment at `index`, or something that it needs, could not be loaded: `again`,
   /// after waiting, `leaveOut`, or `fail`.
-  func recovery(after error: ReelError, at index: Int) async throws -> Recovery {
+  package func recovery(after error: ReelError, at index: Int) async throws -> Recovery {
     guard error.kind == .server || error.kind == .network || error.kind == .timedOut, !skipsRefused else {
       return .fail
     }
@@ -182,7 +182,7 @@ final class LiveSegments: Sendable {
   }
 
   /// Records that a segment was loaded, so that earlier failures do not count.
-  func recordSuccess() {
+  package func recordSuccess() {
     state.withLock { state in
       state.leftOutInARow = 0
       state.failingSince = nil
@@ -190,13 +190,13 @@ final class LiveSegments: Sendable {
   }
 
   /// The number of segments that were skipped because they could not be loaded, or had left the window.
-  var missedCount: Int { state.withLock { $0.missedCount } }
+  package var missedCount: Int { state.withLock { $0.missedCount } }
 
   /// Waits until the manifest is due, or until the clock brings the next segment, and adds new segments.
   ///
   /// A manifest that can't be read is requested again until nothing new has arrived for the stall limit; then
   /// that error is thrown, or `timedOut`.
-  func update() async throws -> Update {
+  package func update() async throws -> Update {
     while true {
       try Task.checkCancellation()
       let (due, isReading) = state.withLock { nextLook($0) }
@@ -212,13 +212,13 @@ final class LiveSegments: Sendable {
 
   /// Returns true if `time` is after the known segments, but newer ones can be found at once: nobody has looked for them
   /// while the reader rested.
-  func isOutdated(at time: MediaTime) -> Bool {
+  package func isOutdated(at time: MediaTime) -> Bool {
     state.withLock { time >= $0.window.end && overdueLook($0) != nil }
   }
 
   /// Looks for newer segments, once, if the known ones are outdated at `time`. A failure is left to the reader that
   /// waits for the next segment.
-  func update(for time: MediaTime) async throws {
+  package func update(for time: MediaTime) async throws {
     guard let isReading = state.withLock({ time >= $0.window.end ? overdueLook($0) : nil }) else { return }
     do { _ = try await isReading ? readAgain() : lookAtClock() } catch is ReelError {}
   }

@@ -21,14 +21,14 @@ package struct LoadedManifest: Sendable {
   }
 
   /// The presentation with the segments of each rung. Failed rungs stay as they are in the manifest.
-  package internal(set) var presentation: Presentation
+  package var presentation: Presentation
   /// The URL of the manifest, after redirects.
-  package internal(set) var url: URL
+  package var url: URL
   /// The manifest first, then its media playlists in the order of arrival.
-  package internal(set) var documents: [Document] = []
-  package internal(set) var failures: [Failure] = []
+  package var documents: [Document] = []
+  package var failures: [Failure] = []
   /// The URL of each rung's own playlist, after redirects, by the indices of period, group and rung.
-  package internal(set) var playlistURLs: [[Int]: URL] = [:]
+  package var playlistURLs: [[Int]: URL] = [:]
   /// True if the segments of any rung are known.
   package var hasSegments: Bool {
     presentation.periods.contains { period in
@@ -41,9 +41,9 @@ package struct LoadedManifest: Sendable {
   }
 
   /// The fetcher for resources in the manifest, within the limits of `ConfinedFetcher`.
-  package internal(set) var fetcher: any Fetching
+  package var fetcher: any Fetching
 
-  init(presentation: Presentation, url: URL, fetcher: any Fetching) {
+  package init(presentation: Presentation, url: URL, fetcher: any Fetching) {
     self.presentation = presentation
     self.url = url
     self.fetcher = fetcher
@@ -51,7 +51,7 @@ package struct LoadedManifest: Sendable {
 }
 
 extension LoadedManifest {
-  mutating func take(_ found: RungSegments, at place: (Int, Int, Int)) {
+  package mutating func take(_ found: RungSegments, at place: (Int, Int, Int)) {
     playlistURLs[[place.0, place.1, place.2]] = found.playlistURL
     presentation.periods[place.0].trackGroups[place.1].rungs[place.2].media = .segments(found.list)
     let group = presentation.periods[place.0].trackGroups[place.1]

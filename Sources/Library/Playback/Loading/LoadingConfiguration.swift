@@ -27,7 +27,7 @@ public struct LoadingConfiguration: Sendable {
   /// The URL of the feed that names the source, if it came from a server: the credentials in `headers` are for that one.
   package var feed: URL?
   /// Further fields for one source, whose credentials belong to its own server.
-  var itemHeaders: HTTPFields = [:]
+  package var itemHeaders: HTTPFields = [:]
   /// Provides the keys of encrypted samples. Without it, Reel plays only media that is not encrypted, or whose keys
   /// have URLs in an HLS playlist.
   public var keyProvider: (any KeyProvider)?
@@ -73,8 +73,8 @@ public struct LoadingConfiguration: Sendable {
     ///   requested again.
     case keyFrames(endsTransfers: Bool, skipsRefused: Bool)
 
-    var endsTransfers: Bool { if case .keyFrames(true, _) = self { true } else { false } }
-    var skipsRefused: Bool { if case .keyFrames(_, true) = self { true } else { false } }
+    package var endsTransfers: Bool { if case .keyFrames(true, _) = self { true } else { false } }
+    package var skipsRefused: Bool { if case .keyFrames(_, true) = self { true } else { false } }
   }
 
   /// Creates the default configuration.
@@ -90,12 +90,12 @@ public struct LoadingConfiguration: Sendable {
 }
 
 /// The streams that a reader reads.
-enum ReaderRole: Sendable {
+package enum ReaderRole: Sendable {
   /// Video, and muxed audio if wanted.
   case main(wantsAudio: Bool)
   /// An audio rendition with segments of its own, of the given group if there are several.
   case audio(group: String?)
 
   /// The kind of track that a loss of its media concerns.
-  var kind: TrackKind { if case .main = self { .video } else { .audio } }
+  package var kind: TrackKind { if case .main = self { .video } else { .audio } }
 }

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import ReelCore
+package import ReelCore
 internal import ReelManifest
 
 /// Reading of whole manifests.
@@ -20,7 +20,7 @@ extension ManifestLoader {
   ///   - documents: Those that were read, to which `record` adds; together they may have only so many bytes.
   ///
   /// Throws `CancellationError`.
-  func loadAll(
+  package func loadAll(
     of resolved: ResolvedPresentation, withImages: Bool, until end: Duration? = nil,
     _ documents: Locked<[LoadedManifest.Document]>
   ) async throws -> LoadedManifest {
@@ -130,9 +130,9 @@ private struct ListPatience: Sendable {
 }
 
 /// Limits the wait for something that is useful, but not needed.
-enum Patience {
+package enum Patience {
   /// The maximum wait for one more playlist when everything needed is known.
-  static let limit = Duration.seconds(5)
+  package static let limit = Duration.seconds(5)
 
   private enum Event<Result: Sendable>: Sendable {
     case finished(Int, Result)
@@ -143,7 +143,7 @@ enum Patience {
   ///
   /// The jobs from `neededCount` on are optional: once all others have finished, and no optional one has
   /// finished for `limit`, the rest is cancelled.
-  static func gather<Result: Sendable>(
+  package static func gather<Result: Sendable>(
     count: Int, neededCount: Int, concurrency: Int, clock: any MonotonicClock,
     job: @escaping @Sendable (Int) async throws -> Result
   ) async throws -> [Int: Result] {

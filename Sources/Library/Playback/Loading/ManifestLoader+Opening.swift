@@ -1,6 +1,6 @@
-internal import Foundation
-internal import ReelCore
-internal import ReelManifest
+package import Foundation
+package import ReelCore
+package import ReelManifest
 
 /// Opening of a file whose segments are listed in an index.
 extension ManifestLoader {
@@ -11,7 +11,7 @@ extension ManifestLoader {
   /// - Parameters:
   ///   - initializations: Gets the file's initialization.
   ///   - location: The location to request the file from first; updated to the one that delivered it.
-  func opening(
+  package func opening(
     of rung: Rung, variables: [String: String], initializations: InitializationStore,
     location: ServiceLocation
   ) async throws -> RungSegments {
@@ -33,7 +33,7 @@ extension ManifestLoader {
   /// - Parameters:
   ///   - response: The response to a request for the whole file.
   ///   - known: The first bytes, which have been taken from the response's body; those that were read for the index are added.
-  func presentation(
+  package func presentation(
     ofFile response: FetchResponse, at url: URL, known: inout [UInt8]
   ) async throws -> ResolvedPresentation? {
     var head = FileHead(response, read: known)

@@ -1,47 +1,47 @@
-internal import Foundation
-internal import ReelCore
-internal import ReelManifest
+package import Foundation
+package import ReelCore
+package import ReelManifest
 
 /// A manifest that was read.
-struct ResolvedPresentation: Sendable {
-  var presentation: Presentation
+package struct ResolvedPresentation: Sendable {
+  package var presentation: Presentation
   /// The URL of the manifest, after redirects.
-  var url: URL
+  package var url: URL
   /// The clock of a live presentation.
-  var clock: any WallClock
+  package var clock: any WallClock
 }
 
 /// The segments of one rung, and the properties that its playlist or index states.
-struct RungSegments: Sendable {
-  var list: SegmentList
+package struct RungSegments: Sendable {
+  package var list: SegmentList
   /// The live state, if an HLS playlist is not complete.
-  var live: LiveTiming?
+  package var live: LiveTiming?
   /// The position at which an HLS playlist lets playback begin.
-  var startOffset: StartOffset?
+  package var startOffset: StartOffset?
   /// The transfer that continues with a file whose index was read from its beginning.
-  var transfer: FileTransfer?
+  package var transfer: FileTransfer?
   /// The reason why the file is read as one segment although the manifest names an index.
-  var indexFault: ReelError?
+  package var indexFault: ReelError?
   /// The URL of the rung's own playlist.
-  var playlistURL: URL?
+  package var playlistURL: URL?
   /// True if the rung's own playlist states EXT-X-INDEPENDENT-SEGMENTS.
-  var hasIndependentSegments = false
+  package var hasIndependentSegments = false
 }
 
 /// Fetches and reads what describes a presentation: its manifest, the playlists of its rungs, and indexes of segments.
-struct ManifestLoader: Sendable {
-  let fetcher: any Fetching
-  let configuration: LoadingConfiguration
-  let scope: LoadScope
-  let recorder: StartupRecorder
+package struct ManifestLoader: Sendable {
+  package let fetcher: any Fetching
+  package let configuration: LoadingConfiguration
+  package let scope: LoadScope
+  package let recorder: StartupRecorder
   /// Receives each manifest that is read.
-  var record: (@Sendable (LoadedManifest.Document) -> Void)?
+  package var record: (@Sendable (LoadedManifest.Document) -> Void)?
 
   /// Returns the presentation of a manifest. A live one uses the server's time, if the manifest names a
   /// source of it.
   ///
   /// - Parameter name: The name in errors.
-  func presentation(
+  package func presentation(
     from bytes: [UInt8], format: ManifestFormat, url: URL, name: String
   ) async throws -> ResolvedPresentation {
     record?(LoadedManifest.Document(bytes: bytes, format: format, url: url))
@@ -69,7 +69,7 @@ struct ManifestLoader: Sendable {
   }
 
   /// Like `segments(of:variables:)`, but throws only `CancellationError`.
-  func outcome(of rung: Rung, variables: [String: String]) async throws -> Result<RungSegments, ReelError> {
+  package func outcome(of rung: Rung, variables: [String: String]) async throws -> Result<RungSegments, ReelError> {
     do {
       return .success(try await segments(of: rung, variables: variables))
     } catch let error as ReelError {
@@ -85,7 +85,7 @@ struct ManifestLoader: Sendable {
   /// - Parameters:
   ///   - variables: The variables of the multivariant playlist.
   ///   - initializations: Receives the initialization of a file if it was read together with the index.
-  func segments(
+  package func segments(
     of rung: Rung, variables: [String: String], initializations: InitializationStore? = nil
   ) async throws -> RungSegments {
     switch rung.media {
@@ -110,7 +110,7 @@ struct ManifestLoader: Sendable {
   }
 
   /// Returns the media playlist at `url`.
-  func playlist(at url: URL, variables: [String: String]) async throws -> RungSegments {
+  package func playlist(at url: URL, variables: [String: String]) async throws -> RungSegments {
     let (bytes, finalURL) = try await document(at: url)
     record?(LoadedManifest.Document(bytes: bytes, format: .hls, url: finalURL))
     let playlist = try scope.memory.readingManifest {
@@ -123,7 +123,7 @@ struct ManifestLoader: Sendable {
   }
 
   /// Reloads the manifest of `resolved`.
-  func reload(_ resolved: ResolvedPresentation) async throws -> Presentation {
+  package func reload(_ resolved: ResolvedPresentation) async throws -> Presentation {
     let locations = resolved.presentation.live?.locations ?? []
     return try await firstOf(locations + [resolved.url]) { url in
       let (bytes, finalURL) = try await document(at: url)
@@ -133,14 +133,14 @@ struct ManifestLoader: Sendable {
   }
 
   /// Returns a single-file Representation as one segment.
-  func wholeFile(_ reference: SegmentIndexReference) -> SegmentReference {
+  package func wholeFile(_ reference: SegmentIndexReference) -> SegmentReference {
     SegmentReference(
       number: 0, url: reference.url, start: reference.start, duration: reference.duration ?? .zero,
       timestampOffset: reference.timestampOffset)
   }
 
   /// Returns the result of `body` for the first of `urls` that succeeds.
-  func firstOf<Result: Sendable>(
+  package func firstOf<Result: Sendable>(
     _ urls: [URL], _ body: (URL) async throws -> Result
   ) async throws -> Result {
     var first: ReelError?
@@ -154,7 +154,7 @@ struct ManifestLoader: Sendable {
     throw first ?? ReelError(.internalFault, "no URL to read from")
   }
 
-  func document(at url: URL, range: ByteRange? = nil) async throws -> (bytes: [UInt8], url: URL) {
+  package func document(at url: URL, range: ByteRange? = nil) async throws -> (bytes: [UInt8], url: URL) {
     let start = recorder.clock.now
     let request = FetchRequest(url: url, range: range, purpose: .manifest)
     let response = try await fetcher.fetch(request)

@@ -1,18 +1,18 @@
 internal import Foundation
-internal import Logging
+package import Logging
 package import ReelCore
-internal import ReelFFmpeg
+package import ReelFFmpeg
 package import ReelManifest
 
 /// A source of known kind, with all that its readers are made of.
 package struct OpenSource: Sendable {
-  let source: ResolvedSource
-  let manifests: ManifestLoader
+  package let source: ResolvedSource
+  package let manifests: ManifestLoader
   package let context: TrackContext
   /// The presentation was made from the index of a media file.
   package private(set) var isIndexedFile = false
 
-  init(source: ResolvedSource, manifests: ManifestLoader, context: TrackContext) {
+  package init(source: ResolvedSource, manifests: ManifestLoader, context: TrackContext) {
     self.source = source
     self.manifests = manifests
     self.context = context
@@ -72,7 +72,7 @@ package struct OpenSource: Sendable {
   }
 
   /// The manifest alone. Throws `ReelError` if it is a media file.
-  func manifest(_ documents: Locked<[LoadedManifest.Document]>) throws(ReelError) -> LoadedManifest {
+  package func manifest(_ documents: Locked<[LoadedManifest.Document]>) throws(ReelError) -> LoadedManifest {
     let resolved = try presentation
     var loaded = LoadedManifest(
       presentation: resolved.presentation, url: resolved.url, fetcher: manifests.fetcher)
@@ -102,7 +102,7 @@ extension OpenSource {
   ///   - record: Receives each manifest that is read.
   ///
   /// Throws `ReelError`, or `CancellationError`.
-  init(
+  package init(
     _ source: MediaSource, fetcher: any Fetching, configuration: LoadingConfiguration, scope: LoadScope,
     recorder: StartupRecorder, gate: (any DecodingGate)?, logger: Logger, readsAhead: Bool,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil

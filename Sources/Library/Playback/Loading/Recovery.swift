@@ -1,7 +1,7 @@
-internal import ReelCore
+package import ReelCore
 
 /// The next step after media, or something that it needs, could not be loaded or read.
-enum Recovery: Sendable {
+package enum Recovery: Sendable {
   /// The error is thrown. The item is then retried or fails (`ItemRetryPolicy`).
   case fail
   /// The same segment is requested again, after half its duration.
@@ -14,26 +14,26 @@ enum Recovery: Sendable {
   case leaveOut
 
   /// The facts that decide.
-  struct Situation: Sendable {
+  package struct Situation: Sendable {
     /// True for a segment of a live track that its server refused or did not answer for.
-    var isLive = false
+    package var isLive = false
     /// True if this segment was refused before.
-    var wasRefused = false
+    package var wasRefused = false
     /// True if the server has not answered for longer than the stall limit.
-    var hasStalled = false
+    package var hasStalled = false
     /// True if another rung has not failed recently.
-    var hasOtherRung = false
+    package var hasOtherRung = false
     /// True if another location has not been tried.
-    var hasOtherLocation = false
+    package var hasOtherLocation = false
     /// The number of segments before this one that were skipped, in a row.
-    var leftOutInARow = 0
+    package var leftOutInARow = 0
   }
 
   /// The number of segments in a row that are skipped. One more is an error.
-  static let leaveOutLimit = 2
+  package static let leaveOutLimit = 2
 
   /// Returns the first step of the list that applies.
-  static func after(_ error: ReelError, in situation: Situation) -> Recovery {
+  package static func after(_ error: ReelError, in situation: Situation) -> Recovery {
     let mayLeaveOut = situation.leftOutInARow < leaveOutLimit
     switch error.kind {
     case .internalFault, .usage: return .fail

@@ -31,7 +31,7 @@ package struct RungSelector: Sendable {
   /// then the others by rising bit rate. Equal rungs keep their manifest order.
   ///
   /// Throws the same errors as `videoRung(in:)`.
-  func candidates(in period: Period) throws(ReelError) -> [Rung] {
+  package func candidates(in period: Period) throws(ReelError) -> [Rung] {
     let ladder = try ladder(in: period).enumerated().map {
       (place: $0, rung: $1, bits: $1.ladderBitsPerSecond)
     }
@@ -94,7 +94,7 @@ package struct RungSelector: Sendable {
 }
 
 extension RungSelector {
-  init(_ configuration: LoadingConfiguration) {
+  package init(_ configuration: LoadingConfiguration) {
     self.init(
       peakBitRate: configuration.preferredPeakBitRate, maximumHeight: configuration.maximumHeight,
       keyProvider: configuration.keyProvider)
@@ -119,7 +119,7 @@ extension RungSelector {
 extension [TrackGroup] {
   /// Returns the groups reduced to rungs that are in the clear or whose keys are available. If no such rung
   /// is `isUsable`, all groups unchanged.
-  func accessible(with keys: (any KeyProvider)?, isUsable: (Rung) -> Bool) -> [TrackGroup] {
+  package func accessible(with keys: (any KeyProvider)?, isUsable: (Rung) -> Bool) -> [TrackGroup] {
     guard contains(where: { $0.rungs.contains { $0.protection != nil } }) else { return self }
     let accessible = compactMap { group -> TrackGroup? in
       var group = group
@@ -136,18 +136,18 @@ extension [TrackGroup] {
 
 extension Rung {
   /// The bit rate by which the ladder is sorted: the peak, or else the average, or else 0.
-  var ladderBitsPerSecond: Int { bitsPerSecond ?? averageBitsPerSecond ?? 0 }
+  package var ladderBitsPerSecond: Int { bitsPerSecond ?? averageBitsPerSecond ?? 0 }
 }
 
 /// Finds the rung of a period that corresponds to one of another period, or of an earlier reading of a live
 /// manifest.
-struct RungMatcher: Sendable {
-  let rung: Rung
-  let role: ReaderRole
-  let configuration: LoadingConfiguration
+package struct RungMatcher: Sendable {
+  package let rung: Rung
+  package let role: ReaderRole
+  package let configuration: LoadingConfiguration
 
   /// Returns the rung with the same id, or else with the nearest bit rate.
-  func rung(in period: Period) throws(ReelError) -> Rung {
+  package func rung(in period: Period) throws(ReelError) -> Rung {
     let ladder = try Self.ladder(of: period, role: role, configuration: configuration)
     if let same = ladder.first(where: { $0.id == rung.id }) { return same }
     let wanted = rung.ladderBitsPerSecond
@@ -159,7 +159,7 @@ struct RungMatcher: Sendable {
   }
 
   /// Returns the playable rungs for a role; never empty.
-  static func ladder(
+  package static func ladder(
     of period: Period, role: ReaderRole, configuration: LoadingConfiguration
   ) throws(ReelError) -> [Rung] {
     switch role {
@@ -174,11 +174,11 @@ struct RungMatcher: Sendable {
 }
 
 /// Chooses the audio to play if it has segments of its own.
-struct AudioSelector: Sendable {
+package struct AudioSelector: Sendable {
   /// In order of preference.
-  var languages: [String]
+  package var languages: [String]
   /// Used like `RungSelector.keyProvider`.
-  var keyProvider: (any KeyProvider)?
+  package var keyProvider: (any KeyProvider)?
 
   /// Returns the rungs of the one rendition or adaptation set that is played, in the manifest's order; never
   /// empty.
@@ -187,7 +187,7 @@ struct AudioSelector: Sendable {
   ///   all.
   ///
   /// Throws `ReelError.unsupported` if there is none.
-  func ladder(in period: Period, group: String?) throws(ReelError) -> [Rung] {
+  package func ladder(in period: Period, group: String?) throws(ReelError) -> [Rung] {
     let groups = Self.groups(in: period, group)
     guard let best = best(of: groups) else {
       throw ReelError(
@@ -198,7 +198,7 @@ struct AudioSelector: Sendable {
 
   /// Returns true if the audio in the segments of a video rung is played, rather than audio that has segments of its own.
   /// Of equal ones, that in the rung's segments needs no requests of its own.
-  func choosesOwnAudio(of video: Rung, in period: Period) -> Bool {
+  package func choosesOwnAudio(of video: Rung, in period: Period) -> Bool {
     let codecs = video.codecs.filter { CodecFamily($0) == .audio }
     let isDecodable = codecs.isEmpty || codecs.contains { AudioCodec(manifestName: $0) != nil }
     guard let own = video.ownAudio, isDecodable else { return false }
@@ -208,7 +208,7 @@ struct AudioSelector: Sendable {
 
   /// Returns false if the manifest names an audio codec that Reel does not decode. True if it names no
   /// codecs.
-  static func isDecodable(_ rung: Rung) -> Bool {
+  package static func isDecodable(_ rung: Rung) -> Bool {
     rung.codecs.isEmpty || rung.codecs.contains { AudioCodec(manifestName: $0) != nil }
   }
 
@@ -242,7 +242,7 @@ struct AudioSelector: Sendable {
 
 extension AudioSelector {
   /// The highest bit rate of audio to choose, if there is a lower one, in bits per second.
-  static let peakBitRate = 192_000
+  package static let peakBitRate = 192_000
 }
 
 extension Period {
@@ -264,7 +264,7 @@ extension Period {
 extension Presentation {
   /// Returns true if the audio that is played has segments of its own, in any period: that of the rung that is chosen
   /// first.
-  func playsSeparateAudio(_ configuration: LoadingConfiguration) -> Bool {
+  package func playsSeparateAudio(_ configuration: LoadingConfiguration) -> Bool {
     let selector = AudioSelector(
       languages: configuration.audioLanguages, keyProvider: configuration.keyProvider)
     return periods.contains { period in
@@ -278,10 +278,10 @@ extension Presentation {
 /// The kinds of media in a period.
 extension Period {
   /// True if the period has video, whether or not it can be decoded.
-  var hasVideo: Bool { trackGroups.contains { $0.kind == .video } }
+  package var hasVideo: Bool { trackGroups.contains { $0.kind == .video } }
 
   /// True if the period has a separate audio stream that can be decoded.
-  var hasAudio: Bool {
+  package var hasAudio: Bool {
     trackGroups.contains { group in
       group.kind == .audio && group.unplayableReason == nil
         && group.rungs.contains(where: AudioSelector.isDecodable)
@@ -289,7 +289,7 @@ extension Period {
   }
 
   /// Returns true if the period has the media for a reader with this role. Readers skip other periods.
-  func carries(_ role: ReaderRole) -> Bool {
+  package func carries(_ role: ReaderRole) -> Bool {
     switch role {
     case .main: hasVideo
     case .audio: hasAudio
@@ -298,17 +298,17 @@ extension Period {
 }
 
 /// A part of a timeline whose periods lack a kind of media.
-struct Absence: Sendable, Hashable {
-  var start: MediaTime
+package struct Absence: Sendable, Hashable {
+  package var start: MediaTime
   /// The end; nil if it is not known.
-  var end: MediaTime?
+  package var end: MediaTime?
 
-  func contains(_ time: MediaTime) -> Bool { time >= start && end.map { time < $0 } ?? true }
+  package func contains(_ time: MediaTime) -> Bool { time >= start && end.map { time < $0 } ?? true }
 }
 
 extension Presentation {
   /// Returns the parts that lack the media of a role, in order.
-  func absences(of role: ReaderRole) -> [Absence] {
+  package func absences(of role: ReaderRole) -> [Absence] {
     var absences: [Absence] = []
     var isAbsent = false
     for period in periods {
@@ -326,13 +326,13 @@ extension Presentation {
 
   /// Returns the periods that have the media of a role. If none has it, returns all periods, so that the
   /// first one provides the reason.
-  func periods(carrying role: ReaderRole) -> [Period] {
+  package func periods(carrying role: ReaderRole) -> [Period] {
     let carrying = periods.filter { $0.carries(role) }
     return carrying.isEmpty ? periods : carrying
   }
 
   /// The time range of audio before the first frame, if a complete (not live) presentation begins without video.
-  var soundBeforeVideo: Range<MediaTime>? {
+  package var soundBeforeVideo: Range<MediaTime>? {
     guard !isLive, let first = periods.first(where: { $0.hasVideo || $0.hasAudio }), !first.hasVideo,
       let video = periods.first(where: \.hasVideo), first.start < video.start
     else { return nil }
@@ -342,7 +342,7 @@ extension Presentation {
 
 extension Presentation {
   /// True if there are only image tracks.
-  var holdsImagesOnly: Bool {
+  package var holdsImagesOnly: Bool {
     let groups = periods.flatMap(\.trackGroups)
     return groups.allSatisfy { $0.kind == .image }
       && groups.contains { $0.rungs.contains { $0.tiles != nil } }
@@ -350,7 +350,7 @@ extension Presentation {
 
   /// Returns the playlists of I-frames, and the rungs for trick mode, from which stills may be taken in
   /// addition to the rungs of a period.
-  func keyFrameRungs(in period: Period, besides ladder: [Rung]) -> [Rung] {
+  package func keyFrameRungs(in period: Period, besides ladder: [Rung]) -> [Rung] {
     var rungs = iFrameRungs
     if !isLive {
       let known = Set(ladder.map(\.id))
@@ -368,7 +368,7 @@ extension Presentation {
 
 extension Rung {
   /// The error for a playlist of images that did not arrive in time.
-  var lateImages: ReelError {
+  package var lateImages: ReelError {
     switch media {
     case .playlist(let url):
       ReelError(.timedOut, "the playlist of the images '\(id)' did not come in time", at: url.reelName)

@@ -364,21 +364,21 @@ extension ReelError {
 }
 
 /// The transfer of one segment's body, by the player's clock.
-struct SegmentTransfer: Sendable {
-  let index: Int
+package struct SegmentTransfer: Sendable {
+  package let index: Int
   /// The times at which the request was sent, and the head of the response arrived.
-  let began: Duration
-  let answered: Duration
+  package let began: Duration
+  package let answered: Duration
   /// The number of requests until the response arrived, including redirects and retries.
-  let requestCount: Int
-  private(set) var ended: Duration
-  private(set) var byteCount: Int64 = 0
+  package let requestCount: Int
+  package private(set) var ended: Duration
+  package private(set) var byteCount: Int64 = 0
   /// The number of bytes that had arrived when the reader first held the transfer back, and the time of that.
-  private(set) var freeByteCount: Int64 = 0
-  private(set) var freeEnd: Duration
-  var isHeldBack = false
+  package private(set) var freeByteCount: Int64 = 0
+  package private(set) var freeEnd: Duration
+  package var isHeldBack = false
 
-  init(index: Int, began: Duration, answered: Duration, requestCount: Int = 1) {
+  package init(index: Int, began: Duration, answered: Duration, requestCount: Int = 1) {
     self.index = index
     self.requestCount = requestCount
     self.began = began
@@ -388,7 +388,7 @@ struct SegmentTransfer: Sendable {
   }
 
   /// - Parameter now: The time at which these bytes arrived.
-  mutating func add(_ count: Int, at now: Duration) {
+  package mutating func add(_ count: Int, at now: Duration) {
     byteCount += Int64(count)
     ended = now
     guard !isHeldBack else { return }
@@ -397,7 +397,7 @@ struct SegmentTransfer: Sendable {
   }
 
   /// Returns the part that measures the network: everything until the reader held the transfer back.
-  func sample(at now: Duration) -> TransferSample {
+  package func sample(at now: Duration) -> TransferSample {
     TransferSample(
       byteCount: freeByteCount, duration: freeEnd - began, latency: answered - began, endedAt: now)
   }

@@ -1,15 +1,15 @@
-internal import ReelCore
-internal import ReelManifest
+package import ReelCore
+package import ReelManifest
 
 /// The segments of one rung, by stable index: a complete list, or the window of a live track.
-enum SegmentSupply: Sendable {
+package enum SegmentSupply: Sendable {
   case list(SegmentList)
   /// - `shift`: Added to the times, so that they are on the timeline of the track that was opened first; nil for
   ///   that track itself.
   case live(LiveSegments, shift: MediaTime? = nil)
 
   /// The index at which playback begins if no other position is requested.
-  var firstIndex: Int {
+  package var firstIndex: Int {
     switch self {
     case .list: 0
     case .live(let live, _): live.firstIndex
@@ -17,10 +17,10 @@ enum SegmentSupply: Sendable {
   }
 
   /// The index at which playback begins beside other tracks.
-  var joiningIndex: Int { if case .live(let live, _) = self { live.joiningIndex } else { firstIndex } }
+  package var joiningIndex: Int { if case .live(let live, _) = self { live.joiningIndex } else { firstIndex } }
 
   /// The range from the oldest available segment to the newest known one.
-  var knownIndexes: Range<Int> {
+  package var knownIndexes: Range<Int> {
     switch self {
     case .list(let list): 0..<list.count
     case .live(let live, _): live.knownIndexes
@@ -28,7 +28,7 @@ enum SegmentSupply: Sendable {
   }
 
   /// The part of the timeline that the known segments cover.
-  var range: Range<MediaTime>? {
+  package var range: Range<MediaTime>? {
     let known = knownIndexes
     guard !known.isEmpty, let first = self[known.lowerBound], let last = self[known.upperBound - 1],
       first.start < last.range.upperBound
@@ -37,30 +37,30 @@ enum SegmentSupply: Sendable {
   }
 
   /// The end of a complete list; nil for a live track.
-  var end: MediaTime? { if case .list(let list) = self { list.end } else { nil } }
+  package var end: MediaTime? { if case .list(let list) = self { list.end } else { nil } }
 
   /// How closely the durations follow those of the media. A live track is placed by those of the list.
-  var precision: SegmentList.Precision {
+  package var precision: SegmentList.Precision {
     if case .list(let list) = self { list.precision } else { .exact }
   }
 
   /// The live state; nil for a complete list.
-  var timing: LiveTiming? { if case .live(let live, _) = self { live.live } else { nil } }
+  package var timing: LiveTiming? { if case .live(let live, _) = self { live.live } else { nil } }
 
   /// The live track whose times are those of the timeline; nil for others.
-  var reference: LiveSegments? { if case .live(let live, shift: nil) = self { live } else { nil } }
+  package var reference: LiveSegments? { if case .live(let live, shift: nil) = self { live } else { nil } }
 
   /// The number of segments of a live track that were skipped because they could not be loaded, or had left the
   /// window.
-  var missedCount: Int { if case .live(let live, _) = self { live.missedCount } else { 0 } }
+  package var missedCount: Int { if case .live(let live, _) = self { live.missedCount } else { 0 } }
 
   /// The segment at `index`, if it is known.
-  subscript(index: Int) -> SegmentReference? {
+  package subscript(index: Int) -> SegmentReference? {
     if case .element(let segment) = peek(at: index) { segment } else { nil }
   }
 
   /// Returns the segment at `index`, without waiting for it.
-  func peek(at index: Int) -> Pulled<SegmentReference> {
+  package func peek(at index: Int) -> Pulled<SegmentReference> {
     switch self {
     case .list(let list): return list.indices.contains(index) ? .element(list[index]) : .end
     case .live(let live, let shift):
@@ -71,7 +71,7 @@ enum SegmentSupply: Sendable {
 
   /// Returns the segment at `index`, after waiting for it if it has not appeared yet; nil after the last one. If it
   /// has left the live window, the oldest available one is returned instead.
-  func segment(from index: Int, scope: LoadScope) throws -> (index: Int, segment: SegmentReference)? {
+  package func segment(from index: Int, scope: LoadScope) throws -> (index: Int, segment: SegmentReference)? {
     switch self {
     case .list(let list): return index < list.count ? (index, list[index]) : nil
     case .live(let live, let shift):
@@ -81,7 +81,7 @@ enum SegmentSupply: Sendable {
   }
 
   /// Looks for newer segments of a live track, if the known ones end before `time` and are outdated.
-  func update(for time: MediaTime, scope: LoadScope) throws {
+  package func update(for time: MediaTime, scope: LoadScope) throws {
     guard case .live(let live, let shift) = self else { return }
     let time = time - (shift ?? .zero)
     guard live.isOutdated(at: time) else { return }
@@ -89,7 +89,7 @@ enum SegmentSupply: Sendable {
   }
 
   /// Returns the index of the known segment at `time`.
-  func index(at time: MediaTime) -> Int? {
+  package func index(at time: MediaTime) -> Int? {
     switch self {
     case .list(let list): list.index(at: time)
     case .live(let live, let shift): live.index(at: time - (shift ?? .zero))
@@ -99,13 +99,13 @@ enum SegmentSupply: Sendable {
 
 extension SegmentReference {
   /// The segment's part of the timeline.
-  var range: Range<MediaTime> { start..<start + max(.zero, duration) }
+  package var range: Range<MediaTime> { start..<start + max(.zero, duration) }
 
   /// The middle of the segment. Starts are rounded, so a seek to a start may land in the segment before it.
-  var middle: MediaTime { start + MediaTime(seconds: duration.seconds / 2) }
+  package var middle: MediaTime { start + MediaTime(seconds: duration.seconds / 2) }
 
   /// Returns true if the segment continues the byte stream that `first` began.
-  func continues(_ first: SegmentReference) -> Bool {
+  package func continues(_ first: SegmentReference) -> Bool {
     discontinuity == first.discontinuity && initialization == first.initialization && !isGap
   }
 

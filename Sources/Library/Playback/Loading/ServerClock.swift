@@ -1,17 +1,17 @@
 internal import Foundation
 internal import HTTPTypes
-internal import ReelCore
-internal import ReelManifest
+package import ReelCore
+package import ReelManifest
 
 /// This machine's clock plus a correction, derived from a server's clock or from the newest segment of a timeline.
-struct ServerClock: WallClock {
-  let base: any WallClock
+package struct ServerClock: WallClock {
+  package let base: any WallClock
   /// Added to `base`.
-  let offset: MediaTime
+  package let offset: MediaTime
 
-  var now: WallTime { base.now + offset }
+  package var now: WallTime { base.now + offset }
 
-  func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
+  package func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
 
   /// Returns a clock set by the first source that responds; `base` itself if none does, or if none is named
   /// (UTCTiming, ISO/IEC 23009-1 §5.8.5.7).
@@ -19,7 +19,7 @@ struct ServerClock: WallClock {
   /// - Parameter timer: The clock for the time limit of a source.
   ///
   /// Throws `CancellationError`.
-  static func synchronized(
+  package static func synchronized(
     _ base: any WallClock, by sources: [ClockSource], fetcher: any Fetching,
     timer: any MonotonicClock = SystemMonotonicClock()
   ) async throws -> any WallClock {

@@ -1,14 +1,14 @@
 internal import Synchronization
 
 /// The location to try first, of several with the same media. There is one value per track.
-final class ServiceLocation: Sendable {
+package final class ServiceLocation: Sendable {
   /// True to try the next location at once after a failure; false to leave that decision to the caller.
-  let roams: Bool
+  package let roams: Bool
   private let value = Atomic(0)
 
-  init(roams: Bool = true) { self.roams = roams }
+  package init(roams: Bool = true) { self.roams = roams }
 
-  var index: Int {
+  package var index: Int {
     get { value.load(ordering: .relaxed) }
     set { value.store(newValue, ordering: .relaxed) }
   }

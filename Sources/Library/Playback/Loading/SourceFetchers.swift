@@ -1,15 +1,15 @@
-internal import Foundation
+package import Foundation
 package import ReelCore
 
 /// Sends the requests of one source, with its header fields, within the limits of what a manifest may refer to: one
 /// from the network can't refer to local files.
-struct ConfinedFetcher: Fetching {
-  let base: any Fetching
+package struct ConfinedFetcher: Fetching {
+  package let base: any Fetching
   /// The URL of the source; nil for standard input. Only a local one can refer to local files.
-  let source: URL?
-  let headers: SourceHeaders
+  package let source: URL?
+  package let headers: SourceHeaders
 
-  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+  package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let scheme = request.url.scheme?.lowercased() ?? ""
     // A data: URL accesses nothing else.
     guard ["http", "https", "data"].contains(scheme) || scheme == "file" && source?.isFileURL != false else {
@@ -36,11 +36,11 @@ struct ConfinedFetcher: Fetching {
 }
 
 /// Counts the bytes of response bodies that have arrived and have not been taken yet.
-struct CountedFetcher: Fetching {
-  let base: any Fetching
-  let memory: LoadingMemory
+package struct CountedFetcher: Fetching {
+  package let base: any Fetching
+  package let memory: LoadingMemory
 
-  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+  package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
     request.recordHeld = { [memory] in memory.addInFlight($0) }
     return try await base.fetch(request)

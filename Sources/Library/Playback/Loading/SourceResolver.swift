@@ -4,13 +4,13 @@ internal import ReelFFmpeg
 internal import ReelManifest
 
 /// A source of known kind.
-enum ResolvedSource: Sendable {
+package enum ResolvedSource: Sendable {
   case presentation(ResolvedPresentation)
   case resource(MediaResource)
 }
 
 /// One media file: its container and its bytes, some of which may still be on their way.
-struct MediaResource: Sendable {
+package struct MediaResource: Sendable {
   enum Access: Sendable {
     case file(path: String)
     /// An unnamed temporary file with the whole content.

@@ -1,4 +1,4 @@
-internal import ReelCore
+package import ReelCore
 
 /// Reads packets from a seek position: the first packet of video is a key frame at or before it.
 ///
@@ -6,8 +6,8 @@ internal import ReelCore
 /// are rounded. If the first key frame is after the position, the seek is repeated further back.
 ///
 /// Confined like its base.
-final class LandingReader {
-  let base: any PacketReader
+package final class LandingReader {
+  package let base: any PacketReader
   private var scope: LoadScope
   private var landing: Landing?
   /// The packets held back until the seek has landed, in reverse order.
@@ -28,13 +28,13 @@ final class LandingReader {
   /// The number of packets after which a stream is read without a key frame.
   private static let packetLimit = 1000
 
-  init(_ base: any PacketReader, scope: LoadScope) {
+  package init(_ base: any PacketReader, scope: LoadScope) {
     self.base = base
     self.scope = scope
   }
 
   /// Reads the packets of a track of a source. The parameters are those of `ResolvedSource.packetReader`.
-  convenience init(
+  package convenience init(
     _ source: OpenSource, for role: ReaderRole, controller: RungController, offsets: TimestampOffsets,
     log: any ReadingLog, scope: LoadScope
   ) {
@@ -49,7 +49,7 @@ final class LandingReader {
   /// - Parameters:
   ///   - time: The position on the player's timeline; nil for the beginning of the item.
   ///   - needsKeyFrame: False if there may be no key frame before `time`.
-  func seek(to time: MediaTime?, needsKeyFrame: Bool, loop: LoopIteration, scope: LoadScope) throws {
+  package func seek(to time: MediaTime?, needsKeyFrame: Bool, loop: LoopIteration, scope: LoadScope) throws {
     self.scope = scope
     ready = []
     landing = nil
@@ -58,7 +58,7 @@ final class LandingReader {
   }
 
   /// Seeks to a place that the reader has named.
-  func seek(to place: KeyFramePlace, scope: LoadScope) throws {
+  package func seek(to place: KeyFramePlace, scope: LoadScope) throws {
     self.scope = scope
     ready = []
     landing = nil
@@ -66,7 +66,7 @@ final class LandingReader {
   }
 
   /// Waits for the next packet. Throws like `PacketReader.next()`.
-  func next() throws -> MediaPacket? {
+  package func next() throws -> MediaPacket? {
     while true {
       if let packet = ready.popLast() { return packet }
       let packet = try base.next()

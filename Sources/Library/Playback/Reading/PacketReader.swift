@@ -1,12 +1,12 @@
-internal import Foundation
+package import Foundation
 package import ReelCore
-internal import ReelFFmpeg
-internal import ReelManifest
+package import ReelFFmpeg
+package import ReelManifest
 
 /// Reads the packets of a source's streams in file order, for any kind of source.
 ///
 /// Confined to a thread that may block.
-protocol PacketReader: AnyObject {
+package protocol PacketReader: AnyObject {
   /// The known properties of the streams; empty before the first packet.
   var streams: ReaderStreams { get }
   /// The time spent waiting for media, and for playlists and indexes.
@@ -77,46 +77,46 @@ protocol PacketReader: AnyObject {
 }
 
 /// A reader's information about its streams.
-struct ReaderStreams: Sendable {
-  var video: StreamInfo?
-  var audio: StreamInfo?
+package struct ReaderStreams: Sendable {
+  package var video: StreamInfo?
+  package var audio: StreamInfo?
   /// True if no further stream can appear after the first packet.
-  var areAllKnown = false
-  var rung: Rung?
+  package var areAllKnown = false
+  package var rung: Rung?
   /// Where the playlist let playback begin (EXT-X-START), on the item's own timeline; nil if it began elsewhere.
-  var beginning: StartOffset?
+  package var beginning: StartOffset?
   /// The duration; nil if unknown.
-  var duration: MediaTime?
+  package var duration: MediaTime?
   /// False for a source that can only be read once, forward.
-  var canSeek = true
-  var live: LiveTiming?
+  package var canSeek = true
+  package var live: LiveTiming?
   /// The live track that was opened first, by whose times others are placed; nil for other tracks.
-  var liveSegments: LiveSegments?
+  package var liveSegments: LiveSegments?
 }
 
 /// Facts about a reader's source, for reports.
-struct ReaderStatus: Sendable {
+package struct ReaderStatus: Sendable {
   /// All streams of the open container, including those that are not read.
-  var containerStreams: [StreamInfo] = []
+  package var containerStreams: [StreamInfo] = []
   /// The number of bytes of the container up to the end of the last packet.
-  var position: Int64 = 0
+  package var position: Int64 = 0
   /// The reason why the media ends too early, as far as is known; nil if it does not. Unlike `endFault`, also
   /// for containers that do not state where they end, and for MP4 before the end was read.
-  var cut: ReelError?
+  package var cut: ReelError?
   /// The URL of the segment requested last; nil for a media file.
-  var segmentURL: URL?
+  package var segmentURL: URL?
   /// The rung that was opened last, with its segments, even if none of them could be read; nil for a media file.
-  var track: RungTrack?
+  package var track: RungTrack?
   /// The number of segments that could not be loaded, or had left the live window.
-  var missedSegmentCount = 0
+  package var missedSegmentCount = 0
 }
 
 /// The time that a reader spent waiting.
-struct ReaderWaits: Sendable {
+package struct ReaderWaits: Sendable {
   /// The wait for media.
-  var media = Duration.zero
+  package var media = Duration.zero
   /// The wait for playlists and indexes.
-  var manifests = Duration.zero
+  package var manifests = Duration.zero
 }
 
 /// The place where a key frame begins.
@@ -126,7 +126,7 @@ package struct KeyFramePlace: Sendable, Hashable {
   /// The target of a reader's seek.
   package let seekTime: MediaTime
   /// The bytes of the key frame in its file; nil if they are not known.
-  var bytes: Range<Int64>?
+  package var bytes: Range<Int64>?
 
   package init(time: MediaTime, seekTime: MediaTime, bytes: Range<Int64>? = nil) {
     self.time = time
@@ -136,26 +136,26 @@ package struct KeyFramePlace: Sendable, Hashable {
 }
 
 extension PacketReader {
-  func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? { nil }
+  package func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? { nil }
 
-  func allKeyFramePlaces() throws -> [KeyFramePlace]? { nil }
+  package func allKeyFramePlaces() throws -> [KeyFramePlace]? { nil }
 
-  func plan(_ places: [KeyFramePlace]) {}
+  package func plan(_ places: [KeyFramePlace]) {}
 
-  func seek(to place: KeyFramePlace, scope: LoadScope) throws {
+  package func seek(to place: KeyFramePlace, scope: LoadScope) throws {
     try seek(to: place.seekTime, loop: LoopIteration(), scope: scope)
   }
 
-  var sharedTracks: SharedTracks? { nil }
+  package var sharedTracks: SharedTracks? { nil }
 
-  func recordEnough() {}
+  package func recordEnough() {}
 
-  func end(before time: MediaTime) {}
+  package func end(before time: MediaTime) {}
 
   /// Runs `body`, which reads.
   ///
   /// - Parameter record: Receives how long `body` waited for media, and how long it did not wait.
-  func timed<Result>(
+  package func timed<Result>(
     by clock: any MonotonicClock, _ body: () throws -> Result,
     record: (_ wait: Duration, _ busy: Duration) -> Void
   ) rethrows -> Result {
@@ -199,7 +199,7 @@ extension ResolvedSource {
 }
 
 /// Receives reports from readers. Called on any thread and in tasks; must not block.
-protocol ReadingLog: Sendable {
+package protocol ReadingLog: Sendable {
   /// Records that the next segments belong to this rung.
   func recordRung(_ rung: Rung)
   func recordTransfer(_ transfer: SegmentTransfer, rung: String)
@@ -225,6 +225,6 @@ protocol ReadingLog: Sendable {
 }
 
 extension ReadingLog {
-  func recordHole(_ error: ReelError, rung: String, _ loss: MediaLoss) {}
-  func recordSegment(duration: MediaTime) {}
+  package func recordHole(_ error: ReelError, rung: String, _ loss: MediaLoss) {}
+  package func recordSegment(duration: MediaTime) {}
 }

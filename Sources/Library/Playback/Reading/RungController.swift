@@ -1,26 +1,26 @@
 internal import Foundation
-internal import ReelCore
+package import ReelCore
 internal import ReelFFmpeg
-internal import ReelManifest
+package import ReelManifest
 
 /// The current conditions for the choice of a rung.
-struct RungConditions: Sendable {
-  var buffered: Duration = .zero
-  var bufferTarget: Duration = .seconds(3)
-  var rate = 1.0
-  var isRebuffering = false
-  var now: Duration = .zero
-  var peakBitRate: Int?
+package struct RungConditions: Sendable {
+  package var buffered: Duration = .zero
+  package var bufferTarget: Duration = .seconds(3)
+  package var rate = 1.0
+  package var isRebuffering = false
+  package var now: Duration = .zero
+  package var peakBitRate: Int?
   /// The cap for the first segment alone.
-  var startCap: Int?
-  var maximumHeight: Int?
-  var maximumWidth: Int?
+  package var startCap: Int?
+  package var maximumHeight: Int?
+  package var maximumWidth: Int?
 }
 
 /// Chooses the rung of each segment of one track with an adaptation, among those without a recent failure.
-final class RungController: Sendable {
+package final class RungController: Sendable {
   /// The location to request segments from first.
-  let location: ServiceLocation
+  package let location: ServiceLocation
 
   fileprivate struct State {
     var adaptation: any RungAdaptation
@@ -43,7 +43,7 @@ final class RungController: Sendable {
   private let conditions: @Sendable () -> RungConditions
 
   /// How the rungs of a player's video are chosen.
-  enum Choice {
+  package enum Choice {
     /// `FixedRung`
     case fixed
     /// `AdaptiveRungs`, with the estimate of the bandwidth to begin with, in bits per second; nil if unknown.
@@ -51,7 +51,7 @@ final class RungController: Sendable {
   }
 
   /// Chooses the rungs of a player's video.
-  convenience init(_ choice: Choice, conditions: @escaping @Sendable () -> RungConditions) {
+  package convenience init(_ choice: Choice, conditions: @escaping @Sendable () -> RungConditions) {
     let adaptation: any RungAdaptation =
       switch choice {
       case .fixed: FixedRung()
@@ -61,7 +61,7 @@ final class RungController: Sendable {
   }
 
   /// - Parameter location: If it does not roam, it advances when all rungs have failed.
-  init(
+  package init(
     adaptation: any RungAdaptation, location: ServiceLocation = ServiceLocation(roams: false),
     conditions: @escaping @Sendable () -> RungConditions
   ) {
@@ -72,7 +72,7 @@ final class RungController: Sendable {
 
   /// Chooses the highest rung that the configuration allows, or else the lowest, regardless of transfer
   /// measurements. For stills of a given size, chooses the cheapest one that is large enough.
-  convenience init(
+  package convenience init(
     _ configuration: LoadingConfiguration, clock: any MonotonicClock,
     location: ServiceLocation = ServiceLocation(roams: false)
   ) {
@@ -88,7 +88,7 @@ final class RungController: Sendable {
   }
 
   /// Returns the rung of the next segment; nil if all have failed.
-  func choose(among ladder: [Rung], segmentDuration: Duration?) -> Rung? {
+  package func choose(among ladder: [Rung], segmentDuration: Duration?) -> Rung? {
     let conditions = conditions()
     return state.withLock { state in
       if let pending = state.pending {
@@ -107,7 +107,7 @@ final class RungController: Sendable {
   }
 
   /// Returns false if the next segment should come from a rung other than `rung`.
-  func staysAt(_ rung: Rung, among ladder: [Rung], segmentDuration: Duration?) -> Bool {
+  package func staysAt(_ rung: Rung, among ladder: [Rung], segmentDuration: Duration?) -> Bool {
     guard ladder.count > 1 else { return true }
     let conditions = conditions()
     return state.withLock { state in
@@ -119,7 +119,7 @@ final class RungController: Sendable {
   }
 
   /// Returns true if another rung than this one has not failed recently.
-  func hasOther(than rung: Rung, among ladder: [Rung]) -> Bool {
+  package func hasOther(than rung: Rung, among ladder: [Rung]) -> Bool {
     let now = conditions().now
     return state.withLock { state in
       ladder.contains { $0.id != rung.id && !state.penalties.isPenalized($0.id, now: now) }
@@ -127,7 +127,7 @@ final class RungController: Sendable {
   }
 
   /// Chooses a rung for the next segment, because another one lacks that. Returns false if it has failed recently.
-  func take(_ rung: Rung) -> Bool {
+  package func take(_ rung: Rung) -> Bool {
     let now = conditions().now
     return state.withLock { state in
       guard !state.penalties.isPenalized(rung.id, now: now) else { return false }
@@ -137,7 +137,7 @@ final class RungController: Sendable {
   }
 
   /// Avoids a rung for a while, because it has failed.
-  func avoid(_ rung: Rung) {
+  package func avoid(_ rung: Rung) {
     let now = conditions().now
     state.withLock { state in
       state.penalties.penalize(rung.id, now: now)
@@ -147,10 +147,10 @@ final class RungController: Sendable {
   }
 
   /// Returns true if not all of `count` locations have been tried since media was read.
-  func hasOtherLocation(of count: Int) -> Bool { state.withLock { $0.triedLocations < count } }
+  package func hasOtherLocation(of count: Int) -> Bool { state.withLock { $0.triedLocations < count } }
 
   /// Switches to the next of `count` locations, where all rungs are tried again.
-  func goToNextLocation(of count: Int) {
+  package func goToNextLocation(of count: Int) {
     state.withLock { state in
       state.triedLocations += 1
       state.penalties = RungPenalties()
@@ -159,7 +159,7 @@ final class RungController: Sendable {
   }
 
   /// Allows all rungs and locations again, because nothing else is left to try.
-  func forgive() {
+  package func forgive() {
     state.withLock { state in
       state.triedLocations = 1
       state.penalties = RungPenalties()
@@ -168,18 +168,18 @@ final class RungController: Sendable {
   }
 
   /// Reports that media was read.
-  func recordSuccess() { state.withLock { $0.triedLocations = 1 } }
+  package func recordSuccess() { state.withLock { $0.triedLocations = 1 } }
 
-  func record(_ transfer: SegmentTransfer) {
+  package func record(_ transfer: SegmentTransfer) {
     let now = conditions().now
     state.withLock { $0.adaptation.recordTransfer(transfer.sample(at: now)) }
   }
 
   /// The reason why the current rung was chosen; nil if it is the first one.
-  var lastSwitchCause: RungSwitchCause? { state.withLock { $0.lastSwitchCause } }
+  package var lastSwitchCause: RungSwitchCause? { state.withLock { $0.lastSwitchCause } }
 
   /// The estimate in bits per second.
-  var estimatedBandwidth: Double? { state.withLock { $0.adaptation.estimatedBandwidth } }
+  package var estimatedBandwidth: Double? { state.withLock { $0.adaptation.estimatedBandwidth } }
 }
 
 extension RungController.State {

@@ -206,7 +206,7 @@ struct TimestampMapper {
 }
 
 /// The offsets shared by the readers of one item, so that video, audio and all rungs are on one timeline.
-final class TimestampOffsets: Sendable {
+package final class TimestampOffsets: Sendable {
   private struct Key: Hashable {
     let period: Int
     let discontinuity: Int
@@ -222,6 +222,8 @@ final class TimestampOffsets: Sendable {
 
   /// A live item adds an offset at each jump, so old ones are dropped.
   private static let countLimit = 256
+
+  package init() {}
 
   /// Returns the offset of a segment's timestamps: the one that the manifest states, or that of all segments
   /// with the same discontinuity number (RFC 8216 §6.2.4: the timestamps of variants match).

@@ -1,4 +1,4 @@
-internal import ReelCore
+package import ReelCore
 internal import ReelFFmpeg
 internal import Synchronization
 
@@ -62,12 +62,12 @@ package final class LoadScope: Sendable {
 }
 
 /// Holds the outcome of a task for a thread that waits for it.
-final class ResultBox<Value: Sendable>: Sendable {
+package final class ResultBox<Value: Sendable>: Sendable {
   private let result = Locked<Result<Value, any Error>?>(nil)
 
-  func set(_ value: Result<Value, any Error>) { result.withLock { $0 = value } }
+  package func set(_ value: Result<Value, any Error>) { result.withLock { $0 = value } }
 
-  func get() throws -> Value {
+  package func get() throws -> Value {
     guard let result = result.withLock({ $0 }) else { throw CancellationError() }
     return try result.get()
   }
@@ -79,18 +79,18 @@ package final class LoadingMemory: Sendable {
   private let inFlight = Atomic(0)
   private let manifest = Atomic(0)
 
-  init(account: MemoryAccount?) { self.account = account }
+  package init(account: MemoryAccount?) { self.account = account }
 
   /// The number of bytes that have arrived and have not been taken by a demuxer yet.
-  var inFlightByteCount: Int { inFlight.load(ordering: .relaxed) }
+  package var inFlightByteCount: Int { inFlight.load(ordering: .relaxed) }
 
   /// The memory that manifests occupy; 0 if the allocator does not report it.
-  var manifestByteCount: Int { manifest.load(ordering: .relaxed) }
+  package var manifestByteCount: Int { manifest.load(ordering: .relaxed) }
 
-  func addInFlight(_ byteCount: Int) { inFlight.add(byteCount, ordering: .relaxed) }
+  package func addInFlight(_ byteCount: Int) { inFlight.add(byteCount, ordering: .relaxed) }
 
   /// Runs `body`, whose result stays in memory.
-  func readingManifest<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result
+  package func readingManifest<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result
   {
     guard let account else { return try body() }
     let before = account.heapByteCount

@@ -52,7 +52,7 @@ package final class SystemRuntime: PlayerRuntime {
   private let threads: WorkerThreads
   private let promptThreads: WorkerThreads
 
-  init(threads: WorkerThreads = .shared, promptThreads: WorkerThreads = .prompt) {
+  package init(threads: WorkerThreads = .shared, promptThreads: WorkerThreads = .prompt) {
     self.threads = threads
     self.promptThreads = promptThreads
   }

@@ -126,7 +126,7 @@ package enum BlockingThread {
   }
 
   /// Blocks this thread until asynchronous work is done. Never call it from a task.
-  static func wait<Result: Sendable>(
+  package static func wait<Result: Sendable>(
     scope: LoadScope, for body: @escaping @Sendable () async throws -> Result
   ) throws -> Result {
     let done = scope.runtime.makeSemaphore()
