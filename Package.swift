@@ -36,7 +36,8 @@ let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 
 // What a program imports.
 let libraryModules = [
-  "Reel", "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool",
+  "Reel", "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading",
+  "ReelPlayback", "ReelPool",
 ]
 let library: [Target] = [
   .systemLibrary(
@@ -62,18 +63,27 @@ let library: [Target] = [
       .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
       .product(name: "NIOSSL", package: "swift-nio-ssl"),
     ]),
+  module("Sources", in: "Library", ["ReelCore", "ReelManifest", httpTypes, logging]),
   module(
-    "Playback", in: "Library",
+    "Reading", in: "Library",
     [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", deques, httpTypes, logging, metrics,
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", deques, httpTypes, logging,
       .product(name: "SystemPackage", package: "swift-system"),
     ]),
   module(
-    "Pool", in: "Library", ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", httpTypes, logging]),
+    "Playback", in: "Library",
+    ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", deques, logging, metrics]),
+  module(
+    "Pool", in: "Library",
+    [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", httpTypes,
+      logging,
+    ]),
   .target(
     name: "Reel",
     dependencies: [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", logging,
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", "ReelPlayback",
+      "ReelPool", logging,
     ],
     path: "Sources/Library/Reel", swiftSettings: settings),
 ]
@@ -82,18 +92,28 @@ let library: [Target] = [
 let tools: [Target] = [
   module(
     "Files", in: "Tools",
-    ["ReelCore", "ReelFFmpeg", "ReelPlayback", .product(name: "SystemPackage", package: "swift-system")]),
+    [
+      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback",
+      .product(name: "SystemPackage", package: "swift-system"),
+    ]),
   module(
     "Stills", in: "Tools",
-    ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", logging]),
+    [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", "ReelPlayback",
+      logging,
+    ]),
   module(
     "Simulation", in: "Tools",
-    ["ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", deques, httpTypes, logging]),
+    [
+      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool", deques, httpTypes,
+      logging,
+    ]),
   module("Rules", in: "Tools", ["ReelCore", "ReelManifest"]),
   module(
     "Check", in: "Tools",
     [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelSimulation", "ReelRules", httpTypes,
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback",
+      "ReelSimulation", "ReelRules", httpTypes,
       logging,
     ]),
   module(
@@ -117,7 +137,7 @@ let arenas: [Target] = [
   ),
   .target(name: "CArenas", dependencies: ["CJemalloc", "CMemory"], path: "CModules/CArenas"),
   module("Arenas", in: "Tools", ["CArenas"]),
-  tests("ReelArenas", ["ReelArenas", "ReelPlayback", "ReelFFmpeg"]),
+  tests("ReelArenas", ["ReelArenas", "ReelSources", "ReelReading", "ReelPlayback", "ReelFFmpeg"]),
 ]
 
 // Where feeds are tried out, and the command.
@@ -125,20 +145,23 @@ let workshop: [Target] = [
   module(
     "Lab", in: "Workshop",
     [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelPool", "ReelFiles", "ReelSimulation",
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool",
+      "ReelFiles", "ReelSimulation",
       deques, logging,
     ]),
   module(
     "Testing", in: "Workshop",
     [
-      "ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", "ReelSimulation", httpTypes, logging, nio,
+      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool", "ReelSimulation",
+      httpTypes, logging, nio,
       nioHTTP,
       nioPosix,
     ]),
   .executableTarget(
     name: "ReelCommand",
     dependencies: [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", "ReelFiles",
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", "ReelPlayback",
+      "ReelPool", "ReelFiles",
       "ReelStills", "ReelSimulation", "ReelCheck", "ReelGateway", "ReelLab", "ReelTesting",
       deques, httpTypes, logging,
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -150,7 +173,8 @@ let testTargets: [Target] = [
   .target(
     name: "ReelTestSupport",
     dependencies: [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelSimulation",
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", "ReelPlayback",
+      "ReelSimulation",
       "ReelLab", "ReelTesting", httpTypes, logging,
     ],
     path: "Tests/ReelTestSupport", swiftSettings: settings),
@@ -172,43 +196,65 @@ let testTargets: [Target] = [
   tests(
     "ReelPlayback",
     [
-      "Reel", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelPool",
+      "Reel", "ReelSources", "ReelReading", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg",
+      "ReelManifest", "ReelPool",
       "ReelFiles", "ReelSimulation", "ReelLab", httpTypes, logging,
     ]),
   tests(
     "ReelScenario",
-    ["ReelPool", "ReelPlayback", "ReelFFmpeg", "ReelSimulation", "ReelTesting", logging]),
+    [
+      "ReelPool", "ReelSources", "ReelReading", "ReelPlayback", "ReelFFmpeg", "ReelSimulation", "ReelTesting",
+      logging,
+    ]),
   tests(
     "ReelPool",
     [
-      "Reel", "ReelPool", "ReelLab", "ReelSimulation", "ReelPlayback", "ReelTesting", "ReelFFmpeg",
+      "Reel", "ReelPool", "ReelLab", "ReelSimulation", "ReelSources", "ReelReading", "ReelPlayback",
+      "ReelTesting", "ReelFFmpeg",
       httpTypes, logging,
     ]),
   tests(
-    "ReelFiles", ["ReelFiles", "ReelFFmpeg", "ReelPlayback", "ReelTesting", "ReelSimulation", logging]),
+    "ReelFiles",
+    [
+      "ReelFiles", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelTesting",
+      "ReelSimulation", logging,
+    ]),
   tests(
     "ReelStills",
     [
-      "ReelStills", "ReelFFmpeg", "ReelManifest", "ReelPlayback", "ReelTesting", "ReelTransport", httpTypes,
+      "ReelStills", "ReelFFmpeg", "ReelManifest", "ReelSources", "ReelReading", "ReelPlayback", "ReelTesting",
+      "ReelTransport", httpTypes,
       logging,
     ]),
-  tests("ReelSimulation", ["ReelSimulation", "ReelFFmpeg", "ReelPlayback", "ReelPool", httpTypes, logging]),
+  tests(
+    "ReelSimulation",
+    [
+      "ReelSimulation", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool", httpTypes,
+      logging,
+    ]),
   tests(
     "ReelCheck",
     [
-      "ReelCheck", "ReelRules", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelPlayback",
+      "ReelCheck", "ReelRules", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelSources",
+      "ReelReading", "ReelPlayback",
       "ReelManifest",
       "ReelFFmpeg",
       httpTypes, logging,
     ]),
-  tests("ReelLab", ["ReelLab", "ReelSimulation", "ReelPool", "ReelPlayback", "ReelFFmpeg", logging]),
+  tests(
+    "ReelLab",
+    [
+      "ReelLab", "ReelSimulation", "ReelPool", "ReelSources", "ReelReading", "ReelPlayback", "ReelFFmpeg",
+      logging,
+    ]),
   tests(
     "ReelGateway",
     ["ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", lifecycle, logging, nio, nioPosix]),
   tests(
     "ReelCommand",
     [
-      "ReelCommand", "ReelCheck", "ReelLab", "ReelSimulation", "ReelPlayback", "ReelPool", "ReelTesting",
+      "ReelCommand", "ReelCheck", "ReelLab", "ReelSimulation", "ReelSources", "ReelReading", "ReelPlayback",
+      "ReelPool", "ReelTesting",
       "ReelFFmpeg", logging, .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ]),
 ]

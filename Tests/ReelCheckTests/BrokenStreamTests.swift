@@ -2,7 +2,7 @@ import Foundation
 import Logging
 import ReelCheck
 import ReelCore
-import ReelPlayback
+import ReelSources
 import ReelTestSupport
 import ReelTransport
 import Testing

@@ -3,8 +3,8 @@ import Logging
 import ReelCheck
 import ReelCore
 import ReelManifest
-import ReelPlayback
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import ReelTesting
 import Testing

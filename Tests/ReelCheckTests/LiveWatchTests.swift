@@ -3,7 +3,7 @@ import HTTPTypes
 import ReelCheck
 import ReelCore
 import ReelManifest
-import ReelPlayback
+import ReelSources
 import ReelTesting
 import ReelTestSupport
 import Testing

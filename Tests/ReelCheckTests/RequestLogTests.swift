@@ -2,7 +2,6 @@ import Foundation
 import HTTPTypes
 import ReelCheck
 import ReelCore
-import ReelPlayback
 import ReelTestSupport
 import ReelTesting
 import Testing

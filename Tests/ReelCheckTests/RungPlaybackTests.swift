@@ -4,6 +4,7 @@ import ReelCore
 import ReelManifest
 import ReelPlayback
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import ReelTransport
 import Testing

@@ -5,6 +5,7 @@ import ReelFFmpeg
 import ReelManifest
 import ReelPlayback
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import ReelTesting
 import ReelTransport

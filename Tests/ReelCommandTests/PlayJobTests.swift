@@ -7,6 +7,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelCommand
+import ReelSources
 
 @Suite("A source of reel play", .hangLimit)
 struct PlayJobTests {

@@ -1,7 +1,6 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
 import ReelTestSupport
 import ReelTesting
 import Testing

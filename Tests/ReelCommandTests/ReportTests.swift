@@ -1,13 +1,14 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
 import ReelPool
 import ReelLab
 import ReelTestSupport
 import Testing
 
 @testable import ReelCommand
+import ReelReading
+import ReelSources
 
 #if canImport(FoundationXML)
   import FoundationXML

@@ -1,4 +1,5 @@
 import Foundation
+import ReelCore
 import ReelFFmpeg
 import ReelTestSupport
 import Testing

@@ -1,3 +1,4 @@
+import ReelCore
 import Testing
 
 @testable import ReelFFmpeg

@@ -1,3 +1,4 @@
+import ReelCore
 @testable import ReelFFmpeg
 import Testing
 

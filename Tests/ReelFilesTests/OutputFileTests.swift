@@ -10,7 +10,6 @@ import Testing
 #endif
 
 @testable import ReelFiles
-@testable import ReelPlayback
 
 @Suite("Files that exist already")
 struct OutputFileTests {

@@ -7,6 +7,7 @@ import Testing
 @testable import ReelFFmpeg
 @testable import ReelFiles
 @testable import ReelPlayback
+@testable import ReelReading
 
 @Suite("Sound as a WAVE file")
 struct WAVOutputTests {

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
-import ReelPlayback
+import ReelReading
 import ReelTestSupport
 import Testing
 

@@ -1,13 +1,13 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
 import ReelLab
 import ReelSimulation
 import ReelTestSupport
 import Testing
 
 @testable import ReelPool
+import ReelSources
 
 @Suite("Pools within the limits of a device", .hangLimit)
 struct DeviceLimitTests {

@@ -1,7 +1,7 @@
 import ReelCore
-import ReelPlayback
 import ReelPool
 import ReelLab
+import ReelSources
 import Testing
 
 @Suite("Plans of walks")

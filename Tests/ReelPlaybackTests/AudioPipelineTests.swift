@@ -4,6 +4,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("Decoding buffered sound", .hangLimit)
 struct AudioPipelineTests {

@@ -3,6 +3,7 @@ import ReelFFmpeg
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
 
 @Suite("Sound that waits to be heard")
 struct AudioQueueTests {

@@ -3,7 +3,7 @@ import ReelCore
 import ReelManifest
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelSources
 
 @Suite("Choosing the sound")
 struct AudioSelectorTests {

@@ -2,7 +2,8 @@ import ReelCore
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("Byte pipes", .hangLimit)
 struct BytePipeTests {

@@ -4,6 +4,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelSources
 
 @Suite("Segments that are not what they should be", .hangLimit)
 struct DamagedSegmentTests {

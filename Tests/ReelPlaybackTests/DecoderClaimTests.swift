@@ -4,6 +4,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+import ReelSources
 
 @Suite("Decoders that are given up", .hangLimit)
 struct DecoderClaimTests {

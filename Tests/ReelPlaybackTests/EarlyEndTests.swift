@@ -3,7 +3,7 @@ import ReelCore
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelSources
 
 @Suite("Bodies that end before the length that was announced", .hangLimit)
 struct EarlyEndTests {

@@ -6,7 +6,8 @@ import ReelTesting
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 /// A provider that reads each key from where the playlist says it is.
 private struct KeysByURL: KeyProvider {

@@ -4,6 +4,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelSources
 
 @Suite("The order of events", .hangLimit)
 struct EventOrderTests {

@@ -5,6 +5,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+import ReelReading
+@testable import ReelSources
 
 @Suite("A file that is read in one transfer", .hangLimit)
 struct FileTransferTests {

@@ -5,6 +5,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 /// The first frame has the same samples on every route from bytes to frames.
 @Suite("The first frame on every route", .hangLimit)

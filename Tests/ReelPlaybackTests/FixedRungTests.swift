@@ -1,5 +1,5 @@
 import ReelCore
-import ReelPlayback
+import ReelReading
 import Testing
 
 @Suite("A fixed rung")

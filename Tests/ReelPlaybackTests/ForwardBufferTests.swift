@@ -3,6 +3,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("Forward buffers")
 struct ForwardBufferTests {

@@ -1,7 +1,7 @@
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
 
 @Suite struct FragmentMemoryTests {
   private func moof(timed: Bool = true, flags: UInt8 = 0) -> [UInt8] {

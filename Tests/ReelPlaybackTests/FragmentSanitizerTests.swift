@@ -2,7 +2,7 @@ import ReelCore
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
 
 @Suite("Watching the boxes of a segment")
 struct FragmentSanitizerTests {

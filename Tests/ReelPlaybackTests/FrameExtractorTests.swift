@@ -7,7 +7,8 @@ import ReelSimulation
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("Extracting frames", .hangLimit)
 struct FrameExtractorTests {

@@ -4,7 +4,8 @@ import ReelCore
 import ReelTestSupport
 
 @testable import ReelFFmpeg
-@testable import ReelPlayback
+@testable import ReelReading
+import ReelSources
 
 /// Makes frames of two sizes with any times.
 final class FrameMaker: Sendable {

@@ -5,6 +5,7 @@ import Testing
 
 @testable import ReelFFmpeg
 @testable import ReelPlayback
+import ReelReading
 
 @Suite("Frame rings", .hangLimit)
 struct FrameRingTests {

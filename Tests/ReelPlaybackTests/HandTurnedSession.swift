@@ -4,6 +4,8 @@ import ReelFFmpeg
 import ReelTestSupport
 
 @testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 /// Makes a session that loads nothing by itself: a test puts packets into it, and turns its decoders. Nothing is
 /// presented either.

@@ -7,6 +7,7 @@ import ReelTesting
 import Testing
 
 @testable import ReelPlayback
+import ReelSources
 
 @Suite("MP4 files whose audio and video are stored apart, over a link of 1.5 times their rate", .hangLimit)
 struct InterleavingTests {

@@ -1,6 +1,6 @@
 import Foundation
 import ReelCore
-import ReelPlayback
+import ReelSources
 import Testing
 
 @Suite struct KeyListTests {

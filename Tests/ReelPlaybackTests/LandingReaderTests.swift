@@ -3,7 +3,8 @@ import ReelFFmpeg
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("Landing before a place that is sought")
 struct LandingReaderTests {

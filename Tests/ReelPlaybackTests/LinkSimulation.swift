@@ -1,5 +1,5 @@
 import ReelCore
-import ReelPlayback
+import ReelReading
 
 /// A player on a link, in steps of 10 ms: it loads segment after segment up to its target, plays what it has, and
 /// asks an adaptation at each segment boundary. Media of a segment can be played as it arrives.

@@ -3,7 +3,8 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelManifest
-import ReelPlayback
+import ReelReading
+import ReelSources
 import ReelTesting
 import ReelTestSupport
 import Testing

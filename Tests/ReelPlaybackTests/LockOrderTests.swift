@@ -4,6 +4,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+import ReelSources
 
 @Suite("The order of locks", .hangLimit)
 struct LockOrderTests {

@@ -2,7 +2,7 @@ import ReelFFmpeg
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
 
 @Suite("Layout of MP4 files")
 struct MP4LayoutTests {

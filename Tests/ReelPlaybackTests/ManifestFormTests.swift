@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
 import ReelManifest
+import ReelReading
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelSources
 
 /// Manifests in forms that few writers use play as others do.
 @Suite("Forms of manifests")

@@ -2,7 +2,7 @@ import ReelCore
 import ReelFFmpeg
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
 
 @Suite("Places of packets on the timeline")
 struct MediaPacketTests {

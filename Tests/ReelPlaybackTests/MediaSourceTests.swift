@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
-import ReelPlayback
+import ReelReading
+import ReelSources
 import ReelTestSupport
 import Testing
 

@@ -8,6 +8,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+import ReelSources
 
 @Suite("Audio that does not arrive", .hangLimit)
 struct MissingAudioTests {

@@ -6,6 +6,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+import ReelSources
 
 /// Video with its own audio in its segments, beside audio that has segments of its own.
 @Suite("Audio in the segments of the video", .hangLimit)

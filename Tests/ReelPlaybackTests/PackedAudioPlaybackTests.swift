@@ -1,6 +1,7 @@
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelSources
 import ReelSimulation
 import ReelTestSupport
 import Testing

@@ -4,7 +4,8 @@ import ReelManifest
 import ReelTestSupport
 
 @testable import ReelFFmpeg
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 /// Makes packets with any places on a timeline. There is nothing in them.
 final class PacketMaker {

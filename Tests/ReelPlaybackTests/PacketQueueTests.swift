@@ -2,6 +2,7 @@ import ReelCore
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
 
 /// What `ForwardBufferTests` does not reach with its model.
 @Suite("Packet queues")

@@ -1,4 +1,4 @@
-import ReelPlayback
+import ReelReading
 import Testing
 
 @Suite("Penalties")

@@ -1,11 +1,12 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelReading
 import ReelSimulation
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelSources
 
 /// Media before the start of its period, or after its end, is not presented (ISO/IEC 23009-1 §5.3.9.6).
 @Suite("Media outside of its period", .hangLimit)

@@ -9,6 +9,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 /// Presentations whose periods carry different media: `a` for audio, `v` for video.
 @Suite("Periods that carry different media", .hangLimit)

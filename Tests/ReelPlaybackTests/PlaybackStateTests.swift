@@ -3,6 +3,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+import ReelSources
 
 @Suite("How an item is played", .hangLimit)
 struct PlaybackStateTests {

@@ -11,6 +11,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("What a player does", .hangLimit)
 struct PlayerBehaviourTests {

@@ -2,6 +2,7 @@ import ReelCore
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelSources
 
 @Suite("Player items")
 struct PlayerItemTests {

@@ -6,6 +6,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 /// Collects what a player shows.
 final class Recording: FrameOutput {

@@ -7,6 +7,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+import ReelReading
 
 @Suite(.hangLimit) struct PreloadTests {
   @Test(arguments: PresentationCase.all, [PreloadTarget.buffered, .warm])

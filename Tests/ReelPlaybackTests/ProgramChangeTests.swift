@@ -3,7 +3,7 @@ import ReelCore
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelSources
 
 @Suite("Streams whose codec changes in the middle", .hangLimit)
 struct ProgramChangeTests {

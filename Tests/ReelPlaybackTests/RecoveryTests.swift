@@ -1,7 +1,7 @@
 import ReelCore
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelSources
 
 @Suite struct RecoveryTests {
   private typealias Situation = Recovery.Situation

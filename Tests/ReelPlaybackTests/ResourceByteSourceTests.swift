@@ -6,7 +6,8 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("A remote file as a demuxer reads it", .hangLimit)
 struct ResourceByteSourceTests {

@@ -3,7 +3,8 @@ import ReelCore
 import ReelManifest
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("Choosing the rung of each segment")
 struct RungControllerTests {

@@ -6,6 +6,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+import ReelReading
+@testable import ReelSources
 
 /// Media that one rung lacks by its own list (EXT-X-GAP, a hole of a SegmentTimeline) comes from another rung.
 @Suite("Gaps of one rung", .hangLimit)

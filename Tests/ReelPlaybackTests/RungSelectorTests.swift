@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelManifest
-import ReelPlayback
+import ReelSources
 import Testing
 
 @Suite("Choosing a rung")

@@ -5,7 +5,8 @@ import ReelManifest
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 /// Three segments of fragmented MP4, as one stream of bytes.
 @Suite(.hangLimit) struct SegmentStreamTests {

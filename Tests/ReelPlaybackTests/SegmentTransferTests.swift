@@ -1,7 +1,7 @@
 import ReelCore
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
 
 @Suite("Measuring a segment's transfer")
 struct SegmentTransferTests {

@@ -9,6 +9,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelSources
 
 /// A player in a simulation, with a record of its frames and events. They are the same however slow the machine
 /// is.

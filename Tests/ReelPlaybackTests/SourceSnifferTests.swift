@@ -1,6 +1,6 @@
 import ReelFFmpeg
 import ReelManifest
-import ReelPlayback
+import ReelReading
 import ReelTestSupport
 import Testing
 

@@ -7,6 +7,8 @@ import ReelTesting
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 /// EXT-X-START (RFC 8216 §4.3.5.2): where playback begins unless the viewer chooses a position.
 @Suite("The start that a playlist states", .hangLimit)

@@ -4,6 +4,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+import ReelSources
 
 @Suite("What it took to get to the first frame", .hangLimit)
 struct StartupReportTests {

@@ -6,6 +6,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
 
 /// Outputs that show whether frames and audio of a player are in step: their output times, and files.
 struct StepWitness {

@@ -2,7 +2,7 @@ import ReelCore
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
 
 @Suite("Looking at how a segment begins")
 struct StreamSanitizerTests {

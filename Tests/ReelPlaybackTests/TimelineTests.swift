@@ -1,11 +1,12 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelReading
 import ReelSimulation
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelSources
 
 /// Whatever way a position is reached, the same frame is there: reading on, single times, a start, a seek.
 @Suite("One timeline", .hangLimit)

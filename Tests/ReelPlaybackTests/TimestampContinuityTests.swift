@@ -1,5 +1,5 @@
 import ReelCore
-import ReelPlayback
+import ReelReading
 import ReelTestSupport
 import Testing
 

@@ -1,7 +1,8 @@
 import ReelCore
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("Segments with timestamps far after those before")
 struct TimestampDetoursTests {

@@ -1,7 +1,8 @@
 import ReelCore
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+import ReelSources
 
 @Suite("Holes in the timestamps of a container")
 struct TimestampHolesTests {

@@ -3,7 +3,8 @@ import ReelFFmpeg
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("Placing packets on the timeline")
 struct TimestampMapperTests {

@@ -3,7 +3,8 @@ import ReelCore
 import ReelManifest
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("Timelines that readers share")
 struct TimestampOffsetsTests {

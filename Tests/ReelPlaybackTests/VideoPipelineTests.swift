@@ -4,6 +4,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
+@testable import ReelReading
+import ReelSources
 
 @Suite("Decoding a forward buffer", .hangLimit)
 struct VideoPipelineTests {

@@ -3,7 +3,7 @@ import ReelCore
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelSources
 
 @Suite("Worker threads", .hangLimit)
 struct WorkerThreadsTests {

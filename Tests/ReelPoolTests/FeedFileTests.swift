@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
-import ReelPlayback
 import ReelPool
+import ReelSources
 import Testing
 
 @Suite("Feed files")

@@ -1,8 +1,8 @@
 import Foundation
 import HTTPTypes
 import ReelCore
-import ReelPlayback
 import ReelPool
+import ReelSources
 import Testing
 
 @Suite("Feeds as JSON")

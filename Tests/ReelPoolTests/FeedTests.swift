@@ -1,5 +1,5 @@
-import ReelPlayback
 import ReelPool
+import ReelSources
 import Testing
 
 @Suite("Feeds")

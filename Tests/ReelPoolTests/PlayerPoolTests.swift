@@ -9,6 +9,7 @@ import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
+@testable import ReelSources
 
 @Suite("A player pool", .hangLimit) struct PlayerPoolTests {
   static let paths = [

@@ -1,6 +1,6 @@
 import ReelCore
-import ReelPlayback
 import ReelPool
+import ReelSources
 import ReelTesting
 import Testing
 

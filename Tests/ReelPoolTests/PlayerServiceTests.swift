@@ -1,6 +1,7 @@
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelSources
 import ReelTestSupport
 import ReelTesting
 import Testing

@@ -1,12 +1,12 @@
 import Foundation
 import ReelCore
-import ReelPlayback
 import ReelLab
 import ReelSimulation
 import ReelTestSupport
 import Testing
 
 @testable import ReelPool
+import ReelReading
 
 @Suite("Waiting for the first frame of a swipe", .hangLimit) struct PoolFirstFrameTests {
   static let good = ["media/h264-bframes.mp4", "hls-ts/master.m3u8", "media/h264.ts"]

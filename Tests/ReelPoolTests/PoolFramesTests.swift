@@ -8,6 +8,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPool
+import ReelReading
+import ReelSources
 
 @Suite("The frames of a pool", .hangLimit) struct PoolFramesTests {
   static let paths = ["hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "media/h264-bframes.mp4"]

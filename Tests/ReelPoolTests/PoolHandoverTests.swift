@@ -6,6 +6,7 @@ import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
+import ReelReading
 
 /// What a preload gives when it becomes the current item.
 @Suite("A swipe to a preload", .hangLimit) struct PoolHandoverTests {

@@ -6,8 +6,8 @@ import ReelSimulation
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
 @testable import ReelPool
+@testable import ReelSources
 
 @Suite("Memory of a pool", .hangLimit) struct PoolMemoryTests {
   static let paths = [

@@ -8,6 +8,8 @@ import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
+@testable import ReelReading
+@testable import ReelSources
 
 @Suite("A pinned player", .hangLimit) struct PoolPinningTests {
   static let paths = [

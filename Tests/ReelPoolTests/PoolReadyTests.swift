@@ -6,6 +6,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelPool
+import ReelReading
 
 @Suite("Waiting for an item of a pool", .hangLimit) struct PoolReadyTests {
   static let good = ["media/h264-bframes.mp4", "hls-ts/master.m3u8", "media/h264.ts", "hls-fmp4/master.m3u8"]

@@ -6,6 +6,7 @@ import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
+import ReelReading
 
 @Suite("Items that have ended and are left", .hangLimit) struct PoolRewindTests {
   static let kinds = [

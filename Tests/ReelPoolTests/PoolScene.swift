@@ -8,6 +8,8 @@ import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
+@testable import ReelReading
+@testable import ReelSources
 
 /// A pool over fixtures, and an account of what its surface was shown and of what it said.
 ///

@@ -7,6 +7,7 @@ import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
+@testable import ReelReading
 
 @Suite("The surface of a pool", .hangLimit) struct PoolSurfaceTests {
   static let paths = [

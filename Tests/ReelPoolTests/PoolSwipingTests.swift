@@ -6,8 +6,9 @@ import ReelSimulation
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
 @testable import ReelPool
+import ReelReading
+@testable import ReelSources
 
 @Suite("Fast swiping", .hangLimit) struct PoolSwipingTests {
   static let kinds = [

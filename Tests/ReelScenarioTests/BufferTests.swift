@@ -1,5 +1,4 @@
 import ReelCore
-import ReelPlayback
 import ReelSimulation
 import ReelTestSupport
 import Testing

@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
-import ReelPlayback
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import ReelTesting
 import Testing

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelReading
 import ReelTestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import Testing
 

@@ -2,7 +2,9 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelReading
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import Testing
 

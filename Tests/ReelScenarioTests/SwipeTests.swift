@@ -3,7 +3,9 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
+import ReelReading
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import Testing
 

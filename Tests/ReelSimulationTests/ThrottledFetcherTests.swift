@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import ReelCore
-import ReelPlayback
 import ReelPool
 import ReelSimulation
 import ReelTestSupport

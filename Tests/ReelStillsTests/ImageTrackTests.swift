@@ -5,7 +5,8 @@ import ReelManifest
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 @testable import ReelStills
 
 @Suite("Image tracks beside the video", .hangLimit)

@@ -7,7 +7,8 @@ import ReelTestSupport
 import ReelTesting
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 @testable import ReelStills
 
 @Suite("Transfers that end at key frames", .hangLimit)

@@ -5,7 +5,8 @@ import ReelTestSupport
 import ReelTesting
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelReading
+@testable import ReelSources
 @testable import ReelStills
 
 @Suite("Posters", .hangLimit)

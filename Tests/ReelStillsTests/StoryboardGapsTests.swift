@@ -1,7 +1,6 @@
 import ReelCore
 import Testing
 
-@testable import ReelPlayback
 @testable import ReelStills
 
 @Suite("Key frames that a source read forward has lost")

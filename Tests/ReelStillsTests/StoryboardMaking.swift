@@ -1,5 +1,5 @@
 import ReelCore
-import ReelPlayback
+import ReelSources
 import ReelStills
 import ReelTestSupport
 

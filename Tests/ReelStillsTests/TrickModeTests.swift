@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelReading
 import ReelTestSupport
 import Testing
 
-@testable import ReelPlayback
+@testable import ReelSources
 @testable import ReelStills
 
 @Suite("Rungs for trick mode as sources of stills", .hangLimit)

@@ -2,6 +2,8 @@ import Foundation
 package import ReelCore
 import ReelFFmpeg
 package import ReelPlayback
+package import ReelReading
+package import ReelSources
 package import ReelTesting
 
 /// What an extraction gave.

@@ -1,5 +1,6 @@
 package import ReelCore
 package import ReelPlayback
+internal import ReelSources
 import Testing
 
 /// A presentation among the fixtures, and what its frames are by the golden files.

@@ -1,6 +1,6 @@
 package import ReelCore
 import ReelFFmpeg
-package import ReelPlayback
+package import ReelReading
 
 /// A frame with its place on a timeline.
 package struct Shown: Hashable, Sendable, CustomStringConvertible {

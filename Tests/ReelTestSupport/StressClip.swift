@@ -1,6 +1,6 @@
 import Foundation
 package import ReelCore
-package import ReelPlayback
+package import ReelSources
 import Testing
 
 /// A source whose frames are known, and shared with no other clip.

@@ -6,4 +6,6 @@
 @_exported public import ReelManifest
 @_exported public import ReelPlayback
 @_exported public import ReelPool
+@_exported public import ReelReading
+@_exported public import ReelSources
 @_exported public import ReelTransport

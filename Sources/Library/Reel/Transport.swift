@@ -2,6 +2,8 @@ public import Foundation
 public import Logging
 public import ReelPlayback
 public import ReelPool
+public import ReelReading
+public import ReelSources
 internal import ReelTransport
 
 extension PlayerPool {

@@ -4,10 +4,16 @@ package import ReelCore
 /// Sends the requests of one source, with its header fields, within the limits of what a manifest may refer to: one
 /// from the network can't refer to local files.
 package struct ConfinedFetcher: Fetching {
-  package let base: any Fetching
+  private let base: any Fetching
   /// The URL of the source; nil for standard input. Only a local one can refer to local files.
-  package let source: URL?
-  package let headers: SourceHeaders
+  private let source: URL?
+  private let headers: SourceHeaders
+
+  package init(base: any Fetching, source: URL?, headers: SourceHeaders) {
+    self.base = base
+    self.source = source
+    self.headers = headers
+  }
 
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let scheme = request.url.scheme?.lowercased() ?? ""
@@ -37,8 +43,13 @@ package struct ConfinedFetcher: Fetching {
 
 /// Counts the bytes of response bodies that have arrived and have not been taken yet.
 package struct CountedFetcher: Fetching {
-  package let base: any Fetching
-  package let memory: LoadingMemory
+  private let base: any Fetching
+  private let memory: LoadingMemory
+
+  package init(base: any Fetching, memory: LoadingMemory) {
+    self.base = base
+    self.memory = memory
+  }
 
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request

@@ -40,6 +40,14 @@ public struct StartupReport: Sendable, Hashable {
     package var source = Duration.zero
     package var demux = Duration.zero
     package var decode = Duration.zero
+
+    package init(
+      source: Duration = Duration.zero, demux: Duration = Duration.zero, decode: Duration = Duration.zero
+    ) {
+      self.source = source
+      self.demux = demux
+      self.decode = decode
+    }
   }
 
   /// The entries of the stages that took place.
@@ -48,6 +56,9 @@ public struct StartupReport: Sendable, Hashable {
   public var total: Duration = .zero
   /// The time spent waiting for a turn, because of other sources. Neither `total` nor any stage includes it.
   package var queued: Duration = .zero
+
+  /// Creates a report of nothing.
+  package init() {}
 
   /// The entry of a stage, with zeros if the stage did not take place.
   public subscript(stage: Stage) -> Entry { entries[stage] ?? Entry() }
@@ -80,7 +91,9 @@ package final class StartupRecorder: Sendable {
   package var current: StartupReport { report.withLock { $0 } }
 
   /// Adds to a stage, until the first frame is decoded.
-  package func add(_ stage: StartupReport.Stage, _ duration: Duration = .zero, requests: Int = 0, bytes: Int64 = 0) {
+  package func add(
+    _ stage: StartupReport.Stage, _ duration: Duration = .zero, requests: Int = 0, bytes: Int64 = 0
+  ) {
     guard !isClosed.load(ordering: .relaxed) else { return }
     report.withLock { report in
       report.entries[stage, default: .init()].duration += duration

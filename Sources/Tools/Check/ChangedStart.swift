@@ -1,7 +1,6 @@
 internal import Foundation
 internal import HTTPTypes
 internal import ReelCore
-internal import ReelPlayback
 
 /// The answers of a recorded start with some things changed, as they would be if findings were mended.
 ///

@@ -1,6 +1,5 @@
 package import Foundation
 package import ReelCore
-internal import ReelPlayback
 
 /// Reads the structure of an MP4 or QuickTime file: where its index is, and what stands before the end of its first frame.
 ///

@@ -2,7 +2,8 @@ internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
-internal import ReelPlayback
+internal import ReelReading
+internal import ReelSources
 
 /// Takes stills where findings about pictures point.
 struct FindingStills {

@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPTypes
 package import ReelCore
 internal import ReelManifest
-package import ReelPlayback
+package import ReelSources
 
 /// Re-reads the playlists or the MPD of a live presentation for some time, as a player does (RFC 8216 §6.3.4, ISO/IEC
 /// 23009-1 §5.4.1).

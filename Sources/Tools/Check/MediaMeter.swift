@@ -1,7 +1,8 @@
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
-internal import ReelPlayback
+internal import ReelReading
+internal import ReelSources
 
 /// Measures the segments of one rung: their tracks by the timestamps of the container, and their pictures and sound.
 ///

@@ -1,8 +1,8 @@
 internal import Foundation
 internal import ReelCore
 internal import ReelManifest
-internal import ReelPlayback
 package import ReelSimulation
+internal import ReelSources
 
 /// A rung with its audio, played over a link.
 package struct PlayedRung: Sendable {

@@ -2,7 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelManifest
 internal import ReelFFmpeg
-internal import ReelPlayback
+internal import ReelSources
 
 /// The segments of each rung that are read.
 struct SamplePlan {

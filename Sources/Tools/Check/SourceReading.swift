@@ -3,8 +3,9 @@ internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
-internal import ReelPlayback
+internal import ReelReading
 internal import ReelRules
+internal import ReelSources
 
 /// Reads one source: its start as a player opens it, then each rung alone. What was measured so far can be taken at any
 /// time, so that a source that takes too long is judged by what is known.

@@ -2,7 +2,6 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
-internal import ReelPlayback
 internal import ReelSimulation
 
 /// The least time that a start can take, by arithmetic over the requests of a replayed start.

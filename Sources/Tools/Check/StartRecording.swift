@@ -1,8 +1,8 @@
 package import Foundation
 internal import HTTPTypes
 package import ReelCore
-internal import ReelPlayback
 package import ReelSimulation
+internal import ReelSources
 
 /// The answers to the requests of a start, kept so that it can be replayed.
 ///

@@ -3,8 +3,9 @@ package import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
-package import ReelPlayback
+internal import ReelPlayback
 package import ReelSimulation
+package import ReelSources
 
 /// Replays a recorded start in simulated time: as it is, with the change of each finding alone, and with all changes in
 /// turn, the largest saving first.

@@ -2,7 +2,6 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
-internal import ReelPlayback
 
 /// Finds the bytes of a recorded start that its first frame does not need.
 package enum StartStructure {

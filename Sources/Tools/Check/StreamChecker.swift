@@ -1,7 +1,7 @@
 internal import Foundation
 package import Logging
 package import ReelCore
-package import ReelPlayback
+package import ReelSources
 
 /// Checks sources: opens each as a player does, reads every rung alone, and judges what was measured.
 package struct StreamChecker: Sendable {

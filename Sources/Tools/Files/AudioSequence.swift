@@ -1,6 +1,6 @@
 internal import ReelCore
-internal import ReelPlayback
 internal import ReelFFmpeg
+internal import ReelReading
 
 /// Places consecutive buffers of audio by their output time, in the format of the first one.
 struct AudioSequence {

@@ -2,6 +2,7 @@ internal import Foundation
 public import ReelCore
 public import ReelPlayback
 public import ReelFFmpeg
+public import ReelReading
 
 /// An output that writes each frame to its own image file, such as `STEM-000001.png`, upright and with square pixels.
 /// HDR is mapped to SDR.

@@ -1,6 +1,7 @@
 package import ReelCore
 package import ReelPlayback
 internal import ReelFFmpeg
+package import ReelReading
 
 /// An output that writes frames, and optionally the audio of the same player, as one NUT stream: raw video
 /// and 16-bit PCM with their times.

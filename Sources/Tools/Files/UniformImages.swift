@@ -1,6 +1,6 @@
 internal import ReelCore
-internal import ReelPlayback
 internal import ReelFFmpeg
+internal import ReelReading
 
 /// Turns frames into upright planar images of one format: that of the first frame. Other frames are converted
 /// and scaled, with bars if their aspect ratio differs.

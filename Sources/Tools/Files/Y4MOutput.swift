@@ -1,6 +1,7 @@
 public import ReelCore
 public import ReelPlayback
 internal import ReelFFmpeg
+public import ReelReading
 
 /// An output that writes frames as YUV4MPEG2: samples as decoded, turned upright.
 ///

@@ -1,5 +1,5 @@
 package import ReelCore
-package import ReelFFmpeg
+internal import ReelFFmpeg
 package import ReelPool
 
 /// The limits and decoding costs of a device, for the limits of a pool and for simulations.

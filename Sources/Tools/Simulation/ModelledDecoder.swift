@@ -4,6 +4,7 @@ package import ReelCore
 package import ReelFFmpeg
 internal import ReelPlayback
 internal import ReelPool
+internal import ReelSources
 
 /// Opens the decoders of a simulation. Opening one and decoding a frame take the time that they would take on
 /// the modelled device.

@@ -3,6 +3,7 @@ public import ReelCore
 internal import ReelFFmpeg
 public import ReelPlayback
 public import ReelPool
+public import ReelSources
 
 /// A deterministic simulation that runs players by a simulated clock, independent of the speed of the machine.
 ///

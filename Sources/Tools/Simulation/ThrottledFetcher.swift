@@ -1,7 +1,6 @@
 public import Foundation
 internal import HTTPTypes
 public import ReelCore
-internal import ReelPlayback
 
 /// Fetches through another fetcher, and delivers the bytes no sooner than a modelled link would.
 ///

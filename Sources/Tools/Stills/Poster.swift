@@ -1,7 +1,8 @@
 package import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
-package import ReelPlayback
+package import ReelReading
+package import ReelSources
 
 extension StillExtractor {
   /// Finds the frame that represents a source, from few bytes; returns it, and the result of `body` for it.

@@ -2,7 +2,8 @@ public import Foundation
 public import Logging
 public import ReelCore
 internal import ReelFFmpeg
-public import ReelPlayback
+public import ReelReading
+public import ReelSources
 internal import ReelTransport
 
 /// Finds a good frame of a source, as `reel poster` does.

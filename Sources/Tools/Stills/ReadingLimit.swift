@@ -1,5 +1,5 @@
 internal import ReelCore
-internal import ReelPlayback
+internal import ReelSources
 
 /// Ends reading that takes too long, without ending the loading that it is part of.
 ///

@@ -1,7 +1,8 @@
 package import Logging
 package import ReelCore
 package import ReelFFmpeg
-package import ReelPlayback
+package import ReelReading
+package import ReelSources
 
 /// Makes posters and storyboards of sources.
 package struct StillExtractor: Sendable {

@@ -2,7 +2,8 @@ internal import Foundation
 public import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
-public import ReelPlayback
+public import ReelReading
+package import ReelSources
 
 /// Small frames of a source at a regular interval, each a key frame, as a preview over a seek bar shows them.
 public struct Storyboard: Sendable {

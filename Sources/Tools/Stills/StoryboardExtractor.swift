@@ -2,7 +2,8 @@ public import Foundation
 public import Logging
 public import ReelCore
 internal import ReelFFmpeg
-public import ReelPlayback
+internal import ReelReading
+public import ReelSources
 
 /// Makes storyboards of sources, as `reel storyboard` does.
 ///

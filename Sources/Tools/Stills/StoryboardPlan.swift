@@ -1,5 +1,6 @@
 internal import ReelCore
-internal import ReelPlayback
+internal import ReelReading
+internal import ReelSources
 
 /// The slots of a storyboard, and the key frames that are read for them.
 struct StoryboardPlan: Sendable, Hashable {

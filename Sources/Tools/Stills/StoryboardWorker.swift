@@ -1,7 +1,8 @@
 internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
-internal import ReelPlayback
+internal import ReelReading
+internal import ReelSources
 
 /// One thread that reads key frames and converts them to tiles.
 final class StoryboardWorker {

@@ -2,6 +2,7 @@ internal import Foundation
 public import ReelCore
 public import ReelPlayback
 public import ReelPool
+public import ReelReading
 
 /// A pool without players, for tests of feeds and of code that draws. It needs no media: it shows the frames that the
 /// test makes, records calls, and returns the results that the test sets.

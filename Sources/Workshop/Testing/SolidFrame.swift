@@ -1,6 +1,6 @@
 public import ReelCore
 internal import ReelFFmpeg
-public import ReelPlayback
+public import ReelReading
 
 extension VideoFrame {
   /// The color of a ``solid(_:width:height:at:)`` frame, in sRGB.

@@ -1,6 +1,7 @@
 internal import ReelCore
 internal import ReelPlayback
 internal import ReelPool
+internal import ReelSources
 internal import ReelTransport
 
 /// Does at random what the people before a screen do, over three feeds and one pool, and what the system around them does:

@@ -2,6 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelPlayback
 internal import ReelPool
+internal import ReelSources
 internal import ReelTransport
 
 /// Swipes through a feed with a pool, and prints what each swipe took.
@@ -41,7 +42,9 @@ struct Walker {
     let background = try Self.playlist("others", urls, count: others)
     for index in 0..<others {
       pool.show(index, of: background)
-      guard try await wait(until: { pool.currentPlayer?.currentFrame() != nil }) else { throw Failure.timeOut }
+      guard try await wait(until: { pool.currentPlayer?.currentFrame() != nil }) else {
+        throw Failure.timeOut
+      }
       let player = try pool.startPictureInPicture(to: CallbackOutput { _ in })
       player.player.actionAtItemEnd = .loop
       if rate != 1 { player.player.setRate(rate) }
@@ -82,7 +85,8 @@ struct Walker {
   // MARK: - Private
 
   private func swipe(
-    to index: Int, of playlist: FeedSnapshot, dwell: Duration, isTurn: Bool = false, decoded: () -> Int = { 0 }
+    to index: Int, of playlist: FeedSnapshot, dwell: Duration, isTurn: Bool = false,
+    decoded: () -> Int = { 0 }
   ) async throws {
     log.clear()
     // Each of the three follows upon a wait, as a touch does.

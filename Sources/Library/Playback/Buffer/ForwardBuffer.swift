@@ -1,6 +1,8 @@
 internal import DequeModule
 internal import ReelCore
 internal import ReelFFmpeg
+internal import ReelReading
+internal import ReelSources
 
 /// The compressed media of one player: media loaded ahead, and the packets that the frame on show depends on,
 /// so that a seek within it fetches nothing.

@@ -1,6 +1,7 @@
 internal import DequeModule
 package import ReelCore
 internal import ReelFFmpeg
+internal import ReelReading
 
 /// The decoded frames of one player that are not shown yet, in presentation order.
 ///

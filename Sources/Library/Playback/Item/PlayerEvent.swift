@@ -1,4 +1,5 @@
 public import ReelCore
+public import ReelSources
 
 /// An event during the playback of an item. Times are on the item's timeline.
 public enum PlayerEvent: Sendable, Hashable {

@@ -2,6 +2,7 @@ public import Foundation
 public import HTTPTypes
 public import ReelCore
 internal import ReelFFmpeg
+public import ReelSources
 
 /// Media to play, with the state of its loading and playback.
 ///

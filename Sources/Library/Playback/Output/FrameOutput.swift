@@ -1,5 +1,6 @@
 public import ReelCore
 public import ReelFFmpeg
+public import ReelReading
 
 /// A destination for a player's frames. It can be attached and detached during playback.
 public protocol FrameOutput: AnyObject, Sendable {

@@ -1,4 +1,5 @@
 package import ReelCore
+package import ReelSources
 
 /// Adds up the media time for which frames were shown, and lists the media between them that was not shown.
 ///

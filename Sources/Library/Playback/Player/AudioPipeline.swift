@@ -2,6 +2,8 @@ internal import DequeModule
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
+internal import ReelReading
+internal import ReelSources
 
 /// Decodes the audio packets of an item into its audio queue.
 ///

@@ -1,6 +1,8 @@
 internal import DequeModule
 internal import Metrics
 internal import ReelCore
+internal import ReelReading
+internal import ReelSources
 
 /// A player's state under its lock. Whoever changes it gets the effects of the change to fill in, and they are
 /// performed once the lock is released.

@@ -1,5 +1,6 @@
 internal import ReelCore
 internal import ReelFFmpeg
+internal import ReelSources
 
 /// Decodes the packets of an item: frames into its ring, audio into its queue.
 ///

@@ -1,6 +1,8 @@
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelReading
+internal import ReelSources
 
 /// Moves packets of an item from its source to the forward buffer: of video and muxed audio, or of separate audio.
 ///

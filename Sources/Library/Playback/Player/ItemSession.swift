@@ -2,6 +2,8 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelReading
+internal import ReelSources
 
 /// What works for one item of one player: the task that resolves its source, and the task loops that read and decode
 /// it. All that they share is the state of the player (`ItemState`).

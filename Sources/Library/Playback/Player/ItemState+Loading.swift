@@ -1,6 +1,8 @@
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelReading
+internal import ReelSources
 
 /// How an item is loaded and decoded: the events of its resolver, its readers and its decoders.
 ///

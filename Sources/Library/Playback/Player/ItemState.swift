@@ -1,6 +1,8 @@
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelReading
+internal import ReelSources
 internal import Synchronization
 
 /// How an item is played. These exclude each other; whether the program wants to play is not among them.

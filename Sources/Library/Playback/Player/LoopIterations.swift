@@ -1,4 +1,6 @@
 internal import ReelCore
+internal import ReelReading
+internal import ReelSources
 
 /// The iterations of a looping item as its loaders read them, one after the other on the player's timeline. A
 /// pure value.

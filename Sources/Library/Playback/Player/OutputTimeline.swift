@@ -1,5 +1,6 @@
 package import ReelCore
 internal import ReelFFmpeg
+package import ReelReading
 
 /// Maps the times of frames and audio to output time: the running time of outputs, which begins at 0 with the
 /// first frame and continues over loops, seeks, jumps and items. A pure value.
@@ -99,20 +100,4 @@ package struct OutputTimeline: Sendable {
     let count = (time - Self.roundingError).frameCount(at: rate) + 1
     return MediaTime(frameCount: max(0, count), at: rate)
   }
-}
-
-extension MediaTime {
-  init(frameCount: Int64, at rate: Rational) {
-    self = MediaTime(value: Int64(rate.denominator), timescale: rate.numerator) * frameCount
-  }
-
-  /// Returns the number of frames until this time, rounded down.
-  func frameCount(at rate: Rational) -> Int64 {
-    let ticks = ticks(timescale: rate.numerator)
-    let (quotient, remainder) = ticks.quotientAndRemainder(dividingBy: Int64(max(1, rate.denominator)))
-    return remainder < 0 ? quotient - 1 : quotient
-  }
-
-  /// The number of frames until this time, rounded to the nearest.
-  package func nearestFrame(at rate: Rational) -> Int64 { ((self * 2).frameCount(at: rate) + 1) >> 1 }
 }

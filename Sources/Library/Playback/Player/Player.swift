@@ -1,6 +1,8 @@
 public import Logging
 public import ReelCore
 package import ReelFFmpeg
+public import ReelReading
+public import ReelSources
 
 /// Plays one item at a time: loads it, decodes it, and shows its frames to outputs when they are due.
 ///

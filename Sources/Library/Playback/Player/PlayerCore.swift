@@ -3,6 +3,8 @@ internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelReading
+internal import ReelSources
 
 /// The implementation of `Player`, which its task loops reference weakly.
 ///

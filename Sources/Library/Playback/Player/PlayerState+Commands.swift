@@ -1,6 +1,8 @@
 internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
+internal import ReelReading
+internal import ReelSources
 
 /// The program's commands to a player. Each takes effect at once.
 extension PlayerState {

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
+internal import ReelSources
 
 /// The next step of a player's presenter.
 enum Step {

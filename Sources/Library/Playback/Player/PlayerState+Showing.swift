@@ -2,6 +2,8 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelReading
+internal import ReelSources
 
 /// A frame that was put on show.
 struct NewFrame {

@@ -1,5 +1,6 @@
 internal import ReelCore
 internal import ReelFFmpeg
+internal import ReelReading
 
 /// The state of a player: what the program asked for, its outputs, and the item.
 ///

@@ -1,5 +1,7 @@
 internal import ReelCore
 public import ReelFFmpeg
+public import ReelReading
+internal import ReelSources
 
 /// Waiting for a player, and reading its frames and audio in a loop.
 extension Player {

@@ -1,4 +1,5 @@
 package import ReelCore
+package import ReelSources
 
 /// Runs work in turns, one at a time. Each turn runs on a worker thread and is started by `wake()`.
 ///

@@ -1,6 +1,8 @@
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
+internal import ReelReading
+internal import ReelSources
 
 /// Decodes the packets of an item into its frame ring.
 ///

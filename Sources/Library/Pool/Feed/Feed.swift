@@ -1,7 +1,7 @@
 public import Foundation
 public import HTTPTypes
 package import ReelCore
-public import ReelPlayback
+public import ReelSources
 
 /// A named list of items, in the order in which they are swiped through.
 public struct Feed: Sendable, Hashable, Identifiable {

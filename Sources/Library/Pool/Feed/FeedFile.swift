@@ -1,6 +1,6 @@
 internal import Foundation
 public import ReelCore
-public import ReelPlayback
+public import ReelSources
 
 /// The feeds of a feed file: a list of URLs and paths, an `.m3u` list, or JSON.
 ///

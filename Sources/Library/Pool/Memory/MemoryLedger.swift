@@ -1,4 +1,5 @@
-package import ReelFFmpeg
+package import ReelCore
+internal import ReelFFmpeg
 package import ReelPlayback
 
 /// The memory that each player of a pool holds, in bytes, by kind. Each figure comes from the object that owns the

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import ReelPlayback
 
 /// The share of viewers who still watch an item after a time, which stands for the probability that this viewer does.
 package struct WatchModel: Sendable {

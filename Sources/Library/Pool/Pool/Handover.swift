@@ -1,5 +1,6 @@
 public import ReelCore
 public import ReelPlayback
+public import ReelReading
 
 /// The result of a swipe: the item's frame if it is ready, and the viewer's wait.
 ///

@@ -1,5 +1,6 @@
 internal import ReelCore
 internal import ReelPlayback
+internal import ReelReading
 
 /// The output of the current item's frames. It moves from player to player.
 ///

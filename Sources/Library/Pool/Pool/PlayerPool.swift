@@ -2,6 +2,8 @@ public import Logging
 public import ReelCore
 internal import ReelFFmpeg
 public import ReelPlayback
+public import ReelReading
+package import ReelSources
 
 /// A pool of players for swiping through a feed: the current item plays, and the first frames of its neighbours are
 /// decoded before a swipe reaches them.

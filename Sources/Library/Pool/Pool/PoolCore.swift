@@ -3,6 +3,8 @@ internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
+internal import ReelReading
+internal import ReelSources
 
 /// The implementation of `PlayerPool`, which its task loop references weakly.
 ///

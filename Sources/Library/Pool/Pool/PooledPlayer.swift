@@ -3,6 +3,7 @@ internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
+internal import ReelSources
 
 /// A player of the pool, with its access to network, cores and memory. It moves from item to item, and from
 /// slot to slot when items change their indices.

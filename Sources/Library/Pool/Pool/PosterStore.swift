@@ -2,7 +2,8 @@ internal import Foundation
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
-internal import ReelPlayback
+internal import ReelReading
+internal import ReelSources
 
 /// The posters of the window's items, fetched ahead and kept compressed. The one that is wanted is decoded.
 ///

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
-package import ReelPlayback
+package import ReelSources
 internal import Synchronization
 
 /// Permits to decode, one per core, granted to the waiter of the best rank, and among equal ranks to the

@@ -1,5 +1,6 @@
 internal import ReelCore
 public import ReelPlayback
+public import ReelSources
 
 /// Navigates one or several feeds on one pool: it keeps the current item of each feed, and determines the
 /// targets of swipes.

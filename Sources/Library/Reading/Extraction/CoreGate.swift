@@ -3,6 +3,7 @@ internal import Dispatch
 internal import Foundation
 internal import ReelCore
 import ReelFFmpeg
+internal import ReelSources
 
 /// Has one permit per processor, which limits how many of the open sources compute at a time.
 package final class CoreGate: DecodingGate {

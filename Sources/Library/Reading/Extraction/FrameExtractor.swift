@@ -3,6 +3,7 @@ public import Logging
 public import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+public import ReelSources
 
 /// Extracts decoded frames from sources, as `reel frames` does.
 ///

@@ -2,6 +2,7 @@ package import Foundation
 package import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
+package import ReelSources
 internal import Synchronization
 
 /// Reads the frames of one source in presentation order. It reads and decodes like a player, but without a

@@ -2,6 +2,7 @@ public import Logging
 public import ReelCore
 public import ReelFFmpeg
 public import ReelManifest
+public import ReelSources
 
 /// Describes sources: reads the manifest or container, and decodes the first frame.
 public struct SourceProber: Sendable {

@@ -3,6 +3,7 @@ package import Logging
 package import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
+package import ReelSources
 
 /// Opens the tracks of sources for extraction and probing.
 package struct TrackOpener: Sendable {

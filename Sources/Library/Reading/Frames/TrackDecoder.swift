@@ -26,6 +26,24 @@ package final class TrackDecoder {
     package var mayOpen: @Sendable () -> Bool = { true }
     /// Receives the parts of a span, on the player's timeline, from whose packets no frame could be decoded.
     package var recordLoss: @Sendable (Range<MediaTime>, StreamSpan) -> Void = { _, _ in }
+
+    package init(
+      name: String, logger: Logger, gate: (any DecodingGate)? = nil,
+      clock: any MonotonicClock = SystemMonotonicClock(), decoders: any DecoderMaking = LibavDecoders(),
+      shownSize: SizeLimit? = nil, isCancelled: @escaping @Sendable () -> Bool = { false },
+      mayOpen: @escaping @Sendable () -> Bool = { true },
+      recordLoss: @escaping @Sendable (Range<MediaTime>, StreamSpan) -> Void = { _, _ in }
+    ) {
+      self.name = name
+      self.logger = logger
+      self.gate = gate
+      self.clock = clock
+      self.decoders = decoders
+      self.shownSize = shownSize
+      self.isCancelled = isCancelled
+      self.mayOpen = mayOpen
+      self.recordLoss = recordLoss
+    }
   }
 
   /// The result of a call.

@@ -1,6 +1,7 @@
 public import ReelCore
 public import ReelFFmpeg
 internal import ReelManifest
+package import ReelSources
 
 /// A decoded frame with its time on the timeline.
 ///
@@ -11,7 +12,7 @@ internal import ReelManifest
 /// upright, with square pixels, in sRGB, HDR mapped to SDR. ``withPlanes(_:)`` reads the pixels as decoded.
 public struct VideoFrame: Sendable {
   /// The time at which the frame is shown, on the timeline of the source, which begins at 0.
-  public internal(set) var time: MediaTime
+  public package(set) var time: MediaTime
   /// The running time of a player's outputs: it begins at 0 with the player's first frame, and continues over
   /// loops, seeks, jumps and items. A gap in the media is a gap here too, of at most 60 s. For a frame that
   /// does not come from a player, it is `time`.
@@ -22,10 +23,10 @@ public struct VideoFrame: Sendable {
   public let frameRate: Rational?
   /// The media time that the player left out between the end of the previously shown frame and this one, at a gap in
   /// the timeline or in a jump towards the live edge.
-  package internal(set) var skipped = MediaTime.zero
+  package var skipped = MediaTime.zero
   /// The media that was lost between the end of the previously shown frame and this one. Nil if
   /// no loss is known: the previous frame was to be shown until now.
-  package internal(set) var loss: MediaLoss?
+  package var loss: MediaLoss?
   /// The owner of the pixels: the same in all copies, and in no other frame.
   package private(set) var decoded: Frame
   /// The identity of the feed's item that the frame belongs to, for pools.
@@ -218,4 +219,20 @@ extension FrameConverter {
       frame.decoded, geometry: frame.geometry(target: target, gravity: gravity),
       orientation: frame.orientation)
   }
+}
+
+extension MediaTime {
+  package init(frameCount: Int64, at rate: Rational) {
+    self = MediaTime(value: Int64(rate.denominator), timescale: rate.numerator) * frameCount
+  }
+
+  /// Returns the number of frames until this time, rounded down.
+  package func frameCount(at rate: Rational) -> Int64 {
+    let ticks = ticks(timescale: rate.numerator)
+    let (quotient, remainder) = ticks.quotientAndRemainder(dividingBy: Int64(max(1, rate.denominator)))
+    return remainder < 0 ? quotient - 1 : quotient
+  }
+
+  /// The number of frames until this time, rounded to the nearest.
+  package func nearestFrame(at rate: Rational) -> Int64 { ((self * 2).frameCount(at: rate) + 1) >> 1 }
 }

@@ -1,5 +1,6 @@
 internal import DequeModule
 internal import ReelCore
+internal import ReelSources
 
 /// Carries bytes from a task that fetches to a thread that demuxes. It has one writer, one reader, and a
 /// limit.

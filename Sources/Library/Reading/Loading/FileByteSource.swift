@@ -1,6 +1,7 @@
 internal import Foundation
 package import ReelCore
 internal import ReelFFmpeg
+internal import ReelSources
 internal import SystemPackage
 internal import Synchronization
 

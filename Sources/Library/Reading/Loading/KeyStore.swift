@@ -2,6 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelSources
 
 /// The keys of one source's segments, each fetched once.
 actor KeyStore {

@@ -3,6 +3,7 @@ package import Logging
 package import ReelCore
 package import ReelFFmpeg
 package import ReelManifest
+package import ReelSources
 
 /// A source of known kind, with all that its readers are made of.
 package struct OpenSource: Sendable {

@@ -2,6 +2,7 @@ internal import Foundation
 internal import HTTPTypes
 internal import ReelCore
 internal import ReelFFmpeg
+internal import ReelSources
 
 /// A remote file for a demuxer. The current transfer continues as long as reading goes forward; a seek sends
 /// a range request. The transfer before the seek is kept, because a demuxer that fetches the index from a

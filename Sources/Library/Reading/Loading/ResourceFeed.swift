@@ -1,5 +1,6 @@
 internal import DequeModule
 internal import ReelCore
+internal import ReelSources
 
 /// One transfer of a file into a pipe, and the bytes before its position that may be read again.
 ///

@@ -2,6 +2,7 @@ internal import Foundation
 internal import HTTPTypes
 internal import ReelCore
 package import ReelManifest
+internal import ReelSources
 
 /// One segment on its way: a task requests it, with its key and at the beginning of a span with the initialization,
 /// checks and decrypts it, and writes it into a pipe.

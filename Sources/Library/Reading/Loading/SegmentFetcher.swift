@@ -3,6 +3,7 @@ package import Logging
 package import ReelCore
 package import ReelFFmpeg
 package import ReelManifest
+package import ReelSources
 
 /// Fetches single segments of a manifest: exactly the one that is named, from its first location, with nothing in its
 /// place, and with everything that is wrong with it.

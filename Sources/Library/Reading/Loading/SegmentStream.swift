@@ -2,6 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelSources
 
 /// The bytes of a span: segments of one rung with one initialization and no discontinuity, as one stream.
 ///

@@ -2,6 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+package import ReelSources
 
 /// A source of known kind.
 package enum ResolvedSource: Sendable {

@@ -1,6 +1,7 @@
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
+package import ReelSources
 
 /// Settings that all readers need.
 package struct TrackContext: Sendable {

@@ -1,4 +1,5 @@
 package import ReelCore
+package import ReelSources
 
 /// Reads packets from a seek position: the first packet of video is a key frame at or before it.
 ///

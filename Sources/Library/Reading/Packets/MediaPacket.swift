@@ -1,6 +1,7 @@
 package import ReelCore
 package import ReelFFmpeg
 package import ReelManifest
+package import ReelSources
 internal import Synchronization
 
 /// One compressed access unit with its place on the player's timeline.
@@ -142,4 +143,9 @@ package struct LoopIteration: Sendable, Hashable {
   package var iteration = 0
   /// The start of the iteration on the player's timeline, which continues from iteration to iteration.
   package var shift = MediaTime.zero
+
+  package init(iteration: Int = 0, shift: MediaTime = MediaTime.zero) {
+    self.iteration = iteration
+    self.shift = shift
+  }
 }

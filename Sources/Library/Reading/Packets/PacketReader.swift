@@ -2,6 +2,7 @@ package import Foundation
 package import ReelCore
 package import ReelFFmpeg
 package import ReelManifest
+package import ReelSources
 
 /// Reads the packets of a source's streams in file order, for any kind of source.
 ///
@@ -92,6 +93,8 @@ package struct ReaderStreams: Sendable {
   package var live: LiveTiming?
   /// The live track that was opened first, by whose times others are placed; nil for other tracks.
   package var liveSegments: LiveSegments?
+
+  package init() {}
 }
 
 /// Facts about a reader's source, for reports.

@@ -1,6 +1,7 @@
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelSources
 
 /// Cuts the media of a container that reaches beyond its period, which is not presented (ISO/IEC 23009-1 §5.3.9.6).
 ///

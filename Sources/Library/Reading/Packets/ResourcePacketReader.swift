@@ -2,6 +2,7 @@ internal import Foundation
 internal import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
+internal import ReelSources
 
 /// Reads the packets of one media file.
 ///

@@ -2,6 +2,7 @@ internal import Foundation
 package import ReelCore
 internal import ReelFFmpeg
 package import ReelManifest
+package import ReelSources
 
 /// The current conditions for the choice of a rung.
 package struct RungConditions: Sendable {
@@ -15,6 +16,8 @@ package struct RungConditions: Sendable {
   package var startCap: Int?
   package var maximumHeight: Int?
   package var maximumWidth: Int?
+
+  package init() {}
 }
 
 /// Chooses the rung of each segment of one track with an adaptation, among those without a recent failure.
@@ -312,7 +315,9 @@ struct RungOpener {
   }
 
   private func list(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
-    let (manifests, variables, initializations) = (manifests, resolved.presentation.variables, initializations)
+    let (manifests, variables, initializations) = (
+      manifests, resolved.presentation.variables, initializations
+    )
     let start = context.recorder.clock.now
     defer { waits.manifests += context.recorder.clock.now - start }
     return try BlockingThread.wait(scope: scope) {

@@ -2,6 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelSources
 
 /// Reads the packets of a presentation's video, or of one audio rendition, span by span.
 ///
@@ -702,7 +703,7 @@ private final class Span {
 
 extension Range<MediaTime> {
   /// The start and end as text, for an error.
-  var words: String {
+  package var words: String {
     "from \(lowerBound.seconds.formatted(places: 3)) s to \(upperBound.seconds.formatted(places: 3)) s"
   }
 }

@@ -1,6 +1,7 @@
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelSources
 
 /// The search for the segment that is on show at a time, in a list whose durations are rounded.
 ///

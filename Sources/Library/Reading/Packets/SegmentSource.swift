@@ -2,6 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelSources
 
 /// Decides which segment of a presentation's video, or of one audio rendition, begins the next span, and what
 /// follows a failure (`Recovery`).

@@ -1,6 +1,7 @@
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelSources
 
 /// Places the packets of one container on the timeline.
 struct TimestampMapper {

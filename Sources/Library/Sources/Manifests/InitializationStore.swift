@@ -15,6 +15,8 @@ package final class InitializationStore: Sendable {
   private static let byteLimit = 256 << 10
   private static let entryLimit = 16
 
+  package init() {}
+
   package subscript(reference: InitializationReference) -> [UInt8]? {
     get { state.withLock { $0.entries.first { $0.reference == reference }?.bytes } }
     set {

@@ -16,6 +16,20 @@ package struct LiveReading: Sendable {
   /// The difference of the starts of its timeline and the player's. Another value means another run of
   /// timestamps.
   package var timelineShift = MediaTime.zero
+
+  package init(
+    segments: SegmentList, live: LiveTiming? = nil,
+    segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)? = nil,
+    availabilityTimeOffset: MediaTime = MediaTime.zero, absences: [Absence] = [],
+    timelineShift: MediaTime = MediaTime.zero
+  ) {
+    self.segments = segments
+    self.live = live
+    self.segmentsAtTime = segmentsAtTime
+    self.availabilityTimeOffset = availabilityTimeOffset
+    self.absences = absences
+    self.timelineShift = timelineShift
+  }
 }
 
 /// The segments of a live track. The manifest is reloaded when a segment is needed that it does not list yet,

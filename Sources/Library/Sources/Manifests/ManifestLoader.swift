@@ -9,6 +9,12 @@ package struct ResolvedPresentation: Sendable {
   package var url: URL
   /// The clock of a live presentation.
   package var clock: any WallClock
+
+  package init(presentation: Presentation, url: URL, clock: any WallClock) {
+    self.presentation = presentation
+    self.url = url
+    self.clock = clock
+  }
 }
 
 /// The segments of one rung, and the properties that its playlist or index states.
@@ -36,6 +42,17 @@ package struct ManifestLoader: Sendable {
   package let recorder: StartupRecorder
   /// Receives each manifest that is read.
   package var record: (@Sendable (LoadedManifest.Document) -> Void)?
+
+  package init(
+    fetcher: any Fetching, configuration: LoadingConfiguration, scope: LoadScope,
+    recorder: StartupRecorder, record: (@Sendable (LoadedManifest.Document) -> Void)? = nil
+  ) {
+    self.fetcher = fetcher
+    self.configuration = configuration
+    self.scope = scope
+    self.recorder = recorder
+    self.record = record
+  }
 
   /// Returns the presentation of a manifest. A live one uses the server's time, if the manifest names a
   /// source of it.
@@ -69,7 +86,9 @@ package struct ManifestLoader: Sendable {
   }
 
   /// Like `segments(of:variables:)`, but throws only `CancellationError`.
-  package func outcome(of rung: Rung, variables: [String: String]) async throws -> Result<RungSegments, ReelError> {
+  package func outcome(of rung: Rung, variables: [String: String]) async throws -> Result<
+    RungSegments, ReelError
+  > {
     do {
       return .success(try await segments(of: rung, variables: variables))
     } catch let error as ReelError {

@@ -27,6 +27,18 @@ package enum Recovery: Sendable {
     package var hasOtherLocation = false
     /// The number of segments before this one that were skipped, in a row.
     package var leftOutInARow = 0
+
+    package init(
+      isLive: Bool = false, wasRefused: Bool = false, hasStalled: Bool = false,
+      hasOtherRung: Bool = false, hasOtherLocation: Bool = false, leftOutInARow: Int = 0
+    ) {
+      self.isLive = isLive
+      self.wasRefused = wasRefused
+      self.hasStalled = hasStalled
+      self.hasOtherRung = hasOtherRung
+      self.hasOtherLocation = hasOtherLocation
+      self.leftOutInARow = leftOutInARow
+    }
   }
 
   /// The number of segments in a row that are skipped. One more is an error.

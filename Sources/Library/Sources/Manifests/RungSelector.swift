@@ -146,6 +146,12 @@ package struct RungMatcher: Sendable {
   package let role: ReaderRole
   package let configuration: LoadingConfiguration
 
+  package init(rung: Rung, role: ReaderRole, configuration: LoadingConfiguration) {
+    self.rung = rung
+    self.role = role
+    self.configuration = configuration
+  }
+
   /// Returns the rung with the same id, or else with the nearest bit rate.
   package func rung(in period: Period) throws(ReelError) -> Rung {
     let ladder = try Self.ladder(of: period, role: role, configuration: configuration)
@@ -179,6 +185,11 @@ package struct AudioSelector: Sendable {
   package var languages: [String]
   /// Used like `RungSelector.keyProvider`.
   package var keyProvider: (any KeyProvider)?
+
+  package init(languages: [String], keyProvider: (any KeyProvider)? = nil) {
+    self.languages = languages
+    self.keyProvider = keyProvider
+  }
 
   /// Returns the rungs of the one rendition or adaptation set that is played, in the manifest's order; never
   /// empty.
@@ -302,6 +313,11 @@ package struct Absence: Sendable, Hashable {
   package var start: MediaTime
   /// The end; nil if it is not known.
   package var end: MediaTime?
+
+  package init(start: MediaTime, end: MediaTime? = nil) {
+    self.start = start
+    self.end = end
+  }
 
   package func contains(_ time: MediaTime) -> Bool { time >= start && end.map { time < $0 } ?? true }
 }

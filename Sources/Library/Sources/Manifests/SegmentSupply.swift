@@ -17,7 +17,9 @@ package enum SegmentSupply: Sendable {
   }
 
   /// The index at which playback begins beside other tracks.
-  package var joiningIndex: Int { if case .live(let live, _) = self { live.joiningIndex } else { firstIndex } }
+  package var joiningIndex: Int {
+    if case .live(let live, _) = self { live.joiningIndex } else { firstIndex }
+  }
 
   /// The range from the oldest available segment to the newest known one.
   package var knownIndexes: Range<Int> {

@@ -90,7 +90,8 @@ package final class LoadingMemory: Sendable {
   package func addInFlight(_ byteCount: Int) { inFlight.add(byteCount, ordering: .relaxed) }
 
   /// Runs `body`, whose result stays in memory.
-  package func readingManifest<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result
+  package func readingManifest<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure)
+    -> Result
   {
     guard let account else { return try body() }
     let before = account.heapByteCount

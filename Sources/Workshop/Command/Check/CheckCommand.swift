@@ -3,7 +3,6 @@ import Foundation
 import ReelCheck
 import ReelCore
 import ReelLab
-import ReelPlayback
 import ReelPool
 import ReelSimulation
 

@@ -4,7 +4,6 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
-import ReelPlayback
 import ReelPool
 import ReelLab
 import ReelSimulation

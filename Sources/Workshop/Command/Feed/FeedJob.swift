@@ -3,10 +3,10 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
-import ReelPlayback
 import ReelPool
 import ReelLab
 import ReelSimulation
+internal import ReelSources
 
 /// One run of `reel feed`.
 struct FeedJob: Sendable {

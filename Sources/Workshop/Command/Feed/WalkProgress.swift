@@ -1,8 +1,8 @@
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
 import ReelPool
 import ReelLab
+import ReelReading
 
 /// The progress of `reel feed`, for the line on a terminal.
 final class WalkProgress: Sendable {

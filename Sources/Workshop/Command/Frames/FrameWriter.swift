@@ -3,7 +3,8 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
-import ReelPlayback
+import ReelReading
+import ReelSources
 
 /// Writes the frames of one source.
 ///

@@ -4,7 +4,8 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
-import ReelPlayback
+import ReelReading
+import ReelSources
 
 /// `reel frames`: writes frames of sources to files.
 struct FramesCommand: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
+import ReelReading
+import ReelSources
 
 /// The JSON record of `reel frames` for a source.
 struct FramesRecord: SourceRecord {

@@ -4,10 +4,10 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
-import ReelPlayback
 import ReelPool
 import ReelSimulation
 import ReelLab
+import ReelSources
 
 /// `reel lab`: compares preload policies over many simulated walks.
 struct LabCommand: AsyncParsableCommand {

@@ -5,7 +5,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelFiles
 import ReelLab
-import ReelPlayback
+import ReelSources
 import ReelTransport
 
 /// Works through a list of sources: reads it, keeps to the limits of hosts, records results, and counts.

@@ -3,6 +3,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelSources
 
 /// Decides which entries of a list a run works on, and names the files of their sources.
 struct BatchAdmission {

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelFiles
 import ReelLab
-import ReelPlayback
+import ReelSources
 
 /// Works through the sources that the command line names, in their order. The outcome of each is printed and reported at
 /// once.

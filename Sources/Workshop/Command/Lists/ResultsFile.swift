@@ -2,7 +2,6 @@ import Foundation
 import ReelCore
 import ReelFiles
 import ReelLab
-import ReelPlayback
 
 /// The results of a run as JSON Lines. Each line is written in one piece when its source is done, so a killed
 /// process loses at most the line that it was writing. The file is locked while it is open.

@@ -3,7 +3,7 @@ import Logging
 import ReelCore
 import ReelFiles
 import ReelLab
-import ReelPlayback
+import ReelSources
 import ReelTransport
 
 /// How a command works through its sources: those that the command line names (`NamedSources`), or a list (`Batch`).

@@ -2,7 +2,6 @@ import Dispatch
 import Foundation
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
 import ReelPool
 
 #if canImport(Glibc)

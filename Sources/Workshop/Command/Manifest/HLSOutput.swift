@@ -3,7 +3,6 @@ import ReelCore
 import ReelFiles
 import ReelGateway
 import ReelManifest
-import ReelPlayback
 
 /// Writes a presentation as HLS playlists, to a folder or to standard output.
 struct HLSOutput {

@@ -5,7 +5,8 @@ import ReelCore
 import ReelGateway
 import ReelLab
 import ReelManifest
-import ReelPlayback
+import ReelReading
+import ReelSources
 
 /// `reel manifest`: prints a manifest as JSON or as HLS.
 struct ManifestCommand: AsyncParsableCommand {

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelLab
 import ReelManifest
-import ReelPlayback
+import ReelSources
 
 /// The record of `reel manifest --output json` for a source: its `Presentation`.
 struct ManifestRecord: SourceRecord {

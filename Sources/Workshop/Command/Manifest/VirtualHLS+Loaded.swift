@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelGateway
 import ReelManifest
-import ReelPlayback
+import ReelSources
 
 extension VirtualHLS {
   /// Makes HLS from a loaded manifest, and reports omitted parts on standard error.

@@ -5,6 +5,8 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 import ReelLab
+import ReelReading
+import ReelSources
 
 #if canImport(Glibc)
   import Glibc

@@ -5,6 +5,7 @@ import ReelFFmpeg
 import ReelPlayback
 public import ReelPool
 import ReelLab
+import ReelSources
 
 /// A player of `reel memory`, with the account of its memory.
 final class MemoryPlayer: Sendable {

@@ -6,6 +6,7 @@ import ReelFFmpeg
 import ReelFiles
 import ReelPlayback
 import ReelLab
+import ReelSources
 
 /// `reel play`: plays sources without a screen.
 struct PlayCommand: AsyncParsableCommand {

@@ -6,6 +6,7 @@ import ReelFiles
 import ReelPlayback
 import ReelPool
 import ReelLab
+import ReelSources
 
 /// Plays one source of `reel play`, from its first request to its summary.
 final class PlayJob: Sendable {

@@ -3,6 +3,7 @@ import ReelCore
 import ReelPlayback
 import ReelPool
 import ReelLab
+import ReelSources
 
 /// The playback of one or more sources as a page.
 struct PlayPage {

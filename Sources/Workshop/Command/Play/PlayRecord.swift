@@ -3,6 +3,8 @@ import ReelCore
 import ReelFFmpeg
 public import ReelPlayback
 import ReelLab
+internal import ReelReading
+public import ReelSources
 
 /// An event of `reel play`: a line of `--json`, or of text (`PlayText`).
 struct PlayRecord: Encodable, Sendable {

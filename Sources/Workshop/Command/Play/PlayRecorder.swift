@@ -2,6 +2,8 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelLab
+import ReelReading
+import ReelSources
 
 /// Collects the data for a page of `reel play`: samples, events, and the summary of a source.
 ///

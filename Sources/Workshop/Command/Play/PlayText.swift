@@ -4,6 +4,7 @@ import ReelFFmpeg
 import ReelLab
 import ReelPlayback
 import ReelPool
+import ReelSources
 
 /// The reports of `reel play` as text.
 enum PlayText {

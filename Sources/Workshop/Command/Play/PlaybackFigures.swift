@@ -1,6 +1,7 @@
 import ReelCore
 import ReelLab
-import ReelPlayback
+internal import ReelPlayback
+internal import ReelSources
 
 /// A figure of the playback of a source.
 typealias PlaybackFigure = Figure<PlayRecordSummary>

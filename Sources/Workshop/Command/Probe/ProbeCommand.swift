@@ -1,6 +1,7 @@
 import ArgumentParser
 import ReelCore
-import ReelPlayback
+import ReelReading
+internal import ReelSources
 
 /// `reel probe`: describes sources.
 struct ProbeCommand: AsyncParsableCommand {

@@ -2,7 +2,8 @@ import ReelCore
 import ReelFFmpeg
 import ReelLab
 import ReelManifest
-import ReelPlayback
+import ReelReading
+import ReelSources
 
 /// The JSON record of `reel probe` for a source.
 struct ProbeRecord: SourceRecord {

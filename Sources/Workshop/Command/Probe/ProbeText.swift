@@ -3,7 +3,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelLab
 import ReelManifest
-import ReelPlayback
+import ReelReading
 
 /// A `SourceDescription` as text.
 enum ProbeText {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import ReelCore
 import ReelLab
-import ReelPlayback
 
 /// `reel report`: summarizes results files.
 struct ReportCommand: AsyncParsableCommand {

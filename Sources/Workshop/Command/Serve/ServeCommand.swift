@@ -4,10 +4,11 @@ import Logging
 import ReelCore
 import ReelGateway
 import ReelManifest
-import ReelPlayback
 import ReelLab
+import ReelReading
 import ReelTesting
 import ReelSimulation
+import ReelSources
 
 /// `reel serve`: serves a presentation as HLS, or a folder over a modelled link.
 struct ServeCommand: AsyncParsableCommand {

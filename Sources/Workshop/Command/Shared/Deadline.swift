@@ -2,8 +2,8 @@ import Dispatch
 import Foundation
 import ReelCore
 import ReelFiles
-import ReelPlayback
 import ReelPool
+import ReelSources
 
 #if canImport(Glibc)
   import Glibc

@@ -3,10 +3,11 @@ import Foundation
 import HTTPTypes
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
 import ReelPool
 import ReelLab
+internal import ReelPlayback
 import ReelSimulation
+import ReelSources
 
 /// Reads the bytes of feed files: local ones, those of servers, and standard input.
 struct FeedReading: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import ReelPlayback
+import ReelSources
 
 #if canImport(Glibc)
   import Glibc

@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import ReelPlayback
 
 /// Writes JSON value by value, in the same form as Foundation's encoder, which takes ten times as long for
 /// small objects. Strings are written as `JSONLine` does.

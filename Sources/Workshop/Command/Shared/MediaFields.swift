@@ -2,7 +2,8 @@ import ReelLab
 import ReelCore
 import ReelFFmpeg
 import ReelManifest
-public import ReelPlayback
+internal import ReelReading
+public import ReelSources
 
 extension VideoFrame {
   /// The media's presentation timestamp in seconds, for JSON; 0 if the frame has none.

@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFiles
-import ReelPlayback
+import ReelSources
 
 /// The names of the files of one source.
 struct FrameNames: Sendable {

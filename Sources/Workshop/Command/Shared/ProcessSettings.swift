@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
+import ReelReading
 
 // Not with a sanitizer (Package.swift).
 #if canImport(ReelArenas)

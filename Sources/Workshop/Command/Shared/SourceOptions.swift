@@ -3,9 +3,9 @@ import Foundation
 import HTTPTypes
 import Logging
 import ReelCore
-import ReelPlayback
 import ReelPool
 import ReelSimulation
+import ReelSources
 import ReelTransport
 
 /// The options of every command that reads sources.

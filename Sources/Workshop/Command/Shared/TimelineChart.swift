@@ -1,8 +1,8 @@
 import Foundation
 import ReelCore
-import ReelPlayback
 import ReelPool
 import ReelLab
+internal import ReelPlayback
 
 /// The timeline of a walk as SVG: a row for the items, one for the waits, one for each slot, the link, and the memory.
 struct TimelineChart {

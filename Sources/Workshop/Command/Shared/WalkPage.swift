@@ -1,8 +1,8 @@
 import Foundation
 import ReelCore
-import ReelPlayback
 import ReelPool
 import ReelLab
+internal import ReelPlayback
 
 /// The report of one walk as a page.
 struct WalkPage {

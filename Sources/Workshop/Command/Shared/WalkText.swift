@@ -3,6 +3,7 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 import ReelLab
+import ReelReading
 
 extension AssertionOutcome {
   /// Returns the outcome with its verdict in colour.

@@ -4,8 +4,9 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
-import ReelPlayback
 import ReelPool
+import ReelReading
+internal import ReelSources
 import ReelStills
 
 extension StillRenderer.HDRHandling: ExpressibleByArgument {}

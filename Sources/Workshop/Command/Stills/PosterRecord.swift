@@ -3,7 +3,8 @@ import ReelCore
 import ReelFFmpeg
 import ReelFiles
 import ReelLab
-import ReelPlayback
+import ReelReading
+import ReelSources
 import ReelStills
 
 /// The JSON record of `reel poster` for a source.

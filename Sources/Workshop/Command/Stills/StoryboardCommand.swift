@@ -4,8 +4,8 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
-import ReelPlayback
 import ReelPool
+import ReelReading
 import ReelStills
 
 /// `reel storyboard`: writes stills of each source at a regular interval.

@@ -3,7 +3,6 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelFiles
-import ReelPlayback
 import ReelPool
 import ReelStills
 

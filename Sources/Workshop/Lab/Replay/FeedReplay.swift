@@ -1,9 +1,11 @@
 internal import Foundation
 package import Logging
 package import ReelCore
-package import ReelPlayback
+internal import ReelPlayback
 package import ReelPool
+package import ReelReading
 package import ReelSimulation
+internal import ReelSources
 
 /// A walk to perform, and what gets its events.
 package struct Walk: Sendable {

@@ -1,6 +1,5 @@
 package import Logging
 package import ReelCore
-internal import ReelPlayback
 internal import ReelPool
 package import ReelSimulation
 

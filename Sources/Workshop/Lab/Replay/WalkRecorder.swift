@@ -2,6 +2,8 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 internal import ReelPool
+internal import ReelReading
+internal import ReelSources
 
 /// Creates a report from the events of a pool during a walk through a feed.
 final class WalkRecorder: FrameOutput {

@@ -1,8 +1,8 @@
 internal import Foundation
 internal import ReelCore
-package import ReelPlayback
 package import ReelPool
 package import ReelSimulation
+package import ReelSources
 
 /// The inputs that a lab's configuration names, read and checked: feeds, recordings, viewers, devices.
 package struct LabInputs: Sendable {

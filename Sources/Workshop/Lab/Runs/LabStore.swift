@@ -1,8 +1,8 @@
 internal import Foundation
 package import ReelCore
 internal import ReelFiles
-internal import ReelPlayback
 internal import ReelPool
+internal import ReelSources
 internal import ReelSimulation
 
 /// The results file of a lab: JSON Lines, a header and then a line for each run that has ended.
