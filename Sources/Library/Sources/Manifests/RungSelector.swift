@@ -1,5 +1,4 @@
 package import ReelCore
-internal import ReelFFmpeg
 package import ReelManifest
 
 /// Chooses the rung to open, before any media is requested.

@@ -1,5 +1,4 @@
 package import ReelCore
-internal import ReelFFmpeg
 internal import Synchronization
 
 /// Ends everything that belongs to the loading of one source: its transfers, and the waits of its thread.

@@ -1,5 +1,4 @@
 internal import ReelCore
-internal import ReelFFmpeg
 
 /// Threads for blocking work, reused for a while. There are never more than concurrent jobs, and none after a
 /// second without work.
