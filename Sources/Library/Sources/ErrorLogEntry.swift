@@ -102,3 +102,11 @@ public enum RungSwitchCause: String, Sendable, Hashable, CaseIterable {
   /// A new period has other rungs.
   case period
 }
+
+/// What a track has.
+public enum TrackKind: String, Sendable, Hashable, CaseIterable {
+  /// Video.
+  case video
+  /// Audio.
+  case audio
+}

@@ -160,7 +160,7 @@ final class ItemReader: @unchecked Sendable {
     }
     return LandingReader(
       source, for: role, controller: controller, offsets: session.offsets,
-      log: SessionLog(session: session, isVideo: kind == .video), scope: scope)
+      log: { [weak session, kind] report in session?.take(report, of: kind) }, scope: scope)
   }
 
   private func readNext(dropsAudio: Bool) throws -> Step {

@@ -220,72 +220,60 @@ extension PlayerItem {
   var forwardBufferDuration: Duration { bounds.forwardBufferDuration ?? preferences.forwardBufferDuration }
 }
 
-/// Passes reports of readers to the item's logs.
-struct SessionLog: ReadingLog {
-  weak let session: ItemSession?
-  let isVideo: Bool
-
-  func recordRung(_ rung: Rung) {
-    var entry = AccessLogEntry(rung: rung.id)
-    entry.indicatedBitRate = rung.bitsPerSecond ?? rung.averageBitsPerSecond
-    entry.size = rung.size
-    session?.item.beginAccess(entry)
-  }
-
-  func recordTransfer(_ transfer: SegmentTransfer, rung: String) {
-    // Video only: transfers of separate audio share the link and would measure only their part of it.
-    guard isVideo, let session else { return }
-    session.read { $0.controller }??.record(transfer)
-    session.item.updateAccess(rung: rung) { entry in
-      entry.byteCount += transfer.byteCount
-      entry.requestCount += transfer.requestCount
-      entry.measuredByteCount += transfer.freeByteCount
-      entry.transferDuration += transfer.freeEnd - transfer.began
-    }
-  }
-
-  func recordFile(requestCount: Int, byteCount: Int64) {
-    guard isVideo else { return }
-    session?.change { state, _ in
-      state.playerItem?.updateAccess(rung: nil) { entry in
-        entry.byteCount += byteCount
-        entry.requestCount += requestCount
+/// Reports of readers.
+extension ItemSession {
+  /// Takes a report of the reader of a kind into the item's logs.
+  func take(_ report: ReadingReport, of kind: TrackKind) {
+    let isVideo = kind == .video
+    switch report {
+    case .rung(let rung):
+      var entry = AccessLogEntry(rung: rung.id)
+      entry.indicatedBitRate = rung.bitsPerSecond ?? rung.averageBitsPerSecond
+      entry.size = rung.size
+      item.beginAccess(entry)
+    case .transfer(let transfer, let rung):
+      // Video only: transfers of separate audio share the link and would measure only their part of it.
+      guard isVideo else { return }
+      read { $0.controller }??.record(transfer)
+      item.updateAccess(rung: rung) { entry in
+        entry.byteCount += transfer.byteCount
+        entry.requestCount += transfer.requestCount
+        entry.measuredByteCount += transfer.freeByteCount
+        entry.transferDuration += transfer.freeEnd - transfer.began
       }
+    case .file(let requestCount, let byteCount):
+      guard isVideo else { return }
+      change { state, _ in
+        state.playerItem?.updateAccess(rung: nil) { entry in
+          entry.byteCount += byteCount
+          entry.requestCount += requestCount
+        }
+      }
+    case .failure(let error, let rung, let outcome):
+      if let outcome { log(error, rung: rung, outcome) }
+    case .damage(let error, let rung, let range):
+      // Missing or damaged frames are recorded separately.
+      let loss = range.map { MediaLoss(kind: kind, reason: .damaged, range: $0) }
+      log(error, rung: rung, loss.map(ErrorLogEntry.Outcome.lost) ?? .tolerated)
+    case .hole(let error, let rung, let loss):
+      log(error, rung: rung, .lost(loss))
+    case .passedOver(let error, let start, let duration):
+      guard isVideo else { return }
+      change { state, out in
+        out.tell(.segmentMissed(start: start, duration: duration, error), of: state.playerItem)
+      }
+    case .absence(let segments):
+      // Without video, audio begins by itself.
+      change { state, out in
+        if isVideo { state.live = segments } else { state.liveAudio = segments }
+        out.wake(isVideo ? [.audioReader, .presenter] : .presenter)
+      }
+    case .segment(let duration):
+      if isVideo { item.updateLadder { $0.segmentDuration = .seconds(duration.seconds) } }
     }
-  }
-
-  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
-    if let outcome { log(error, rung: rung, outcome) }
-  }
-
-  func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
-    // Missing or damaged frames are recorded separately.
-    let loss = range.map { MediaLoss(kind: isVideo ? .video : .audio, reason: .damaged, range: $0) }
-    log(error, rung: rung, loss.map(ErrorLogEntry.Outcome.lost) ?? .tolerated)
-  }
-
-  func recordHole(_ error: ReelError, rung: String, _ loss: MediaLoss) { log(error, rung: rung, .lost(loss)) }
-
-  func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {
-    guard isVideo else { return }
-    session?.change { state, out in
-      out.tell(.segmentMissed(start: start, duration: duration, error), of: state.playerItem)
-    }
-  }
-
-  /// Records that a kind of media may be missing for a long time. Without video, audio begins by itself.
-  func recordAbsence(_ segments: LiveSegments) {
-    session?.change { state, out in
-      if isVideo { state.live = segments } else { state.liveAudio = segments }
-      out.wake(isVideo ? [.audioReader, .presenter] : .presenter)
-    }
-  }
-
-  func recordSegment(duration: MediaTime) {
-    if isVideo { session?.item.updateLadder { $0.segmentDuration = .seconds(duration.seconds) } }
   }
 
   private func log(_ error: ReelError, rung: String, _ outcome: ErrorLogEntry.Outcome) {
-    session?.change { state, _ in state.log(error, rung: rung, outcome) }
+    change { state, _ in state.log(error, rung: rung, outcome) }
   }
 }

@@ -82,7 +82,7 @@ final class VideoPipeline {
     order = Order(job: packets.job.withLock { $0 })
     frames = TrackDecoder(
       packets,
-      options: TrackDecoder.Options(
+      options: .init(
         name: options.name, logger: options.logger, gate: options.gate, clock: options.clock,
         decoders: options.decoders,
         isCancelled: { [job = packets.job] in

@@ -43,7 +43,7 @@ package final class FrameReader {
       controller: RungController(
         context.configuration, clock: context.recorder.clock, location: ServiceLocation(roams: true)),
       offsets: shared?.offsets ?? TimestampOffsets(), isAlone: true, beginsByDefault: beginsAsPlayer,
-      log: log, scope: readingScope,
+      log: { log.add($0) }, scope: readingScope,
       shared: shared)
     packets = ReadPackets(LandingReader(reader, scope: readingScope), clock: context.recorder.clock)
     let whole = context.scope
@@ -351,7 +351,7 @@ private final class ReadPackets: PacketSource {
 }
 
 /// Collects the faults reported by readers.
-private final class ExtractionLog: ReadingLog {
+private final class ExtractionLog: Sendable {
   private let state = Locked((faults: [ReelError](), count: 0))
   private let readBytes = Atomic<Int64>(0)
   /// The number of faults that are kept.
@@ -361,22 +361,15 @@ private final class ExtractionLog: ReadingLog {
   var faultCount: Int { state.withLock { $0.count } }
   var readByteCount: Int64 { readBytes.load(ordering: .relaxed) }
 
-  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
-    state.withLock { state in
-      state.count += 1
-      if state.faults.count < Self.limit { state.faults.append(error) }
+  func add(_ report: ReadingReport) {
+    switch report {
+    case .failure(let error, _, _), .damage(let error, _, _):
+      state.withLock { state in
+        state.count += 1
+        if state.faults.count < Self.limit { state.faults.append(error) }
+      }
+    case .file(_, let byteCount): readBytes.add(byteCount, ordering: .relaxed)
+    case .rung, .transfer, .hole, .passedOver, .absence, .segment: break
     }
   }
-
-  func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
-    recordFailure(error, rung: rung, outcome: nil)
-  }
-
-  func recordRung(_ rung: Rung) {}
-  func recordTransfer(_ transfer: SegmentTransfer, rung: String) {}
-  func recordFile(requestCount: Int, byteCount: Int64) {
-    readBytes.add(byteCount, ordering: .relaxed)
-  }
-  func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
-  func recordAbsence(_ segments: LiveSegments) {}
 }

@@ -18,7 +18,7 @@ public struct VideoFrame: Sendable {
   /// does not come from a player, it is `time`.
   public package(set) var outputTime: MediaTime
   /// The stream that the frame belongs to, with its time base, rotation and aspect ratio.
-  package private(set) var stream: StreamInfo
+  package internal(set) var stream: StreamInfo
   /// The frame rate in frames per second. Nil if neither the container nor the bitstream states it.
   public let frameRate: Rational?
   /// The media time that the player left out between the end of the previously shown frame and this one, at a gap in
@@ -28,7 +28,7 @@ public struct VideoFrame: Sendable {
   /// no loss is known: the previous frame was to be shown until now.
   package var loss: MediaLoss?
   /// The owner of the pixels: the same in all copies, and in no other frame.
-  package private(set) var decoded: Frame
+  package internal(set) var decoded: Frame
   /// The identity of the feed's item that the frame belongs to, for pools.
   package var itemID: (any Hashable & Sendable)?
   /// The span that the frame was read from.
@@ -120,21 +120,6 @@ public struct VideoFrame: Sendable {
 
   // MARK: Inside the library
 
-  /// A frame of the pixels of a still, which does not come from a stream.
-  package init(_ still: Still, time: MediaTime) throws(ReelError) {
-    self.init(
-      try StillEncoder.frame(of: still), time: time, stream: try StreamInfo(still: still.size), frameRate: nil
-    )
-  }
-
-  /// Returns the frame with other pixels: those of a still, which is upright and has square pixels.
-  package func replacingPixels(with still: Still) throws(ReelError) -> VideoFrame {
-    var copy = self
-    copy.decoded = try StillEncoder.frame(of: still)
-    copy.stream = try StreamInfo(still: still.size)
-    return copy
-  }
-
   /// Returns the frame with a copy of the pixels that takes less memory; nil if none is possible.
   ///
   /// - Parameter account: The account that the memory of the copy is counted on.
@@ -201,24 +186,6 @@ public struct VideoFrame: Sendable {
 extension VideoFrame: CustomStringConvertible {
   /// `256x144 at 0.066 s`.
   public var description: String { "\(presentationSize.width)x\(presentationSize.height) at \(time)" }
-}
-
-extension FrameConverter {
-  /// Converts a frame into a new image: upright, with square pixels.
-  ///
-  /// - Parameters:
-  ///   - frame: The frame to convert.
-  ///   - target: The size of the image. Nil for the frame's own, `VideoFrame.presentationSize`.
-  ///   - gravity: How the frame fits into `target`.
-  /// - Throws: `ReelError` of kind `unsupported` for a pixel format that swscale can't read, or `internalFault` if the
-  ///   conversion fails.
-  package func convert(
-    _ frame: VideoFrame, target: PixelSize? = nil, gravity: VideoGravity = .resizeAspect
-  ) throws(ReelError) -> RGBImage {
-    try convert(
-      frame.decoded, geometry: frame.geometry(target: target, gravity: gravity),
-      orientation: frame.orientation)
-  }
 }
 
 extension MediaTime {

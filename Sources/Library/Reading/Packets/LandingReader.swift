@@ -37,7 +37,7 @@ package final class LandingReader {
   /// Reads the packets of a track of a source. The parameters are those of `ResolvedSource.packetReader`.
   package convenience init(
     _ source: OpenSource, for role: ReaderRole, controller: RungController, offsets: TimestampOffsets,
-    log: any ReadingLog, scope: LoadScope
+    log: @escaping ReadingLog, scope: LoadScope
   ) {
     let base = source.source.packetReader(
       for: role, manifests: source.manifests, context: source.context, controller: controller,

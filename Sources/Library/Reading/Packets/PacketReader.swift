@@ -185,7 +185,8 @@ extension ResolvedSource {
   ///   - shared: The tracks that another reader of the same presentation has read.
   func packetReader(
     for role: ReaderRole, manifests: ManifestLoader, context: TrackContext, controller: RungController,
-    offsets: TimestampOffsets, isAlone: Bool = false, beginsByDefault: Bool = true, log: any ReadingLog,
+    offsets: TimestampOffsets, isAlone: Bool = false, beginsByDefault: Bool = true,
+    log: @escaping ReadingLog,
     scope: LoadScope,
     shared: SharedTracks? = nil
   ) -> any PacketReader {
@@ -201,33 +202,28 @@ extension ResolvedSource {
   }
 }
 
-/// Receives reports from readers. Called on any thread and in tasks; must not block.
-package protocol ReadingLog: Sendable {
-  /// Records that the next segments belong to this rung.
-  func recordRung(_ rung: Rung)
-  func recordTransfer(_ transfer: SegmentTransfer, rung: String)
-  /// Records additional requests and bytes of a media file.
-  func recordFile(requestCount: Int, byteCount: Int64)
-  /// Records that something could not be loaded.
-  ///
-  /// - Parameter outcome: The next attempt. Nil if the error is thrown, and its receiver decides.
-  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?)
-  /// Records that a part of a media file or of a segment is damaged and was left out.
-  ///
-  /// - Parameter range: The affected part of the item's timeline; nil if it is not known.
-  func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?)
-  /// Records that media is missing according to the timestamps.
-  func recordHole(_ error: ReelError, rung: String, _ loss: MediaLoss)
-  /// Records that a segment is skipped. Its start is on the item's timeline.
-  func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime)
-  /// Records that the reader waits for the next segment of a live track that some periods lack, so the wait
-  /// may be long.
-  func recordAbsence(_ segments: LiveSegments)
-  /// Records that a span of segments begins with one of this duration.
-  func recordSegment(duration: MediaTime)
-}
+/// What readers report to whom they read for. Called on any thread and in tasks; must not block.
+package typealias ReadingLog = @Sendable (ReadingReport) -> Void
 
-extension ReadingLog {
-  package func recordHole(_ error: ReelError, rung: String, _ loss: MediaLoss) {}
-  package func recordSegment(duration: MediaTime) {}
+/// A report of a reader. The name of the rung is empty for a media file.
+package enum ReadingReport: Sendable {
+  /// The next segments belong to this rung.
+  case rung(Rung)
+  /// The transfer of a segment has ended.
+  case transfer(SegmentTransfer, rung: String)
+  /// More requests were sent for a media file, and more bytes of it have arrived.
+  case file(requestCount: Int, byteCount: Int64)
+  /// Something could not be loaded. The outcome is the next attempt; nil if the error is thrown, and its receiver decides.
+  case failure(ReelError, rung: String, outcome: ErrorLogEntry.Outcome?)
+  /// A part of a media file or of a segment is damaged and was left out. The range is on the item's timeline; nil if it is
+  /// not known.
+  case damage(ReelError, rung: String, in: Range<MediaTime>?)
+  /// Media is missing according to the timestamps.
+  case hole(ReelError, rung: String, MediaLoss)
+  /// A segment is skipped. Its start is on the item's timeline.
+  case passedOver(ReelError, start: MediaTime, duration: MediaTime)
+  /// The reader waits for the next segment of a live track that some periods lack, so the wait may be long.
+  case absence(LiveSegments)
+  /// A span of segments begins with one of this duration.
+  case segment(duration: MediaTime)
 }

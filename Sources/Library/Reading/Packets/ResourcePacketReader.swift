@@ -12,7 +12,7 @@ final class ResourcePacketReader: PacketReader {
   private let resource: MediaResource
   private let context: TrackContext
   private let role: ReaderRole
-  private let log: any ReadingLog
+  private let log: ReadingLog
   private var open: Open? {
     didSet {
       guard let oldValue, oldValue !== open else { return }
@@ -86,7 +86,8 @@ final class ResourcePacketReader: PacketReader {
   }
 
   init(
-    _ resource: MediaResource, role: ReaderRole, context: TrackContext, log: any ReadingLog, scope: LoadScope
+    _ resource: MediaResource, role: ReaderRole, context: TrackContext, log: @escaping ReadingLog,
+    scope: LoadScope
   ) {
     self.log = log
     self.resource = resource
@@ -136,7 +137,7 @@ final class ResourcePacketReader: PacketReader {
         let skipped = open.container.takeSkippedBytes()
         if let damage = skipped ?? open.container.takeDamage() {
           let error = ReelError(.badMedia, damage, at: resource.name)
-          log.recordDamage(error, rung: "", in: nil)
+          log(.damage(error, rung: "", in: nil))
           open.mapper.recordDamage()
           if skipped != nil { open.skipped = (error, open.end) }
         }
@@ -158,7 +159,7 @@ final class ResourcePacketReader: PacketReader {
           if !open.container.isTruncated,
             let (error, loss) = open.lossAtEnd(cut: status.cut, duration: streams.duration)
           {
-            log.recordHole(error, rung: "", loss)
+            log(.hole(error, rung: "", loss))
           }
           return nil
         }
@@ -453,9 +454,10 @@ final class ResourcePacketReader: PacketReader {
       hole.followsDamage
       ? "there is no \(hole.kind.rawValue) \(hole.range.words)"
       : "the timestamps of \(hole.kind.rawValue) jump \(hole.range.words)"
-    log.recordHole(
-      ReelError(.badMedia, words, at: resource.name), rung: "",
-      MediaLoss(kind: hole.kind, reason: hole.followsDamage ? .damaged : .jumped, range: hole.range))
+    log(
+      .hole(
+        ReelError(.badMedia, words, at: resource.name), rung: "",
+        MediaLoss(kind: hole.kind, reason: hole.followsDamage ? .damaged : .jumped, range: hole.range)))
   }
 
   /// Continues with the current streams of the container.
@@ -477,7 +479,7 @@ final class ResourcePacketReader: PacketReader {
     switch resource.access {
     case .file(let path): return counted(try FileByteSource(path: path, isCancelled: isCancelled))
     case .spooled(let file):
-      if !isFirstAnswerUsed { log.recordFile(requestCount: 1, byteCount: file.byteCount) }
+      if !isFirstAnswerUsed { log(.file(requestCount: 1, byteCount: file.byteCount)) }
       isFirstAnswerUsed = true
       return FileByteSource(file, isCancelled: isCancelled)
     case .standardInput: return counted(FileByteSource.standardInput(isCancelled: isCancelled))
@@ -501,9 +503,9 @@ final class ResourcePacketReader: PacketReader {
   /// Returns a newly opened file.
   private func counted(_ file: FileByteSource) -> CountedByteSource {
     let log = log
-    log.recordFile(requestCount: 1, byteCount: 0)
+    log(.file(requestCount: 1, byteCount: 0))
     return CountedByteSource(file, recorder: context.recorder) {
-      log.recordFile(requestCount: 0, byteCount: Int64($0))
+      log(.file(requestCount: 0, byteCount: Int64($0)))
     }
   }
 
@@ -516,32 +518,21 @@ final class ResourcePacketReader: PacketReader {
       recordDamage: { error in
         let error = error.located(at: name)
         earlyEnd.withLock { $0 = error }
-        log.recordFailure(error, rung: "", outcome: .tolerated)
+        log(.failure(error, rung: "", outcome: .tolerated))
       },
-      recordTraffic: { log.recordFile(requestCount: $0, byteCount: Int64($1)) })
+      recordTraffic: { log(.file(requestCount: $0, byteCount: Int64($1))) })
   }
 }
 
 extension OpenSource {
   /// Returns a media file's container, to be read from its beginning, and once; nil for a presentation.
   ///
-  /// Blocks, and throws like `ContainerReader`.
+  /// Blocks, and throws like `ContainerReader`. Who reads it finds its faults.
   package func container(wantsVideo: Bool = true) throws -> ContainerReader? {
     guard case .resource(let resource) = source else { return nil }
     let role: ReaderRole = wantsVideo ? .main(wantsAudio: true) : .audio(group: nil)
     return try ResourcePacketReader(
-      resource, role: role, context: context, log: NoReadingLog(), scope: context.scope
+      resource, role: role, context: context, log: { _ in }, scope: context.scope
     ).openContainer()
   }
-}
-
-/// The log of a file whose reader's faults are found by who reads it.
-private struct NoReadingLog: ReadingLog {
-  func recordRung(_ rung: Rung) {}
-  func recordTransfer(_ transfer: SegmentTransfer, rung: String) {}
-  func recordFile(requestCount: Int, byteCount: Int64) {}
-  func recordFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {}
-  func recordDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {}
-  func recordPassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
-  func recordAbsence(_ segments: LiveSegments) {}
 }

@@ -264,7 +264,7 @@ struct RungOpener {
   let offsets: TimestampOffsets
   let keys: KeyStore
   let initializations: InitializationStore
-  let log: any ReadingLog
+  let log: ReadingLog
 
   /// Returns the segments of a rung, from its playlist or index.
   ///
@@ -303,7 +303,7 @@ struct RungOpener {
       return track(rung, offsets.aligned(segments), startOffset: startOffset)
     }
     if let fault = found.indexFault {
-      log.recordFailure(fault.located(at: context.name), rung: rung.id, outcome: .tolerated)
+      log(.failure(fault.located(at: context.name), rung: rung.id, outcome: .tolerated))
     }
     return track(rung, .list(found.list), startOffset: startOffset, opening: found.transfer)
   }
@@ -344,11 +344,11 @@ struct RungOpener {
     // The rest of the fragment around an I-frame in a playlist is missing, which is not damage.
     var recordDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
     if !rung.holdsKeyFramesOnly || resolved.presentation.format == .dash {
-      recordDamage = { error, range in log.recordDamage(error, rung: id, in: range) }
+      recordDamage = { error, range in log(.damage(error, rung: id, in: range)) }
     } else if resolved.presentation.iFrameRungs.isEmpty {
       // If it is read as a whole, the rest must be padded.
       recordDamage = { error, range in
-        if error.kind != .badMedia { log.recordDamage(error, rung: id, in: range) }
+        if error.kind != .badMedia { log(.damage(error, rung: id, in: range)) }
       }
     }
     let loader = SegmentLoader(
@@ -356,9 +356,10 @@ struct RungOpener {
       initializations: initializations, opening: opening,
       byteRate: context.configuration.segmentByteRate, recordDamage: recordDamage,
       recordMissed: { [kind = role.kind] error, range in
-        log.recordFailure(
-          error, rung: id, outcome: .lost(MediaLoss(kind: kind, reason: .missing, range: range)))
-      }, record: { transfer in log.recordTransfer(transfer, rung: id) })
+        log(
+          .failure(
+            error, rung: id, outcome: .lost(MediaLoss(kind: kind, reason: .missing, range: range))))
+      }, record: { transfer in log(.transfer(transfer, rung: id)) })
     return RungTrack(rung: rung, supply: supply, loader: loader, startOffset: startOffset)
   }
 }

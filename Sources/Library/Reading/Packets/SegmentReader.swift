@@ -12,7 +12,7 @@ internal import ReelSources
 final class SegmentReader: PacketReader {
   private let source: SegmentSource
   private let context: TrackContext
-  private let log: any ReadingLog
+  private let log: ReadingLog
   private var span: Span?
   private var planned: Planned?
   private var loop = LoopIteration()
@@ -36,7 +36,7 @@ final class SegmentReader: PacketReader {
   init(
     _ resolved: ResolvedPresentation, role: ReaderRole, manifests: ManifestLoader, context: TrackContext,
     controller: RungController, offsets: TimestampOffsets, isAlone: Bool, beginsByDefault: Bool,
-    log: any ReadingLog, scope: LoadScope, shared: SharedTracks? = nil
+    log: @escaping ReadingLog, scope: LoadScope, shared: SharedTracks? = nil
   ) {
     let keys = shared?.keys ?? KeyStore(fetcher: context.fetcher, runtime: scope.runtime)
     source = SegmentSource(
@@ -196,9 +196,10 @@ final class SegmentReader: PacketReader {
   /// Records that the last bytes of a span are no media.
   private func recordDamagedEnd(of span: Span, _ words: String) {
     guard let part = span.stream.part(at: .max) else { return }
-    log.recordDamage(
-      ReelError(.badMedia, words, at: part.url.reelName), rung: span.place.track.rung.id,
-      in: span.place.track.supply[part.index]?.range)
+    log(
+      .damage(
+        ReelError(.badMedia, words, at: part.url.reelName), rung: span.place.track.rung.id,
+        in: span.place.track.supply[part.index]?.range))
   }
 
   private func begin(at time: MediaTime?, loop: LoopIteration, scope: LoadScope) {
@@ -261,8 +262,8 @@ final class SegmentReader: PacketReader {
   /// Creates the span that begins at `place`; nil if a live track skipped the segment.
   private func makeSpan(at place: SegmentSource.Place) throws -> Span? {
     let (rung, segment) = (place.track.rung, place.segment)
-    if case .main = source.role { log.recordRung(rung) }
-    log.recordSegment(duration: segment.duration)
+    if case .main = source.role { log(.rung(rung)) }
+    log(.segment(duration: segment.duration))
     let stream = takePlanned(place) ?? makeStream(at: place, .wait, scope: source.scope)
     let start = context.recorder.clock.now
     let head: [UInt8]
@@ -439,8 +440,9 @@ final class SegmentReader: PacketReader {
       middle < segment.start + segment.duration
     else {
       let error = ReelError(.badManifest, "there is no segment \(hole.range.words)", at: context.name)
-      return log.recordHole(
-        error, rung: rung, MediaLoss(kind: kind, reason: .missing, range: hole.range))
+      return log(
+        .hole(
+          error, rung: rung, MediaLoss(kind: kind, reason: .missing, range: hole.range)))
     }
     // A frame may stay on show for long within a segment. If a segment lacks its end, the next frame is in
     // the next one.
@@ -449,7 +451,7 @@ final class SegmentReader: PacketReader {
     else { return }
     let error = ReelError(
       .badMedia, "the segment has no \(kind.rawValue) \(hole.range.words)", at: segment.url.reelName)
-    log.recordHole(error, rung: rung, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
+    log(.hole(error, rung: rung, MediaLoss(kind: kind, reason: .damaged, range: hole.range)))
   }
 
   /// Records where a packet is, and reports media that is missing between the span before and this one, although the list
@@ -509,7 +511,7 @@ final class SegmentReader: PacketReader {
   private func recordMissing(_ kind: TrackKind, _ range: Range<MediaTime>, rung: String) {
     let error = ReelError(
       .badMedia, "the segments have no \(kind.rawValue) \(range.words)", at: context.name)
-    log.recordHole(error, rung: rung, MediaLoss(kind: kind, reason: .damaged, range: range))
+    log(.hole(error, rung: rung, MediaLoss(kind: kind, reason: .damaged, range: range)))
   }
 
   /// Reports the segment whose media was left out, because its timestamps repeat those of earlier segments.
@@ -522,9 +524,10 @@ final class SegmentReader: PacketReader {
     let error = ReelError(
       .badMedia, "the timestamps of segments repeat those of earlier ones: the segments are left out",
       at: context.name)
-    log.recordHole(
-      error, rung: span.place.track.rung.id,
-      MediaLoss(kind: source.role.kind, reason: .jumped, range: segment.range))
+    log(
+      .hole(
+        error, rung: span.place.track.rung.id,
+        MediaLoss(kind: source.role.kind, reason: .jumped, range: segment.range)))
   }
 
   /// Returns true if a segment ends at `time`, apart from leading frames.

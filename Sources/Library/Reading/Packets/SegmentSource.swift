@@ -62,7 +62,7 @@ final class SegmentSource {
   private let isAlone: Bool
   /// True if reading begins where a playlist lets playback begin.
   private let beginsByDefault: Bool
-  private let log: any ReadingLog
+  private let log: ReadingLog
   private var tracks: [Key: RungTrack]
   private var position: Position
   private var periodIndex = 0
@@ -89,7 +89,7 @@ final class SegmentSource {
   init(
     _ resolved: ResolvedPresentation, role: ReaderRole, manifests: ManifestLoader, context: TrackContext,
     controller: RungController, offsets: TimestampOffsets, isAlone: Bool, beginsByDefault: Bool,
-    keys: KeyStore, log: any ReadingLog, scope: LoadScope, shared: SharedTracks?
+    keys: KeyStore, log: @escaping ReadingLog, scope: LoadScope, shared: SharedTracks?
   ) {
     tracks = shared?.tracks ?? [:]
     opened = shared?.opened
@@ -323,7 +323,7 @@ final class SegmentSource {
     let rung = place.track.rung
     // An error that is thrown is reported by its receiver.
     var outcome: ErrorLogEntry.Outcome?
-    defer { log.recordFailure(error, rung: rung.id, outcome: outcome) }
+    defer { log(.failure(error, rung: rung.id, outcome: outcome)) }
     let segment = place.track.supply[index]
     let alternates = rung.alternateURLs.isEmpty ? segment?.alternateURLs ?? [] : rung.alternateURLs
     let locationCount = 1 + alternates.count
@@ -349,7 +349,7 @@ final class SegmentSource {
       position = .after(place.key, index: index, end: segment.range.upperBound)
       if place.track.supply.timing == nil { listEnd = segment.range.upperBound }
       outcome = .lost(MediaLoss(kind: role.kind, reason: .missing, range: segment.range))
-      log.recordPassedOver(error, start: segment.start, duration: segment.duration)
+      log(.passedOver(error, start: segment.start, duration: segment.duration))
     case .fail, .again:
       controller.forgive()
       throw leftOut ?? error
@@ -361,11 +361,11 @@ final class SegmentSource {
     let situation = Recovery.Situation(hasOtherRung: controller.hasOther(than: rung, among: ladder))
     guard case .otherRung = Recovery.after(error, in: situation) else {
       controller.forgive()
-      log.recordFailure(error, rung: rung.id, outcome: nil)
+      log(.failure(error, rung: rung.id, outcome: nil))
       throw error
     }
     controller.avoid(rung)
-    log.recordFailure(error, rung: rung.id, outcome: .otherRung)
+    log(.failure(error, rung: rung.id, outcome: .otherRung))
   }
 
   // MARK: Positions
@@ -471,9 +471,10 @@ final class SegmentSource {
         }
         followsGap = true
         if supply.timing == nil { listEnd = segment.range.upperBound }
-        log.recordHole(
-          ReelError(.badManifest, "the manifest marks segments as missing", at: context.name),
-          rung: key.rung, MediaLoss(kind: role.kind, reason: .missing, range: segment.range))
+        log(
+          .hole(
+            ReelError(.badManifest, "the manifest marks segments as missing", at: context.name),
+            rung: key.rung, MediaLoss(kind: role.kind, reason: .missing, range: segment.range)))
         triedForGap = []
         // The next segment may come from any rung again.
         position = .after(key, index: index, end: segment.range.upperBound)
@@ -485,14 +486,16 @@ final class SegmentSource {
             key: key, track: track, ladder: ladder, index: index, segment: segment, followsGap: followsGap))
       case .wait:
         let hasAbsences = supply.reference?.hasAbsences ?? false
-        if hasAbsences, let live = supply.reference { log.recordAbsence(live) }
+        if hasAbsences, let live = supply.reference { log(.absence(live)) }
         guard let found = try supply.segment(from: index, scope: scope)?.index else { return .end }
         if found > index {
           followsGap = true
           if supply.reference?.hasAbsences != true {
-            log.recordHole(
-              ReelError(.network, "segments left the live window before they were fetched", at: context.name),
-              rung: key.rung, MediaLoss(kind: role.kind, reason: .missing, range: nil))
+            log(
+              .hole(
+                ReelError(
+                  .network, "segments left the live window before they were fetched", at: context.name),
+                rung: key.rung, MediaLoss(kind: role.kind, reason: .missing, range: nil)))
           }
         }
         index = found
@@ -569,12 +572,13 @@ final class SegmentSource {
     } else {
       return false
     }
-    log.recordFailure(
-      ReelError(
-        .badManifest,
-        "the manifest has no segment of this rung at \(hole.time.seconds.formatted(places: 3)) s",
-        at: context.name),
-      rung: rung.id, outcome: outcome)
+    log(
+      .failure(
+        ReelError(
+          .badManifest,
+          "the manifest has no segment of this rung at \(hole.time.seconds.formatted(places: 3)) s",
+          at: context.name),
+        rung: rung.id, outcome: outcome))
     return true
   }
 
@@ -626,9 +630,10 @@ final class SegmentSource {
     guard !resolved.presentation.absences(of: role).contains(where: { $0.contains(middle) }) else { return }
     followsGap = true
     let range = end..<segment.start
-    log.recordHole(
-      ReelError(.badManifest, "no period has a segment \(range.words)", at: context.name), rung: rung,
-      MediaLoss(kind: role.kind, reason: .missing, range: range))
+    log(
+      .hole(
+        ReelError(.badManifest, "no period has a segment \(range.words)", at: context.name), rung: rung,
+        MediaLoss(kind: role.kind, reason: .missing, range: range)))
   }
 
   private func firstIndex(in supply: SegmentSupply, _ key: Key) -> Int {

@@ -1,6 +1,7 @@
 package import Foundation
 package import ReelCore
 package import ReelManifest
+internal import Synchronization
 
 /// Opening of a file whose segments are listed in an index.
 extension ManifestLoader {
@@ -190,5 +191,19 @@ extension SegmentList {
       let end = segment.byteRange?.end ?? 0
       return segment.duration <= hour && end <= byteCount ?? .max
     }
+  }
+}
+
+/// The location to try first, of several with the same media. There is one value per track.
+package final class ServiceLocation: Sendable {
+  /// True to try the next location at once after a failure; false to leave that decision to the caller.
+  package let roams: Bool
+  private let value = Atomic(0)
+
+  package init(roams: Bool = true) { self.roams = roams }
+
+  package var index: Int {
+    get { value.load(ordering: .relaxed) }
+    set { value.store(newValue, ordering: .relaxed) }
   }
 }

@@ -51,6 +51,21 @@ extension VideoFrame {
     try replacingPixels(with: Still(try image(size: size, gravity: gravity)))
   }
 
+  /// A frame of the pixels of a still, which does not come from a stream.
+  package init(_ still: Still, time: MediaTime) throws(ReelError) {
+    self.init(
+      try StillEncoder.frame(of: still), time: time, stream: try StreamInfo(still: still.size), frameRate: nil
+    )
+  }
+
+  /// Returns the frame with other pixels: those of a still, which is upright and has square pixels.
+  package func replacingPixels(with still: Still) throws(ReelError) -> VideoFrame {
+    var copy = self
+    copy.decoded = try StillEncoder.frame(of: still)
+    copy.stream = try StreamInfo(still: still.size)
+    return copy
+  }
+
   // MARK: - Private
 
   private func image(
@@ -60,6 +75,24 @@ extension VideoFrame {
     try StillRenderer().convert(
       decoded, geometry: geometry(target: size, gravity: gravity), orientation: orientation, into: &image)
     return image
+  }
+}
+
+extension FrameConverter {
+  /// Converts a frame into a new image: upright, with square pixels.
+  ///
+  /// - Parameters:
+  ///   - frame: The frame to convert.
+  ///   - target: The size of the image. Nil for the frame's own, `VideoFrame.presentationSize`.
+  ///   - gravity: How the frame fits into `target`.
+  /// - Throws: `ReelError` of kind `unsupported` for a pixel format that swscale can't read, or `internalFault` if the
+  ///   conversion fails.
+  package func convert(
+    _ frame: VideoFrame, target: PixelSize? = nil, gravity: VideoGravity = .resizeAspect
+  ) throws(ReelError) -> RGBImage {
+    try convert(
+      frame.decoded, geometry: frame.geometry(target: target, gravity: gravity),
+      orientation: frame.orientation)
   }
 }
 
