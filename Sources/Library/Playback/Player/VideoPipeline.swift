@@ -62,10 +62,8 @@ final class VideoPipeline {
   private var candidate: VideoFrame?
   /// The iteration of the target; nil before the first frame.
   private var targetIteration: Int?
-  /// The frame that the ring rejected.
-  private var refused: VideoFrame?
-  /// The frame after the rejected one.
-  private var refusedNext: VideoFrame?
+  /// The frames for which the ring had no room, in order: at most two.
+  private var waiting: [VideoFrame] = []
   private var offeredCount = 0
   private var isOpening = true
   private var isFinished = false
@@ -126,7 +124,7 @@ final class VideoPipeline {
     while true {
       if isCancelled() { throw CancellationError() }
       if options.claim?.isRevoked == true { giveUpDecoder() }
-      guard try handOver() else { return .idle }
+      guard handOver() else { return .idle }
       if let limit = order.limit, offeredCount >= limit { return .idle }
       decodeAudio()
       useAllThreads()
@@ -148,7 +146,7 @@ final class VideoPipeline {
       case .spanEnded:
         break
       case .end:
-        return try finish()
+        return finish()
       }
     }
   }
@@ -197,8 +195,7 @@ final class VideoPipeline {
       return shown
     }
     guard case .some(let shown?) = shown else { return }
-    refused = nil
-    refusedNext = nil
+    waiting = []
     frames.close(after: shown)
     frames.resume()
     offeredCount = 1
@@ -223,7 +220,7 @@ final class VideoPipeline {
   }
 
   private func begin(_ order: Order) throws(ReelError) {
-    refused = nil
+    waiting = []
     candidate = nil
     targetIteration = nil
     offeredCount = 0
@@ -235,10 +232,10 @@ final class VideoPipeline {
   }
 
   /// Ends the generation after the last frame.
-  private func finish() throws -> Outcome {
+  private func finish() -> Outcome {
     if let last = candidate.take() {
       offer(last)
-      guard try handOver() else { return .idle }
+      guard handOver() else { return .idle }
     }
     if let fault = frames.fault { options.recordFailure(fault) }
     isFinished = true
@@ -280,7 +277,7 @@ final class VideoPipeline {
     if time > target || iteration != targetIteration {
       if let earlier = candidate.take() {
         offer(earlier)
-        refusedNext = frame
+        waiting.append(frame)
       } else {
         offer(frame)
       }
@@ -297,20 +294,14 @@ final class VideoPipeline {
 
   private func offer(_ frame: VideoFrame) {
     offeredCount += 1
-    if refused != nil {
-      refusedNext = frame
-    } else if !hand(frame) {
-      refused = frame
-    }
+    if !waiting.isEmpty || !hand(frame) { waiting.append(frame) }
   }
 
-  /// Offers the rejected frames again. Returns false if the ring is still full.
-  private func handOver() throws -> Bool {
-    while let frame = refused.take() ?? refusedNext.take() {
-      if !hand(frame) {
-        refused = frame
-        return false
-      }
+  /// Offers the waiting frames again. Returns false if the ring is still full.
+  private func handOver() -> Bool {
+    while let frame = waiting.first {
+      guard hand(frame) else { return false }
+      waiting.removeFirst()
     }
     return true
   }
