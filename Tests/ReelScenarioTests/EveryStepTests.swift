@@ -1,4 +1,5 @@
 import ReelCore
+import ReelPlayback
 import ReelSimulation
 import ReelTestSupport
 import Testing

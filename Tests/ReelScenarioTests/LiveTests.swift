@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelPlayback
 import ReelSimulation
 import ReelSources
 import ReelTestSupport

@@ -1,3 +1,4 @@
+import ReelCore
 import ReelFFmpeg
 import ReelPool
 import ReelSimulation

@@ -2,6 +2,7 @@ import ReelCore
 import ReelPlayback
 import ReelPool
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import Testing
 
