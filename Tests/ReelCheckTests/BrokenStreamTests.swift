@@ -180,6 +180,13 @@ struct BrokenStreamTests {
       try await findings(in: "hls-ts", "master.m3u8") {
         try FileManager.default.removeItem(at: $0.appending(path: "low/index.m3u8"))
       } == ["rung-dead/playlist"])
+    // What is no playlist at all is named once.
+    for content in ["<html></html>", "", "#EXTM3U\n"] {
+      #expect(
+        try await findings(in: "hls-ts", "master.m3u8") {
+          try Data(content.utf8).write(to: $0.appending(path: "low/index.m3u8"))
+        } == ["rung-dead/playlist"])
+    }
     #expect(
       try await findings(in: "hls-aes128", "index.m3u8") {
         try FileManager.default.removeItem(at: $0.appending(path: "key.bin"))

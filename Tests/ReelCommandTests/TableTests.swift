@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelCommand
 
-@Suite("Text tables")
+@Suite("Tables")
 struct TableTests {
   private static let url = "http://127.0.0.1:8080/a/rather/long/path/to/hls-fmp4/master.m3u8"
 
@@ -111,5 +111,26 @@ struct TableTests {
     #expect(ColorMode(asking: ["frames", "--color", "never"]) == .never)
     #expect(ColorMode(asking: ["frames", "--color=always"]) == .always)
     #expect(ColorMode(asking: ["frames", "--color", "blue"]) == .auto)
+  }
+
+  @Test("A page shows what cells say, text what stands for it there")
+  func page() {
+    var table = Table([.left])
+    table.add(cells: [.init("rung"), .init("start, lte", plain: "lte")])
+    table.add(cells: [.init("a<b", plain: "a *", classes: "best"), .init("1 s", .bad)])
+    #expect(table.lines(in: .plain) == ["rung  lte", "a *   1 s"])
+    #expect(
+      table.html(classes: "wide")
+        == "<div class=\"scroll\" tabindex=\"0\"><table class=\"wide\">"
+        + "<thead><tr><th>rung</th><th class=\"n\">start, lte</th></tr></thead>"
+        + "<tbody><tr><td class=\"best\">a&lt;b</td><td class=\"n unmet\">1 s</td></tr></tbody></table></div>"
+    )
+    #expect(table.copyableText().contains("<pre>rung\tlte\na *\t1 s</pre>"))
+  }
+
+  @Test("A page leaves out a table without rows")
+  func empty() {
+    let table = Table(["rung", "opens"], [[String]]())
+    #expect(table.html().isEmpty && table.copyableText().isEmpty)
   }
 }
