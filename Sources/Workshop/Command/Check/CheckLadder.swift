@@ -10,7 +10,7 @@ extension CheckedSource {
   var ladderTable: Table {
     let hasStatements = ladder.contains { !$0.says.isEmpty }
     func cell(_ answer: CheckLadderRow.Answer, mark: String = "") -> Table.Cell {
-      .init(answer.text, plain: answer.isFault ? answer.text + mark : nil, answer.isFault ? .bad : nil)
+      answer.isFault ? .init(answer.text, .bad, plain: answer.text + mark) : .init(answer.text)
     }
     var table = Table(
       [.left, .left, .left, .left] + starts.map { _ in .right } + [.left, .left], indentation: 2)

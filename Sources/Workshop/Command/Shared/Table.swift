@@ -20,7 +20,7 @@ struct Table {
     /// The classes in HTML, besides those of its column.
     let classes: String
 
-    init(_ text: String, plain: String? = nil, _ style: TextLayout.Style? = nil, classes: String? = nil) {
+    init(_ text: String, _ style: TextLayout.Style? = nil, plain: String? = nil, classes: String? = nil) {
       self.text = text
       self.plain = (plain ?? text).withoutUserInformation.printable
       self.style = style
