@@ -70,10 +70,10 @@ final class Batch: Sendable {
     let start: ContinuousClock.Instant
   }
 
-  private let configuration: Configuration
-  private let progress = BatchProgress()
-  private let events = AsyncStream<Event>.makeStream()
-  private let start = ContinuousClock.now
+  fileprivate let configuration: Configuration
+  fileprivate let progress = BatchProgress()
+  fileprivate let events = AsyncStream<Event>.makeStream()
+  fileprivate let start = ContinuousClock.now
   private let processorUse = ProcessorUse()
 
   init(_ configuration: Configuration) { self.configuration = configuration }
@@ -100,10 +100,12 @@ final class Batch: Sendable {
       if error.kind != .cancelled { Console.report(error) }
     }
     do throws(ReelError) {
-      let reader =
-        try configuration.run.list.input.map { path throws(ReelError) in try SourceListReader(path: path) }
-        ?? SourceListReader(arguments: configuration.run.sources)
-      let total = try reader.count()
+      var (feeder, total): (ListFeeder?, Int?) = (nil, configuration.run.sources.count)
+      if let path = configuration.run.list.input {
+        let reader = try SourceListReader(path: path)
+        total = try reader.count()
+        feeder = ListFeeder(reader)
+      }
       if let folder = style.folder { try OutputFolder.make(folder) }
       let (results, finished) = try ResultsFile.open(
         path: configuration.resultsPath, resumes: configuration.run.list.resume,
@@ -111,18 +113,16 @@ final class Batch: Sendable {
       progress.setTotal(total)
       let fansOut = (total ?? .max) > NameOptions.folderLimit
       let loop = BatchLoop(
-        configuration: configuration, progress: progress, results: results,
-        admission: BatchAdmission(configuration, finished: finished, fansOut: fansOut),
-        events: events.continuation, feeder: ListFeeder(reader), start: start)
+        self, admission: BatchAdmission(configuration, finished: finished, fansOut: fansOut),
+        results: results, feeder: feeder
+      ) { job in
+        var outcome = await worker.outcome(of: job, style.record)
+        outcome.error = outcome.error?.located(at: job.text)
+        return outcome
+      }
       let failure = await WorkProgress.showing(
         when: !configuration.options.quiet && !style.plays, progress.text
-      ) {
-        await loop.run(events.stream) { job in
-          var outcome = await worker.outcome(of: job, style.record)
-          outcome.error = outcome.error?.located(at: job.text)
-          return outcome
-        }
-      }
+      ) { await loop.run() }
       if let failure { fail(failure) }
       worker.end().forEach(fail)
     } catch {
@@ -167,12 +167,11 @@ final class Batch: Sendable {
 
 /// The processing of a run's events, one after the other.
 private struct BatchLoop {
-  let configuration: Batch.Configuration
-  let progress: BatchProgress
-  let results: ResultsFile
-  let events: AsyncStream<Batch.Event>.Continuation
-  let feeder: ListFeeder
-  let start: ContinuousClock.Instant
+  private let batch: Batch
+  private let results: ResultsFile
+  /// Nil for sources that the command line names.
+  private let feeder: ListFeeder?
+  private let work: @Sendable (SourceRun.Job) async -> SourceRun.Outcome
 
   private var admission: BatchAdmission
   private var limiter: HostLimiter<Batch.Listed>
@@ -189,17 +188,12 @@ private struct BatchLoop {
   private var givenUp: Set<String> = []
 
   init(
-    configuration: Batch.Configuration, progress: BatchProgress, results: ResultsFile,
-    admission: BatchAdmission, events: AsyncStream<Batch.Event>.Continuation, feeder: ListFeeder,
-    start: ContinuousClock.Instant
+    _ batch: Batch, admission: BatchAdmission, results: ResultsFile, feeder: ListFeeder?,
+    _ work: @escaping @Sendable (SourceRun.Job) async -> SourceRun.Outcome
   ) {
-    self.configuration = configuration
-    self.progress = progress
-    self.results = results
-    self.admission = admission
-    self.events = events
-    self.feeder = feeder
-    self.start = start
+    (self.batch, self.admission, self.results, self.feeder) = (batch, admission, results, feeder)
+    self.work = work
+    let configuration = batch.configuration
     limiter = HostLimiter(
       limits: .init(perHost: configuration.run.list.perHost, interval: configuration.interval))
     leftovers = configuration.run.list.resume ? LeftoverFiles() : nil
@@ -207,12 +201,10 @@ private struct BatchLoop {
   }
 
   /// Returns the error that ended the run early.
-  consuming func run(
-    _ stream: AsyncStream<Batch.Event>, _ work: @escaping @Sendable (SourceRun.Job) async -> SourceRun.Outcome
-  ) async -> ReelError? {
+  consuming func run() async -> ReelError? {
     var loop = self
     return await withTaskGroup(of: Void.self) { group in
-      let failure = await loop.loop(stream, work, &group)
+      let failure = await loop.loop(&group)
       group.cancelAll()
       return failure
     }
@@ -220,17 +212,20 @@ private struct BatchLoop {
 
   // MARK: - Private
 
-  private var now: Duration { ContinuousClock.now - start }
+  private var configuration: Batch.Configuration { batch.configuration }
+  private var now: Duration { ContinuousClock.now - batch.start }
 
-  private mutating func loop(
-    _ stream: AsyncStream<Batch.Event>,
-    _ work: @escaping @Sendable (SourceRun.Job) async -> SourceRun.Outcome,
-    _ group: inout TaskGroup<Void>
-  ) async -> ReelError? {
+  private mutating func loop(_ group: inout TaskGroup<Void>) async -> ReelError? {
     do throws(ReelError) {
-      try begin(work, &group)
+      if feeder == nil {
+        for text in configuration.run.sources {
+          try admit(SourceListParser.Entry(line: 0, content: .source(text, fields: [])))
+        }
+        hasListEnded = true
+      }
+      try begin(&group)
       if isDone { return listFailure }
-      for await event in stream {
+      for await event in batch.events.stream {
         switch event {
         case .entries(let entries):
           isReading = false
@@ -250,7 +245,7 @@ private struct BatchLoop {
         case .tick: wakesAt = nil
         }
         if Task.isCancelled { return nil }
-        try begin(work, &group)
+        try begin(&group)
         if isDone { return listFailure }
       }
       return nil
@@ -269,16 +264,14 @@ private struct BatchLoop {
   }
 
   /// Begins as many sources as possible, and reads more of the list if that helps.
-  private mutating func begin(
-    _ work: @escaping @Sendable (SourceRun.Job) async -> SourceRun.Outcome, _ group: inout TaskGroup<Void>
-  ) throws(ReelError) {
+  private mutating func begin(_ group: inout TaskGroup<Void>) throws(ReelError) {
     steps: while true {
       let isDrained = hasListEnded || isFull
       guard runningCount < configuration.jobs else { break }
       switch limiter.next(at: now, isDrained: isDrained) {
       case .start(let listed, let ticket):
         waitingByteCount -= listed.byteCount
-        start(listed, ticket, work, &group)
+        start(listed, ticket, &group)
       case .giveUp(let listed, let host):
         waitingByteCount -= listed.byteCount
         if givenUp.insert(host).inserted {
@@ -295,7 +288,7 @@ private struct BatchLoop {
     let wants = !isFull && (limiter.waitingCount < configuration.jobs || runningCount < configuration.jobs)
     if wants, !isReading, !hasListEnded {
       isReading = true
-      feeder.read(events)
+      feeder?.read(batch.events.continuation)
     }
   }
 
@@ -304,25 +297,25 @@ private struct BatchLoop {
     if let wakesAt, wakesAt <= time { return }
     wakesAt = time
     let delay = max(.milliseconds(1), time - now)
-    Task { [events] in
+    Task { [events = batch.events.continuation] in
       try? await Task.sleep(for: delay)
       events.yield(.tick)
     }
   }
 
   private mutating func start(
-    _ listed: Batch.Listed, _ ticket: HostLimiter<Batch.Listed>.Ticket,
-    _ work: @escaping @Sendable (SourceRun.Job) async -> SourceRun.Outcome, _ group: inout TaskGroup<Void>
+    _ listed: Batch.Listed, _ ticket: HostLimiter<Batch.Listed>.Ticket, _ group: inout TaskGroup<Void>
   ) {
     runningCount += 1
     let running = Batch.Running(listed: listed, ticket: ticket, start: .now)
-    progress.begin(listed.index, listed.text)
-    let (events, leftovers, configuration) = (events, leftovers, configuration)
+    batch.progress.begin(listed.index, listed.text)
+    let (events, leftovers, work) = (batch.events.continuation, leftovers, work)
+    let plays = configuration.style.plays
     var job = admission.job(listed)
     job.held = ticket.held
     job.mayHaveFiles = configuration.run.list.resume || listed.attempt > 1
     group.addTask { [job] in
-      if !configuration.style.plays { Allocator.cacheOnThread() }
+      if !plays { Allocator.cacheOnThread() }
       if let names = job.names { leftovers?.remove(names) }
       events.yield(.finished(running, await work(job)))
     }
@@ -331,7 +324,7 @@ private struct BatchLoop {
   private mutating func finish(_ running: Batch.Running, _ outcome: SourceRun.Outcome) throws(ReelError) {
     var listed = running.listed
     runningCount -= 1
-    progress.end(listed.index)
+    batch.progress.end(listed.index)
     // A source that was cut off has no result: the next run tries it.
     if outcome.error?.kind == .cancelled, Task.isCancelled { return }
     // The disk is full, or standard output is closed: all other sources would fail in the same way.
@@ -358,10 +351,10 @@ private struct BatchLoop {
     switch admission.admit(entry) {
     case .source(let listed): add(listed)
     case .failure(let listed, let error): try record(listed, SourceRun.Outcome(nil, error: error), seconds: 0)
-    case .elsewhere: progress.addElsewhere()
-    case .repeated: progress.add { $0.repeated += 1 }
-    case .finished(hasFailed: false): progress.add { $0.skippedWritten += 1 }
-    case .finished(hasFailed: true): progress.add { $0.skippedFailed += 1 }
+    case .elsewhere: batch.progress.addElsewhere()
+    case .repeated: batch.progress.add { $0.repeated += 1 }
+    case .finished(hasFailed: false): batch.progress.add { $0.skippedWritten += 1 }
+    case .finished(hasFailed: true): batch.progress.add { $0.skippedFailed += 1 }
     }
   }
 
@@ -382,10 +375,10 @@ private struct BatchLoop {
     try results.append(line)
     if configuration.options.json, !outcome.isPrinted { try Console.write(line) }
     if let error = outcome.error {
-      progress.addFailure(error)
+      batch.progress.addFailure(error)
       if isReported, !outcome.isReported { Console.report(error) }
     } else {
-      progress.add { $0.written += 1 }
+      batch.progress.add { $0.written += 1 }
     }
   }
 }

@@ -39,60 +39,38 @@ struct SourceListParser {
     let value: [UInt8]
   }
 
-  private var line: [UInt8] = []
+  private var lines = LineSplitter(limit: lineLimit)
   private var number = 0
-  private var isOverlong = false
-  private var endedWithCR = false
   private var hasContent = false
 
-  /// Parses the next bytes, and appends the lines that end in them to `entries`.
+  /// Parses the next bytes, or with none the end of the text. Returns the lines that end in them.
   ///
   /// A line that is not a source is an entry with an error of kind `usage`. Throws `ReelError.badManifest` if
   /// the text is not a list at all.
-  mutating func add(_ bytes: ArraySlice<UInt8>, to entries: inout [Entry]) throws(ReelError) {
-    var rest = bytes
-    while let end = rest.firstIndex(where: { $0 == 0x0a || $0 == 0x0d }) {
-      let isLF = rest[end] == 0x0a
-      if !isLF || !endedWithCR || end > rest.startIndex {
-        append(rest[..<end])
-        try endLine(&entries)
-      }
-      endedWithCR = !isLF
-      rest = rest[(end + 1)...]
-    }
-    if !rest.isEmpty {
-      endedWithCR = false
-      append(rest)
-    }
+  mutating func entries(_ bytes: ArraySlice<UInt8>) throws(ReelError) -> [Entry] {
+    var entries: [Entry] = []
+    for line in lines.add(bytes) { try add(line, to: &entries) }
+    return entries
   }
 
-  /// Parses a last line that does not end with a line end.
-  mutating func finish(_ entries: inout [Entry]) throws(ReelError) {
-    if !line.isEmpty || isOverlong { try endLine(&entries) }
+  /// Returns true for a line that is neither blank nor a comment.
+  ///
+  /// - Parameter line: Nil for a line above the limit.
+  static func isEntry(_ line: [UInt8]?) -> Bool {
+    guard let line else { return true }
+    return line.first { !$0.isSpace }.map { $0 != UInt8(ascii: "#") } ?? false
   }
 
   // MARK: - Private
 
-  private mutating func append(_ bytes: ArraySlice<UInt8>) {
-    if isOverlong || line.count + bytes.count > Self.lineLimit {
-      isOverlong = true
-      line.removeAll()
-    } else {
-      line.append(contentsOf: bytes)
-    }
-  }
-
-  private mutating func endLine(_ entries: inout [Entry]) throws(ReelError) {
+  /// - Parameter line: Nil for a line above the limit.
+  private mutating func add(_ line: [UInt8]?, to entries: inout [Entry]) throws(ReelError) {
     number += 1
-    defer {
-      line.removeAll(keepingCapacity: true)
-      isOverlong = false
-    }
     func fail(_ reason: String, advice: String? = nil) {
       let error = ReelError(.usage, reason, place: .line(number), advice: advice)
       entries.append(Entry(line: number, content: .failure(error)))
     }
-    if isOverlong {
+    guard let line else {
       hasContent = true
       return fail("longer than the limit of \(Self.lineLimit) bytes")
     }
@@ -150,20 +128,50 @@ struct SourceListParser {
   }
 }
 
-/// Counts the sources of a list without parsing them completely.
-struct SourceListCounter {
-  private(set) var count = 0
-  private var isAtLineStart = true
+/// Splits a text that comes in pieces into its lines, which end with LF, CRLF or CR.
+struct LineSplitter {
+  /// The maximum length of a line in bytes.
+  let limit: Int
+  private var line: [UInt8]? = []
+  private var endedWithCR = false
 
-  mutating func add(_ bytes: ArraySlice<UInt8>) {
-    for byte in bytes {
-      if byte == 0x0a || byte == 0x0d {
-        isAtLineStart = true
-      } else if isAtLineStart, !byte.isSpace {
-        isAtLineStart = false
-        if byte != UInt8(ascii: "#") { count += 1 }
+  init(limit: Int) { self.limit = limit }
+
+  /// Returns the lines that end in the next bytes, without their ends. Without bytes, the text is over, and a last line
+  /// needs no end. A line above the limit is nil.
+  mutating func add(_ bytes: ArraySlice<UInt8>) -> [[UInt8]?] {
+    if bytes.isEmpty { return line?.isEmpty == true ? [] : [take()] }
+    var lines: [[UInt8]?] = []
+    var rest = bytes
+    while let end = rest.firstIndex(where: { $0 == 0x0a || $0 == 0x0d }) {
+      let isLF = rest[end] == 0x0a
+      if !isLF || !endedWithCR || end > rest.startIndex {
+        append(rest[..<end])
+        lines.append(take())
       }
+      endedWithCR = !isLF
+      rest = rest[(end + 1)...]
     }
+    if !rest.isEmpty {
+      endedWithCR = false
+      append(rest)
+    }
+    return lines
+  }
+
+  // MARK: - Private
+
+  private mutating func append(_ bytes: ArraySlice<UInt8>) {
+    if let length = line?.count, length + bytes.count <= limit {
+      line?.append(contentsOf: bytes)
+    } else {
+      line = nil
+    }
+  }
+
+  private mutating func take() -> [UInt8]? {
+    defer { line = [] }
+    return line
   }
 }
 
@@ -211,64 +219,41 @@ final class PieceReader {
   }
 }
 
-/// Reads a list from a file, from standard input, or from the arguments.
+/// Reads a list from a file, or from standard input.
 ///
 /// Confined to one thread at a time: reading may block.
 final class SourceListReader {
-  /// Nil for arguments.
-  private let file: PieceReader?
+  private let file: PieceReader
   private var parser = SourceListParser()
-  private var arguments: ArraySlice<String>
   private var isAtEnd = false
-
-  init(arguments: [String]) {
-    self.arguments = arguments[...]
-    file = nil
-  }
 
   /// - Parameter path: `-` for standard input. Throws `ReelError.noSuchFile`.
   init(path: String) throws(ReelError) {
-    arguments = []
-    let file = try PieceReader(path: path)
+    file = try PieceReader(path: path)
     if file.fileType == S_IFDIR { throw ReelError(.noSuchFile, "is a folder", at: file.name) }
-    self.file = file
   }
 
   /// Returns the number of sources from the current position; nil for a pipe.
   func count() throws(ReelError) -> Int? {
-    guard let file else { return arguments.count }
     guard file.fileType == S_IFREG else { return nil }
-    var counter = SourceListCounter()
-    var offset = file.position
+    var lines = LineSplitter(limit: SourceListParser.lineLimit)
+    var (count, offset) = (0, file.position)
     while true {
       let piece = try file.piece(from: offset)
-      if piece.isEmpty { return counter.count }
-      counter.add(piece[...])
+      count += lines.add(piece[...]).count(where: SourceListParser.isEntry)
+      if piece.isEmpty { return count }
       offset += off_t(piece.count)
     }
   }
 
   /// Returns some more entries, maybe none; nil at the end. Throws `ReelError` with the list as its location.
   func next() throws(ReelError) -> [SourceListParser.Entry]? {
-    guard let file else {
-      guard !arguments.isEmpty else { return nil }
-      defer { arguments = arguments.dropFirst(256) }
-      return arguments.prefix(256).map { .init(line: 0, content: .source($0, fields: [])) }
-    }
     guard !isAtEnd else { return nil }
     let piece = try file.piece()
-    var entries: [SourceListParser.Entry] = []
-    do throws(ReelError) {
-      if piece.isEmpty {
-        isAtEnd = true
-        try parser.finish(&entries)
-      } else {
-        try parser.add(piece[...], to: &entries)
-      }
-    } catch {
+    isAtEnd = piece.isEmpty
+    do throws(ReelError) { return try parser.entries(piece[...]) } catch {
       throw error.located(at: file.name)
     }
-    return entries
   }
 }
 

@@ -292,15 +292,20 @@ struct ResultsReport: Sendable {
 extension ResultsReport {
   /// Reads a file, or `-` for standard input, line by line. Throws `ReelError.noSuchFile`.
   mutating func add(path: String, lineLimit: Int = ResultsFile.lineLimit) throws(ReelError) {
-    let reader = try LineReader(path: path, limit: lineLimit)
+    let file = try PieceReader(path: path)
+    var lines = LineSplitter(limit: lineLimit)
     let folder = path == "-" ? "." : URL(fileURLWithPath: path).deletingLastPathComponent().path
-    while let line = try reader.next() {
-      switch line {
-      case .bytes(let bytes): add(bytes[...], folder: folder)
-      case .overlong:
-        lineCount += 1
-        unreadableCount += 1
+    while true {
+      let piece = try file.piece()
+      for line in lines.add(piece[...]) {
+        if let line {
+          add(line[...], folder: folder)
+        } else {
+          lineCount += 1
+          unreadableCount += 1
+        }
       }
+      if piece.isEmpty { return }
     }
   }
 
