@@ -2,7 +2,7 @@ import Foundation
 import ReelTestSupport
 import Testing
 
-/// Docs/Design/Architecture.md lists names that the library does not know.
+/// What the pages in Docs/Design say of modules and folders.
 @Suite("Architecture", .hangLimit) struct ArchitectureTests {
   private static let root = Fixtures.folder.deletingLastPathComponent()
 
@@ -18,9 +18,8 @@ import Testing
     return stride(from: 1, to: pieces.count, by: 2).map { pieces[$0] }
   }
 
-  /// The identifiers and other words of a file.
-  private static func words(of file: URL) throws -> Set<String> {
-    let text = try String(contentsOf: file, encoding: .utf8)
+  /// The identifiers and other words of a text.
+  private static func words(in text: String) -> Set<String> {
     let separators = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "_")).inverted
     return Set(text.components(separatedBy: separators))
   }
@@ -60,9 +59,36 @@ import Testing
     #expect(files.count > 100)
     var found: [String] = []
     for file in files.sorted() {
-      let words = try Self.words(of: folder.appending(path: file))
+      let words = Self.words(in: try String(contentsOf: folder.appending(path: file), encoding: .utf8))
       found += names.filter { words.contains($0) }.map { "\(file): \($0)" }
     }
     #expect(found.isEmpty, "\(found)")
+  }
+
+  @Test("A command names only types of its own folder, of Lists and of Shared; Lists those of Shared")
+  func commands() throws {
+    let root = Self.root.appending(path: "Sources/Workshop/Command")
+    var folders: [String: String] = [:]
+    var files: [(path: String, folder: String, words: Set<String>)] = []
+    for path in try FileManager.default.subpathsOfDirectory(atPath: root.path) {
+      let parts = path.split(separator: "/").map(String.init)
+      guard path.hasSuffix(".swift"), parts.count == 2 else { continue }
+      let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
+      let lines = text.components(separatedBy: "\n").filter { line in !line.contains(/^ *\/\//) }
+      for line in lines {
+        guard let type = line.firstMatch(of: /^(?:final )?(?:struct|class|enum|protocol|typealias) (\w+)/)
+        else { continue }
+        folders[String(type.output.1)] = parts[0]
+      }
+      files.append((path, parts[0], Self.words(in: lines.joined(separator: "\n"))))
+    }
+    #expect(folders.count > 100)
+    var found: [String] = []
+    for file in files {
+      let known = file.folder == "Shared" ? ["Shared"] : ["Shared", "Lists", file.folder]
+      found += file.words.filter { word in folders[word].map { !known.contains($0) } ?? false }
+        .map { "\(file.path): \($0)" }
+    }
+    #expect(found.isEmpty, "\(found.sorted())")
   }
 }
