@@ -57,8 +57,8 @@ private struct ContentJudge {
     finding.time = stretch.start...max(stretch.start, stretch.end)
     if !rung.segments.isEmpty { finding.segment = stretch.segment + 1 }
     finding.evidence = [
-      ("start_s", .number(stretch.start)), ("duration_ms", .number((stretch.duration * 1000).rounded())),
-      ("frames", .number(Double(stretch.frameCount))),
+      ("start_s", .number(stretch.start)), ("duration_ms", .milliseconds(stretch.duration)),
+      ("frames", .integer(stretch.frameCount)),
     ]
     return finding
   }
@@ -107,7 +107,7 @@ private struct ContentJudge {
           finding.fix =
             "trim the black, or start after it with EXT-X-START:TIME-OFFSET=\(stretch.end.formatted(places: 3))"
         }
-        if isStart { finding.costs = [FindingCost(.start, (stretch.duration * 1000).rounded())] }
+        if isStart { finding.costs = [FindingCost(.start, seconds: stretch.duration)] }
         findings.append(finding)
       }
     }
@@ -118,7 +118,7 @@ private struct ContentJudge {
   private func longest(_ findings: [Finding]) -> [Finding] {
     Dictionary(grouping: findings, by: \.name).values.compactMap { same in
       var worst = same.max { ($0.time.map(Self.length) ?? 0) < ($1.time.map(Self.length) ?? 0) }
-      if same.count > 1 { worst?.evidence.append(("count", .number(Double(same.count)))) }
+      if same.count > 1 { worst?.evidence.append(("count", .integer(same.count))) }
       return worst
     }
   }
@@ -145,7 +145,7 @@ private struct ContentJudge {
           .frozen, nil, .warning, of: rung, whole,
           "the picture is frozen for \(whole.duration.seconds) from \(whole.start.seconds) on",
           fix: "check whether the encoder lost its input")
-        finding.costs = [FindingCost(.lost, (whole.duration * 1000).rounded())]
+        finding.costs = [FindingCost(.lost, seconds: whole.duration)]
         findings.append(finding)
       }
     }
@@ -171,10 +171,8 @@ private struct ContentJudge {
         + (peak > 0 ? " (peak \(Self.decibels(of: peak)) dBFS)" : ""),
       fix: "map the right input of the encoder")
     finding.time = first.time...max(first.time, last.time + last.duration)
-    finding.evidence = [
-      ("duration_ms", .number((total * 1000).rounded())), ("places", .number(Double(runs.count))),
-    ]
-    if peak > 0 { finding.evidence.append(("peak_db", .number(Double(Self.decibels(of: peak))))) }
+    finding.evidence = [("duration_ms", .milliseconds(total)), ("places", .integer(runs.count))]
+    if peak > 0 { finding.evidence.append(("peak_db", .integer(Self.decibels(of: peak)))) }
     return [finding]
   }
 
@@ -253,11 +251,11 @@ private struct ContentJudge {
       finding.time = comparison.range
       finding.evidence = [
         ("correlation", .number((comparison.likeness(at: 0) * 1000).rounded() / 1000)),
-        ("instants", .number(Double(comparison.instantCount))), ("reference", .text(reference.rung.name)),
+        ("instants", .integer(comparison.instantCount)), ("reference", .text(reference.rung.name)),
       ]
       if case .shifted(let shift) = verdict {
-        finding.evidence.append(("shift_ms", .number((shift * 1000).rounded())))
-        finding.costs = [FindingCost(.switch, (abs(shift) * 1000).rounded())]
+        finding.evidence.append(("shift_ms", .milliseconds(shift)))
+        finding.costs = [FindingCost(.switch, seconds: abs(shift))]
       }
       findings.append(finding)
     }

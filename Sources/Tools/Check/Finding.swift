@@ -145,6 +145,11 @@ package enum EvidenceValue: Sendable, Hashable {
   case number(Double)
   case text(String)
   case flag(Bool)
+
+  package static func integer(_ value: some BinaryInteger) -> Self { .number(Double(value)) }
+
+  /// A time in whole milliseconds.
+  package static func milliseconds(_ seconds: Double) -> Self { .number((seconds * 1000).rounded()) }
 }
 
 /// What a finding costs a viewer.
@@ -188,6 +193,9 @@ package struct FindingCost: Sendable, Hashable {
     self.milliseconds = milliseconds
     inTurnMilliseconds = inTurn
   }
+
+  /// A cost that is the same for all players, in whole milliseconds.
+  package init(_ kind: Kind, seconds: Double) { self.init(kind, (seconds * 1000).rounded()) }
 }
 
 /// A change of a recorded start: the one thing that mending a finding would change.

@@ -100,10 +100,8 @@ private struct LadderJudge {
         .trackMissing, "short", .warning, of: rung,
         "its list ends after \(duration.seconds), others after \(longest.seconds)",
         fix: rung.kind == .audio ? "map all of the audio to it" : "publish all of its segments")
-      found.evidence = [
-        ("duration_s", .number(duration)), ("longest_s", .number(longest)),
-      ]
-      found.costs = [FindingCost(.lost, ((longest - duration) * 1000).rounded())]
+      found.evidence = [("duration_s", .number(duration)), ("longest_s", .number(longest))]
+      found.costs = [FindingCost(.lost, seconds: longest - duration)]
       findings.append(found)
     }
     for rung in rungs where findings.allSatisfy({ $0.rung != rung.name }) {
@@ -130,8 +128,8 @@ private struct LadderJudge {
       .trackMissing, "short", .warning, of: rung,
       "\(isAudio ? "audio" : "video") ends \(abs(difference).seconds) before \(isAudio ? "video" : "audio")",
       fix: "map all of the \(isAudio ? "audio" : "video") to it")
-    found.evidence = [("difference_ms", .number((difference * 1000).rounded()))]
-    found.costs = [FindingCost(.lost, (abs(difference) * 1000).rounded())]
+    found.evidence = [("difference_ms", .milliseconds(difference))]
+    found.costs = [FindingCost(.lost, seconds: abs(difference))]
     return [found]
   }
 
@@ -238,9 +236,7 @@ private struct LadderJudge {
       .codecsMismatch, "missing", isOnlyOne ? .warning : .note, of: rung,
       "the manifest states no codecs\(isOnlyOne ? ", and does for other rungs" : "")", fix: fix(right))
     let names = [video?.stream.codecName, audio?.stream.codecName].compactMap(\.self)
-    found.evidence = [
-      ("measured", .text(right.list.isEmpty ? names.joined(separator: ",") : right.list))
-    ]
+    found.evidence = [("measured", .text(right.list.isEmpty ? names.joined(separator: ",") : right.list))]
     return [found]
   }
 
@@ -485,7 +481,7 @@ private struct LadderJudge {
     found.segment = worst.index + 1
     found.naming = .segmentFirst
     found.evidence = [
-      ("difference_ms", .number((worst.difference * 1000).rounded())), ("count", .number(Double(count))),
+      ("difference_ms", .milliseconds(worst.difference)), ("count", .integer(count)),
       ("reference", .text(reference.name)),
     ]
     return found
@@ -530,8 +526,8 @@ private struct LadderJudge {
       .avOffset, nil, isError ? .error : .warning, of: rung,
       "\(what) begins \(abs(difference).seconds) \(difference > 0 ? "after" : "before") the video",
       fix: "shift it with -itsoffset, or write an edit list")
-    found.evidence = [("difference_ms", .number((difference * 1000).rounded()))]
-    found.costs = [FindingCost(.lost, (abs(difference) * 1000).rounded())]
+    found.evidence = [("difference_ms", .milliseconds(difference))]
+    found.costs = [FindingCost(.lost, seconds: abs(difference))]
     return found
   }
 
@@ -590,7 +586,7 @@ private struct LadderJudge {
     let attribute =
       kind == "average" ? "AVERAGE-BANDWIDTH" : facts.format == "hls" ? "BANDWIDTH" : "bandwidth"
     var found = finding(.bandwidthMismatch, kind, level, of: rung, words, fix: "write \(attribute)=\(value)")
-    found.evidence = [("declared_bps", .number(stated)), ("measured_bps", .number(Double(value)))]
+    found.evidence = [("declared_bps", .number(stated)), ("measured_bps", .integer(value))]
     return found
   }
 

@@ -125,7 +125,7 @@ package enum LiveFindings {
         : "look at the encoder and the packager: they stopped, or do not upload")
     finding.evidence = [
       ("unchanged_s", .number(rest.length)), ("target_duration_s", .number(target)),
-      ("watched_s", .number(live.duration)), ("readings", .number(Double(readings.count))),
+      ("watched_s", .number(live.duration)), ("readings", .integer(readings.count)),
     ]
     if let age { finding.evidence.append(("age_s", .number(age))) }
     if let maxAge { finding.evidence.append(("max_age_s", .number(maxAge))) }
@@ -140,7 +140,7 @@ package enum LiveFindings {
     guard findings.count > 1, facts.format == "dash" else { return findings }
     var first = findings[0]
     first.rung = nil
-    first.evidence.append(("rungs", .number(Double(findings.count))))
+    first.evidence.append(("rungs", .integer(findings.count)))
     return [first]
   }
 

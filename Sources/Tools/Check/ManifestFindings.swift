@@ -62,7 +62,7 @@ package enum ManifestFindings {
     finding.line = line
     if line != nil { finding.naming = .segment }
     finding.rung = facts.rungs.first { $0.url?.reelLocation == first.location }?.name
-    finding.evidence = [("count", .number(Double(group.count)))]
+    finding.evidence = [("count", .integer(group.count))]
     if let clause { finding.evidence.append(("clause", .text(clause))) }
     finding.isNoManifest = group.first.effect == .noManifest
     return finding

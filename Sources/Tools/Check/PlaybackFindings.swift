@@ -62,8 +62,8 @@ enum PlaybackFindings {
     var found = Finding(.rungTooHeavy, kind, level, rung: rung.rung, summary, fix: fix)
     found.evidence = [
       ("bits_per_second", .number(rung.bitsPerSecond.rounded())),
-      ("link_bits_per_second", .number(Double(link.spec.bitsPerSecond))),
-      ("stalls", .number(Double(rung.course.stalls.count))),
+      ("link_bits_per_second", .integer(link.spec.bitsPerSecond)),
+      ("stalls", .integer(rung.course.stalls.count)),
       ("first_stall_s", .number(rung.course.stalls.first?.position ?? 0)),
       ("played_s", .number(rung.duration)),
     ]

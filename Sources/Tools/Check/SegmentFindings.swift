@@ -35,8 +35,8 @@ enum SegmentFindings {
         "between periods \(index + 1) and \(index + 2): the MPD leaves out \((start - end).seconds)",
         fix: "check why nothing is there: a period usually begins where the previous one ends")
       found.time = end...start
-      found.evidence = [("declared_ms", .number(((start - end) * 1000).rounded()))]
-      found.costs = [FindingCost(.lost, ((start - end) * 1000).rounded())]
+      found.evidence = [("declared_ms", .milliseconds(start - end))]
+      found.costs = [FindingCost(.lost, seconds: start - end)]
       return found
     }
   }
@@ -227,9 +227,7 @@ private struct RungJudge {
       what + (first.map { ": \($0.reason)" } ?? ""), naming: failures.count == 1 ? .none : .segment,
       fix: "check why the server does not deliver them")
     found.url = first?.location ?? found.url
-    found.evidence = [
-      ("segments", .number(Double(failures.count))), ("waited_ms", .number((waited * 1000).rounded())),
-    ]
+    found.evidence = [("segments", .integer(failures.count)), ("waited_ms", .milliseconds(waited))]
     return found
   }
 
@@ -287,8 +285,8 @@ private struct RungJudge {
         fix: "upload it again, mark it with EXT-X-GAP, or shorten the list")
       if facts.format == "dash" { found.fix = "upload it again, or shorten the list" }
       found.url = failure.error.location ?? found.url
-      found.evidence = [("count", .number(Double(samples.count)))]
-      if let status = failure.error.status { found.evidence.append(("status", .number(Double(status)))) }
+      found.evidence = [("count", .integer(samples.count))]
+      if let status = failure.error.status { found.evidence.append(("status", .integer(status))) }
       if lost > 0 { found.costs = [FindingCost(.lost, lost * 1000)] }
       return found
     }
@@ -323,9 +321,9 @@ private struct RungJudge {
     var found = finding(
       .segmentTruncated, nil, .error, at: first.index, summary, naming: naming,
       fix: "upload it again; check whether the origin closes connections early")
-    found.evidence = [("count", .number(Double(cut.count))), ("bytes", .number(Double(first.byteCount)))]
+    found.evidence = [("count", .integer(cut.count)), ("bytes", .integer(first.byteCount))]
     if let promised = first.promisedByteCount, promised > first.byteCount {
-      found.evidence.append(("promised_bytes", .number(Double(promised))))
+      found.evidence.append(("promised_bytes", .integer(promised)))
     }
     let lost = cut.reduce(0) { $0 + lostDuration($1) }
     if lost > 0 { found.costs = [FindingCost(.lost, lost * 1000)] }
@@ -397,10 +395,8 @@ private struct RungJudge {
       let end = min(
         first.time + duration, segment(first.segment).map { rung.shownRange(of: $0).upperBound } ?? .infinity)
       found.time = first.time...max(first.time, end)
-      found.evidence = [
-        ("frames", .number(Double(frames))), ("duration_ms", .number((duration * 1000).rounded())),
-      ]
-      found.costs = [FindingCost(.lost, (duration * 1000).rounded())]
+      found.evidence = [("frames", .integer(frames)), ("duration_ms", .milliseconds(duration))]
+      found.costs = [FindingCost(.lost, seconds: duration)]
       findings.append(found)
     } else if let fault = faults.first,
       case let error = fault.failure?.error ?? fault.readingFault ?? Self.noMedia
@@ -419,10 +415,10 @@ private struct RungJudge {
         "\(rejected.count.counted("packet")) of audio can't be decoded (\(rejected.duration.seconds))",
         fix: "encode the audio again")
       found.evidence = [
-        ("packets", .number(Double(rejected.count))),
-        ("duration_ms", .number((rejected.duration * 1000).rounded())),
+        ("packets", .integer(rejected.count)),
+        ("duration_ms", .milliseconds(rejected.duration)),
       ]
-      found.costs = [FindingCost(.lost, (rejected.duration * 1000).rounded())]
+      found.costs = [FindingCost(.lost, seconds: rejected.duration)]
       findings.append(found)
     }
     return findings
@@ -475,11 +471,11 @@ private struct RungJudge {
     var finding = finding(
       .segmentNotIndependent, kind, isFirst ? .error : .warning, at: first.index,
       "\(places(found.map(\.index))): \(words(first))", naming: .segmentFirst, fix: fix)
-    finding.evidence = [("count", .number(Double(found.count))), ("read", .number(Double(samples.count)))]
+    finding.evidence = [("count", .integer(found.count)), ("read", .integer(samples.count))]
     if let video = first.video, let entry = video.firstEntryIndex, entry > 0 {
-      finding.evidence.append(("first_key_frame", .number(Double(entry))))
+      finding.evidence.append(("first_key_frame", .integer(entry)))
       let frame = entry < video.samples.count ? video.samples[entry].start - (video.start ?? 0) : 0
-      if frame > 0 { finding.costs = [FindingCost(isFirst ? .start : .switch, (frame * 1000).rounded())] }
+      if frame > 0 { finding.costs = [FindingCost(isFirst ? .start : .switch, seconds: frame)] }
     }
     return finding
   }
@@ -547,10 +543,8 @@ private struct RungJudge {
       .timestampBreak, "gap", .note, at: first.index, words + more, naming: .segment,
       fix: "check why the encoder or the packager lost it")
     found.time = first.range
-    found.evidence = [
-      ("declared_ms", .number((lost * 1000).rounded())), ("count", .number(Double(gaps.count))),
-    ]
-    found.costs = [FindingCost(.lost, (lost * 1000).rounded())]
+    found.evidence = [("declared_ms", .milliseconds(lost)), ("count", .integer(gaps.count))]
+    found.costs = [FindingCost(.lost, seconds: lost)]
     return [found]
   }
 
@@ -589,7 +583,7 @@ private struct RungJudge {
       .timestampBreak, "start", .warning, at: first.index,
       "\(places(found.map(\.index))): packed audio without a timestamp", naming: .segmentFirst,
       fix: "begin each segment with the ID3 tag of RFC 8216 §3.4")
-    finding.evidence = [("count", .number(Double(found.count)))]
+    finding.evidence = [("count", .integer(found.count))]
     return [finding]
   }
 
@@ -628,12 +622,12 @@ private struct RungJudge {
           ? "correct the packager's clock, or put EXT-X-DISCONTINUITY before segment \(worst.index + 2)"
           : "correct the packager's clock (baseMediaDecodeTime), or begin another period")
     found.evidence = [
-      ("difference_ms", .number((worst.seconds * 1000).rounded())), ("track", .text(worst.track)),
-      ("count", .number(Double(count))),
+      ("difference_ms", .milliseconds(worst.seconds)), ("track", .text(worst.track)),
+      ("count", .integer(count)),
     ]
     // What a jump costs depends on the player: many go on at once.
-    if kind == "gap" { found.costs = [FindingCost(.stall, (amount * 1000).rounded())] }
-    if kind == "overlap" { found.costs = [FindingCost(.lost, (amount * 1000).rounded())] }
+    if kind == "gap" { found.costs = [FindingCost(.stall, seconds: amount)] }
+    if kind == "overlap" { found.costs = [FindingCost(.lost, seconds: amount)] }
     return found
   }
 
@@ -664,8 +658,8 @@ private struct RungJudge {
       .timestampBreak, "start", isError ? .error : .warning, at: 0,
       "the media begins \(abs(late).seconds) \(late > 0 ? "after" : "before") its period",
       fix: "write presentationTimeOffset or baseMediaDecodeTime so that they agree")
-    found.evidence = [("difference_ms", .number((late * 1000).rounded()))]
-    found.costs = [FindingCost(late > 0 ? .stall : .lost, (abs(late) * 1000).rounded())]
+    found.evidence = [("difference_ms", .milliseconds(late))]
+    found.costs = [FindingCost(late > 0 ? .stall : .lost, seconds: abs(late))]
     return [found]
   }
 
@@ -785,9 +779,9 @@ private struct RungJudge {
       .segmentDurationMismatch, nil, isError ? .error : .warning, at: worst.index, words,
       naming: .segmentFirst, fix: fix)
     found.evidence = [
-      ("declared_ms", .number((worst.stated * 1000).rounded())),
-      ("measured_ms", .number((worst.actual * 1000).rounded())),
-      ("count", .number(Double(count))),
+      ("declared_ms", .milliseconds(worst.stated)),
+      ("measured_ms", .milliseconds(worst.actual)),
+      ("count", .integer(count)),
     ]
     return found
   }

@@ -36,9 +36,9 @@ package enum StartFindings {
       fix: "move it to the front: ffmpeg -i IN -c copy -movflags +faststart OUT")
     finding.byte = index.offset
     finding.evidence = [
-      ("index_offset", .number(Double(index.offset))), ("index_bytes", .number(Double(index.length ?? 0))),
+      ("index_offset", .integer(index.offset)), ("index_bytes", .integer(index.length ?? 0)),
     ]
-    if let size = file.byteCount { finding.evidence.append(("file_bytes", .number(Double(size)))) }
+    if let size = file.byteCount { finding.evidence.append(("file_bytes", .integer(size))) }
     finding.change = .moveToFront(url: url, index)
     return finding
   }
@@ -67,9 +67,9 @@ package enum StartFindings {
     }
     var finding = Finding(.startBytes, surplus.kind.rawValue, .warning, summary, fix: fix)
     finding.byte = surplus.kind == .edit ? file.firstSample?.offset : surplus.ranges.first?.offset
-    finding.evidence = [("surplus_bytes", .number(Double(surplus.byteCount)))]
+    finding.evidence = [("surplus_bytes", .integer(surplus.byteCount))]
     if surplus.kind == .edit {
-      finding.evidence.append(("hidden_frames", .number(Double(file.hiddenSampleCount))))
+      finding.evidence.append(("hidden_frames", .integer(file.hiddenSampleCount)))
     }
     let ranges = surplus.ranges.map { StartBytes(url: url, range: $0) }
     finding.change =
@@ -106,7 +106,7 @@ package enum StartFindings {
           fix: "leave comments out of the manifest, and events that are over or far ahead")
       }
       finding.byte = surplus.ranges.first?.range.offset
-      finding.evidence = [("surplus_bytes", .number(Double(surplus.byteCount)))]
+      finding.evidence = [("surplus_bytes", .integer(surplus.byteCount))]
       finding.change = .free(surplus.ranges)
       return finding
     }
@@ -129,9 +129,7 @@ package enum StartFindings {
       "the first key frame has \(bytes(size)), more than 1 s of its track at \(bytes(Int64(rate)))/s",
       fix: "encode with a limit on key frames: -maxrate and -bufsize of the rate, or a higher -qmin")
     finding.byte = frame.offset
-    finding.evidence = [
-      ("key_frame_bytes", .number(Double(size))), ("bytes_per_second", .number(rate.rounded())),
-    ]
+    finding.evidence = [("key_frame_bytes", .integer(size)), ("bytes_per_second", .number(rate.rounded()))]
     finding.change = .free([
       StartBytes(url: url, range: ByteRange(offset: frame.offset + target, length: size - target))
     ])
@@ -167,8 +165,8 @@ package enum StartFindings {
       fix: "list \(best.name), \(rates[1]) kbit/s, first")
     finding.naming = .rung
     finding.evidence = [
-      ("first_bits_per_second", .number(Double(first.declared?.bitsPerSecond ?? 0))),
-      ("middle_bits_per_second", .number(Double(best.declared?.bitsPerSecond ?? 0))),
+      ("first_bits_per_second", .integer(first.declared?.bitsPerSecond ?? 0)),
+      ("middle_bits_per_second", .integer(best.declared?.bitsPerSecond ?? 0)),
     ]
     return finding
   }

@@ -52,7 +52,7 @@ package enum TransportFindings {
             : "keep segments in a cache near viewers, and look at what the origin does before the first byte")
         finding.evidence = [
           ("median_ms", .number(median * 1000)), ("maximum_ms", .number((times.max() ?? 0) * 1000)),
-          ("answers", .number(Double(times.count))),
+          ("answers", .integer(times.count)),
         ]
         finding.change = .dropWaits(kind.purposes(in: facts))
         findings.append(finding)
@@ -63,7 +63,7 @@ package enum TransportFindings {
           fix: "request the stream once before viewers do, or keep it in the cache")
         finding.evidence = [
           ("first_ms", .number(first * 1000)), ("maximum_of_others_ms", .number((others.max() ?? 0) * 1000)),
-          ("answers", .number(Double(times.count))),
+          ("answers", .integer(times.count)),
         ]
         findings.append(finding)
       }
@@ -135,8 +135,8 @@ package enum TransportFindings {
       fix: source > 0 && playlists + media + keys == 0
         ? "hand out the final URL" : "write the final URLs into the playlists")
     finding.evidence = [
-      ("source_hops", .number(Double(source))), ("playlists", .number(Double(playlists))),
-      ("segments", .number(Double(media))), ("keys", .number(Double(keys))),
+      ("source_hops", .integer(source)), ("playlists", .integer(playlists)),
+      ("segments", .integer(media)), ("keys", .integer(keys)),
     ]
     if let target = example?.answerURL { finding.evidence.append(("target", .text(target.reelText))) }
     finding.change = .dropRedirects
@@ -163,8 +163,8 @@ package enum TransportFindings {
         .noKeepAlive, nil, .warning, url: (announced.first ?? answers.first)?.url.reelText, what,
         fix: "turn on persistent connections in the server, or serve HTTP/1.1 or HTTP/2")
       finding.evidence = [
-        ("host", .text(host)), ("answers", .number(Double(answers.count))),
-        ("closed", .number(Double(isAnnounced ? announced.count : dropped))),
+        ("host", .text(host)), ("answers", .integer(answers.count)),
+        ("closed", .integer(isAnnounced ? announced.count : dropped)),
         ("announced", .flag(isAnnounced)),
       ]
       finding.change = .dropHandshakes
@@ -244,10 +244,10 @@ package enum TransportFindings {
       fix: "check why the server, or a proxy in front of it, ends connections early")
     if place != nil { finding.naming = .segmentFirst }
     finding.evidence = [
-      ("count", .number(Double(broken.count))), ("bytes", .number(Double(position))),
+      ("count", .integer(broken.count)), ("bytes", .integer(position)),
       ("resumed", .flag(true)),
     ]
-    if let size = first.size { finding.evidence.append(("promised_bytes", .number(Double(size)))) }
+    if let size = first.size { finding.evidence.append(("promised_bytes", .integer(size))) }
     let lost = broken.reduce(0.0) { sum, request in
       guard let size = request.size, size > 0, let position = request.breaks.first else { return sum }
       let duration =
@@ -257,7 +257,7 @@ package enum TransportFindings {
         } ?? (facts.isFile ? facts.duration ?? 0 : 0)
       return sum + duration * Double(max(0, size - position)) / Double(size)
     }
-    if lost > 0 { finding.costs = [FindingCost(.lost, (lost * 1000).rounded())] }
+    if lost > 0 { finding.costs = [FindingCost(.lost, seconds: lost)] }
     return [finding]
   }
 
@@ -285,7 +285,7 @@ package enum TransportFindings {
         .noRanges, nil, .error, url: first.url.reelText,
         "the manifest lists byte ranges, and the server sends the whole resource (200) for \(refused.count) of \(requests.count(where: { $0.range != nil })) range requests",
         fix: "serve ranges (Accept-Ranges: bytes, 206), also at the CDN, or list one file for each segment")
-      finding.evidence = [("requests", .number(Double(refused.count)))]
+      finding.evidence = [("requests", .integer(refused.count))]
       finding.change = .serveRanges(url: first.url.reelText)
       return [finding]
     }
@@ -300,7 +300,7 @@ package enum TransportFindings {
         : "the server sends the whole file (200) for a byte range: players can't seek, or fetch the index alone",
       fix: "serve ranges (Accept-Ranges: bytes, 206), also at the CDN")
     finding.evidence = [
-      ("requests", .number(Double(refused.count))),
+      ("requests", .integer(refused.count)),
       ("accept_ranges", .text(source?.field("Accept-Ranges") ?? "")),
     ]
     finding.change = .serveRanges(url: (source ?? example).url.reelText)
@@ -337,7 +337,7 @@ package enum TransportFindings {
       var finding = Finding(
         .responseHeaders, "type", level, url: some.first?.url.reelText,
         "\(count(number, what)) \(number == 1 ? "has" : "have") the Content-Type \(type)", fix: fix)
-      finding.evidence = [("content_type", .text(type)), ("answers", .number(Double(some.count)))]
+      finding.evidence = [("content_type", .text(type)), ("answers", .integer(some.count))]
       findings.append(finding)
     }
     let listType = facts.format == "dash" ? "application/dash+xml" : "application/vnd.apple.mpegurl"
@@ -380,7 +380,7 @@ package enum TransportFindings {
       .responseHeaders, "encoding", .warning, url: first.url.reelText,
       "\(count(encoded.count, "answer")) with media \(encoded.count == 1 ? "is" : "are") compressed (Content-Encoding: \(coding)), which saves nothing, and forbids ranges",
       fix: "turn off compression for media; keep it for playlists")
-    finding.evidence = [("content_encoding", .text(coding)), ("answers", .number(Double(encoded.count)))]
+    finding.evidence = [("content_encoding", .text(coding)), ("answers", .integer(encoded.count))]
     // A compressed file arrives as a whole; segments do in any case.
     if !facts.isManifest { finding.change = .serveRanges(url: first.url.reelText) }
     return [finding]
@@ -404,7 +404,7 @@ package enum TransportFindings {
         .responseHeaders, "length", .warning, url: wrong.url.reelText,
         "the Content-Length of HEAD is \(stated), and GET delivers \(size) bytes",
         fix: "state the same length for HEAD and GET")
-      finding.evidence = [("head_bytes", .number(Double(stated))), ("get_bytes", .number(Double(size)))]
+      finding.evidence = [("head_bytes", .integer(stated)), ("get_bytes", .integer(size))]
       findings.append(finding)
     }
     // Live segments may be sent while they are made.
@@ -416,7 +416,7 @@ package enum TransportFindings {
         .responseHeaders, "length", .note, url: first.url.reelText,
         "\(count(unstated.count, "answer")) with media \(unstated.count == 1 ? "has" : "have") no Content-Length, so players can't tell whether one was cut off",
         fix: "state the Content-Length of files")
-      finding.evidence = [("answers", .number(Double(unstated.count)))]
+      finding.evidence = [("answers", .integer(unstated.count))]
       findings.append(finding)
     }
     return findings
@@ -493,10 +493,10 @@ extension TransportFindings {
           ? "use the URL of a playlist, an MPD or a media file"
           : "use the URL of the media, and send its credentials (--header, --cookie-file)")
     }
-    if let status { finding.evidence.append(("status", .number(Double(status)))) }
+    if let status { finding.evidence.append(("status", .integer(status))) }
     finding.evidence.append(("error", .text(error.kind.rawValue)))
     let attempts = requests.last.map { $0.failedAttempts.count + 1 } ?? 0
-    if attempts > 1 { finding.evidence.append(("attempts", .number(Double(attempts)))) }
+    if attempts > 1 { finding.evidence.append(("attempts", .integer(attempts))) }
     return finding
   }
 
