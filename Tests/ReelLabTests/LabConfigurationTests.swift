@@ -3,6 +3,7 @@ import ReelCore
 import ReelPool
 import ReelSimulation
 import ReelLab
+import ReelSources
 import ReelTestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import ReelPlayback
 import ReelPool
 import ReelLab
 import ReelSimulation
+import ReelSources
 import ReelTestSupport
 import Testing
 

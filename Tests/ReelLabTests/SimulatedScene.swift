@@ -5,6 +5,7 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 import ReelLab
+import ReelReading
 import ReelSimulation
 import ReelSources
 import ReelTestSupport

@@ -5,6 +5,8 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelLab
+import ReelPlayback
+import ReelSources
 
 @Suite("Records of a walk's events")
 struct WalkRecordingTests {

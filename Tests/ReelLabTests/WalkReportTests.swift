@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelPool
 import ReelLab
+import ReelPlayback
 import ReelTestSupport
 import Testing
 
