@@ -6,6 +6,7 @@ import ReelTesting
 import Testing
 
 @testable import ReelCommand
+import ReelPlayback
 
 /// What `reel play` says of media that was not shown: each part has a place and a reason, and with what was played they
 /// add up to the timeline.

@@ -7,6 +7,7 @@ import ReelTestSupport
 import Testing
 
 @testable import ReelCommand
+import ReelPlayback
 import ReelReading
 import ReelSources
 

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelManifest
+import ReelPlayback
 import ReelTesting
 import ReelTestSupport
 import Testing

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelPlayback
 import ReelPool
 import ReelSources
 import ReelTesting

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelLab
+import ReelPlayback
 import ReelSimulation
 import ReelTestSupport
 import Testing

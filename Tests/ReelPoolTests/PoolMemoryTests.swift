@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelLab
+import ReelPlayback
 import ReelSimulation
 import ReelTestSupport
 import Testing
