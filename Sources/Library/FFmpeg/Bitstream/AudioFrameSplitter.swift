@@ -108,50 +108,30 @@ package final class AudioFrameSplitter {
   ///
   /// - Parameter codec: AC-3, E-AC-3 or Opus.
   static func frames(of packet: Packet, codec: AudioCodec, timeBase: Rational) throws(ReelError) -> [Packet] {
-    var clock = AudioClock(timeBase: timeBase)
-    clock.set(packet.presentationTicks ?? 0)
     if codec == .opus {
       let count = packet.withBytes { AudioFrameHeader.opusSampleCount($0) }
+      var clock = AudioClock(timeBase: timeBase)
+      clock.set(packet.presentationTicks ?? 0)
       clock.advance(sampleCount: count ?? 0, sampleRate: 48_000)
       let end = clock.ticks ?? 0
       packet.pointer.pointee.duration = max(packet.durationTicks, end &- (packet.presentationTicks ?? 0))
       return [packet]
     }
-    var units: [Unit] = []
-    packet.withBytes { bytes in
-      var offset = 0
-      while let header = AudioFrameHeader(
-        codec: codec, bytes: UnsafeRawBufferPointer(rebasing: bytes[offset...])),
-        offset + header.byteCount <= bytes.count
-      {
-        let end = offset + header.byteCount
-        if header.role == .independent || units.isEmpty {
-          units.append(Unit(start: offset, end: end, header: header))
-        } else {
-          units[units.count - 1].end = end
-        }
-        offset = end
-      }
-    }
+    guard let first = packet.withBytes({ AudioFrameHeader(codec: codec, bytes: $0) }),
+      first.byteCount <= packet.byteCount
+    else { return [packet] }
+    let splitter = AudioFrameSplitter(codec: codec, streamIndex: packet.streamIndex, timeBase: timeBase)
+    splitter.isSynchronized = true
+    splitter.append(packet)
     var frames: [Packet] = []
-    for unit in units {
-      var frame = packet
-      let ticks = clock.ticks
-      if units.count > 1 {
-        frame = try Packet()
-        let bytes = packet.withBytes { Array($0[unit.start..<unit.end]) }
-        try frame.setBytes(copying: bytes[...], streamIndex: packet.streamIndex)
-        let time = packet.presentationTicks == nil ? nil : ticks
-        frame.setTimestamps(
-          presentationTicks: time, decodingTicks: time, isKey: true, isCorrupt: packet.isCorrupt)
-        frame.setPosition(packet.position)
-        if packet.isDiscarded { frame.discard() }
-      }
-      clock.advance(sampleCount: unit.header.sampleCount, sampleRate: unit.header.sampleRate)
-      if let ticks, let end = clock.ticks { frame.pointer.pointee.duration = max(0, end &- ticks) }
-      frames.append(frame)
+    while let frame = try splitter.flush() { frames.append(frame) }
+    guard frames.count > 1 else {
+      // The sample itself has more properties.
+      if let frame = frames.first { packet.pointer.pointee.duration = frame.durationTicks }
+      return [packet]
     }
-    return frames.isEmpty ? [packet] : frames
+    if packet.isDiscarded { for frame in frames { frame.discard() } }
+    return frames
   }
 
   // MARK: - Private

@@ -49,12 +49,7 @@ package final class ContainerReader {
   private let options: Options
   private let name: String
   private let logger: Logger
-  /// The source, for MPEG-TS only.
-  private let program: ProgramSource?
-  /// The source, for MP4 only.
-  private let protected: ProtectedSource?
-  /// The source, for packed audio only.
-  private let packed: PackedAudioSource?
+  private let input: Input
   private let decryptor: ContainerDecryptor
   /// The reason why reading has stopped at an encrypted sample. All earlier samples were returned.
   package private(set) var refusal: ReelError?
@@ -88,16 +83,10 @@ package final class ContainerReader {
     self.options = options
     self.name = name
     self.logger = logger
-    program = format == .mpegTS ? ProgramSource(source) : nil
-    protected =
-      format == .mp4
-      ? ProtectedSource(
-        source, isSeekable: options.isSeekable, renewalSampleCount: options.renewalSampleCount,
-        history: options.fragmentHistory) : nil
-    packed = format.isPackedAudio ? PackedAudioSource(source) : nil
-    decryptor = ContainerDecryptor(source: protected, keys: options.keys)
+    input = Input(source, format, options)
+    decryptor = ContainerDecryptor(source: input.protected, keys: options.keys)
     demuxer = try Demuxer(
-      source: program ?? protected ?? packed ?? source, format: format, isSeekable: options.isSeekable,
+      source: input.source, format: format, isSeekable: options.isSeekable,
       startsAtMedia: options.startsAtMedia, clock: options.clock, name: name, logger: logger)
     try chooseStreams()
     disableParsers()
@@ -127,26 +116,30 @@ package final class ContainerReader {
   /// index, otherwise after the end was read.
   package var cut: String? {
     if isTruncated || demuxer.isIndexBeyondEnd { return truncation }
-    guard demuxer.endsInsidePacket || program?.endsInsidePacket == true else { return nil }
+    guard demuxer.endsInsidePacket || input.program?.endsInsidePacket == true else { return nil }
     return "the file is cut off: it ends inside a packet"
   }
   /// Returns a description of the bytes that could not be read as a part of the container, and were skipped since the last
   /// call; nil if there were none.
   package func takeSkippedBytes() -> String? {
-    protected?.takeDamage() ?? program?.takeDamage()
-      ?? (format == .matroska ? demuxer.takeDamage(origin: 0) : nil)
+    switch input {
+    case .mp4(let source): source.takeDamage()
+    case .transport(let source): source.takeDamage()
+    case .packedAudio: nil
+    case .plain: format == .matroska ? demuxer.takeDamage(origin: 0) : nil
+    }
   }
   /// Returns a description of the damage to the container that was found since the last call; nil if none
   /// was.
   package func takeDamage() -> String? {
-    takeSkippedBytes() ?? demuxer.takeDamage(origin: program?.origin ?? 0)
+    takeSkippedBytes() ?? demuxer.takeDamage(origin: input.program?.origin ?? 0)
   }
   /// The position in the source after the returned units.
-  package var position: Int64 { sourcePosition(of: demuxer.position) }
+  package var position: Int64 { input.position(of: demuxer.position) }
   /// Returns the position in the source at which a unit begins; nil if the container does not say.
-  package func position(of unit: Packet) -> Int64? { unit.position.map { sourcePosition(of: $0) } }
+  package func position(of unit: Packet) -> Int64? { unit.position.map(input.position) }
   /// False for packed audio that does not begin with its time. Its timestamps count from 0.
-  package var hasTimestamps: Bool { packed?.beginsWithTime ?? true }
+  package var hasTimestamps: Bool { input.packed?.beginsWithTime ?? true }
   /// The bytes after `position` that were read but not used. With them and `position`, another reader can
   /// continue. Nil if this reader holds parts of units, as for containers that are split here.
   package var unread: [UInt8]? {
@@ -155,7 +148,7 @@ package final class ContainerReader {
   }
 
   /// Fragmented MP4: what another reader has to know to continue; nil for other formats.
-  package var fragmentHistory: FragmentHistory? { protected?.history }
+  package var fragmentHistory: FragmentHistory? { input.protected?.history }
 
   /// Returns the last error line of the demuxer.
   package func takeLastError() -> String? { demuxer.takeLastError() }
@@ -173,70 +166,15 @@ package final class ContainerReader {
     return unit
   }
 
-  private func nextUnit() throws -> Unit {
-    while true {
-      if !ready.isEmpty { return ready.removeFirst() }
-      if let refusal { throw refusal }
-      if let packet = try splitVideo() {
-        try takeTransportVideo(packet)
-        continue
-      }
-      if let packet = videoFiller?.next() { return .video(packet) }
-      if hasEnded {
-        guard let program, program.isAtChange else { return .end }
-        try changeProgram(program)
-        return .programChanged
-      }
-      guard let packet = try demuxer.nextPacket() else {
-        if let protected, protected.isAtRenewal {
-          try renewDemuxer(protected)
-          continue
-        }
-        hasEnded = true
-        while let packet = try videoSplitter?.flush() { try takeTransportVideo(packet) }
-        if let field = fieldPairs.release() { ready.append(.video(field)) }
-        while let packet = videoFiller?.flush() { ready.append(.video(packet)) }
-        try takeAudio()
-        while let packet = try audioSplitter?.flush() { ready.append(try transportAudio(packet)) }
-        continue
-      }
-      recordStreams()
-      protected?.complete(packet, track: demuxer.streams[packet.streamIndex].number)
-      if packet.streamIndex == video?.index {
-        guard let video else { continue }
-        if videoSplitter != nil {
-          appendVideo(packet)
-          continue
-        }
-        try decrypt(packet, of: video)
-        if videoFiller != nil { videoFiller?.append(packet) } else { try takeVideo(packet) }
-      } else if let audio, packet.streamIndex == audio.index {
-        if audioSplitter != nil {
-          if let packed {
-            try appendPackedAudio(packet, packed)
-          } else {
-            audioSplitter?.append(packet)
-          }
-          try takeAudio()
-          continue
-        }
-        try decrypt(packet, of: audio)
-        guard hasFrameHeaders, let codec = audio.audioCodec else { return .audio(packet) }
-        let frames = try AudioFrameSplitter.frames(of: packet, codec: codec, timeBase: audio.timeBase)
-        ready += frames.map(Unit.audio)
-      }
-    }
-  }
-
   /// False if the source is read forward only, and after a change of its program.
-  package var isSeekable: Bool { options.isSeekable && !hasChangedProgram && packed == nil }
+  package var isSeekable: Bool { options.isSeekable && !hasChangedProgram && input.packed == nil }
 
   /// Moves to the key frame at or before `ticks` of a stream. False if the container can't.
   package func seek(toKeyFrameAtOrBefore ticks: Int64, of stream: StreamInfo) throws -> Bool {
-    guard !hasChangedProgram, packed == nil else { return false }
-    try program?.setPassive(true)
+    guard !hasChangedProgram, input.packed == nil else { return false }
+    try input.program?.setPassive(true)
     let isThere = try demuxer.seek(toKeyFrameAtOrBefore: ticks, stream: stream.index)
-    try program?.setPassive(false)
+    try input.program?.setPassive(false)
     if isThere { restart() }
     return isThere
   }
@@ -269,6 +207,109 @@ package final class ContainerReader {
   package func forgetInterruption() { demuxer.forgetInterruption() }
 
   // MARK: - Private
+
+  /// The source, with what its format needs in front of the demuxer.
+  private enum Input {
+    case mp4(ProtectedSource)
+    case transport(ProgramSource)
+    case packedAudio(PackedAudioSource)
+    case plain(any ByteSource)
+
+    init(_ source: any ByteSource, _ format: ContainerFormat, _ options: Options) {
+      switch format {
+      case .mp4:
+        self = .mp4(
+          ProtectedSource(
+            source, isSeekable: options.isSeekable, renewalSampleCount: options.renewalSampleCount,
+            history: options.fragmentHistory))
+      case .mpegTS: self = .transport(ProgramSource(source))
+      case .aac, .mp3, .ac3, .eac3: self = .packedAudio(PackedAudioSource(source))
+      case .mpegPS, .matroska, .flv, .avi, .ivf, .h264, .hevc: self = .plain(source)
+      }
+    }
+
+    /// The bytes for the demuxer.
+    var source: any ByteSource {
+      switch self {
+      case .mp4(let source): source
+      case .transport(let source): source
+      case .packedAudio(let source): source
+      case .plain(let source): source
+      }
+    }
+
+    var protected: ProtectedSource? { if case .mp4(let source) = self { source } else { nil } }
+    var program: ProgramSource? { if case .transport(let source) = self { source } else { nil } }
+    var packed: PackedAudioSource? { if case .packedAudio(let source) = self { source } else { nil } }
+
+    /// Returns the offset in the source of an offset in the bytes that the demuxer gets.
+    func position(of offset: Int64) -> Int64 {
+      switch self {
+      case .mp4, .plain: offset
+      case .transport(let source): offset + source.origin
+      case .packedAudio(let source): source.sourcePosition(of: offset)
+      }
+    }
+  }
+
+  private func nextUnit() throws -> Unit {
+    while ready.isEmpty {
+      if let refusal { throw refusal }
+      if let packet = try splitVideo() {
+        try takeTransportVideo(packet)
+      } else if let packet = videoFiller?.next() {
+        return .video(packet)
+      } else if hasEnded {
+        guard let program = input.program, program.isAtChange else { return .end }
+        try changeProgram(program)
+        return .programChanged
+      } else if let packet = try demuxer.nextPacket() {
+        try take(packet)
+      } else if let protected = input.protected, protected.isAtRenewal {
+        try renewDemuxer(protected)
+      } else {
+        try takeEnd()
+      }
+    }
+    return ready.removeFirst()
+  }
+
+  /// Adds the units that a packet completes to those that are ready.
+  private func take(_ packet: Packet) throws {
+    recordStreams()
+    input.protected?.complete(packet, track: demuxer.streams[packet.streamIndex].number)
+    if let video, packet.streamIndex == video.index {
+      if videoSplitter != nil { return appendVideo(packet) }
+      try decrypt(packet, of: video)
+      if videoFiller != nil { videoFiller?.append(packet) } else { try takeVideo(packet) }
+    } else if let audio, packet.streamIndex == audio.index {
+      if audioSplitter != nil {
+        if let packed = input.packed {
+          try appendPackedAudio(packet, packed)
+        } else {
+          audioSplitter?.append(packet)
+        }
+        return try takeAudio()
+      }
+      try decrypt(packet, of: audio)
+      if hasFrameHeaders, let codec = audio.audioCodec {
+        let frames = try AudioFrameSplitter.frames(of: packet, codec: codec, timeBase: audio.timeBase)
+        ready += frames.map(Unit.audio)
+      } else {
+        ready.append(.audio(packet))
+      }
+    }
+  }
+
+  /// Adds the units that the end of the stream completes to those that are ready.
+  private func takeEnd() throws {
+    hasEnded = true
+    while let packet = try videoSplitter?.flush() { try takeTransportVideo(packet) }
+    if let field = fieldPairs.release() { ready.append(.video(field)) }
+    while let packet = videoFiller?.flush() { ready.append(.video(packet)) }
+    try takeAudio()
+    while let packet = try audioSplitter?.flush() { ready.append(try transportAudio(packet)) }
+  }
 
   private func chooseStreams() throws {
     video = options.wantsVideo ? try demuxer.videoStream() : nil
@@ -372,7 +413,7 @@ package final class ContainerReader {
   private func splitVideo() throws(ReelError) -> Packet? {
     if let packet = try videoSplitter?.next() { return packet }
     guard let videoPES, let pid = video?.number,
-      let opening = program?.opening(
+      let opening = input.program?.opening(
         after: videoPES.position, pid: pid, byteCount: videoPES.byteCount)
     else { return nil }
     return try videoSplitter?.next(followedBy: opening)
@@ -398,11 +439,6 @@ package final class ContainerReader {
     }
   }
 
-  /// Returns the offset in the source of an offset in the bytes that the demuxer gets.
-  private func sourcePosition(of position: Int64) -> Int64 {
-    packed?.sourcePosition(of: position) ?? position + (program?.origin ?? 0)
-  }
-
   private func takeAudio() throws {
     while let packet = try audioSplitter?.next() { ready.append(try transportAudio(packet)) }
   }
@@ -425,7 +461,7 @@ package final class ContainerReader {
   private func decrypt(_ packet: Packet, of stream: StreamInfo, isTransport: Bool = false) throws {
     do {
       if isTransport {
-        let position = packet.position.map { sourcePosition(of: $0) }
+        let position = packet.position.map(input.position)
         try decryptor.decryptTransport(packet, of: stream, at: position)
       } else {
         try decryptor.decrypt(packet, of: stream)
@@ -474,7 +510,7 @@ package final class ContainerReader {
     if let video { selected.insert(video.index) }
     if let audio, !isAudioDropped { selected.insert(audio.index) }
     demuxer.select(streams: selected)
-    program?.watch(pids: Set([video, audio].compactMap { $0?.number }))
+    input.program?.watch(pids: Set([video, audio].compactMap { $0?.number }))
   }
 }
 
@@ -484,192 +520,5 @@ extension ReelError {
     ReelError(
       .unsupported, found: .encrypted,
       "the \(codecName) samples are encrypted (Common Encryption) with metadata that can't be read")
-  }
-}
-
-/// Sets the presentation times of MPEG video in containers that store only decoding times: AVI, Matroska tracks in
-/// Video for Windows mode, and most frames of MPEG-PS.
-///
-/// A B frame is shown when it is decoded. An I or P frame is shown when the next I or P frame is decoded. It is
-/// held until that one arrives, together with the B frames in between.
-struct PresentationFiller {
-  private let codec: VideoCodec
-  /// True if the demuxer's presentation times are guesses, and so are replaced.
-  private let replaces: Bool
-  /// The packets held back; the first one still needs its presentation time.
-  private var held: [Packet] = []
-  private var ready: [Packet] = []
-
-  /// The maximum number of packets held back.
-  private static let maximumHeldCount = 32
-
-  /// Nil for codecs other than MPEG video.
-  init?(codec: VideoCodec, format: ContainerFormat) {
-    guard codec.isMPEGVideo else { return nil }
-    self.codec = codec
-    replaces = format == .avi
-  }
-
-  mutating func append(_ packet: Packet) {
-    let picture = packet.withBytes { MPEGPicture(codec: codec, bytes: $0) }
-    let isBidirectional = picture?.isBidirectional ?? true
-    let ticks = packet.decodingTicks
-    if isBidirectional {
-      if replaces || packet.presentationTicks == nil { packet.setPresentationTicks(ticks) }
-    } else {
-      release(presentedAt: ticks)
-    }
-    if !held.isEmpty || !isBidirectional && ticks != nil && (replaces || packet.presentationTicks == nil) {
-      held.append(packet)
-      if held.count > Self.maximumHeldCount { release(presentedAt: ticks) }
-    } else {
-      ready.append(packet)
-    }
-  }
-
-  /// Returns the next unit in decoding order, if its time is known.
-  mutating func next() -> Packet? { ready.isEmpty ? nil : ready.removeFirst() }
-
-  /// Like `next()`, at the end of the stream: the last units get their times.
-  mutating func flush() -> Packet? {
-    if let first = held.first {
-      let last = held.compactMap(\.decodingTicks).max()
-      release(presentedAt: last.map { $0 &+ max(1, first.durationTicks) })
-    }
-    return next()
-  }
-
-  // MARK: - Private
-
-  private mutating func release(presentedAt ticks: Int64?) {
-    held.first?.setPresentationTicks(ticks)
-    ready += held
-    held = []
-  }
-}
-
-/// Finds where video PES packets end in an MPEG-TS stream, and how the next one begins.
-///
-/// A PES packet usually ends with an access unit, but only the start of the next PES packet proves it. This reader sees
-/// that start as soon as its transport packet arrives, while libavformat returns a PES packet only when it is complete.
-///
-/// Transport packets: ISO/IEC 13818-1 §2.4.3.2. PES packets: §2.4.3.6.
-struct PESLookahead {
-  /// A PES packet of video, from its first transport packet on.
-  private struct Packet {
-    /// The byte position of its first transport packet, as the demuxer counts.
-    let position: Int64
-    /// The PES header, until it is complete.
-    var header: [UInt8] = []
-    var isInPayload = false
-    /// Payload bytes so far.
-    var byteCount = 0
-    /// Payload bytes according to `PES_packet_length`; nil if the length is not stated.
-    var declaredByteCount: Int?
-    /// The first bytes of the payload.
-    var opening: [UInt8] = []
-
-    /// True if the stated number of bytes has arrived.
-    var isComplete: Bool { declaredByteCount.map { byteCount >= $0 } ?? false }
-
-    mutating func append(_ bytes: ArraySlice<UInt8>, openingByteCount: Int) {
-      var payload = bytes
-      if !isInPayload {
-        header += bytes
-        guard header.count >= 9, header.count >= 9 + Int(header[8]) else { return }
-        let headerByteCount = 9 + Int(header[8])
-        let length = Int(header[4]) << 8 | Int(header[5])
-        // The length counts the bytes after its field.
-        if length > 0 { declaredByteCount = max(0, length - (headerByteCount - 6)) }
-        payload = header[headerByteCount...]
-        isInPayload = true
-      }
-      byteCount += payload.count
-      opening += payload.prefix(max(0, openingByteCount - opening.count))
-      if isInPayload { header = [] }
-    }
-  }
-
-  private struct Pair {
-    let pid: Int
-    let ended: Packet
-    var next: Packet
-  }
-
-  /// The packet being read, by PID.
-  private var current: [Int: Packet] = [:]
-  /// The latest completed packets, each with its successor.
-  private var pairs: [Pair] = []
-
-  /// Enough for a start code, zero bytes before it, and the beginning of a slice header.
-  private static let openingByteCount = 32
-  /// The demuxer lags behind by at most its buffer, so few pairs are needed.
-  private static let maximumPairs = 64
-  private static let maximumStreams = 64
-
-  /// Discards everything, after a jump to another position in the stream.
-  mutating func reset() { self = PESLookahead() }
-
-  /// Records a transport packet of 188 bytes at `position`.
-  ///
-  /// Returns the PID if this completes a video PES packet whose length is stated. A demuxer returns such a packet at
-  /// once, before anything is known about the next one.
-  mutating func record(_ packet: ArraySlice<UInt8>, at position: Int64) -> Int? {
-    let start = packet.startIndex
-    let pid = Int(packet[start + 1] & 0x1f) << 8 | Int(packet[start + 2])
-    let begins = packet[start + 1] & 0x40 != 0
-    guard begins || current[pid] != nil, packet[start + 3] & 0x10 != 0 else { return nil }
-    var payload = packet.dropFirst(4)
-    if packet[start + 3] & 0x20 != 0 { payload = payload.dropFirst(1 + Int(packet[start + 4])) }
-    if begins, !begin(payload, pid: pid, at: position) { return nil }
-    return append(payload, pid: pid)
-  }
-
-  /// Returns the first payload bytes of the PES packet after the video packet at `position`, of which the
-  /// demuxer has returned `byteCount` bytes. Nil if they have not arrived yet, or the packet has more bytes
-  /// than that.
-  func opening(after position: Int64, pid: Int, byteCount: Int) -> [UInt8]? {
-    guard let pair = pairs.last(where: { $0.pid == pid && $0.ended.position == position }),
-      pair.ended.byteCount == byteCount, pair.next.isInPayload
-    else { return nil }
-    return pair.next.opening
-  }
-
-  /// Returns true if enough bytes of the packet after the last complete one of `pid` have arrived.
-  func knowsSuccessor(pid: Int) -> Bool {
-    guard let packet = current[pid] else { return true }
-    return !packet.isComplete && packet.opening.count >= Self.openingByteCount / 2
-  }
-
-  // MARK: - Private
-
-  /// Returns false if the payload does not begin a video packet.
-  private mutating func begin(_ payload: ArraySlice<UInt8>, pid: Int, at position: Int64) -> Bool {
-    let ended = current.removeValue(forKey: pid)
-    let bytes = Array(payload.prefix(4))
-    guard bytes.count == 4, bytes[0] == 0, bytes[1] == 0, bytes[2] == 1,
-      // Video streams, and those with an extended id (ISO/IEC 13818-1 table 2-22).
-      bytes[3] & 0xf0 == 0xe0 || bytes[3] == 0xfd, current.count < Self.maximumStreams
-    else { return false }
-    let next = Packet(position: position)
-    current[pid] = next
-    if let ended, ended.isInPayload {
-      if pairs.count >= Self.maximumPairs { pairs.removeFirst() }
-      pairs.append(Pair(pid: pid, ended: ended, next: next))
-    }
-    return true
-  }
-
-  private mutating func append(_ payload: ArraySlice<UInt8>, pid: Int) -> Int? {
-    guard var packet = current[pid] else { return nil }
-    let wasComplete = packet.isComplete
-    packet.append(payload, openingByteCount: Self.openingByteCount)
-    current[pid] = packet
-    if let index = pairs.lastIndex(where: { $0.pid == pid && $0.next.position == packet.position }),
-      pairs[index].next.opening.count < Self.openingByteCount
-    {
-      pairs[index].next = packet
-    }
-    return packet.isComplete && !wasComplete ? pid : nil
   }
 }

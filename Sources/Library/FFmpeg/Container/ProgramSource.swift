@@ -252,8 +252,7 @@ final class ProgramSource: ByteSource {
         continue
       }
       let size = TransportPacket.sizes.first { size in
-        let start = seen + (size == 192 ? 4 : 0)
-        return (0...2).allSatisfy { bytes[start + $0 * size] == TransportPacket.syncByte }
+        TransportPacket.isRun(of: 3, from: seen + (size == 192 ? 4 : 0), size: size, in: bytes)
       }
       if let size {
         packetSize = size

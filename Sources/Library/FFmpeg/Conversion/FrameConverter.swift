@@ -1,4 +1,5 @@
 internal import CFFmpeg
+internal import CFFmpegShims
 package import ReelCore
 
 /// Converts frames to upright RGB images with square pixels. Programs use `VideoFrame.rgba` and the like.
@@ -98,11 +99,10 @@ package final class FrameConverter {
     // swscale's vector code writes up to 64 pixels at a time, also past the last row's end. It can write directly to the
     // image only if there is nothing past it.
     if orientation == .upright, !isPlanar, scaled == output, scaled.width % 64 == 0 {
-      let done = image.pixels.withUnsafeMutableBufferPointer { pixels in
-        scale(frame, with: context, to: [pixels.baseAddress], stride: scaled.width * 3, rows: scaled.height)
+      return try image.pixels.withUnsafeMutableBufferPointer { pixels throws(ReelError) in
+        try scale(
+          frame, with: context, to: [pixels.baseAddress], stride: scaled.width * 3, rows: scaled.height)
       }
-      guard done else { throw Self.failure }
-      return
     }
     let samples = try scaledSamples(frame, with: context, size: scaled, of: UInt8.self, isPlanar: isPlanar)
     image.pixels.withUnsafeMutableBufferPointer { pixels in
@@ -132,10 +132,9 @@ package final class FrameConverter {
     let buffer = scratch(byteCount: planeByteCount * planeCount)
     guard let base = buffer.baseAddress else { throw ReelError(.internalFault, "out of memory") }
     let planes = (0..<planeCount).map { base + $0 * planeByteCount }
-    let done = scale(
+    try scale(
       frame, with: context, to: planes.map { $0.assumingMemoryBound(to: UInt8.self) }, stride: rowByteCount,
       rows: size.height)
-    guard done else { throw Self.failure }
     let samples = planes.map { UnsafePointer($0.assumingMemoryBound(to: Sample.self)) }
     let stride = rowByteCount / MemoryLayout<Sample>.stride
     return isPlanar
@@ -183,30 +182,26 @@ package final class FrameConverter {
     return made
   }
 
-  private static let failure = ReelError(.internalFault, "the frame can't be scaled")
-
   /// - Parameters:
   ///   - targets: The first byte of each plane.
   ///   - stride: The distance from one row to the next, in bytes.
   private func scale(
     _ frame: Frame, with context: OpaquePointer, to targets: [UnsafeMutablePointer<UInt8>?],
     stride: Int, rows: Int
-  ) -> Bool {
-    var planes: [UnsafePointer<UInt8>?] = []
-    var strides: [Int32] = []
-    withUnsafeBytes(of: frame.pointer.pointee.data) { data in
-      planes = data.bindMemory(to: UnsafeMutablePointer<UInt8>?.self).prefix(4).map {
-        $0.map { UnsafePointer($0) }
-      }
+  ) throws(ReelError) {
+    // Without buffers, it does not own the pixels.
+    let target = try Frame()
+    let pointer = target.pointer
+    let sizes = targets.map { _ in Int32(stride) }
+    withUnsafeMutableBytes(of: &pointer.pointee.data) { data in
+      targets.withUnsafeBytes { data.copyMemory(from: $0) }
     }
-    withUnsafeBytes(of: frame.pointer.pointee.linesize) { sizes in
-      strides = Array(sizes.bindMemory(to: Int32.self).prefix(4))
+    withUnsafeMutableBytes(of: &pointer.pointee.linesize) { lines in
+      sizes.withUnsafeBytes { lines.copyMemory(from: $0) }
     }
-    let done = sws_scale(
-      context, planes, strides, 0, frame.pointer.pointee.height,
-      targets + Array(repeating: nil, count: 4 - targets.count),
-      (0..<4).map { $0 < targets.count ? Int32(stride) : 0 })
-    return done == Int32(rows)
+    guard reel_scale(context, frame.pointer, pointer) == Int32(rows) else {
+      throw ReelError(.internalFault, "the frame can't be scaled")
+    }
   }
 
   /// Copies the scaled and turned frame to its place, and fills the rest with black.

@@ -103,9 +103,9 @@ struct TrackProtection {
     }
     fields = BoxFields(bytes, stsc.body)
     try fields.skip(4)
-    var runs: [(first: Int, count: Int, description: Int)] = []
     let runCount = try fields.integer(4)
     guard runCount <= fields.range.count / 12 else { return }
+    var runs: [(first: Int, count: Int, description: Int)] = []
     for _ in 0..<runCount {
       runs.append((try fields.integer(4), try fields.integer(4), try fields.integer(4)))
     }
@@ -118,10 +118,9 @@ struct TrackProtection {
     for index in 0..<chunkCount where sample < sampleCount && !runs.isEmpty {
       while run + 1 < runs.count, runs[run + 1].first <= index + 1 { run += 1 }
       let count = min(runs[run].count, sampleCount - sample)
+      let offset = Int64(clamping: try fields.number(width))
       chunks.append(
-        Chunk(
-          offset: Int64(clamping: try fields.number(width)), firstSample: sample, sampleCount: count,
-          description: runs[run].description))
+        Chunk(offset: offset, firstSample: sample, sampleCount: count, description: runs[run].description))
       sample += count
     }
     chunks.sort { $0.offset < $1.offset }
