@@ -115,28 +115,6 @@ struct ClipTests {
     }
   }
 
-  @Test("A seek after the end starts anew")
-  func seekAfterEnd() throws {
-    let clip = Clip("media/h264-gops.mp4")
-    let golden = try clip.golden().frames
-    let reader = try makeReader(clip.bytes(), .mp4)
-    _ = try reader.rest()
-    #expect(try reader.seek(toKeyFrameAtOrBefore: 0))
-    #expect(try reader.rest().map(\.md5) == golden.map(\.md5))
-  }
-
-  @Test("Cancelled work ends with a CancellationError")
-  func cancellation() throws {
-    let clip = Clip("media/h264.ts")
-    var options = ClipReader.Options()
-    options.isCancelled = { true }
-    let reader = try ClipReader(
-      source: MemorySource(clip.bytes()), format: .mpegTS, options: options, name: "test",
-      logger: silentLogger)
-    #expect(throws: CancellationError.self) { _ = try reader.first() }
-    #expect(throws: CancellationError.self) { _ = try reader.next() }
-  }
-
   @Test(
     "What the source throws comes out as it is",
     arguments: [Clip("media/h264-fragmented.mp4"), Clip("media/h264.ts")])

@@ -8,16 +8,6 @@ import Testing
 /// to a later one (see `Decoder`).
 @Suite("A decoder after an error", .hangLimit)
 struct DecoderRenewalTests {
-  /// The access units of a file.
-  private static func units(_ path: String) throws -> (stream: StreamInfo, packets: [Packet]) {
-    let clip = Clip(path)
-    let container = try ContainerReader(
-      source: MemorySource(clip.bytes()), format: clip.format, name: path, logger: silentLogger)
-    var packets: [Packet] = []
-    while case .video(let packet) = try container.next() { packets.append(packet) }
-    return (try #require(container.video), packets)
-  }
-
   /// The first part of a packet.
   private static func cut(_ packet: Packet, to count: Int) throws -> Packet {
     let part = try Packet()
@@ -40,7 +30,7 @@ struct DecoderRenewalTests {
     "After a truncated first unit, the whole unit decodes as in a new decoder",
     arguments: ["transport/h264-cavlc-at.ts", "transport/h264-cabac-at.ts", "transport/hevc-at.ts"])
   func cuts(path: String) throws {
-    let (stream, packets) = try Self.units(path)
+    let (stream, packets) = try videoUnits(Clip(path))
     let first = try #require(packets.first)
     let expected = try #require(
       try Self.drained(Decoder(stream: stream, name: "fresh", logger: silentLogger), first))
@@ -61,7 +51,7 @@ struct DecoderRenewalTests {
   /// Checks that libavcodec has this bug and that the fixture shows it, so a flush alone is not enough.
   @Test("libavcodec's flush alone leaves a CAVLC decoder corrupted")
   func fault() throws {
-    let (stream, packets) = try Self.units("transport/h264-cavlc-at.ts")
+    let (stream, packets) = try videoUnits(Clip("transport/h264-cavlc-at.ts"))
     let first = try #require(packets.first)
     let expected = try #require(
       try Self.drained(Decoder(stream: stream, name: "fresh", logger: silentLogger), first))
@@ -82,7 +72,7 @@ struct DecoderRenewalTests {
   /// `spoiled-cavlc.mp4` has three groups of 12 frames. The second group is damaged from its third packet on, and
   /// the third group is intact.
   private func makeDecoder(_ path: String) throws -> (decoder: VideoDecoder, source: ListedUnits) {
-    let (stream, packets) = try Self.units(path)
+    let (stream, packets) = try videoUnits(Clip(path))
     let source = ListedUnits(packets)
     return (try VideoDecoder(stream: stream, source: source, name: "test", logger: silentLogger), source)
   }
@@ -100,7 +90,7 @@ struct DecoderRenewalTests {
 
   @Test("Frames are intact from the next key frame on, whichever unit was damaged before", arguments: 0..<12)
   func nextKeyFrame(cutUnit: Int) throws {
-    let (stream, packets) = try Self.units("media/h264-cavlc-gops.mp4")
+    let (stream, packets) = try videoUnits(Clip("media/h264-cavlc-gops.mp4"))
     let golden = try Clip("media/h264-cavlc-gops.mp4").golden().frames.map(\.md5)
     // One unit of the first group ends within a macroblock.
     var damaged = packets
@@ -136,7 +126,7 @@ struct DecoderRenewalTests {
 
   @Test("Feeding a damaged first unit again gives the same frames as plain decoding")
   func feedingAgain() throws {
-    let (stream, packets) = try Self.units("media/h264-cavlc-gops.mp4")
+    let (stream, packets) = try videoUnits(Clip("media/h264-cavlc-gops.mp4"))
     var damaged = packets
     damaged[0] = try Self.cut(packets[0], to: packets[0].byteCount * 3 / 4)
     let plain = try rest(
@@ -157,7 +147,7 @@ struct DecoderRenewalTests {
     "Key frames of a stream that sends its parameter sets once can be decoded on their own",
     arguments: ["h264-sets-once", "hevc-sets-once"])
   func parameterSets(name: String) throws {
-    let (stream, packets) = try Self.units("transport/\(name).ts")
+    let (stream, packets) = try videoUnits(Clip("transport/\(name).ts"))
     let golden = try Golden("transport-\(name).ts")
     let keys = packets.indices.filter { packets[$0].isKey }
     try #require(keys.count > 1)

@@ -213,8 +213,8 @@ struct EncryptedContainerTests {
     for type in [
       "senc", "tenc", "sgpd", "sbgp", "saiz", "saio", "sinf", "schm", "frma", "tfhd", "trun", "pssh",
     ] {
-      for place in places(of: type, in: bytes).prefix(2) {
-        for offset in stride(from: 1, to: 28, by: 2) where place + offset < bytes.count {
+      for place in bytes.places(of: type).prefix(2) {
+        for offset in stride(from: 5, to: 32, by: 2) where place + offset < bytes.count {
           var damaged = bytes
           damaged[place + offset] = UInt8(truncatingIfNeeded: random.next())
           if offset.isMultiple(of: 3) { replace("senc", by: "skip", in: &damaged) }
@@ -224,14 +224,9 @@ struct EncryptedContainerTests {
     }
   }
 
-  private func places(of type: String, in bytes: [UInt8]) -> [Int] {
-    let type = Array(type.utf8)
-    return bytes.indices.dropLast(4).filter { bytes[$0..<$0 + 4].elementsEqual(type) }
-  }
-
   @discardableResult private func replace(_ type: String, by other: String, in bytes: inout [UInt8]) -> Int {
-    let found = places(of: type, in: bytes)
-    for place in found { bytes.replaceSubrange(place..<place + 4, with: other.utf8) }
+    let found = bytes.places(of: type)
+    for place in found { bytes.rename(place, other) }
     return found.count
   }
 }

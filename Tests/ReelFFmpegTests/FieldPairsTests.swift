@@ -9,11 +9,7 @@ struct FieldPairsTests {
   static let names = ["h264-fields.ts", "h264-fields.mkv", "h264-fields.mp4", "h264-fields.h264"]
 
   private func video(_ bytes: [UInt8], _ format: ContainerFormat) throws -> [Packet] {
-    let reader = try ContainerReader(
-      source: MemorySource(bytes), format: format, name: "fields", logger: silentLogger)
-    var packets: [Packet] = []
-    while case .video(let packet) = try reader.next() { packets.append(packet) }
-    return packets
+    try videoUnits(bytes, format).packets
   }
 
   @Test("Two fields are one unit, and its key frames are those that decoding can start at", arguments: names)

@@ -252,21 +252,10 @@ extension [UInt8] {
   /// The offset of the last box of a type.
   fileprivate func lastPlace(of type: String) -> Int? { places(of: type).last }
 
-  /// The offsets of the boxes of a type.
-  fileprivate func places(of type: String) -> [Int] {
-    indices.dropLast(4).filter { self[$0..<$0 + 4].elementsEqual(type.utf8) }.map { $0 - 4 }
-  }
-
-  /// Gives a box another type.
-  fileprivate mutating func rename(_ place: Int, _ type: String) {
-    replaceSubrange(place + 4..<place + 8, with: type.utf8)
-  }
-
   /// Sets the decoding time of a fragment with one track.
   fileprivate mutating func setFragmentTime(_ ticks: UInt32) throws {
     let body = try #require(lastPlace(of: "tfdt")) + 8
     let place = body + (self[body] == 0 ? 4 : 8)
-    replaceSubrange(
-      place..<place + 4, with: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: ticks >> $0) })
+    replaceSubrange(place..<place + 4, with: ticks.bigEndianBytes)
   }
 }

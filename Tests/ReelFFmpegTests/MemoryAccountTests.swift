@@ -58,15 +58,8 @@ struct MemoryAccountTests {
   // MARK: Packets
 
   private func packets(of clip: Clip, _ account: MemoryAccount?) throws -> [Packet] {
-    func all() throws -> [Packet] {
-      let container = try ContainerReader(
-        source: MemorySource(clip.bytes()), format: clip.format, name: clip.path, logger: silentLogger)
-      var packets: [Packet] = []
-      while case .video(let packet) = try container.next() { packets.append(packet) }
-      return packets
-    }
-    guard let account else { return try all() }
-    return try account.perform(all)
+    guard let account else { return try videoUnits(clip).packets }
+    return try account.perform { try videoUnits(clip).packets }
   }
 
   @Test("packets lie close together, unchanged, until the last is let go", arguments: Clip.sound)

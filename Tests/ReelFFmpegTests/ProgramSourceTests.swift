@@ -104,7 +104,7 @@ struct ProgramSourceTests {
   private func record(_ tables: inout ProgramTables, pid: Int, _ section: [UInt8], isDamaged: Bool = false)
     -> Bool
   {
-    var section = section + Self.checksum(section)
+    var section = section + TransportBytes.checksum(section)
     if isDamaged { section[section.count - 1] ^= 1 }
     return Self.packets(of: section, pid: pid).map { tables.record($0[...]) }.contains(true)
   }
@@ -182,7 +182,7 @@ struct ProgramSourceTests {
     // The map of another program, with empty packets inside it.
     let streams = [(Self.hevc, 256)] + (0..<60).map { (Self.aac, 300 + $0) }
     let section = Self.map(1, streams)
-    let packets = Self.packets(of: section + Self.checksum(section), pid: 0x1000)
+    let packets = Self.packets(of: section + TransportBytes.checksum(section), pid: 0x1000)
     let empty: [UInt8] = [0x47, 0x10, 0, 0x30, 183] + [UInt8](repeating: 0xff, count: 183)
     let parts = [packets[0]] + (0..<1000).map { _ in empty } + packets.dropFirst()
     let changes = parts.map { tables.record($0[...]) }
@@ -260,16 +260,6 @@ struct ProgramSourceTests {
       0xc0 | version << 1 | (isCurrent ? 1 : 0), 0, 0,
     ]
     return head + body
-  }
-
-  /// CRC-32 of ISO/IEC 13818-1 annex A.
-  private static func checksum(_ bytes: [UInt8]) -> [UInt8] {
-    var remainder = UInt32.max
-    for byte in bytes {
-      remainder ^= UInt32(byte) << 24
-      for _ in 0..<8 { remainder = remainder << 1 ^ (remainder >> 31 == 1 ? 0x04c1_1db7 : 0) }
-    }
-    return [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: remainder >> $0) }
   }
 
   private static func packets(of section: [UInt8], pid: Int) -> [[UInt8]] {

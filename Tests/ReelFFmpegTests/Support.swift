@@ -62,6 +62,21 @@ struct Clip: Sendable, Hashable, CustomTestStringConvertible {
   static let whole = all.filter { !$0.path.contains("cut-") }
 }
 
+/// The access units of a clip's video, and their stream.
+func videoUnits(_ clip: Clip) throws -> (stream: StreamInfo, packets: [Packet]) {
+  try videoUnits(clip.bytes(), clip.format)
+}
+
+func videoUnits(
+  _ bytes: [UInt8], _ format: ContainerFormat
+) throws -> (stream: StreamInfo, packets: [Packet]) {
+  let container = try ContainerReader(
+    source: MemorySource(bytes), format: format, name: "test", logger: silentLogger)
+  var packets: [Packet] = []
+  while case .video(let packet) = try container.next() { packets.append(packet) }
+  return (try #require(container.video), packets)
+}
+
 /// What a test compares of a frame.
 struct Seen: Hashable {
   let ticks: Int64?
@@ -104,5 +119,17 @@ final class LogCollector: Sendable {
       let line = Line(level: event.level, text: "\(event.message)", source: source)
       collector.collected.withLock { $0.append(line) }
     }
+  }
+}
+
+extension [UInt8] {
+  /// The offsets of the boxes of a type, wherever its name stands.
+  func places(of type: String) -> [Int] {
+    indices.dropLast(4).filter { self[$0..<$0 + 4].elementsEqual(type.utf8) }.map { $0 - 4 }
+  }
+
+  /// Gives a box another type.
+  mutating func rename(_ place: Int, _ type: String) {
+    replaceSubrange(place + 4..<place + 8, with: type.utf8)
   }
 }

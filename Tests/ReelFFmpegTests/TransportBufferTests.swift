@@ -126,13 +126,15 @@ struct TransportBytes {
     return head + [0x30 | counter] + field + payload
   }
 
-  /// Appends the CRC-32 of ISO/IEC 13818-1 annex A.
-  private static func section(_ bytes: [UInt8]) -> [UInt8] {
+  private static func section(_ bytes: [UInt8]) -> [UInt8] { bytes + checksum(bytes) }
+
+  /// The CRC-32 of a section (ISO/IEC 13818-1 annex A).
+  static func checksum(_ bytes: [UInt8]) -> [UInt8] {
     var remainder = UInt32.max
     for byte in bytes {
       remainder ^= UInt32(byte) << 24
       for _ in 0..<8 { remainder = remainder << 1 ^ (remainder >> 31 == 1 ? 0x04c1_1db7 : 0) }
     }
-    return bytes + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: remainder >> $0) }
+    return remainder.bigEndianBytes
   }
 }

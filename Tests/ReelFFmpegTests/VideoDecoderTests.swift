@@ -36,14 +36,6 @@ struct VideoDecoderTests {
 
   private static let clips = Clip.whole
 
-  private func units(_ clip: Clip) throws -> (stream: StreamInfo, packets: [Packet]) {
-    let container = try ContainerReader(
-      source: MemorySource(clip.bytes()), format: clip.format, name: clip.path, logger: silentLogger)
-    var packets: [Packet] = []
-    while case .video(let packet) = try container.next() { packets.append(packet) }
-    return (try #require(container.video), packets)
-  }
-
   private func makeDecoder(
     _ stream: StreamInfo, _ units: Units, threads: Int = 1, skipsDeblocking: Bool = false
   ) throws -> VideoDecoder {
@@ -71,7 +63,7 @@ struct VideoDecoderTests {
   @Test("Without deblocking, a frame that is decoded alone differs, and no other does")
   func deblocking() throws {
     let clip = Clip("media/h264-gops.mp4")
-    let (stream, packets) = try units(clip)
+    let (stream, packets) = try videoUnits(clip)
     let golden = try clip.golden().frames.map(\.md5)
     let seen = try frames(makeDecoder(stream, Units(packets), skipsDeblocking: true)).seen.map(\.md5)
     #expect(seen.first != golden.first)
@@ -80,7 +72,7 @@ struct VideoDecoderTests {
 
   @Test("A pause before any unit changes no frame", arguments: clips)
   func onePause(clip: Clip) throws {
-    let (stream, packets) = try units(clip)
+    let (stream, packets) = try videoUnits(clip)
     let golden = try clip.golden().frames.map(\.md5)
     let expected = try frames(makeDecoder(stream, Units(packets))).seen
     #expect(expected.map(\.md5) == golden)
@@ -98,7 +90,7 @@ struct VideoDecoderTests {
 
   @Test("Pauses anywhere change no frame", arguments: Clip.sound, [1, 2])
   func manyPauses(clip: Clip, threads: Int) throws {
-    let (stream, packets) = try units(clip)
+    let (stream, packets) = try videoUnits(clip)
     var hasPaused = false
     let source = Units(packets) {
       defer { hasPaused = true }
@@ -112,7 +104,7 @@ struct VideoDecoderTests {
 
   @Test("Pauses change no frame after a seek to where decoding can't begin")
   func pausesWithoutKeyFrame() throws {
-    let (stream, packets) = try units(Clip("media/h264-intra-refresh.ts"))
+    let (stream, packets) = try videoUnits(Clip("media/h264-intra-refresh.ts"))
     func seen(pauses: @escaping () -> Int) throws -> [Seen] {
       let source = Units(packets, pauses: pauses)
       let decoder = try makeDecoder(stream, source)
@@ -126,7 +118,7 @@ struct VideoDecoderTests {
 
   @Test("After a reset it begins anew, wherever it was", arguments: Clip.sound, [1, 2])
   func reset(clip: Clip, threads: Int) throws {
-    let (stream, packets) = try units(clip)
+    let (stream, packets) = try videoUnits(clip)
     let golden = try clip.golden().frames.map(\.md5)
     let source = Units(packets) { Int.random(in: 0...3) / 3 }
     let decoder = try makeDecoder(stream, source, threads: threads)
@@ -150,7 +142,7 @@ struct VideoDecoderTests {
       Clip("media/hevc-radl.mp4"), Clip("media/h264-bframes.ts"), Clip("media/h264-bframes.mp4"),
     ])
   func keyFrames(clip: Clip) throws {
-    let (stream, packets) = try units(clip)
+    let (stream, packets) = try videoUnits(clip)
     let golden = try clip.golden()
     let source = Units(packets)
     let decoder = try makeDecoder(stream, source)
@@ -168,7 +160,7 @@ struct VideoDecoderTests {
   @Test("The units before the first that decoding can begin at are let go after a reset")
   func randomAccess() throws {
     let clip = Clip("media/hevc-gops.mp4")
-    let (stream, packets) = try units(clip)
+    let (stream, packets) = try videoUnits(clip)
     let golden = try clip.golden().frames.map(\.md5)
     let source = Units(packets)
     let decoder = try makeDecoder(stream, source)
@@ -183,7 +175,7 @@ struct VideoDecoderTests {
   @Test("Cancelled work ends with a cancellation, and goes on after it")
   func cancelled() throws {
     let clip = Clip("media/h264-gops.mp4")
-    let (stream, packets) = try units(clip)
+    let (stream, packets) = try videoUnits(clip)
     let isCancelled = Locked(true)
     var options = VideoDecoder.Options()
     options.isCancelled = { isCancelled.withLock { $0 } }
