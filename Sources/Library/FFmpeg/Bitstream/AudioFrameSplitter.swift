@@ -127,7 +127,9 @@ package final class AudioFrameSplitter {
     while let frame = try splitter.flush() { frames.append(frame) }
     guard frames.count > 1 else {
       // The sample itself has more properties.
-      if let frame = frames.first { packet.pointer.pointee.duration = frame.durationTicks }
+      if let duration = frames.first?.durationTicks, duration > 0 {
+        packet.pointer.pointee.duration = duration
+      }
       return [packet]
     }
     if packet.isDiscarded { for frame in frames { frame.discard() } }

@@ -65,7 +65,10 @@ final class ContainerDecryptor {
   private func decrypt(_ packet: Packet, of stream: StreamInfo, _ tables: ProtectionTables) throws {
     guard tables.isProtected(track: stream.number) else {
       guard !stream.isEncrypted, !packet.isEncrypted else {
-        throw ReelError.encrypted(codecName: stream.codecName)
+        throw ReelError(
+          .unsupported, found: .encrypted,
+          "the \(stream.codecName) samples are encrypted (Common Encryption) with metadata that can't be read"
+        )
       }
       return
     }

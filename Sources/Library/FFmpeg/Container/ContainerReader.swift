@@ -513,12 +513,3 @@ package final class ContainerReader {
     input.program?.watch(pids: Set([video, audio].compactMap { $0?.number }))
   }
 }
-
-extension ReelError {
-  /// Returns the error for samples whose encryption metadata can't be read.
-  static func encrypted(codecName: String) -> ReelError {
-    ReelError(
-      .unsupported, found: .encrypted,
-      "the \(codecName) samples are encrypted (Common Encryption) with metadata that can't be read")
-  }
-}

@@ -17,23 +17,23 @@ public struct StreamInfo: Sendable {
   }
 
   /// The position of the stream in the container, counted from 0.
-  package let index: Int
+  package private(set) var index = 0
   /// The stream's number in the container: the PID in MPEG-TS, the track ID in MP4.
-  package let number: Int
+  package private(set) var number = 0
   /// The kind of the stream.
   public let kind: Kind
   /// libavcodec's name for the codec, such as `h264` or `mpeg4`.
   public let codecName: String
   /// The video codec; nil if Reel does not decode it, or if the stream is not video.
-  package let videoCodec: VideoCodec?
+  package private(set) var videoCodec: VideoCodec?
   /// The audio codec; nil if Reel does not decode it, or if the stream is not audio.
-  package let audioCodec: AudioCodec?
+  package private(set) var audioCodec: AudioCodec?
   /// The four-character code of the sample entry, such as `avc1`; nil if the container has none.
-  package let codecTag: String?
+  package private(set) var codecTag: String?
   /// The length in seconds of one tick, the unit of packet and frame times.
   package let timeBase: Rational
   /// The duration in ticks; nil if the container does not state it.
-  package let durationTicks: Int64?
+  package private(set) var durationTicks: Int64?
   /// The size in stored pixels after cropping, before aspect ratio and rotation; nil if unknown.
   public let size: PixelSize?
   /// The average number of frames per second; nil if unknown.
@@ -41,31 +41,31 @@ public struct StreamInfo: Sendable {
   /// The ratio of pixel width to pixel height; nil if unknown.
   package let sampleAspectRatio: Rational?
   /// The clockwise rotation in degrees that makes the frame upright: 0, 90, 180 or 270.
-  package let rotation: Int
+  package private(set) var rotation = 0
   /// True if the display matrix mirrors the frame left to right before it is turned.
-  package let isMirrored: Bool
+  package private(set) var isMirrored = false
   /// True for a single attached image, such as cover art.
-  package let isAttachedFrame: Bool
+  package private(set) var isAttachedFrame = false
   /// True if the container marks the stream as a default.
   package let isDefault: Bool
   /// True if the container marks the stream as one for the hearing or visually impaired.
-  let isForImpaired: Bool
+  private(set) var isForImpaired = false
   /// The number of frames that the container states; nil if it does not.
-  let frameCount: Int?
+  private(set) var frameCount: Int?
   /// The language as the container states it, an ISO 639 or RFC 5646 code; nil if it does not.
-  public let language: String?
+  public private(set) var language: String?
   /// The bit rate as the container or the codec headers state it; nil if they do not.
-  package let bitsPerSecond: Int64?
+  package private(set) var bitsPerSecond: Int64?
   /// The number of audio channels; nil if unknown, and for other streams.
-  public let channelCount: Int?
+  public private(set) var channelCount: Int?
   /// The number of audio samples per second and channel; nil if unknown, and for other streams.
-  public let sampleRate: Int?
+  public private(set) var sampleRate: Int?
   /// True if the sample entry (`encv`, `enca`) or the MPEG-TS stream type (SAMPLE-AES) marks samples as encrypted.
-  package let isEncrypted: Bool
+  package private(set) var isEncrypted = false
   /// The Dolby Vision profile as the container states it; nil if it does not.
-  package let dolbyVisionProfile: Int?
+  package private(set) var dolbyVisionProfile: Int?
   /// WebM: the id of the key that blocks are encrypted with, or nil if they are not.
-  let contentEncryptionKeyID: [UInt8]?
+  private(set) var contentEncryptionKeyID: [UInt8]?
   private(set) var parameters: CodecParameters
 
   init(_ stream: UnsafePointer<AVStream>) throws(ReelError) {
@@ -134,31 +134,12 @@ public struct StreamInfo: Sendable {
   private init(
     still codecName: String, size: PixelSize, sampleAspectRatio: Rational?, parameters: CodecParameters
   ) {
-    index = 0
-    number = 0
     kind = .video
     self.codecName = codecName
-    videoCodec = nil
-    audioCodec = nil
-    codecTag = nil
     timeBase = Rational(1, 1)
-    durationTicks = nil
     self.size = size
-    averageFrameRate = nil
     self.sampleAspectRatio = sampleAspectRatio
-    rotation = 0
-    isMirrored = false
-    isAttachedFrame = false
     isDefault = true
-    isForImpaired = false
-    frameCount = nil
-    language = nil
-    bitsPerSecond = nil
-    channelCount = nil
-    sampleRate = nil
-    isEncrypted = false
-    contentEncryptionKeyID = nil
-    dolbyVisionProfile = nil
     self.parameters = parameters
   }
 
