@@ -46,6 +46,8 @@ package final class AudioFrameSplitter {
   private var marks: [Mark] = []
   /// True if a frame has ended at `offset`.
   private var isSynchronized = false
+  /// True if the bytes are one sample of MP4, whose frames follow each other from its beginning.
+  private var isSample = false
   /// The offset from which bytes were skipped, up to `offset`; nil after a frame.
   private var skipStart: Int?
   /// The time of the last PES packet, and the time between it and the one before, in ticks.
@@ -121,7 +123,7 @@ package final class AudioFrameSplitter {
       first.byteCount <= packet.byteCount
     else { return [packet] }
     let splitter = AudioFrameSplitter(codec: codec, streamIndex: packet.streamIndex, timeBase: timeBase)
-    splitter.isSynchronized = true
+    (splitter.isSynchronized, splitter.isSample) = (true, true)
     splitter.append(packet)
     var frames: [Packet] = []
     while let frame = try splitter.flush() { frames.append(frame) }
@@ -165,11 +167,11 @@ package final class AudioFrameSplitter {
     return packet
   }
 
-  /// Goes on after a byte that is part of no frame.
+  /// Goes on after a byte that is part of no frame. Later frames of a sample would get wrong times.
   private func skipByte() {
     isSynchronized = false
     skipStart = skipStart ?? offset
-    offset += 1
+    offset = isSample ? buffer.count : offset + 1
   }
 
   /// Finds the next frame at or after `offset`, and moves `offset` past other bytes. Nil if more bytes are needed.
