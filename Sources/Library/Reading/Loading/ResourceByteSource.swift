@@ -1,5 +1,4 @@
 internal import Foundation
-internal import HTTPTypes
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelSources
@@ -19,13 +18,9 @@ final class ResourceByteSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
 
-  private let url: URL
-  private let fetcher: any Fetching
-  private let scope: LoadScope
-  private let recorder: StartupRecorder
+  private let requests: ResourceRequests
   /// Bytes before this position were already counted when the source's format was detected.
   private let countedEnd: Int64
-  private let capacity: Int
   private let spoolByteLimit: Int64
   private var position: Int64 = 0
   /// The first bytes of the file, kept as they are read.
@@ -36,16 +31,7 @@ final class ResourceByteSource: ByteSource {
   private var whole: Whole?
   /// True if reading has moved elsewhere, and has not begun there.
   private var hasLeft = false
-  /// The next bytes to be read, with nothing after them: a request is limited to them. libavformat reads
-  /// through short gaps itself, so a read may begin before them. Nil if they are not known.
-  var expectedRange: Range<Int64>?
-  /// The ranges to be read in this order, whose transfers have not begun; in reverse order.
-  private var planned: [Range<Int64>] = []
-  /// The transfers of planned ranges, in order.
-  private var ahead: [ResourceFeed] = []
-  private let permits = TransferPermits(plannedTransferCount)
-  /// True if all ranges to be read are known.
-  private(set) var isPlanned = false
+  private var expectation = Expectation.order
   /// The demuxer's reading order. Transfers that it does not need are ended.
   var order = ReadingOrder.forward {
     didSet {
@@ -59,7 +45,8 @@ final class ResourceByteSource: ByteSource {
   /// The scope that ends a waiting read but no transfer; nil if reads end only with all loading.
   var interruption: LoadScope? {
     didSet {
-      for feed in feeds + ahead { feed.pipe.forgetInterruption() }
+      for feed in feeds { feed.pipe.forgetInterruption() }
+      if case .plan(let planned) = expectation { planned.forgetInterruption() }
       whole?.feed.pipe.forgetInterruption()
     }
   }
@@ -72,24 +59,32 @@ final class ResourceByteSource: ByteSource {
     let source: FileByteSource
   }
 
+  /// The bytes that will be read, as far as they are known beyond the demuxer's reading order.
+  private enum Expectation {
+    case order
+    /// Next these, with nothing after them. libavformat reads through short gaps itself, so a read may begin before
+    /// them.
+    case range(Range<Int64>)
+    /// Only these.
+    case plan(PlannedTransfers)
+
+    /// Returns the bytes that will be read from `position` on, if a known range begins soon after it or contains it.
+    /// Before a planned range, whose transfer has begun, only the bytes up to it.
+    func bytes(from position: Int64) -> Range<Int64>? {
+      let reach = position + ReadingOrder.readThroughByteCount
+      switch self {
+      case .order: return nil
+      case .range(let range): return position < range.upperBound && range.lowerBound <= reach ? range : nil
+      case .plan(let planned):
+        return planned.start(after: position).flatMap { $0 <= reach ? position..<$0 : nil }
+      }
+    }
+  }
+
   /// The maximum number of bytes that a seek forward reads through if exactly the wanted bytes can be
   /// requested.
   private static let exactReadThroughByteCount: Int64 = 2 << 10
   private static let headByteCount = 64 << 10
-  /// The number of planned ranges that are fetched at the same time: as many as browsers open connections to a host.
-  private static let plannedTransferCount = 6
-  /// The number of planned ranges that are being fetched, wait for that, or wait to be read. It exceeds the
-  /// number of concurrent transfers, so that the next transfer does not wait for the reader.
-  private static let plannedFeedCount = 16
-  /// The number of bytes of a planned range held before it is read.
-  private static let plannedCapacity = 1 << 20
-  private let notes: Notes
-
-  /// Handlers for reports on the transfers, called on any thread.
-  private struct Notes: Sendable {
-    let damage: (@Sendable (ReelError) -> Void)?
-    let traffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)?
-  }
 
   /// - Parameters:
   ///   - read: The first bytes of the answer's body, which have been taken from it.
@@ -105,57 +100,19 @@ final class ResourceByteSource: ByteSource {
     recordDamage: (@Sendable (ReelError) -> Void)? = nil,
     recordTraffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)? = nil
   ) {
-    let notes = Notes(damage: recordDamage, traffic: recordTraffic)
-    self.notes = notes
-    url = response.url
     byteCount = response.resourceByteCount
     self.isSeekable = isSeekable && response.supportsRanges && response.resourceByteCount != nil
-    self.fetcher = fetcher
-    self.scope = scope
-    self.recorder = recorder
     countedEnd = Int64(read.count)
-    self.capacity = capacity
     self.spoolByteLimit = spoolByteLimit
-    recordTraffic?(response.requestCount, read.count)
-    feeds = [
-      ResourceFeed(at: 0, in: scope, capacity: capacity, recentByteCount: 0) { pipe, limit in
-        // Others hold the response too.
-        defer { response.body.close() }
-        try await pipe.write(read)
-        try await Self.copy(response, from: Int64(read.count), upTo: limit, to: pipe, notes)
-      }
-    ]
+    requests = ResourceRequests(
+      url: response.url, byteCount: response.resourceByteCount, fetcher: fetcher, scope: scope,
+      recorder: recorder, capacity: capacity, recordDamage: recordDamage, recordTraffic: recordTraffic)
+    feeds = [requests.feed(of: response, read: read)]
   }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     if let byteCount, position >= byteCount { return 0 }
-    if position < head.count {
-      let bytes = head[Int(position)...].prefix(buffer.count)
-      buffer.copyBytes(from: bytes)
-      position += Int64(bytes.count)
-      return bytes.count
-    }
-    if let whole { return try read(whole, into: buffer) }
-    let feed = try feedAtPosition()
-    if let whole { return try read(whole, into: buffer) }
-    if position < feed.position {
-      let count = feed.readAgain(at: position, into: buffer)
-      position += Int64(count)
-      return count
-    }
-    let count: Int
-    let wanted = UnsafeMutableRawBufferPointer(
-      rebasing: buffer.prefix(Int(clamping: feed.end.map { $0 - position } ?? .max)))
-    do {
-      count = try receive(from: feed, into: wanted)
-    } catch let error as ReelError {
-      drop(feed)
-      throw error
-    }
-    if let whole { return try read(whole, into: buffer) }
-    if position == head.count, head.count < Self.headByteCount {
-      head.append(contentsOf: buffer.prefix(count))
-    }
+    let count = try readHead(into: buffer) ?? readPart(into: buffer) ?? readWhole(into: buffer)
     position += Int64(count)
     return count
   }
@@ -163,71 +120,53 @@ final class ResourceByteSource: ByteSource {
   func seek(to offset: Int64) throws { position = offset }
 
   /// Prepares for reading elsewhere: of the open transfers, only one that is already there stays.
-  func leave() { hasLeft = true }
+  ///
+  /// - Parameter range: The next bytes to be read, with nothing after them; nil if they are not known. Ignored if
+  ///   all ranges to be read are known.
+  func leave(expecting range: @autoclosure () -> Range<Int64>? = nil) {
+    hasLeft = true
+    if case .plan = expectation { return }
+    expectation = range().map(Expectation.range) ?? .order
+  }
 
   /// Ends the open transfers, if a later read can request the bytes that it needs.
   func endTransfers() {
-    if isSeekable, !isPlanned { feeds.removeAll() }
+    if case .plan = expectation { return }
+    if isSeekable { feeds.removeAll() }
   }
 
   /// Announces the ranges that will be read, in this order. Several are fetched at a time, before they are read.
   func plan(_ ranges: [Range<Int64>]) {
-    isPlanned = true
-    expectedRange = nil
-    guard whole == nil else { return }
-    planned = ranges.filter { $0.upperBound > head.count }.reversed()
-    ahead = []
-    beginPlanned()
+    expectation = .plan(
+      PlannedTransfers(of: whole == nil ? ranges.filter { $0.upperBound > head.count } : [], requests))
   }
 
   // MARK: - Private
 
-  private func beginPlanned() {
-    while ahead.count < Self.plannedFeedCount, let range = planned.popLast() {
-      ahead.append(
-        makeFeed(
-          at: range.lowerBound, end: range.upperBound, capacity: Self.plannedCapacity, permits: permits))
-    }
+  private func readHead(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    guard position < head.count else { return nil }
+    let bytes = head[Int(position)...].prefix(buffer.count)
+    buffer.copyBytes(from: bytes)
+    return bytes.count
   }
 
-  /// Returns the transfer of the planned range that contains the position; nil if none does. Earlier ones are
-  /// ended.
-  private func plannedFeed() -> ResourceFeed? {
-    func index() -> Int? { ahead.firstIndex { $0.reaches(position, leavingOut: .max) } }
-    if index() == nil, let next = planned.lastIndex(where: { $0.contains(position) }) {
-      planned.removeLast(planned.count - 1 - next)
-      ahead = []
-      beginPlanned()
+  /// Reads from a transfer; nil if there is only the one of the whole file.
+  private func readPart(into buffer: UnsafeMutableRawBufferPointer) throws -> Int? {
+    guard whole == nil, let feed = try feedAtPosition() else { return nil }
+    if position < feed.position { return feed.readAgain(at: position, into: buffer) }
+    let wanted = buffer.prefix(Int(clamping: feed.end.map { $0 - position } ?? .max))
+    guard let count = try receive(from: feed, into: UnsafeMutableRawBufferPointer(rebasing: wanted)) else {
+      return nil
     }
-    guard let index = index() else { return nil }
-    ahead.removeFirst(index)
-    if hasLeft { feeds.removeAll() }
-    hasLeft = false
-    beginPlanned()
-    return ahead[0]
-  }
-
-  /// Reads from a feed. If it brings the whole file instead of a range, `whole` is set.
-  private func receive(from feed: ResourceFeed, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    let count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
-    if feed.ignoresRange.withLock({ $0 }) {
-      let file = try SpoolFile(of: url.reelName)
-      let whole = Whole(
-        feed: feed, file: file, source: FileByteSource(file, isCancelled: { [scope] in scope.isCancelled }))
-      try keep(buffer.prefix(count), in: whole)
-      self.whole = whole
-      feeds = []
-      ahead = []
-      planned = []
-    } else {
-      feed.advance(over: buffer.prefix(count))
-      recorder.add(.segment, bytes: min(Int64(count), max(0, feed.position - countedEnd)))
+    if position == head.count, head.count < Self.headByteCount {
+      head.append(contentsOf: buffer.prefix(count))
     }
     return count
   }
 
-  /// Reads from the position on, once the file has been received up to there.
-  private func read(_ whole: Whole, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+  /// Reads from the whole file, once it has been received up to the position.
+  private func readWhole(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    guard let whole else { return 0 }
     do {
       while whole.file.byteCount <= position {
         let received = try withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 1) { chunk in
@@ -243,24 +182,96 @@ final class ResourceByteSource: ByteSource {
       throw error
     }
     try whole.source.seek(to: position)
-    let count = try whole.source.read(into: buffer)
-    position += Int64(count)
-    return count
+    return try whole.source.read(into: buffer)
+  }
+
+  /// Returns a feed whose next byte is the one at the position; nil if it brings the whole file.
+  private func feedAtPosition() throws -> ResourceFeed? {
+    let feed = openFeed()
+    while feed.position < position {
+      let wanted = Int(min(position - feed.position, 16 << 10))
+      let count = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 1) { chunk in
+        try receive(from: feed, into: chunk)
+      }
+      guard let count else { return nil }
+      if count == 0 { break }
+    }
+    return feed
+  }
+
+  /// Returns a feed that reaches the position, for which a transfer begins if none does.
+  private func openFeed() -> ResourceFeed {
+    if case .plan(let planned) = expectation, let feed = planned.feed(at: position) {
+      endLeft()
+      return feed
+    }
+    let expected = expectation.bytes(from: position)
+    let readThrough = expected == nil ? order.readThroughByteCount : Self.exactReadThroughByteCount
+    let known = feeds.lastIndex { $0.reaches(position, leavingOut: readThrough) }.map { feeds.remove(at: $0) }
+    endLeft()
+    if let known {
+      feeds.append(known)
+      return known
+    }
+    // The index of a truncated file refers to samples beyond its end.
+    let end = order.end(from: position).map { min($0, byteCount ?? .max) }
+    let feed = requests.feed(
+      at: position, end: expected?.upperBound ?? end, recentByteCount: order.recentByteCount)
+    if let ended = feeds.firstIndex(where: { $0.hasEnded(shortlyBefore: position) }) {
+      feed.follow(feeds.remove(at: ended))
+    } else if feeds.count == ReadingOrder.maximumTransferCount {
+      feeds.removeFirst()
+    }
+    feeds.append(feed)
+    return feed
+  }
+
+  /// Ends the transfers that were left, once the one to continue with has been taken.
+  private func endLeft() {
+    if hasLeft { feeds.removeAll() }
+    hasLeft = false
+  }
+
+  /// Reads from a feed; nil if it brings the whole file instead of a range, after which `whole` is set. A feed that
+  /// fails is ended: a later read requests the rest again.
+  private func receive(from feed: ResourceFeed, into buffer: UnsafeMutableRawBufferPointer) throws -> Int? {
+    do {
+      let count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
+      if feed.ignoresRange {
+        try takeWhole(from: feed, buffer.prefix(count))
+        return nil
+      }
+      feed.advance(over: buffer.prefix(count))
+      requests.recorder.add(.segment, bytes: min(Int64(count), max(0, feed.position - countedEnd)))
+      return count
+    } catch let error as ReelError {
+      feeds.removeAll { $0 === feed }
+      if case .plan(let planned) = expectation { planned.end(feed) }
+      throw error
+    }
+  }
+
+  /// Makes a feed of the whole file the only one.
+  private func takeWhole(
+    from feed: ResourceFeed, _ bytes: UnsafeMutableRawBufferPointer.SubSequence
+  ) throws {
+    let file = try SpoolFile(of: requests.url.reelName)
+    let source = FileByteSource(file, isCancelled: { [scope = requests.scope] in scope.isCancelled })
+    let whole = Whole(feed: feed, file: file, source: source)
+    try keep(bytes, in: whole)
+    self.whole = whole
+    feeds = []
+    if case .plan = expectation { plan([]) }
   }
 
   private func keep(_ bytes: UnsafeMutableRawBufferPointer.SubSequence, in whole: Whole) throws {
     guard max(byteCount ?? 0, whole.file.byteCount + Int64(bytes.count)) <= spoolByteLimit else {
       throw ReelError(
-        .badMedia, "the server ignores byte ranges, and the file is too large to keep", at: url.reelName)
+        .badMedia, "the server ignores byte ranges, and the file is too large to keep",
+        at: requests.url.reelName)
     }
     try whole.file.append(Array(bytes))
-    recorder.add(.segment, bytes: Int64(bytes.count))
-  }
-
-  /// Ends a feed: a later read requests the rest again.
-  private func drop(_ feed: ResourceFeed) {
-    feeds.removeAll { $0 === feed }
-    ahead.removeAll { $0 === feed }
+    requests.recorder.add(.segment, bytes: Int64(bytes.count))
   }
 
   private func interruptible<Result>(_ feed: ResourceFeed, _ read: () throws -> Result) throws -> Result {
@@ -274,127 +285,4 @@ final class ResourceByteSource: ByteSource {
     }
     return try read()
   }
-
-  /// Copies the bytes of a response, which begin at `position`, up to a limit.
-  private static func copy(
-    _ response: FetchResponse, from position: Int64, upTo limit: Locked<Int64?>, to pipe: BytePipe,
-    _ notes: Notes
-  ) async throws {
-    var position = position
-    let isOver = { (position: Int64) in limit.withLock { $0.map { $0 <= position } ?? false } }
-    do {
-      for try await chunk in response.body {
-        notes.traffic?(0, chunk.count)
-        position += Int64(chunk.count)
-        try await pipe.write(chunk)
-        if isOver(position) { return }
-      }
-    } catch let error as ReelError where error.isOfEarlyEnd && notes.damage != nil {
-      notes.damage?(error)
-    }
-  }
-
-  /// Returns a feed whose next byte is the one at the position.
-  private func feedAtPosition() throws -> ResourceFeed {
-    if isPlanned, let feed = plannedFeed() {
-      try skip(in: feed)
-      return feed
-    }
-    let expected = expectedBytes
-    let readThrough = expected == nil ? order.readThroughByteCount : Self.exactReadThroughByteCount
-    let index = feeds.lastIndex { $0.reaches(position, leavingOut: readThrough) }
-    let known = index.map { feeds.remove(at: $0) }
-    if hasLeft { feeds.removeAll() }
-    hasLeft = false
-    if let known {
-      feeds.append(known)
-      try skip(in: known)
-      return known
-    }
-    // The index of a truncated file refers to samples beyond its end.
-    let end = order.end(from: position).map { min($0, byteCount ?? .max) }
-    let feed = makeFeed(at: position, end: expected?.upperBound ?? end, capacity: capacity)
-    if let ended = feeds.firstIndex(where: { $0.hasEnded(shortlyBefore: position) }) {
-      feed.follow(feeds.remove(at: ended))
-    } else if feeds.count == ReadingOrder.maximumTransferCount {
-      feeds.removeFirst()
-    }
-    feeds.append(feed)
-    return feed
-  }
-
-  /// The bytes that will be read from the position on, if a known range begins soon after it or contains it.
-  /// Before a planned range, whose transfer has begun, only the bytes up to it.
-  private var expectedBytes: Range<Int64>? {
-    guard isPlanned else {
-      return expectedRange.flatMap { range in
-        position < range.upperBound && range.lowerBound - position <= ReadingOrder.readThroughByteCount
-          ? range : nil
-      }
-    }
-    let next = (ahead.map(\.position) + planned.map(\.lowerBound)).filter { $0 > position }.min()
-    return next.flatMap { $0 - position <= ReadingOrder.readThroughByteCount ? position..<$0 : nil }
-  }
-
-  /// Begins a transfer.
-  ///
-  /// - Parameter permits: Limits the number of concurrent transfers; nil for no limit.
-  private func makeFeed(at start: Int64, end: Int64?, capacity: Int, permits: TransferPermits? = nil)
-    -> ResourceFeed
-  {
-    let (fetcher, url, notes, recorder, byteCount) = (fetcher, url, notes, recorder, byteCount)
-    let request = FetchRequest(
-      url: url, range: ByteRange(offset: start, length: end.map { $0 - start }), purpose: .segment)
-    let ignoresRange = Locked(false)
-    let transfer = { @Sendable (pipe: BytePipe, limit: Locked<Int64?>) async throws in
-      recorder.add(.segment, requests: 1)
-      notes.traffic?(1, 0)
-      let response = try await fetcher.fetch(request)
-      recorder.add(.segment, requests: response.requestCount - 1)
-      notes.traffic?(response.requestCount - 1, 0)
-      if let size = response.resourceByteCount, let byteCount, size != byteCount {
-        throw ReelError(
-          .server, "the resource changed: it had \(byteCount) bytes, and now has \(size)", at: url.reelName)
-      }
-      guard response.bodyOffset == start || response.bodyOffset == 0 else {
-        throw ReelError(
-          .server, "the server sent bytes from \(response.bodyOffset) on instead of \(start)",
-          at: url.reelName,
-          status: 206)
-      }
-      ignoresRange.withLock { $0 = response.bodyOffset < start }
-      try await Self.copy(response, from: response.bodyOffset, upTo: limit, to: pipe, notes)
-    }
-    return ResourceFeed(
-      at: start, end: end, ignoresRange: ignoresRange, in: scope, capacity: capacity,
-      recentByteCount: permits == nil ? order.recentByteCount : 0
-    ) { pipe, limit in
-      guard let permits else { return try await transfer(pipe, limit) }
-      try await permits.run { try await transfer(pipe, limit) }
-    }
-  }
-
-  /// Reads a feed up to the position, unless it brings the whole file.
-  private func skip(in feed: ResourceFeed) throws {
-    while feed.position < position, whole == nil {
-      let wanted = Int(min(position - feed.position, 16 << 10))
-      let count: Int
-      do {
-        count = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 1) {
-          let buffer = $0
-          return try receive(from: feed, into: buffer)
-        }
-      } catch let error as ReelError {
-        drop(feed)
-        throw error
-      }
-      if count == 0 { return }
-    }
-  }
-}
-
-extension ReelError {
-  /// True for a body that ended before its announced length, if the server has no more bytes: a request for the
-  /// rest is out of range (RFC 9110 §15.5.17).
-  var isOfEarlyEnd: Bool { kind == .server && status == 416 }
 }

@@ -12,31 +12,36 @@ final class ResourceFeed {
   private(set) var position: Int64
   /// The end of the transfer, if that is before the end of the file.
   private(set) var end: Int64?
-  /// Set before the first byte if the server sends the whole file instead of the range.
-  let ignoresRange: Locked<Bool>
   private var recent: RecentBytes
-  /// The same as `end` if that was set after the transfer began.
-  private let limit: Locked<Int64?>
+  private let messages: Locked<Messages>
+
+  /// What the reader and the transfer tell each other, besides the bytes.
+  struct Messages: Sendable {
+    /// The same as `end` if that was set after the transfer began.
+    var limit: Int64?
+    /// Set before the first byte if the server sends the whole file instead of the range.
+    var ignoresRange = false
+  }
 
   /// - Parameters:
   ///   - capacity: The number of unread bytes at which the transfer waits.
   ///   - recentByteCount: The number of bytes that are kept after they were read.
   ///   - body: Writes into the pipe, and stops at the limit.
   init(
-    at position: Int64, end: Int64? = nil, ignoresRange: Locked<Bool> = Locked(false), in scope: LoadScope,
-    capacity: Int, recentByteCount: Int,
-    _ body: @escaping @Sendable (BytePipe, _ limit: Locked<Int64?>) async throws -> Void
+    at position: Int64, end: Int64? = nil, in scope: LoadScope, capacity: Int, recentByteCount: Int,
+    _ body: @escaping @Sendable (BytePipe, Locked<Messages>) async throws -> Void
   ) {
-    let limit = Locked<Int64?>(nil)
-    transfer = PipeTask(in: scope, capacity: capacity) { try await body($0, limit) }
+    let messages = Locked(Messages())
+    transfer = PipeTask(in: scope, capacity: capacity) { try await body($0, messages) }
     recent = RecentBytes(capacity: recentByteCount)
-    self.ignoresRange = ignoresRange
     self.position = position
     self.end = end
-    self.limit = limit
+    self.messages = messages
   }
 
   var pipe: BytePipe { transfer.pipe }
+  /// True if the bytes are those of the whole file, from its first one on. Known once some have arrived.
+  var ignoresRange: Bool { messages.withLock { $0.ignoresRange } }
 
   var recentByteCount: Int {
     get { recent.capacity }
@@ -58,7 +63,7 @@ final class ResourceFeed {
   func cut(at end: Int64) {
     guard self.end == nil else { return }
     self.end = end
-    limit.withLock { $0 = end }
+    messages.withLock { $0.limit = end }
     hurryAtEnd()
   }
 
@@ -82,7 +87,9 @@ final class ResourceFeed {
   /// Stops a transfer that was cut from waiting for its reader near its end: otherwise, its connection would
   /// meanwhile receive bytes after the end.
   private func hurryAtEnd() {
-    guard let end = limit.withLock({ $0 }), end - position <= ReadingOrder.remainderByteCount else { return }
+    guard let end = messages.withLock({ $0.limit }), end - position <= ReadingOrder.remainderByteCount else {
+      return
+    }
     pipe.expand(to: Int(ReadingOrder.remainderByteCount))
   }
 }
@@ -129,46 +136,17 @@ struct RecentBytes {
 }
 
 /// Limits the number of concurrent transfers. Waiting ones begin in order, each as soon as another one ends.
-final class TransferPermits: Sendable {
-  private struct State {
-    var freeCount: Int
-    var waiting: [CheckedContinuation<Void, Never>] = []
-  }
+actor TransferPermits {
+  private var freeCount: Int
+  private var waiting: [CheckedContinuation<Void, Never>] = []
 
-  private let state: Locked<State>
-
-  init(_ count: Int) { state = Locked(State(freeCount: count)) }
+  init(_ count: Int) { freeCount = count }
 
   /// Waits for a permit, and returns it when `body` ends. A cancelled task also waits for the others to end.
-  func run(_ body: () async throws -> Void) async throws {
-    await acquire()
-    defer { release() }
+  func run(_ body: @Sendable () async throws -> Void) async throws {
+    if freeCount > 0 { freeCount -= 1 } else { await withCheckedContinuation { waiting.append($0) } }
+    defer { if waiting.isEmpty { freeCount += 1 } else { waiting.removeFirst().resume() } }
     try Task.checkCancellation()
     try await body()
-  }
-
-  // MARK: - Private
-
-  private func acquire() async {
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      let isFree = state.withLock { state in
-        guard state.freeCount > 0 else {
-          state.waiting.append(continuation)
-          return false
-        }
-        state.freeCount -= 1
-        return true
-      }
-      if isFree { continuation.resume() }
-    }
-  }
-
-  private func release() {
-    let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      if !state.waiting.isEmpty { return state.waiting.removeFirst() }
-      state.freeCount += 1
-      return nil
-    }
-    next?.resume()
   }
 }

@@ -199,12 +199,10 @@ final class ResourcePacketReader: PacketReader {
         try open.container.seek(
           toKeyFrameAtOrBefore: stream.ticks(of: time - open.offset.value), of: stream)
       else { return try restart() }
-      let remote = open.source as? ResourceByteSource
-      remote?.leave()
-      if let remote, !remote.isPlanned, context.configuration.reading != .everything {
-        remote.expectedRange = range(
-          ofKeyFrameAtOrBefore: stream.ticks(of: time - open.offset.value), in: open.container)
-      }
+      (open.source as? ResourceByteSource)?.leave(
+        expecting: context.configuration.reading == .everything
+          ? nil
+          : range(ofKeyFrameAtOrBefore: stream.ticks(of: time - open.offset.value), in: open.container))
       open.mapper = mapper(open.container, open.offset)
     } catch let error as ReelError {
       throw fault(error)
