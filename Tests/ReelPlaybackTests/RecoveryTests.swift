@@ -10,31 +10,30 @@ import Testing
     Recovery.after(ReelError(kind, "failed", status: status), in: situation)
   }
 
-  /// A situation in which everything may still be tried.
-  private let rich = Situation(isLive: true, hasOtherRung: true, hasOtherLocation: true)
+  private func nextLive(
+    _ kind: ReelError.Kind, wasRefused: Bool = true, hasStalled: Bool = false, leftOutInARow: Int = 0
+  ) -> LiveRecovery {
+    LiveRecovery.after(
+      ReelError(kind, "failed", status: 404), wasRefused: wasRefused, hasStalled: hasStalled,
+      leftOutInARow: leftOutInARow)
+  }
 
   @Test(arguments: [ReelError.Kind.internalFault, .usage])
   func `A failure that is not the media's is thrown at once`(_ kind: ReelError.Kind) {
-    #expect(next(kind, in: rich) == .fail)
+    #expect(next(kind, in: Situation(hasOtherRung: true, hasOtherLocation: true)) == .fail)
   }
 
   @Test func `A refused live segment is requested again, then skipped, and the third in a row is an error`() {
-    var live = Situation(isLive: true)
-    #expect(next(.server, status: 404, in: live) == .again)
-    live.wasRefused = true
-    #expect(next(.server, status: 404, in: live) == .leaveOut)
-    live.leftOutInARow = 1
-    #expect(next(.server, status: 404, in: live) == .leaveOut)
-    live.leftOutInARow = 2
-    #expect(next(.server, status: 404, in: live) == .fail)
-    live.hasOtherRung = true
-    #expect(next(.server, status: 404, in: live) == .otherRung)
+    #expect(nextLive(.server, wasRefused: false) == .again)
+    #expect(nextLive(.server) == .leaveOut)
+    #expect(nextLive(.server, leftOutInARow: 1) == .leaveOut)
+    #expect(nextLive(.server, leftOutInARow: 2) == .fail)
   }
 
   @Test(arguments: [ReelError.Kind.network, .timedOut])
   func `A live segment without an answer is requested again until the stall limit`(_ kind: ReelError.Kind) {
-    #expect(next(kind, in: Situation(isLive: true, wasRefused: true, leftOutInARow: 2)) == .again)
-    #expect(next(kind, in: Situation(isLive: true, hasStalled: true)) == .fail)
+    #expect(nextLive(kind, leftOutInARow: 2) == .again)
+    #expect(nextLive(kind, hasStalled: true) == .fail)
   }
 
   @Test func `Without an answer another location is tried, but no other rung`() {

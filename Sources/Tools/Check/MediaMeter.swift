@@ -464,7 +464,6 @@ private final class ByteBuffer: ByteSource {
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   var byteCount: Int64? { Int64(bytes.count) }
-  var isSeekable: Bool { false }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
     let count = min(buffer.count, bytes.count - offset)
@@ -472,9 +471,5 @@ private final class ByteBuffer: ByteSource {
     buffer.copyBytes(from: bytes[offset..<(offset + count)])
     offset += count
     return count
-  }
-
-  func seek(to offset: Int64) throws {
-    throw ReelError(.internalFault, "these bytes are read forward")
   }
 }

@@ -177,3 +177,11 @@ package protocol ByteSource: AnyObject {
   /// Moves to the byte at `offset`, counted from the first byte of the source.
   func seek(to offset: Int64) throws
 }
+
+/// A source that is read forward.
+extension ByteSource {
+  package var isSeekable: Bool { false }
+  package func seek(to offset: Int64) throws {
+    throw ReelError(.internalFault, "a source that is read forward can't seek")
+  }
+}

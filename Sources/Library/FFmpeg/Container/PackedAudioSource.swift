@@ -17,7 +17,6 @@ final class PackedAudioSource: ByteSource {
   }
 
   var byteCount: Int64? { nil }
-  var isSeekable: Bool { false }
   /// True if the source begins with a tag that has a time. Otherwise, times count from 0.
   private(set) var beginsWithTime = false
 
@@ -92,10 +91,6 @@ final class PackedAudioSource: ByteSource {
         try readOn()
       }
     }
-  }
-
-  func seek(to offset: Int64) throws {
-    throw ReelError(.internalFault, "packed audio is read forward")
   }
 
   private func addPart(_ tag: ID3Tag) {

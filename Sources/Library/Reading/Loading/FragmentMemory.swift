@@ -120,7 +120,6 @@ struct FragmentMemory: Sendable {
 /// stream.
 final class ResumedSource: ByteSource {
   let byteCount: Int64? = nil
-  let isSeekable = false
 
   private let base: any ByteSource
   private var head: ArraySlice<UInt8>
@@ -149,8 +148,6 @@ final class ResumedSource: ByteSource {
     if !unread.isEmpty { return Self.take(&unread, into: buffer) }
     return try base.read(into: buffer)
   }
-
-  func seek(to offset: Int64) throws { try base.seek(to: offset) }
 
   // MARK: - Private
 

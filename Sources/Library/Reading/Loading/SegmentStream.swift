@@ -23,7 +23,6 @@ final class SegmentStream: ByteSource {
   }
 
   let byteCount: Int64? = nil
-  let isSeekable = false
   /// The index of the first segment.
   let firstIndex: Int
   /// The index of the segment after the last one that was read to its end.
@@ -127,10 +126,6 @@ final class SegmentStream: ByteSource {
       head = try peek(count)
     }
     return head
-  }
-
-  func seek(to offset: Int64) throws {
-    throw ReelError(.internalFault, "a stream of segments is not seekable")
   }
 
   /// Ends reading with this scope too: that of the reader, if the downloads have a longer one.
@@ -275,7 +270,7 @@ final class SegmentStream: ByteSource {
   private func recover(from error: ReelError, of download: SegmentDownload) throws {
     takeForm(of: download)
     let isBetween = boundary > 0 && readCount == boundary
-    var recovery = Recovery.fail
+    var recovery = LiveRecovery.fail
     if case .live(let live, _) = track.supply {
       let index = download.index
       recovery = try BlockingThread.wait(scope: scope) { try await live.recovery(after: error, at: index) }
@@ -291,7 +286,7 @@ final class SegmentStream: ByteSource {
       if case .leaveOut = recovery { track.loader.recordMissed?(error, download.segment.range) }
       leave(download)
       downloads = []
-    case .fail, .otherRung, .otherLocation:
+    case .fail:
       guard isBetween else { throw error }
       downloads = []
       failure = error

@@ -613,8 +613,6 @@ private final class Span {
   /// The start of the span.
   let place: SegmentSource.Place
   let stream: SegmentStream
-  /// Nil while the span rests.
-  private(set) var container: ContainerReader?
   var mapper: TimestampMapper
   var hasPackets = false
   /// Units that were read to find out where the span is on the timeline.
@@ -624,13 +622,16 @@ private final class Span {
   var leftOutIndex: Int?
   private let format: ContainerFormat
   private let options: ContainerReader.Options
-  private var resumption: SegmentResumption?
-  /// What the demuxer has read before the rest.
-  private var history: FragmentHistory?
-  /// The source of the container after a rest.
-  private var resumed: ResumedSource?
+  private var state: State
   /// The offset of the container's first byte in the stream. A rest changes it.
   private var shift: Int64 = 0
+
+  private enum State {
+    /// - `resumed`: The source of the container; nil before the first rest.
+    case open(ContainerReader, resumed: ResumedSource?)
+    /// - `history`: What the demuxer has read.
+    case resting(SegmentResumption, history: FragmentHistory?)
+  }
 
   init(
     _ place: SegmentSource.Place, stream: SegmentStream, options: ContainerReader.Options,
@@ -640,10 +641,13 @@ private final class Span {
     self.stream = stream
     self.options = options
     format = container.format
-    self.container = container
+    state = .open(container, resumed: nil)
     self.mapper = mapper
     self.cut = cut
   }
+
+  /// Nil while the span rests.
+  var container: ContainerReader? { if case .open(let container, _) = state { container } else { nil } }
 
   /// Returns the next packet, with its place; nil if its unit is left out, or if it has to wait.
   func stamped(_ unit: Packet, _ kind: TrackKind) -> MediaPacket? {
@@ -660,27 +664,31 @@ private final class Span {
   func index(at position: Int64) -> Int? { stream.part(at: shift + position)?.index }
 
   /// The offset in the stream after the last packet.
-  var position: Int64 { resumption?.offset ?? shift + (container?.position ?? 0) }
+  var position: Int64 {
+    switch state {
+    case .open(let container, _): shift + container.position
+    case .resting(let resumption, _): resumption.offset
+    }
+  }
 
   /// Closes the demuxer if a new one can continue; returns how long it has waited for media. Otherwise does
   /// nothing and returns nil.
   func rest() -> Duration? {
-    guard hasPackets, !stream.hasFailed, let container, let used = container.unread,
+    guard hasPackets, !stream.hasFailed, case .open(let container, let resumed) = state,
+      let used = container.unread,
       let left = resumed == nil ? [] : resumed?.unreadTail,
       let resumption = stream.resumed(at: position, unread: used + left)
     else { return nil }
-    self.resumption = resumption
-    history = container.fragmentHistory
-    self.container = nil
-    resumed = nil
+    state = .resting(resumption, history: container.fragmentHistory)
     return container.sourceWait
   }
 
   /// Returns the container, opened again if the span rests. Throws the errors of opening and reading.
   func awakeContainer(dropsAudio: Bool, context: TrackContext) throws -> ContainerReader {
-    if let container { return container }
-    guard let resumption else {
-      throw ReelError(.internalFault, "a span without a container does not rest", at: context.name)
+    let (resumption, history): (SegmentResumption, FragmentHistory?)
+    switch state {
+    case .open(let container, _): return container
+    case .resting(let found, let kept): (resumption, history) = (found, kept)
     }
     let source = ResumedSource(
       head: resumption.head, zeroCount: resumption.skippedByteCount, unread: resumption.unread, base: stream)
@@ -697,9 +705,7 @@ private final class Span {
     }
     // Discard the demuxer's reports about the zeros.
     _ = made.takeLastError()
-    self.resumption = nil
-    resumed = source
-    container = made
+    state = .open(made, resumed: source)
     return made
   }
 }

@@ -350,7 +350,7 @@ final class SegmentSource {
       if place.track.supply.timing == nil { listEnd = segment.range.upperBound }
       outcome = .lost(MediaLoss(kind: role.kind, reason: .missing, range: segment.range))
       log(.passedOver(error, start: segment.start, duration: segment.duration))
-    case .fail, .again:
+    case .fail:
       controller.forgive()
       throw leftOut ?? error
     }

@@ -166,20 +166,19 @@ package final class LiveSegments: Sendable {
   /// Returns the index of the known segment at `time`.
   package func index(at time: MediaTime) -> Int? { window.index(at: time) }
 
-  /// Returns the next step after the segment at `index`, or something that it needs, could not be loaded: `again`,
-  /// after waiting, `leaveOut`, or `fail`.
-  package func recovery(after error: ReelError, at index: Int) async throws -> Recovery {
+  /// Returns the next step after the segment at `index`, or something that it needs, could not be loaded: before
+  /// `again`, half its duration has passed.
+  package func recovery(after error: ReelError, at index: Int) async throws -> LiveRecovery {
     guard error.kind == .server || error.kind == .network || error.kind == .timedOut, !skipsRefused else {
       return .fail
     }
     let now = clock.now
-    let (recovery, duration) = state.withLock { state -> (Recovery, MediaTime) in
+    let (recovery, duration) = state.withLock { state -> (LiveRecovery, MediaTime) in
       // Several readers may read different segments.
-      var situation = Recovery.Situation(isLive: true, leftOutInARow: state.leftOutInARow)
-      situation.wasRefused = state.failedIndexes.contains(index)
       let since = state.failingSince ?? now
-      situation.hasStalled = (now - since).seconds > stallLimit.seconds
-      let recovery = Recovery.after(error, in: situation)
+      let recovery = LiveRecovery.after(
+        error, wasRefused: state.failedIndexes.contains(index),
+        hasStalled: (now - since).seconds > stallLimit.seconds, leftOutInARow: state.leftOutInARow)
       state.failingSince = since
       state.recordFailure(at: index)
       if case .leaveOut = recovery {

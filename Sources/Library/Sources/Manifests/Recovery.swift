@@ -4,8 +4,6 @@ package import ReelCore
 package enum Recovery: Sendable {
   /// The error is thrown. The item is then retried or fails (`ItemRetryPolicy`).
   case fail
-  /// The same segment is requested again, after half its duration.
-  case again
   /// The same position is read from another rung. The one that failed is left alone for a while (`Penalties`).
   case otherRung
   /// The same position is read from another location, where all rungs are tried again.
@@ -15,12 +13,6 @@ package enum Recovery: Sendable {
 
   /// The facts that decide.
   package struct Situation: Sendable {
-    /// True for a segment of a live track that its server refused or did not answer for.
-    package var isLive = false
-    /// True if this segment was refused before.
-    package var wasRefused = false
-    /// True if the server has not answered for longer than the stall limit.
-    package var hasStalled = false
     /// True if another rung has not failed recently.
     package var hasOtherRung = false
     /// True if another location has not been tried.
@@ -28,13 +20,7 @@ package enum Recovery: Sendable {
     /// The number of segments before this one that were skipped, in a row.
     package var leftOutInARow = 0
 
-    package init(
-      isLive: Bool = false, wasRefused: Bool = false, hasStalled: Bool = false,
-      hasOtherRung: Bool = false, hasOtherLocation: Bool = false, leftOutInARow: Int = 0
-    ) {
-      self.isLive = isLive
-      self.wasRefused = wasRefused
-      self.hasStalled = hasStalled
+    package init(hasOtherRung: Bool = false, hasOtherLocation: Bool = false, leftOutInARow: Int = 0) {
       self.hasOtherRung = hasOtherRung
       self.hasOtherLocation = hasOtherLocation
       self.leftOutInARow = leftOutInARow
@@ -46,21 +32,44 @@ package enum Recovery: Sendable {
 
   /// Returns the first step of the list that applies.
   package static func after(_ error: ReelError, in situation: Situation) -> Recovery {
-    let mayLeaveOut = situation.leftOutInARow < leaveOutLimit
     switch error.kind {
     case .internalFault, .usage: return .fail
-    // A live segment may have been announced too early, and its server may come back.
-    case .server where situation.isLive && !situation.wasRefused: return .again
-    case .server where situation.isLive && mayLeaveOut: return .leaveOut
-    case .network where situation.isLive && !situation.hasStalled: return .again
-    case .timedOut where situation.isLive && !situation.hasStalled: return .again
     // Without an answer, another rung would not help.
     case .network: return situation.hasOtherLocation ? .otherLocation : .fail
     case _ where situation.hasOtherRung: return .otherRung
     case _ where situation.hasOtherLocation: return .otherLocation
     case .unsupported: return .fail
     case _ where error.isTemporary: return .fail
-    case _: return mayLeaveOut ? .leaveOut : .fail
+    case _: return situation.leftOutInARow < leaveOutLimit ? .leaveOut : .fail
+    }
+  }
+}
+
+/// The next step of a reader by itself after a segment of a live track could not be loaded.
+package enum LiveRecovery: Sendable {
+  /// Another rung or location may have the segment (`Recovery`).
+  case fail
+  /// The same segment is requested again, after half its duration: it may have been announced too early, and its server
+  /// may come back.
+  case again
+  /// The segment is skipped.
+  case leaveOut
+
+  /// Returns the first step of the list that applies.
+  ///
+  /// - Parameters:
+  ///   - wasRefused: True if this segment was refused before.
+  ///   - hasStalled: True if the server has not answered for longer than the stall limit.
+  ///   - leftOutInARow: The number of segments before this one that were skipped, in a row.
+  static func after(
+    _ error: ReelError, wasRefused: Bool, hasStalled: Bool, leftOutInARow: Int
+  ) -> LiveRecovery {
+    switch error.kind {
+    case .server where !wasRefused: .again
+    case .server where leftOutInARow < Recovery.leaveOutLimit: .leaveOut
+    case .network where !hasStalled: .again
+    case .timedOut where !hasStalled: .again
+    default: .fail
     }
   }
 }
