@@ -39,8 +39,22 @@ final class ResourcePacketReader: PacketReader {
   /// first one.
   private static let mergedShare = 10
 
+  /// The bytes of the file. The transfers of a remote one depend on what will be read.
+  private enum FileBytes {
+    case local(any ByteSource)
+    case remote(ResourceByteSource)
+
+    var source: any ByteSource {
+      switch self {
+      case .local(let source): source
+      case .remote(let source): source
+      }
+    }
+    var remote: ResourceByteSource? { if case .remote(let source) = self { source } else { nil } }
+  }
+
   private final class Open {
-    let source: any ByteSource
+    let bytes: FileBytes
     let container: ContainerReader
     let offset: TimestampOffset
     let keys: ContainerKeys
@@ -49,10 +63,10 @@ final class ResourcePacketReader: PacketReader {
     var skipped: (error: ReelError, end: MediaTime)?
 
     init(
-      source: any ByteSource, container: ContainerReader, offset: TimestampOffset, keys: ContainerKeys,
+      bytes: FileBytes, container: ContainerReader, offset: TimestampOffset, keys: ContainerKeys,
       mapper: TimestampMapper
     ) {
-      self.source = source
+      self.bytes = bytes
       self.container = container
       self.offset = offset
       self.keys = keys
@@ -172,7 +186,7 @@ final class ResourcePacketReader: PacketReader {
   func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws {
     self.scope = scope
     self.loop = loop
-    (open?.source as? ResourceByteSource)?.interruption = scope
+    open?.bytes.remote?.interruption = scope
     open?.keys.setScope(scope)
     open?.container.forgetInterruption()
     guard let time, time > .zero else {
@@ -186,11 +200,11 @@ final class ResourcePacketReader: PacketReader {
         return
       }
       if open == nil {
-        open = try makeOpen(on: try byteSource(), offset: nil, isSeekable: true)
+        open = try makeOpen(on: try fileBytes(), offset: nil, isSeekable: true)
       } else if let open, !open.isSeekable {
-        try open.source.seek(to: 0)
+        try open.bytes.source.seek(to: 0)
         self.open = nil
-        self.open = try makeOpen(on: open.source, offset: open.offset, isSeekable: true)
+        self.open = try makeOpen(on: open.bytes, offset: open.offset, isSeekable: true)
       }
       let open = try container()
       if closesIndex { open.container.closeIndex() }
@@ -199,7 +213,7 @@ final class ResourcePacketReader: PacketReader {
         try open.container.seek(
           toKeyFrameAtOrBefore: stream.ticks(of: time - open.offset.value), of: stream)
       else { return try restart() }
-      (open.source as? ResourceByteSource)?.leave(
+      open.bytes.remote?.leave(
         expecting: context.configuration.reading == .everything
           ? nil
           : range(ofKeyFrameAtOrBefore: stream.ticks(of: time - open.offset.value), in: open.container))
@@ -279,7 +293,7 @@ final class ResourcePacketReader: PacketReader {
 
   func plan(_ places: [KeyFramePlace]) {
     closesIndex = true
-    guard let source = open?.source as? ResourceByteSource else { return }
+    guard let remote = open?.bytes.remote else { return }
     var ranges: [Range<Int64>] = []
     for place in places {
       guard let bytes = place.bytes else { return }
@@ -291,7 +305,7 @@ final class ResourcePacketReader: PacketReader {
         ranges.append(bytes)
       }
     }
-    source.plan(ranges)
+    remote.plan(ranges)
   }
 
   func recordEnough() {
@@ -299,7 +313,7 @@ final class ResourcePacketReader: PacketReader {
     guard context.configuration.reading.endsTransfers, let open, open.isSeekable, resource.format == .mp4,
       resource.layout != .indexFirst(isFragmented: true)
     else { return }
-    (open.source as? ResourceByteSource)?.endTransfers()
+    open.bytes.remote?.endTransfers()
   }
 
   // The index of a file comes from its bytes, which are no longer held.
@@ -309,7 +323,7 @@ final class ResourcePacketReader: PacketReader {
     dropsAudio = drops
     guard let open else { return }
     open.container.setDropsAudio(drops)
-    arrangeTransfers(from: open.source, to: open.container)
+    arrangeTransfers(of: open.bytes, for: open.container)
   }
 
   // MARK: - Private
@@ -369,11 +383,11 @@ final class ResourcePacketReader: PacketReader {
       return
     }
     let offset = open?.offset
-    if let open, open.source.isSeekable {
+    if let open, open.bytes.source.isSeekable {
       // Read again from the first byte: a search for timestamp 0 could miss the beginning.
-      try open.source.seek(to: 0)
+      try open.bytes.source.seek(to: 0)
       self.open = nil
-      self.open = try makeOpen(on: open.source, offset: offset, isSeekable: open.isSeekable)
+      self.open = try makeOpen(on: open.bytes, offset: offset, isSeekable: open.isSeekable)
       return
     }
     guard open == nil || canReopen else {
@@ -381,7 +395,7 @@ final class ResourcePacketReader: PacketReader {
         .unsupported, "this source is not seekable: it can be read only once", at: resource.name)
     }
     open = nil
-    open = try makeOpen(on: try byteSource(), offset: offset, isSeekable: opensSeekable)
+    open = try makeOpen(on: try fileBytes(), offset: offset, isSeekable: opensSeekable)
   }
 
   private var canReopen: Bool {
@@ -390,7 +404,7 @@ final class ResourcePacketReader: PacketReader {
 
   private func container() throws -> Open {
     if let open { return open }
-    let made = try makeOpen(on: try byteSource(), offset: nil, isSeekable: opensSeekable)
+    let made = try makeOpen(on: try fileBytes(), offset: nil, isSeekable: opensSeekable)
     open = made
     return made
   }
@@ -404,10 +418,10 @@ final class ResourcePacketReader: PacketReader {
   }
 
   private func makeOpen(
-    on source: any ByteSource, offset known: TimestampOffset?, isSeekable: Bool
+    on bytes: FileBytes, offset known: TimestampOffset?, isSeekable: Bool
   ) throws -> Open {
     var options = ContainerReader.Options()
-    options.isSeekable = isSeekable && source.isSeekable
+    options.isSeekable = isSeekable && bytes.source.isSeekable
     options.startsAtMedia = resource.layout == .indexFirst(isFragmented: false)
     if case .audio = role { options.wantsVideo = false }
     options.wantsAudio = wantsAudio
@@ -415,11 +429,12 @@ final class ResourcePacketReader: PacketReader {
     options.clock = context.recorder.clock
     let keys = context.keys(of: resource, scope: scope)
     options.keys = keys
-    (source as? ResourceByteSource)?.order = options.isSeekable ? .unknown : .forward
+    bytes.remote?.order = options.isSeekable ? .unknown : .forward
     let container = try ContainerReader(
-      source: source, format: resource.format, options: options, name: resource.name, logger: context.logger)
+      source: bytes.source, format: resource.format, options: options, name: resource.name,
+      logger: context.logger)
     container.setDropsAudio(dropsAudio)
-    arrangeTransfers(from: source, to: container)
+    arrangeTransfers(of: bytes, for: container)
     let offset: TimestampOffset
     switch resource.format {
     // MP4 and Matroska timelines begin at 0.
@@ -432,16 +447,16 @@ final class ResourcePacketReader: PacketReader {
     streams.duration = container.durationMicroseconds.map { MediaTime(value: $0, timescale: 1_000_000) }
     streams.canSeek = canSeek || canReopen
     return Open(
-      source: source, container: container, offset: offset, keys: keys, mapper: mapper(container, offset))
+      bytes: bytes, container: container, offset: offset, keys: keys, mapper: mapper(container, offset))
   }
 
   /// Gives a remote file the reading order of the demuxer for its samples, which determines the transfers.
-  private func arrangeTransfers(from source: any ByteSource, to container: ContainerReader) {
-    guard let source = source as? ResourceByteSource, container.isSeekable, resource.format == .mp4,
+  private func arrangeTransfers(of bytes: FileBytes, for container: ContainerReader) {
+    guard let remote = bytes.remote, container.isSeekable, resource.format == .mp4,
       resource.layout != .indexFirst(isFragmented: true)
     else { return }
     // Key frames are requested one by one.
-    source.order =
+    remote.order =
       context.configuration.reading == .everything ? ReadingOrder { container.forEachSample($0) } : .forward
   }
 
@@ -471,16 +486,16 @@ final class ResourcePacketReader: PacketReader {
     return TimestampMapper(container, placement)
   }
 
-  private func byteSource() throws -> any ByteSource {
+  private func fileBytes() throws -> FileBytes {
     let scope = context.scope
     let isCancelled = { @Sendable in scope.isCancelled }
     switch resource.access {
-    case .file(let path): return counted(try FileByteSource(path: path, isCancelled: isCancelled))
+    case .file(let path): return .local(counted(try FileByteSource(path: path, isCancelled: isCancelled)))
     case .spooled(let file):
       if !isFirstAnswerUsed { log(.file(requestCount: 1, byteCount: file.byteCount)) }
       isFirstAnswerUsed = true
-      return FileByteSource(file, isCancelled: isCancelled)
-    case .standardInput: return counted(FileByteSource.standardInput(isCancelled: isCancelled))
+      return .local(FileByteSource(file, isCancelled: isCancelled))
+    case .standardInput: return .local(counted(FileByteSource.standardInput(isCancelled: isCancelled)))
     case .response(let first, let read):
       let source: ResourceByteSource
       if isFirstAnswerUsed {
@@ -494,7 +509,7 @@ final class ResourcePacketReader: PacketReader {
         source = resourceSource(first, read: read)
       }
       source.interruption = self.scope
-      return source
+      return .remote(source)
     }
   }
 
