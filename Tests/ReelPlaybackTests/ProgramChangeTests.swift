@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelPlayback
 import ReelTestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelPlayback
 import ReelReading
 import ReelSimulation
 import ReelTestSupport
