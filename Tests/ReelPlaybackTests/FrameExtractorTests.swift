@@ -295,7 +295,9 @@ struct FrameExtractorTests {
   func concurrency() async throws {
     try await Origin.use { origin in
       let cores = CoreGate(permits: 2)
-      let extractor = FrameExtractor(fetcher: makeFetcher(), cores: cores, logger: silentLogger)
+      let extractor = FrameExtractor(
+        TrackOpener(
+          fetcher: makeFetcher(), configuration: LoadingConfiguration(), cores: cores, logger: silentLogger))
       let cases = PresentationCase.all.filter { $0.peakBitRate == nil }
       try await withThrowingTaskGroup(of: Void.self) { group in
         for presentation in cases + cases + cases {
@@ -318,7 +320,9 @@ struct FrameExtractorTests {
   func limit() async throws {
     let url = try #require(URL(string: "http://fixtures.test/media/h264.ts"))
     let (fetcher, limit) = (FixtureFetcher { _, _ in .hold }, CoreGate(permits: 3))
-    let extractor = FrameExtractor(fetcher: fetcher, cores: nil, limit: limit, logger: silentLogger)
+    let extractor = FrameExtractor(
+      TrackOpener(
+        fetcher: fetcher, configuration: LoadingConfiguration(), limit: limit, logger: silentLogger))
     let extractions = (0..<40).map { _ in Task { try await extractor.image(at: .first, of: url) } }
     try await until { fetcher.underWayCount == 3 && limit.isContended }
     let cancelled = Task { try await extractor.image(at: .first, of: url) }
@@ -341,7 +345,9 @@ struct FrameExtractorTests {
   func queue(isRemote: Bool) async throws {
     try await Origin.use { origin in
       let (cores, clock) = (CoreGate(permits: 1), SystemMonotonicClock())
-      let extractor = FrameExtractor(fetcher: makeFetcher(), cores: cores, logger: silentLogger)
+      let extractor = FrameExtractor(
+        TrackOpener(
+          fetcher: makeFetcher(), configuration: LoadingConfiguration(), cores: cores, logger: silentLogger))
       let path = "hls-ts/master.m3u8"
       let source = try isRemote ? origin.source(path) : MediaSource(argument: Fixtures.path(path))
       cores.acquire()

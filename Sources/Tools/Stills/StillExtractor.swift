@@ -44,8 +44,8 @@ package struct StillExtractor: Sendable {
   func opener(_ configuration: LoadingConfiguration) -> (counter: TrafficCounter, opener: TrackOpener) {
     let counter = TrafficCounter(fetcher, collectsChunks: true)
     let opener = TrackOpener(
-      fetcher: counter, configuration: configuration, cores: cores, gate: gate,
-      limit: cores == nil ? .sources : nil, logger: logger)
+      fetcher: counter, configuration: configuration, cores: cores, gate: gate, limit: .sources,
+      logger: logger)
     return (counter, opener)
   }
 }

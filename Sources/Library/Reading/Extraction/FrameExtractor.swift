@@ -50,20 +50,12 @@ public struct FrameExtractor: Sendable {
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
   ) {
-    self.init(fetcher: fetcher, configuration: configuration, cores: nil, logger: logger)
+    self.init(
+      TrackOpener(fetcher: fetcher, configuration: configuration, limit: .sources, logger: logger))
   }
 
-  /// - Parameters:
-  ///   - cores: Limits concurrent work among all that share it.
-  ///   - limit: Limits the sources that are read at a time, if there are no `cores`.
-  package init(
-    fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    cores: CoreGate?, limit: CoreGate = .sources, logger: Logger
-  ) {
-    opener = TrackOpener(
-      fetcher: fetcher, configuration: configuration, cores: cores, limit: cores == nil ? limit : nil,
-      logger: logger)
-  }
+  /// Creates an extractor that opens sources with `opener`.
+  package init(_ opener: TrackOpener) { self.opener = opener }
 
   /// Returns the frame on show at a time: upright, with square pixels, in RGB.
   ///

@@ -23,18 +23,12 @@ public struct SourceProber: Sendable {
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
   ) {
-    self.init(fetcher: fetcher, configuration: configuration, cores: nil, logger: logger)
+    self.init(
+      TrackOpener(fetcher: fetcher, configuration: configuration, limit: .sources, logger: logger))
   }
 
-  /// - Parameter cores: Limits concurrent work among all that share it.
-  package init(
-    fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    cores: CoreGate?, logger: Logger
-  ) {
-    opener = TrackOpener(
-      fetcher: fetcher, configuration: configuration, cores: cores, limit: cores == nil ? .sources : nil,
-      logger: logger)
-  }
+  /// Creates a prober that opens sources with `opener`.
+  package init(_ opener: TrackOpener) { self.opener = opener }
 
   /// Returns a description of a source. If no frame can be decoded, the description has a
   /// ``SourceDescription/failure``, unless the source contains only images.

@@ -13,8 +13,8 @@ package struct TrackOpener: Sendable {
   var cores: CoreGate?
   /// A gate to acquire for each use of a decoder.
   var gate: (any DecodingGate)?
-  /// The sources that may be read at a time; nil for no limit.
-  var limit: CoreGate?
+  /// The sources that may be read at a time; nil for no limit, as for those that share `cores`.
+  private let limit: CoreGate?
   let logger: Logger
 
   package init(
@@ -25,7 +25,7 @@ package struct TrackOpener: Sendable {
     self.configuration = configuration
     self.cores = cores
     self.gate = gate
-    self.limit = limit
+    self.limit = cores == nil ? limit : nil
     self.logger = logger
   }
 

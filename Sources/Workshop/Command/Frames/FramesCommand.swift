@@ -101,8 +101,9 @@ struct FramesCommand: AsyncParsableCommand {
     try await SourceRun.run(try style, runOptions, options) { setting in
       if let still = place.format.still { try StillEncoder.check(still) }
       let extractor = FrameExtractor(
-        fetcher: setting.fetcher, configuration: try configuration(),
-        cores: CoreGate(leavesCoreToServer: true), logger: setting.logger)
+        TrackOpener(
+          fetcher: setting.fetcher, configuration: try configuration(),
+          cores: CoreGate(leavesCoreToServer: true), logger: setting.logger))
       return SourceRun.Worker { await extract($0, to: place, extractor: extractor) }
     }
   }

@@ -34,8 +34,9 @@ struct ProbeCommand: AsyncParsableCommand {
   func run() async throws {
     try await SourceRun.run(style, runOptions, options) { setting in
       let prober = SourceProber(
-        fetcher: setting.fetcher, configuration: try options.loading(),
-        cores: CoreGate(leavesCoreToServer: true), logger: setting.logger)
+        TrackOpener(
+          fetcher: setting.fetcher, configuration: try options.loading(),
+          cores: CoreGate(leavesCoreToServer: true), logger: setting.logger))
       return SourceRun.Worker { job in
         let description = try await job.limited(prober.fetcher) { fetcher, _ in
           var prober = prober
