@@ -35,15 +35,6 @@ package struct LiveReading: Sendable {
 /// The segments of a live track. The manifest is reloaded when a segment is needed that it does not list yet,
 /// and a reload is due.
 package final class LiveSegments: Sendable {
-  /// The result of one check for new segments.
-  package struct Update: Sendable {
-    package var change: SegmentWindow.Change
-    /// The indexes of the new segments.
-    package var newIndexes: Range<Int>
-    /// True if the manifest was reloaded, false if new segments appeared by time alone.
-    package var isReading: Bool
-  }
-
   package let firstIndex: Int
   /// The first segment when joining other tracks. If those begin in a part without this track, it is the
   /// first segment after that part.
@@ -148,7 +139,7 @@ package final class LiveSegments: Sendable {
   package func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
     while true {
       // After an unavailable segment, the manifest is reloaded before the next request.
-      while state.withLock({ $0.isDoubtful }), try await readAgain() == nil {
+      while state.withLock({ $0.isDoubtful }), try await !readAgain() {
         try await clock.sleep(for: .seconds(1))
       }
       let window = window
@@ -159,7 +150,7 @@ package final class LiveSegments: Sendable {
         return (index, segment)
       }
       if window.hasEnded { return nil }
-      _ = try await update()
+      try await update()
     }
   }
 
@@ -205,24 +196,6 @@ package final class LiveSegments: Sendable {
   /// The number of segments that were skipped because they could not be loaded, or had left the window.
   package var missedCount: Int { state.withLock { $0.missedCount } }
 
-  /// Waits until the manifest is due, or until the clock brings the next segment, and adds new segments.
-  ///
-  /// A manifest that can't be read is requested again until nothing new has arrived for the stall limit; then
-  /// that error is thrown, or `timedOut`.
-  package func update() async throws -> Update {
-    while true {
-      try Task.checkCancellation()
-      let (due, isReading) = state.withLock { nextLook($0) }
-      let wait = due - clock.now
-      if wait > .zero { try await clock.sleep(for: .seconds(wait.seconds)) }
-      if isReading {
-        if let update = try await readAgain() { return update }
-      } else if let update = try await lookAtClock() {
-        return update
-      }
-    }
-  }
-
   /// Returns true if `time` is after the known segments, but newer ones can be found at once: nobody has looked for them
   /// while the reader rested.
   package func isOutdated(at time: MediaTime) -> Bool {
@@ -237,6 +210,21 @@ package final class LiveSegments: Sendable {
   }
 
   // MARK: - Private
+
+  /// Waits until the manifest is due, or until the clock brings the next segment, and adds new segments.
+  ///
+  /// A manifest that can't be read is requested again until nothing new has arrived for the stall limit; then
+  /// that error is thrown, or `timedOut`.
+  private func update() async throws {
+    var isDone = false
+    while !isDone {
+      try Task.checkCancellation()
+      let (due, isReading) = state.withLock { nextLook($0) }
+      let wait = due - clock.now
+      if wait > .zero { try await clock.sleep(for: .seconds(wait.seconds)) }
+      isDone = try await isReading ? readAgain() : lookAtClock()
+    }
+  }
 
   /// Returns whether a look at the manifest is due, or one at the clock would find segments; nil for neither.
   private func overdueLook(_ state: State) -> Bool? {
@@ -293,11 +281,12 @@ package final class LiveSegments: Sendable {
     return next > state.readAt ? max(next, state.readAt + Self.shortestReload) : state.readAt + half
   }
 
-  private func readAgain() async throws -> Update? {
+  /// Reloads the manifest. Returns false if it can't be read for now.
+  private func readAgain() async throws -> Bool {
     let began = clock.now
     do {
-      let reading = try await read()
-      return try take(reading, began: began)
+      try take(try await read(), began: began)
+      return true
     } catch let error as ReelError where error.kind != .unsupported {
       let hasStalled = state.withLock { state in
         state.readAt = began
@@ -305,13 +294,12 @@ package final class LiveSegments: Sendable {
         return isStalled(state)
       }
       if hasStalled { throw error }
-      return nil
+      return false
     }
   }
 
-  private func take(_ reading: LiveReading, began: WallTime) throws -> Update {
+  private func take(_ reading: LiveReading, began: WallTime) throws {
     try state.withLock { state in
-      let known = state.window.endIndex
       let isOver =
         reading.live.map { live in
           Self.isOver(live, at: clock.now) && reading.segments.end <= state.window.end
@@ -326,16 +314,13 @@ package final class LiveSegments: Sendable {
       if state.hasChanged || state.window.hasEnded { state.grewAt = clock.now }
       if Self.isAbsent(reading, at: clock.now) { state.absentAt = clock.now }
       try checkStall(state)
-      return Update(
-        change: change, newIndexes: min(known, state.window.endIndex)..<state.window.endIndex, isReading: true
-      )
     }
   }
 
-  /// Returns the update that results from the clock alone; nil for none.
-  private func lookAtClock() async throws -> Update? {
+  /// Adds the segments that appear by the clock alone. Returns false if there are none yet.
+  private func lookAtClock() async throws -> Bool {
     let now = clock.now
-    guard let segmentsAtTime = state.withLock({ $0.reading.segmentsAtTime }) else { return nil }
+    guard let segmentsAtTime = state.withLock({ $0.reading.segmentsAtTime }) else { return false }
     let segments = try segmentsAtTime(now)
     let isComplete = live.map { Self.isOver($0, at: now) } ?? true
     // Without reloads, a segment that is not available within a year never will be.
@@ -344,14 +329,13 @@ package final class LiveSegments: Sendable {
     let isNever = isNeverRead
     return try state.withLock { state in
       let known = state.window.endIndex
-      let change = state.window.update(segments, hasEnded: isOver)
+      _ = state.window.update(segments, hasEnded: isOver)
       let hasGrown = state.window.endIndex > known
       if hasGrown || isOver { state.grewAt = clock.now }
       // A manifest that is never reloaded already states everything.
       if isNever, Self.isAbsent(state.reading, at: clock.now) { state.absentAt = clock.now }
       try checkStall(state)
-      guard hasGrown || isOver else { return nil }
-      return Update(change: change, newIndexes: known..<state.window.endIndex, isReading: false)
+      return hasGrown || isOver
     }
   }
 
