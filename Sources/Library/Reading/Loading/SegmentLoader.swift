@@ -140,20 +140,8 @@ struct SegmentLoader: Sendable {
   private func fetch(
     _ url: URL, _ alternates: [URL], range: ByteRange?, purpose: FetchPurpose
   ) async throws -> FetchResponse {
-    let urls = [url] + alternates
-    let first = location.index < urls.count ? location.index : 0
-    var step = 0
-    while true {
-      let index = (first + step) % urls.count
-      do {
-        let response = try await fetcher.fetch(
-          FetchRequest(url: urls[index], range: range, purpose: purpose))
-        if step > 0 { location.index = index }
-        return response
-      } catch let error as ReelError {
-        step += 1
-        guard location.roams, error.isOfLocation, step < urls.count else { throw error }
-      }
+    try await location.first(of: [url] + alternates, where: { location.roams && $0.isOfLocation }) { url in
+      try await fetcher.fetch(FetchRequest(url: url, range: range, purpose: purpose))
     }
   }
 }

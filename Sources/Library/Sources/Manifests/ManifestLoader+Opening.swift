@@ -1,7 +1,6 @@
 package import Foundation
 package import ReelCore
 package import ReelManifest
-internal import Synchronization
 
 /// Opening of a file whose segments are listed in an index.
 extension ManifestLoader {
@@ -19,12 +18,8 @@ extension ManifestLoader {
     guard case .index(let reference) = rung.media else {
       return try await segments(of: rung, variables: variables)
     }
-    let urls = [reference.url] + reference.alternateURLs
-    let first = location.index < urls.count ? location.index : 0
-    return try await firstOf(Array(urls[first...] + urls[..<first])) { url in
-      let found = try await opening(of: reference, at: url, initializations)
-      location.index = urls.firstIndex(of: url) ?? first
-      return found
+    return try await location.first(of: [reference.url] + reference.alternateURLs) { url in
+      try await opening(of: reference, at: url, initializations)
     }
   }
 
@@ -191,19 +186,5 @@ extension SegmentList {
       let end = segment.byteRange?.end ?? 0
       return segment.duration <= hour && end <= byteCount ?? .max
     }
-  }
-}
-
-/// The location to try first, of several with the same media. There is one value per track.
-package final class ServiceLocation: Sendable {
-  /// True to try the next location at once after a failure; false to leave that decision to the caller.
-  package let roams: Bool
-  private let value = Atomic(0)
-
-  package init(roams: Bool = true) { self.roams = roams }
-
-  package var index: Int {
-    get { value.load(ordering: .relaxed) }
-    set { value.store(newValue, ordering: .relaxed) }
   }
 }

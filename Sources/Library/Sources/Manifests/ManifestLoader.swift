@@ -111,7 +111,7 @@ package struct ManifestLoader: Sendable {
     case .segments(let list):
       return RungSegments(list: list)
     case .playlist(let url):
-      return try await firstOf([url] + rung.alternateURLs) { url in
+      return try await ServiceLocation().first(of: [url] + rung.alternateURLs) { url in
         let found = try await playlist(at: url, variables: variables)
         guard !found.list.isEmpty || found.live != nil else {
           throw ReelError(
@@ -144,7 +144,7 @@ package struct ManifestLoader: Sendable {
   /// Reloads the manifest of `resolved`.
   package func reload(_ resolved: ResolvedPresentation) async throws -> Presentation {
     let locations = resolved.presentation.live?.locations ?? []
-    return try await firstOf(locations + [resolved.url]) { url in
+    return try await ServiceLocation().first(of: locations + [resolved.url]) { url in
       let (bytes, finalURL) = try await document(at: url)
       return try ManifestReader(limits: configuration.manifestLimits).presentation(
         from: bytes, format: resolved.presentation.format, url: finalURL, now: resolved.clock.now)
@@ -156,21 +156,6 @@ package struct ManifestLoader: Sendable {
     SegmentReference(
       number: 0, url: reference.url, start: reference.start, duration: reference.duration ?? .zero,
       timestampOffset: reference.timestampOffset)
-  }
-
-  /// Returns the result of `body` for the first of `urls` that succeeds.
-  package func firstOf<Result: Sendable>(
-    _ urls: [URL], _ body: (URL) async throws -> Result
-  ) async throws -> Result {
-    var first: ReelError?
-    for url in urls {
-      do {
-        return try await body(url)
-      } catch let error as ReelError {
-        first = first ?? error
-      }
-    }
-    throw first ?? ReelError(.internalFault, "no URL to read from")
   }
 
   package func document(at url: URL, range: ByteRange? = nil) async throws -> (bytes: [UInt8], url: URL) {
@@ -196,7 +181,8 @@ package struct ManifestLoader: Sendable {
   ) async throws -> SegmentList {
     var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
     while let range = reader.missing {
-      let (bytes, _) = try await firstOf([reference.url] + reference.alternateURLs) { url in
+      let (bytes, _) = try await ServiceLocation().first(of: [reference.url] + reference.alternateURLs) {
+        url in
         try await document(at: url, range: range)
       }
       try reader.add(bytes, at: range.offset)
