@@ -32,7 +32,7 @@ struct MediaPlaylistRules {
     case "EXTINF": readDuration(tag, log: &log)
     case "EXT-X-BYTERANGE": readByteRange(tag, log: &log)
     case "EXT-X-GAP":
-      if gap != nil { log.add("EXT-X-GAP twice for one segment", tag.source, line: tag.line) }
+      if gap != nil { log.add("EXT-X-GAP twice for one segment", tag) }
       gap = tag.line
     case "EXT-X-DISCONTINUITY": hasDiscontinuity = true
     case "EXT-X-KEY": KeyRules.check(tag, log: &log)
@@ -41,21 +41,20 @@ struct MediaPlaylistRules {
     case "EXT-X-DATERANGE": dates.readRange(tag, log: &log)
     case "EXT-X-TARGETDURATION": readTargetDuration(tag, log: &log)
     case "EXT-X-MEDIA-SEQUENCE":
-      if hasSegments { log.add("\(tag.name) after the first segment", tag.source, line: tag.line) }
+      if hasSegments { log.add("\(tag.name) after the first segment", tag) }
     case "EXT-X-DISCONTINUITY-SEQUENCE":
       if hasSegments || hasDiscontinuity {
         let what = hasSegments ? "the first segment" : "an EXT-X-DISCONTINUITY"
-        log.add("\(tag.name) after \(what)", tag.source, line: tag.line)
+        log.add("\(tag.name) after \(what)", tag)
       }
     case "EXT-X-ENDLIST": endList = hasSegments ? tag.line : nil
     case "EXT-X-PLAYLIST-TYPE":
       if !["VOD", "EVENT"].contains(tag.value) {
-        log.add(
-          "EXT-X-PLAYLIST-TYPE '\(tag.value.excerpt)' is neither VOD nor EVENT", tag.source, line: tag.line)
+        log.add("EXT-X-PLAYLIST-TYPE '\(tag.value.excerpt)' is neither VOD nor EVENT", tag)
       }
     case "EXT-X-SKIP":
       hasSkip = true
-      if hasSegments { log.add("EXT-X-SKIP after a segment", tag.source, line: tag.line) }
+      if hasSegments { log.add("EXT-X-SKIP after a segment", tag) }
     default: break
     }
     lowLatency.read(tag, log: &log)
@@ -104,18 +103,16 @@ struct MediaPlaylistRules {
     duration = tag.line
     let comma = tag.value.firstIndex(of: ",")
     if comma == nil {
-      log.add("no comma after the duration of EXTINF", tag.source, line: tag.line, .harmless)
+      log.add("no comma after the duration of EXTINF", tag, .harmless)
     }
     let text = String(tag.value[..<(comma ?? tag.value.endIndex)])
     guard AttributeRule.isFloat(text) else {
-      log.add(
-        "the duration '\(text.excerpt)' of EXTINF is not a decimal number of 0 or more", tag.source,
-        line: tag.line)
+      log.add("the duration '\(text.excerpt)' of EXTINF is not a decimal number of 0 or more", tag)
       return
     }
     let digits = Array(text.utf8)
     guard let (value, _) = ExactSeconds.parse(digits, in: 0..<digits.count) else {
-      log.add("the duration '\(text.excerpt)' of EXTINF is beyond 292 years", tag.source, line: tag.line)
+      log.add("the duration '\(text.excerpt)' of EXTINF is beyond 292 years", tag)
       return
     }
     let (whole, rest) = value.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
@@ -140,8 +137,7 @@ struct MediaPlaylistRules {
     let parts = tag.value.split(separator: "@", omittingEmptySubsequences: false)
     guard let text = ByteRangeText(tag.value), parts.allSatisfy({ AttributeRule.isInteger(String($0)) })
     else {
-      log.add(
-        "'\(tag.value.excerpt)' is not a byte range of the form length@offset", tag.source, line: tag.line)
+      log.add("'\(tag.value.excerpt)' is not a byte range of the form length@offset", tag)
       return
     }
     byteRange = (text, tag.line)
@@ -182,7 +178,7 @@ struct LowLatencyRules {
     case "EXT-X-SERVER-CONTROL":
       control = control ?? tag
       if tag.attributes["CAN-SKIP-DATERANGES"] != nil, tag.attributes["CAN-SKIP-UNTIL"] == nil {
-        log.add("CAN-SKIP-DATERANGES without CAN-SKIP-UNTIL", tag.source, line: tag.line, .harmless)
+        log.add("CAN-SKIP-DATERANGES without CAN-SKIP-UNTIL", tag, .harmless)
       }
     case "EXT-X-PART": readPart(tag, log: &log)
     default: break
@@ -219,7 +215,7 @@ struct LowLatencyRules {
     firstPart = firstPart ?? tag.line
     if let duration = tag.attributes.seconds("DURATION") {
       if let partTarget {
-        if duration > partTarget { log.add(Self.tooLong, tag.source, line: tag.line) }
+        if duration > partTarget { log.add(Self.tooLong, tag) }
       } else if duration > longest?.duration ?? .zero {
         longest = (duration, tag.line)
       }
@@ -228,7 +224,7 @@ struct LowLatencyRules {
     if let range, !range.contains("@"), lastRange != reference {
       log.add(
         "BYTERANGE of EXT-X-PART without an offset, and the part before is no range of the same resource",
-        tag.source, line: tag.line)
+        tag)
     }
     lastRange = range == nil ? nil : reference
   }
@@ -238,6 +234,6 @@ struct LowLatencyRules {
     log: inout RuleLog
   ) {
     guard let unit, let value = tag.attributes.seconds(name), value < unit * factor else { return }
-    log.add("\(name) is less than \(factor) times \(unitName)", tag.source, line: tag.line)
+    log.add("\(name) is less than \(factor) times \(unitName)", tag)
   }
 }

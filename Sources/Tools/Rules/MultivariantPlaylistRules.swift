@@ -106,7 +106,7 @@ struct MultivariantPlaylistRules {
   private func checkRendition(_ tag: PlaylistRules.Tag, type: String, log: inout RuleLog) {
     let attributes = tag.attributes
     func add(_ reason: String, _ effect: RuleViolation.Effect = .risk) {
-      log.add(reason, tag.source, line: tag.line, effect)
+      log.add(reason, tag, effect)
     }
     if attributes.value("DEFAULT") == "YES", attributes.value("AUTOSELECT") == "NO" {
       add("EXT-X-MEDIA with DEFAULT=YES has AUTOSELECT=NO", .harmless)
@@ -137,24 +137,22 @@ struct MultivariantPlaylistRules {
     let attributes = tag.attributes
     if (attributes["VALUE"] == nil) == (attributes["URI"] == nil) {
       let which = attributes["URI"] == nil ? "neither VALUE nor URI" : "both VALUE and URI"
-      log.add("EXT-X-SESSION-DATA has \(which)", tag.source, line: tag.line, tag.effect)
+      log.add("EXT-X-SESSION-DATA has \(which)", tag)
     }
     guard let id = attributes.value("DATA-ID") else { return }
     if !sessionData.insert([id, attributes.value("LANGUAGE") ?? ""]).inserted {
-      log.add(
-        "a second EXT-X-SESSION-DATA of the DATA-ID '\(id.excerpt)' and the same LANGUAGE", tag.source,
-        line: tag.line, tag.effect)
+      log.add("a second EXT-X-SESSION-DATA of the DATA-ID '\(id.excerpt)' and the same LANGUAGE", tag)
     }
   }
 
   private mutating func readSessionKey(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
     KeyRules.check(tag, log: &log)
     if tag.attributes.value("METHOD") == "NONE" {
-      log.add("EXT-X-SESSION-KEY with METHOD=NONE", tag.source, line: tag.line, tag.effect)
+      log.add("EXT-X-SESSION-KEY with METHOD=NONE", tag)
     }
     let key = ["METHOD", "URI", "IV", "KEYFORMAT", "KEYFORMATVERSIONS"].map { tag.attributes.value($0) ?? "" }
     if !sessionKeys.insert(key).inserted {
-      log.add("the same EXT-X-SESSION-KEY twice", tag.source, line: tag.line, tag.effect)
+      log.add("the same EXT-X-SESSION-KEY twice", tag)
     }
   }
 }

@@ -341,24 +341,24 @@ struct VariableRules {
     guard names.count == 1, let name = tag.attributes.value(names[0]) else {
       log.add(
         "EXT-X-DEFINE has \(names.isEmpty ? "none" : "more than one") of NAME, IMPORT and QUERYPARAM",
-        tag.source, line: tag.line)
+        tag)
       return
     }
     if names[0] == "NAME", tag.attributes["VALUE"] == nil {
-      log.add("EXT-X-DEFINE with NAME has no VALUE", tag.source, line: tag.line)
+      log.add("EXT-X-DEFINE with NAME has no VALUE", tag)
     }
     if names[0] == "IMPORT", kind == .multivariant {
-      log.add("EXT-X-DEFINE with IMPORT in a multivariant playlist", tag.source, line: tag.line)
+      log.add("EXT-X-DEFINE with IMPORT in a multivariant playlist", tag)
     }
     if !name.utf8.allSatisfy({
       $0.isDigit || $0.isLetter || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
     })
       || name.isEmpty
     {
-      log.add("'\(name.excerpt)' is not the name of a variable", tag.source, line: tag.line)
+      log.add("'\(name.excerpt)' is not the name of a variable", tag)
     }
     if defined[name] != nil {
-      log.add("EXT-X-DEFINE defines '\(name.excerpt)' a second time", tag.source, line: tag.line)
+      log.add("EXT-X-DEFINE defines '\(name.excerpt)' a second time", tag)
     } else {
       defined[name] = tag.line
     }
@@ -405,8 +405,7 @@ struct DateRangeRules {
     hasDate = true
     // A date without a time is invalid.
     if tag.value.count <= 10 || WallTime(iso8601: tag.value) == nil {
-      log.add(
-        "EXT-X-PROGRAM-DATE-TIME '\(tag.value.excerpt)' is not a date and time", tag.source, line: tag.line)
+      log.add("EXT-X-PROGRAM-DATE-TIME '\(tag.value.excerpt)' is not a date and time", tag)
     }
   }
 
@@ -418,8 +417,7 @@ struct DateRangeRules {
     let end = attributes.value("END-DATE").flatMap { WallTime(iso8601: $0) }
     if let start, let end {
       if end < start {
-        log.add(
-          "END-DATE of EXT-X-DATERANGE is before its START-DATE", tag.source, line: tag.line, tag.effect)
+        log.add("END-DATE of EXT-X-DATERANGE is before its START-DATE", tag)
       }
       if let duration = attributes.seconds("DURATION"), start + duration != end {
         log.add(
@@ -429,10 +427,10 @@ struct DateRangeRules {
     }
     guard attributes.value("END-ON-NEXT") == "YES" else { return }
     if attributes["CLASS"] == nil {
-      log.add("EXT-X-DATERANGE with END-ON-NEXT has no CLASS", tag.source, line: tag.line, tag.effect)
+      log.add("EXT-X-DATERANGE with END-ON-NEXT has no CLASS", tag)
     }
     for name in ["DURATION", "END-DATE"] where attributes[name] != nil {
-      log.add("EXT-X-DATERANGE with END-ON-NEXT has \(name)", tag.source, line: tag.line, tag.effect)
+      log.add("EXT-X-DATERANGE with END-ON-NEXT has \(name)", tag)
     }
   }
 
@@ -452,14 +450,12 @@ struct DateRangeRules {
     var known = stated[id] ?? [:]
     for item in attributes.items where item.name != "ID" {
       if let other = known[item.name], other != item.value {
-        log.add(
-          "two EXT-X-DATERANGE of the ID '\(id.excerpt)' differ in \(item.name.excerpt)", tag.source,
-          line: tag.line, tag.effect)
+        log.add("two EXT-X-DATERANGE of the ID '\(id.excerpt)' differ in \(item.name.excerpt)", tag)
       }
       known[item.name] = item.value
     }
     if known["START-DATE"] == nil {
-      log.add("EXT-X-DATERANGE has no START-DATE", tag.source, line: tag.line, tag.effect)
+      log.add("EXT-X-DATERANGE has no START-DATE", tag)
     }
     stated[id] = known
   }
@@ -471,20 +467,19 @@ enum KeyRules {
     let attributes = tag.attributes
     if attributes.value("METHOD") == "NONE" {
       for name in ["URI", "IV", "KEYFORMAT", "KEYFORMATVERSIONS"] where attributes[name] != nil {
-        log.add("\(tag.name) with METHOD=NONE has \(name)", tag.source, line: tag.line, .harmless)
+        log.add("\(tag.name) with METHOD=NONE has \(name)", tag, .harmless)
       }
     } else if attributes["METHOD"] != nil, attributes["URI"] == nil {
-      log.add("\(tag.name) has no URI", tag.source, line: tag.line, tag.effect)
+      log.add("\(tag.name) has no URI", tag)
     }
     if let vector = attributes["IV"], !vector.isQuoted, vector.value.utf8.count > 34 {
-      log.add("the IV '\(vector.value.excerpt)' has more than 128 bits", tag.source, line: tag.line)
+      log.add("the IV '\(vector.value.excerpt)' has more than 128 bits", tag, .risk)
     }
     if let versions = attributes["KEYFORMATVERSIONS"], versions.isQuoted {
       let numbers = versions.value.split(separator: "/", omittingEmptySubsequences: false)
       if !numbers.allSatisfy({ AttributeRule.isInteger(String($0)) && $0 != "0" }) {
         log.add(
-          "KEYFORMATVERSIONS '\(versions.value.excerpt)' is not a list of positive integers", tag.source,
-          line: tag.line, .harmless)
+          "KEYFORMATVERSIONS '\(versions.value.excerpt)' is not a list of positive integers", tag, .harmless)
       }
     }
   }

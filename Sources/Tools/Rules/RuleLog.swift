@@ -43,6 +43,15 @@ struct RuleLog: Sendable {
     add(RuleViolation(reason(), clause: source.text, effect, place: .line(line)), line: line)
   }
 
+  /// Adds the violation of the rule of a tag.
+  ///
+  /// - Parameter effect: What it means for players, if not what violations of the tag mean.
+  mutating func add(
+    _ reason: @autoclosure () -> String, _ tag: PlaylistRules.Tag, _ effect: RuleViolation.Effect? = nil
+  ) {
+    add(reason(), tag.source, line: tag.line, effect ?? tag.effect)
+  }
+
   /// Adds a violation of a line; 0 for the whole playlist.
   mutating func add(_ violation: RuleViolation, line: Int) {
     guard line <= lastLine, limit > 0 else { return }

@@ -18,7 +18,7 @@ package struct RuleViolation: Sendable {
   }
 
   /// The reason, with the clause in parentheses, the URL, and the line or element.
-  package let error: ReelError
+  package private(set) var error: ReelError
   /// The violated clause, as `RFC 8216 §4.3.2.1`; nil if the text can't be read.
   package let clause: String?
   package let effect: Effect
@@ -35,11 +35,10 @@ package struct RuleViolation: Sendable {
     self.effect = effect
   }
 
-  private init(_ violation: Self, at location: String) {
-    error = violation.error.located(at: location)
-    (clause, effect) = (violation.clause, violation.effect)
-  }
-
   /// The same in the document at this location.
-  func located(at location: String) -> Self { Self(self, at: location) }
+  func located(at location: String) -> Self {
+    var violation = self
+    violation.error = error.located(at: location)
+    return violation
+  }
 }
