@@ -165,11 +165,11 @@ struct KeyFrameTransferTests {
       try await BlockingThread.run(named: "test") {
         let reader = FrameReader(opening)
         guard try reader.firstFrame() != nil else { return (0, 0) }
-        let (decoder, places) = (reader.frameDecoder, reader.keyFramePlaces { _ in false } ?? [])
+        let (decoder, places) = (reader.decoder.decoder, reader.source.keyFramePlaces { _ in false } ?? [])
         var sameCount = 0
         for place in places {
           try reader.seek(to: place)
-          if try reader.keyFrame() != nil, reader.frameDecoder === decoder { sameCount += 1 }
+          if try reader.keyFrame() != nil, reader.decoder.decoder === decoder { sameCount += 1 }
         }
         return (places.count, sameCount)
       }

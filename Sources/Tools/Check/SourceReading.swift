@@ -152,7 +152,7 @@ final class SourceReading: Sendable {
         var start = StartFacts()
         start.rung = reader.track?.rung.id
         start.firstFrameEnd = reader.firstFrameEnd
-        start.mediaURL = reader.segmentURL
+        start.mediaURL = reader.source.status.segmentURL
         start.codec = frame.stream.videoCodec
         start.pixelCount = frame.size.width * frame.size.height
         return start

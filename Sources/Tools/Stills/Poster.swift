@@ -97,8 +97,8 @@ private struct PosterSearch {
       rung: opening.isIndexedFile
         ? nil : reader.track.map { ($0.rung.id, $0.rung.bitsPerSecond ?? $0.rung.averageBitsPerSecond) },
       track: opening.isIndexedFile ? nil : reader.track.map { $0.rung.stillTrack },
-      faults: reader.faults + faults.filter { $0 != reader.cut }
-        + [reader.cut].compactMap(\.self))
+      faults: reader.faults + faults.filter { $0 != reader.source.status.cut }
+        + [reader.source.status.cut].compactMap(\.self))
   }
 
   // MARK: - Private
@@ -121,13 +121,13 @@ private struct PosterSearch {
   private mutating func addKeyFrames(_ count: Int) throws {
     let (spread, reader) = (KeyFrameSpread(count: count), reader)
     var number = 0
-    let places = reader.keyFramePlaces { place in
+    let places = reader.source.keyFramePlaces { place in
       number += 1
       return spread.isEnough(place, number: number)
     }
     if let places {
       let chosen = spread.chosen(of: places)
-      reader.plan(chosen)
+      reader.source.plan(chosen)
       for place in chosen {
         guard try addKeyFrame({ try reader.seek(to: place, scope: $0) }) else { break }
       }
@@ -196,7 +196,9 @@ private struct PosterSearch {
       return error.concernsOneResource
     } catch  where limit.isLate && !opening.context.scope.isCancelled {
       faults.append(
-        ReelError(.timedOut, "nothing came in time", at: reader.segmentURL?.reelName ?? opening.context.name))
+        ReelError(
+          .timedOut, "nothing came in time",
+          at: reader.source.status.segmentURL?.reelName ?? opening.context.name))
       lateCount += 1
       return nil
     }
@@ -208,7 +210,7 @@ private struct PosterSearch {
     guard opening.isMatroska else { return nil }
     var places: [KeyFramePlace]?
     let isRead = try trying { search in
-      places = try search.reader.allKeyFramePlaces()
+      places = try search.reader.source.allKeyFramePlaces()
       return true
     }
     return isRead == true ? places : []

@@ -318,7 +318,7 @@ final class StoryboardWork: Sendable {
     // The first segment has a still like any other: if it is unreadable, the others are still delivered.
     let fault = try worker.open()
     let opened = reader.readByteCount
-    let places = try worker.limited { try reader.allKeyFramePlaces() }
+    let places = try worker.limited { try reader.source.allKeyFramePlaces() }
     state.withLock { $0.openedByteCount = opened }
     let start = reader.isLive ? places?.first?.time ?? .zero : .zero
     if reader.isLive {
@@ -343,9 +343,9 @@ final class StoryboardWork: Sendable {
       if places != nil, !opening.isPresentation { try worker.restart() }
       return try worker.scan(plan, queue)
     }
-    if let cut = reader.cut { record(fault: cut) }
+    if let cut = reader.source.status.cut { record(fault: cut) }
     queue.setCount(plan.jobs.count)
-    reader.plan(plan.jobs.dropFirst().map(\.place))
+    reader.source.plan(plan.jobs.dropFirst().map(\.place))
     // The first frame determines the size of all tiles, and the timeline.
     if let job = queue.take() {
       let isFirst = isAtStart(reader) && plan.jobs[job].place == places?.first
@@ -355,13 +355,13 @@ final class StoryboardWork: Sendable {
         queue.put(try worker.outcome(of: job, in: plan, isFirst: isFirst), at: job)
       }
     }
-    let shared = reader.sharedTracks
+    let shared = reader.source.sharedTracks
     for _ in 1..<max(1, min(threadCount, plan.jobs.count - 1)) {
       run { work in
         let worker = StoryboardWorker(work, sharing: shared)
         defer { work.finish(worker.reader) }
         worker.start = start
-        worker.reader.plan(plan.jobs.map(\.place))
+        worker.reader.source.plan(plan.jobs.map(\.place))
         try worker.read(plan, work.queue)
       }
     }
@@ -381,9 +381,9 @@ final class StoryboardWork: Sendable {
       // Segments are sought in their middle.
       let end = last.time + (last.seekTime - last.time) * 2
       if reader.isLive { return (end - start).seconds }
-      return max(end.seconds, min(reader.duration?.seconds ?? 0, end.seconds + 1))
+      return max(end.seconds, min(reader.source.streams.duration?.seconds ?? 0, end.seconds + 1))
     }
-    if let duration = reader.duration, duration > .zero { return duration.seconds }
+    if let duration = reader.source.streams.duration, duration > .zero { return duration.seconds }
     guard places == nil else { return places?.last.map { $0.time.seconds + 1 } }
     if !opening.hasStatedLength {
       throw ReelError(

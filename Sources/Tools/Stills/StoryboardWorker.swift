@@ -32,7 +32,7 @@ final class StoryboardWorker {
   func open() throws -> ReelError? {
     do {
       try limited { try reader.prepare() }
-      guard !reader.streams.isEmpty || reader.track != nil else {
+      guard !reader.source.status.containerStreams.isEmpty || reader.track != nil else {
         throw ReelError(.badMedia, "no video in the media", at: work.name)
       }
       return nil
@@ -107,7 +107,9 @@ final class StoryboardWorker {
       }
       if !isFirst { try seek(to: job.place) }
       // Do not wait for anything after the last segment of a live window.
-      if let end = next?.time ?? (reader.isLive ? job.place.segmentEnd : nil) { reader.end(before: end) }
+      if let end = next?.time ?? (reader.isLive ? job.place.segmentEnd : nil) {
+        reader.source.end(before: end)
+      }
       let outcome = try limited { try read(job, before: next, isFirst: isFirst) }
       if case .tile = outcome { work.record(isSilent: false) }
       return outcome
@@ -129,7 +131,7 @@ final class StoryboardWorker {
     } catch  where limit.isLate && !work.isCancelled {
       throw ReelError(
         .timedOut, "nothing came for \(work.stillLimit?.readableSeconds ?? "")",
-        at: reader.segmentURL?.reelName ?? work.name)
+        at: reader.source.status.segmentURL?.reelName ?? work.name)
     }
   }
 
@@ -154,7 +156,7 @@ final class StoryboardWorker {
       of: keyTimes + (hasFailed || hasDamage ? [readEnd].compactMap(\.self) : []), between: lastSlot,
       and: .max, hasFailed: hasFailed, hasDamage: hasDamage)
     var missing = lost.map { Storyboard.Missing(slot: $0, error: lossError(since: before)) }
-    let end = scanError ?? reader.cut
+    let end = scanError ?? reader.source.status.cut
     if let end {
       let slots = gaps.slots(after: lost.last ?? lastSlot, behind: readEnd)
       missing += slots.map { Storyboard.Missing(slot: $0, error: end) }
@@ -177,7 +179,8 @@ final class StoryboardWorker {
   private func missing(_ job: StoryboardPlan.Job, _ error: ReelError) -> StoryboardQueue.Outcome {
     .missing(
       Storyboard.Missing(
-        slot: job.slot, error: reader.segmentURL.map { error.located(at: $0.reelName) } ?? error))
+        slot: job.slot, error: reader.source.status.segmentURL.map { error.located(at: $0.reelName) } ?? error
+      ))
   }
 
   /// - Parameter next: The position of the next job, whose key frame must not be taken.
@@ -209,7 +212,7 @@ final class StoryboardWorker {
 
   /// The number of faults, missed segments, and key frames that could not be decoded.
   private var losses: Losses {
-    (reader.faultCount, reader.missedSegmentCount, reader.failedKeyFrameCount)
+    (reader.faultCount, reader.source.status.missedSegmentCount, reader.failedKeyFrameCount)
   }
 
   private func fault(since before: Losses) -> ReelError? {
@@ -238,7 +241,7 @@ final class StoryboardWorker {
       let error = ReelError(.badMedia, "the key frame is damaged")
       return .missing(
         Storyboard.Missing(
-          slot: slot, error: reader.segmentURL.map { error.located(at: $0.reelName) } ?? error))
+          slot: slot, error: reader.source.status.segmentURL.map { error.located(at: $0.reelName) } ?? error))
     }
     if let hdr = frame.color.hdrTransfer { work.record(hdr: hdr) }
     let still = try work.still(of: frame, renderer)

@@ -197,13 +197,13 @@ package struct FramePicker {
     case .every(let length):
       try pick(every: length, handle: handle)
     }
-    report.damagedCount = reader.damagedCount
+    report.damagedCount = reader.decoder.damagedCount
     report.startup = recorder.current
     report.rungBitsPerSecond = reader.track?.rung.bitsPerSecond
-    report.missedSegmentCount = reader.missedSegmentCount
+    report.missedSegmentCount = reader.source.status.missedSegmentCount
     report.faults = reader.faults
     // The segments of a playlist of I-frames lack the other frames that their headers name.
-    let rejectedCount = reader.track == nil ? reader.rejectedPacketCount - rejectedAtFirst : 0
+    let rejectedCount = reader.track == nil ? reader.decoder.rejectedPacketCount - rejectedAtFirst : 0
     if rejectedCount > 0 {
       let what = rejectedCount.counted("packet")
       report.faults.append(ReelError(.badMedia, "\(what) can't be decoded", at: name))
@@ -221,7 +221,7 @@ package struct FramePicker {
     if report.frameCount == 0 {
       recorder.close(reader.timing)
       report.firstFrameEnd = reader.firstFrameEnd
-      rejectedAtFirst = reader.rejectedPacketCount
+      rejectedAtFirst = reader.decoder.rejectedPacketCount
     }
     try handle(frame)
     report.frameCount += 1
@@ -299,7 +299,7 @@ private struct Cursor {
   private mutating func move(to time: MediaTime, reader: FrameReader) throws {
     let position = following?.time ?? current?.time
     let isBehind = (current?.time).map { time < $0 } ?? false
-    guard isBehind || reader.isSeekWorthwhile(to: time, from: position ?? .zero) else { return }
+    guard isBehind || reader.source.isSeekWorthwhile(to: time, from: position ?? .zero) else { return }
     current = nil
     following = nil
     hasEnded = false

@@ -1,6 +1,5 @@
-package import Foundation
 package import ReelCore
-package import ReelFFmpeg
+internal import ReelFFmpeg
 internal import ReelManifest
 package import ReelSources
 internal import Synchronization
@@ -16,7 +15,7 @@ package final class FrameReader {
   private let opening: OpenSource
   private let context: TrackContext
   private let packets: ReadPackets
-  private let decoder: TrackDecoder
+  let decoder: TrackDecoder
   private let log: ExtractionLog
   private var isFailureThrown = false
   /// The end of the last frame; nil before the first one.
@@ -102,33 +101,14 @@ package final class FrameReader {
     lastEnd = nil
   }
 
-  /// The known places of further key frames (`PacketReader.keyFramePlaces(until:)`). Call it after the first frame.
-  package func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? {
-    packets.base.keyFramePlaces(until: isEnough)
-  }
-
-  /// Returns true if a seek to `time` is cheaper than reading on from `position`.
-  func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
-    packets.base.isSeekWorthwhile(to: time, from: position)
-  }
-
   /// Opens the source. Throws its error.
   package func prepare() throws {
     if let stream = try packets.open() { decoder.prepare(stream, threads: 1) }
     if let failure = packets.failure { throw failure }
   }
 
-  /// The known places of all key frames (`PacketReader.allKeyFramePlaces()`). Call it after `prepare()`.
-  package func allKeyFramePlaces() throws -> [KeyFramePlace]? { try packets.base.allKeyFramePlaces() }
-
-  /// Announces the only key frames that will be read, in this order.
-  package func plan(_ places: [KeyFramePlace]) { packets.base.plan(places) }
-
   /// Leaves out packets before `time` from here on, until the next seek.
   package func skipPackets(before time: MediaTime) { packets.firstTime = time }
-
-  /// Ends reading before the segments that begin at or after `time`, until the next seek.
-  package func end(before time: MediaTime) { packets.base.end(before: time) }
 
   /// Notes the times of packets that are named key frames, from here on (`takeKeyTimes()`).
   package func recordKeyTimes() { packets.notesKeyTimes = true }
@@ -136,33 +116,22 @@ package final class FrameReader {
   /// The times of packets named key frames that were read since the last call, in order of reading.
   package func takeKeyTimes() -> [MediaTime] { packets.takeKeyTimes() }
 
-  /// State that other readers of the same presentation can share; nil for a media file.
-  package var sharedTracks: SharedTracks? { packets.base.sharedTracks }
-  /// True for the segments of a live presentation.
-  package var isLive: Bool { track?.supply.timing != nil }
-
   // MARK: Status
 
-  /// Why the media ends too early, as far as is known (`ReaderStatus.cut`).
-  package var cut: ReelError? { packets.base.status.cut }
+  /// The reader of the packets: its places of key frames, plans and status. Only the frame reader reads and seeks.
+  package var source: any PacketReader { packets.base }
+  /// The rung that was opened last, with its segments; nil for a media file.
+  package var track: RungTrack? { source.status.track }
+  /// True for the segments of a live presentation.
+  package var isLive: Bool { track?.supply.timing != nil }
   /// The number of faults so far, those that are not kept included.
   package var faultCount: Int { log.faultCount }
   /// The number of key frames that could not be decoded.
   package var failedKeyFrameCount: Int { decoder.failedKeyFrameCount }
-  /// The number of packets that could not be decoded.
-  var rejectedPacketCount: Int { decoder.rejectedPacketCount }
   /// False if no packet was read since the last seek.
   package var hasPackets: Bool { packets.hasPackets }
   /// True if the container names one of these a key frame.
   package var hasKeyPackets: Bool { packets.hasKeyPackets }
-  /// The segment that was asked for last; nil for a media file.
-  package var segmentURL: URL? { packets.base.status.segmentURL }
-
-  /// The decoder of the current frames.
-  var frameDecoder: VideoDecoder? { decoder.decoder }
-  /// The number of frames that missed a reference or were concealed, including frames decoded only to reach
-  /// others.
-  var damagedCount: Int { decoder.damagedCount }
   /// The number of bytes of the container up to the end of the first frame's packet.
   package var firstFrameEnd: Int64? { packets.firstEnd }
   /// The number of bytes of the last key frame's packet.
@@ -171,16 +140,9 @@ package final class FrameReader {
   package var readEnd: MediaTime? { packets.readEnd }
   /// The number of bytes read from a media file.
   package var readByteCount: Int64 { log.readByteCount }
-  /// The streams of the open container.
-  package var streams: [StreamInfo] { packets.base.status.containerStreams }
-  package var duration: MediaTime? { packets.base.streams.duration }
-  /// The rung that was opened last, with its segments; nil for a media file.
-  package var track: RungTrack? { packets.base.status.track }
-  /// The number of segments that could not be loaded, or had left the live window before they were read.
-  package var missedSegmentCount: Int { packets.base.status.missedSegmentCount }
   /// The time spent so far, by activity.
   package var timing: StartupReport.Timing {
-    StartupReport.Timing(source: packets.base.waits.media, demux: packets.busy, decode: decoder.duration)
+    StartupReport.Timing(source: source.waits.media, demux: packets.busy, decode: decoder.duration)
   }
 
   // MARK: - Private
@@ -230,7 +192,7 @@ package final class FrameReader {
     isFailureThrown = true
     if let failure = packets.failure { throw failure }
     if decoder.frameCount == 0, let fault = decoder.fault { throw fault.located(at: context.name) }
-    if let fault = packets.base.endFault { throw fault }
+    if let fault = source.endFault { throw fault }
     return nil
   }
 }

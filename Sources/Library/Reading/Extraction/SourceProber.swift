@@ -56,7 +56,7 @@ public struct SourceProber: Sendable {
         description.failure = error.located(at: source.name)
       }
       if let track = reader.track { add(track, to: &description) }
-      description.faults = (reader.faults + [reader.cut].compactMap(\.self)).filter {
+      description.faults = (reader.faults + [reader.source.status.cut].compactMap(\.self)).filter {
         $0 != description.failure
       }
       description.startup = opening.context.recorder.current
@@ -97,13 +97,13 @@ public struct SourceProber: Sendable {
   private func addFrame(
     to description: inout SourceDescription, from reader: FrameReader, recorder: StartupRecorder
   ) throws {
-    guard let frame = try reader.firstFrame(), let decoder = reader.frameDecoder else {
+    guard let frame = try reader.firstFrame(), let decoder = reader.decoder.decoder else {
       throw ReelError(.badMedia, "no frame in the media")
     }
     recorder.close(reader.timing)
-    description.streams = reader.streams
+    description.streams = reader.source.status.containerStreams
     if description.presentation == nil {
-      description.duration = reader.duration?.seconds
+      description.duration = reader.source.streams.duration?.seconds
     }
     let stream = frame.stream
     description.firstFrame = SourceDescription.FirstFrame(
