@@ -63,6 +63,8 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
     case unsupportedContainer
     /// No video, but streams of other kinds.
     case otherStreams
+    /// No video and no audio, but streams of other kinds, such as subtitles.
+    case neitherVideoNorAudio
     /// Media that is encrypted, and that can't be decrypted.
     case encrypted
     /// A reference to another document, which is not read.

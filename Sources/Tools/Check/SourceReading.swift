@@ -592,8 +592,7 @@ final class SourceReading: Sendable {
       }
       return outcome
     }
-    // Without video and audio, it has other streams, such as subtitles.
-    let isOther = !wantsVideo && outcome.segment.failure?.error.kind == .badMedia
+    let isOther = outcome.segment.failure?.error.found == .neitherVideoNorAudio
     let other = isOther ? outcome.segment.failure.map { Unjudged(.unsupported, $0.error.reason) } : nil
     if isOther { outcome.segment.failure?.reason = .unsupported }
     let refusal =
@@ -704,7 +703,7 @@ extension SegmentFailure.Reason {
       switch (error.kind, error.found) {
       case (.unsupported, _), (_, .unsupportedContainer), (_, .otherStreams): .unsupported
       case (_, .notMedia): .notMedia
-      case (.badMedia, nil): .broken
+      case (.badMedia, nil), (.badMedia, .neitherVideoNorAudio): .broken
       default: .status
       }
   }

@@ -461,7 +461,9 @@ extension Demuxer {
   func audioStream(languages: [String]) throws -> StreamInfo {
     let hasAudio = try awaitStream(where: { $0.kind == .audio }) != nil
     guard hasAudio, let best = Self.bestAudio(of: streams, languages: languages) else {
-      throw noStream("no audio that can be decoded", hasAudio ? .otherStreams : nil)
+      let hasVideo = streams.contains { $0.kind == .video && !$0.isAttachedFrame }
+      throw noStream(
+        "no audio that can be decoded", hasAudio ? .otherStreams : hasVideo ? nil : .neitherVideoNorAudio)
     }
     return best
   }
