@@ -7,7 +7,9 @@ import Testing
   private func moof(timed: Bool = true, flags: UInt8 = 0) -> [UInt8] {
     let header = mp4Box("tfhd", [0, 2, 0, flags, 0, 0, 0, 1])
     return mp4Box(
-      "moof", mp4Box("mfhd", [0, 0, 0, 0]) + mp4Box("traf", header + (timed ? mp4Box("tfdt", [0]) : [])))
+      "moof",
+      mp4Box("mfhd", [0, 0, 0, 0])
+        + mp4Box("traf", header + (timed ? mp4Box("tfdt", [0, 0, 0, 0, 0, 0, 0, 0]) : [])))
   }
 
   private func memory(of bytes: [UInt8], by count: Int) -> FragmentMemory {

@@ -56,6 +56,6 @@ struct BufferTests {
       try await stage.close()
       step += 1
     }
-    #expect(step > 20)
+    #expect(step > 5)
   }
 }

@@ -108,10 +108,11 @@ struct FragmentMemory: Sendable {
   private static func standsAlone(_ head: [UInt8]) -> Bool {
     let fragments = MP4Box.all(in: head[...]).filter { $0.type == "moof" && !$0.isOpenEnded }
     guard fragments.count == 1, let fragment = fragments.first else { return false }
-    return TrackFragment.all(in: head[fragment.start..<fragment.end]).allSatisfy { track in
-      // An offset in the file would count from its beginning.
-      track.start != nil && [.fragment, .previous].contains(track.base)
-    }
+    let bytes = head[fragment.start..<fragment.end]
+    let tracks = TrackFragment.all(in: bytes)
+    // A header that can't be read says nothing, and an offset in the file would count from its beginning.
+    return tracks.count == MP4Box.all(["moof", "traf"], in: bytes).count
+      && tracks.allSatisfy { $0.start != nil && [.fragment, .previous].contains($0.base) }
   }
 }
 
