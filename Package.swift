@@ -72,11 +72,14 @@ let library: [Target] = [
     ]),
   module(
     "Playback", in: "Library",
-    ["ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", deques, logging, metrics]),
+    [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", deques, logging, metrics,
+      httpTypes,
+    ]),
   module(
     "Pool", in: "Library",
     [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", httpTypes,
+      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", httpTypes,
       logging,
     ]),
   .target(
@@ -93,19 +96,18 @@ let tools: [Target] = [
   module(
     "Files", in: "Tools",
     [
-      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback",
+      "ReelCore", "ReelFFmpeg", "ReelReading", "ReelPlayback",
       .product(name: "SystemPackage", package: "swift-system"),
     ]),
   module(
     "Stills", in: "Tools",
     [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", "ReelPlayback",
-      logging,
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", logging,
     ]),
   module(
     "Simulation", in: "Tools",
     [
-      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool", deques, httpTypes,
+      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelPlayback", "ReelPool", deques, httpTypes,
       logging,
     ]),
   module("Rules", in: "Tools", ["ReelCore", "ReelManifest"]),
@@ -137,7 +139,7 @@ let arenas: [Target] = [
   ),
   .target(name: "CArenas", dependencies: ["CJemalloc", "CMemory"], path: "CModules/CArenas"),
   module("Arenas", in: "Tools", ["CArenas"]),
-  tests("ReelArenas", ["ReelArenas", "ReelSources", "ReelReading", "ReelPlayback", "ReelFFmpeg"]),
+  tests("ReelArenas", ["ReelArenas", "ReelPlayback", "ReelFFmpeg"]),
 ]
 
 // Where feeds are tried out, and the command.
@@ -145,14 +147,14 @@ let workshop: [Target] = [
   module(
     "Lab", in: "Workshop",
     [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool",
+      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool",
       "ReelFiles", "ReelSimulation",
       deques, logging,
     ]),
   module(
     "Testing", in: "Workshop",
     [
-      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool", "ReelSimulation",
+      "ReelCore", "ReelFFmpeg", "ReelReading", "ReelPlayback", "ReelPool", "ReelSimulation",
       httpTypes, logging, nio,
       nioHTTP,
       nioPosix,
@@ -182,7 +184,7 @@ let testTargets: [Target] = [
   tests(
     "Reel", ["Reel", "ReelStills", "ReelGateway", "ReelTesting", httpTypes, metrics, metricsTestKit],
     packageAccess: false),
-  tests("ReelCore", []),
+  tests("ReelCore", [httpTypes]),
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
   tests("ReelRules", ["ReelRules", "ReelManifest"]),
   tests("ReelFFmpeg", ["ReelFFmpeg", "ReelStills", logging]),
@@ -216,27 +218,26 @@ let testTargets: [Target] = [
   tests(
     "ReelFiles",
     [
-      "ReelFiles", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelTesting",
-      "ReelSimulation", logging,
+      "ReelFiles", "ReelFFmpeg", "ReelReading", "ReelPlayback", logging,
     ]),
   tests(
     "ReelStills",
     [
-      "ReelStills", "ReelFFmpeg", "ReelManifest", "ReelSources", "ReelReading", "ReelPlayback", "ReelTesting",
-      "ReelTransport", httpTypes,
+      "ReelStills", "ReelFFmpeg", "ReelManifest", "ReelSources", "ReelReading", "ReelTesting",
+      httpTypes,
       logging,
     ]),
   tests(
     "ReelSimulation",
     [
-      "ReelSimulation", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool", httpTypes,
+      "ReelSimulation", "ReelFFmpeg", "ReelSources", "ReelPlayback", "ReelPool", httpTypes,
       logging,
     ]),
   tests(
     "ReelCheck",
     [
       "ReelCheck", "ReelRules", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelSources",
-      "ReelReading", "ReelPlayback",
+      "ReelPlayback",
       "ReelManifest",
       "ReelFFmpeg",
       httpTypes, logging,
@@ -249,13 +250,14 @@ let testTargets: [Target] = [
     ]),
   tests(
     "ReelGateway",
-    ["ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", lifecycle, logging, nio, nioPosix]),
+    ["ReelGateway", "ReelTesting", "ReelManifest", lifecycle, logging, nio, nioPosix]),
   tests(
     "ReelCommand",
     [
       "ReelCommand", "ReelCheck", "ReelLab", "ReelSimulation", "ReelSources", "ReelReading", "ReelPlayback",
       "ReelPool", "ReelTesting",
       "ReelFFmpeg", logging, .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      "ReelManifest", httpTypes,
     ]),
 ]
 
