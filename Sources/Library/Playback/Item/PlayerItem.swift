@@ -43,7 +43,7 @@ public final class PlayerItem: Sendable {
     /// The compressed media to load ahead of the frame on show. 3 s by default.
     package var forwardBufferDuration = Duration.seconds(3)
     /// The highest bit rate to choose, in bits per second. If all rungs are above it, the lowest one plays. If nil,
-    /// ``LoadingConfiguration/preferredPeakBitRate`` applies, or no cap if the player adapts the bit rate.
+    /// `LoadingConfiguration.preferredPeakBitRate` applies, or no cap if the player adapts the bit rate.
     package var peakBitRate: Int?
     /// The resolution that no chosen rung exceeds in height or in width. If all rungs exceed it, those with the smallest
     /// height play.
@@ -55,7 +55,7 @@ public final class PlayerItem: Sendable {
 
   /// The source of the media.
   public let source: MediaSource
-  /// Header fields to send with the item's requests, after those of ``LoadingConfiguration/headers``. Credentials go only
+  /// Header fields to send with the item's requests, after those of `LoadingConfiguration.headers`. Credentials go only
   /// to the server of the source, as described there.
   public let headers: HTTPFields
 
@@ -197,7 +197,7 @@ public final class PlayerItem: Sendable {
   }
 
   /// The highest bit rate to choose, in bits per second. If all rungs are above it, the lowest one plays. If nil,
-  /// ``LoadingConfiguration/preferredPeakBitRate`` applies, or no cap if the player adapts the bit rate.
+  /// `LoadingConfiguration.preferredPeakBitRate` applies, or no cap if the player adapts the bit rate.
   public var preferredPeakBitRate: Int? {
     get { preferences.peakBitRate }
     set { preferences.peakBitRate = newValue }

@@ -15,7 +15,7 @@ public protocol FrameOutput: AnyObject, Sendable {
   func show(_ frame: VideoFrame) throws
 
   /// Called before ``finish()`` with the end of the frames and the audio passed to outputs, in
-  /// ``VideoFrame/outputTime``. The last frame was on show until then.
+  /// `VideoFrame.outputTime`. The last frame was on show until then.
   func ended(at outputTime: MediaTime)
 
   /// Ends the output. The player calls this once, when it has detached the output; no frames follow.
@@ -132,7 +132,7 @@ public struct TimedAudio: Sendable {
   /// The time of the first sample, on the item's timeline. It jumps at seeks and loops.
   public let time: MediaTime
   /// The time of the first sample since the frame that was on show when the output was attached, or since the
-  /// first frame if there was none. It continues over loops and seeks, like ``VideoFrame/outputTime``, and is
+  /// first frame if there was none. It continues over loops and seeks, like `VideoFrame.outputTime`, and is
   /// negative for audio before that frame.
   public let outputTime: MediaTime
 

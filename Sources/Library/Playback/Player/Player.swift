@@ -345,7 +345,7 @@ public struct PlayerConfiguration: Sendable {
   /// The configuration of loading: header fields, limits, the bandwidth cap, keys, decoder threads.
   public var loading = LoadingConfiguration()
   /// Whether rungs are chosen by the measured throughput. If false, the player chooses the highest rung at or under
-  /// ``LoadingConfiguration/preferredPeakBitRate``. False by default.
+  /// `LoadingConfiguration.preferredPeakBitRate`. False by default.
   public var adaptsBitRate = false
   /// The throughput to assume before the first measurement, in bits per second. If nil, adaptation starts
   /// with the highest rung up to 3 Mbit/s.
