@@ -503,7 +503,7 @@ struct PlayerBehaviourTests {
 
   private static let stalled = "hls-fmp4/master.m3u8"
 
-  /// Holds back what it is told to, until it is released.
+  /// Holds back responses for paths that end with `name` until they are released.
   private static func fetcher(holding name: String) -> FixtureFetcher {
     FixtureFetcher { request, _ in request.url.path.hasSuffix(name) ? .hold : .none }
   }

@@ -97,7 +97,7 @@ package struct Finding: Sendable {
   package var isNoManifest = false
   /// The reason of a waiver, which makes it a known one that fails nothing; nil for none.
   package var waiver: String?
-  /// Pictures that show what it says, if they were wanted.
+  /// Frames that show the fault; empty unless stills were requested.
   package var stills: [CheckStill] = []
   /// The change of the recorded start that measures the cost; nil if the start does not show it.
   package var change: StartChange?
