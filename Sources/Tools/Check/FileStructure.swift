@@ -60,7 +60,7 @@ package struct FileStructure: Sendable {
     }
     guard let movie, let index = facts.index else { return nil }
     let tracks = Self.tracks(in: movie)
-    if Self.child("mvex", of: movie) != nil { facts.isFragmented = true }
+    if !MP4Box.all(["moov", "mvex"], in: movie[...]).isEmpty { facts.isFragmented = true }
     guard !facts.isFragmented else {
       facts.isIndexLast = false
       return facts
@@ -141,12 +141,6 @@ package struct FileStructure: Sendable {
   private static let neededTypes: Set<FourCC> = [
     "ftyp", "styp", "moov", "moof", "mdat", "sidx", "meta", "pdin",
   ]
-
-  private static func child(_ type: FourCC, of movie: [UInt8]) -> MP4Box? {
-    MP4Box.all(in: movie[...]).first.flatMap { root in
-      MP4Box.all(in: movie[root.body]).first { $0.type == type }
-    }
-  }
 
   private static func tracks(in movie: [UInt8]) -> [MP4Track] {
     guard let root = MP4Box.all(in: movie[...]).first, root.type == "moov" else { return [] }

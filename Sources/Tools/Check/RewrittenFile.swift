@@ -207,14 +207,8 @@ struct RewrittenFile: Sendable {
 
   /// Replaces the offsets of chunks (ISO/IEC 14496-12 §8.7.5). False if there are none, or one does not fit.
   private static func rewriteOffsets(in bytes: inout [UInt8], _ place: (Int64) -> Int64) -> Bool {
-    guard let movie = MP4Box.all(in: bytes[...]).first, movie.type == "moov" else { return false }
     var hasTables = false
-    for track in MP4Box.all(in: bytes[movie.body]) where track.type == "trak" {
-      var table: MP4Box? = track
-      for type in ["mdia", "minf", "stbl"] as [FourCC] {
-        table = table.flatMap { box in MP4Box.all(in: bytes[box.body]).first { $0.type == type } }
-      }
-      guard let table else { continue }
+    for table in MP4Box.all(["moov", "trak", "mdia", "minf", "stbl"], in: bytes[...]) {
       for box in MP4Box.all(in: bytes[table.body]) where box.type == "stco" || box.type == "co64" {
         let width = box.type == "co64" ? 8 : 4
         var fields = BigEndianReader(bytes[box.body])
