@@ -28,7 +28,9 @@ struct StartupReportTests {
       let report = try #require(item.startup)
       #expect(report[.decode].duration > .zero)
       #expect(report[.demux].duration > .zero)
-      #expect(report[.decode].duration + report[.demux].duration < report.total)
+      // They may overlap: each has a thread.
+      #expect(report[.decode].duration < report.total)
+      #expect(report[.demux].duration < report.total)
       await player.stopAndWait()
     }
   }

@@ -143,9 +143,9 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
     var queuedSince: Duration?
     /// The time at which a core was last received.
     var received: Duration?
-    /// The working thread, and the time that it had waited for cores of the system when it began; nil if that
-    /// is not measured.
-    var thread: (id: UInt, delay: Duration)?
+    /// The working thread, the time that it had waited for cores of the system when it began, and the latest time that
+    /// the clock has returned to it; nil if that is not measured.
+    var thread: (id: UInt, delay: Duration, told: Duration)?
     var isMeasured = true
     /// The latest time that the clock has returned to other threads.
     var told = Duration.zero
@@ -211,9 +211,14 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
       let now = system.now
       let own = now - state.queued(at: now)
       // Other threads don't know how long this one has waited.
-      if state.thread?.id == ThreadDelay.thread { return own }
-      state.told = max(state.told, own)
-      return state.told
+      guard let thread = state.thread, thread.id == ThreadDelay.thread else {
+        state.told = max(state.told, own)
+        return state.told
+      }
+      // The scheduler's clock is not the system's: waits may be counted a little too long.
+      let told = max(thread.told, own)
+      state.thread?.told = told
+      return told
     }
   }
 
@@ -308,7 +313,7 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
   private func receive(onThread: Bool = true) {
     state.withLock { state in
       let now = system.now
-      if onThread, state.isMeasured { state.thread = ThreadDelay.now.map { (ThreadDelay.thread, $0) } }
+      if onThread, state.isMeasured { state.thread = ThreadDelay.now.map { (ThreadDelay.thread, $0, .zero) } }
       state.awaitedCount -= 1
       state.ownedCount += 1
       state.received = now
