@@ -69,8 +69,8 @@ struct ImageTrackTests {
   func stills(name: String) async throws {
     let fetcher = fetcher()
     let posters = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .square(160), gate: nil,
-      logger: silentLogger)
+      TrackOpener(fetcher: fetcher, configuration: LoadingConfiguration(), logger: silentLogger),
+      size: .square(160))
     let poster = try await posters.poster(.best(of: 6), of: source(name)) { _ in }.poster
     #expect(poster.track == .video && poster.candidates.count == 6 && poster.faults.isEmpty)
     let made = try await makeStoryboard(of: source(name), from: fetcher)
@@ -100,8 +100,8 @@ struct ImageTrackTests {
     #expect(described.failure == nil && described.firstFrame == nil && described.duration == 6)
     #expect(described.presentation?.periods[0].trackGroups[0].rungs[0].tiles?.count == 4)
     let posters = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .square(160), gate: nil,
-      logger: silentLogger)
+      TrackOpener(fetcher: fetcher, configuration: LoadingConfiguration(), logger: silentLogger),
+      size: .square(160))
     for choice in [Poster.Choice.first, .best(of: 6)] {
       let error = await #expect(throws: ReelError.self) {
         _ = try await posters.poster(choice, of: source("images.m3u8")) { _ in }

@@ -20,7 +20,9 @@ struct KeyFrameTransferTests {
     gate: (any DecodingGate)? = nil
   ) async throws -> Poster {
     let extractor = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: size, gate: gate, logger: silentLogger)
+      TrackOpener(
+        fetcher: fetcher, configuration: LoadingConfiguration(), gate: gate, logger: silentLogger),
+      size: size)
     return try await extractor.poster(.best(of: 6), of: MediaSource(argument: "http://host/\(path)")) { _ in }
       .poster
   }

@@ -16,8 +16,9 @@ struct PosterExtractorTests {
     size: SizeLimit? = nil
   ) async throws -> Poster {
     let extractor = StillExtractor(
-      fetcher: fetcher ?? makeFetcher(), configuration: LoadingConfiguration(), size: size, gate: nil,
-      logger: silentLogger)
+      TrackOpener(
+        fetcher: fetcher ?? makeFetcher(), configuration: LoadingConfiguration(), logger: silentLogger),
+      size: size)
     return try await extractor.poster(choice, of: source) { _ in }.poster
   }
 
@@ -151,8 +152,9 @@ struct PosterExtractorTests {
     let fetcher = FixtureFetcher { request, _ in request.url.lastPathComponent == name ? .never : .none }
     let limit = Duration.seconds(5)
     let extractor = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: nil, stillLimit: limit, clock: clock,
-      gate: gate, logger: silentLogger)
+      TrackOpener(
+        fetcher: fetcher, configuration: LoadingConfiguration(), gate: gate, logger: silentLogger),
+      size: nil, stillLimit: limit, clock: clock)
     let source = try MediaSource(argument: "http://stills.test/stills/high/playlist.m3u8")
     async let making = extractor.poster(.best(of: 5), of: source) { _ in }.poster
     try await until { fetcher.requests.contains { $0.url.lastPathComponent == name } }

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelSources
+import ReelReading
 import ReelStills
 import ReelTestSupport
 
@@ -25,8 +26,8 @@ func makeStoryboard(
   clock: any MonotonicClock = SystemMonotonicClock(), recordTile: @escaping @Sendable () -> Void = {}
 ) async throws -> MadeStoryboard {
   let extractor = StillExtractor(
-    fetcher: fetcher, configuration: configuration, size: size, stillLimit: stillLimit, clock: clock,
-    gate: nil, logger: silentLogger)
+    TrackOpener(fetcher: fetcher, configuration: configuration, logger: silentLogger), size: size,
+    stillLimit: stillLimit, clock: clock)
   return try await extractor.storyboard(spacing, of: source) { tiles in
     var found: [Storyboard.Tile] = []
     while let tile = try tiles.next() {

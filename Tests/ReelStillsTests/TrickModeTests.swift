@@ -60,8 +60,8 @@ struct TrickModeTests {
       request.url.pathExtension == "mpd" ? .bytes(mpd) : .none
     }
     let extractor = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .square(160), gate: nil,
-      logger: silentLogger)
+      TrackOpener(fetcher: fetcher, configuration: LoadingConfiguration(), logger: silentLogger),
+      size: .square(160))
     let made = try await extractor.poster(
       .best(of: 6), of: MediaSource(argument: "http://stills.test/stills/trick.mpd")
     ) { $0.candidates.count }
@@ -88,8 +88,8 @@ struct TrickModeTests {
     let source = try MediaSource(argument: "http://stills.test/stills/trick.mpd")
     #expect(try await storyboard(mpd, width: 160).track == .keyFrames)
     let extractor = StillExtractor(
-      fetcher: fetcher, configuration: LoadingConfiguration(), size: .square(160), gate: nil,
-      logger: silentLogger)
+      TrackOpener(fetcher: fetcher, configuration: LoadingConfiguration(), logger: silentLogger),
+      size: .square(160))
     #expect(try await extractor.poster(.best(of: 6), of: source) { _ in }.poster.track == .keyFrames)
     let error = await #expect(throws: ReelError.self) {
       _ = try await extract(.first, from: source, fetcher: fetcher)

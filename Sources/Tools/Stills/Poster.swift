@@ -24,16 +24,17 @@ extension StillExtractor {
     _ choice: Poster.Choice, of source: MediaSource, recordFirst: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (Poster) throws -> Result
   ) async throws -> (poster: Poster, result: Result) {
-    var configuration = configuration
-    configuration.shownSize = size
+    let counter = TrafficCounter(opener.fetcher, collectsChunks: true)
+    var opener = opener
+    opener.fetcher = counter
+    opener.configuration.shownSize = size
     // The frame at a time may need earlier ones.
     if case .at = choice {
     } else {
-      configuration.reading = .keyFrames(endsTransfers: true, skipsRefused: false)
-      configuration.skipsDeblocking = true
+      opener.configuration.reading = .keyFrames(endsTransfers: true, skipsRefused: false)
+      opener.configuration.skipsDeblocking = true
     }
-    if case .best = choice, size != nil { configuration.usesIFramePlaylists = true }
-    let (counter, opener) = opener(configuration)
+    if case .best = choice, size != nil { opener.configuration.usesIFramePlaylists = true }
     let (stillLimit, clock) = (stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = if case .best = choice { try await opening.readingIndex() } else { opening }

@@ -61,8 +61,9 @@ extension StillExtractor {
   ///
   /// - Parameter fetcher: Nil for one over HTTP(S) and local files.
   init(_ fetcher: (any Fetching)?, _ configuration: LoadingConfiguration, _ logger: Logger) {
-    self.init(
-      fetcher: fetcher ?? TransportFetcher(logger: logger), configuration: configuration, size: nil,
-      stillLimit: .seconds(30), logger: logger)
+    let opener = TrackOpener(
+      fetcher: fetcher ?? TransportFetcher(logger: logger), configuration: configuration, limit: .sources,
+      logger: logger)
+    self.init(opener, size: nil, stillLimit: .seconds(30))
   }
 }

@@ -129,11 +129,12 @@ extension StillExtractor {
     _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
   ) async throws -> Result {
     let size = size ?? .square(320)
-    var configuration = configuration
-    configuration.shownSize = size
-    configuration.reading = .keyFrames(endsTransfers: false, skipsRefused: true)
-    configuration.usesIFramePlaylists = true
-    let (counter, opener) = opener(configuration)
+    let counter = TrafficCounter(opener.fetcher, collectsChunks: true)
+    var opener = opener
+    opener.fetcher = counter
+    opener.configuration.shownSize = size
+    opener.configuration.reading = .keyFrames(endsTransfers: false, skipsRefused: true)
+    opener.configuration.usesIFramePlaylists = true
     let (stillLimit, clock) = (stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = try await opening.readingIndex()

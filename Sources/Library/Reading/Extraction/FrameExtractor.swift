@@ -31,13 +31,6 @@ public struct FrameExtractor: Sendable {
     package var rungBitsPerSecond: Int?
   }
 
-  /// Fetches manifests and media.
-  package var fetcher: any Fetching {
-    get { opener.fetcher }
-    set { opener.fetcher = newValue }
-  }
-  /// The configuration of loading.
-  package var configuration: LoadingConfiguration { opener.configuration }
   private var opener: TrackOpener
 
   /// Creates an extractor.

@@ -6,12 +6,7 @@ public import ReelSources
 
 /// Describes sources: reads the manifest or container, and decodes the first frame.
 public struct SourceProber: Sendable {
-  /// Fetches manifests and media.
-  package var fetcher: any Fetching {
-    get { opener.fetcher }
-    set { opener.fetcher = newValue }
-  }
-  private var opener: TrackOpener
+  private let opener: TrackOpener
 
   /// Creates a prober.
   ///

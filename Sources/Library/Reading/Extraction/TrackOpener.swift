@@ -8,7 +8,7 @@ package import ReelSources
 /// Opens the tracks of sources for extraction and probing.
 package struct TrackOpener: Sendable {
   package var fetcher: any Fetching
-  var configuration: LoadingConfiguration
+  package var configuration: LoadingConfiguration
   /// The cores that all sources share; nil for sources that are read alone.
   var cores: CoreGate?
   /// A gate to acquire for each use of a decoder.

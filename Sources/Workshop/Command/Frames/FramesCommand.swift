@@ -100,11 +100,10 @@ struct FramesCommand: AsyncParsableCommand {
     let place = try place
     try await SourceRun.run(try style, runOptions, options) { setting in
       if let still = place.format.still { try StillEncoder.check(still) }
-      let extractor = FrameExtractor(
-        TrackOpener(
-          fetcher: setting.fetcher, configuration: try configuration(),
-          cores: CoreGate(leavesCoreToServer: true), logger: setting.logger))
-      return SourceRun.Worker { await extract($0, to: place, extractor: extractor) }
+      let opener = TrackOpener(
+        fetcher: setting.fetcher, configuration: try configuration(),
+        cores: CoreGate(leavesCoreToServer: true), logger: setting.logger)
+      return SourceRun.Worker { await extract($0, to: place, opener) }
     }
   }
 
@@ -119,7 +118,7 @@ struct FramesCommand: AsyncParsableCommand {
     }
   }
 
-  private func extract(_ job: SourceRun.Job, to place: StillOutput, extractor: FrameExtractor) async
+  private func extract(_ job: SourceRun.Job, to place: StillOutput, _ opener: TrackOpener) async
     -> SourceRun.Outcome
   {
     let names =
@@ -134,10 +133,8 @@ struct FramesCommand: AsyncParsableCommand {
     ) { try job.print($0) }
     let selection = selection
     do {
-      let report = try await job.limited(extractor.fetcher) { fetcher, _ in
-        var extractor = extractor
-        extractor.fetcher = fetcher
-        return try await frames.run(selection, source: job.source, extractor: extractor)
+      let report = try await job.limited(opener) { opener, _ in
+        try await frames.run(selection, source: job.source, extractor: FrameExtractor(opener))
       }
       var record = frames.record(report, error: nil)
       record.startup?.queued += job.held

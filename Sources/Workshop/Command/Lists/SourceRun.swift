@@ -3,6 +3,7 @@ import Logging
 import ReelCore
 import ReelFiles
 import ReelLab
+import ReelReading
 import ReelSources
 import ReelTransport
 
@@ -19,9 +20,9 @@ import ReelTransport
 ///
 /// func run() async throws {
 ///   try await SourceRun.run(style, runOptions, options) { setting in
-///     let prober = SourceProber(fetcher: setting.fetcher, logger: setting.logger)
+///     let opener = TrackOpener(fetcher: setting.fetcher, …)
 ///     return SourceRun.Worker { job in
-///       let description = try await job.limited(prober.fetcher) { fetcher, _ in … }
+///       let description = try await job.limited(opener) { opener, _ in … }
 ///       try job.print(text: …)
 ///       return SourceRun.Outcome(ProbeRecord(source: job.text, description), error: description.failure)
 ///     }
@@ -143,12 +144,10 @@ enum SourceRun {
 
     /// Runs `body`, and cancels it after `--timeout`, as `withLimit` does.
     func limited<Result: Sendable>(
-      _ fetcher: any Fetching,
-      _ body:
-        @escaping @Sendable (_ fetcher: any Fetching, _ lift: @escaping @Sendable () -> Void) async throws ->
-        Result
+      _ opener: TrackOpener,
+      _ body: @escaping @Sendable (TrackOpener, _ lift: @escaping @Sendable () -> Void) async throws -> Result
     ) async throws -> Result {
-      try await withLimit(seconds: timeout, source: source.name, fetcher: fetcher, body)
+      try await withLimit(seconds: timeout, source: source.name, opener: opener, body)
     }
 
     /// Prints the line of a file, unless `--json` or `--quiet` is given. In list mode the source is at its end: on a

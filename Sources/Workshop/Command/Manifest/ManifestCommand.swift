@@ -86,10 +86,8 @@ struct ManifestCommand: AsyncParsableCommand {
       let opener = TrackOpener(
         fetcher: setting.fetcher, configuration: try loading(), logger: setting.logger)
       return SourceRun.Worker { job in
-        let loaded = try await job.limited(opener.fetcher) { fetcher, _ in
-          var opener = opener
-          opener.fetcher = fetcher
-          return try await opener.manifest(
+        let loaded = try await job.limited(opener) { opener, _ in
+          try await opener.manifest(
             at: job.source, readsSegments: !shallow, readsImages: output == .json)
         }
         return try outcome(loaded, job)

@@ -33,15 +33,12 @@ struct ProbeCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await SourceRun.run(style, runOptions, options) { setting in
-      let prober = SourceProber(
-        TrackOpener(
-          fetcher: setting.fetcher, configuration: try options.loading(),
-          cores: CoreGate(leavesCoreToServer: true), logger: setting.logger))
+      let opener = TrackOpener(
+        fetcher: setting.fetcher, configuration: try options.loading(),
+        cores: CoreGate(leavesCoreToServer: true), logger: setting.logger)
       return SourceRun.Worker { job in
-        let description = try await job.limited(prober.fetcher) { fetcher, _ in
-          var prober = prober
-          prober.fetcher = fetcher
-          return try await prober.probe(job.source)
+        let description = try await job.limited(opener) { opener, _ in
+          try await SourceProber(opener).probe(job.source)
         }
         try job.print(text: ProbeText.text(for: description, source: job.text))
         var record = ProbeRecord(source: job.text, description)

@@ -134,11 +134,8 @@ struct ServeCommand: AsyncParsableCommand {
     let opener = TrackOpener(
       fetcher: try options.transport(logger: logger), configuration: try options.loading(), logger: logger)
     let loaded = try await WorkProgress.showing(when: !options.quiet, \.progressText) {
-      try await withLimit(seconds: options.timeout, source: source.name, fetcher: opener.fetcher) {
-        fetcher, _ in
-        var opener = opener
-        opener.fetcher = fetcher
-        return try await opener.manifest(at: source)
+      try await withLimit(seconds: options.timeout, source: source.name, opener: opener) { opener, _ in
+        try await opener.manifest(at: source)
       }
     }
     let hls = try VirtualHLS(reporting: loaded, quietly: options.quiet)

@@ -3,6 +3,7 @@ import Foundation
 import ReelCore
 import ReelFiles
 import ReelPool
+import ReelReading
 import ReelSources
 
 #if canImport(Glibc)
@@ -54,6 +55,18 @@ func withLimit<Result: Sendable>(
         lateness: "not finished within \(DurationText.readable(.seconds(seconds)))", of: source,
         after: traffic.lastFailure)
     }
+  }
+}
+
+/// The same for work with an opener: `body` receives the one to use instead.
+func withLimit<Result: Sendable>(
+  seconds: Double, source: String, opener: TrackOpener,
+  _ body: @escaping @Sendable (TrackOpener, _ lift: @escaping @Sendable () -> Void) async throws -> Result
+) async throws -> Result {
+  try await withLimit(seconds: seconds, source: source, fetcher: opener.fetcher) { fetcher, lift in
+    var opener = opener
+    opener.fetcher = fetcher
+    return try await body(opener, lift)
   }
 }
 

@@ -103,12 +103,12 @@ struct PosterCommand: AsyncParsableCommand {
     let place = try place
     try await SourceRun.run(try style, runOptions, options) { setting in
       if let still = place.format.still { try StillEncoder.check(still) }
-      let extractor = StillExtractor(
-        fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
-        stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)
+      let opener = TrackOpener(
+        fetcher: setting.fetcher, configuration: try options.loading(), cores: CoreGate(),
+        logger: setting.logger)
       let writer = PosterWriter(
         format: place.format, size: still.size, quality: still.quality, byteLimit: maxBytes, hdr: hdr)
-      return SourceRun.Worker { try await write($0, to: place, extractor, writer) }
+      return SourceRun.Worker { try await write($0, to: place, opener, writer) }
     }
   }
 
@@ -137,15 +137,14 @@ struct PosterCommand: AsyncParsableCommand {
   }
 
   private func write(
-    _ job: SourceRun.Job, to place: StillOutput, _ extractor: StillExtractor, _ writer: PosterWriter
+    _ job: SourceRun.Job, to place: StillOutput, _ opener: TrackOpener, _ writer: PosterWriter
   ) async throws -> SourceRun.Outcome {
     let names =
       job.names.map { FrameNames($0, hasSeveral: false) }
       ?? FrameNames(place.fileName ?? "\(job.stem).\(place.format.fileExtension)")
     let choice = choice
-    var record = try await job.limited(extractor.fetcher) { fetcher, lift in
-      var extractor = extractor
-      extractor.fetcher = fetcher
+    var record = try await job.limited(opener) { opener, lift in
+      let extractor = StillExtractor(opener, size: still.size, stillLimit: .seconds(options.timeout))
       try job.place.check(names.first)
       let (poster, file) = try await extractor.poster(choice, of: job.source, recordFirst: lift) { poster in
         try writer.write(poster.frame, to: job.place, names)

@@ -106,10 +106,10 @@ struct StoryboardCommand: AsyncParsableCommand {
   func run() async throws {
     try await SourceRun.run(style, runOptions, options) { setting in
       try StillEncoder.check(sheets.format)
-      let extractor = StillExtractor(
-        fetcher: setting.fetcher, configuration: try options.loading(), size: still.size,
-        stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: setting.logger)
-      return SourceRun.Worker { try await write($0, extractor) }
+      let opener = TrackOpener(
+        fetcher: setting.fetcher, configuration: try options.loading(), cores: CoreGate(),
+        logger: setting.logger)
+      return SourceRun.Worker { try await write($0, opener) }
     }
   }
 
@@ -128,13 +128,12 @@ struct StoryboardCommand: AsyncParsableCommand {
       outputs: write, format: format.still ?? .jpeg, quality: still.quality, grid: grid)
   }
 
-  private func write(_ job: SourceRun.Job, _ extractor: StillExtractor) async throws -> SourceRun.Outcome {
+  private func write(_ job: SourceRun.Job, _ opener: TrackOpener) async throws -> SourceRun.Outcome {
     let (sheets, place) = (sheets, job.place)
     let spacing = count.map { Storyboard.Spacing.count($0) } ?? .every(every ?? 10)
     let clock = SystemMonotonicClock()
-    let record = try await job.limited(extractor.fetcher) { fetcher, lift in
-      var extractor = extractor
-      extractor.fetcher = fetcher
+    let record = try await job.limited(opener) { opener, lift in
+      let extractor = StillExtractor(opener, size: still.size, stillLimit: .seconds(options.timeout))
       let began = clock.now
       for name in sheets.names(job.stem) { try place.check(name) }
       return try await extractor.storyboard(spacing, of: job.source, recordOpening: lift) { tiles in
