@@ -399,12 +399,12 @@ final class SourceReading: Sendable {
     let segment = rung.segments[index]
     let began = clock.now
     var facts = SegmentFacts(index: index)
-    func failed(
-      _ part: SegmentFailure.Part, _ error: ReelError, _ reason: SegmentFailure.Reason? = nil
-    ) {
-      var failure = SegmentFailure(part, reason ?? .init(error), error.located(at: segment.url.reelName))
+    func failure(
+      _ part: SegmentFailure.Part, _ reason: SegmentFailure.Reason, _ error: ReelError
+    ) -> SegmentFailure {
+      var failure = SegmentFailure(part, reason, error.located(at: segment.url.reelName))
       failure.waited = (clock.now - began) / .seconds(1)
-      facts.failure = failure
+      return failure
     }
     let fetched = try await fetchUnlessSilent(place) {
       try await self.fetch(index, of: place, rung, fetcher)
@@ -414,74 +414,80 @@ final class SourceReading: Sendable {
       return (facts, nil)
     }
     change { $0.rungs[place].pending = nil }
-    if case .segment = fetched { facts.fetchTime = (clock.now - began) / .seconds(1) }
-    let (initialization, content): ([UInt8], SegmentFetcher.Content)
     switch fetched {
-    case .segment(let head, let bytes): (initialization, content) = (head, bytes)
     case .failure(let part, let reason, let error):
-      failed(part, error, reason)
+      facts.failure = failure(part, reason, error)
       return (facts, nil)
-    }
-    facts.byteCount = Int64(content.bytes.count)
-    // The padding of a segment that is encrypted as a whole is not in its bytes.
-    facts.promisedByteCount = content.isDecrypted ? nil : content.statedByteCount
-    facts.isPartial = content.isCut
-    guard !content.bytes.isEmpty else {
-      failed(.segment, ReelError(.badMedia, "the segment is empty"), .empty)
-      return (facts, nil)
-    }
-    let start = Array(content.bytes.prefix(SourceSniffer.largestByteCount))
-    if case .other(let what, let found) = SourceSniffer.kind(of: start), SourceSniffer.isText(start) {
-      failed(.segment, ReelError(found: found, "not media: \(what)"))
-      return (facts, nil)
-    }
-    if case .manifest = SourceSniffer.kind(of: start) {
-      failed(.segment, ReelError(found: .notMedia, "not media: a manifest"))
-      return (facts, nil)
-    }
-    if let fault = content.fault {
-      failed(.segment, fault)
-      return (facts, nil)
-    }
-    if let damage = content.damage { facts.truncation = damage.reason }
-    let keys = fetcher.sampleKeys(of: segment, protection: rung.declared?.protection)
-    let head = initialization
-    let bytes = head + content.bytes
-    let wantsVideo = rung.wantsVideo
-    let measured = facts
-    return try await BlockingThread.run(named: "check", cachesMemory: true) {
-      () -> (SegmentFacts, MediaMeter.Media?) in
-      var facts = measured
-      do {
-        let media = try meter.demux(
-          bytes, at: segment.start, keys: keys, wantsVideo: wantsVideo, into: &facts)
-        // Bytes after complete media are harmless.
-        if let skipped = media.skippedBytes,
-          !media.endsWithSkippedBytes || media.duration < segment.duration.seconds - 0.1
-        {
-          facts.readingFault = ReelError(.badMedia, skipped, at: segment.url.reelName)
-        }
-        return (facts, media)
-      } catch let error as ReelError {
-        // A track that is missing is found by comparing with what the manifest says.
-        if wantsVideo, error.kind == .badMedia {
-          var other = measured
-          if let media = try? meter.demux(
-            bytes, at: segment.start, keys: keys, wantsVideo: false, into: &other)
-          {
-            return (other, media)
-          }
-        }
-        if facts.video == nil, facts.audio == nil {
-          let isOfInitialization = !head.isEmpty && !content.isDecrypted && Self.isUnreadable(head)
-          facts.failure = SegmentFailure(
-            isOfInitialization ? .initialization : .segment, .init(error),
-            error.located(at: segment.url.reelName))
-        } else {
-          facts.readingFault = error.located(at: segment.url.reelName)
-        }
+    case .segment(let initialization, let content):
+      facts.fetchTime = (clock.now - began) / .seconds(1)
+      facts.byteCount = Int64(content.bytes.count)
+      // The padding of a segment that is encrypted as a whole is not in its bytes.
+      facts.promisedByteCount = content.isDecrypted ? nil : content.statedByteCount
+      facts.isPartial = content.isCut
+      if let (reason, error) = Self.fault(of: content) {
+        facts.failure = failure(.segment, reason, error)
         return (facts, nil)
       }
+      if let damage = content.damage { facts.truncation = damage.reason }
+      let keys = fetcher.sampleKeys(of: segment, protection: rung.declared?.protection)
+      let fetchedFacts = facts
+      return try await BlockingThread.run(named: "check", cachesMemory: true) {
+        try Self.demux(initialization, content, of: segment, keys, in: rung, fetchedFacts, meter)
+      }
+    }
+  }
+
+  /// Why the content of a segment is not read as media; nil if it is.
+  private static func fault(of content: SegmentFetcher.Content) -> (SegmentFailure.Reason, ReelError)? {
+    guard !content.bytes.isEmpty else { return (.empty, ReelError(.badMedia, "the segment is empty")) }
+    let start = Array(content.bytes.prefix(SourceSniffer.largestByteCount))
+    let error: ReelError?
+    switch SourceSniffer.kind(of: start) {
+    case .other(let what, let found) where SourceSniffer.isText(start):
+      error = ReelError(found: found, "not media: \(what)")
+    case .manifest: error = ReelError(found: .notMedia, "not media: a manifest")
+    default: error = content.fault
+    }
+    return error.map { (.init($0), $0) }
+  }
+
+  /// Demuxes a segment, and adds what is found to `facts`.
+  private static func demux(
+    _ initialization: [UInt8], _ content: SegmentFetcher.Content, of segment: SegmentReference,
+    _ keys: any SampleKeys, in rung: RungFacts, _ facts: SegmentFacts, _ meter: MediaMeter
+  ) throws -> (SegmentFacts, MediaMeter.Media?) {
+    let bytes = initialization + content.bytes
+    var found = facts
+    do {
+      let media = try meter.demux(
+        bytes, at: segment.start, keys: keys, wantsVideo: rung.wantsVideo, into: &found)
+      // Bytes after complete media are harmless.
+      if let skipped = media.skippedBytes,
+        !media.endsWithSkippedBytes || media.duration < segment.duration.seconds - 0.1
+      {
+        found.readingFault = ReelError(.badMedia, skipped, at: segment.url.reelName)
+      }
+      return (found, media)
+    } catch let error as ReelError {
+      // A track that is missing is found by comparing with what the manifest says.
+      if rung.wantsVideo, error.kind == .badMedia {
+        var other = facts
+        if let media = try? meter.demux(
+          bytes, at: segment.start, keys: keys, wantsVideo: false, into: &other)
+        {
+          return (other, media)
+        }
+      }
+      if found.video == nil, found.audio == nil {
+        let isOfInitialization =
+          !initialization.isEmpty && !content.isDecrypted && isUnreadable(initialization)
+        found.failure = SegmentFailure(
+          isOfInitialization ? .initialization : .segment, .init(error),
+          error.located(at: segment.url.reelName))
+      } else {
+        found.readingFault = error.located(at: segment.url.reelName)
+      }
+      return (found, nil)
     }
   }
 
