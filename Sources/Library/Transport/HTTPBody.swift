@@ -7,7 +7,7 @@ import ReelCore
 ///
 /// For one consumer, which calls `finish` when it needs no more.
 final class HTTPBody: Sendable {
-  private struct State {
+  private struct Progress {
     var transfer: HTTPTransfer
     /// The bytes of the current transfer that the metrics include.
     var countedByteCount = 0
@@ -41,14 +41,14 @@ final class HTTPBody: Sendable {
   private let head: ResponseHead
   private let session: TransferSession
   private let fetcher: HTTPFetcher
-  private let state: Locked<State>
+  private let state: Locked<Progress>
 
   init(transfer: HTTPTransfer, head: ResponseHead, session: TransferSession, fetcher: HTTPFetcher) {
     self.head = head
     self.session = session
     self.fetcher = fetcher
     state = Locked(
-      State(
+      Progress(
         transfer: transfer, position: head.bodyOffset, brokeAt: head.bodyOffset,
         transferStart: head.bodyOffset, skipCount: head.leadingByteCount, end: head.wantedEnd,
         resourceByteCount: head.resourceByteCount,

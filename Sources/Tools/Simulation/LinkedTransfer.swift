@@ -4,7 +4,7 @@ package import ReelCore
 
 /// One answer on a modelled link: real bytes go in, and come out when they have crossed the link.
 final class LinkedTransfer: Sendable {
-  fileprivate struct State {
+  fileprivate struct Transit {
     /// The bytes in sending order: those that have crossed the link come first.
     var bytes = ByteQueue()
     /// The number of bytes that have crossed the link.
@@ -32,7 +32,7 @@ final class LinkedTransfer: Sendable {
   private let began: Duration
   private let keepsConnection: Bool
   private let report: (@Sendable (RequestMetrics) -> Void)?
-  private let state: Locked<State>
+  private let state: Locked<Transit>
 
   /// The number of waiting bytes below which more are requested.
   private static let lowWaterByteCount = 32 << 10
@@ -49,7 +49,7 @@ final class LinkedTransfer: Sendable {
     self.began = began
     self.keepsConnection = keepsConnection
     self.report = report
-    state = Locked(State(metrics: metrics), rank: .transfer)
+    state = Locked(Transit(metrics: metrics), rank: .transfer)
     let number = scheduler.begin(self, readyAt: readyAt, on: connection)
     state.withLock { $0.number = number }
   }
@@ -238,7 +238,7 @@ final class LinkedTransfer: Sendable {
   }
 }
 
-extension LinkedTransfer.State {
+extension LinkedTransfer.Transit {
   /// Takes the bytes that have crossed the link and have not been read.
   fileprivate mutating func take() -> [UInt8] {
     let chunk = bytes.take(min(arrivedCount, LinkedTransfer.chunkByteCount))

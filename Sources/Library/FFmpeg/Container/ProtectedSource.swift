@@ -20,7 +20,7 @@ final class ProtectedSource: ByteSource {
 
   private let base: any ByteSource
   private let renewalSampleCount: Int
-  private var state = State.header
+  private var state = Phase.header
   /// The position of the next byte of `base`.
   private var position: Int64 = 0
   /// The part of a box, or of a box header, that has been read.
@@ -50,7 +50,7 @@ final class ProtectedSource: ByteSource {
     let isIndex: Bool
   }
 
-  private enum State {
+  private enum Phase {
     case header
     /// Reads a whole box of this many bytes.
     case index(Int)

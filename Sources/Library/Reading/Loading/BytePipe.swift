@@ -14,7 +14,7 @@ final class BytePipe: Sendable {
     case failed(any Error)
   }
 
-  fileprivate struct State {
+  fileprivate struct Contents {
     var chunks: Deque<[UInt8]> = []
     /// The number of bytes of the first chunk that have been read.
     var consumed = 0
@@ -35,7 +35,7 @@ final class BytePipe: Sendable {
   /// The minimum capacity: the first bytes of a segment are inspected in the pipe (`SourceSniffer`).
   static let leastCapacity = SourceSniffer.byteCount / 4
 
-  private let state: Locked<State>
+  private let state: Locked<Contents>
   private let memory: LoadingMemory?
   private let readable: any BlockingSemaphore
 
@@ -47,7 +47,7 @@ final class BytePipe: Sendable {
     memory: LoadingMemory? = nil
   ) {
     self.memory = memory
-    state = Locked(State(capacity: capacity))
+    state = Locked(Contents(capacity: capacity))
     readable = runtime.makeSemaphore()
   }
 
@@ -153,7 +153,7 @@ final class BytePipe: Sendable {
   /// Blocks the reader until `look` returns a result. Throws `CancellationError` if the pipe is closed or
   /// interrupted.
   private func waitForBytes<Value: Sendable>(
-    _ look: (inout sending State) -> Result<Value, any Error>?
+    _ look: (inout sending Contents) -> Result<Value, any Error>?
   ) throws -> Value {
     while true {
       let (result, writer) = state.withLock {
@@ -196,7 +196,7 @@ final class BytePipe: Sendable {
   }
 }
 
-extension BytePipe.State {
+extension BytePipe.Contents {
   /// True if the writer need not wait any longer.
   fileprivate var letsWriterGo: Bool {
     // A reader may peek at more bytes than the capacity before it takes any.

@@ -25,7 +25,7 @@ package final class RungController: Sendable {
   /// The location to request segments from first.
   package let location: ServiceLocation
 
-  fileprivate struct State {
+  fileprivate struct Choices {
     var adaptation: any RungAdaptation
     var penalties = RungPenalties()
     var current: String?
@@ -42,7 +42,7 @@ package final class RungController: Sendable {
     var pendingCause: RungSwitchCause?
   }
 
-  private let state: Locked<State>
+  private let state: Locked<Choices>
   private let conditions: @Sendable () -> RungConditions
 
   /// How the rungs of a player's video are chosen.
@@ -68,7 +68,7 @@ package final class RungController: Sendable {
     adaptation: any RungAdaptation, location: ServiceLocation = ServiceLocation(roams: false),
     conditions: @escaping @Sendable () -> RungConditions
   ) {
-    state = Locked(State(adaptation: adaptation), rank: .transfer)
+    state = Locked(Choices(adaptation: adaptation), rank: .transfer)
     self.location = location
     self.conditions = conditions
   }
@@ -185,7 +185,7 @@ package final class RungController: Sendable {
   package var estimatedBandwidth: Double? { state.withLock { $0.adaptation.estimatedBandwidth } }
 }
 
-extension RungController.State {
+extension RungController.Choices {
   fileprivate mutating func change(to rung: Rung, because cause: RungSwitchCause?) {
     if let current, current != rung.id { lastSwitchCause = cause }
     current = rung.id

@@ -44,7 +44,7 @@ package final class LiveSegments: Sendable {
   private let skipsRefused: Bool
   private let read: @Sendable () async throws -> LiveReading
 
-  private struct State {
+  private struct Listing {
     var window: SegmentWindow
     var reading: LiveReading
     /// The time at which the last reload began, and whether it brought anything new.
@@ -71,7 +71,7 @@ package final class LiveSegments: Sendable {
     }
   }
 
-  private let state: Locked<State>
+  private let state: Locked<Listing>
 
   /// - Parameters:
   ///   - clock: The server's time.
@@ -91,7 +91,7 @@ package final class LiveSegments: Sendable {
     self.stallLimit = stallLimit
     self.skipsRefused = skipsRefused
     self.read = read
-    var state = State(window: window, reading: first, readAt: now, grewAt: grewAt)
+    var state = Listing(window: window, reading: first, readAt: now, grewAt: grewAt)
     if Self.isAbsent(first, at: now) { state.absentAt = now }
     self.state = Locked(state)
   }
@@ -227,7 +227,7 @@ package final class LiveSegments: Sendable {
   }
 
   /// Returns whether a look at the manifest is due, or one at the clock would find segments; nil for neither.
-  private func overdueLook(_ state: State) -> Bool? {
+  private func overdueLook(_ state: Listing) -> Bool? {
     guard !state.window.hasEnded else { return nil }
     let now = clock.now
     let next = nextLook(state)
@@ -239,7 +239,7 @@ package final class LiveSegments: Sendable {
   }
 
   /// Returns the next check: reloading the manifest, or checking the clock.
-  private func nextLook(_ state: State) -> (at: WallTime, isReading: Bool) {
+  private func nextLook(_ state: Listing) -> (at: WallTime, isReading: Bool) {
     let last = state.window[state.window.endIndex - 1]
     let now = clock.now
     var reload: WallTime?
@@ -267,7 +267,7 @@ package final class LiveSegments: Sendable {
   /// Returns when a manifest that lists its segments is expected to list the next one, derived from the times
   /// at which they appeared; nil if that is unknown, or if segments appear by time alone. For a late segment,
   /// the check is repeated after each half segment.
-  private func expectedReload(_ state: State) -> WallTime? {
+  private func expectedReload(_ state: Listing) -> WallTime? {
     guard case .after? = state.reading.live?.reload,
       let start = state.reading.live?.availabilityStart, let last = state.window[state.window.endIndex - 1]
     else { return nil }
@@ -369,13 +369,13 @@ package final class LiveSegments: Sendable {
     } ?? window.endIndex
   }
 
-  private func isStalled(_ state: State) -> Bool {
+  private func isStalled(_ state: Listing) -> Bool {
     let last = state.window[state.window.endIndex - 1]?.duration.seconds ?? 0
     let aliveAt = max(state.grewAt, state.absentAt ?? state.grewAt)
     return (clock.now - aliveAt).seconds > max(stallLimit.seconds, 4 * last)
   }
 
-  private func checkStall(_ state: State) throws(ReelError) {
+  private func checkStall(_ state: Listing) throws(ReelError) {
     guard isStalled(state) else { return }
     let seconds = Int((clock.now - state.grewAt).seconds)
     throw ReelError(.timedOut, "the live manifest has listed no new segment for \(seconds) s")

@@ -150,7 +150,7 @@ struct MediaPlaylistWriter {
 
   /// The playlist, with a line feed at its end.
   var text: String {
-    var state = State(track: track, reference: reference)
+    var state = Lines(track: track, reference: reference)
     for (number, part) in track.parts.enumerated() {
       if part.isFiller {
         state.writeFiller(part, isFirst: number == 0)
@@ -169,7 +169,7 @@ struct MediaPlaylistWriter {
   // MARK: - Private
 
   /// The lines so far, and the state at their end.
-  private struct State {
+  private struct Lines {
     let track: VirtualHLS.Track
     let reference: (VirtualHLS.Resource) -> String
     var text = ""

@@ -7,7 +7,7 @@ internal import ReelSources
 
 /// Creates a report from the events of a pool during a walk through a feed.
 final class WalkRecorder: FrameOutput {
-  fileprivate struct State {
+  fileprivate struct Tally {
     var began = Duration.zero
     var swipes: [SwipeRecord] = []
     /// The current swipe; nil between leaving an item and settling on the next.
@@ -49,7 +49,7 @@ final class WalkRecorder: FrameOutput {
   private let trace: WalkTrace
   private let waits: WaitRecorder
   private let frames: (@Sendable (FeedItem, VideoFrame) -> Void)?
-  private let state = Locked(State())
+  private let state = Locked(Tally())
 
   init(
     _ feed: Feed, pool: PlayerPool, clock: any MonotonicClock, trace: WalkTrace, waits: WaitRecorder,
@@ -311,7 +311,7 @@ final class WalkRecorder: FrameOutput {
   }
 }
 
-extension WalkRecorder.State {
+extension WalkRecorder.Tally {
   fileprivate mutating func beginSwipe(to id: FeedItem.ID) {
     swipeID = id
     firstShownAt = nil
