@@ -69,10 +69,7 @@ enum SourceRun {
     let logger = options.bootstrapLogging()
     let batch = style.isList(run) ? Batch(try Batch.Configuration(style, run, options)) : nil
     try await ExitStatus.run {
-      // Engines wait 5 s or longer after SIGTERM before they kill a process.
-      try await Interruption.cancelling(
-        within: batch == nil ? Interruption.usualGrace : .seconds(4), isResumable: batch != nil
-      ) {
+      try await Interruption.cancelling(isResumable: batch != nil) {
         let fetcher = try options.transport(logger: logger, recordRetryAfter: batch.map { $0.hold })
         let worker = try prepare(Setting(fetcher: fetcher, logger: logger))
         guard let batch else { return await NamedSources(style, run, options, worker).run() }

@@ -93,8 +93,11 @@ extension ReelError {
 /// Handles Ctrl-C and similar signals: cancels the work so that it can clean up after itself; if that takes too
 /// long, removes partial files and exits.
 enum Interruption {
-  /// The default time for a cancelled task to end.
-  static let usualGrace = DispatchTimeInterval.milliseconds(700)
+  /// The default time for a cancelled task to end. On a busy machine, it takes seconds to write a summary. Engines wait 5 s
+  /// or longer after SIGTERM before they kill a process.
+  static let usualGrace = DispatchTimeInterval.seconds(4)
+  /// The time after a second signal.
+  private static let lastGrace = DispatchTimeInterval.milliseconds(700)
 
   /// The signal that has cancelled the work, if one has.
   private static let received = Locked<Int32?>(nil)
@@ -139,7 +142,7 @@ enum Interruption {
       let number = Int32(byte)
       received.withLock { $0 = $0 ?? number }
       // A second signal requests an immediate end.
-      let rest = task.isCancelled ? usualGrace : grace
+      let rest = task.isCancelled ? lastGrace : grace
       task.cancel()
       queue.asyncAfter(deadline: .now() + rest) {
         PartialFiles.removeAll()
