@@ -6,14 +6,16 @@ package import ReelTransport
 /// A fetcher whose retries do not keep a test waiting, and whose time limits are the hang limit unless told.
 package func makeFetcher(
   connectTimeout: Duration = HangLimit.duration, firstByteTimeout: Duration = HangLimit.duration,
-  idleTimeout: Duration = HangLimit.duration, attempts: Int = 2, connectionsAhead: Int = 1
+  idleTimeout: Duration = HangLimit.duration, attempts: Int = 2, connectionsAhead: Int = 1,
+  configure: (inout TransportConfiguration) -> Void = { _ in }
 ) -> TransportFetcher {
   let retries = RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
-  return TransportFetcher(
-    configuration: TransportConfiguration(
-      connectTimeout: connectTimeout, firstByteTimeout: firstByteTimeout, idleTimeout: idleTimeout,
-      retryPolicy: retries, connectionsAhead: connectionsAhead),
-    logger: silentLogger)
+  var configuration = TransportConfiguration(
+    connectTimeout: connectTimeout, firstByteTimeout: firstByteTimeout, idleTimeout: idleTimeout,
+    retryPolicy: retries, connectionsAhead: connectionsAhead)
+  configuration.drainTimeout = HangLimit.duration
+  configure(&configuration)
+  return TransportFetcher(configuration: configuration, logger: silentLogger)
 }
 
 extension TransportFetcher {

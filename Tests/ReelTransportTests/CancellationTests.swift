@@ -90,11 +90,10 @@ struct CancellationTests {
   @Test("In the pause before a retry")
   func duringPause() async throws {
     try await Origin.use(.init(routes: routes, faults: [FaultRule("*", .status(503))])) { origin in
-      let configuration = TransportConfiguration(
-        retryPolicy: RetryPolicy(baseDelay: .seconds(60), maximumDelay: .seconds(60)))
-      let task = Task {
-        try await TransportFetcher(configuration: configuration).bytes(origin.url("a"))
+      let fetcher = makeFetcher {
+        $0.retryPolicy = RetryPolicy(baseDelay: HangLimit.duration, maximumDelay: HangLimit.duration)
       }
+      let task = Task { try await fetcher.bytes(origin.url("a")) }
       await origin.wait { $0.requests.first?.isComplete == true }
       task.cancel()
       await #expect(throws: CancellationError.self) { try await task.value }

@@ -62,9 +62,8 @@ struct CookieTests {
   @Test("Requests carry cookies to their site, and a request's own field wins")
   func requests() async throws {
     try await Origin.use(.init(routes: ["/a": .init("x")])) { origin in
-      var configuration = TransportConfiguration(connectionsAhead: 0)
-      configuration.cookies = try CookieFile("127.0.0.1\tFALSE\t/\tFALSE\t0\ttoken\t1\n")
-      let fetcher = TransportFetcher(configuration: configuration)
+      let cookies = try CookieFile("127.0.0.1\tFALSE\t/\tFALSE\t0\ttoken\t1\n")
+      let fetcher = makeFetcher { $0.cookies = cookies }
       _ = try await fetcher.bytes(origin.url("a"))
       let response = try await fetcher.fetch(
         FetchRequest(url: origin.url("a"), headers: [.init("cookie")!: "mine=2"], purpose: .segment))

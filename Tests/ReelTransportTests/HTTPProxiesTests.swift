@@ -52,11 +52,10 @@ struct HTTPProxiesTests {
     #expect(throws: ReelError.self) { try HTTPProxies(environment: ["http_proxy": text]) }
   }
 
-  private func fetcher(port: Int, credentials: String? = nil) -> TransportFetcher {
-    var configuration = TransportConfiguration(connectionsAhead: 0)
-    configuration.proxies = HTTPProxies(
-      http: .init(host: "127.0.0.1", port: port, credentials: credentials))
-    return TransportFetcher(configuration: configuration)
+  private func fetcher(port: Int, credentials: String? = nil, attempts: Int = 2) -> TransportFetcher {
+    makeFetcher(attempts: attempts, connectionsAhead: 0) {
+      $0.proxies = HTTPProxies(http: .init(host: "127.0.0.1", port: port, credentials: credentials))
+    }
   }
 
   @Test("A request goes through the tunnel, with the credentials for the proxy only")
@@ -99,12 +98,8 @@ struct HTTPProxiesTests {
     let port = proxy.port
     try await proxy.stop()
     let url = try #require(URL(string: "http://media.invalid/a.mp4"))
-    var configuration = TransportConfiguration(connectionsAhead: 0)
-    configuration.retryPolicy = .never
-    configuration.proxies = HTTPProxies(http: .init(host: "127.0.0.1", port: port))
     let error = await reelError {
-      _ = try await TransportFetcher(configuration: configuration).fetch(
-        FetchRequest(url: url, purpose: .segment))
+      _ = try await fetcher(port: port, attempts: 0).fetch(FetchRequest(url: url, purpose: .segment))
     }
     #expect(error?.reason == "no connection to the proxy 127.0.0.1:\(port)")
   }

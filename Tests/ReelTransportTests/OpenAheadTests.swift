@@ -14,7 +14,7 @@ struct OpenAheadTests {
 
   @Test("While a manifest is on its way, a second connection is opened")
   func manifest() async throws {
-    let link = try LinkSpec(parsing: "10Mbit/2000ms")
+    let link = try LinkSpec(parsing: "10Mbit/4000ms")
     try await Origin.use(.init(routes: routes, link: link)) { origin in
       let fetcher = quickFetcher(connectionsAhead: 1)
       let reports = Reports()

@@ -173,7 +173,7 @@ struct RetryTests {
   @Test("A body that stands still is continued")
   func resumptionAfterStall() async throws {
     try await Origin.use(origin([FaultRule("a", .stall(after: 40_000), count: 1)])) { origin in
-      let fetcher = quickFetcher(idleTimeout: .seconds(5))
+      let fetcher = quickFetcher(idleTimeout: .seconds(10))
       let body = try await fetcher.bytes(origin.url("a"))
       #expect(body == bytes)
       #expect(origin.requestLog.last?.range == "bytes=40000-199999")

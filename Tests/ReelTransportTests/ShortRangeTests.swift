@@ -321,7 +321,7 @@ struct ShortRangeTests {
         + "Content-Length: 10000\r\nConnection: close\r\n\r\n" + Self.text
     }
     try await ScriptedServer.use(staysOpen: true, answer) { url in
-      let fetcher = quickFetcher(firstByteTimeout: .seconds(180), attempts: 0)
+      let fetcher = quickFetcher(firstByteTimeout: .seconds(30), attempts: 0)
       for purpose in [FetchPurpose.source, .segment] {
         let body = try await fetcher.bytes(url, purpose: purpose)
         #expect(body == Self.text.bytes)

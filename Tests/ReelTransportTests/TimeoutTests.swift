@@ -35,21 +35,21 @@ struct TimeoutTests {
   func stall() async throws {
     let faults = [FaultRule("*", .stall(after: 10_000), count: 1), FaultRule("*", .stall(after: 0))]
     try await Origin.use(.init(routes: ["/a": .init(bytes)], faults: faults)) { origin in
-      let fetcher = quickFetcher(idleTimeout: .seconds(5), attempts: 2)
+      let fetcher = quickFetcher(idleTimeout: .seconds(10), attempts: 2)
       let response = try await fetcher.fetch(FetchRequest(url: origin.url("a"), purpose: .segment))
       let error = await reelError { _ = try await response.body.collect(upTo: 1 << 20) }
       #expect(error?.kind == .timedOut)
-      #expect(error?.reason == "no more data within 5 s (3 requests)")
+      #expect(error?.reason == "no more data within 10 s (3 requests)")
       #expect(origin.requestLog.map(\.range) == [nil, "bytes=10000-99999", "bytes=10000-99999"])
     }
   }
 
   @Test("A slow body that keeps coming reaches no limit")
   func slowBody() async throws {
-    // 800 kB take 8 s, in packets 14 ms apart.
-    let link = try LinkSpec(parsing: "800k/1ms")
+    // 800 kB take 16 s, in packets 29 ms apart.
+    let link = try LinkSpec(parsing: "400k/1ms")
     try await Origin.use(.init(routes: ["/a": .init(pattern(800_000))], link: link)) { origin in
-      let body = try await quickFetcher(idleTimeout: .seconds(6), attempts: 0).bytes(origin.url("a"))
+      let body = try await quickFetcher(idleTimeout: .seconds(12), attempts: 0).bytes(origin.url("a"))
       #expect(body.count == 800_000)
     }
   }
@@ -57,13 +57,13 @@ struct TimeoutTests {
   @Test("A body that nobody reads reaches no limit")
   func parkedBody() async throws {
     try await Origin.use(.init(routes: ["/a": .init(pattern(8_000_000)), "/b": .init(bytes)])) { origin in
-      let fetcher = quickFetcher(idleTimeout: .seconds(6), attempts: 0)
+      let fetcher = quickFetcher(idleTimeout: .seconds(10), attempts: 0)
       let response = try await fetcher.fetch(FetchRequest(url: origin.url("a"), purpose: .segment))
       var iterator = response.body.makeAsyncIterator()
       var count = try #require(try await iterator.next()).count
       // Another that stalls takes longer than the limit of the first.
       origin.setFaults([FaultRule("b", .stall(after: 100))])
-      let other = quickFetcher(idleTimeout: .seconds(8), attempts: 0)
+      let other = quickFetcher(idleTimeout: .seconds(12), attempts: 0)
       #expect(await reelError { _ = try await other.bytes(origin.url("b")) }?.kind == .timedOut)
       while let chunk = try await iterator.next() { count += chunk.count }
       #expect(count == 8_000_000)

@@ -94,13 +94,14 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   }
 
   /// Reads the rest of an unwanted body, so that its connection can serve the next request. Gives up and closes
-  /// the connection if the rest exceeds `limit` bytes or does not arrive at once.
+  /// the connection if the rest exceeds `limit` bytes or does not arrive within `drainTimeout`.
   ///
   /// - Returns: The first chunk of the body as text.
   @discardableResult
   func drain(upTo limit: Int = 64 << 10) async -> String {
     let loop = state.withLock { $0.task?.eventLoop }
-    let patience = loop?.scheduleTask(in: .milliseconds(100)) { self.cancel() }
+    let time = TimeAmount.nanoseconds(configuration.drainTimeout.nanoseconds)
+    let patience = loop?.scheduleTask(in: time) { self.cancel() }
     var count = 0
     var text = ""
     while count <= limit, let chunk = try? await nextChunk() {
