@@ -102,44 +102,30 @@ struct HTTPFetchTests {
     #expect(error?.kind == .server || error?.kind == .network)
   }
 
-  @Test("A server that ends the TLS handshake")
-  func noTLS() async throws {
-    let error = try await ScriptedServer.use("") { plain in
-      let url = try #require(URL(string: plain.absoluteString.replacing("http:", with: "https:")))
-      return await reelError { _ = try await quickFetcher().bytes(url) }
-    }
-    #expect(error?.kind == .network)
-    #expect(error?.reason == "the server ended the TLS handshake; it may not speak TLS on this port")
-    #expect(error?.advice == "try http://")
-    #expect(error?.isTemporary == false)
-  }
-
-  @Test("A server that answers a TLS handshake in plain HTTP")
-  func plainAnswer() async throws {
-    let error = try await ScriptedServer.use("HTTP/1.1 400 Bad Request\r\n\r\n") { plain in
-      let url = try #require(URL(string: plain.absoluteString.replacing("http:", with: "https:")))
-      return await reelError { _ = try await quickFetcher().bytes(url) }
-    }
-    #expect(error?.kind == .network)
-    #expect(error?.reason == "no TLS connection: the server does not speak TLS on this port")
-    #expect(error?.advice == "try http://")
-    #expect(error?.isTemporary == false)
-  }
-
-  @Test(
-    "A server that expects TLS, and answers with an alert or a page",
-    arguments: [
+  /// The answers of servers to the wrong protocol.
+  private static let protocols: [(answer: String, isTLS: Bool, reason: String)] =
+    [
+      ("", true, "the server ended the TLS handshake; it may not speak TLS on this port"),
+      (
+        "HTTP/1.1 400 Bad Request\r\n\r\n", true,
+        "no TLS connection: the server does not speak TLS on this port"
+      ),
+    ]
+    + [
       "\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}",
       "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nThe plain HTTP request was sent to HTTPS port",
       "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
-    ])
-  func expectsTLS(answer: String) async throws {
-    let error = try await ScriptedServer.use(answer) { url in
-      await reelError { _ = try await quickFetcher().bytes(url) }
+    ].map { ($0, false, "the server speaks TLS on this port, and not plain HTTP") }
+
+  @Test("A server that does not speak TLS, and one that expects it", arguments: protocols)
+  func wrongProtocol(answer: String, isTLS: Bool, reason: String) async throws {
+    let error = try await ScriptedServer.use(answer) { plain in
+      let url = isTLS ? plain.absoluteString.replacing("http:", with: "https:") : plain.absoluteString
+      return await reelError { _ = try await quickFetcher().bytes(try #require(URL(string: url))) }
     }
     #expect(error?.kind == .network)
-    #expect(error?.reason == "the server speaks TLS on this port, and not plain HTTP")
-    #expect(error?.advice == "try https://")
+    #expect(error?.reason == reason)
+    #expect(error?.advice == (isTLS ? "try http://" : "try https://"))
     #expect(error?.isTemporary == false)
   }
 
@@ -182,7 +168,7 @@ struct HTTPFetchTests {
     try await Origin.use(.init(routes: ["/a": .init(pattern(150_000))], faults: faults)) { origin in
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
       request.minimumChunkByteCount = 64 << 10
-      let response = try await quickFetcher(idleTimeout: .seconds(5), attempts: 0).fetch(request)
+      let response = try await quickFetcher(idleTimeout: .seconds(10), attempts: 0).fetch(request)
       var iterator = response.body.makeAsyncIterator()
       #expect(try await iterator.next() == pattern(10_000))
       #expect(await reelError { _ = try await iterator.next() }?.kind == .timedOut)
@@ -270,40 +256,26 @@ struct HTTPFetchTests {
     }
   }
 
-  @Test("Header fields: ours, the caller's, and the caller's in place of ours")
+  @Test("Header fields: ours, the caller's, and the caller's in place of ours; a line break adds none")
   func headers() async throws {
     try await Origin.use(.init(routes: ["/a": .init(bytes)])) { origin in
       let fetcher = quickFetcher()
       _ = try await fetcher.bytes(origin.url("a"))
+      let own = [("user-agent", "other"), ("X-A", "1"), ("X-A", "2"), ("X-B", "1\r\nX-C: 2")]
       _ = try await fetcher.bytes(
-        origin.url("a"),
-        headers: [.init("user-agent")!: "other", .init("X-A")!: "1", .init("X-A")!: "2"])
-      try #require(origin.requestLog.count > 1)
-      #expect(origin.requestLog[0].header("User-Agent") == "reel/0.1")
-      let fields = origin.requestLog[1].headers
+        origin.url("a"), headers: HTTPFields(own.map { HTTPField(name: .init($0.0)!, value: $0.1) }))
+      let user = try #require(URL(string: "http://me:se%20cret@127.0.0.1:\(origin.port)/a"))
+      _ = try await fetcher.bytes(user)
+      let log = origin.requestLog
+      try #require(log.count == 3)
+      #expect(log[0].header("User-Agent") == "reel/0.1")
+      let fields = log[1].headers
       #expect(fields[values: .userAgent] == ["other"])
       #expect(fields.filter { $0.name.rawName == "X-A" }.map(\.value) == ["1", "2"])
+      #expect(log[1].header("X-B") == "1  X-C: 2" && log[1].header("X-C") == nil)
       #expect(fields.allSatisfy { !$0.name.canonicalName.hasPrefix("reel-") })
-    }
-  }
-
-  @Test("A line break in the value of a header field can't add another field")
-  func lineBreak() async throws {
-    try await Origin.use(.init(routes: ["/a": .init(bytes)])) { origin in
-      _ = try await quickFetcher().bytes(origin.url("a"), headers: [.init("X-A")!: "1\r\nX-B: 2"])
-      let request = try #require(origin.requestLog.first)
-      #expect(request.header("X-A") == "1  X-B: 2")
-      #expect(request.header("X-B") == nil)
-    }
-  }
-
-  @Test("User and password of a URL are sent as basic authorization")
-  func userInfo() async throws {
-    try await Origin.use(.init(routes: ["/a": .init(bytes)])) { origin in
-      let url = try #require(URL(string: "http://me:se%20cret@127.0.0.1:\(origin.port)/a"))
-      _ = try await quickFetcher().bytes(url)
-      let field = Data("me:se cret".utf8).base64EncodedString()
-      #expect(origin.requestLog.first?.header("Authorization") == "Basic \(field)")
+      let password = Data("me:se cret".utf8).base64EncodedString()
+      #expect(log[2].header("Authorization") == "Basic \(password)", "user and password of the URL")
     }
   }
 
