@@ -72,41 +72,63 @@ struct RequestLogTests {
     }
   }
 
-  @Test(
-    "Whether a file's server has ranges is asked, if no request has told it", arguments: [true, false])
-  func ranges(hasRanges: Bool) async throws {
-    let routes: [String: Origin.Response] = ["/a.mp4": .init(Array(repeating: 1, count: 5000))]
-    try await Origin.use(.init(routes: routes, supportsRanges: hasRanges)) { origin in
-      let log = RequestLog(makeFetcher())
-      let response = try await log.fetch(FetchRequest(url: origin.url("a.mp4"), purpose: .source))
-      _ = try await response.body.collect(upTo: 10_000)
-      var facts = StreamFacts()
-      facts.format = "mp4"
-      try await ServerProbe(log, headers: SourceHeaders(of: nil), Thresholds()).run(facts)
-      facts.requests = log.requests
-      #expect(facts.requests.count == 2)
-      let names = TransportFindings.findings(in: facts, Thresholds()).map(\.name)
-      #expect(names == (hasRanges ? [] : ["no-ranges"]))
+  /// Answers with a body of a byte after stated waits, however slow this machine is.
+  private struct Server: Fetching {
+    var hasRanges = true
+    /// In milliseconds; of the last one on, the same.
+    let waits: [Int]
+    private let count = Locked(0)
+
+    init(hasRanges: Bool = true, waits: [Int]) {
+      self.hasRanges = hasRanges
+      self.waits = waits
+    }
+
+    func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+      let number = count.withLock { count in
+        count += 1
+        return count - 1
+      }
+      var metrics = RequestMetrics(
+        url: request.url, purpose: request.purpose, status: hasRanges && request.range != nil ? 206 : 200,
+        timeToFirstByte: nil, transferTime: .zero, byteCount: 1, reusedConnection: nil, redirectCount: 0,
+        requestCount: 1)
+      metrics.answerTime = .milliseconds(waits[min(number, waits.count - 1)])
+      metrics.fields = [.contentLength: "1"]
+      let (report, body) = (request.report, Locked<[UInt8]?>([1]))
+      return FetchResponse(
+        url: request.url, contentType: nil, bodyOffset: 0, bodyByteCount: 1, resourceByteCount: nil,
+        supportsRanges: hasRanges,
+        body: FetchBody(onEnd: { [metrics] _ in report?(metrics) }) { body.withLock { $0.take() } })
     }
   }
 
-  @Test("One late answer is followed by others, to tell a slow server from a cold one", arguments: [1, nil])
-  func slow(count: Int?) async throws {
-    let routes: [String: Origin.Response] = ["/a.m3u8": .init("#EXTM3U\n")]
-    let faults = [FaultRule("a.m3u8", .delay(.milliseconds(300)), count: count)]
-    try await Origin.use(.init(routes: routes, faults: faults)) { origin in
-      let log = RequestLog(makeFetcher())
-      let response = try await log.fetch(FetchRequest(url: origin.url("a.m3u8"), purpose: .source))
-      _ = try await response.body.collect(upTo: 10_000)
-      var facts = StreamFacts()
-      facts.format = "hls"
-      var thresholds = Thresholds()
-      thresholds[.ttfbSlow] = 200
-      try await ServerProbe(log, headers: SourceHeaders(of: nil), thresholds).run(facts)
-      facts.requests = log.requests
-      #expect(facts.requests.count == 3)
-      let names = TransportFindings.findings(in: facts, thresholds).map(\.name)
-      #expect(names == [count == nil ? "ttfb-slow/manifest" : "ttfb-slow/cold"])
-    }
+  /// The names of the findings about a source on a server, which is asked what its start left open.
+  private func probed(_ server: Server, _ name: String, format: String) async throws -> [String] {
+    let log = RequestLog(server)
+    let url = try #require(URL(string: "http://origin.example/\(name)"))
+    let response = try await log.fetch(FetchRequest(url: url, purpose: .source))
+    _ = try await response.body.collect(upTo: 10)
+    var facts = StreamFacts()
+    facts.format = format
+    var thresholds = Thresholds()
+    thresholds[.ttfbSlow] = 200
+    try await ServerProbe(log, headers: SourceHeaders(of: nil), thresholds).run(facts)
+    facts.requests = log.requests
+    #expect(facts.requests.count == (format == "hls" ? 3 : 2))
+    return TransportFindings.findings(in: facts, thresholds).map(\.name)
+  }
+
+  @Test(
+    "Whether a file's server has ranges is asked, if no request has told it", arguments: [true, false])
+  func ranges(hasRanges: Bool) async throws {
+    let names = try await probed(Server(hasRanges: hasRanges, waits: [5]), "a.mp4", format: "mp4")
+    #expect(names == (hasRanges ? [] : ["no-ranges"]))
+  }
+
+  @Test("One late answer is followed by others, to tell a slow server from a cold one")
+  func slow() async throws {
+    #expect(try await probed(Server(waits: [300, 5]), "a.m3u8", format: "hls") == ["ttfb-slow/cold"])
+    #expect(try await probed(Server(waits: [300]), "a.m3u8", format: "hls") == ["ttfb-slow/manifest"])
   }
 }
