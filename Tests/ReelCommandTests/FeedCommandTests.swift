@@ -73,8 +73,7 @@ struct FeedCommandTests {
     let folder = try TemporaryFolder()
     let reports = try await Command.run(
       "feed", try folder.writeFeed(Self.items), "--virtual", "--link", "3g", "--swipes", "10", "--dwell",
-      "weibull:0.8,1s",
-      "--flicks", "30%", "--back", "20%", "--bursts", "10%", "--compare", "1:none,3,2:ahead:1", "--json",
+      "exp:1s", "--back", "20%", "--bursts", "10%", "--compare", "1:none,3,2:ahead:1", "--json",
       status: 0
     ).objects
     let walks = try reports.map { report in
@@ -86,8 +85,8 @@ struct FeedCommandTests {
     #expect(Set(walks).count == 1)
     for report in reports {
       let settings = try #require(report["settings"] as? [String: Any])
-      #expect(settings["swipe_shares"] as? [String: Double] == ["flicks": 0.3, "back": 0.2, "bursts": 0.1])
-      #expect(settings["dwell"] as? String == "weibull:0.8,1s")
+      #expect(settings["swipe_shares"] as? [String: Double] == ["back": 0.2, "bursts": 0.1])
+      #expect(settings["dwell"] as? String == "exp:1s")
     }
   }
 
@@ -152,7 +151,7 @@ struct FeedCommandTests {
       "--dwell", "exp:1s",
       "--json",
     ]
-    let pools = ["3:ahead:2", "1:none", "4:adjacent", "2:bytes:1"]
+    let pools = ["3:ahead:2", "1:none", "4:adjacent", "2:media3"]
     let together = try await Command.run(arguments + ["--compare", pools.joined(separator: ",")], status: 0)
     var alone = ""
     for pool in pools { alone += try await Command.run(arguments + ["--compare", pool]).outputText }
@@ -386,14 +385,16 @@ struct FeedCommandTests {
   @Test(
     "What makes no sense is refused, and says why",
     arguments: [
-      (["--dwell", "often"], ""), (["--dwell", "weibull:0,1s"], ""), (["--preload", "all"], ""),
-      (["--preload", "psychic"], "dashlet"),
+      (["--dwell", "often"], ""), (["--dwell", "weibull:0.8,6s"], "was removed; use exp:5s"),
+      (["--preload", "all"], ""), (["--preload", "psychic"], "media3"),
+      (["--preload", "pdas"], "use adaptive"),
       (["--link", "fast"], ""), (["--link", "lte,fast"], ""), (["--link", "./missing,tcp"], ""),
       (["--link", "missing"], "folder of recordings"), (["--link", "lte,rtt=x"], ""),
       (["--link", "lte,tcp,tcp"], ""), (["--link", Fixtures.path("links"), "--trace", "x"], ""),
       (["--assert", "x<1"], ""), (["--assert", "first_frame.p95!150ms"], "<, <=, >, >= or =,"),
       (["--compare", "a"], ""), (["--pool", "0"], ""), (["--feed", "none"], ""), (["--junit", "a.xml"], ""),
-      (["--flicks", "20"], ""), (["--back", "101%"], ""), (["--bursts", "x"], ""),
+      (["--flicks", "20%"], "--flicks was removed: --dwell trace:FILE"), (["--back", "101%"], ""),
+      (["--bursts", "x"], ""),
       // A trace determines the swipes.
       (["--dwell", "trace:looks", "--back", "15%"], "trace"),
       (["--decode-cost", "4ms"], ""), (["--virtual", "--decode-cost", "4"], "not a time"),

@@ -124,8 +124,8 @@ struct LabCommandTests {
       (["--feed", "FEED", "--link", "4"], "--link: "),
       (["--feed", "FEED", "--viewer", "exp"], "--viewer: \"exp\" is not a dwell time"),
       (["--feed", "FEED", "--device", "huge"], "--device: \"huge\" is not a device"),
-      (["--feed", "FEED", "--seeds", "1000000"], "the lab has 18000000 walks, and the limit is 1000000"),
-      (["LAB", "--baseline", "pdas"], "--baseline: the lab has no policy pdas; it has adjacent, none"),
+      (["--feed", "FEED", "--seeds", "1000000"], "the lab has 12000000 walks, and the limit is 1000000"),
+      (["LAB", "--baseline", "media3"], "--baseline: the lab has no policy media3; it has adjacent, none"),
       (["LAB", "--csv", "-"], "--csv takes a file"),
       (["LAB", "--csv", "LAB"], "--csv names a file that the lab already uses"),
     ])

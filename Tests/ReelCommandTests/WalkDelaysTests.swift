@@ -28,7 +28,7 @@ struct WalkDelaysTests {
     "one-slot": ["--link", "lte", "--pool", "1"],
     "low": ["--link", "lte", "--device", "low"],
     "low-rungs": ["--link", "4Mbit/80ms", "--device", "low", "--bandwidth", "auto", "--seed", "9"],
-    "flicks": ["--link", "3Mbit/60ms", "--flicks", "40%", "--bursts", "20%", "--seed", "7"],
+    "bursts": ["--link", "3Mbit/60ms", "--bursts", "20%", "--seed", "7"],
     "tcp": ["--link", "5Mbit/50ms,tcp", "--back", "40%", "--seed", "5"],
   ]
 

@@ -55,8 +55,8 @@ struct WalkReportTextTests {
     var report = WalkReport.sample()
     report.settings.shares = .usual
     #expect(report.text() == WalkReport.sample().text())
-    report.settings.shares = try SwipeShares(flicks: 0.2, bursts: 0)
-    #expect(report.text().contains(", exp:5s, flicks=20%,bursts=0%, seed"))
+    report.settings.shares = try SwipeShares(back: 0.2, bursts: 0)
+    #expect(report.text().contains(", exp:5s, back=20%,bursts=0%, seed"))
   }
 
   @Test("Of many slots the most, the median and the least")

@@ -12,9 +12,7 @@ struct DwellSpecTests {
       ("fixed:2s", "fixed:2s"), ("fixed:2", "fixed:2s"), ("FIXED: 500ms ", "fixed:500ms"),
       ("fixed:0s", "fixed:0s"),
       ("fixed:1.5", "fixed:1.5s"), ("fixed:250us", "fixed:250us"), ("exp:5s", "exp:5s"),
-      ("exp:0.5min", "exp:30s"), ("weibull:0.8,6s", "weibull:0.8,6s"),
-      ("Weibull: 2 , 500ms", "weibull:2.0,500ms"),
-      ("weibull:10,1", "weibull:10.0,1s"), ("retention", "retention"), (" Retention ", "retention"),
+      ("exp:0.5min", "exp:30s"), ("retention", "retention"), (" Retention ", "retention"),
     ])
   func parsing(text: String, canonical: String) throws {
     let spec = try DwellSpec(parsing: text)
@@ -26,11 +24,8 @@ struct DwellSpecTests {
     "What is no dwell time",
     arguments: [
       "", "2s", "fixed", "fixed:", "fixed:-1s", "fixed:25h", "fixed:x", "fixed:1e3", "exp:0", "exp:0s",
-      "exp:",
-      "weibull:", "weibull:1", "weibull:1,", "weibull:,1s", "weibull:1,0s", "weibull:1s,1s",
-      "weibull:0.09,1s",
-      "weibull:10.1,1s", "weibull:0,1s", "weibull:1,1s,1s", "weibull:1,25h", "retention:", "retention:1",
-      "trace:", "often:2s", "fixed:100000s", "fixed:2 s s",
+      "exp:", "weibull:0.8,6s", "retention:", "retention:1", "trace:", "often:2s", "fixed:100000s",
+      "fixed:2 s s",
     ])
   func malformed(text: String) {
     let error = #expect(throws: ReelError.self) { try DwellSpec(parsing: text) }

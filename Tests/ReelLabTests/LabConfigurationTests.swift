@@ -37,14 +37,14 @@ struct LabConfigurationTests {
       {
         "feeds": [{"file": "a.json", "feed": "following", "name": "f"}, "https://example.com/b"],
         "links": ["lte", "x/y,scale=2"], "tcp": false, "tls": false, "dns": true,
-        "viewers": ["retention", {"name": "v", "dwell": "weibull:0.8,6s", "flicks": "10%", "bursts": "0%"}],
+        "viewers": ["retention", {"name": "v", "dwell": "exp:6s", "back": "10%", "bursts": "0%"}],
         "devices": ["low", "high"], "pools": [3, 5], "policies": ["ahead:2", "none"],
         "seeds": [18446744073709551615, 0], "swipes": 40, "bandwidth": "2Mbit", "max_height": 720,
         "first_rung": "auto"
       }
       """)
     #expect(lab.feeds.map(\.feed) == ["following", nil])
-    #expect(lab.viewers.map(\.text) == ["retention", "weibull:0.8,6s,flicks=10%,bursts=0%"])
+    #expect(lab.viewers.map(\.text) == ["retention", "exp:6s,back=10%,bursts=0%"])
     #expect(lab.viewers.map(\.name) == [nil, "v"])
     #expect(lab.slotCounts == [3, 5])
     #expect(lab.policies.map(\.description) == ["ahead:2", "none"])
@@ -69,6 +69,10 @@ struct LabConfigurationTests {
       ("{\"feeds\": [{\"name\": \"a\"}]}", "lab.json: feeds[0].file: the field is missing"),
       ("{\"feeds\": [{\"file\": \"f\",\n\"x\": 1}]}", "lab.json: feeds[0].x: unknown field"),
       ("{\"feeds\": [\"f\"],\n\"viewer\": []}", "lab.json: viewer: unknown field"),
+      (
+        "{\"feeds\": [\"f\"], \"viewers\": [{\"dwell\": \"exp:5s\", \"flicks\": \"5%\"}]}",
+        "lab.json: viewers[0].flicks: removed field; use trace:FILE"
+      ),
       (
         "{\"feeds\": [\"f\"],\n\"policies\": [\"none\",\n\"most\"]}",
         "lab.json: policies[1]: \"most\" is not a preload policy"

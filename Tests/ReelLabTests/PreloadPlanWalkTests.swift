@@ -187,7 +187,7 @@ struct PreloadPlanWalkTests {
     #expect(unasked.asked.withLock { $0.count } < 20)
   }
 
-  @Test("Policies that plan take the same course each time", arguments: ["media3", "pdas", "dashlet"])
+  @Test("Policies that plan take the same course each time", arguments: ["media3", "adaptive"])
   func course(name: String) async throws {
     var courses: [[String]] = []
     for _ in 0..<2 {

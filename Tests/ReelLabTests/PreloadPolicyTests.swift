@@ -28,8 +28,9 @@ struct PreloadPolicyTests {
     #expect(Self.stages(AheadPreload(2), 1) == [no, no, no, yes, yes, no])
     #expect(Self.stages(AheadPreload(2), -1) == [no, yes, yes, no, no, no])
     #expect(Self.stages(AheadPreload(-1), 1) == [no, no, no, no, no, no])
-    #expect(Self.stages(BytesPreload(2), -1) == [no, no, yes, yes, no, no])
-    #expect(Self.stages(BytesPreload(0), 1) == [no, no, no, no, no, no])
+    #expect(Self.stages(Media3Preload(), -1) == [yes, yes, yes, yes, yes, yes])
+    #expect(Media3Preload().target(at: 1, in: Self.context()).bufferDuration == .seconds(1))
+    #expect(Media3Preload().target(at: 4, in: Self.context()) == .notLoaded)
     #expect(Self.stages(NoPreload(), 1) == [no, no, no, no, no, no])
   }
 
@@ -49,22 +50,13 @@ struct PreloadPolicyTests {
     #expect(!AheadPreload(1).target(at: 1, in: Self.context()).isDecoderWarm)
   }
 
-  @Test("Bytes of media for each neighbour")
-  func bytes() {
-    #expect(BytesPreload(2).target(at: 1, in: Self.context()).byteLimit == 1_600_000)
-    #expect(BytesPreload(.max).target(at: 1, in: Self.context()).byteLimit == .max)
-    #expect(AdjacentPreload().target(at: 1, in: Self.context()).byteLimit == nil)
-    #expect(AdjacentPreload().target(at: 1, in: Self.context()).bufferDuration == .seconds(3))
-  }
-
   @Test(
     "Written forms",
     arguments: [
       ("adjacent", "adjacent"), (" Adjacent ", "adjacent"), ("none", "none"), ("ahead:2", "ahead:2"),
-      ("ahead(2)", "ahead:2"), ("AHEAD( 12 )", "ahead:12"), ("bytes:2", "bytes:2"), ("bytes(1)", "bytes:1"),
+      ("ahead(2)", "ahead:2"), ("AHEAD( 12 )", "ahead:12"),
       ("budget:64MB", "budget:64MB"), ("budget(1.5kB)", "budget:1500B"),
-      ("budget: 2 GiB", "budget:2147483648B"), ("media3", "media3"), ("Media3(guide)", "media3:guide"),
-      ("pdas", "pdas"), ("DASHLET", "dashlet"),
+      ("budget: 2 GiB", "budget:2147483648B"), ("Media3", "media3"),
     ])
   func parsing(text: String, canonical: String) throws {
     let policy = try PreloadPolicies.parse(text)
@@ -78,13 +70,23 @@ struct PreloadPolicyTests {
     arguments: [
       "", "next", "ahead", "ahead:", "ahead:0", "ahead:-1", "ahead:+1", "ahead:2.5",
       "ahead:99999999999999999999",
-      "ahead(2", "ahead(2)x", "adjacent:2", "media3:x", "pdas:1", "none()", "none:1", "bytes", "bytes:x",
-      "budget", "budget:",
+      "ahead(2", "ahead(2)x", "adjacent:2", "media3:x", "none()", "none:1", "budget", "budget:",
       "budget:0B", "budget:64",
       "budget:64Mbit", "budget:fast", "budget:9999999GB", ":", "(",
     ])
   func malformed(text: String) {
     let error = #expect(throws: ReelError.self) { try PreloadPolicies.parse(text) }
     #expect(error?.kind == .usage)
+  }
+
+  @Test(
+    "A removed policy says what to use instead",
+    arguments: [
+      ("pdas", "adaptive"), ("Dashlet", "adaptive"), ("bytes:2", "budget:SIZE"), ("media3(guide)", "media3"),
+    ])
+  func removed(text: String, instead: String) {
+    let error = #expect(throws: ReelError.self) { try PreloadPolicies.parse(text) }
+    #expect(error?.reason == "the preload policy \"\(text)\" was removed")
+    #expect(error?.advice?.contains(instead) == true)
   }
 }

@@ -125,7 +125,7 @@ struct SimulatedWalkTests {
   @Test("Side by side, walks give the same reports as one after the other")
   func concurrent() async throws {
     var walks: [SimulatedWalk] = []
-    for policy in ["adjacent", "none", "ahead:4", "bytes:2"] {
+    for policy in ["adjacent", "none", "ahead:4", "media3"] {
       for slotCount in [1, 3] {
         walks.append(try walk(try PreloadPolicies.parse(policy), slotCount: slotCount, seed: 5))
       }

@@ -125,10 +125,10 @@ struct WalkPlanTests {
     plan.steps.map { $0.dwell / .microseconds(1) }
   }
 
-  @Test("Whatever the dwell times and flicks are, the same seed visits the same items")
+  @Test("Whatever the dwell times are, the same seed visits the same items")
   func paired() throws {
     let feed = try Self.feed(12, retention: [1, 0.5, 0.5, 0.2], seconds: 10)
-    let plans = try ["exp:5s", "fixed:1s", "weibull:0.8,6s", "retention", "exp:5s,flicks=30%"].map {
+    let plans = try ["exp:5s", "fixed:1s", "retention"].map {
       try Self.plan(feed, $0, swipes: 200)
     }
     #expect(
@@ -138,21 +138,11 @@ struct WalkPlanTests {
       #expect(plan.steps.map(\.path) == plans[0].steps.map(\.path))
       #expect(plan.steps.map(\.kind) == plans[0].steps.map(\.kind))
     }
-    // Steps that are no flicks keep their dwell times.
-    let changed = zip(plans[4].steps, plans[0].steps).filter { $0.dwell != $1.dwell }
-    #expect(changed.allSatisfy { WalkPlan.flickDwells.contains($0.0.dwell) })
-    #expect(plans[4].closingDwell == plans[0].closingDwell)
   }
 
-  @Test("The numbers of each distribution, from a second implementation of the same rules")
+  @Test("Dwell times by retention, from a second implementation of the same rules")
   func distributions() throws {
     let feed = try Self.feed(12, retention: [1, 0.5, 0.5, 0.2], seconds: 10)
-    #expect(
-      Self.microseconds(try Self.plan(feed, "weibull:0.8,6s")).prefix(3) == [
-        10_644_072, 5_906_924, 1_242_399,
-      ])
-    let flicks = Self.microseconds(try Self.plan(feed, "fixed:5s,flicks=30%"))
-    #expect(flicks.prefix(6) == [5_000_000, 600_191, 5_000_000, 5_000_000, 842_458, 5_000_000])
     let dwells = Self.microseconds(try Self.plan(feed, "retention"))
     #expect(
       dwells.prefix(12) == [
@@ -215,30 +205,18 @@ struct WalkPlanTests {
     #expect(throws: Never.self) { try Self.plan(feed, "fixed:1s") }
   }
 
-  @Test("Shares of flicks, swipes back and bursts are those stated")
+  @Test("Shares of swipes back and bursts are those stated")
   func statedShares() throws {
     let feed = try Self.feed(50_000)
-    let plan = try Self.plan(feed, "fixed:9s,flicks=12.5%,back=30%,bursts=10%", swipes: 60_000)
+    let plan = try Self.plan(feed, "fixed:9s,back=30%,bursts=10%", swipes: 60_000)
     let count = Double(plan.steps.count)
-    let flicks = plan.steps.filter { $0.dwell != .seconds(9) }
-    #expect(abs(Double(flicks.count) / count - 0.125) < 0.006)
-    #expect(flicks.allSatisfy { WalkPlan.flickDwells.contains($0.dwell) })
-    let mean = flicks.reduce(Duration.zero) { $0 + $1.dwell } / .seconds(1) / Double(flicks.count)
-    #expect(abs(mean - 0.6) < 0.01)
     #expect(abs(Double(plan.steps.filter { $0.kind == .burst }.count) / count - 0.1) < 0.006)
     #expect(abs(Double(plan.steps.filter { $0.kind == .previous }.count) / count - 0.27) < 0.01)
     let onward = try Self.plan(feed, "fixed:1s,back=0%,bursts=0%", swipes: 100)
     #expect(Self.way(onward) == Array(0...100))
-    let all = try Self.plan(try Self.feed(10), "fixed:9s,flicks=100%,back=100%,bursts=0%", swipes: 100)
-    #expect(all.steps.allSatisfy { WalkPlan.flickDwells.contains($0.dwell) })
+    let all = try Self.plan(try Self.feed(10), "fixed:9s,back=100%,bursts=0%", swipes: 100)
     #expect(Set(Self.way(all)) == [0, 1])
     #expect(all.closingDwell == .seconds(9))
-  }
-
-  @Test("Weibull dwell times are a day at most")
-  func longestDwell() throws {
-    let plan = try Self.plan(try Self.feed(9), "weibull:0.1,1min", swipes: 2_000)
-    #expect(plan.steps.map(\.dwell).max() == .seconds(86_400))
   }
 
   // MARK: - Traces

@@ -85,10 +85,10 @@ struct WalkReportTests {
     #expect(!json.contains("interrupted") && !json.contains("assertions"))
     var other = report
     other.settings.firstRung = .low
-    other.settings.shares = try SwipeShares(flicks: 0.125)
+    other.settings.shares = try SwipeShares(back: 0.125)
     let settings = try other.json()
     #expect(settings.contains(#""first_rung":"low""#))
-    #expect(settings.contains(#""swipe_shares":{"back":0.15,"bursts":0.05,"flicks":0.125}"#))
+    #expect(settings.contains(#""swipe_shares":{"back":0.125,"bursts":0.05}"#))
   }
 
   @Test("Keys are in snake_case, with their units")

@@ -216,7 +216,7 @@ import Testing
     "The window is as the policy wants it",
     arguments: [
       ("none", [3]), ("adjacent", [2, 3, 4]), ("ahead:2", [3, 4, 5]), ("ahead:9", [3, 4, 5, 6]),
-      ("bytes:1", [2, 3, 4]), ("budget:1kB", [3]), ("budget:1GB", [1, 2, 3, 4, 5]),
+      ("budget:1kB", [3]), ("budget:1GB", [1, 2, 3, 4, 5]),
     ])
   func policies(_ policy: String, _ expected: [Int]) async throws {
     let scene = try PoolScene(

@@ -37,8 +37,7 @@ struct PoolWindowTests {
       stages[distance] = PreloadStage.allCases[Int(random.next() % UInt64(PreloadStage.allCases.count))]
     }
     return [
-      AdjacentPreload(), AheadPreload(Int(random.next() % 8)), BytesPreload(Int(random.next() % 3)),
-      NoPreload(),
+      AdjacentPreload(), AheadPreload(Int(random.next() % 8)), Media3Preload(), NoPreload(),
       BudgetPreload(byteCount: Int(random.next() % 20_000_000)), TablePolicy(stages: stages),
       TablePolicy(stages: [:], other: .buffered),
     ]

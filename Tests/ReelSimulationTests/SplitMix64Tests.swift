@@ -40,26 +40,4 @@ struct SplitMix64Tests {
         4_601_271_629_093_676_484,
       ])
   }
-
-  @Test("Weibull numbers are those of the inversion, with the mean of the distribution")
-  func weibull() {
-    for (shape, mean) in [(0.5, 2.0), (0.8, 1.133_003_096_319_347), (1, 1), (2, 0.886_226_925_452_758)] {
-      var (random, exponentials) = (SplitMix64(seed: 9), SplitMix64(seed: 9))
-      var sum = 0.0
-      for _ in 0..<100_000 {
-        let number = random.nextWeibull(shape: shape)
-        let expected = pow(exponentials.nextExponential(), 1 / shape)
-        #expect(abs(number - expected) <= 1e-13 * expected)
-        sum += number
-      }
-      #expect(abs(sum / 100_000 - mean) < 0.03 * mean)
-    }
-    var random = SplitMix64(seed: 42)
-    let bits = (0..<4).map { _ in random.nextWeibull(shape: 0.8).bitPattern }
-    #expect(
-      bits == [
-        4_609_251_255_601_184_848, 4_592_776_562_110_901_091, 4_598_062_255_521_636_541,
-        4_599_796_713_159_642_864,
-      ])
-  }
 }

@@ -28,20 +28,11 @@ package struct SplitMix64: RandomNumberGenerator, Sendable, Hashable {
     // 1 - u is above 0, and exact.
     -PortableMath.logarithm(1 - nextUnit())
   }
-
-  /// A number of the Weibull distribution with this shape, above 0, and scale 1, by inversion.
-  package mutating func nextWeibull(shape: Double) -> Double {
-    PortableMath.power(nextExponential(), 1 / shape)
-  }
 }
 
-/// Logarithm, exponential and power by operations that IEEE 754 rounds in one way only, so that results are the same on
-/// every machine. The mathematics libraries of two systems differ in the last digit.
+/// A logarithm by operations that IEEE 754 rounds in one way only, so that results are the same on every machine. The
+/// mathematics libraries of two systems differ in the last digit.
 enum PortableMath {
-  /// ln 2 in two parts. The first has 32 bits, so that its product with an exponent is exact.
-  private static let ln2High = 0.693_147_180_369_123_8
-  private static let ln2Low = 1.908_214_929_270_587_7e-10
-
   /// The natural logarithm of a finite number above 0, within some 10⁻¹⁵.
   static func logarithm(_ value: Double) -> Double {
     // value = m * 2^e with m around 1, and ln m = 2 artanh((m - 1) / (m + 1)), where |x| <= 0.172.
@@ -58,21 +49,5 @@ enum PortableMath {
       power *= square
     }
     return 2 * sum + exponent * 0.693_147_180_559_945_3
-  }
-
-  /// e to a power from -700 to 700, with a relative error of some 10⁻¹⁵. Powers beyond these count as these.
-  static func exponential(_ power: Double) -> Double {
-    // power = k ln 2 + r with |r| <= 0.347, and e^r by its series: the remainder after the 14th term is below 10⁻¹⁷.
-    let power = min(max(power, -700), 700)
-    let exponent = (power / 0.693_147_180_559_945_3).rounded()
-    let rest = (power - exponent * ln2High) - exponent * ln2Low
-    var sum = 1.0
-    for divisor in stride(from: 14.0, through: 1, by: -1) { sum = 1 + sum * rest / divisor }
-    return Double(sign: .plus, exponent: Int(exponent), significand: sum)
-  }
-
-  /// A base to a power; 0 for a base of 0 or below. The relative error is some 10⁻¹⁵ times the logarithm of the result.
-  static func power(_ base: Double, _ power: Double) -> Double {
-    base > 0 ? exponential(power * logarithm(base)) : 0
   }
 }

@@ -53,6 +53,7 @@ enum Typos {
     "manifest --strict": "reel check reports what breaks the standards",
     "manifest --follow": "reel check --watch reports the changes of a live presentation",
     "manifest --duration": "reel check --watch takes a time",
+    "feed --flicks": "--dwell trace:FILE has recorded times, short looks among them",
     "check --baseline": "waive known findings with --ignore or --waivers",
   ]
 

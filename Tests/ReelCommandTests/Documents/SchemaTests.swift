@@ -47,7 +47,7 @@ struct SchemaTests {
       [
         "feed", "feed.txt", "--virtual", "--link", "lte", "--swipes", "4", "--json", "--details", "--device",
         "low",
-        "--first-rung", "low", "--flicks", "30%",
+        "--first-rung", "low", "--bursts", "30%",
       ]
     ),
     (

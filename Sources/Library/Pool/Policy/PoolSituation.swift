@@ -99,14 +99,6 @@ package struct PoolSituation: Sendable, Hashable {
   /// The current item; an item without information if it is not among ``items``.
   package var current: Item { item(at: 0) }
 
-  /// The current item, and the items ahead in the direction of travel for which there are slots, the nearest first.
-  package var itemsAhead: [Item] {
-    (0..<slotCount).compactMap { step in
-      let distance = step * direction
-      return hasItem(at: distance) ? item(at: distance) : nil
-    }
-  }
-
   /// Returns true if the feed has an item at a distance from the current one.
   func hasItem(at distance: Int) -> Bool { (0..<itemCount).contains(currentIndex + distance) }
 
@@ -249,10 +241,5 @@ package struct ViewingHistory: Sendable, Hashable {
   package mutating func record(_ swipe: Swipe) {
     if swipes.count >= Self.limit { swipes.removeFirst() }
     swipes.append(swipe)
-  }
-
-  /// Returns the mean time for which items were watched, with `prior` counted as one more.
-  package func meanWatchedDuration(prior: Duration) -> Duration {
-    swipes.reduce(prior) { $0 + $1.watchedDuration } / (swipes.count + 1)
   }
 }

@@ -1,19 +1,16 @@
 internal import Foundation
 
 /// The share of viewers who still watch an item after a time, which stands for the probability that this viewer does.
-package struct WatchModel: Sendable {
-  /// The mean watch time of a viewer of whom nothing is known. If the feed states no curve of an item's past viewers,
-  /// viewers leave at a constant rate. Each swipe of this viewer counts as much as this assumption.
-  static let priorMean = Duration.seconds(10)
+struct WatchModel: Sendable {
+  /// The mean watch time, in seconds, of a viewer of whom nothing is known. If the feed states no curve of an item's past
+  /// viewers, viewers leave at a constant rate.
+  private static let priorMean = 10.0
 
   /// The shares by seconds; nil for an exponential curve.
   private let curve: [Double]?
-  /// The mean of the exponential curve.
-  private let mean: Double
   private let duration: Double?
 
-  package init(_ item: PoolSituation.Item, history: ViewingHistory) {
-    mean = max(history.meanWatchedDuration(prior: Self.priorMean).inSeconds, 0.1)
+  init(_ item: PoolSituation.Item) {
     duration = item.duration.map(\.inSeconds)
     guard let retention = item.retention, let first = retention.first, first > 0 else {
       curve = nil
@@ -32,26 +29,11 @@ package struct WatchModel: Sendable {
   func survival(_ seconds: Double) -> Double {
     guard seconds > 0 else { return 1 }
     if let duration, seconds >= duration { return 0 }
-    guard let curve else { return exp(-seconds / mean) }
+    guard let curve else { return exp(-seconds / Self.priorMean) }
     let index = Int(min(seconds, Double(curve.count)))
     guard index + 1 < curve.count else { return index < curve.count && duration != nil ? curve[index] : 0 }
     let share = seconds - Double(index)
     return curve[index] * (1 - share) + curve[index + 1] * share
-  }
-
-  /// The same among viewers who have watched for `watched`. If no viewer has watched for that long, it is 0.
-  package func survival(_ seconds: Double, after watched: Double) -> Double {
-    guard seconds > 0 else { return 1 }
-    let begun = survival(watched)
-    return begun > 0 ? survival(watched + seconds) / begun : 0
-  }
-
-  /// The mean further time of a viewer who has watched for `watched`, up to `limit` seconds.
-  package func meanRest(after watched: Double, limit: Double) -> Double {
-    let step = 0.5
-    return stride(from: step / 2, to: limit, by: step).reduce(0) { sum, time in
-      sum + survival(time, after: watched) * step
-    }
   }
 }
 
@@ -71,7 +53,7 @@ struct WatchForecast: Sendable {
   private let watched: [Double]
 
   init(_ item: PoolSituation.Item, _ history: ViewingHistory) {
-    model = WatchModel(item, history: ViewingHistory())
+    model = WatchModel(item)
     watched = history.swipes.map(\.watchedDuration.inSeconds)
   }
 

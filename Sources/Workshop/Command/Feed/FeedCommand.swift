@@ -14,10 +14,10 @@ struct FeedCommand: AsyncParsableCommand {
     commandName: "feed",
     abstract: "Walk a feed as a viewer would, and report how long the viewer waits.",
     discussion: """
-      A walk watches an item for its dwell time, then swipes to the next. Some steps are flicks (--flicks), which leave the \
-      item after 0.2 to 1 s; some are bursts of 3 to 8 swipes (--bursts); some of the others go back (--back). The drag of \
-      a swipe ends \(Int(WalkPlan.settleTime / .milliseconds(1))) ms before the swipe settles. Delays count from the settle: \
-      first_frame to the first frame, second_frame to the second. The start of the first item is not a swipe and has no delay.
+      A walk watches an item for its dwell time, then swipes to the next. Some steps are bursts \
+      of 3 to 8 swipes (--bursts); some of the others go back (--back). The drag of a swipe ends \
+      \(Int(WalkPlan.settleTime / .milliseconds(1))) ms before the swipe settles. Delays count from the settle: first_frame \
+      to the first frame, second_frame to the second. The start of the first item is not a swipe and has no delay.
 
       FEED is a file, a URL, or - for standard input. The format is detected from the content. Relative paths refer to the \
       folder of FEED:
@@ -108,11 +108,6 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp("The dwell time of the viewer on each item, in a form above.", valueName: "spec"))
   var dwell = "fixed:2s"
-
-  @Option(
-    help: ArgumentHelp(
-      "The share of steps that leave the item after 0.2 to 1 s. Default: 0%.", valueName: "share"))
-  var flicks: String?
 
   @Option(
     help: ArgumentHelp("The share of steps other than bursts that go back. Default: 15%.", valueName: "share")
@@ -278,9 +273,9 @@ struct FeedCommand: AsyncParsableCommand {
   /// Returns the viewer of the walk. Reads the file of a trace.
   func viewer() throws(ReelError) -> ViewerSpec {
     let spec = try DwellSpec(parsing: dwell)
-    if case .trace = spec, flicks != nil || back != nil || bursts != nil {
+    if case .trace = spec, back != nil || bursts != nil {
       throw ReelError(
-        .usage, "--flicks, --back and --bursts can't be combined with a trace, which determines the swipes")
+        .usage, "--back and --bursts can't be combined with a trace, which determines the swipes")
     }
     return try ViewerSpec(dwell: spec, shares: try shares())
   }
@@ -292,7 +287,6 @@ struct FeedCommand: AsyncParsableCommand {
     }
     let usual = SwipeShares.usual
     return try SwipeShares(
-      flicks: try share(flicks, "--flicks", usual: usual.flicks),
       back: try share(back, "--back", usual: usual.back),
       bursts: try share(bursts, "--bursts", usual: usual.bursts))
   }

@@ -23,7 +23,7 @@ struct LabCommand: AsyncParsableCommand {
         {
           "feeds": ["feed.json"],
           "links": ["recordings/hsdpa,scale=8,rtt=60ms", "lte"],
-          "viewers": ["exp:5s", { "dwell": "retention", "flicks": "10%" }],
+          "viewers": ["exp:5s", { "dwell": "retention", "back": "10%" }],
           "pools": [3, 5],
           "policies": ["adjacent", "adaptive"],
           "seeds": 4,
@@ -64,7 +64,7 @@ struct LabCommand: AsyncParsableCommand {
     ("tcp, tls, dns", "false models these only on links that name them. Default: true"),
     (
       "viewers",
-      "texts such as retention,flicks=10%,back=5%, or objects with dwell, flicks, back, bursts and name. Default: "
+      "texts such as retention,back=5%, or objects with dwell, back, bursts and name. Default: "
         + LabConfiguration.defaultViewer
     ),
     ("devices", "low, mid or high. Default: mid"),

@@ -8,38 +8,35 @@ package enum PreloadPolicies {
     ("adaptive", "what the next swipes need, judged by throughput and the swipes so far; the default"),
     ("adjacent", "the previous and the next item"),
     ("ahead:N", "the next N items in the direction of travel"),
-    ("bytes:N", "N x 800 kB of media of the previous and of the next item"),
     ("budget:SIZE", "as many items and as much of them as fits in this much memory, as 64MB"),
     ("none", "only the current item"),
-    (
-      "media3",
-      "three items on each side, 1 s of each, as in the short-form demo of AndroidX Media3; media3:compose and media3:guide "
-        + "follow its Compose demo and its guide"
-    ),
-    ("pdas", "what is likely to be watched, by each item's retention: PDAS (ACM Multimedia 2022)"),
-    ("dashlet", "by expected rebuffering and each item's retention: Dashlet (NSDI 2023)"),
+    ("media3", "three items on each side, 1 s of each, as in the short-form demo of AndroidX Media3"),
+  ]
+
+  /// The policies that were removed, and what to use in their place.
+  private static let removed = [
+    "bytes": "use ahead:N, or budget:SIZE for a limit in bytes", "pdas": "use adaptive",
+    "dashlet": "use adaptive", "media3:compose": "use media3", "media3:guide": "use media3",
   ]
 
   /// Reads a policy in one of `forms`, such as `adjacent`, `ahead:2` or `budget:64MB`, in any letter case. An argument
   /// may also stand in brackets: `ahead(2)`.
   ///
-  /// - Throws: `ReelError` of kind `usage` where `text` is none of them.
+  /// - Throws: `ReelError` of kind `usage` where `text` is none of them. That of a removed one says what replaces it.
   package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
     let malformed = ReelError(
       .usage, "\"\(text)\" is not a preload policy",
       advice: "use one of \(forms.map(\.form).joined(separator: ", "))")
     guard let (name, argument) = split(text) else { throw malformed }
+    if let advice = removed[name] ?? removed["\(name):\(argument?.lowercased() ?? "")"] {
+      throw ReelError(.usage, "the preload policy \"\(text)\" was removed", advice: advice)
+    }
     switch (name, argument) {
     case ("adjacent", nil): return AdjacentPreload()
     case ("none", nil): return NoPreload()
     case ("adaptive", nil): return AdaptivePreload()
     case ("media3", nil): return Media3Preload()
-    case ("media3", "compose"?): return Media3Preload(.compose)
-    case ("media3", "guide"?): return Media3Preload(.guide)
-    case ("pdas", nil): return PDASPreload()
-    case ("dashlet", nil): return DashletPreload()
     case ("ahead", let argument?): return AheadPreload(try count(argument, in: text))
-    case ("bytes", let argument?): return BytesPreload(try count(argument, in: text))
     case ("budget", let argument?):
       let size = try ByteSize(parsing: argument, needsUnit: true)
       guard size.byteCount > 0 else { throw ReelError(.usage, "\"\(text)\": a budget must be above 0") }

@@ -9,7 +9,7 @@ import ReelSimulation
 /// {
 ///   "feeds": ["feed.json", { "file": "feeds.json", "feed": "following", "name": "following" }],
 ///   "links": ["recordings/hsdpa,scale=8,rtt=60ms", "lte"],
-///   "viewers": ["exp:5s", { "name": "restless", "dwell": "retention", "flicks": "10%" }],
+///   "viewers": ["exp:5s", { "name": "restless", "dwell": "retention", "back": "10%" }],
 ///   "devices": ["mid", "low"],
 ///   "pools": [3, 5],
 ///   "policies": ["adjacent", "adaptive"],
@@ -23,7 +23,7 @@ import ReelSimulation
 /// | `feeds` | feed files, as `reel feed` takes them; `feed` chooses one of several feeds in a file | required |
 /// | `links` | links, as `LinkArgument` takes them; a folder stands for all its recordings | `3g`, `lte`, `wifi` |
 /// | `tcp`, `tls`, `dns` | `false` to model these features only on links that state them | `true` |
-/// | `viewers` | `ViewerSpec`'s texts, or objects with `dwell`, `flicks`, `back`, `bursts` and `name` | `exp:5s` |
+/// | `viewers` | `ViewerSpec`'s texts, or objects with `dwell`, `back`, `bursts` and `name` | `exp:5s` |
 /// | `devices` | built-in devices | `mid` |
 /// | `pools` | numbers of players | 3 |
 /// | `policies` | preload policies | all that need no argument |
@@ -80,7 +80,7 @@ package struct LabConfiguration: Sendable {
   package static let swipeLimit = 100_000
 
   /// The policies of a configuration that names none: all that need no argument.
-  package static let defaultPolicies = ["adjacent", "media3", "pdas", "dashlet", "adaptive", "none"]
+  package static let defaultPolicies = ["adjacent", "media3", "adaptive", "none"]
   package static let defaultLinks = ["3g", "lte", "wifi"]
   package static let defaultViewer = "exp:5s"
 
@@ -247,7 +247,7 @@ extension LabConfiguration.FeedEntry: Decodable {
 
 extension LabConfiguration.ViewerEntry: Decodable {
   private enum Field: String, CodingKey, CaseIterable {
-    case name, dwell, flicks, back, bursts
+    case name, dwell, back, bursts
   }
 
   package init(from decoder: any Decoder) throws {
@@ -255,9 +255,9 @@ extension LabConfiguration.ViewerEntry: Decodable {
       self.init(text: text)
       return
     }
-    let fields = try decoder.fields(Field.self)
+    let fields = try decoder.fields(Field.self, removed: ["flicks": SwipeShares.insteadOfFlicks])
     var text = try fields.decode(String.self, forKey: .dwell)
-    for share in [Field.flicks, .back, .bursts] {
+    for share in [Field.back, .bursts] {
       if let value = try fields.decodeIfPresent(String.self, forKey: share) {
         text += ",\(share.rawValue)=\(value)"
       }
@@ -268,15 +268,18 @@ extension LabConfiguration.ViewerEntry: Decodable {
 
 extension Decoder {
   /// Returns the fields of an object. Throws `ReelError` for a field that is not one of `Key`.
+  ///
+  /// - Parameter removed: By name, what replaces fields that were removed.
   package func fields<Key: CodingKey & CaseIterable>(
-    _: Key.Type
+    _: Key.Type, removed: [String: String] = [:]
   ) throws -> KeyedDecodingContainer<Key> {
     let found = try container(keyedBy: JSONFields.Name.self).allKeys.map(\.stringValue).sorted()
     if let unknown = found.first(where: { Key(stringValue: $0) == nil }) {
       let names = Key.allCases.map(\.stringValue).joined(separator: ", ")
       throw ReelError(
-        .badManifest, "\((codingPath + [JSONFields.Name(unknown)]).text): unknown field",
-        advice: "the fields are \(names)")
+        .badManifest,
+        "\((codingPath + [JSONFields.Name(unknown)]).text): \(removed[unknown] == nil ? "unknown" : "removed") field",
+        advice: removed[unknown] ?? "the fields are \(names)")
     }
     return try container(keyedBy: Key.self)
   }

@@ -7,9 +7,6 @@ package enum DwellSpec: Sendable, Hashable {
   case fixed(Duration)
   /// Exponentially distributed times with this mean: most items are left soon, a few are watched for long.
   case exponential(mean: Duration)
-  /// Weibull-distributed times, a day at most. With a shape below 1, most items are left soon and a few are watched for
-  /// very long; a shape of 1 is the exponential distribution; with a larger one, times are close to the scale.
-  case weibull(shape: Double, scale: Duration)
   /// Times drawn for each item from the item's own curve (`FeedItem.retention`). A viewer who is left at the
   /// end of the curve watches to the item's ``ReelPool/FeedItem/duration``.
   case retention
@@ -20,15 +17,11 @@ package enum DwellSpec: Sendable, Hashable {
   package static let forms: [(form: String, meaning: String)] = [
     ("fixed:2s", "the same time for each item"),
     ("exp:5s", "exponentially distributed with this mean"),
-    ("weibull:0.8,6s", "Weibull distributed with this shape and scale"),
     ("retention", "drawn from \"retention\" and \"duration\" of the item in a JSON feed"),
     ("trace:FILE", "a line for each swipe: seconds, then an index from 0, +n, -n or nothing"),
   ]
 
-  /// The accepted shapes of a Weibull distribution: from 0.1 to 10.
-  package static let shapes = 0.1...10
-
-  /// Parses `fixed:2s`, `exp:5s`, `weibull:0.8,6s`, `retention` or `trace:FILE`, and reads the file of a trace.
+  /// Parses `fixed:2s`, `exp:5s`, `retention` or `trace:FILE`, and reads the file of a trace.
   ///
   /// A time has a unit, `us`, `ms`, `s` or `min`, or counts seconds. It is a day at most.
   ///
@@ -49,24 +42,15 @@ package enum DwellSpec: Sendable, Hashable {
     case "exp":
       guard let mean = DurationText.parse(argument), mean > .zero else { throw Self.malformed(text) }
       self = .exponential(mean: mean)
-    case "weibull": self = try Self.weibull(argument, in: text)
+    case "weibull":
+      throw ReelError(
+        .usage, "the dwell time \"\(text)\" was removed",
+        advice: "use exp:5s, or trace:FILE with recorded times")
     default: throw Self.malformed(text)
     }
   }
 
   // MARK: - Private
-
-  private static func weibull(_ argument: String, in text: String) throws(ReelError) -> DwellSpec {
-    let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
-    guard parts.count == 2, let (shape, unit) = Quantity.split(parts[0]), unit.isEmpty,
-      let scale = DurationText.parse(parts[1]), scale > .zero
-    else { throw malformed(text) }
-    guard shapes.contains(shape) else {
-      let limits = "\(shapes.lowerBound.formatted(places: 1)) to \(shapes.upperBound.formatted(places: 1))"
-      throw ReelError(.usage, "\"\(text)\": the shape must be from \(limits)")
-    }
-    return .weibull(shape: shape, scale: scale)
-  }
 
   private static func malformed(_ text: String) -> ReelError {
     let names = forms.map(\.form).joined(separator: ", ")
@@ -81,7 +65,6 @@ extension DwellSpec: CustomStringConvertible {
     switch self {
     case .fixed(let dwell): "fixed:\(DurationText.compact(dwell))"
     case .exponential(let mean): "exp:\(DurationText.compact(mean))"
-    case .weibull(let shape, let scale): "weibull:\(shape),\(DurationText.compact(scale))"
     case .retention: "retention"
     case .trace(let trace): "trace:\(trace.name)"
     }
@@ -178,7 +161,7 @@ package struct DwellTrace: Sendable, Hashable {
 package struct ViewerSpec: Sendable, Hashable {
   /// The time that the viewer looks at each item.
   package let dwell: DwellSpec
-  /// The shares of flicks, swipes back and bursts. A trace determines its swipes itself: the shares are then
+  /// The shares of swipes back and bursts. A trace determines its swipes itself: the shares are then
   /// the usual ones, and have no effect.
   package let shares: SwipeShares
 
@@ -189,13 +172,13 @@ package struct ViewerSpec: Sendable, Hashable {
     if case .trace = dwell, shares != .usual {
       throw ReelError(
         .usage, "a trace determines the swipes",
-        advice: "leave out flicks, back and bursts, or use other dwell times")
+        advice: "leave out back and bursts, or use other dwell times")
     }
     self.dwell = dwell
     self.shares = shares
   }
 
-  /// Parses a dwell time, optionally followed by shares: `weibull:0.8,6s,flicks=20%,back=10%,bursts=0%`.
+  /// Parses a dwell time, optionally followed by shares: `exp:5s,back=10%,bursts=0%`.
   ///
   /// Shares can come in any order, each at most once. The file of a trace is read.
   ///
@@ -205,6 +188,9 @@ package struct ViewerSpec: Sendable, Hashable {
     var parts = text.split(separator: ",", omittingEmptySubsequences: false)
     var shares: [String: Double] = [:]
     while parts.count > 1, let (name, value) = Self.option(parts[parts.count - 1]) {
+      guard name != "flicks" else {
+        throw ReelError(.usage, "\"\(text)\": flicks were removed", advice: SwipeShares.insteadOfFlicks)
+      }
       guard shares[name] == nil else { throw ReelError(.usage, "\"\(text)\" has \(name) twice") }
       shares[name] = try SwipeShares.share(parsing: value, of: name)
       parts.removeLast()
@@ -212,9 +198,7 @@ package struct ViewerSpec: Sendable, Hashable {
     let usual = SwipeShares.usual
     try self.init(
       dwell: try DwellSpec(parsing: parts.joined(separator: ",")),
-      shares: try SwipeShares(
-        flicks: shares["flicks"] ?? usual.flicks, back: shares["back"] ?? usual.back,
-        bursts: shares["bursts"] ?? usual.bursts))
+      shares: try SwipeShares(back: shares["back"] ?? usual.back, bursts: shares["bursts"] ?? usual.bursts))
   }
 
   /// The shares for a report; nil if a trace determines the swipes.

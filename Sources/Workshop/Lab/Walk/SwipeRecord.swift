@@ -121,11 +121,8 @@ extension SwipeRecord: Encodable {
   }
 }
 
-/// The frequency of flicks, swipes back, and bursts of swipes: shares of the steps of a walk.
+/// The frequency of swipes back, and of bursts of swipes: shares of the steps of a walk.
 package struct SwipeShares: Sendable, Hashable {
-  /// The share of steps that leave the item after a fraction of a second (``WalkPlan/flickDwells``) instead of its
-  /// dwell time. Defaults to 0.
-  package let flicks: Double
   /// The share that goes back by one item, of the steps that are no bursts. Defaults to 0.15.
   package let back: Double
   /// The share of steps that are bursts of quick swipes. Defaults to 0.05.
@@ -137,12 +134,10 @@ package struct SwipeShares: Sendable, Hashable {
   /// Shares from 0 to 1, rounded to a millionth.
   ///
   /// - Throws: `ReelError` of kind `usage` for a share outside 0...1.
-  package init(flicks: Double = 0, back: Double = 0.15, bursts: Double = 0.05) throws(ReelError) {
-    for (name, share) in [("flicks", flicks), ("back", back), ("bursts", bursts)]
-    where !(share >= 0 && share <= 1) {
+  package init(back: Double = 0.15, bursts: Double = 0.05) throws(ReelError) {
+    for (name, share) in [("back", back), ("bursts", bursts)] where !(share >= 0 && share <= 1) {
       throw ReelError(.usage, "the share of \(name) must be from 0 to 1")
     }
-    self.flicks = Self.rounded(flicks)
     self.back = Self.rounded(back)
     self.bursts = Self.rounded(bursts)
   }
@@ -160,6 +155,9 @@ package struct SwipeShares: Sendable, Hashable {
 
   // MARK: - Internal
 
+  /// The advice for flicks, which were removed.
+  static let insteadOfFlicks = "use trace:FILE with recorded times"
+
   /// Returns true for this share of all random numbers. A larger share includes the numbers of a smaller one,
   /// and whole percents depend only on the number modulo 100.
   static func holds(_ share: Double, for random: UInt64) -> Bool {
@@ -169,18 +167,16 @@ package struct SwipeShares: Sendable, Hashable {
 
   // MARK: - Private
 
-  private init() { (flicks, back, bursts) = (0, 0.15, 0.05) }
+  private init() { (back, bursts) = (0.15, 0.05) }
 
   private static func rounded(_ share: Double) -> Double { (share * 1e6).rounded() / 1e6 }
 }
 
 extension SwipeShares: CustomStringConvertible {
-  /// The shares that differ from the usual ones: `flicks=20%,back=10%`. Empty if none does.
+  /// The shares that differ from the usual ones: `back=10%,bursts=0%`. Empty if none does.
   package var description: String {
     let usual = Self.usual
-    let all = [
-      ("flicks", flicks, usual.flicks), ("back", back, usual.back), ("bursts", bursts, usual.bursts),
-    ]
+    let all = [("back", back, usual.back), ("bursts", bursts, usual.bursts)]
     return all.filter { $0.1 != $0.2 }.map { "\($0.0)=\(($0.1 * 100).formatted(places: 4))%" }
       .joined(separator: ",")
   }

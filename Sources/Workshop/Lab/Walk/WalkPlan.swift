@@ -10,13 +10,10 @@ internal import ReelSimulation
 /// The walk begins at item 0. Each step goes to the next item in the direction of travel, which turns round
 /// at the ends of the feed. A share of the steps (``SwipeShares/bursts``, 5 % unless stated) are bursts of 3
 /// to 8 quick swipes, 80 ms apart, or fewer if the feed ends before; of the others a share
-/// (``SwipeShares/back``, 15 % unless stated) goes back by one item. A share of the steps
-/// (``SwipeShares/flicks``, none unless stated) are flicks: the item is left after a time that is uniformly
-/// distributed over ``flickDwells``, instead of its dwell time. The look at the last item is no step.
+/// (``SwipeShares/back``, 15 % unless stated) goes back by one item. The look at the last item is no step.
 ///
-/// Directions, dwell times and flicks come from three separate random sequences. Therefore, walks with the
-/// same seed visit the same items regardless of the dwell times and the share of flicks; and with other
-/// flicks, the steps that are flicks in neither walk have the same dwell times.
+/// Directions and dwell times come from two separate random sequences. Therefore, walks with the same seed visit the
+/// same items regardless of the dwell times.
 ///
 /// A trace also determines the targets of the swipes. It starts over if it is shorter than the walk. A target
 /// outside the feed is an error; only lines without a target reverse the direction at the ends. A move to the
@@ -27,8 +24,6 @@ package struct WalkPlan: Sendable, Hashable {
   package static let settleTime = Duration.milliseconds(250)
   /// The time between the swipes of a burst: 80 ms.
   package static let burstInterval = Duration.milliseconds(80)
-  /// The times after which flicks leave an item: from 0.2 to 1 s, uniformly distributed.
-  package static let flickDwells = Duration.milliseconds(200)...Duration.seconds(1)
   /// The numbers of swipes that a burst can have.
   package static let burstLengths = 3...8
   /// The largest number of swipes of a plan: 10,000,000.
@@ -80,7 +75,7 @@ package struct WalkPlan: Sendable, Hashable {
   ///   - feed: The feed.
   ///   - swipeCount: The number of swipes, including those within bursts. With `nil`, there is one for each line of a
   ///     trace, or 20 without a trace.
-  ///   - viewer: The dwell times, and the shares of flicks, swipes back and bursts.
+  ///   - viewer: The dwell times, and the shares of swipes back and bursts.
   ///   - seed: The seed of the random sequences.
   /// - Throws: `ReelError` of kind `usage` for an empty feed, and for a number of swipes below 0 or above `swipeLimit`;
   ///   `ReelError` of kind `badManifest` for a trace that leads out of the feed, and with dwell times by retention for
@@ -113,12 +108,10 @@ package struct WalkPlan: Sendable, Hashable {
       return
     }
     var dwells = SplitMix64(seed: seed ^ 0x6477_656c_6c00_0000)
-    var flicks = SplitMix64(seed: seed ^ 0x666c_6963_6b00_0000)
     var steps: [WalkStep] = []
     var current = 0
     for way in Self.ways(itemCount: itemCount, swipeCount: count, shares: viewer.shares, seed: seed) {
-      let dwell = try Self.next(viewer.dwell, of: current, &dwells, curve)
-      let look = Self.nextFlick(viewer.shares.flicks, &flicks) ?? dwell
+      let look = try Self.next(viewer.dwell, of: current, &dwells, curve)
       let step =
         way.kind == .burst
         ? WalkStep(dwell: look, burstOf: way.count, from: way.from, direction: way.direction)
@@ -176,29 +169,12 @@ package struct WalkPlan: Sendable, Hashable {
     case .fixed(let duration): return duration
     case .exponential(let mean):
       return .microseconds(Int64((Double(mean.wholeMicroseconds) * random.nextExponential()).rounded()))
-    case .weibull(let shape, let scale):
-      let dwell = Double(scale.wholeMicroseconds) * random.nextWeibull(shape: shape)
-      return .microseconds(Int64(min(dwell, Double(dwellLimit.wholeMicroseconds)).rounded()))
     case .retention:
       let curve = try curve(index)
       guard let seconds = curve.retention.seconds(fallingTo: random.nextUnit()) else { return curve.end }
       return .microseconds(Int64((seconds * 1e6).rounded()))
     case .trace: return .zero
     }
-  }
-
-  /// The longest dwell time of a Weibull distribution.
-  private static let dwellLimit = Duration.seconds(86_400)
-
-  /// Returns the dwell time of an item that is left by a flick; nil for another step.
-  private static func nextFlick(_ share: Double, _ random: inout SplitMix64) -> Duration? {
-    // Each step takes the same number of random values, whether it uses them or not.
-    let isFlick = SwipeShares.holds(share, for: random.next())
-    let unit = random.nextUnit()
-    guard isFlick else { return nil }
-    let (shortest, longest) = (flickDwells.lowerBound, flickDwells.upperBound)
-    let range = Double((longest - shortest).wholeMicroseconds)
-    return shortest + .microseconds(Int64((range * unit).rounded()))
   }
 
   private static func ways(itemCount: Int, swipeCount: Int, shares: SwipeShares, seed: UInt64) -> [Way] {
