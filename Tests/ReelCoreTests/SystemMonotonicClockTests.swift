@@ -53,27 +53,19 @@ struct SystemMonotonicClockTests {
   }
 
   @Test("What is cancelled is not called, and not kept")
-  func cancel() async {
+  func cancel() {
     weak var kept: Locked<Int>?
-    let deadline = clock.now + .seconds(5)
-    let count = Locked(0)
     do {
       let object = Locked(0)
       kept = object
       let calls = (0..<50).map { _ in
-        clock.schedule(at: deadline) {
-          object.withLock { $0 += 1 }
-          count.withLock { $0 += 1 }
-        }
+        clock.schedule(at: clock.now + .seconds(3600)) { object.withLock { $0 += 1 } }
       }
       for call in calls.shuffled() { call.cancel() }
       calls[0].cancel()
     }
+    // Nobody can call what nobody keeps.
     #expect(kept == nil)
-    await withCheckedContinuation { continuation in
-      clock.schedule(at: deadline + .milliseconds(1)) { continuation.resume() }
-    }
-    #expect(count.withLock { $0 } == 0)
   }
 
   @Test("A handler may schedule and cancel")
