@@ -171,7 +171,8 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
   func endMeasurement() -> (total: Duration, queued: Duration) {
     state.withLock { state in
       let now = system.now
-      let queued = state.queued(at: now)
+      // Threads may have waited at the same time.
+      let queued = min(state.queued(at: now), now - made)
       state.settle()
       (state.thread, state.isMeasured) = (nil, false)
       return (now - made - queued, queued)
