@@ -81,7 +81,7 @@ struct LabCommandTests {
     #expect(result.outputText.contains("adjacent"), "\(result.outputText)")
     let count = try results().count
     #expect(count > 4 && count < 1600)
-    #expect(result.outputText.hasPrefix("\(count - 1) of 1600 walks, interrupted: "), "\(result.outputText)")
+    #expect(result.outputText.contains("\n\(count - 1) of 1600 walks, interrupted: "), "\(result.outputText)")
     #expect(result.errorText.contains("interrupted: \(count - 1) of 1600 walks done;"), "\(result.errorText)")
     let dry = try await Command.run("lab", lab, "--dry-run", status: 0)
     #expect(dry.outputText.hasPrefix("1600 walks: 1 feed × 2 links"), "\(dry.outputText)")

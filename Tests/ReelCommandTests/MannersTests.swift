@@ -160,17 +160,6 @@ struct MannersTests {
 
   // MARK: Figures
 
-  @Test("Values of an axis can be told apart, however small they are")
-  func axes() {
-    let figure = WalkFigures["rebuffering"]
-    #expect(figure.text(0.00002, step: 0.00001) == "0.002 %")
-    #expect(figure.text(0.5, step: 0.25) == "50 %")
-    #expect(Charts.places(0.0002) == 4 && Charts.places(0.5) == 3)
-    let equal = Charts.Candidate(name: "a", delay: 10, cost: 0, isOnFront: true, number: 0)
-    let chart = Charts.front("Rebuffering", [equal]) { cost, _ in "cost \(cost)" }
-    #expect(chart.matches(of: #/>cost [^<]*</text>/#).count == 1)
-  }
-
   @Test("Memory that is not attributed to a player does not exceed the rest of the growth")
   func sharedMemory() {
     let before = MemoryReading(nil, sharedBytes: 0)

@@ -78,7 +78,7 @@ struct ReportTests {
     for svg in images(of: html) { #expect(isXML(svg)) }
   }
 
-  @Test("A page of a comparison has a line and a point for each pool")
+  @Test("A page of a comparison has a line for each pool")
   func comparison() {
     let reports = ["1 none", "3 adjacent", "5 <b>"].map { WalkReport.sample(label: $0) }
     let page = ComparisonPage(
@@ -91,7 +91,7 @@ struct ReportTests {
   }
 
   @Test("A comparison begins with what came out")
-  func summary() throws {
+  func answer() throws {
     func report(_ policy: String, slots: Int, _ delays: [Int], fetched: Int64, link: String = "lte")
       -> WalkReport
     {
@@ -101,8 +101,6 @@ struct ReportTests {
       report.settings.link = link
       report.failedItems = []
       report.fetchedByteCount = fetched
-      report.unshownByteCount = fetched / 4
-      report.poolHighWaterByteCount = 5_000_000
       report.swipes = delays.enumerated().map { number, delay in
         var swipe = SwipeRecord(
           number: number + 1, time: .seconds(number), kind: .next, itemIndex: 0, itemID: "a",
@@ -115,63 +113,32 @@ struct ReportTests {
       return report
     }
     let none = report("none", slots: 1, [30, 300], fetched: 1_000_000)
-    let adaptive = report("adaptive", slots: 3, [30, 40], fetched: 2_000_000)
-    var adjacent = report("adjacent", slots: 3, [20, 40], fetched: 3_000_000)
-    func text(_ reports: WalkReport...) -> String { ComparisonSummary(reports: reports).text }
+    let adaptive = report("adaptive", slots: 3, [30, 40], fetched: 2_500_000)
+    let adjacent = report("adjacent", slots: 3, [20, 40], fetched: 3_000_000)
     #expect(
-      text(none, adjacent)
-        == "adjacent with 3 players had the lowest delay: the second frame of 95 % of swipes within "
-        + "40 ms, with 3 MB fetched (25 % never shown) and 5 MB of memory. none with 1 player had the highest: 300 ms, "
-        + "with 1 MB fetched (25 % never shown) and 5 MB of memory.")
+      [none, adaptive].answer
+        == "adaptive with 3 players has the shortest wait at p95 of this walk: 40 ms to the second frame. "
+        + "Against none with 1 player: -260 ms, +1.5 MB fetched.")
     #expect(
-      text(none, adaptive, adjacent).hasPrefix(
-        "Of the 2 pools with the lowest delay, adaptive with 3 players fetched the least: the second frame"))
+      [adaptive, none].answer
+        == "adaptive with 3 players has the shortest wait at p95 of this walk: 40 ms to the second frame.")
     #expect(
-      text(adjacent, adaptive).hasPrefix(
-        "No pool had a lower delay than the others. adaptive with 3 players fetched the least: the second frame"
-      ))
-    adjacent.failedItems = [.init(index: 0, id: "a", error: "404")]
-    #expect(text(none, adjacent).hasSuffix(" 1 item failed."))
+      [none, adaptive, adjacent].answer.hasPrefix(
+        "No wait at p95 of this walk is shorter than that of adaptive with 3 players, 40 ms to the second frame, but these can't be "
+          + "told from it: adjacent with 3 players. Against none"))
+    #expect([none].answer == "none: 300 ms to the second frame at p95.")
+    #expect([report("none", slots: 1, [], fetched: 1)].answer.isEmpty)
+    let links = [
+      none, adaptive, report("none", slots: 1, [50], fetched: 1_000_000, link: "3g"),
+      report("adaptive", slots: 3, [60], fetched: 1_000_000, link: "3g"),
+    ]
+    #expect(links.answer.contains("but these can't be told from it: none with 1 player."), "\(links.answer)")
     #expect(
-      text(
-        none, report("none", slots: 1, [50], fetched: 1, link: "3g"), adaptive,
-        report("adaptive", slots: 3, [60], fetched: 1, link: "3g"),
-        report("ahead:1", slots: 3, [60], fetched: 1)
-      ).contains(" of 2 links"))
+      links.answer.hasSuffix("Against none with 1 player: -125 [-260, 10] ms, +0.75 [0, 1.5] MB fetched."))
     let page = ComparisonPage(reports: [none, adaptive], run: RunDescription(arguments: ["feed", "f"])).html
-    #expect(page.contains("</header>\n<p>adaptive with 3 players had the lowest delay"))
+    #expect(page.contains("</header>\n<p>adaptive with 3 players has the shortest wait"))
     #expect(page.contains("<td>second frame, p95</td>"))
     #expect(page.contains("1: none with 1 player"))
-  }
-
-  @Test("Labels of a plot lie beside each other, and those of equal points share one")
-  func pointLabels() throws {
-    var points: [(x: Double, y: Double, text: String)] = []
-    for number in 0..<12 {
-      points.append((x: Double(number % 3) * 14, y: Double(number / 3) * 14, text: "\(number + 1)"))
-    }
-    points += [(x: 200, y: 5, text: "13"), (x: 201, y: 6, text: "14"), (x: 300, y: 9, text: "15")]
-    let labels = PointLabels(points, right: 300).labels
-    #expect(labels.contains { $0.text == "13, 14" })
-    #expect(labels.allSatisfy { $0.x + $0.width <= 305 })
-    let far = PointLabels(
-      [(x: 0, y: 0, text: "1"), (x: 12, y: 0, text: "2"), (x: 0, y: 12, text: "3")], right: 300)
-    for (place, label) in far.labels.enumerated() {
-      #expect(!far.labels.dropFirst(place + 1).contains { $0.overlaps(label) })
-    }
-  }
-
-  @Test("Shares of values that are all 0 have one mark on their axis")
-  func zeros() {
-    let plot = Charts.shares("Stalls", [.init(name: "a", values: [0, 0])])
-    #expect(!plot.contains("0.0000"))
-    #expect(plot.contains(">0</text>"))
-  }
-
-  @Test("The Pareto front")
-  func front() {
-    #expect(ParetoFront.members([[1, 5], [2, 2], [3, 3], [2, 2]]) == [true, true, false, true])
-    #expect(ParetoFront.members([]) == [])
   }
 
   @Test(

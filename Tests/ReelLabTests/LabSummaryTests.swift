@@ -44,10 +44,7 @@ struct LabSummaryTests {
     #expect(memory.interval == nil)
     #expect(difference.figures["rebuffering"] == nil)
     // On demand, and the other way round.
-    let reverse = try #require(
-      overall.difference(
-        of: pool("adjacent"), minus: pool("adaptive"), figures: [WalkFigures["second_frame.p95"]]))
-    #expect(reverse.figures.count == 1)
+    let reverse = try #require(overall.difference(of: pool("adjacent"), minus: pool("adaptive")))
     #expect(reverse.figures["second_frame.p95"]?.mean == 20)
     #expect(overall.difference(of: pool("none"), minus: pool("adaptive")) == nil)
   }
@@ -78,14 +75,13 @@ struct LabSummaryTests {
     #expect(one.groups.map(\.runCount) == [96, 24, 24, 24, 24])
     #expect(one.groups[1].rows.map(\.pool.policy) == ["adjacent", "media3", "adaptive"])
     #expect(one.groups[0].rows.map(\.pool.slotCount) == [3, 3, 3, 5, 5, 5])
-    // Each size is compared with the baseline of that size, and with the smallest of its policy.
-    #expect(one.groups[0].differences.map(\.baseline) == [3, 3, 5, 5].map { pool("adjacent", $0) })
-    #expect(one.groups[0].sizeDifferences.map(\.pool.slotCount) == [5, 5, 5])
-    #expect(one.groups[0].sizeDifferences.map(\.baseline.slotCount) == [3, 3, 3])
-    let memory = one.groups[0].sizeDifferences.first?.figures["memory.pool"]
+    // Each pool is compared with the smallest of the baseline's in its group.
+    #expect(one.groups.map(\.reference) == [3, 3, 5, 3, 5].map { pool("adjacent", $0) })
+    #expect(one.groups[0].differences.map(\.baseline) == Array(repeating: pool("adjacent"), count: 5))
+    #expect(one.groups[2].differences.map(\.pool) == [pool("media3", 5), pool("adaptive", 5)])
+    let memory = one.groups[0].differences.first { $0.pool == pool("adjacent", 5) }?.figures["memory.pool"]
     #expect(memory?.mean == 1e7)
     #expect(memory?.interval == .init(lower: 1e7, upper: 1e7))
-    #expect(one.groups[1].sizeDifferences.isEmpty)
 
     let lab = LabResult.lab(groups: ["x", "y"])
     let two = LabSummary(
@@ -100,50 +96,6 @@ struct LabSummaryTests {
     #expect(two.groups(.dimension).map(\.key.device) == [nil, nil, "mid", "low"])
     #expect(two.groups(.cell).count == 4)
     #expect(two.groups.allSatisfy { $0.differences.isEmpty })
-  }
-
-  @Test("The Pareto front of a group")
-  func front() throws {
-    func costs(_ p95: Double, _ stalled: Double, _ wasted: Double, _ memory: Double?) -> [String: Double] {
-      var figures: [String: Double] = [
-        "second_frame.p95": p95, "rebuffering": stalled, "bytes.wasted": wasted,
-      ]
-      figures["memory.pool"] = memory
-      return figures
-    }
-    let figures = [
-      ("fast", costs(10, 0.1, 90, 5)), ("thrifty", costs(90, 0.1, 10, 5)), ("worse", costs(90, 0.2, 10, 5)),
-      ("same", costs(10, 0.1, 90, 5)), ("unmeasured", costs(1, 0, 1, nil)),
-    ]
-    let rows = LabSummary(figures.map { .sample($0, $1) }, baseline: nil).groups[0].rows
-    #expect(rows.map(\.isOnFront) == [true, true, false, true, false])
-    // Memory that no walk has is left out.
-    let without = figures.map { policy, figures in
-      LabResult.sample(policy, figures.filter { $0.key != "memory.pool" })
-    }
-    let others = LabSummary(without, baseline: nil).groups[0].rows
-    #expect(others.map(\.isOnFront) == [false, false, false, false, true])
-    #expect(ParetoFront.members([[1, 5], [2, 2], [3, 3], [2, 2]]) == [true, true, false, true])
-    #expect(ParetoFront.members([]) == [])
-  }
-
-  @Test("The best pool, and those that cannot be told from it")
-  func standings() throws {
-    let summary = LabSummary(LabResult.lab(linkCount: 10), baseline: nil)
-    let overall = try #require(summary.overall)
-    #expect(overall.standings(WalkFigures["second_frame.p95"]) == [.best, .worse, .worse])
-    #expect(
-      overall.standings(WalkFigures["second_frame.over_100ms"]) == [
-        .best, .indistinguishable, .indistinguishable,
-      ])
-    #expect(overall.standings(WalkFigures["bytes.wasted"]) == [.worse, .worse, .best])
-    #expect(overall.standings(WalkFigures["stalls.count"]) == [nil, nil, nil])
-    let rates: [LabResult] = [.sample("low", ["rung.mean": 1]), .sample("high", ["rung.mean": 2])]
-    // One pair has no interval.
-    #expect(
-      LabSummary(rates, baseline: nil).groups[0].standings(WalkFigures["rung.mean"]) == [
-        .indistinguishable, .best,
-      ])
   }
 
   @Test("The order of the results does not change the figures")
@@ -171,18 +123,12 @@ struct LabSummaryTests {
     let groups = try #require(root["groups"] as? [[String: Any]])
     #expect(
       groups.map { Set($0.keys) } == [
-        ["runs", "pools", "differences", "size_differences"],
-        [
-          "feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences",
-          "size_differences",
-        ],
-        [
-          "feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences",
-          "size_differences",
-        ],
+        ["runs", "pools", "differences"],
+        ["feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences"],
+        ["feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences"],
       ])
     let row = try #require((groups[0]["pools"] as? [[String: Any]])?.first)
-    #expect(Set(row.keys) == ["slots", "policy", "runs", "failed", "pareto", "figures"])
+    #expect(Set(row.keys) == ["slots", "policy", "runs", "failed", "figures"])
     let figures = try #require(row["figures"] as? [String: [String: Any]])
     #expect(Set(figures["second_frame.p95"]?.keys ?? [:].keys) == ["runs", "mean", "median", "p95"])
     let difference = try #require((groups[0]["differences"] as? [[String: Any]])?.first)

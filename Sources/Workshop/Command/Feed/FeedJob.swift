@@ -260,6 +260,8 @@ struct FeedJob: Sendable {
     if command.options.json {
       for report in reports { try Console.print(try report.json()) }
     } else if !command.options.quiet {
+      let answer = command.compare == nil ? "" : reports.answer
+      if !answer.isEmpty { try Console.printText("\(answer)\n") }
       if Set(reports.map(\.settings.link)).count > 1 {
         try Console.printText(LinkTable(reports: reports).text)
       } else if command.compare != nil {

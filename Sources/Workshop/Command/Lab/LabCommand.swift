@@ -40,7 +40,7 @@ struct LabCommand: AsyncParsableCommand {
       command again. At the end, the file holds the results in the order of the walks: the same lab gives the same bytes on \
       any number of cores, however often it was interrupted. The exit code is 1 if a walk failed; the next run repeats it.
 
-      --report shows distributions, differences, Pareto fronts and all groups. --csv writes a line for each walk. --json \
+      --report writes the same table as a page. --csv writes a line for each walk. --json \
       prints the summary as one object. --timeout limits the reading of a feed and each wait for a server.
 
       \(HelpText.examples(examples))
@@ -379,7 +379,7 @@ struct LabJob {
     if command.options.json {
       try Console.print(try JSONLine.string(summary, of: "summary"))
     } else if !command.options.quiet {
-      try Console.printText(LabTable(summary).text)
+      try Console.printText(LabTable(summary: summary).text)
     }
   }
 

@@ -3,146 +3,147 @@ import ReelCore
 import ReelPool
 import ReelLab
 
-/// The results of a lab as text of at most 100 columns, or as many as the terminal has.
+/// The results of a lab as one table: a row for each pool over all walks, then for each pool of each group. It is the
+/// table of the text and of the page.
 struct LabTable {
-  private let summary: LabSummary
+  let summary: LabSummary
 
-  /// The maximum number of groups that are printed in full; if there are more, each has one line.
-  private static let groupLimit = 4
+  static let pageLimit = 200
+  private static let textLimit = 40
   private static let nameLimit = 19
   private static let width = 100
-  /// The maximum number of groups with a line.
-  private static let lineLimit = 200
 
-  init(_ summary: LabSummary) {
-    self.summary = summary
-  }
-
+  /// The answer, the extent of the lab, the table, and what its columns mean.
   var text: String {
-    ([summary.extent] + sections).joined(separator: "\n\n")
+    guard !rows.isEmpty else { return summary.extent }
+    var layout = Terminal.layout
+    layout.width = layout.width ?? Self.width
+    var lines = table(limit: Self.textLimit).lines(in: layout)
+    let more = rows.count - Self.textLimit
+    if more > 0 { lines.append("and \(more.counted("more row")), which --json and --report have") }
+    let notes = ([summary.unevenness, note].compactMap(\.self)).joined(separator: "\n")
+    return [summary.answer, summary.extent, lines.joined(separator: "\n"), notes]
+      .filter { !$0.isEmpty }.joined(separator: "\n\n")
   }
 
-  // MARK: - Private
-
-  private var sections: [String] {
-    guard let overall = summary.overall else { return [] }
-    var parts = [full(overall, "All walks")]
-    let groups = summary.partialGroups
-    if overall.rows.count == 1 {
-      parts += groups.isEmpty ? [] : [onePool(groups)]
-    } else if groups.count <= Self.groupLimit {
-      parts += groups.map { full($0, summary.name(of: $0.key)) }
-    } else {
-      parts.append(lines(groups))
-    }
-    parts.append(
-      overall.rows.count == 1 ? Self.delayNote : "\(Self.frontNote)\n\(Self.delayNote); \(Self.pairNote)")
-    return parts
-  }
-
-  private func full(_ group: LabGroup, _ title: String) -> String {
-    let walks = group.runCount.counted("walk")
-    var lines =
-      ["\(title): \(walks), means over walks"] + figures(group.rows.map { (name($0.pool), $0) }).lines
-    let groups = Dictionary(grouping: group.rows) { $0.runCount }
-    if groups.count > 1 {
-      let counts = group.rows.map { "\(name($0.pool)) \($0.runCount)" }
-      lines.append("  Pools have different numbers of walks: \(counts.joined(separator: ", "))")
-    }
-    if let baseline = summary.baseline, !group.differences.isEmpty {
-      lines.append("  Difference from \(Redaction.clean(baseline)): means of pairs, 95 % intervals")
-      lines += differences(group.differences) { name($0.pool) }
-    }
-    if !group.sizeDifferences.isEmpty {
-      lines.append("  Pool sizes: means of pairs and 95 % intervals")
-      lines += differences(group.sizeDifferences) { difference in
-        "\(name(difference.pool)) - \(difference.baseline.slotCount)"
-      }
-    }
-    return lines.joined(separator: "\n")
-  }
-
-  /// Returns a line for each group of a lab with one pool, which compares feeds, links, viewers or devices.
-  private func onePool(_ groups: [LabGroup]) -> String {
-    let rows = groups.prefix(Self.lineLimit).flatMap { group in
-      group.rows.map { (TextLayout.truncated(summary.name(of: group.key), to: Self.nameLimit), $0) }
-    }
-    let more = groups.count - Self.lineLimit
+  /// What the columns mean.
+  var note: String {
+    let means = "Means over walks; p50, p95, p99, >100 ms: delay of the second frame."
+    guard let reference = summary.overall?.reference, hasDifferences else { return means }
     return
-      (["Groups: means over walks"] + figures(rows).lines
-      + (more > 0 ? ["  and \(more.counted("more group"))"] : [])).joined(separator: "\n")
+      "\(means)\nΔ: minus \(summary.name(of: reference)), mean over pairs of walks that differ only in the pool, "
+      + "and its 95 % interval."
   }
 
-  private func figures(_ rows: [(name: String, row: LabGroup.Row)]) -> Table {
-    var table = Table([.left], indentation: 2)
-    let columns = WalkFigures.all(in: .means).filter { figure in
-      figure.heading != nil && rows.contains { $0.row.mean(figure) != nil }
+  /// - Parameter limit: The maximum number of rows.
+  func table(limit: Int) -> Table {
+    let (hasGroups, hasPools) = (!summary.partialGroups.isEmpty, Set(rows.map(\.row.pool)).count > 1)
+    let names = (hasGroups ? ["group"] : []) + (hasPools || !hasGroups ? ["pool"] : [])
+    var table = Table(names.map { _ in .left })
+    let figures = WalkFigures.all(in: .means).filter { figure in
+      rows.contains { $0.row.mean(figure) != nil }
     }
-    table.add([""] + columns.map { "\($0.heading ?? "")\($0.costKind == .time ? " ms" : "")" })
-    let isCompared = Set(rows.map(\.row.pool)).count > 1
-    for (name, row) in rows {
-      let cells = columns.map { figure in
-        row.mean(figure).map { value in
-          figure.costKind == .time || figure.costKind == .bitRate ? figure.plain(value) : figure.text(value)
-        } ?? "-"
+    var head = (names + ["walks"]).map { Table.Cell($0) }
+    for figure in figures {
+      let title = "\(figure.heading ?? figure.title) \(figure.costKind.unit)".trimmed
+      head.append(Table.Cell(title))
+      if isCompared(figure) { head.append(Table.Cell("Δ \(title)")) }
+    }
+    table.add(cells: head)
+    for (group, row) in rows.prefix(limit) {
+      let difference = group.differences.first { $0.pool == row.pool }
+      let place = (hasGroups ? [summary.name(of: group.key)] : []) + [summary.name(of: row.pool)]
+      var cells = place.prefix(names.count).map { name in
+        Table.Cell(name, plain: TextLayout.truncated(name, to: Self.nameLimit))
       }
-      table.add([name] + cells + [row.isOnFront && isCompared ? "*" : ""])
+      cells.append(Table.Cell("\(row.runCount)"))
+      for figure in figures {
+        cells.append(Self.cell(row.mean(figure).map { figure.plain($0) }))
+        if isCompared(figure) { cells.append(Self.cell(difference?.figures[figure.name], figure)) }
+      }
+      table.add(cells: cells)
     }
     return table
   }
 
-  /// Returns a table with as many of the figures as fit.
-  private func differences(_ differences: [LabDifference], name: (LabDifference) -> String) -> [String] {
-    var columns = WalkFigures.all(in: .front).filter { figure in
-      differences.contains { $0.figures[figure.name] != nil }
+  // MARK: - Private
+
+  private var rows: [(group: LabGroup, row: LabGroup.Row)] {
+    ((summary.overall.map { [$0] } ?? []) + summary.partialGroups).flatMap { group in
+      group.rows.map { (group, $0) }
     }
-    while true {
-      var table = Table([.left], indentation: 2)
-      table.add([""] + columns.map { "\($0.heading ?? "") \($0.costKind.unit)" })
-      for difference in differences {
-        table.add(
-          [name(difference)]
-            + columns.map { figure in difference.figures[figure.name].map { figure.plain($0) } ?? "-" })
+  }
+
+  private var hasDifferences: Bool { summary.groups.contains { !$0.differences.isEmpty } }
+
+  private func isCompared(_ figure: WalkFigure) -> Bool {
+    hasDifferences && figure.places.contains(.differences)
+  }
+
+  private static func cell(_ text: String?, _ classes: String = "") -> Table.Cell {
+    .init(text?.replacing("-", with: "−") ?? "–", plain: text ?? "-", classes: classes)
+  }
+
+  private static func cell(_ difference: LabDifference.Figure?, _ figure: WalkFigure) -> Table.Cell {
+    guard let difference else { return cell(nil) }
+    let style = difference.mean < 0 ? "sure met" : "sure unmet"
+    return cell(figure.plain(difference), difference.excludesZero ? style : "")
+  }
+}
+
+extension LabSummary {
+  /// The first line of a comparison: which pool has the shortest wait, those that can't be told from it, and what it costs
+  /// against the reference. Empty without waits.
+  ///
+  /// The wait is the 95th percentile to the second frame. A pool can be told from the best if the interval of their
+  /// difference is above 0. Of one walk each, only what that walk had is stated: waits are equal if they print alike.
+  var answer: String {
+    let delay = WalkFigures["second_frame.p95"]
+    guard let group = overall else { return "" }
+    let waits = group.rows.compactMap { row in row.mean(delay).map { (pool: row.pool, wait: $0) } }
+    guard let best = waits.min(by: { $0.wait < $1.wait }) else { return "" }
+    let wait = "\(delay.text(best.wait)) to the second frame"
+    guard waits.count > 1 else { return "\(words(for: best.pool)): \(wait) at p95." }
+    let isOneWalk = group.rows.allSatisfy { $0.runCount == 1 }
+    let equal = waits.filter { other in
+      guard other.pool != best.pool else { return false }
+      if isOneWalk { return delay.text(other.wait) == delay.text(best.wait) }
+      let found = group.difference(of: other.pool, minus: best.pool)?.figures[delay.name]
+      return found?.interval.map { $0.lower <= 0 } ?? true
+    }
+    let place = isOneWalk ? "at p95 of this walk" : "at p95"
+    var text = "\(words(for: best.pool)) has the shortest wait \(place): \(wait)."
+    if !equal.isEmpty {
+      let names =
+        equal.prefix(3).map { words(for: $0.pool) } + (equal.count > 3 ? ["\(equal.count - 3) others"] : [])
+      text =
+        "No wait \(place) is shorter than that of \(words(for: best.pool)), \(wait), but these can't be told from it: "
+        + "\(names.joined(separator: ", "))."
+    }
+    if let reference = group.reference,
+      let found = group.difference(of: best.pool, minus: reference), best.pool != reference
+    {
+      let costs = [(delay, ""), (WalkFigures["bytes.fetched"], " fetched")].compactMap { figure, verb in
+        found.figures[figure.name].map { difference in
+          "\(difference.mean > 0 ? "+" : "")\(figure.plain(difference)) \(figure.costKind.unit)\(verb)"
+        }
       }
-      let lines = table.lines
-      // A terminal has its own width, to which the table is fitted.
-      guard Terminal.layout.width == nil, columns.count > 1, lines.contains(where: { $0.count > Self.width })
-      else { return lines }
-      columns.removeLast()
+      text += " Against \(words(for: reference)): \(costs.joined(separator: ", "))."
     }
+    return text
   }
 
-  /// Returns a line for each group: the pool with the lowest p95, and its difference from the baseline.
-  private func lines(_ groups: [LabGroup]) -> String {
-    var table = Table([.left, .right, .left], indentation: 2)
-    let (hasBaseline, delay) = (summary.baseline != nil, WalkFigures["second_frame.p95"])
-    table.add(
-      ["group", "walks", "lowest p95", "ms"]
-        + (hasBaseline
-          ? ["difference from \(TextLayout.truncated(summary.baseline ?? "", to: Self.nameLimit))"] : []))
-    for group in groups.prefix(Self.lineLimit) {
-      let best = zip(group.rows, group.standings(delay)).first { $1 == .best }?.0
-      let mean = best?.mean(delay).map { delay.plain($0) }
-      let difference = group.differences.first { $0.pool == best?.pool }?.figures[delay.name]
-      table.add(
-        [
-          TextLayout.truncated(summary.name(of: group.key), to: 42), "\(group.runCount)",
-          best.map { name($0.pool) } ?? "-", mean ?? "-",
-        ] + (hasBaseline ? [difference.map { delay.plain($0) } ?? "-"] : []))
-    }
-    var lines = table.lines
-    let more = groups.count - Self.lineLimit
-    if more > 0 { lines.append("  and \(more.counted("more group"))") }
-    return (lines + ["  --json and --report have all figures of each group."]).joined(separator: "\n")
+  /// A remark if the pools have different numbers of walks.
+  var unevenness: String? {
+    guard let rows = overall?.rows, Set(rows.map(\.runCount)).count > 1 else { return nil }
+    let counts = rows.map { "\(name(of: $0.pool)): \($0.runCount)" }.joined(separator: ", ")
+    return
+      "Pools have different numbers of walks, so their means are not over the same walks; differences are. \(counts)"
   }
 
-  private static let frontNote =
-    "* on the Pareto front of \(WalkFigures.all(in: .front).compactMap(\.heading).joined(separator: ", "))"
-  private static let delayNote = "p50, p95, p99, >100 ms: delay of the second frame"
-  private static let pairNote = "pairs: walks that differ only in the pool"
-
-  private func name(_ pool: LabPool) -> String {
-    TextLayout.truncated(summary.name(of: pool), to: Self.nameLimit)
+  private func words(for pool: LabPool) -> String {
+    let policy = Redaction.clean(pool.policy)
+    return dimensions.slotCounts.count > 1 ? "\(policy) with \(pool.slotCount.counted("player"))" : policy
   }
 }
 
@@ -169,20 +170,9 @@ extension WalkValue.Kind {
 }
 
 extension WalkFigure {
-  /// The title with the unit of a table's numbers.
-  var head: String { costKind.unit.isEmpty ? title : "\(title), \(costKind.unit)" }
-
-  private func withUnit(_ plain: String) -> String {
-    costKind.unit.isEmpty ? plain : "\(plain) \(costKind.unit)"
-  }
-
   /// A value with its unit: `93.2 ms`, `3.5 MB`, `97.5 %`.
-  func text(_ value: Double) -> String { withUnit(plain(value)) }
-
-  /// Returns a value with its unit and enough decimals to distinguish it from values that differ by `step`.
-  func text(_ value: Double, step: Double) -> String {
-    let digits = step > 0 ? Int((-log10(step / costKind.scale)).rounded(.up)) : 0
-    return withUnit((value / costKind.scale).formatted(places: min(max(digits, 0), 6)))
+  func text(_ value: Double) -> String {
+    costKind.unit.isEmpty ? plain(value) : "\(plain(value)) \(costKind.unit)"
   }
 
   /// A value in the unit of tables, with fewer decimals for larger values.
@@ -222,15 +212,8 @@ extension LabSummary {
     return dimensions.slotCounts.count > 1 ? "\(pool.slotCount) \(policy)" : policy
   }
 
-  /// Returns the name of the difference of two pools: `5 adaptive - 3 adaptive`.
-  func name(of difference: LabDifference, minus: String) -> String {
-    "\(name(of: difference.pool)) \(minus) \(name(of: difference.baseline))"
-  }
-
   /// Returns the name of a group: the values that not all walks of the lab share.
-  ///
-  /// - Parameter slots: False to leave out the number of slots.
-  func name(of key: LabGroup.Key, slots: Bool = true) -> String {
+  func name(of key: LabGroup.Key) -> String {
     var parts: [String] = []
     func add(_ value: String?, _ values: [String]) {
       if let value, values.count > 1 { parts.append(Redaction.clean(value)) }
@@ -239,7 +222,7 @@ extension LabSummary {
     add(key.linkGroup, dimensions.linkGroups)
     add(key.viewer, dimensions.viewers)
     add(key.device, dimensions.devices)
-    if slots, let count = key.slotCount, dimensions.slotCounts.count > 1 {
+    if let count = key.slotCount, dimensions.slotCounts.count > 1 {
       parts.append(count.counted("slot"))
     }
     return parts.isEmpty ? "all walks" : parts.joined(separator: ", ")

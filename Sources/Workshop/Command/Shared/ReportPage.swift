@@ -80,11 +80,8 @@ struct ReportPage {
   }
 
   /// Returns plots side by side; nothing without any.
-  ///
-  /// - Parameter areWide: True for two in a row at most.
-  static func charts(_ plots: [String], areWide: Bool = false) -> String {
-    let plots = plots.joined()
-    return plots.isEmpty ? "" : "<div class=\"charts\(areWide ? " two" : "")\">\(plots)</div>"
+  static func charts(_ plots: [String]) -> String {
+    plots.isEmpty ? "" : "<div class=\"charts\">\(plots.joined())</div>"
   }
 
   /// Returns a frame with its caption, as one of those that `frames` puts into rows.
@@ -190,7 +187,6 @@ struct ReportPage {
     .legend{display:flex;flex-wrap:wrap;gap:4px 16px;list-style:none;padding:0;margin:6px 0 0;\
     font-size:.85rem;color:var(--mute)}.legend svg{margin-right:6px;vertical-align:-1px}
     .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr));gap:20px}
-    .charts.two{grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr))}
     .charts figure,.tl figure{margin:0}figure svg{display:block;width:100%;height:auto}\
     .charts figure{max-width:560px}
     .tl{display:flex}.tl .names{flex:none;width:92px}.tl .names svg{display:block;width:92px}
@@ -223,12 +219,10 @@ struct ReportPage {
     .falls .what{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
     @media (max-width:640px){.falls div{grid-template-columns:1fr 64px;gap:0 10px}.falls .what{grid-column:1/-1}}
     .falls+.legend,.courses+.legend{margin-top:10px}
-    .best,.sure{font-weight:600}
+    .sure{font-weight:600}
     .wide th{white-space:normal;vertical-align:bottom}.wide td,.wide th{padding:4px 8px}\
     .wide td:first-child,.wide th:first-child{position:sticky;left:0;background:var(--bg);padding-left:0;\
     white-space:normal;min-width:8.5em;max-width:14em;overflow-wrap:anywhere}
-    .h1{background:rgba(217,116,15,.08)}.h2{background:rgba(217,116,15,.16)}.h3{background:rgba(217,116,15,.25)}\
-    .h4{background:rgba(217,116,15,.35)}.h5{background:rgba(217,116,15,.46)}
     .met{color:var(--good)}.unmet{color:var(--bad)}
     text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif;\
     fill:var(--fg)}text.m{fill:var(--mute)}text.w{fill:#fff}text.s{font-size:10px}
@@ -240,7 +234,6 @@ struct ReportPage {
     .l0,.l1,.l2,.l3,.l4,.l5,.l6,.l7,.ln{fill:none;stroke-width:1.8;stroke-linejoin:round}
     .w1{stroke-width:2.6}.w2{stroke-width:3.4}.w3{stroke-width:4.2}.w4{stroke-width:5}.w5{stroke-width:5.8}
     .d1{stroke-dasharray:6 3}.d2{stroke-dasharray:2 3}.ln{stroke:var(--fg);stroke-width:1.4}
-    .hollow{fill:var(--bg);stroke-width:1.8}
     .o1{fill-opacity:.18}.o2{fill-opacity:.34}.o3{fill-opacity:.5}.o4{fill-opacity:.75}.o5{fill-opacity:1}
     .bad{fill:var(--bad)}.good{fill:var(--good)}.warn{fill:var(--warn)}.mute{fill:var(--mute)}.fg{fill:var(--fg)}\
     .soft{fill:var(--soft)}.linefill{fill:var(--line)}
@@ -331,12 +324,6 @@ struct SVG {
   mutating func line(_ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ classes: String) {
     body += "<line x1=\"\(Markup.number(x1))\" y1=\"\(Markup.number(y1))\" x2=\"\(Markup.number(x2))\""
     body += " y2=\"\(Markup.number(y2))\" class=\"\(classes)\"/>"
-  }
-
-  mutating func circle(_ x: Double, _ y: Double, _ radius: Double, _ classes: String, title: String? = nil) {
-    body += "<circle cx=\"\(Markup.number(x))\" cy=\"\(Markup.number(y))\" r=\"\(Markup.number(radius))\""
-    body += " class=\"\(classes)\""
-    close("circle", title)
   }
 
   /// Adds a line through points, or with `isClosed` the area that they enclose.

@@ -60,31 +60,18 @@ package struct LabGroup: Sendable {
     package let failedCount: Int
     /// By name, the figures that at least one walk has.
     package let figures: [String: Distribution]
-    /// True if no other pool of the group has means of the figures of the front that are all at least as good, and one
-    /// better. A pool that lacks one of the figures is not on the front, unless all pools do.
-    package fileprivate(set) var isOnFront = false
-
     /// The mean of a figure; `nil` if no walk has it.
     package func mean(_ figure: WalkFigure) -> Double? { figures[figure.name]?.mean }
-  }
-
-  /// The result of comparing a pool with the one that has the best mean of a figure.
-  package enum Standing: Sendable, Hashable {
-    case best
-    /// The interval of the difference from the best contains 0, or there are too few pairs for one.
-    case indistinguishable
-    case worse
   }
 
   package let key: Key
   package let extent: Extent
   /// The rows, by number of slots, then by policy.
-  package private(set) var rows: [Row]
-  /// For each pool whose policy is not the baseline, the difference from the baseline with the same number of
-  /// slots.
+  package let rows: [Row]
+  /// The pool with which others are compared: the smallest with the baseline's policy; `nil` without one.
+  package let reference: LabPool?
+  /// For each other pool, the difference from ``reference``.
   package let differences: [LabDifference]
-  /// For each policy in pools of several sizes, the differences from the smallest.
-  package let sizeDifferences: [LabDifference]
   private let samples: [LabPool: LabSamples]
 
   /// The number of walks.
@@ -92,7 +79,7 @@ package struct LabGroup: Sendable {
 
   /// - Parameters:
   ///   - samples: For each of `pools`, its walks.
-  ///   - baseline: The policy to subtract; `nil` for none.
+  ///   - baseline: The policy of the reference; `nil` for none.
   init(
     _ key: Key, _ extent: Extent, pools: [LabPool], samples: [LabPool: LabSamples], baseline: String?
   ) {
@@ -106,27 +93,15 @@ package struct LabGroup: Sendable {
         pool: pool, runCount: own.pairs.count, failedCount: own.failedCount,
         figures: Dictionary(uniqueKeysWithValues: figures))
     }
-    func difference(_ pool: LabPool, minus other: LabPool) -> LabDifference? {
-      guard let own = samples[pool], let others = samples[other] else { return nil }
-      let difference = LabDifference(pool, own, minus: other, others, figures: LabSamples.figures)
-      return difference.pairCount > 0 ? difference : nil
+    reference = pools.first { $0.policy == baseline }
+    differences = pools.compactMap { [reference] pool in
+      pool == reference ? nil : reference.flatMap { Self.difference(of: pool, minus: $0, samples) }
     }
-    differences = pools.filter { $0.policy != baseline }.compactMap { pool in
-      baseline.flatMap { difference(pool, minus: LabPool(slotCount: pool.slotCount, policy: $0)) }
-    }
-    sizeDifferences = pools.compactMap { pool in
-      let smallest = pools.first { $0.policy == pool.policy }
-      return smallest.flatMap { $0 == pool ? nil : difference(pool, minus: $0) }
-    }
-    markFront()
   }
 
-  /// Returns the difference of any two pools; `nil` if the group lacks one.
-  package func difference(
-    of pool: LabPool, minus other: LabPool, figures: [WalkFigure] = LabSamples.figures
-  ) -> LabDifference? {
-    guard let own = samples[pool], let others = samples[other] else { return nil }
-    return LabDifference(pool, own, minus: other, others, figures: figures)
+  /// Returns the difference of any two pools; `nil` if the group lacks one, or if they have no pair of walks.
+  package func difference(of pool: LabPool, minus other: LabPool) -> LabDifference? {
+    Self.difference(of: pool, minus: other, samples)
   }
 
   /// The figure of each walk of a pool that has it, in no order that means anything but the same each time.
@@ -134,42 +109,14 @@ package struct LabGroup: Sendable {
     samples[pool]?.values(of: figure) ?? []
   }
 
-  /// Returns, for each of ``rows``, how its mean of a figure compares with the best; `nil` if it lacks the
-  /// figure, or nothing is compared with it.
-  ///
-  /// The intervals are not corrected for the number of comparisons.
-  ///
-  /// - Parameter slotCount: Compares only pools of this size; others are `nil`.
-  package func standings(_ figure: WalkFigure, slotCount: Int? = nil) -> [Standing?] {
-    let means = rows.map { row in
-      slotCount == nil || row.pool.slotCount == slotCount ? row.mean(figure) : nil
-    }
-    let sign: Double = figure.isHigherBetter ? -1 : 1
-    let found = rows.indices.compactMap { place in means[place].map { (place: place, cost: $0 * sign) } }
-    guard found.count > 1, let best = found.min(by: { ($0.cost, $0.place) < ($1.cost, $1.place) })?.place
-    else {
-      return Array(repeating: nil, count: rows.count)
-    }
-    return rows.indices.map { place in
-      guard means[place] != nil else { return nil }
-      if place == best { return .best }
-      let difference = difference(of: rows[place].pool, minus: rows[best].pool, figures: [figure])
-      return difference?.figures[figure.name]?.excludesZero == true ? .worse : .indistinguishable
-    }
-  }
-
   // MARK: - Private
 
-  private mutating func markFront() {
-    let figures = WalkFigures.all(in: .front).filter { figure in rows.contains { $0.mean(figure) != nil } }
-    guard !figures.isEmpty else { return }
-    let found = rows.indices.compactMap { place in
-      let costs = figures.compactMap { rows[place].mean($0) }
-      return costs.count == figures.count ? (place: place, costs: costs) : nil
-    }
-    for (member, isOnFront) in zip(found, ParetoFront.members(found.map(\.costs))) {
-      rows[member.place].isOnFront = isOnFront
-    }
+  private static func difference(
+    of pool: LabPool, minus other: LabPool, _ samples: [LabPool: LabSamples]
+  ) -> LabDifference? {
+    guard let own = samples[pool], let others = samples[other] else { return nil }
+    let difference = LabDifference(pool, own, minus: other, others, figures: LabSamples.figures)
+    return difference.pairCount > 0 ? difference : nil
   }
 }
 
@@ -315,20 +262,6 @@ package enum PairedBootstrap {
       let sorted = means[(column * resampleCount)..<((column + 1) * resampleCount)].sorted()
       return Interval(
         lower: first[column] + sorted[rank - 1], upper: first[column] + sorted[resampleCount - rank])
-    }
-  }
-}
-
-/// The members of a set that no other member dominates.
-package enum ParetoFront {
-  /// Returns, for each member, true if no other one is at least as good everywhere and better somewhere.
-  ///
-  /// - Parameter costs: For each member, its costs; lower is better.
-  package static func members(_ costs: [[Double]]) -> [Bool] {
-    costs.map { own in
-      !costs.contains { other in
-        zip(other, own).allSatisfy { $0 <= $1 } && zip(other, own).contains { $0 < $1 }
-      }
     }
   }
 }

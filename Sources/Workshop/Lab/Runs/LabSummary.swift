@@ -2,8 +2,6 @@
 ///
 /// A group over walks of several pool sizes has a row for each size and policy. The order of the results
 /// determines only the order of names.
-///
-/// There is no single score. The Pareto front of each group weighs up its costs.
 package struct LabSummary: Sendable {
   /// The values of the lab's dimensions, in the order of the results; numbers of slots ascend.
   package struct Dimensions: Sendable, Hashable {
@@ -163,10 +161,9 @@ package struct LabSummary: Sendable {
 /// - `feeds`, `links`, `link_groups`, `viewers`, `devices`, `slots`, `policies`, `seeds`: the dimensions.
 /// - `groups`: for each group
 ///   - those of `feed`, `link_group`, `viewer`, `device` and `slots` that its walks have in common; `runs`.
-///   - `pools`: for each pool `slots`, `policy`, `runs`, `failed` (of these), `pareto` (true on the front), and `figures`: for each of
+///   - `pools`: for each pool `slots`, `policy`, `runs`, `failed` (of these), and `figures`: for each of
 ///     ``WalkFigures`` that labs have, by name, `runs` (walks that have it), `mean`, `median` and `p95` over walks.
-///   - `differences` from the baseline, and `size_differences` from the smallest pool of the same policy: for each
-///     `slots`, `policy`, `minus_slots`, `minus_policy`, `pairs`, and `figures`: for each figure `pairs` (whose walks both
+///   - `differences` from the smallest pool with the baseline's policy: for each `slots`, `policy`, `minus_slots`, `minus_policy`, `pairs`, and `figures`: for each figure `pairs` (whose walks both
 ///     have it), `left_out` (other pairs), `mean`, and with two pairs or more `lower` and `upper`, the ends of the 95 %
 ///     interval, and `excludes_zero`.
 extension LabSummary: Encodable {
@@ -186,7 +183,6 @@ extension LabGroup: Encodable {
     try encoder.encode([
       "feed": key.feed, "link_group": key.linkGroup, "viewer": key.viewer, "device": key.device,
       "slots": key.slotCount, "runs": runCount, "pools": rows, "differences": differences,
-      "size_differences": sizeDifferences,
     ])
   }
 }
@@ -195,7 +191,7 @@ extension LabGroup.Row: Encodable {
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "slots": pool.slotCount, "policy": pool.policy, "runs": runCount, "failed": failedCount,
-      "pareto": isOnFront, "figures": figures,
+      "figures": figures,
     ])
   }
 }

@@ -12,12 +12,10 @@ package struct FigurePlaces: OptionSet, Sendable {
   package static let links = Self(rawValue: 1 << 2)
   /// The results, CSV and JSON of labs.
   package static let lab = Self(rawValue: 1 << 3)
-  /// The tables of means of labs.
+  /// The table of a lab.
   package static let means = Self(rawValue: 1 << 4)
-  /// The tables of differences of labs.
+  /// The costs of which the table of a lab has differences from the reference.
   package static let differences = Self(rawValue: 1 << 5)
-  /// The costs that a Pareto front weighs up.
-  package static let front = Self(rawValue: 1 << 6)
 
   package let rawValue: Int
 
@@ -39,30 +37,29 @@ package struct Figure<Run: Sendable>: Sendable {
   /// A phrase that explains why a run may lack the figure.
   package let absence: String
   package let places: FigurePlaces
-  /// A short title for tables with many columns; `nil` if these leave the figure out.
+  /// A short title for tables with many columns.
   package let heading: String?
-  package let isHigherBetter: Bool
   private let find: @Sendable (Run, WalkValue.Kind) -> WalkValue?
 
   /// A figure that is available as several kinds.
   package init(
     _ name: String, _ title: String, _ meaning: String, _ kinds: [WalkValue.Kind],
-    _ places: FigurePlaces = [], heading: String? = nil, isHigherBetter: Bool = false,
+    _ places: FigurePlaces = [], heading: String? = nil,
     absence: String = "there is no such figure", find: @escaping @Sendable (Run, WalkValue.Kind) -> WalkValue?
   ) {
     (self.name, self.title, self.meaning, self.kinds) = (name, title, meaning, kinds)
-    (self.places, self.heading, self.isHigherBetter) = (places, heading, isHigherBetter)
+    (self.places, self.heading) = (places, heading)
     (self.absence, self.find) = (absence, find)
   }
 
   /// A figure of one kind.
   package init(
     _ name: String, _ title: String, _ meaning: String, _ kind: WalkValue.Kind,
-    _ places: FigurePlaces = [], heading: String? = nil, isHigherBetter: Bool = false,
+    _ places: FigurePlaces = [], heading: String? = nil,
     absence: String = "there is no such figure", value: @escaping @Sendable (Run) -> WalkValue?
   ) {
     self.init(
-      name, title, meaning, [kind], places, heading: heading, isHigherBetter: isHigherBetter, absence: absence
+      name, title, meaning, [kind], places, heading: heading, absence: absence
     ) { run, _ in value(run) }
   }
 

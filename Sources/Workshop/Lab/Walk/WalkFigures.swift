@@ -18,9 +18,9 @@ package enum WalkFigures {
       "second_frame", "second frame",
       [
         "p50": [.page, .comparison, .links, .lab, .means],
-        "p95": [.page, .comparison, .links, .lab, .means, .differences, .front],
+        "p95": [.page, .comparison, .links, .lab, .means, .differences],
         "p99": [.comparison, .lab, .means], "max": .comparison, "mean": .lab,
-        "over_100ms": [.comparison, .lab, .means, .differences], "over_1s": [.comparison, .lab, .means],
+        "over_100ms": [.comparison, .lab, .means], "over_1s": [.comparison, .lab],
       ]
     ) { $0.secondFrame }
     + waits + hits + costs
@@ -122,14 +122,14 @@ package enum WalkFigures {
       },
       WalkFigure(
         "hit.ratio", "hits", "swipes whose first frame was ready", .share, [.page, .comparison, .links],
-        isHigherBetter: true, absence: "no swipe was counted"
+        absence: "no swipe was counted"
       ) { $0.hitRatio().map(WalkValue.share) },
     ]
     + PreloadStage.allCases.dropFirst().map { stage in
       WalkFigure(
         "reached.\(stage.reportName)", "hits with the stage \(stage.reportName)",
         "swipes whose item had reached stage \(stage.reportName)", .share,
-        stage == .buffered ? .comparison : [], isHigherBetter: true, absence: "no swipe was counted"
+        stage == .buffered ? .comparison : [], absence: "no swipe was counted"
       ) { $0.hitRatio(stage).map(WalkValue.share) }
     }
 
@@ -146,11 +146,11 @@ package enum WalkFigures {
     },
     WalkFigure(
       "rebuffering", "rebuffering", "stalled share of the time watched from first frames on", .share,
-      [.comparison, .lab, .means, .differences, .front], heading: "rebuf.", absence: "nothing was watched"
+      [.comparison, .lab, .means, .differences], heading: "rebuf.", absence: "nothing was watched"
     ) { $0.rebufferingRatio.map(WalkValue.share) },
     WalkFigure(
       "rung.mean", "mean bit rate", "mean declared bit rate of the frames shown, weighted by time", .bitRate,
-      [.comparison, .lab, .means, .differences], heading: "Mbit/s", isHigherBetter: true,
+      [.comparison, .lab, .means], heading: "rung",
       absence: "no rung with a stated bit rate was shown"
     ) { $0.meanBitRate.map(WalkValue.bitRate) },
     WalkFigure(
@@ -158,11 +158,11 @@ package enum WalkFigures {
     ) { .count($0.rungSwitchCount) },
     WalkFigure(
       "bytes.fetched", "bytes fetched", "bytes fetched for all items", .size,
-      [.page, .comparison, .links, .lab, .means], heading: "fetched"
+      [.page, .comparison, .links, .lab, .means, .differences], heading: "fetched"
     ) { .size($0.fetchedByteCount) },
     WalkFigure(
       "bytes.wasted", "wasted bytes", "bytes fetched but never shown", [.share, .size],
-      [.page, .comparison, .links, .lab, .means, .differences, .front], heading: "wasted",
+      [.page, .comparison, .links, .lab, .means], heading: "wasted",
       absence: "nothing was fetched"
     ) { .part($0.unshownByteCount, of: $0.fetchedByteCount, as: $1) },
     WalkFigure("frames.decoded", "decoded frames", "frames decoded for all items", .count, .lab) {
@@ -178,7 +178,7 @@ package enum WalkFigures {
     ) { $0.slotHighWaterByteCount.map { .size(Int64($0)) } },
     WalkFigure(
       "memory.pool", "peak memory", "peak memory of all slots together", .size,
-      [.page, .comparison, .lab, .means, .differences, .front], heading: "memory",
+      [.page, .comparison, .lab, .means], heading: "memory",
       absence: "memory was not measured"
     ) { $0.poolHighWaterByteCount.map { .size(Int64($0)) } },
     WalkFigure(
@@ -188,7 +188,7 @@ package enum WalkFigures {
     ) { .count($0.failedItemCount) },
     WalkFigure(
       "abandoned", "abandoned swipes", "swipes left before their first frame, to items that did not fail",
-      .count, [.page, .comparison, .links, .lab, .means]
+      .count, [.page, .comparison, .links, .lab]
     ) { .count($0.abandonedSwipeCount) },
   ]
 }
