@@ -137,3 +137,25 @@ struct PoolWindowTests {
     #expect(measured.asked.withLock { $0 }.map(\.context.plannedByteCount) == [7])
   }
 }
+
+extension PoolWindow {
+  /// The window of a policy's plan in a situation in which no item has loaded anything.
+  init(
+    itemCount: Int, slotCount: Int, currentIndex: Int, direction: Int = 1, policy: some PreloadPolicy,
+    costs: StageCosts = StageCosts(), currentByteCount: Int? = nil, bandwidth: Double? = nil
+  ) {
+    var situation = PoolSituation(
+      direction: direction, slotCount: slotCount, itemCount: itemCount, currentIndex: currentIndex)
+    situation.costs = costs
+    situation.currentByteCount = currentByteCount ?? Self.currentByteCount(by: costs)
+    situation.throughput = bandwidth.map { ThroughputEstimate(mean: $0) }
+    self.init(policy.plan(in: situation), in: situation)
+  }
+
+  /// Returns the current item's memory according to measurements, with an open decoder if one was measured.
+  private static func currentByteCount(by costs: StageCosts) -> Int {
+    var cold = PreloadTarget.current
+    cold.isDecoderWarm = false
+    return costs.memoryByteCount(of: .current) ?? costs.memoryByteCount(of: cold) ?? 0
+  }
+}

@@ -17,6 +17,18 @@ public enum FetchPurpose: String, Sendable, Hashable, CaseIterable {
   case segment
   /// A poster image or any other resource.
   case resource
+
+  /// The order in which a start waits for requests; lower ones come first.
+  package var order: Int {
+    switch self {
+    case .source: 0
+    case .manifest, .clock: 1
+    case .key: 2
+    case .initialization: 3
+    case .segment: 4
+    case .resource: 5
+    }
+  }
 }
 
 /// A request for a resource or for a range of its bytes.

@@ -467,7 +467,7 @@ private final class CourseRecord: Sendable {
         byteCount: request.byteCount)
     }
     let ordered = requests.enumerated().sorted {
-      ($0.element.purpose.rank, $0.offset) < ($1.element.purpose.rank, $1.offset)
+      ($0.element.purpose.order, $0.offset) < ($1.element.purpose.order, $1.offset)
     }.map(\.element)
     var bounds: Set<Duration> = [.zero, end]
     for request in requests {
@@ -492,20 +492,6 @@ private final class CourseRecord: Sendable {
       }
     }
     return course
-  }
-}
-
-extension FetchPurpose {
-  /// The order in which a start waits for requests.
-  fileprivate var rank: Int {
-    switch self {
-    case .source: 0
-    case .manifest, .clock: 1
-    case .key: 2
-    case .initialization: 3
-    case .segment: 4
-    case .resource: 5
-    }
   }
 }
 

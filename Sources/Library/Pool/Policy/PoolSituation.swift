@@ -171,28 +171,6 @@ package struct PoolWindow: Sendable, Hashable {
       + left.map { Entry(index: current + $0.distance, distance: $0.distance, target: $0.target) }
   }
 
-  /// The window of a policy's plan in a situation in which no item has loaded anything.
-  ///
-  /// - Parameters:
-  ///   - itemCount: The number of items in the feed.
-  ///   - slotCount: The number of slots in the pool; less than 1 counts as 1.
-  ///   - currentIndex: An index outside the feed counts as the nearest one inside.
-  ///   - direction: The direction of the last swipe; negative for lower indices.
-  ///   - costs: The measured costs of the stages.
-  ///   - currentByteCount: The memory of the current item, if known; otherwise it is taken from `costs`.
-  ///   - bandwidth: The network's mean rate in bits per second.
-  package init(
-    itemCount: Int, slotCount: Int, currentIndex: Int, direction: Int = 1, policy: some PreloadPolicy,
-    costs: StageCosts = StageCosts(), currentByteCount: Int? = nil, bandwidth: Double? = nil
-  ) {
-    var situation = PoolSituation(
-      direction: direction, slotCount: slotCount, itemCount: itemCount, currentIndex: currentIndex)
-    situation.costs = costs
-    situation.currentByteCount = currentByteCount ?? Self.currentByteCount(by: costs)
-    situation.throughput = bandwidth.map { ThroughputEstimate(mean: $0) }
-    self.init(policy.plan(in: situation), in: situation)
-  }
-
   /// The indices that have a slot; empty for an empty feed.
   package var indices: Range<Int> {
     guard let low = entries.map(\.index).min(), let high = entries.map(\.index).max() else { return 0..<0 }
@@ -201,15 +179,6 @@ package struct PoolWindow: Sendable, Hashable {
 
   /// Returns the slot of an item's index.
   package func slot(of index: Int) -> Int { index % slotCount }
-
-  // MARK: - Private
-
-  /// Returns the current item's memory according to measurements, with an open decoder if one was measured.
-  private static func currentByteCount(by costs: StageCosts) -> Int {
-    var cold = PreloadTarget.current
-    cold.isDecoderWarm = false
-    return costs.memoryByteCount(of: .current) ?? costs.memoryByteCount(of: cold) ?? 0
-  }
 }
 
 /// The latest swipes of a viewer in a feed.

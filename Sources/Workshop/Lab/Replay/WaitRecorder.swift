@@ -122,17 +122,3 @@ final class WaitRecorder: Sendable {
     }
   }
 }
-
-extension FetchPurpose {
-  /// The priority of waiting for the request; lower ones come first.
-  fileprivate var order: Int {
-    switch self {
-    case .source: 0
-    case .manifest, .clock: 1
-    case .key: 2
-    case .initialization: 3
-    case .segment: 4
-    case .resource: 5
-    }
-  }
-}

@@ -106,8 +106,7 @@ package struct WalkSettings: Sendable, Hashable {
   package var link: String?
   /// The dwell times, such as `exp:5s`.
   package var dwell: String
-  /// The shares of flicks, swipes back and bursts; `nil` if a trace determines the swipes, and in reports that do not
-  /// state them.
+  /// The shares of swipes back and bursts; `nil` if a trace determines the swipes, and in reports that do not state them.
   package var shares: SwipeShares?
   /// The seed of the plan.
   package var seed: UInt64
