@@ -22,8 +22,9 @@ import Testing
     var expected: [Int: [Shown]] = [:]
     for (index, path) in Self.paths.enumerated() { expected[index] = try await plainFrames(path) }
     for index in [0, 1, 2, 1, 2, 3, 0, 2] {
-      try scene.show(index)
+      // A busy machine may show the first frame and the last one alone.
       let count = scene.shown.count
+      try scene.show(index)
       try await scene.until { scene.pool.surfaceItem == scene.id(index) && scene.shown.count > count + 1 }
     }
     try await scene.close()
