@@ -91,14 +91,14 @@ struct FailedItemTests {
     arguments: [
       ("master.m3u8=status:503", "503"), ("master.m3u8=silence", "no response within"),
       ("segment-*=silence", "no response within"), ("segment-*=stall:0", "no more data within"),
-      ("*=delay:4s", ""),
+      ("*=delay:3s", ""),
     ])
   func realTime(fault: String, words: String) async throws {
     let folder = try TemporaryFolder()
     try await withSource("hls-ts/master.m3u8", faults: fault) { source in
       let path = try folder.writeFeed([goodSource, source, goodSource])
       let result = try await Command.run(
-        ["feed", path, "--swipes", "2", "--preload", "none", "--dwell", "fixed:2s", "--timeout", "6"]
+        ["feed", path, "--swipes", "2", "--preload", "none", "--dwell", "fixed:1s", "--timeout", "10"]
           + Self.viewer + Self.gate)
       #expect(result.status == (words.isEmpty ? 0 : 1), "\(result.outputText)")
       let text = result.outputText

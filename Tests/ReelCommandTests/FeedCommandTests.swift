@@ -337,14 +337,14 @@ struct FeedCommandTests {
     #expect(swipes.allSatisfy { $0["loaded_bytes"] is Int })
   }
 
-  @Test("Ctrl-C prints the report of the walk so far, and leaves its page")
+  @Test("Ctrl-C prints the report of the walk so far, and leaves its files")
   func interrupted() async throws {
     try await withOrigin { origin in
       let folder = try TemporaryFolder()
       let feed = try folder.writeFeed(Self.items.map { origin.url($0).absoluteString })
       let command = try Command([
-        "feed", feed, "--swipes", "5", "--dwell", "fixed:60s", "--json", "--report",
-        folder.path + "/page.html",
+        "feed", feed, "--swipes", "5", "--dwell", "fixed:60s", "--json", "--report", folder.path("a.html"),
+        "--csv", folder.path("a.csv"), "--trace", folder.path("a.jsonl"),
       ])
       await origin.wait { snapshot in snapshot.requests.contains { $0.bodyBytesSent > 0 } }
       command.interrupt()
@@ -353,7 +353,8 @@ struct FeedCommandTests {
       let report = try result.object
       #expect(report["interrupted"] as? Bool == true)
       #expect((report["swipes"] as? [Any])?.count == 1)
-      #expect(folder.names() == ["feed.txt", "page.html"])
+      #expect(folder.names() == ["a.csv", "a.html", "a.jsonl", "feed.txt"])
+      #expect(try folder.text("a.html").contains("</html>"))
     }
   }
 

@@ -253,7 +253,7 @@ struct ListCommandTests {
     let clip = try Self.clip()
     let paths = (0..<40).map { "/c\($0).mp4" }
     try await withOrigin(
-      "c2?.mp4=delay:20ms,late.mp4=silencex1",
+      "c2?.mp4=delay:20ms,late.mp4=silence",
       routes: Dictionary(uniqueKeysWithValues: (paths + ["/late.mp4"]).map { ($0, clip) })
     ) { origin in
       let urls = (["/late.mp4"] + paths).map { origin.url(String($0.dropFirst())).absoluteString }
@@ -279,6 +279,7 @@ struct ListCommandTests {
       let leftover = ".c39-\(SourceHash(urls[40]).text).\(tested.fileExtension).part-1"
       let isLeft = done < 40 && !String(decoding: before, as: UTF8.self).contains("/c39.mp4")
       if isLeft { try folder.write([1], to: "out/\(leftover)") }
+      origin.setFaults([])
       let next = try await Command.run(arguments.dropLast() + ["--resume"], status: 0)
       #expect(next.errorText.contains("\(41 - done) written, 0 failed, \(done) skipped"), "\(next.errorText)")
       let content = try folder.bytes("out/results.jsonl")
@@ -300,7 +301,7 @@ struct ListCommandTests {
   func terminated(tested: ListCommand, signal: (number: Int32, status: Int32)) async throws {
     let folder = try TemporaryFolder()
     let clip = try Self.clip()
-    try await withOrigin("late.mp4=silencex1", routes: ["/a.mp4": clip, "/late.mp4": clip]) { origin in
+    try await withOrigin("late.mp4=silence", routes: ["/a.mp4": clip, "/late.mp4": clip]) { origin in
       let list = try folder.write(
         ["a.mp4", "late.mp4"].map { origin.url($0).absoluteString }.joined(separator: "\n"), to: "list.txt")
       let arguments = [tested.rawValue, "--input", list, "-o", folder.path("out")]
@@ -317,6 +318,7 @@ struct ListCommandTests {
       let end = "interrupted: 1 of 2 sources done, results in \(folder.path("out/results.jsonl"));"
       #expect(result.errorText.contains("\(end) use --resume to continue"), "\(result.errorText)")
       #expect(folder.names("out").count == 2, "\(folder.names("out"))")
+      origin.setFaults([])
       let next = try await Command.run(arguments + ["--resume"], status: 0)
       #expect(next.errorText.contains("1 written, 0 failed, 1 skipped"), "\(next.errorText)")
       #expect(try results(folder).count == 2)
@@ -475,7 +477,7 @@ struct ListCommandTests {
   func queuedForHost(command: ListCommand) async throws {
     let folder = try TemporaryFolder()
     let clip = try Self.clip()
-    try await withOrigin("a.mp4=delay:1s", routes: ["/a.mp4": clip, "/b.mp4": clip]) { origin in
+    try await withOrigin("a.mp4=delay:4s", routes: ["/a.mp4": clip, "/b.mp4": clip]) { origin in
       let (first, second) = (origin.url("a.mp4").absoluteString, origin.url("b.mp4").absoluteString)
       let list = try folder.write("\(first)\n\(second)\n\(goodSource)\n", to: "list.txt")
       let result = try await run(of: command, list, folder, "--per-host", "1", "--rate-limit", "20/s")

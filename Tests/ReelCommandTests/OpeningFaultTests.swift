@@ -134,20 +134,20 @@ struct OpeningFaultTests {
 
   @Test("A time-out names the resource that failed, unless it has been answered since")
   func lateSegment() async throws {
-    let words = "within 5 s: the server answered 503 Service Unavailable"
+    let words = "within 8 s: the server answered 503 Service Unavailable"
     try await withOrigin("segment-0.ts=status:503;Retry-After: 20") { origin in
       let source = origin.url("hls-ts/high/index.m3u8").absoluteString
       let segment = origin.url("hls-ts/high/segment-0.ts").absoluteString
       for command in ["frames", "play"] {
-        let result = try await Command.run(command, source, "--quiet", "--timeout", "5")
+        let result = try await Command.run(command, source, "--quiet", "--timeout", "8")
         expectErrorLine(result, names: source, words: "\(words) (\(segment))")
       }
     }
     for command in ["frames", "play"] {
       try await withOrigin("index.m3u8=status:503x1,segment-0.ts=silence") { origin in
         let source = origin.url("hls-ts/high/index.m3u8").absoluteString
-        let result = try await Command.run(command, source, "--quiet", "--timeout", "5")
-        expectErrorLine(result, names: source, words: "within 5 s; allow more time with --timeout")
+        let result = try await Command.run(command, source, "--quiet", "--timeout", "8")
+        expectErrorLine(result, names: source, words: "within 8 s; allow more time with --timeout")
       }
     }
   }

@@ -42,12 +42,12 @@ struct PlayFaultTests {
       try folder.write(Array("\(stuck)\n\(origin.url("media/h264.ts"))\n".utf8), to: "list")
       for rate in ["1", "max"] {
         let result = try await Command.run(
-          "play", "--input", folder.path("list"), "--rate", rate, "--timeout", "5", "--json", "--overwrite",
+          "play", "--input", folder.path("list"), "--rate", rate, "--timeout", "8", "--json", "--overwrite",
           directory: folder.path)
         let ends = try result.objects.filter { $0["event"] as? String == "summary" }
         #expect(ends.map { $0["ended"] as? String } == ["failed", "played_to_end"], "\(result.errorText)")
         let error = try #require(ends.first?["error"] as? [String: Any])
-        #expect((error["message"] as? String)?.contains("nothing to play for 5 s") == true, "\(error)")
+        #expect((error["message"] as? String)?.contains("nothing to play for 8 s") == true, "\(error)")
         #expect(error["exit_code"] as? Int == 69)
       }
     }
@@ -57,10 +57,10 @@ struct PlayFaultTests {
   func slowReader() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
-      "play", goodSource, "--json", "--timeout", "3", "--y4m", folder.path("frames"), "--rate", "max",
+      "play", goodSource, "--json", "--timeout", "10", "--y4m", folder.path("frames"), "--rate", "max",
       shell: """
         mkfifo "\(folder.path("frames"))" || exit 9
-        (exec 3<"\(folder.path("frames"))"; sleep 6; cat <&3 >/dev/null) &
+        (exec 3<"\(folder.path("frames"))"; sleep 13; cat <&3 >/dev/null) &
         "$@"
         """, status: 0)
     #expect(try PlayEvents(result).summary?["ended"] as? String == "played_to_end")

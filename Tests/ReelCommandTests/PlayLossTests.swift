@@ -97,23 +97,24 @@ struct PlayLossTests {
   func halfSegment(path: String, segment: String) async throws {
     let scene = try Scene(path)
     try scene.cut(segment, to: 0.5)
-    for rate in ["max", "4"] {
-      let summary = try await play(scene.playlist, "--rate", rate)
-      let damaged = parts(summary).filter { $0.reason == "damaged" }
-      // Frames that a busy machine drops at the end of the hole are part of it.
-      let end = 2 + Double(try #require((summary["frames"] as? [String: Int])?["dropped"])) / 30
-      #expect(damaged.allSatisfy { $0.from > 1 && $0.to < end + 0.04 }, "\(damaged)")
-      #expect((1.96..<end + 0.04).contains(try #require(damaged.last).to), "\(damaged)")
-      #expect(damaged.allSatisfy { $0.message?.contains(segment) == true }, "\(damaged)")
-      #expect(outcomes(summary).contains("damaged"))
-      #expect((summary["loss"] as? [String: Any])?["exit_code"] as? Int == 65)
-      try expectSums(summary, span: 3)
-      // The player waited for the next frame.
-      let wall = try #require(summary["wall"] as? [String: Double])
-      let frozen = (wall["frozen_ms"] ?? 0) / 1e3
-      let longest = damaged.map { $0.to - $0.from }.max() ?? 0
-      #expect(rate == "max" ? frozen == 0 : frozen > longest / 4 - 0.05, "\(wall)")
+    let summary = try await play(scene.playlist, "--rate", "max")
+    let damaged = parts(summary).filter { $0.reason == "damaged" }
+    #expect(damaged.allSatisfy { $0.from > 1 && $0.to < 2.04 }, "\(damaged)")
+    #expect((1.96..<2.04).contains(try #require(damaged.last).to), "\(damaged)")
+    #expect(damaged.allSatisfy { $0.message?.contains(segment) == true }, "\(damaged)")
+    #expect(outcomes(summary).contains("damaged"))
+    #expect((summary["loss"] as? [String: Any])?["exit_code"] as? Int == 65)
+    try expectSums(summary, span: 3)
+    #expect((summary["wall"] as? [String: Double])?["frozen_ms"] ?? 0 == 0)
+    // In real time, the player waits for the next frame.
+    let longest = damaged.map { $0.to - $0.from }.max() ?? 0
+    let bytes = Array(try Data(contentsOf: scene.url(segment)))
+    let fetcher = FixtureFetcher { request, _ in
+      request.url.path.hasSuffix(segment) ? .bytes(bytes) : .none
     }
+    let waited = try await PlayJobTests.play("\(path)/index.m3u8", fetcher: fetcher, "--rate", "4")
+    let frozen = waited.verdict.summary.wall.times[.frozen].milliseconds / 1e3
+    #expect(frozen > longest / 4 - 0.05, "\(frozen) of \(longest)")
   }
 
   @Test("A segment of MPEG-TS that ends between two packets is damaged too")
@@ -280,16 +281,13 @@ struct PlayLossTests {
       "/dash-number/gap.mpd": Origin.Response(text, contentType: "application/dash+xml")
     ]) {
       origin in
-      for rate in ["1", "max"] {
-        let summary = try await play(
-          origin.url("dash-number/gap.mpd").absoluteString, "--rate", rate, "--strict", status: 65)
-        // A busy machine may drop frames.
-        let found = parts(summary).filter { $0.reason != "dropped" }
-        #expect(found.map(\.reason) == ["missing"], "\(found)")
-        let part = try #require(found.first)
-        #expect(abs(part.from - 1) < 0.02 && abs(part.to - 3) < 0.02, "\(part)")
-        try expectSums(summary, span: 4)
-      }
+      let summary = try await play(
+        origin.url("dash-number/gap.mpd").absoluteString, "--rate", "max", "--strict", status: 65)
+      let found = parts(summary)
+      #expect(found.map(\.reason) == ["missing"], "\(found)")
+      let part = try #require(found.first)
+      #expect(abs(part.from - 1) < 0.02 && abs(part.to - 3) < 0.02, "\(part)")
+      try expectSums(summary, span: 4)
     }
   }
 
@@ -398,16 +396,12 @@ struct PlayLossTests {
     let folder = try TemporaryFolder()
     let clip = Undecodable(path: "media/h264-faststart.mp4", times: 0.6..<9)
     try folder.write(try overwritten(clip).bytes, to: "tail.mp4")
-    for rate in ["1", "max"] {
-      let summary = try await play(
-        folder.path("tail.mp4"), "--rate", rate, "--duration", "900ms", "--strict", status: 65)
-      let played = try #require(summary["played"] as? Double)
-      let skipped = try #require(summary["skipped"] as? Double)
-      // A busy machine may drop frames.
-      let dropped = (summary["skipped_reasons"] as? [String: Double])?["dropped"] ?? 0
-      #expect(abs(played + dropped - 0.6) < 0.1, "\(rate): \(played) + \(dropped)")
-      #expect((0.2..<0.45).contains(skipped - dropped), "\(rate): \(skipped) - \(dropped)")
-    }
+    let summary = try await play(
+      folder.path("tail.mp4"), "--rate", "max", "--duration", "900ms", "--strict", status: 65)
+    let played = try #require(summary["played"] as? Double)
+    let skipped = try #require(summary["skipped"] as? Double)
+    #expect(abs(played - 0.6) < 0.1, "\(played)")
+    #expect((0.2..<0.45).contains(skipped), "\(skipped)")
     _ = try await play(folder.path("tail.mp4"), "--rate", "max", "--duration", "500ms", "--strict")
   }
 
@@ -545,11 +539,11 @@ struct PlayLossTests {
     let arguments = ["play", scene.playlist, "--rate", "max"]
     let met = try await Command.run(
       arguments + [
-        "--assert", "first_frame<30s", "--assert", "skipped.missing>=0.9s", "--assert", "stalls.count=0",
+        "--assert", "first_frame<600s", "--assert", "skipped.missing>=0.9s", "--assert", "stalls.count=0",
         "--assert",
         "failures<=1", "--assert", "frames.dropped=0%",
       ], status: 0)
-    #expect(met.outputLines.contains { $0.hasPrefix("first_frame<30s: met, ") })
+    #expect(met.outputLines.contains { $0.hasPrefix("first_frame<600s: met, ") })
     let unmet = try await Command.run(
       arguments + ["--assert", "skipped=0ms", "--assert", "live_latency<1s", "--json"], status: 1)
     #expect(
@@ -596,26 +590,5 @@ struct PlayLossTests {
     let result = try await Command.run("play", goodSource, "--report", folder.path("none/a.html"), status: 73)
     #expect(result.errorLines.count == 1 && result.errorText.hasPrefix("reel: "), "\(result.errorText)")
     #expect(result.outputText.isEmpty)
-  }
-
-  @Test("Ctrl-C during feed leaves its files")
-  func interruptedFeed() async throws {
-    let folder = try TemporaryFolder()
-    let feed = try folder.writeFeed([goodSource, "media/h264.ts"])
-    let command = try Command([
-      "feed", feed, "--swipes", "50", "--dwell", "fixed:300ms", "--report", folder.path("a.html"),
-      "--csv",
-      folder.path("a.csv"), "--trace", folder.path("a.jsonl"),
-    ])
-    try await until {
-      // The trace is under its temporary name.
-      let names = folder.names().filter { $0.contains("a.jsonl") }
-      return !command.isRunning || names.contains { (try? folder.bytes($0).contains(10)) ?? false }
-    }
-    command.interrupt()
-    let result = try await command.result()
-    #expect(result.status == 130, "\(result.errorText)")
-    #expect(folder.names() == ["a.csv", "a.html", "a.jsonl", "feed.txt"])
-    #expect(try folder.text("a.html").contains("</html>"))
   }
 }

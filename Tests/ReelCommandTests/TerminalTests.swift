@@ -222,7 +222,7 @@ struct TerminalTests {
     #expect(run.text.contains("\r\u{1b}[K"), "\(run.text)")
     // Reading a feed has no count of seconds.
     if arguments != ["feed"] { #expect(run.text.contains(#/, [2-9] s/#), "\(run.text)") }
-    let quiet = try await TerminalRun(filled + ["--quiet"])
+    let quiet = try await TerminalRun(filled + ["--quiet", "--timeout", "2s"])
     #expect(!quiet.text.contains("\u{1b}[K"), "\(quiet.text)")
     await origin.stop()
   }

@@ -67,7 +67,7 @@ import Testing
   @Test("Rebuffering and retries are counted")
   func stall() async throws {
     let metrics = TestMetrics()
-    let faults = try FaultRule.parse("master.m3u8=status:503x1, segment-1.m4s=delay:6s")
+    let faults = try FaultRule.parse("master.m3u8=status:503x1, segment-1.m4s=delay:8s")
     try await Origin.use(.init(directory: Fixtures.folder, faults: faults)) { origin in
       let player = withMetricsFactory(metrics) { Player(url: origin.url("hls-fmp4/master.m3u8")) }
       player.play()
