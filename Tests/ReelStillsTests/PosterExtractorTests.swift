@@ -163,7 +163,11 @@ struct PosterExtractorTests {
     let isDone = Locked(false)
     let ticking = Task {
       while !isDone.withLock({ $0 }) {
-        if fetcher.underWayCount == 1, gate.candidateCount == index { clock.advance(by: limit) }
+        // Looked at first: it is not that of a wait that begins afterwards.
+        let deadline = clock.nextDeadline
+        if let deadline, fetcher.underWayCount == 1, gate.candidateCount == index {
+          clock.advance(to: deadline)
+        }
         try await Task.sleep(for: .milliseconds(20))
       }
     }

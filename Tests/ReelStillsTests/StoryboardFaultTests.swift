@@ -38,14 +38,14 @@ struct StoryboardFaultTests {
     FixtureFetcher { request, _ in request.url.lastPathComponent == name ? fault : .none }
   }
 
-  /// Moves the clock on and on, from when a condition holds, until the task is cancelled.
+  /// Moves the clock to each limit that a reader waits for while a condition holds, until the task is cancelled.
   private func advance(
-    _ clock: ManualMonotonicClock, after condition: @escaping @Sendable () -> Bool = { true }
+    _ clock: ManualMonotonicClock, while condition: @escaping @Sendable () -> Bool = { true }
   ) -> Task<Void, Never> {
-    let limit = limit
-    return Task {
+    Task {
       while !Task.isCancelled {
-        if condition() { clock.advance(by: limit) }
+        // Looked at first: it is not that of a wait that begins afterwards.
+        if let deadline = clock.nextDeadline, condition() { clock.advance(to: deadline) }
         try? await Task.sleep(for: .milliseconds(5))
       }
     }
