@@ -21,16 +21,27 @@ struct ShortRangeTests {
     let answer: @Sendable (String) -> String = { request in
       let ends = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-(\d*)/)
       guard let ends, let first = Int(ends.1), first < end else {
-        return "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        return Self.empty("416 Range Not Satisfiable")
       }
-      let last = min(Int(ends.2) ?? .max, first + 999, 9_999)
-      return [
-        "HTTP/1.1 206 Partial Content", "Content-Range: bytes \(first)-\(last)/\(size(first))",
-        "Content-Length: \(last - first + 1)", "Connection: close", "",
-        String(Self.text.dropFirst(first).prefix(last - first + 1)),
-      ].joined(separator: "\r\n")
+      return Self.part(first, min(Int(ends.2) ?? .max, first + 999, 9_999), of: size(first))
     }
     return try await ScriptedServer.use(answer, body)
+  }
+
+  /// An answer with a part of the text, as one of a resource of this size.
+  private static func part(_ first: Int, _ last: Int, of size: String = "10000") -> String {
+    "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(last)/\(size)\r\n"
+      + "Content-Length: \(last - first + 1)\r\nConnection: close\r\n\r\n"
+      + text.dropFirst(first).prefix(last - first + 1)
+  }
+
+  private static func empty(_ status: String) -> String {
+    "HTTP/1.1 \(status)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+  }
+
+  /// The first byte of the range that a request is for; nil for one without a range.
+  private static func first(of request: String) -> Int? {
+    request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/).flatMap { Int($0.1) }
   }
 
   /// Counts a request, and returns its number, from 1 on.
@@ -94,10 +105,8 @@ struct ShortRangeTests {
   func budget() async throws {
     let (requests, size) = (Locked(0), 600_000)
     let answer: @Sendable (String) -> String = { request in
-      guard Self.next(requests) % 5 != 0 else {
-        return "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-      }
-      let first = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/).flatMap { Int($0.1) } ?? 0
+      guard Self.next(requests) % 5 != 0 else { return Self.empty("503 Service Unavailable") }
+      let first = Self.first(of: request) ?? 0
       let last = min(first + 19_999, size - 1)
       return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(last)/\(size)\r\n"
         + "Content-Length: \(last - first + 1)\r\nConnection: close\r\n\r\n"
@@ -129,10 +138,8 @@ struct ShortRangeTests {
     let requests = Locked(0)
     let answer: @Sendable (String) -> String = { request in
       _ = Self.next(requests)
-      let ends = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/)
-      let first = ends.flatMap { Int($0.1) } ?? 0
-      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(first)/100000\r\n"
-        + "Content-Length: 1\r\nConnection: close\r\n\r\na"
+      let first = Self.first(of: request) ?? 0
+      return Self.part(first, first, of: "100000")
     }
     let error = try await ScriptedServer.use(answer) { url in
       await reelError {
@@ -147,7 +154,7 @@ struct ShortRangeTests {
   @Test("A body without a length that breaks off has the length of the answer that continues it")
   func lengthOfContinuation() async throws {
     let answer: @Sendable (String) -> String = { request in
-      guard let ends = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/), let first = Int(ends.1) else {
+      guard let first = Self.first(of: request) else {
         return "HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nETag: \"a\"\r\nTransfer-Encoding: chunked\r\n"
           + "Connection: close\r\n\r\n7d0\r\n\(Self.text.prefix(1_000))"
       }
@@ -163,9 +170,7 @@ struct ShortRangeTests {
     #expect(body == Self.text.bytes)
   }
 
-  @Test(
-    "A resource that turns out shorter than announced is an error"
-  )
+  @Test("A resource that turns out shorter than announced is an error")
   func endsWhereItBroke() async throws {
     let requests = Locked(0)
     let answer: @Sendable (String) -> String = { _ in
@@ -190,7 +195,7 @@ struct ShortRangeTests {
     "An answer without a length that goes on after its range is not waited for", arguments: [1_000, 3_000])
   func endless(length: Int) async throws {
     let answer: @Sendable (String) -> String = { request in
-      let first = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/).flatMap { Int($0.1) } ?? 0
+      let first = Self.first(of: request) ?? 0
       return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(first + 999)/10000\r\n"
         + "Transfer-Encoding: chunked\r\n\r\n7d0\r\n\(Self.text.dropFirst(first).prefix(2_000))\r\n7d0\r\n"
     }
@@ -206,12 +211,8 @@ struct ShortRangeTests {
   func longerRange(first: Int, last: Int) async throws {
     let answer: @Sendable (String) -> String = { request in
       // A later request is for the rest.
-      let wanted = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/).flatMap { Int($0.1) } ?? 0
-      let part = wanted == 600 ? first...last : wanted...min(wanted + 999, 9_999)
-      return
-        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(part.lowerBound)-\(part.upperBound)/10000\r\n"
-        + "Content-Length: \(part.count)\r\nConnection: close\r\n\r\n"
-        + Self.text.dropFirst(part.lowerBound).prefix(part.count)
+      let wanted = Self.first(of: request) ?? 0
+      return wanted == 600 ? Self.part(first, last) : Self.part(wanted, min(wanted + 999, 9_999))
     }
     try await ScriptedServer.use(answer) { url in
       let response = try await quickFetcher(attempts: 0).fetch(
@@ -231,12 +232,8 @@ struct ShortRangeTests {
     let answer: @Sendable (String) -> String = { request in
       let range = request.firstMatch(of: /[Rr]ange: (bytes=(\d+)-)/)
       ranges.withLock { $0.append(range.map { String($0.1) }) }
-      guard let first = range.flatMap({ Int($0.2) }) else {
-        return "HTTP/1.1 \(refusal)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-      }
-      let count = min(5_000, 10_000 - first)
-      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(first + count - 1)/10000\r\n"
-        + "Content-Length: \(count)\r\nConnection: close\r\n\r\n" + Self.text.dropFirst(first).prefix(count)
+      guard let first = range.flatMap({ Int($0.2) }) else { return Self.empty(refusal) }
+      return Self.part(first, min(first + 4_999, 9_999))
     }
     try await ScriptedServer.use(answer) { url in
       let fetcher = quickFetcher(attempts: 0)
@@ -259,8 +256,7 @@ struct ShortRangeTests {
     let requests = Locked(0)
     let answer: @Sendable (String) -> String = { request in
       _ = Self.next(requests)
-      let line = request.contains("ange: bytes") ? "404 Not Found" : "\(status) X"
-      return "HTTP/1.1 \(line)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+      return Self.empty(request.contains("ange: bytes") ? "404 Not Found" : "\(status) X")
     }
     let error = try await ScriptedServer.use(answer) { url in
       await reelError { _ = try await quickFetcher().bytes(url) }
@@ -272,21 +268,15 @@ struct ShortRangeTests {
   @Test(
     "A source is requested as a range where another request is refused, fails, or brings a part",
     arguments: [
-      "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-      "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-      "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-      "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-2/10000\r\nContent-Length: 3\r\n"
-        + "Connection: close\r\n\r\nabc",
-      "",
+      empty("403 Forbidden"), empty("405 Method Not Allowed"), empty("500 Internal Server Error"),
+      part(0, 2), "",
     ])
   func rangeOnlySource(refusal: String) async throws {
     let ranges = Locked<[Bool]>([])
     let answer: @Sendable (String) -> String = { request in
       let hasRange = request.contains("ange: bytes=0-")
       ranges.withLock { $0.append(hasRange) }
-      guard hasRange else { return refusal }
-      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9999/10000\r\n"
-        + "Content-Length: 10000\r\nConnection: close\r\n\r\n" + Self.text
+      return hasRange ? Self.part(0, 9_999) : refusal
     }
     try await ScriptedServer.use(answer) { url in
       let fetcher = quickFetcher(attempts: 1)
@@ -304,7 +294,7 @@ struct ShortRangeTests {
     let answer: @Sendable (String) -> String = { request in
       let hasRange = request.contains("ange: bytes=0-")
       ranges.withLock { $0.append(hasRange) }
-      return "HTTP/1.1 \(hasRange ? 403 : 500) X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+      return Self.empty(hasRange ? "403 X" : "500 X")
     }
     let error = try await ScriptedServer.use(answer) { url in
       await reelError { _ = try await quickFetcher(attempts: 2).bytes(url, purpose: .source) }
@@ -316,9 +306,7 @@ struct ShortRangeTests {
   @Test("A source whose server never answers a request without a range")
   func silentWithoutRange() async throws {
     let answer: @Sendable (String) -> String = { request in
-      guard request.contains("ange: bytes=0-") else { return "" }
-      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9999/10000\r\n"
-        + "Content-Length: 10000\r\nConnection: close\r\n\r\n" + Self.text
+      request.contains("ange: bytes=0-") ? Self.part(0, 9_999) : ""
     }
     try await ScriptedServer.use(staysOpen: true, answer) { url in
       let fetcher = quickFetcher(firstByteTimeout: .seconds(30), attempts: 0)
