@@ -243,7 +243,8 @@ struct FeedCommandTests {
     }
     #expect(totals[0] == totals[1])
     let table = try await Command.run(arguments + [links, "--compare", "1:none,3"], status: 0)
-    #expect(table.outputLines.count == 1 + 3 * 2)
+    // The sentence, the head and the rows.
+    #expect(table.outputLines.count == 2 + 3 * 2)
     #expect(
       table.outputLines.last?.hasPrefix("puffer-1.txt adaptive with 3 players") == true, "\(table.outputText)"
     )

@@ -215,7 +215,7 @@ struct LabInputsTests {
     let seeds = await fault("{\"feeds\": [\"feed.txt\"], \"seeds\": 1000000, \"pools\": [1, 2, 3]}")
     #expect(
       seeds
-        == "lab.json: the lab has 54000000 walks, and the limit is 1000000; leave out links, seeds or policies"
+        == "lab.json: the lab has 36000000 walks, and the limit is 1000000; leave out links, seeds or policies"
     )
   }
 

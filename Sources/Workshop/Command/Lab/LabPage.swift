@@ -16,7 +16,9 @@ struct LabPage {
     var page = ReportPage(title: title, subtitle: Redaction.clean(summary.extent))
     page.add(ReportPage.paragraph(summary.answer))
     page.add(WalkPage.alerts([summary.unevenness].compactMap(\.self)))
-    page.add("Results", contents.html(classes: "wide") + contents.copyableText(), note: table.note)
+    page.add(
+      "Results", contents.html(classes: "wide") + contents.copyableText(),
+      note: table.note.replacing("\n", with: " "))
     page.add(
       "Delays", delays, note: "The share of walks whose 95th percentile is at or below each delay.")
     page.add("Failures", failures)
