@@ -20,7 +20,9 @@ FLAGS = 0x1 | 0x40
 
 
 class Player:
-    def __init__(self, url):
+    def __init__(self, url, flags=FLAGS, buffer_seconds=BUFFER_SECONDS, threads=1):
+        """`buffer_seconds` None and `threads` 0 leave the defaults."""
+        self.buffer_seconds, self.threads = buffer_seconds, threads
         self.changed = threading.Condition()
         self.times = {}
         # The first frame's timestamp.
@@ -34,16 +36,17 @@ class Player:
         self.bin = Gst.ElementFactory.make("playbin3")
         self.bin.connect("element-setup", self.on_element)
         self.bin.set_property("video-sink", self.sink)
-        self.bin.set_property("flags", FLAGS)
-        self.bin.set_property("buffer-duration", BUFFER_SECONDS * Gst.SECOND)
+        self.bin.set_property("flags", flags)
+        if buffer_seconds:
+            self.bin.set_property("buffer-duration", buffer_seconds * Gst.SECOND)
         self.bin.set_property("uri", url)
 
     def on_element(self, _, element):
         name = element.get_factory().get_name() if element.get_factory() else ""
         if name == "avdec_h264":
-            element.set_property("max-threads", 1)
-        if element.find_property("max-buffering-time"):
-            element.set_property("max-buffering-time", BUFFER_SECONDS * Gst.SECOND)
+            element.set_property("max-threads", self.threads)
+        if self.buffer_seconds and element.find_property("max-buffering-time"):
+            element.set_property("max-buffering-time", self.buffer_seconds * Gst.SECOND)
 
     def note(self, name):
         now = time.perf_counter()
@@ -168,9 +171,10 @@ def memory(count, urls):
 
 
 Gst.init(None)
-if sys.argv[1] == "version":
-    print(Gst.version_string())
-elif sys.argv[1] == "swipe":
-    {"parked": swipe_parked, "one": swipe_one}[sys.argv[2]](int(sys.argv[3]), int(sys.argv[4]) / 1e3, sys.argv[5:])
-else:
-    memory(int(sys.argv[2]), sys.argv[3:])
+if __name__ == "__main__":
+    if sys.argv[1] == "version":
+        print(Gst.version_string())
+    elif sys.argv[1] == "swipe":
+        {"parked": swipe_parked, "one": swipe_one}[sys.argv[2]](int(sys.argv[3]), int(sys.argv[4]) / 1e3, sys.argv[5:])
+    else:
+        memory(int(sys.argv[2]), sys.argv[3:])
