@@ -13,6 +13,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "pool"))
 import gst_swipes  # noqa: E402
+import walks  # noqa: E402
 from gst_swipes import Gst  # noqa: E402
 
 # Video as it comes from the decoder, and audio.
@@ -58,12 +59,10 @@ class Player(gst_swipes.Player):
 
 
 def main():
-    _, mode, pattern, items, swipes, dwell, limit = sys.argv[1:8]
-    items, swipes, dwell, limit = int(items), int(swipes), int(dwell) / 1e3, int(limit) / 1e3
-    url = [pattern.replace("{swipe}", str(number)).replace("{item}", str(number % items)) for number in range(swipes + 1)]
+    mode, url, dwell, limit = walks.arguments()
     print(json.dumps({"version": Gst.version_string().removeprefix("GStreamer ")}), flush=True)
     current = following = None
-    for number in range(swipes + 1):
+    for number in range(len(url)):
         old, work = current, []
         result = {"swipe": number, "at": time.time() * 1e3}
         began = time.perf_counter()
@@ -91,7 +90,7 @@ def main():
         print(json.dumps(result), flush=True)
         if number == 0 and "error" in result:
             break
-        if mode == "preloaded" and number < swipes:
+        if mode == "preloaded" and number + 1 < len(url):
             following = Player(url[number + 1])
             work.append(gst_swipes.aside(following.park))
         time.sleep(dwell)

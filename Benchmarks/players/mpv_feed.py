@@ -6,11 +6,11 @@ replaced: `loadfile` in the same player. preloaded: a second player, paused at t
 is there when mpv says `playback-restart`: its output, `null`, has drawn it. `time-pos` is the time of the frame that was given to
 the output last and waits there until it is due: the second frame was drawn when `time-pos` changes for the second time."""
 import json
-import sys
 import threading
 import time
 
 import mpv
+import walks
 
 
 class Player:
@@ -38,9 +38,9 @@ class Player:
                 self.changed.notify_all()
 
     def on_end(self, event):
-        # A dictionary or an object, by the version of python3-mpv.
+        # By the version of python3-mpv: an object, or a dictionary; the reason in it, or in a dictionary in it.
         event = event if isinstance(event, dict) else event.as_dict()
-        details = event.get("event", event)
+        details = event["event"] if isinstance(event.get("event"), dict) else event
         if str(details.get("reason")) in ("4", "b'error'", "error"):
             self.note("failed")
 
@@ -75,12 +75,10 @@ class Player:
 
 
 def main():
-    _, mode, pattern, items, swipes, dwell, limit = sys.argv[1:8]
-    items, swipes, dwell, limit = int(items), int(swipes), int(dwell) / 1e3, int(limit) / 1e3
-    url = [pattern.replace("{swipe}", str(number)).replace("{item}", str(number % items)) for number in range(swipes + 1)]
+    mode, url, dwell, limit = walks.arguments()
     players = [Player() for _ in range(2 if mode == "preloaded" else 1)]
     print(json.dumps({"version": players[0].mpv.mpv_version.removeprefix("mpv ")}), flush=True)
-    for number in range(swipes + 1):
+    for number in range(len(url)):
         player = players[number % len(players)]
         result = {"swipe": number, "at": time.time() * 1e3}
         began = time.perf_counter()
@@ -98,7 +96,7 @@ def main():
         print(json.dumps(result), flush=True)
         if number == 0 and "error" in result:
             break
-        if mode == "preloaded" and number < swipes:
+        if mode == "preloaded" and number + 1 < len(url):
             players[(number + 1) % 2].load(url[number + 1], True)
         time.sleep(dwell)
     print(json.dumps({"done": True}), flush=True)

@@ -1,7 +1,8 @@
-"""What `run`, `summary` and `compare` know in common: names, halves, percentiles."""
+"""What the scripts of this folder share: arguments, names, halves, percentiles."""
 import hashlib
 import json
 import statistics
+import sys
 from collections import defaultdict
 
 KEYS = ("player", "link", "packaging", "mode")
@@ -10,6 +11,13 @@ MEASURES = {"first_ms": "first frame", "second_ms": "second frame"}
 
 def name(line):
     return " ".join(line[key] for key in KEYS)
+
+
+def arguments():
+    """Of a script that swipes: the mode, the URL of each swipe, and in seconds the dwell time and the limit of each wait."""
+    _, mode, pattern, items, swipes, dwell, limit = sys.argv[1:8]
+    url = [pattern.replace("{swipe}", str(number)).replace("{item}", str(number % int(items))) for number in range(int(swipes) + 1)]
+    return mode, url, int(dwell) / 1e3, int(limit) / 1e3
 
 
 def half(line):
