@@ -2,8 +2,7 @@ internal import Foundation
 
 /// The share of viewers who still watch an item after a time, which stands for the probability that this viewer does.
 struct WatchModel: Sendable {
-  /// The mean watch time, in seconds, of a viewer of whom nothing is known. If the feed states no curve of an item's past
-  /// viewers, viewers leave at a constant rate.
+  /// The assumed mean watch time in seconds, for items without a retention curve, which viewers leave at a constant rate.
   private static let priorMean = 10.0
 
   /// The shares by seconds; nil for an exponential curve.

@@ -92,8 +92,8 @@ struct LabTable {
 }
 
 extension LabSummary {
-  /// The first line of a comparison: which pool has the shortest wait, those that can't be told from it, and what it costs
-  /// against the reference. Empty without waits.
+  /// The first line of a comparison: the pool with the shortest wait, the pools that can't be told apart from it, and its
+  /// differences from the reference. Empty without waits.
   ///
   /// The wait is the 95th percentile to the second frame. A pool can be told from the best if the interval of their
   /// difference is above 0. Of one walk each, only what that walk had is stated: waits are equal if they print alike.
