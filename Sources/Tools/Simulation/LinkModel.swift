@@ -114,16 +114,15 @@ package struct LinkModel: Sendable {
 
   /// - Parameters:
   ///   - windowByteCount: The number of bytes that a receiver buffers without a reader.
-  ///   - parcelByteCount: The bytes of a full parcel: more than a segment of TCP cost less to compute. Without effect on a
-  ///     link with `tcp`.
+  ///   - parcelByteCount: The bytes of a full parcel: more than a segment of TCP cost less to compute. With `tcp`, a parcel
+  ///     has one segment as long as the window has little room.
   ///   - zero: The time at which a recorded link starts.
   package init(
     _ link: LinkSpec, windowByteCount: Int = 256 << 10,
     parcelByteCount: Int = LinkBottleneck.parcelByteCount, zero: Duration = .zero
   ) {
     self.link = link
-    self.parcelByteCount =
-      link.modelsTCP ? LinkBottleneck.parcelByteCount : max(parcelByteCount, LinkBottleneck.parcelByteCount)
+    self.parcelByteCount = max(parcelByteCount, LinkBottleneck.parcelByteCount)
     bottleneck = LinkBottleneck(link, zero: zero)
     self.windowByteCount = max(windowByteCount, 1)
   }
@@ -298,28 +297,54 @@ package struct LinkModel: Sendable {
 
   /// The time at which the next parcel can be put on the link.
   private var nextStart: Duration? {
-    transfers.lazy.filter { canSend($0) }.map { start(of: $0) }.min()
+    var first: Duration?
+    for transfer in transfers where canSend(transfer) {
+      let start = start(of: transfer)
+      first = min(first ?? start, start)
+    }
+    return first
   }
 
   private mutating func putOnLink(by now: Duration) {
     guard crossing == nil, let start = nextStart, start <= now else { return }
     if link.modelsTCP { acknowledge(by: start) }
-    let ready = transfers.map { canSend($0) && self.start(of: $0) <= start }
-    guard let index = bottleneck.takeTurn(among: ready.count, where: { ready[$0] }) else { return }
-    let count = min(transfers[index].waitingCount, parcelByteCount)
-    transfers[index].waitingCount -= count
+    // The one that there is can send.
+    var ready: [Bool] = []
+    if transfers.count > 1 {
+      for transfer in transfers { ready.append(canSend(transfer) && self.start(of: transfer) <= start) }
+    }
+    let next = bottleneck.takeTurn(among: transfers.count) { ready.isEmpty || ready[$0] }
+    guard let index = next else { return }
+    var count = min(transfers[index].waitingCount, parcelByteCount)
     let arrival: Duration
     if link.modelsTCP {
-      arrival = bottleneck.put(count + LinkWindow.headerByteCount, at: start)
-      if let place = connectionIndex(of: transfers[index]) {
+      let place = connectionIndex(of: transfers[index])
+      // Transfers have equal turns, also if one of them may send little at a time.
+      var segmentCount = Int.max
+      for (index, transfer) in transfers.enumerated() where ready.isEmpty || ready[index] {
+        segmentCount = min(segmentCount, self.segmentCount(inParcelOf: transfer))
+      }
+      count = min(count, segmentCount * LinkBottleneck.parcelByteCount)
+      arrival = bottleneck.put(count + segmentCount * LinkWindow.headerByteCount, at: start)
+      if let place {
         let acknowledged = arrival + roundTrip(ofConnectionAt: place)
         let waitingSince = max(transfers[index].readyAt, transfers[index].sendableSince)
-        connections[place].window.send(at: start, waitingSince: waitingSince, acknowledgedAt: acknowledged)
+        connections[place].window.send(
+          segmentCount, at: start, waitingSince: waitingSince, acknowledgedAt: acknowledged)
       }
     } else {
       arrival = bottleneck.put(count, at: start)
     }
+    transfers[index].waitingCount -= count
     crossing = Crossing(transfer: transfers[index].number, byteCount: count, arrival: arrival)
+  }
+
+  /// The number of segments that a transfer may put on the link at a time.
+  private func segmentCount(inParcelOf transfer: Transfer) -> Int {
+    guard parcelByteCount > LinkBottleneck.parcelByteCount, let index = connectionIndex(of: transfer) else {
+      return 1
+    }
+    return connections[index].window.segmentCount(inParcelOf: min(transfer.waitingCount, parcelByteCount))
   }
 
   private mutating func acknowledge(by time: Duration) {

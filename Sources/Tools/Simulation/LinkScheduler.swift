@@ -198,6 +198,8 @@ package struct LinkWindow: Sendable {
 
   private struct Acknowledgement {
     let time: Duration
+    /// The number of segments.
+    let count: Int
     let roundTripTime: Duration
   }
 
@@ -210,7 +212,7 @@ package struct LinkWindow: Sendable {
   /// The window.
   package private(set) var segmentCount = Self.initialSegmentCount
   /// The number of segments that are sent and not acknowledged.
-  package var outstandingCount: Int { acknowledgements.count }
+  package private(set) var outstandingCount = 0
   /// The acknowledgements of the outstanding segments; their times never decrease.
   private var acknowledgements: Deque<Acknowledgement> = []
   /// The releases in order. The first one applies to the segment that is sent next, if it is within its
@@ -239,6 +241,12 @@ package struct LinkWindow: Sendable {
   /// True in slow start.
   package var isInSlowStart: Bool { segmentCount < threshold }
 
+  /// The number of segments that may be sent and acknowledged together: one if that could hold back others.
+  func segmentCount(inParcelOf byteCount: Int) -> Int {
+    let count = (byteCount + LinkBottleneck.parcelByteCount - 1) / LinkBottleneck.parcelByteCount
+    return min(max(count, 1), max((segmentCount - outstandingCount) / 4, 1))
+  }
+
   /// The time at which the next segment can be sent; nil for at once.
   package var opensAt: Duration? { outstandingCount < segmentCount ? nil : acknowledgements.first?.time }
 
@@ -248,21 +256,22 @@ package struct LinkWindow: Sendable {
   package mutating func acknowledge(by time: Duration, waitingSince: Duration?) {
     while let first = acknowledgements.first, first.time <= time {
       acknowledgements.removeFirst()
-      acknowledgedTotal += 1
+      acknowledgedTotal += first.count
+      outstandingCount -= first.count
       if acknowledgedTotal > roundBegin {
         roundBegin = sentTotal
         roundCount = 0
         peaks = (outstandingCount, peaks.current)
       }
-      measure(first.roundTripTime)
+      measure(first.roundTripTime, of: first.count)
       // The sender has more than the window allows, or has used at least half of it: all of it, after slow
       // start.
       let hasMore = waitingSince.map { $0 <= first.time } ?? false
       let peak = max(peaks.current, peaks.previous)
       if isInSlowStart {
-        if hasMore || segmentCount < 2 * peak { segmentCount += 1 }
+        if hasMore || segmentCount < 2 * peak { segmentCount += first.count }
       } else if hasMore || segmentCount <= peak {
-        acknowledgedCount += 1
+        acknowledgedCount += first.count
         if acknowledgedCount >= segmentCount {
           acknowledgedCount = 0
           segmentCount += 1
@@ -272,41 +281,47 @@ package struct LinkWindow: Sendable {
     }
   }
 
-  /// Records a segment that is put on the link at `time`.
+  /// Records segments that are put on the link at `time`, and acknowledged together.
   ///
   /// - Parameters:
+  ///   - count: The number of segments.
   ///   - waitingSince: The time since which it has waited to be sent.
   ///   - acknowledgedAt: The time at which its acknowledgement arrives, but not before that of the previous
   ///     segment.
-  package mutating func send(at time: Duration, waitingSince: Duration, acknowledgedAt: Duration) {
+  package mutating func send(
+    _ count: Int = 1, at time: Duration, waitingSince: Duration, acknowledgedAt: Duration
+  ) {
     if let lastSent, acknowledgements.isEmpty { restart(after: time - lastSent, at: time) }
     lastSent = time
-    sentTotal += 1
+    sentTotal += count
+    outstandingCount += count
     while releases.count > 1, let first = releases.first, first.total < sentTotal { releases.removeFirst() }
     let released = min(max(releases.first?.time ?? time, waitingSince), time)
     let acknowledged = max(acknowledgedAt, acknowledgements.last?.time ?? acknowledgedAt)
-    acknowledgements.append(Acknowledgement(time: acknowledged, roundTripTime: acknowledged - released))
+    acknowledgements.append(
+      Acknowledgement(time: acknowledged, count: count, roundTripTime: acknowledged - released))
     peaks.current = max(peaks.current, outstandingCount)
   }
 
   // MARK: - Private
 
-  private mutating func measure(_ sample: Duration) {
+  private mutating func measure(_ sample: Duration, of count: Int) {
     let least = min(self.least ?? sample, sample)
     self.least = least
     if let smoothed {
       let error = sample < smoothed ? smoothed - sample : sample - smoothed
-      variance = (variance * 3 + error) / 4
-      self.smoothed = (smoothed * 7 + sample) / 8
+      // Durations divide slowly.
+      variance = Duration(attoseconds: (variance.attoseconds * 3 + error.attoseconds) / 4)
+      self.smoothed = Duration(attoseconds: (smoothed.attoseconds * 7 + sample.attoseconds) / 8)
     } else {
       smoothed = sample
       variance = sample / 2
     }
     guard isInSlowStart, roundCount < Self.roundSampleCount else { return }
     roundLeast = roundCount == 0 ? sample : min(roundLeast, sample)
-    roundCount += 1
+    roundCount += count
     let excess = min(max(least / 8, .milliseconds(4)), .milliseconds(16))
-    if roundCount == Self.roundSampleCount, roundLeast > least + excess { threshold = segmentCount }
+    if roundCount >= Self.roundSampleCount, roundLeast > least + excess { threshold = segmentCount }
   }
 
   private mutating func restart(after pause: Duration, at time: Duration) {

@@ -279,6 +279,8 @@ package struct LinkBottleneck: Sendable {
   private var position: LinkRecordingPosition?
   /// The index of the transfer whose turn is next.
   private var turn = 0
+  /// How long the last parcel took: the next one mostly has its size.
+  private var last = (byteCount: 0, duration: Duration.zero)
 
   package init(bitsPerSecond: Int64) { self.bitsPerSecond = bitsPerSecond }
 
@@ -299,8 +301,12 @@ package struct LinkBottleneck: Sendable {
   /// crossed.
   package mutating func put(_ byteCount: Int, at start: Duration) -> Duration {
     let begin = max(freeAt, start)
-    freeAt =
-      position?.end(ofBits: 8 * Int64(byteCount), from: begin) ?? begin + duration(ofByteCount: byteCount)
+    if let end = position?.end(ofBits: 8 * Int64(byteCount), from: begin) {
+      freeAt = end
+      return freeAt
+    }
+    if last.byteCount != byteCount { last = (byteCount, duration(ofByteCount: byteCount)) }
+    freeAt = begin + last.duration
     return freeAt
   }
 

@@ -389,7 +389,7 @@ package struct LinkServers: Sendable {
 }
 
 /// The origin that a connection leads to.
-struct LinkHost: Equatable {
+struct LinkHost: Sendable, Hashable {
   let name: String
   /// The number of round trips before the first request can leave.
   let handshakes: Int
