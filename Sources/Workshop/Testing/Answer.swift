@@ -79,12 +79,18 @@ struct Answer {
 /// Plans the response to a request: finds the resource, applies the range, and adds the fault.
 struct AnswerPlanner {
   var supportsRanges: Bool
+  /// The methods that are served.
+  var methods: String
   /// Finds the resource at a decoded path.
   var resource: (_ path: String) -> Resource?
 
-  /// - Parameter path: The decoded path of the request; nil if it can't be decoded.
-  func answer(to head: HTTPRequestHead, path: String?, fault: Fault?) -> Answer {
-    var answer = sound(head, path: path, ignoresRange: fault == .ignoreRange, storesGzip: fault == .gzip)
+  /// - Parameters:
+  ///   - path: The decoded path of the request; nil if it can't be decoded.
+  ///   - posted: The response to a POST request; nil if there is none.
+  func answer(to head: HTTPRequestHead, path: String?, fault: Fault?, posted: Origin.Response?) -> Answer {
+    var answer =
+      posted.map { whole(Resource($0, at: path ?? "")) }
+      ?? sound(head, path: path, ignoresRange: fault == .ignoreRange, storesGzip: fault == .gzip)
     if let fault { apply(fault, to: &answer, head: head) }
     if !head.isKeepAlive, answer.ending == .keepAlive { answer.ending = .close }
     if answer.ending == .close { answer.headers.replaceOrAdd(name: "Connection", value: "close") }
@@ -101,17 +107,17 @@ struct AnswerPlanner {
     _ head: HTTPRequestHead, path: String?, ignoresRange: Bool, storesGzip: Bool
   ) -> Answer {
     guard [.GET, .HEAD, .OPTIONS].contains(head.method) else {
-      return text(.methodNotAllowed, extra: [("Allow", "GET, HEAD, OPTIONS")])
+      return text(.methodNotAllowed, extra: [("Allow", methods)])
     }
     if head.method == .OPTIONS {
       var answer = text(.noContent)
-      answer.headers.add(name: "Access-Control-Allow-Methods", value: "GET, HEAD, OPTIONS")
+      answer.headers.add(name: "Access-Control-Allow-Methods", value: methods)
       answer.headers.add(name: "Access-Control-Allow-Headers", value: "*")
       return answer
     }
     guard let path else { return text(.badRequest) }
     guard var resource = resource(path) else { return text(.notFound) }
-    guard resource.status == 200 else { return refusal(resource) }
+    guard resource.status == 200 else { return whole(resource) }
     if storesGzip {
       let stored = StoredGzip.encode(resource.readAll())
       resource = Resource(bytes: stored, contentType: resource.contentType)
@@ -146,8 +152,8 @@ struct AnswerPlanner {
     return answer
   }
 
-  /// Returns the whole resource with a status other than 200.
-  private func refusal(_ resource: Resource) -> Answer {
+  /// Returns the whole resource with its status.
+  private func whole(_ resource: Resource) -> Answer {
     var answer = Answer(status: HTTPResponseStatus(statusCode: resource.status))
     answer.headers = Self.common
     for field in resource.headers { answer.headers.add(name: field.name.rawName, value: field.value) }

@@ -193,6 +193,18 @@ extension Origin {
     package var supportsRanges: Bool
     /// The time from the start of a connection, or the end of a response, until the next request has arrived whole.
     package var requestLimit = Duration.seconds(30)
+    /// Returns the path of the resource that a request's decoded path means. Faults and resources are found by it, and
+    /// `RequestRecord.path` is it.
+    package var resourcePath: @Sendable (_ path: String) -> String = { $0 }
+    /// Returns the folder, and a path below it, of the file for a path; nil for none. Replaces `directory`.
+    package var file: (@Sendable (_ path: String) -> (folder: URL, path: String)?)?
+    /// Answers a POST request with a body of at most `postLimit` bytes; nil to refuse its path. Without it, POST is refused.
+    /// Called on the event loop, as `observer`.
+    package var receiver: (@Sendable (_ request: RequestRecord, _ body: [UInt8]) -> Response?)?
+    /// Receives each request when its answer has ended, sent completely or not. The log then stays empty.
+    package var observer: (@Sendable (RequestRecord) -> Void)?
+    /// The maximum number of bytes of a POST request's body.
+    package static let postLimit = 64_000
 
     /// Creates a configuration. By default, the origin listens on any free port of this machine and serves nothing.
     public init(
@@ -266,6 +278,8 @@ public struct RequestRecord: Sendable, Hashable {
   public var headers: HTTPFields
   /// The number of the connection, counted from 1 in order of acceptance.
   package var connection: Int
+  /// The address of the client, without its port; nil if unknown.
+  package var client: String?
   /// The time at which the request arrived.
   package var arrival: Duration
   /// The time at which the first byte of the answer was written to the connection; nil if none was.

@@ -32,6 +32,9 @@ final class OriginConnection: ChannelInboundHandler {
   private let establishedAt: NIODeadline
   private let number: Int
   private var head: HTTPRequestHead?
+  /// The body of a POST request, as far as it is not too long.
+  private var body = ByteBuffer()
+  private var isBodyTooLong = false
   /// The responses to send, the current one first.
   private var pending: [Pending] = []
   private var flow: Flow?
@@ -52,8 +55,14 @@ final class OriginConnection: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
-    case .head(let head): self.head = head
-    case .body: break
+    case .head(let head):
+      self.head = head
+      body.clear()
+      isBodyTooLong = false
+    case .body(var part):
+      guard head?.method == .POST, state.configuration.receiver != nil, !isBodyTooLong else { break }
+      isBodyTooLong = body.readableBytes + part.readableBytes > Origin.Configuration.postLimit
+      if isBodyTooLong { body.clear() } else { body.writeBuffer(&part) }
     case .end:
       requestTimer?.cancel()
       if let head = head.take() { receive(head, context: context) }
@@ -72,6 +81,7 @@ final class OriginConnection: ChannelInboundHandler {
     isClosed = true
     startTimer?.cancel()
     requestTimer?.cancel()
+    for pending in pending { state.answerEnded(pending.record) }
     pending = []
     if let flow = flow.take() { shaper?.remove(flow) }
     state.connectionClosed()
@@ -100,28 +110,39 @@ final class OriginConnection: ChannelInboundHandler {
 
   private func receive(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
     let path = String(AnswerPlanner.split(head.uri).path).removingPercentEncoding
+      .map(state.configuration.resourcePath)
+    var request = RequestRecord(
+      method: head.method.rawValue, path: path ?? head.uri, target: head.uri,
+      headers: HTTPFields(
+        head.headers.compactMap { field in
+          HTTPField.Name(field.name).map { HTTPField(name: $0, value: field.value) }
+        }), connection: number, client: context.remoteAddress?.ipAddress, arrival: state.elapsed)
     let fault = state.takeFault(for: path ?? head.uri)
     let planner = AnswerPlanner(
-      supportsRanges: state.configuration.supportsRanges, resource: { [state] in state.resource(at: $0) })
-    let answer = planner.answer(to: head, path: path, fault: fault)
-    let record = state.requestCame(
-      RequestRecord(
-        method: head.method.rawValue, path: path ?? head.uri, target: head.uri,
-        headers: HTTPFields(
-          head.headers.compactMap { field in
-            HTTPField.Name(field.name).map { HTTPField(name: $0, value: field.value) }
-          }), connection: number,
-        arrival: .zero, status: answer.isSilent ? nil : Int(answer.status.code)))
+      supportsRanges: state.configuration.supportsRanges,
+      methods: state.configuration.receiver == nil ? "GET, HEAD, OPTIONS" : "GET, HEAD, POST, OPTIONS",
+      resource: { [state] in state.resource(at: $0) })
+    let answer = planner.answer(
+      to: head, path: path, fault: fault, posted: head.method == .POST ? posted(request) : nil)
+    request.status = answer.isSilent ? nil : Int(answer.status.code)
+    let record = state.requestCame(request)
     logger.debug(
       "request",
       metadata: ["connection": "\(number)", "target": "\(head.uri)", "status": "\(answer.status.code)"])
-    guard !answer.isSilent else { return }
+    if answer.isSilent { return state.answerEnded(record) }
     // On loopback, connections and requests take no time. Therefore, the response is delayed by the link's
     // handshake and by its round trip.
     let receivedAt = max(NIODeadline.now(), establishedAt)
     let startAt = receivedAt + Self.roundTrip(state) + TimeAmount(answer.delay)
     pending.append(Pending(answer: answer, record: record, startAt: startAt))
     if pending.count == 1 { startNext(context: context) }
+  }
+
+  /// Returns the answer to a POST request, whose body has arrived; nil to refuse its path.
+  private func posted(_ request: RequestRecord) -> Origin.Response? {
+    guard isBodyTooLong else { return state.configuration.receiver?(request, Array(body.readableBytesView)) }
+    let limit = Origin.Configuration.postLimit
+    return Origin.Response("the body has more than \(limit) bytes\n", contentType: "text/plain", status: 413)
   }
 
   private func startNext(context: ChannelHandlerContext) {
@@ -169,6 +190,7 @@ final class OriginConnection: ChannelInboundHandler {
   private func finish(_ ending: Answer.Ending, written: EventLoopFuture<Void>, context: ChannelHandlerContext)
   {
     guard !isClosed else { return }
+    if ending != .stall, let pending = pending.first { state.answerEnded(pending.record) }
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     switch ending {
     case .keepAlive:
@@ -209,6 +231,9 @@ final class OriginState: Sendable {
 
   private struct State {
     var snapshot = Origin.Snapshot()
+    /// With an observer, the requests whose answers have not ended, by their numbers.
+    var observed: [Int: RequestRecord] = [:]
+    var observedCount = 0
     var routes: [String: Origin.Response]
     /// The number of times that each route was set.
     var routeVersions: [String: Int] = [:]
@@ -227,6 +252,9 @@ final class OriginState: Sendable {
       State(routes: configuration.routes, faults: configuration.faults), rank: .transfer)
   }
 
+  /// The time since the origin was created.
+  var elapsed: Duration { ContinuousClock.now - startedAt }
+
   var snapshot: Origin.Snapshot { state.withLock { $0.snapshot } }
 
   func setRoute(_ path: String, _ response: Origin.Response?) {
@@ -242,7 +270,7 @@ final class OriginState: Sendable {
 
   /// Records a connection, and returns its number.
   func connectionOpened() -> Int {
-    let now = ContinuousClock.now - startedAt
+    let now = elapsed
     return change { snapshot in
       snapshot.connectionArrivals.append(now)
       snapshot.openConnectionCount += 1
@@ -254,24 +282,45 @@ final class OriginState: Sendable {
     change { $0.openConnectionCount -= 1 }
   }
 
-  /// Records a request, and returns its index in the log.
+  /// Records a request, and returns its number.
   func requestCame(_ record: RequestRecord) -> Int {
-    var record = record
-    record.arrival = .now - startedAt
-    return change { [record] snapshot in
+    guard configuration.observer == nil else {
+      return state.withLock { state in
+        state.observedCount += 1
+        state.observed[state.observedCount] = record
+        return state.observedCount
+      }
+    }
+    return change { snapshot in
       snapshot.requests.append(record)
       return snapshot.requests.count - 1
     }
   }
 
-  func bytesSent(_ count: Int, headByteCount: Int, isLast: Bool, for index: Int) {
-    let now = ContinuousClock.now - startedAt
-    change { snapshot in
-      snapshot.requests[index].bytesSent += Int64(count)
-      snapshot.requests[index].bodyBytesSent += Int64(count - headByteCount)
-      if snapshot.requests[index].firstByteSent == nil { snapshot.requests[index].firstByteSent = now }
-      if isLast { snapshot.requests[index].lastByteSent = now }
+  func bytesSent(_ count: Int, headByteCount: Int, isLast: Bool, for number: Int) {
+    let now = elapsed
+    let update = { @Sendable (record: inout RequestRecord) in
+      record.bytesSent += Int64(count)
+      record.bodyBytesSent += Int64(count - headByteCount)
+      if record.firstByteSent == nil { record.firstByteSent = now }
+      if isLast { record.lastByteSent = now }
     }
+    guard configuration.observer == nil else {
+      return state.withLock { state in
+        guard var record = state.observed[number] else { return }
+        update(&record)
+        state.observed[number] = record
+      }
+    }
+    change { update(&$0.requests[number]) }
+  }
+
+  /// Tells the observer about a request whose answer has ended, once.
+  func answerEnded(_ number: Int) {
+    guard let observer = configuration.observer,
+      let record = state.withLock({ $0.observed.removeValue(forKey: number) })
+    else { return }
+    observer(record)
   }
 
   /// Takes the first unused fault for this path.
@@ -288,21 +337,18 @@ final class OriginState: Sendable {
   /// Returns the resource at a decoded path.
   func resource(at path: String) -> Resource? {
     let (route, version) = state.withLock { ($0.routes[path], $0.routeVersions[path] ?? 0) }
-    if let route {
-      return Resource(
-        bytes: route.bytes, contentType: route.contentType ?? MediaType.type(forPath: path),
-        version: version, headers: route.headers, status: route.status)
-    }
+    if let route { return Resource(route, at: path, version: version) }
     for source in configuration.resources {
       guard let response = source.response(at: path) else { continue }
       // Other bytes of the same size at the same path must get another tag.
       var hasher = Hasher()
       response.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
-      return Resource(
-        bytes: response.bytes, contentType: response.contentType ?? MediaType.type(forPath: path),
-        version: Int(hasher.finalize().magnitude >> 1), headers: response.headers, status: response.status)
+      return Resource(response, at: path, version: Int(hasher.finalize().magnitude >> 1))
     }
-    return configuration.directory.flatMap { Resource(path: path, below: $0) }
+    guard let file = configuration.file else {
+      return configuration.directory.flatMap { Resource(path: path, below: $0) }
+    }
+    return file(path).flatMap { Resource(path: $0.path, below: $0.folder) }
   }
 
   /// Waits until `condition` holds, or until the task is cancelled.

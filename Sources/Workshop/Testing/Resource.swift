@@ -40,6 +40,13 @@ final class Resource: Sendable {
     entityTag = "\"\(bytes.count)-\(version)\""
   }
 
+  /// - Parameter version: Distinguishes these bytes from others of the same size at the same path.
+  convenience init(_ response: Origin.Response, at path: String, version: Int = 0) {
+    self.init(
+      bytes: response.bytes, contentType: response.contentType ?? MediaType.type(forPath: path),
+      version: version, headers: response.headers, status: response.status)
+  }
+
   /// Opens a file below `directory`; nil if there is none, or if the path leads outside.
   init?(path: String, below directory: URL) {
     let parts = path.split(separator: "/", omittingEmptySubsequences: true)
