@@ -299,10 +299,13 @@ extension KeyedDecodingContainer {
 }
 
 extension [any CodingKey] {
-  /// `viewers[1].dwell`.
+  /// `viewers[1].dwell`, in snake_case.
   fileprivate var text: String {
     reduce(into: "") { text, key in
-      text += key.intValue.map { "[\($0)]" } ?? (text.isEmpty ? "" : ".") + key.stringValue
+      let name = key.stringValue.reduce(into: "") {
+        $0 += $1.isUppercase ? "_" + $1.lowercased() : String($1)
+      }
+      text += key.intValue.map { "[\($0)]" } ?? (text.isEmpty ? "" : ".") + name
     }
   }
 }
@@ -315,6 +318,7 @@ extension ReelError {
       case is Bool.Type: "true or false"
       case is String.Type: "a string"
       case is any FixedWidthInteger.Type: "a whole number"
+      case is any BinaryFloatingPoint.Type: "a number"
       case is any ExpressibleByArrayLiteral.Type: "an array"
       default: "an object"
       }

@@ -1,0 +1,158 @@
+internal import Foundation
+package import ReelCore
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// Writes a recording as JSON Lines. Each line is written at once, so a recording that is cut off is whole up to its last
+/// line. Used from any thread.
+package final class RecordingWriter: Sendable {
+  /// Why a report is refused.
+  package struct Refusal: Error, Sendable, Hashable {
+    /// The status of HTTP.
+    package var status: Int
+    package var reason: String
+  }
+
+  private struct State {
+    /// Nil when the recording has ended.
+    var descriptor: Int32?
+    var byteCount: Int64 = 0
+    var playbacks: Set<String> = []
+    var failure: ReelError?
+  }
+
+  private static let playbackLimit = 10_000
+
+  private let path: String
+  /// The names of the items, by name and by path.
+  private let names: [String: String]
+  /// Never written, so that nobody can find an address by trying all.
+  private let salt = UInt64.random(in: .min ... .max)
+  private let state: Locked<State>
+
+  /// Creates the file, readable by its owner only, with its first line.
+  ///
+  /// - Throws: `ReelError` of kind `cannotCreateOutput`, also if the file exists.
+  package init(path: String, run: RecordedRun) throws(ReelError) {
+    self.path = path
+    names = run.items.reduce(into: [:]) { names, item in
+      names[item.name] = item.name
+      names[item.path] = item.name
+    }
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw ReelError(
+        .cannotCreateOutput, "the recording can't be created: \(ReelError.systemText(errno))", at: path,
+        advice: errno == EEXIST ? "name another file; a recording is never replaced" : nil)
+    }
+    state = Locked(State(descriptor: descriptor), rank: .transfer)
+    write(run)
+    if let failure { throw failure }
+  }
+
+  /// The error that has ended the recording; nil for none.
+  package var failure: ReelError? { state.withLock { $0.failure } }
+
+  /// Returns the hash of an address, which is the same for all of this recording.
+  package func client(_ address: String?) -> String? {
+    guard let address else { return nil }
+    var hasher = Hasher()
+    hasher.combine(salt)
+    hasher.combine(address)
+    return String(UInt64(bitPattern: Int64(hasher.finalize())), radix: 36)
+  }
+
+  package func add(_ request: RecordedRequest) { write(request) }
+
+  /// Adds the report of a player.
+  ///
+  /// - Parameters:
+  ///   - json: As the player sent it.
+  ///   - address: The address that it came from.
+  ///   - time: The time at which it arrived.
+  package func add(reportOf json: [UInt8], from address: String?, at time: Duration) throws(Refusal) {
+    var report: PlayerReport
+    do throws(ReelError) { report = try PlayerReport(json: json) } catch {
+      throw Refusal(status: 400, reason: error.reason)
+    }
+    if let item = report.item {
+      guard let name = names[item] else {
+        throw Refusal(status: 422, reason: "the feed has no item \(item.prefix(200))")
+      }
+      report.item = name
+    }
+    let (kind, playback) = (report.kind, report.playback)
+    let refusal = state.withLock { state -> Refusal? in
+      guard kind == .start else {
+        guard !state.playbacks.contains(playback) else { return nil }
+        return Refusal(status: 404, reason: "unknown playback \(playback): report its start first")
+      }
+      guard state.playbacks.count < Self.playbackLimit else {
+        return Refusal(status: 429, reason: "more than \(Self.playbackLimit) playbacks")
+      }
+      guard state.playbacks.insert(playback).inserted else {
+        return Refusal(status: 409, reason: "playback \(playback) has started before: choose another name")
+      }
+      return nil
+    }
+    if let refusal { throw refusal }
+    report.receivedMs = time.milliseconds
+    report.clockOffsetMs = ((time.milliseconds - report.sentMs) * 1e3).rounded() / 1e3
+    report.client = client(address)
+    write(report)
+  }
+
+  /// Ends the recording. Further calls do nothing.
+  ///
+  /// - Throws: The error that ended it before, of kind `cannotWriteOutput`.
+  package func finish() throws(ReelError) {
+    let failure = state.withLock { state in
+      if let descriptor = state.descriptor.take() { close(descriptor) }
+      return state.failure
+    }
+    if let failure { throw failure }
+  }
+
+  /// Ends the recording and removes its file, because nothing was served.
+  package func discard() {
+    try? finish()
+    unlink(path)
+  }
+
+  // MARK: - Private
+
+  private func write(_ line: some Encodable) {
+    guard let text = try? JSONLine.string(line, of: "line") else { return }
+    let bytes = Array((text + "\n").utf8)
+    state.withLock { state in
+      guard let descriptor = state.descriptor else { return }
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { Self.write(descriptor, $0) }
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else {
+          state.failure = ReelError(
+            .cannotWriteOutput, "the recording can't be written: \(ReelError.systemText(errno))", at: path)
+          // A part of a line is worth nothing.
+          _ = ftruncate(descriptor, off_t(state.byteCount))
+          close(descriptor)
+          state.descriptor = nil
+          return
+        }
+        rest = rest.dropFirst(count)
+      }
+      state.byteCount += Int64(bytes.count)
+    }
+  }
+
+  /// Calls `write(2)`, whose name a method hides.
+  private static func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    Foundation.write(descriptor, bytes.baseAddress, bytes.count)
+  }
+}
