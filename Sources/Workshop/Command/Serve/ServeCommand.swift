@@ -3,18 +3,19 @@ import Foundation
 import Logging
 import ReelCore
 import ReelGateway
-import ReelManifest
 import ReelLab
+import ReelManifest
+import ReelPool
 import ReelReading
 import ReelTesting
 import ReelSimulation
 import ReelSources
 
-/// `reel serve`: serves a presentation as HLS, or a folder over a modelled link.
+/// `reel serve`: serves a presentation as HLS, or a folder or feed over a modelled link.
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
-    abstract: "Serve a presentation as HLS, or a folder over a modelled link.",
+    abstract: "Serve a presentation as HLS, or a folder or feed over a modelled link.",
     discussion: """
       Prints the URL to open, then serves until it is interrupted.
 
@@ -22,7 +23,7 @@ struct ServeCommand: AsyncParsableCommand {
       segments are redirected to their origin, or passed through with --proxy. Local media is always passed through. \
       --timeout limits the reading of the manifest.
 
-      A folder is served as it is. --link models one bottleneck for all connections. It takes a rate and a round-trip \
+      A folder is served as it is, and of a feed file (reel feed --help) its local items. --link models one bottleneck for all connections. It takes a rate and a round-trip \
       time (10Mbit/50ms), a profile (\(LinkSpec.profileList)), or a recorded downlink, which repeats when it ends: a file \
       whose lines hold seconds and Mbit/s, or a time in ms at which 1500 bytes can pass (Mahimahi). The \
       options start=30s, scale=4 and rtt=50ms follow after commas.
@@ -32,6 +33,13 @@ struct ServeCommand: AsyncParsableCommand {
       one. With xCOUNT, the fault ends after that many matching requests. The first rule that matches and has not ended \
       applies. Kinds:
       \(HelpText.list(FaultRule.forms))
+
+      The page /-/feed shows the items of a folder or feed in a browser, swipes by itself or by hand, and measures how \
+      long the viewer waits after each swipe. It plays with the browser's own player, or with hls.js or Video.js if you \
+      pass its file with --script. To measure a phone, listen on an address that it reaches: --host 0.0.0.0.
+
+      --record writes each request and each swipe to a new file, as JSON Lines: without values of queries, cookies, \
+      credentials and addresses. Any other player can report its swipes with POST /-/report.
 
       --json has no effect.
 
@@ -44,9 +52,13 @@ struct ServeCommand: AsyncParsableCommand {
       "reel serve https://example.com/manifest.mpd --port 8080"
     ),
     ("Serve a folder over a slow link", "reel serve media --link 3g --port 8081"),
+    (
+      "Record how long a browser waits at http://127.0.0.1:8082/-/feed",
+      "reel serve media --port 8082 --link lte --record run.jsonl"
+    ),
   ]
 
-  @Argument(help: "The path or URL of a manifest, or a folder.", completion: .file())
+  @Argument(help: "The path or URL of a manifest, a folder, or a feed file.", completion: .file())
   var source: String
 
   @Option(help: "The address to listen on.")
@@ -58,24 +70,38 @@ struct ServeCommand: AsyncParsableCommand {
   @Flag(help: "For a manifest: pass media through instead of redirecting to its origin.")
   var proxy = false
 
-  @Option(help: ArgumentHelp("For a folder: model this link.", valueName: "spec"), completion: .links)
+  @Option(help: ArgumentHelp("For a folder or feed: model this link.", valueName: "spec"), completion: .links)
   var link: String?
 
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "For a folder: break responses, as in 'seg*.ts=status:503x2'. Can be repeated.",
+      "For a folder or feed: break responses, as in 'seg*.ts=status:503x2'. Can be repeated.",
       valueName: "spec"))
   var fault: [String] = []
+
+  @Option(
+    help: ArgumentHelp("For a folder or feed: record requests and swipes, in a new file.", valueName: "file"),
+    completion: .file())
+  var record: String?
+
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp(
+      "For a folder or feed: offer the player of this script, hls.js or Video.js, on the page /-/feed. Can be repeated.",
+      valueName: "file"), completion: .file())
+  var script: [String] = []
 
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
     try OptionValue.check(port, of: "--port", in: 0...65535)
-    if isFolder {
-      if proxy { throw ValidationError("--proxy requires a manifest: \(source) is a folder") }
-    } else if link != nil || !fault.isEmpty {
-      throw ValidationError("--link and --fault require a folder: \(source) is not one")
+    try WalkResultOptions.checkFile(record, of: "--record")
+    if isServed {
+      if proxy { throw ValidationError("--proxy requires a manifest: \(source) is not one") }
+    } else if link != nil || !fault.isEmpty || record != nil || !script.isEmpty {
+      throw ValidationError(
+        "--link, --fault, --record and --script require a folder or a feed: \(source) is neither")
     }
   }
 
@@ -83,7 +109,11 @@ struct ServeCommand: AsyncParsableCommand {
     let logger = options.bootstrapLogging()
     try await ExitStatus.run {
       try await Interruption.cancelling {
-        if isFolder { try await serveFolder(logger) } else { try await servePresentation(logger) }
+        if let feed = try served {
+          try await serve(feed, logger)
+        } else {
+          try await servePresentation(logger)
+        }
       }
       return ExitStatus.interrupted
     }
@@ -91,22 +121,49 @@ struct ServeCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  private var isFolder: Bool {
-    var isDirectory: ObjCBool = false
-    return FileManager.default.fileExists(atPath: source, isDirectory: &isDirectory) && isDirectory.boolValue
+  /// The files to serve; nil if the source is not a folder or feed.
+  private var served: ServedFeed? {
+    get throws(ReelError) {
+      var isDirectory: ObjCBool = false
+      guard FileManager.default.fileExists(atPath: source, isDirectory: &isDirectory) else { return nil }
+      if isDirectory.boolValue { return ServedFeed(folder: URL(fileURLWithPath: source, isDirectory: true)) }
+      return try ServedFeed(feedAt: source)
+    }
   }
 
-  private func serveFolder(_ logger: Logger) async throws {
+  private var isServed: Bool {
+    // A feed without items to serve is an error of the run.
+    do throws(ReelError) { return try served != nil } catch { return true }
+  }
+
+  private func serve(_ feed: ServedFeed, _ logger: Logger) async throws {
     var configuration = Origin.Configuration()
-    configuration.directory = URL(fileURLWithPath: source, isDirectory: true)
     configuration.host = host
     configuration.port = port
     configuration.link = try linkSpec()
     configuration.faults = try fault.flatMap { text throws(ReelError) in try FaultRule.parse(text) }
-    let origin = try await Origin.start(configuration, logger: logger)
+    let scripts = try script.map { path throws(ReelError) in try LocalText.bytes(path: path, limit: 16 << 20)
+    }
+    for omission in feed.omissions { Console.warn("not served: \(omission)") }
+    let server = try RecordedServer(
+      feed, recordingTo: record, link: configuration.link.map { (text: link ?? "", spec: $0) })
+    try server.prepare(&configuration, scripts: scripts)
+    let origin: Origin
+    do {
+      origin = try await Origin.start(configuration, logger: logger)
+    } catch {
+      server.recording?.discard()
+      throw error
+    }
     try Console.print(origin.baseURL.absoluteString)
-    await untilCancelled()
+    if let record {
+      Console.remark(
+        "\(feed.items.count.counted("item")) at \(origin.url("-/feed").absoluteString), recorded in \(record)"
+      )
+    }
+    await untilCancelled(or: { server.recording?.failure != nil })
     await origin.stop()
+    try server.recording?.finish()
   }
 
   private func linkSpec() throws(ReelError) -> LinkSpec? {
@@ -147,7 +204,8 @@ struct ServeCommand: AsyncParsableCommand {
     await gateway.stop()
   }
 
-  private func untilCancelled() async {
-    while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
+  /// Waits until the task is cancelled, or until a condition holds, which is checked each second.
+  private func untilCancelled(or condition: () -> Bool = { false }) async {
+    while !Task.isCancelled, !condition() { try? await Task.sleep(for: .seconds(1)) }
   }
 }

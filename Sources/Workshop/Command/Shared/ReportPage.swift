@@ -141,7 +141,8 @@ struct ReportPage {
 
   // MARK: - Private
 
-  private static let style = """
+  /// The style sheet, also of other pages.
+  static let style = """
     :root{color-scheme:light dark;--bg:#fff;--fg:#1a1d21;--mute:#5a636e;--line:#d9dee4;--soft:#f3f5f7;--edge:rgba(20,30,40,.28);\
     --good:#1a7f4b;--bad:#c6323b;--warn:#9a6700;--k0:#2a6fdb;--k1:#d9740f;--k2:#1a8a64;--k3:#b0489e;\
     --k4:#7a5cd0;--k5:#a8861a;--k6:#1590ab;--k7:#c94f5f}
