@@ -10,10 +10,12 @@ let settings: [SwiftSetting] = [
 ]
 
 /// A module of one of the three layers. A layer uses only itself and those above it in this file.
-func module(_ name: String, in layer: String, _ dependencies: [Target.Dependency]) -> Target {
+func module(
+  _ name: String, in layer: String, _ dependencies: [Target.Dependency], resources: [Resource] = []
+) -> Target {
   .target(
-    name: "Reel\(name)", dependencies: dependencies, path: "Sources/\(layer)/\(name)", swiftSettings: settings
-  )
+    name: "Reel\(name)", dependencies: dependencies, path: "Sources/\(layer)/\(name)", resources: resources,
+    swiftSettings: settings)
 }
 
 /// The tests of a module. They are not optimized: each runs only once, so that would take longer than it saves.
@@ -110,6 +112,15 @@ let tools: [Target] = [
       "ReelCore", "ReelFFmpeg", "ReelSources", "ReelPlayback", "ReelPool", deques, httpTypes,
       logging,
     ]),
+  // Its files become arrays of bytes in the code, so that a program stays one file.
+  module(
+    "Models", in: "Tools",
+    [
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPool", "ReelSimulation",
+      httpTypes, logging,
+    ],
+    resources: ["avplayer", "chromium", "hls.js", "media3", "mpv", "playbin3", "video.js"]
+      .map { .embedInCode("Shipped/\($0).json") }),
   module("Rules", in: "Tools", ["ReelCore", "ReelManifest"]),
   module(
     "Check", in: "Tools",
@@ -148,7 +159,7 @@ let workshop: [Target] = [
     "Lab", in: "Workshop",
     [
       "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool",
-      "ReelFiles", "ReelSimulation",
+      "ReelFiles", "ReelSimulation", "ReelModels",
       deques, logging,
     ]),
   module(
@@ -164,7 +175,7 @@ let workshop: [Target] = [
     dependencies: [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", "ReelPlayback",
       "ReelPool", "ReelFiles",
-      "ReelStills", "ReelSimulation", "ReelCheck", "ReelGateway", "ReelLab", "ReelTesting",
+      "ReelStills", "ReelSimulation", "ReelModels", "ReelCheck", "ReelGateway", "ReelLab", "ReelTesting",
       deques, httpTypes, logging,
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ] + (hasArenas ? ["ReelArenas"] : []),
@@ -234,6 +245,8 @@ let testTargets: [Target] = [
       logging,
     ]),
   tests(
+    "ReelModels", ["ReelModels", "ReelSimulation", "ReelSources"]),
+  tests(
     "ReelCheck",
     [
       "ReelCheck", "ReelRules", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelSources",
@@ -245,7 +258,8 @@ let testTargets: [Target] = [
   tests(
     "ReelLab",
     [
-      "ReelLab", "ReelSimulation", "ReelPool", "ReelSources", "ReelReading", "ReelPlayback", "ReelFFmpeg",
+      "ReelLab", "ReelModels", "ReelSimulation", "ReelPool", "ReelSources", "ReelReading", "ReelPlayback",
+      "ReelFFmpeg",
       logging,
     ]),
   tests(
@@ -254,7 +268,8 @@ let testTargets: [Target] = [
   tests(
     "ReelCommand",
     [
-      "ReelCommand", "ReelCheck", "ReelLab", "ReelSimulation", "ReelSources", "ReelReading", "ReelPlayback",
+      "ReelCommand", "ReelCheck", "ReelLab", "ReelModels", "ReelSimulation", "ReelSources", "ReelReading",
+      "ReelPlayback",
       "ReelPool", "ReelTesting",
       "ReelFFmpeg", logging, .product(name: "ArgumentParser", package: "swift-argument-parser"),
       "ReelManifest", httpTypes,

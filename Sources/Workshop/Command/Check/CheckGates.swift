@@ -2,6 +2,7 @@ import Foundation
 import ReelCheck
 import ReelCore
 import ReelLab
+import ReelModels
 import ReelPool
 
 /// Findings that a user names: `ID[/KIND][@RUNG]`.

@@ -6,6 +6,7 @@ import ReelFFmpeg
 import ReelFiles
 import ReelPool
 import ReelLab
+import ReelModels
 import ReelSimulation
 
 /// `reel feed`: simulates a walk through a feed on a pool of players.
@@ -41,6 +42,11 @@ struct FeedCommand: AsyncParsableCommand {
       Android 13 and 12 require of their performance class (six videos of 1080p or 720p at 30 fps), low at half the rate \
       of mid:
       \(HelpText.list(DeviceModel.builtIn.map { ($0.name, $0.summary) }))
+
+      --player walks with the model of another player, by arithmetic: it decodes nothing, so there is no memory and no \
+      damage to report. --pool and --preload replace what the model says of them; it takes none, adjacent and ahead:N, each \
+      with a time: ahead:2,1s. Docs/PlayerModels.md describes models. Those that Reel has:
+      \(HelpText.list(PlayerModel.shipped))
 
       Preload policies:
       \(HelpText.list(PreloadPolicies.forms))
@@ -99,8 +105,19 @@ struct FeedCommand: AsyncParsableCommand {
     help: ArgumentHelp("The feed to walk, if FEED holds several.", valueName: "name"))
   var feedName: String?
 
-  @Option(help: ArgumentHelp("The number of players in the pool.", valueName: "n"))
-  var pool = 3
+  @Option(
+    help: ArgumentHelp(
+      "The player: reel, the name of a model above, or the file of one. Default: reel.",
+      valueName: "name|file"), completion: .players)
+  var player = "reel"
+
+  @Flag(help: "Print the model of --player as JSON, and walk nothing.")
+  var printModel = false
+
+  @Option(
+    help: ArgumentHelp("The number of players in the pool. Default: 3, or that of the model.", valueName: "n")
+  )
+  var pool: Int?
 
   @Option(help: ArgumentHelp("The number of swipes. Default: 20, or those of the trace.", valueName: "n"))
   var swipes: Int?
@@ -129,9 +146,11 @@ struct FeedCommand: AsyncParsableCommand {
   var link: String?
 
   @Option(
-    help: ArgumentHelp("The preload policy: which items to load ahead, and how far.", valueName: "policy"),
+    help: ArgumentHelp(
+      "The preload policy: which items to load ahead, and how far. Default: adaptive, or that of the model.",
+      valueName: "policy"),
     completion: .policies)
-  var preload = "adaptive"
+  var preload: String?
 
   @Option(
     help: ArgumentHelp(
@@ -188,10 +207,24 @@ struct FeedCommand: AsyncParsableCommand {
 
   func validate() throws {
     if listMetrics { return }
+    if printModel {
+      guard player.lowercased() != "reel" else {
+        throw ValidationError("--print-model prints the model of --player, and reel is no model")
+      }
+      return
+    }
     if feedPlace == nil { throw ValidationError("name a feed: a file, its URL, or - for standard input") }
     try OptionValue.check(pool, of: "--pool", in: 1...1000)
     try OptionValue.check(swipes, of: "--swipes", in: 0...WalkPlan.swipeLimit)
     try OptionValue.check(cores, of: "--cores", in: 1...256)
+    if player.lowercased() != "reel" {
+      let refused = [
+        ("--decode-cost", decodeCost != nil), ("--cores", cores != nil), ("--first-rung", firstRung != nil),
+      ]
+      for (option, isGiven) in refused where isGiven {
+        throw ValidationError("\(option) can't be combined with --player: the model states it")
+      }
+    }
     if !virtual, decodeCost != nil { throw ValidationError("--decode-cost requires --virtual") }
     if device != nil, decodeCost != nil || cores != nil {
       throw ValidationError(
@@ -202,7 +235,7 @@ struct FeedCommand: AsyncParsableCommand {
       if link?.isFolder == true, trace != nil {
         throw ReelError(.usage, "--trace can't be combined with a folder of recordings")
       }
-      _ = try pools()
+      if try models() == nil { _ = try pools() }
       _ = try cost()
       _ = try shares()
       for text in assertions { _ = try WalkAssertion(parsing: text) }
@@ -220,6 +253,13 @@ struct FeedCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    if printModel {
+      return try await ExitStatus.run {
+        let text = PlayerModel.json(of: player.lowercased()).map { String(decoding: $0, as: UTF8.self) }
+        try Console.printText(try text ?? PlayerModel(argument: player).json())
+        return 0
+      }
+    }
     if listMetrics {
       let list = HelpText.list(WalkFigures.all.map { ($0.name, $0.meaning) })
       return try await ExitStatus.run {
@@ -248,14 +288,38 @@ struct FeedCommand: AsyncParsableCommand {
   struct Pool {
     let size: Int
     let policy: any PreloadPolicy
+    /// The name for reports.
+    let name: String
 
-    var label: String { "\(size) \(policy)" }
+    init(size: Int, policy: any PreloadPolicy, name: String? = nil) {
+      (self.size, self.policy, self.name) = (size, policy, name ?? policy.description)
+    }
+
+    var label: String { "\(size) \(name)" }
   }
 
   func pools() throws(ReelError) -> [Pool] {
-    let usual = try PreloadPolicies.parse(preload)
-    guard let compare else { return [Pool(size: pool, policy: usual)] }
-    var pools: [Pool] = []
+    let usual = try PreloadPolicies.parse(preload ?? "adaptive")
+    return try sizes().map { entry throws(ReelError) in
+      Pool(
+        size: entry.size ?? 3,
+        policy: try entry.preload.map { text throws(ReelError) in try PreloadPolicies.parse(text) } ?? usual)
+    }
+  }
+
+  /// Returns the modelled players, one for each walk; nil for Reel's pool.
+  func models() throws(ReelError) -> [PlayerModel]? {
+    guard player.lowercased() != "reel" else { return nil }
+    let model = try PlayerModel(argument: player)
+    return try sizes().map { entry throws(ReelError) in
+      try model.using(players: entry.size, preload: entry.preload ?? preload)
+    }
+  }
+
+  /// The sizes and policies of the pools, as far as they are stated.
+  private func sizes() throws(ReelError) -> [(size: Int?, preload: String?)] {
+    guard let compare else { return [(pool, nil)] }
+    var sizes: [(size: Int?, preload: String?)] = []
     for entry in compare.split(separator: ",", omittingEmptySubsequences: false) {
       let parts = entry.split(separator: ":", maxSplits: 1).map(String.init)
       guard let first = parts.first, let size = Int(first.trimmingCharacters(in: .whitespaces)),
@@ -265,9 +329,9 @@ struct FeedCommand: AsyncParsableCommand {
           .usage, "--compare: \"\(entry)\" is not a pool",
           advice: "write SIZE or SIZE:POLICY, such as 1,3,5:ahead:4")
       }
-      pools.append(Pool(size: size, policy: parts.count > 1 ? try PreloadPolicies.parse(parts[1]) : usual))
+      sizes.append((size, parts.count > 1 ? parts[1] : nil))
     }
-    return pools
+    return sizes
   }
 
   /// Returns the viewer of the walk. Reads the file of a trace.

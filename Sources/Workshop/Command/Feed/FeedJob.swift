@@ -5,6 +5,7 @@ import ReelFFmpeg
 import ReelFiles
 import ReelPool
 import ReelLab
+import ReelModels
 import ReelSimulation
 internal import ReelSources
 
@@ -75,29 +76,38 @@ struct FeedJob: Sendable {
     let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
     let device = try command.device.map { text throws(ReelError) in try DeviceModel(argument: text) }
     let cost = try command.cost()
-    let pools = try command.pools()
+    let models = try command.models()
+    let pools =
+      try models?.map { FeedCommand.Pool(size: $0.preload.players, policy: NoPreload(), name: $0.policyName) }
+      ?? command.pools()
     let count = links.count * pools.count
     var walks: [RecordedWalk] = []
     for link in links {
-      for pool in pools {
+      for (place, pool) in pools.enumerated() {
         let label = (links.count > 1 ? link.map { $0.name + " " } ?? "" : "") + pool.label
         var settings = WalkSettings(
           feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
-          policy: pool.policy.description, link: link?.text, dwell: command.dwell,
+          policy: pool.name, link: link?.text, dwell: command.dwell,
           shares: viewer.reportedShares, seed: command.seed)
         settings.device = command.device
         settings.firstRung = command.firstRung?.firstRung ?? .adapted
         let walk = Walk(
           feed, plan: plan, settings: settings, label: label, configuration: try configuration(pool, device))
-        walks.append(
-          RecordedWalk(walk, over: link, outputs, progress, place: walks.count, isSingle: count == 1))
+        var recorded = RecordedWalk(
+          walk, over: link, outputs, progress, place: walks.count, isSingle: count == 1)
+        recorded.model = models?[place]
+        walks.append(recorded)
       }
     }
     progress.begin(walks.map(\.walk.label), plan: plan)
     var outcome = Outcome(feed: feed)
     let reports = Locked([WalkReport?](repeating: nil, count: count))
     do {
-      if command.virtual {
+      if models != nil {
+        try await model(walks, decodeCost: device?.decodeCost, fetcher: fetcher, progress) { place, report in
+          reports.withLock { $0[place] = report }
+        }
+      } else if command.virtual {
         try await simulate(walks, cost: device?.decodeCost ?? cost, fetcher: fetcher) {
           place, report in
           reports.withLock { $0[place] = report }
@@ -158,12 +168,36 @@ struct FeedJob: Sendable {
     _ = try await SimulatedWalk.run(simulated) { place, report in record(place, report) }
   }
 
+  /// Performs walks with modelled players, once the facts of their items are read.
+  private func model(
+    _ walks: [RecordedWalk], decodeCost: DecodeCost?, fetcher: any Fetching, _ progress: WalkProgress,
+    record: (Int, WalkReport) -> Void
+  ) async throws {
+    let modelled = walks.compactMap { walk in walk.model.map { (walk: walk, model: $0) } }
+    var facts = ModelledItems()
+    progress.prepare("reading the items")
+    try await facts.read(
+      modelled.map { (walk: $0.walk.walk, model: $0.model) },
+      with: ItemReader(
+        fetcher: fetcher, configuration: command.options.loading().playing(feed: command.feed),
+        logger: logger))
+    for (place, entry) in modelled.enumerated() {
+      try Task.checkCancellation()
+      let replay = try ModelledReplay(
+        entry.walk.walk, model: entry.model, link: entry.walk.link?.spec, items: facts,
+        decodeCost: decodeCost)
+      record(place, replay.report())
+    }
+  }
+
   /// A walk with one pool over one link, and the recorders of its events.
   private struct RecordedWalk: Sendable {
     private(set) var walk: Walk
     let link: LinkArgument.Link?
     let page: TimelineRecorder?
     let frames: FirstFrames?
+    /// The modelled player; nil for Reel's pool.
+    var model: PlayerModel?
     var report: WalkReport
 
     /// - Parameters:

@@ -7,6 +7,7 @@ import ReelFiles
 import ReelPool
 import ReelSimulation
 import ReelLab
+import ReelModels
 import ReelSources
 
 /// `reel lab`: compares preload policies over many simulated walks.
@@ -67,11 +68,15 @@ struct LabCommand: AsyncParsableCommand {
       "texts such as retention,back=5%, or objects with dwell, back, bursts and name. Default: "
         + LabConfiguration.defaultViewer
     ),
-    ("devices", "low, mid or high. Default: mid"),
+    ("devices", "low, mid or high. Default: mid; a modelled player has the costs of its model"),
     ("pools", "numbers of players. Default: 3"),
     (
       "policies",
       "as for reel feed --preload. Default: " + LabConfiguration.defaultPolicies.joined(separator: ", ")
+    ),
+    (
+      "player",
+      "a modelled player: a name or a file, with the policies none, ahead:N and adjacent. Default: reel"
     ),
     ("seeds", "a list, or a number n for 1 to n. Default: 1"),
     (
@@ -109,6 +114,12 @@ struct LabCommand: AsyncParsableCommand {
     name: .customLong("device"), parsing: .singleValue,
     help: ArgumentHelp("A device. Can be repeated.", valueName: "low|mid|high"), completion: .devices)
   var devices: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The player: reel, a model, or the file of one (reel feed --help). Default: reel.",
+      valueName: "name|file"), completion: .players)
+  var player: String?
 
   @Option(help: ArgumentHelp("Numbers of players, separated by commas.", valueName: "n,..."))
   var pools: String?
@@ -220,7 +231,8 @@ struct LabCommand: AsyncParsableCommand {
   private var given: [String] {
     [
       ("--device", !devices.isEmpty), ("--feed", !feeds.isEmpty), ("--first-rung", firstRung != nil),
-      ("--link", !links.isEmpty), ("--plain-links", hasPlainLinks), ("--policies", policies != nil),
+      ("--link", !links.isEmpty), ("--plain-links", hasPlainLinks), ("--player", player != nil),
+      ("--policies", policies != nil),
       ("--pools", pools != nil), ("--seeds", seeds != nil), ("--swipes", swipes != nil),
       ("--viewer", !viewers.isEmpty),
     ].filter(\.1).map(\.0)
@@ -234,8 +246,9 @@ struct LabCommand: AsyncParsableCommand {
     if !viewers.isEmpty { lab.viewers = viewers.map { LabConfiguration.ViewerEntry(text: $0) } }
     if !devices.isEmpty { lab.devices = devices }
     if let pools { lab.slotCounts = try Self.numbers(pools, of: "--pools") }
+    if let player { try lab.use(player: player) }
     if let policies {
-      lab.policies = try Self.list(policies).map { text throws(ReelError) in try PreloadPolicies.parse(text) }
+      lab.policies = try Self.list(policies).map { text throws(ReelError) in try lab.policy(parsing: text) }
     }
     if let seeds {
       let numbers: [UInt64] = try Self.numbers(seeds, of: "--seeds")
@@ -289,7 +302,7 @@ struct LabJob {
     if command.dryRun {
       if !isQuiet {
         let text = try await WorkProgress.showing({ _ in "trying some walks" }) {
-          try await estimate(inputs, runs, walks(inputs, fetcher))
+          try await estimate(inputs, runs, try await walks(inputs, fetcher))
         }
         try Console.printText(text)
       }
@@ -304,7 +317,7 @@ struct LabJob {
     var failure: (any Error)?
     do {
       try await WorkProgress.showing(when: !isQuiet, { _ in progress.text }) {
-        try await walk(runs, walks(inputs, fetcher), store, progress)
+        try await walk(runs, try await walks(inputs, fetcher), store, progress)
       }
       try store.finish()
     } catch {
@@ -335,8 +348,8 @@ struct LabJob {
 
   // MARK: - Private
 
-  private func walks(_ inputs: LabInputs, _ fetcher: any Fetching) throws -> LabWalks {
-    LabWalks(
+  private func walks(_ inputs: LabInputs, _ fetcher: any Fetching) async throws -> LabWalks {
+    try await LabWalks(
       inputs, loading: try command.options.loading(), fetcher: fetcher,
       limit: .seconds(command.options.timeout), logger: logger)
   }
@@ -366,7 +379,7 @@ struct LabJob {
   private func baseline(_ configuration: LabConfiguration) throws(ReelError) -> String? {
     let names = configuration.policies.map(\.description)
     guard let text = command.baseline else { return names.first }
-    let name = try PreloadPolicies.parse(text).description
+    let name = try configuration.policy(parsing: text).description
     guard names.contains(name) else {
       throw ReelError(
         .usage, "--baseline: the lab has no policy \(name)",
@@ -441,14 +454,18 @@ struct LabWalks: Sendable {
   private let limit: Duration
   private let memory = SimulatedWalk.Memory()
   private let logger: Logger
+  /// What was read of the items of each feed; empty for Reel's pool.
+  private var items: [ModelledItems] = []
 
+  /// For a modelled player, reads the items that its walks can reach.
+  ///
   /// - Parameters:
   ///   - loading: Headers and keys; the configuration states the rungs.
   ///   - limit: The maximum real time to wait for an answer.
   init(
     _ inputs: LabInputs, loading: LoadingConfiguration, fetcher: any Fetching, limit: Duration,
     logger: Logger
-  ) {
+  ) async throws {
     self.inputs = inputs
     var loading = loading
     loading.preferredPeakBitRate =
@@ -458,6 +475,22 @@ struct LabWalks: Sendable {
     self.fetcher = fetcher
     self.limit = limit
     self.logger = logger
+    guard inputs.configuration.player != nil else { return }
+    for place in inputs.feeds.indices {
+      var walks: [(walk: Walk, model: PlayerModel)] = []
+      let runs = inputs.runs
+      for index in runs.indices {
+        let places = runs.places(at: index)
+        guard places.feed == place, places.link == 0, places.device == 0 else { continue }
+        if let model = try model(at: places) { walks.append((try walk(runs[index], places), model)) }
+      }
+      var items = ModelledItems()
+      let file = inputs.configuration.feeds[place].file
+      try await items.read(
+        walks,
+        with: ItemReader(fetcher: fetcher, configuration: loading.playing(feed: file), logger: logger))
+      self.items.append(items)
+    }
   }
 
   /// Performs the walk of a run.
@@ -465,12 +498,33 @@ struct LabWalks: Sendable {
   /// - Parameter places: The places of the run's values.
   /// - Throws: The same errors as `SimulatedWalk.run()`.
   func result(of run: LabRun, at places: LabRuns.Places) async throws -> LabResult {
-    LabResult(run: run, report: try await walk(run, places).run())
+    let walk = try walk(run, places)
+    let (link, device) = (
+      inputs.links[places.link].spec.seeded(with: run.seed), inputs.devices[places.device]
+    )
+    if let model = try model(at: places) {
+      let hasOwnCosts = device.name == LabConfiguration.modelledDevice
+      let replay = try ModelledReplay(
+        walk, model: model, link: link, items: items[places.feed],
+        decodeCost: hasOwnCosts ? nil : device.decodeCost)
+      return LabResult(run: run, report: replay.report())
+    }
+    let simulated = SimulatedWalk(
+      walk, decodeCost: device.decodeCost, link: link, fetcher: fetcher, limit: limit, memory: memory,
+      logger: logger)
+    return LabResult(run: run, report: try await simulated.run())
   }
 
   // MARK: - Private
 
-  private func walk(_ run: LabRun, _ places: LabRuns.Places) throws(ReelError) -> SimulatedWalk {
+  /// The modelled player of a run; nil for Reel's pool.
+  private func model(at places: LabRuns.Places) throws(ReelError) -> PlayerModel? {
+    let configuration = inputs.configuration
+    return try (configuration.policies[places.policy] as? ModelledPreload)?
+      .model(players: configuration.slotCounts[places.slotCount])
+  }
+
+  private func walk(_ run: LabRun, _ places: LabRuns.Places) throws(ReelError) -> Walk {
     let configuration = inputs.configuration
     let (feed, link) = (inputs.feeds[places.feed].feed, inputs.links[places.link])
     let (viewer, device) = (inputs.viewers[places.viewer].spec, inputs.devices[places.device])
@@ -485,12 +539,9 @@ struct LabWalks: Sendable {
       link: link.text, dwell: viewer.dwell.description, shares: viewer.reportedShares, seed: run.seed)
     settings.device = run.device
     settings.firstRung = configuration.firstRung
-    let walk = Walk(
+    return Walk(
       feed,
       plan: try WalkPlan(feed, swipeCount: configuration.swipeCount, viewer: viewer, seed: run.seed),
       settings: settings, label: run.policy, configuration: pool)
-    return SimulatedWalk(
-      walk, decodeCost: device.decodeCost, link: link.spec.seeded(with: run.seed), fetcher: fetcher,
-      limit: limit, memory: memory, logger: logger)
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import ReelLab
+import ReelModels
 import ReelSimulation
 
 /// What shells offer for the values of options that several commands have.
@@ -16,6 +17,7 @@ extension CompletionKind {
     return custom { _, _, prefix in profiles + paths(beginningWith: prefix) }
   }
 
+  static let players = list(["reel"] + PlayerModel.shippedNames)
   static let devices = list(DeviceModel.builtIn.map(\.name))
 
   /// Policies whose form has an argument are offered up to the colon.

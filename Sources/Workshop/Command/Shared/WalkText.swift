@@ -107,8 +107,8 @@ extension WalkReport {
     var facts: [(name: String, fact: String)] = [
       ("reached", stages.isEmpty ? "no swipe was counted" : stages.joined(separator: ", ")),
       ("stalls", totals.stallCount == 0 ? "none" : stalls), ("bytes", bytes + share("bytes.wasted")),
-      ("frames", frames + share("frames.wasted")),
     ]
+    if totals.decodedFrameCount != nil { facts.append(("frames", frames + share("frames.wasted"))) }
     if totals.meanBitRate != nil {
       let switches = totals.rungSwitchCount.counted("switch", "switches")
       facts.append(("rungs", "\(text("rung.mean")) on average, \(switches)"))

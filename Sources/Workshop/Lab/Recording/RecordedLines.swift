@@ -1,5 +1,6 @@
 internal import Foundation
 package import ReelCore
+internal import ReelModels
 
 /// The first line of a recording that `reel serve --record` writes: what was served, over which link, and when.
 ///

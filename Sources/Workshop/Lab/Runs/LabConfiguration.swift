@@ -1,5 +1,6 @@
 internal import Foundation
 package import ReelCore
+package import ReelModels
 package import ReelPool
 import ReelSimulation
 
@@ -23,10 +24,11 @@ import ReelSimulation
 /// | `feeds` | feed files, as `reel feed` takes them; `feed` chooses one of several feeds in a file | required |
 /// | `links` | links, as `LinkArgument` takes them; a folder stands for all its recordings | `3g`, `lte`, `wifi` |
 /// | `tcp`, `tls`, `dns` | `false` to model these features only on links that state them | `true` |
+/// | `player` | a modelled player instead of Reel's pool: the name of a model, or its file | Reel's pool |
 /// | `viewers` | `ViewerSpec`'s texts, or objects with `dwell`, `back`, `bursts` and `name` | `exp:5s` |
-/// | `devices` | built-in devices | `mid` |
+/// | `devices` | built-in devices | `mid`; of a modelled player, the costs of its model |
 /// | `pools` | numbers of players | 3 |
-/// | `policies` | preload policies | all that need no argument |
+/// | `policies` | preload policies | all that need no argument; of a modelled player, `ModelledPreload.usual` |
 /// | `seeds` | a list of seeds; or a number, which stands for 1 to that number | 1 |
 /// | `swipes` | swipes of a walk | as many as a trace has; 20 without one |
 /// | `bandwidth` | `auto`, where transfers choose the rungs, or the highest bit rate to open | `auto` |
@@ -59,8 +61,12 @@ package struct LabConfiguration: Sendable {
   package var modelsTCP = true
   package var modelsTLS = true
   package var modelsDNS = true
+  /// The modelled player; nil for Reel's pool.
+  package private(set) var player: PlayerModel?
   package var viewers = [ViewerEntry(text: Self.defaultViewer)]
-  package var devices = ["mid"]
+  package var devices = ["mid"] { didSet { statesDevices = true } }
+  /// True if the devices are not the default.
+  private(set) var statesDevices = false
   package var slotCounts = [3]
   package var policies = Self.defaultPolicies.compactMap { try? PreloadPolicies.parse($0) }
   package var seeds: [UInt64] = [1]
@@ -69,6 +75,9 @@ package struct LabConfiguration: Sendable {
   package var bandwidth: Int?
   package var maximumHeight: Int?
   package var firstRung = FirstRung.adapted
+  /// The texts of `player` and `policies`: a path among them is relative to the file's.
+  private var playerText = "reel"
+  private var policyTexts: [String]?
   /// The path of the file; nil for a configuration that options of the command line state.
   package private(set) var path: String?
 
@@ -102,6 +111,15 @@ package struct LabConfiguration: Sendable {
       throw failure.located(at: path)
     }
     self.path = path
+    do throws(ReelError) { try use(player: playerText) } catch { throw located(error, at: "player") }
+    if let policyTexts {
+      policies = []
+      for (index, text) in policyTexts.enumerated() {
+        do throws(ReelError) { policies.append(try policy(parsing: text)) } catch {
+          throw located(error, at: "policies[\(index)]")
+        }
+      }
+    }
     try check()
   }
 
@@ -116,7 +134,8 @@ package struct LabConfiguration: Sendable {
   package func check() throws(ReelError) {
     let lists = [
       ("feeds", feeds.count), ("links", links.count), ("viewers", viewers.count), ("devices", devices.count),
-      ("pools", slotCounts.count), ("policies", policies.count), ("seeds", seeds.count),
+      ("pools", slotCounts.count),
+      ("policies", policies.count), ("seeds", seeds.count),
     ]
     for (name, count) in lists where count == 0 { throw failure(name, "must have at least one element") }
     for (index, count) in slotCounts.enumerated() where !(1...1000).contains(count) {
@@ -131,6 +150,26 @@ package struct LabConfiguration: Sendable {
     try checkDistinct(slotCounts.map { "\($0)" }, "pools")
     try checkDistinct(policies.map(\.description), "policies")
     try checkDistinct(seeds.map { "\($0)" }, "seeds")
+  }
+
+  /// The name of the device whose costs are those of a model.
+  package static let modelledDevice = "as modelled"
+
+  /// Walks with a modelled player, and its usual policies.
+  package mutating func use(player argument: String) throws(ReelError) {
+    guard argument.lowercased() != "reel" else { return }
+    let isFile = argument.lowercased().hasSuffix(".json")
+    let model = try PlayerModel(argument: isFile ? resolved(argument) : argument)
+    player = model
+    policies = try ModelledPreload.usual.map { text throws(ReelError) in
+      try ModelledPreload(parsing: text, of: model)
+    }
+  }
+
+  /// Returns the policy of the player, or of Reel's pool, that a text states.
+  package func policy(parsing text: String) throws(ReelError) -> any PreloadPolicy {
+    guard let player else { return try PreloadPolicies.parse(text) }
+    return try ModelledPreload(parsing: text, of: player)
   }
 
   /// Returns nil for `auto`.
@@ -190,7 +229,7 @@ package struct LabConfiguration: Sendable {
 
 extension LabConfiguration: Decodable {
   private enum Field: String, CodingKey, CaseIterable {
-    case feeds, links, tcp, tls, dns, viewers, devices, pools, policies, seeds, swipes, bandwidth
+    case feeds, links, tcp, tls, dns, player, viewers, devices, pools, policies, seeds, swipes, bandwidth
     case maxHeight = "max_height"
     case firstRung = "first_rung"
   }
@@ -204,15 +243,12 @@ extension LabConfiguration: Decodable {
     try fields.read(.dns, into: &modelsDNS)
     try fields.read(.viewers, into: &viewers)
     try fields.read(.devices, into: &devices)
+    statesDevices = fields.contains(.devices)
     try fields.read(.pools, into: &slotCounts)
     try fields.read(.swipes, into: &swipeCount)
     try fields.read(.maxHeight, into: &maximumHeight)
-    if let texts = try fields.decodeIfPresent([String].self, forKey: .policies) {
-      policies = []
-      for (index, text) in texts.enumerated() {
-        policies.append(try ReelError.inField("policies[\(index)]") { try PreloadPolicies.parse(text) })
-      }
-    }
+    try fields.read(.player, into: &playerText)
+    policyTexts = try fields.decodeIfPresent([String].self, forKey: .policies)
     if let count = try? fields.decode(UInt64.self, forKey: .seeds) {
       seeds = try ReelError.inField("seeds") { try Self.seeds(upTo: count) }
     } else {
@@ -298,47 +334,7 @@ extension KeyedDecodingContainer {
   }
 }
 
-extension [any CodingKey] {
-  /// `viewers[1].dwell`, in snake_case.
-  fileprivate var text: String {
-    reduce(into: "") { text, key in
-      let name = key.stringValue.reduce(into: "") {
-        $0 += $1.isUppercase ? "_" + $1.lowercased() : String($1)
-      }
-      text += key.intValue.map { "[\($0)]" } ?? (text.isEmpty ? "" : ".") + name
-    }
-  }
-}
-
 extension ReelError {
-  /// The error of a value in a file that a person wrote, with its coding path.
-  package init(_ error: DecodingError) {
-    func words(_ type: Any.Type) -> String {
-      switch type {
-      case is Bool.Type: "true or false"
-      case is String.Type: "a string"
-      case is any FixedWidthInteger.Type: "a whole number"
-      case is any BinaryFloatingPoint.Type: "a number"
-      case is any ExpressibleByArrayLiteral.Type: "an array"
-      default: "an object"
-      }
-    }
-    let (path, reason): ([any CodingKey], String) =
-      switch error {
-      case .typeMismatch(let type, let context), .valueNotFound(let type, let context):
-        (context.codingPath, "must be \(words(type))")
-      case .keyNotFound(let key, let context): (context.codingPath + [key], "the field is missing")
-      case .dataCorrupted(let context):
-        (
-          context.codingPath,
-          (context.underlyingError as NSError?)?.userInfo[NSDebugDescriptionErrorKey] as? String
-            ?? context.debugDescription
-        )
-      @unknown default: ([], "\(error)")
-      }
-    self.init(.badManifest, path.isEmpty ? reason : "\(path.text): \(reason)")
-  }
-
   /// Returns the error with the coding path of the value that it belongs to, or that refers to its file.
   fileprivate func inField(_ field: String) -> ReelError {
     var (bare, failure) = (self, self)

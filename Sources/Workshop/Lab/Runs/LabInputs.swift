@@ -59,9 +59,14 @@ package struct LabInputs: Sendable {
     viewers = try await Self.inputs("viewers", configuration.viewers, of: configuration, name: \.name) {
       try Self.viewer($0, configuration)
     }
-    devices = try await Self.inputs("devices", configuration.devices, of: configuration, name: \.name) {
+    var devices = try await Self.inputs("devices", configuration.devices, of: configuration, name: \.name) {
       try DeviceModel(argument: $0)
     }
+    // A modelled player has the costs of its model.
+    if configuration.player != nil, !configuration.statesDevices {
+      devices[0].name = LabConfiguration.modelledDevice
+    }
+    self.devices = devices
     let count = Self.product([
       feeds.count, self.links.count, viewers.count, devices.count, configuration.slotCounts.count,
       configuration.policies.count, configuration.seeds.count,

@@ -234,6 +234,7 @@ extension LabInputs {
     for device in devices { hash.combine("device \(device.name)") }
     hash.combine("pools \(configuration.slotCounts)")
     hash.combine("policies \(configuration.policies.map(\.description))")
+    if let player = configuration.player { hash.combine("player \(player)") }
     hash.combine("seeds \(configuration.seeds)")
     hash.combine("swipes \(configuration.swipeCount ?? -1)")
     hash.combine("rungs \(configuration.bandwidth ?? -1) \(configuration.maximumHeight ?? -1)")

@@ -165,13 +165,16 @@ package enum WalkFigures {
       [.page, .comparison, .links, .lab, .means], heading: "wasted",
       absence: "nothing was fetched"
     ) { .part($0.unshownByteCount, of: $0.fetchedByteCount, as: $1) },
-    WalkFigure("frames.decoded", "decoded frames", "frames decoded for all items", .count, .lab) {
-      .count($0.decodedFrameCount)
-    },
+    WalkFigure(
+      "frames.decoded", "decoded frames", "frames decoded for all items", .count, .lab,
+      absence: "a modelled player decodes no frames"
+    ) { $0.decodedFrameCount.map { .count($0) } },
     WalkFigure(
       "frames.wasted", "wasted frames", "frames decoded but never shown", [.share, .count], .comparison,
       absence: "no frame was decoded"
-    ) { .part(Int64($0.unshownFrameCount), of: Int64($0.decodedFrameCount), as: $1) },
+    ) { totals, kind in
+      totals.decodedFrameCount.flatMap { .part(Int64(totals.unshownFrameCount), of: Int64($0), as: kind) }
+    },
     WalkFigure(
       "memory.slot", "peak memory of a slot", "peak memory of any slot", .size, .comparison,
       absence: "memory was not measured"

@@ -118,6 +118,8 @@ package struct WalkSettings: Sendable, Hashable {
   package var firstRung = FirstRung.adapted
   /// The device whose limits and costs applied: a name or a file; `nil` for none.
   package var device: String?
+  /// The modelled player, with a remark if it was not measured; `nil` for Reel's pool.
+  package var player: String?
 
   /// Settings for a report.
   package init(
@@ -144,8 +146,9 @@ extension WalkSettings: Encodable {
     try encoder.encode([
       "feed": feed, "items": itemCount, "slots": slotCount, "policy": policy, "link": link, "dwell": dwell,
       "swipe_shares": shares, "first_rung": firstRung == .adapted ? nil : firstRung.rawValue, "seed": seed,
-      "virtual": isVirtual, "decode_cost_ms": decodeCost, "device": device,
-      "not_measured": isVirtual ? ["damage", "resident_memory"] : nil,
+      "virtual": isVirtual, "decode_cost_ms": decodeCost, "device": device, "player": player,
+      "not_measured": player != nil
+        ? ["damage", "frames", "memory"] : isVirtual ? ["damage", "resident_memory"] : nil,
     ])
   }
 }

@@ -38,8 +38,8 @@ package struct WalkTotals: Sendable, Hashable {
   package let fetchedByteCount: Int64
   /// The fetched bytes that were never shown.
   package let unshownByteCount: Int64
-  /// The frames decoded for all items.
-  package let decodedFrameCount: Int
+  /// The frames decoded for all items; `nil` for a modelled player, which decodes none.
+  package let decodedFrameCount: Int?
   /// The decoded frames that were never shown.
   package let unshownFrameCount: Int
   /// The peak memory of the slot that held the most, in bytes; `nil` if it was not measured.
@@ -83,7 +83,7 @@ package struct WalkTotals: Sendable, Hashable {
     rungSwitchCount = report.swipes.reduce(0) { $0 + $1.rungSwitchCount }
     fetchedByteCount = report.fetchedByteCount
     unshownByteCount = report.unshownByteCount
-    decodedFrameCount = report.decodedFrameCount
+    decodedFrameCount = report.settings.player == nil ? report.decodedFrameCount : nil
     unshownFrameCount = report.unshownFrameCount
     slotHighWaterByteCount = report.slotHighWaterByteCounts.max()
     poolHighWaterByteCount = report.poolHighWaterByteCount

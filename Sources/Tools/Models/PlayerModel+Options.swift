@@ -1,0 +1,85 @@
+package import ReelCore
+
+extension PlayerModel {
+  /// The preload policies of a modelled player as users write them.
+  package static let preloadForms: [(form: String, meaning: String)] = [
+    ("none", "only the current item"),
+    ("adjacent", "the next and the previous item"),
+    ("ahead:N", "the next N items in the direction of travel"),
+  ]
+
+  /// Returns the model with another number of players, or with other preloads.
+  ///
+  /// - Parameters:
+  ///   - players: The number of players; nil for one for each item that is preloaded, or that of the model.
+  ///   - preload: One of `preloadForms`, perhaps with the media that is loaded of each item: `ahead:2,1s`, `adjacent:1s`;
+  ///     nil for the items of the model.
+  /// - Throws: `ReelError` of kind `usage` for a policy that a model does not have.
+  package func using(players: Int?, preload text: String?) throws(ReelError) -> PlayerModel {
+    var model = self
+    if let text {
+      let items = try neighbours(parsing: text)
+      model.preload.items = items
+      model.preload.players = items.count + 1
+    }
+    if let players {
+      // More players than the model states preload further ahead.
+      let usual = preload.items.first { $0.offset > 0 }?.forwardS ?? Self.usualForward
+      while text == nil, model.preload.items.count < players - 1 {
+        let last = model.preload.items.map(\.offset).max() ?? 0
+        let after = model.preload.items.last?.offset ?? 0
+        model.preload.items.append(
+          Preload.Neighbour(offset: max(last, 0) + 1, forwardS: usual, after: after))
+      }
+      model.preload.players = players
+    }
+    return model
+  }
+
+  /// The player and what it preloads, for reports.
+  package var policyName: String {
+    let items = preload.items.prefix(preload.players - 1)
+    guard let first = items.first else { return title }
+    let offsets = items.map { $0.offset > 0 ? "+\($0.offset)" : "\($0.offset)" }.joined(separator: " ")
+    let isEqual = items.allSatisfy { $0.forwardS == first.forwardS }
+    let forward = isEqual ? ", \(first.forwardS.formatted(places: 1)) s each" : ""
+    return "\(title) preloading \(offsets)\(forward)"
+  }
+
+  /// The media that is loaded of a neighbour if neither the model nor the user says, in seconds.
+  private static let usualForward = 3.0
+  private static let largestCount = 100
+
+  private func neighbours(parsing text: String) throws(ReelError) -> [Preload.Neighbour] {
+    let words = text.lowercased().split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    var arguments = words.count > 1 ? words[1].split(separator: ",", omittingEmptySubsequences: false) : []
+    let isAhead = words.first == "ahead"
+    let count = isAhead && !arguments.isEmpty ? Int(arguments.removeFirst()) : nil
+    let forward = arguments.first.flatMap { TimeText.seconds(String($0), needsUnit: true) }
+    guard arguments.count <= 1, arguments.isEmpty || forward.map({ $0 >= 0 && $0 <= 3600 }) == true else {
+      throw refusal(of: text)
+    }
+    let seconds = forward ?? preload.items.first?.forwardS ?? Self.usualForward
+    let waits = preload.items.first?.after != nil || preload.items.isEmpty
+    let offsets: [Int]
+    switch words.first {
+    case "none" where words.count == 1: offsets = []
+    case "adjacent": offsets = [1, -1]
+    case "ahead":
+      guard let count, (1...Self.largestCount).contains(count) else { throw refusal(of: text) }
+      offsets = Array(1...count)
+    default: throw refusal(of: text)
+    }
+    return offsets.enumerated().map { place, offset in
+      Preload.Neighbour(
+        offset: offset, forwardS: seconds, after: place > 0 ? offsets[place - 1] : waits ? 0 : nil)
+    }
+  }
+
+  private func refusal(of text: String) -> ReelError {
+    let forms = Self.preloadForms.map(\.form).joined(separator: ", ")
+    return ReelError(
+      .usage, "\(name) can't preload by \"\(text)\"",
+      advice: "a modelled player takes \(forms), and a time for each item, such as ahead:2,1s")
+  }
+}
