@@ -229,8 +229,11 @@ struct ModelledWalkTests {
       ("mpv", "", 886, nil), ("playbin3", "", 364, 0.1),
     ] as [(String, String, Double, Double?)])
   func tried(name: String, option: String, replaced: Double, preloaded: Double?) throws {
-    let items = try (0..<7).map {
-      try item($0, rates: [2_500_000], segmentCount: 10, frame: 45_000)
+    let items = try (0..<7).map { number in
+      var facts = try item(number, rates: [2_500_000], segmentCount: 10, frame: 45_000)
+      // A media playlist alone.
+      facts.video[0].playlist = nil
+      return facts
     }
     for (players, expected) in [(1, replaced), (2, preloaded)] {
       guard let expected else { continue }

@@ -267,7 +267,9 @@ extension PlayerModel {
   private func checkRequests() throws(ReelError) {
     var known: Set<Resource> = []
     for (step, resources) in start.requests.enumerated() {
-      for (place, resource) in resources.enumerated() where !known.insert(resource).inserted {
+      // Some players request the manifest twice.
+      for (place, resource) in resources.enumerated()
+      where !known.insert(resource).inserted && resource != .manifest {
         throw Self.failure("start.requests[\(step)][\(place)]", "\(resource.rawValue) appears twice")
       }
       let media = resources.first(where: \.isMedia)
