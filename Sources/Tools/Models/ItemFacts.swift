@@ -72,13 +72,25 @@ extension PlayerModel {
       default: nil
       }
     }
-    let opening = start.requests.map { $0.compactMap(request) }.filter { !$0.isEmpty }
+    var opening = start.requests.map { $0.compactMap(request) }.filter { !$0.isEmpty }
+    if start.opens == .all {
+      let others = facts.video.indices.filter { $0 != first }.map { facts.video[$0] }
+      opening += others.compactMap(\.playlist).map { [$0] } + others.flatMap(self.probe)
+    }
     var item = SegmentPlayer.Item(
       opening: opening,
       tracks: [facts.video.map(Self.track)] + (facts.audio.map { [[Self.track($0)]] } ?? []))
     item.firstRung = first
     item.firstFrameByteCount = facts.firstFrameByteCount(of: first)
     return item
+  }
+
+  /// The requests of a rung that is opened and not played.
+  private func probe(_ rung: ItemFacts.Rung) -> [[LinkPlayback.Request]] {
+    let media = rung.segments.prefix(start.segmentsAtOnce).map { segment in
+      LinkPlayback.Request(segment.url, byteCount: segment.byteCount, wait: segment.wait, purpose: .segment)
+    }
+    return [[rung.initialization].compactMap(\.self), media].filter { !$0.isEmpty }
   }
 
   private static func track(_ rung: ItemFacts.Rung) -> SegmentPlayer.Rung {

@@ -41,6 +41,13 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     case estimate
   }
 
+  package enum OpenRungs: String, Choice {
+    /// The one that it plays.
+    case one
+    /// All of them, by their playlists and first segments, before the first frame.
+    case all
+  }
+
   /// What the first frame needs.
   package struct FirstFrame: Sendable, Hashable, Codable {
     package enum Need: String, Choice {
@@ -69,6 +76,9 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     package var requests: [[Resource]]
     package var media: Delivery
     package var rung: FirstRung
+    package var opens: OpenRungs
+    /// How many segments of a track are requested at a time: 1, or 2 to request one while the one before arrives.
+    package var segmentsAtOnce: Int
     package var firstFrame: FirstFrame
     /// The media that must be loaded before it plays, and before it goes on after a stall, in milliseconds.
     package var playMs: Double
@@ -258,6 +268,9 @@ extension PlayerModel {
     if start.rung == .estimate, adaptation == nil {
       throw Self.failure("start.rung", "\"estimate\" needs an adaptation")
     }
+    guard (1...2).contains(start.segmentsAtOnce) else {
+      throw Self.failure("start.segments_at_once", "must be 1 or 2, not \(start.segmentsAtOnce)")
+    }
     guard (1...1000).contains(connections.perHost) else {
       throw Self.failure("connections.per_host", "must be from 1 to 1000, not \(connections.perHost)")
     }
@@ -352,9 +365,10 @@ extension PlayerModel {
 
   /// The coding paths of all values.
   private var valuePaths: [String] {
-    let start = ["formats", "requests", "media", "rung", "first_frame", "play_ms", "resume_ms"].map {
-      "start.\($0)"
-    }
+    let start = [
+      "formats", "requests", "media", "rung", "opens", "segments_at_once", "first_frame", "play_ms",
+      "resume_ms",
+    ].map { "start.\($0)" }
     let preload = ["players", "decodes", "waits_until", "items"].map { "preload.\($0)" }
     let adaptation = ["initial_bits_per_second", "share", "half_life_s", "shared"]
       .map { "adaptation.\($0)" }
@@ -384,6 +398,7 @@ extension PlayerModel {
       start.playMs / 1000, start.resumeMs / 1000, buffer.refill
     )
     rules.loadsWholeSegments = start.media == .segments
+    rules.loadsNextSegmentBeside = start.segmentsAtOnce > 1
     let (video, audio) = (step(of: .segment), step(of: .audioSegment))
     rules.loadsInitializationFirst = step(of: .initialization) != video
     rules.audioFollowsVideo = audio.map { $0 > video ?? 0 } ?? false

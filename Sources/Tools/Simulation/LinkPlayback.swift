@@ -69,6 +69,8 @@ package struct LinkPlayback: Sendable {
     package var refillShare: Double
     /// True if a segment can be played only once all of it has arrived.
     package var loadsWholeSegments = false
+    /// True if the next segment is requested as soon as the first bytes of one have arrived.
+    package var loadsNextSegmentBeside = false
     /// True if media is requested once the initialization before it has arrived; false to request both at once.
     package var loadsInitializationFirst = false
     /// True if a segment of separate audio is requested once that of the video has arrived.

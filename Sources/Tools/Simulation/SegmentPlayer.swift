@@ -252,7 +252,7 @@ package struct SegmentPlayer: Sendable {
       return false
     }
     var heads: [LinkPlayback.Request] = []
-    if index == 0, let adaptation = rules.adaptation, tracks[0].next > 0 {
+    if index == 0, let adaptation = rules.adaptation, tracks[0].next > 0, tracks[0].ahead == nil {
       let rung = adaptation.rung(of: tracks[0].rungs, measuredRate: measuredRate)
       heads = tracks[0].change(to: rung)
     }
@@ -286,12 +286,24 @@ package struct SegmentPlayer: Sendable {
   }
 
   private mutating func sendMedia(of index: Int, _ traffic: inout LinkTraffic) {
-    let segment = tracks[index].current
+    let number = tracks[index].ahead ?? sendMedia(tracks[index].current, &traffic)
+    tracks[index].ahead = nil
+    tracks[index].open?.media = number
+  }
+
+  private mutating func sendMedia(_ segment: LinkPlayback.Segment, _ traffic: inout LinkTraffic) -> Int {
     let request = LinkPlayback.Request(
       segment.url, byteCount: segment.byteCount, wait: segment.wait, purpose: .segment)
     let number = send(request, isTakenAtOnce: rules.loadsWholeSegments, &traffic)
     mediaExchanges.append(number)
-    tracks[index].open?.media = number
+    return number
+  }
+
+  /// Requests the segment after the open one, whose first bytes have arrived.
+  private mutating func sendFollowing(of index: Int, _ traffic: inout LinkTraffic) {
+    guard rules.loadsNextSegmentBeside, tracks[index].ahead == nil, let segment = tracks[index].following
+    else { return }
+    tracks[index].ahead = sendMedia(segment, &traffic)
   }
 
   /// Reads what has arrived, as far as there is room, and requests what comes next.
@@ -313,6 +325,7 @@ package struct SegmentPlayer: Sendable {
         continue
       }
       let waiting = traffic.unreadCount(of: number)
+      if waiting > 0 { sendFollowing(of: index, &traffic) }
       guard waiting > 0 else {
         guard traffic.isComplete(number) else { return }
         measure(traffic.exchanges[number])
@@ -434,6 +447,8 @@ private struct LoadingTrack: Sendable {
   private var knownRungs: Set<Int>
   /// The segment that was requested and is not read to its end.
   var open: Open?
+  /// The request for the media of the segment after the open one; nil if it was not sent.
+  var ahead: Int?
   /// The index of the segment that is requested next.
   private(set) var next = 0
   /// The end of what is loaded, in seconds.
@@ -455,6 +470,8 @@ private struct LoadingTrack: Sendable {
   var isComplete: Bool { next == segmentCount && open == nil }
   /// The open segment.
   var current: LinkPlayback.Segment { rungs[rung].segments[next - 1] }
+  /// The one after it; nil after the last one.
+  var following: LinkPlayback.Segment? { next < segmentCount ? rungs[rung].segments[next] : nil }
 
   /// Goes on with another rung, and returns the requests that it begins with.
   mutating func change(to rung: Int) -> [LinkPlayback.Request] {
