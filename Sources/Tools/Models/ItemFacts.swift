@@ -37,11 +37,18 @@ package struct ItemFacts: Sendable, Hashable {
   package var firstFrameRung = 0
   /// The time between frames, in seconds.
   package var frameDuration = 1.0 / 30
+  /// The time by which the first frame is shown after it could be decoded, as frames are reordered, in seconds.
+  package var reorderDelay = 0.0
   package var codec: VideoCodec?
   package var pixelCount = 0
 
   package init(_ format: PlayerModel.Format, manifest: LinkPlayback.Request?, video: [Rung]) {
     (self.format, self.manifest, self.video) = (format, manifest, video)
+  }
+
+  package var container: PlayerModel.Container {
+    if format == .file { return .file }
+    return video.contains { $0.initialization != nil } ? .fmp4 : .ts
   }
 
   /// The bytes of a rung's first segment up to the end of the first frame: of a rung that was not read, by its size.
@@ -56,6 +63,11 @@ package struct ItemFacts: Sendable, Hashable {
 }
 
 extension PlayerModel {
+  /// The time by which the second frame of an item is later, as the clock begins at the decode time of the first one.
+  func reorderDelay(of facts: ItemFacts) -> Duration {
+    start.decodeTime.contains(facts.container) ? .milliseconds(facts.reorderDelay * 1000) : .zero
+  }
+
   /// What a player of this model loads of an item.
   ///
   /// - Parameter measuredRate: The rate of the link as other players have measured it; nil if they have not.

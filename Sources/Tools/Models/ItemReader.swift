@@ -62,6 +62,7 @@ package struct ItemReader: Sendable {
     var codec: VideoCodec?
     var pixelCount = 0
     var frameDuration = 1.0 / 30
+    var reorderDepth = 0
   }
 
   private func start(of opening: OpenSource) async throws -> Start {
@@ -74,6 +75,7 @@ package struct ItemReader: Sendable {
       start.duration = opening.isPresentation ? nil : reader.source.streams.duration?.seconds
       start.codec = frame.stream.videoCodec
       start.pixelCount = frame.size.width * frame.size.height
+      start.reorderDepth = reader.decoder.decoder?.facts.reorderDepth ?? 0
       if let rate = frame.frameRate?.value, rate > 1 { start.frameDuration = 1 / rate }
       return start
     }
@@ -83,6 +85,7 @@ package struct ItemReader: Sendable {
     (facts.codec, facts.pixelCount, facts.frameDuration) = (
       start.codec, start.pixelCount, start.frameDuration
     )
+    facts.reorderDelay = Double(start.reorderDepth) * start.frameDuration
   }
 
   // MARK: Presentations

@@ -213,8 +213,13 @@ private struct WalkLoop {
     player.rules.target = rules.target
     player.decodesFrom = player.decodesFrom ?? time
     player.showsFrom = time + .milliseconds(model.costs.swapMs)
-    // A player that has its frame is ready to play.
-    player.rules.costs.play = isDecoded ? .zero : rules.costs.play
+    if isDecoded {
+      // A player that has its frame is ready to play.
+      let reordering = walk.items[current].map(model.reorderDelay) ?? .zero
+      let moves = model.preload.firstFrame == .moving
+      player.showsFrom = time + .milliseconds(model.costs.swapMs) + (moves ? reordering : .zero)
+      player.rules.costs.play = moves ? .zero : reordering
+    }
     held[index].player = player
   }
 
@@ -280,6 +285,7 @@ private struct WalkLoop {
     guard let facts = walk.items[item] else { return nil }
     var rules = rules
     rules.costs.create += stopCost
+    rules.costs.play += model.reorderDelay(of: facts)
     if let cost = walk.decodeCost {
       rules.costs.openDecoder = cost.opening
       rules.costs.decode = cost.duration(of: facts.codec, pixelCount: facts.pixelCount)

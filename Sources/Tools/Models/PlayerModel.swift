@@ -41,6 +41,13 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     case estimate
   }
 
+  /// What holds the media of an item.
+  package enum Container: String, Choice {
+    case ts, fmp4
+    /// A file that is played by itself.
+    case file
+  }
+
   package enum OpenRungs: String, Choice {
     /// The one that it plays.
     case one
@@ -80,6 +87,9 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     /// How many segments of a track are requested at a time: 1, or 2 to request one while the one before arrives.
     package var segmentsAtOnce: Int
     package var firstFrame: FirstFrame
+    /// The containers in which its clock begins at the decode time of the first frame: the second frame comes later by
+    /// the time for which frames are reordered.
+    package var decodeTime: [Container]
     /// The media that must be loaded before it plays, and before it goes on after a stall, in milliseconds.
     package var playMs: Double
     package var resumeMs: Double
@@ -124,6 +134,13 @@ package struct PlayerModel: Sendable, Hashable, Codable {
       case buffered
     }
 
+    package enum FirstSight: String, Choice {
+      /// The one that it has drawn before.
+      case drawn
+      /// The next one, with which the item begins to move.
+      case moving
+    }
+
     package struct Neighbour: Sendable, Hashable, Codable {
       /// The distance from the current item in the direction of travel.
       package var offset: Int
@@ -141,6 +158,8 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     package var players: Int
     /// True if a preloaded player decodes its first frame.
     package var decodes: Bool
+    /// What counts as the first frame of a preloaded player.
+    package var firstFrame: FirstSight
     /// When the current item has come far enough for those that wait for it.
     package var waitsUntil: Beginning
     /// The most important first. Only as many as there are players beside the current one are preloaded.
@@ -367,9 +386,9 @@ extension PlayerModel {
   private var valuePaths: [String] {
     let start = [
       "formats", "requests", "media", "rung", "opens", "segments_at_once", "first_frame", "play_ms",
-      "resume_ms",
+      "decode_time", "resume_ms",
     ].map { "start.\($0)" }
-    let preload = ["players", "decodes", "waits_until", "items"].map { "preload.\($0)" }
+    let preload = ["players", "decodes", "first_frame", "waits_until", "items"].map { "preload.\($0)" }
     let adaptation = ["initial_bits_per_second", "share", "half_life_s", "shared"]
       .map { "adaptation.\($0)" }
     return start + ["buffer.forward_s", "buffer.refill"] + (self.adaptation == nil ? [] : adaptation)
