@@ -74,7 +74,7 @@ struct MediaMeter {
     options.wantsAudio = true
     options.keys = keys
     let container = try ContainerReader(
-      source: ByteBuffer(bytes), format: format, options: options, name: name, logger: logger)
+      source: MemoryByteSource(bytes), format: format, options: options, name: name, logger: logger)
     var media = Media(index: facts.index)
     facts.hasTimestamps = container.hasTimestamps
     var loneDamage = 0
@@ -454,22 +454,4 @@ private final class UnitList: AccessUnitSource {
   }
 
   func didOpen(_ opening: OpeningPicture) {}
-}
-
-/// Bytes in memory, read forward.
-private final class ByteBuffer: ByteSource {
-  private let bytes: [UInt8]
-  private var offset = 0
-
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-  var byteCount: Int64? { Int64(bytes.count) }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-    let count = min(buffer.count, bytes.count - offset)
-    guard count > 0 else { return 0 }
-    buffer.copyBytes(from: bytes[offset..<(offset + count)])
-    offset += count
-    return count
-  }
 }

@@ -33,7 +33,9 @@ package struct ItemFacts: Sendable, Hashable {
   package var audio: Rung?
   /// The bytes of the first segment of video up to the end of the first frame; nil if they are not known.
   package var firstFrameByteCount: Int64?
-  /// The index of the rung whose first frame that is.
+  /// The same up to the end of the first audio, if it is in the segments of video.
+  package var firstSoundByteCount: Int64?
+  /// The index of the rung whose first frame and audio these are.
   package var firstFrameRung = 0
   /// The time between frames, in seconds.
   package var frameDuration = 1.0 / 30
@@ -51,14 +53,16 @@ package struct ItemFacts: Sendable, Hashable {
     return video.contains { $0.initialization != nil } ? .fmp4 : .ts
   }
 
-  /// The bytes of a rung's first segment up to the end of the first frame: of a rung that was not read, by its size.
-  func firstFrameByteCount(of rung: Int) -> Int64 {
+  /// The bytes of a rung's first segment up to the end of the first frame, and of the first audio if that is needed too:
+  /// of a rung that was not read, by its size.
+  func firstFrameByteCount(of rung: Int, needsAudio: Bool) -> Int64 {
+    let needed = firstFrameByteCount.map { max($0, needsAudio ? firstSoundByteCount ?? 0 : 0) }
     let sizes = [rung, firstFrameRung].map { index in
       video.indices.contains(index) ? video[index].segments.first?.byteCount ?? 1 : 1
     }
-    guard let firstFrameByteCount, sizes[1] > 0 else { return sizes[0] }
-    if rung == firstFrameRung { return firstFrameByteCount }
-    return Int64((Double(firstFrameByteCount) * Double(sizes[0]) / Double(sizes[1])).rounded())
+    guard let needed, sizes[1] > 0 else { return sizes[0] }
+    if rung == firstFrameRung { return needed }
+    return Int64((Double(needed) * Double(sizes[0]) / Double(sizes[1])).rounded())
   }
 }
 
@@ -93,7 +97,7 @@ extension PlayerModel {
       opening: opening,
       tracks: [facts.video.map(Self.track)] + (facts.audio.map { [[Self.track($0)]] } ?? []))
     item.firstRung = first
-    item.firstFrameByteCount = facts.firstFrameByteCount(of: first)
+    item.firstFrameByteCount = facts.firstFrameByteCount(of: first, needsAudio: start.firstFrame.audio)
     return item
   }
 

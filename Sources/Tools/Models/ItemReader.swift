@@ -124,6 +124,8 @@ package struct ItemReader: Sendable {
     let head = (video.indices.contains(facts.firstFrameRung) ? video[facts.firstFrameRung] : first)
       .initialization?.byteCount
     facts.firstFrameByteCount = start.frameEnd.map { max(1, $0 - (head ?? 0)) }
+    facts.firstSoundByteCount = try await firstSound(
+      of: rungs.first { $0.id == start.rung } ?? rungs[0], fetcher, name)
     guard let audio = period.audioRung(beside: rungs.first { $0.id == start.rung } ?? rungs[0], configuration)
     else { return facts }
     for (index, group) in period.trackGroups.enumerated() where group.kind == .audio {
@@ -175,6 +177,35 @@ package struct ItemReader: Sendable {
         reference.url.part(reference.byteRange), byteCount: length, purpose: .initialization)
     }
     return facts
+  }
+
+  /// The bytes of a rung's first segment up to the end of the first audio in it; nil if there is none.
+  private func firstSound(
+    of rung: Rung, _ fetcher: SegmentFetcher, _ name: String
+  ) async throws -> Int64? {
+    guard case .segments(let list) = rung.media, let first = list.first else { return nil }
+    let head = first.initialization == nil ? [] : try await fetcher.initialization(of: first)
+    let bytes = head + (try await fetcher.content(of: first, after: head, upTo: Self.byteLimit).bytes)
+    let kind = SourceSniffer.kind(of: Array(bytes.prefix(SourceSniffer.largestByteCount)))
+    guard case .media(let format) = kind else { return nil }
+    var options = ContainerReader.Options()
+    (options.isSeekable, options.wantsAudio) = (false, true)
+    return try await BlockingThread.run(named: "facts", cachesMemory: true) { [options] in
+      // Encrypted media, or a codec that isn't known, tells nothing.
+      guard
+        let container = try? ContainerReader(
+          source: MemoryByteSource(bytes), format: format, options: options, name: name, logger: logger)
+      else { return nil }
+      while let unit = try? container.next() {
+        switch unit {
+        case .video: continue
+        case .audio(let packet):
+          return packet.position.map { max(1, $0 + Int64(packet.byteCount) - Int64(head.count)) }
+        case .programChanged, .end: return nil
+        }
+      }
+      return nil
+    }
   }
 
   /// The size of a segment: as it is stated, or else of its bytes.

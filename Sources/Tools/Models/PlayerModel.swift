@@ -65,7 +65,7 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     }
 
     package var needs: Need
-    /// True if separate audio must have come as well.
+    /// True if audio must have come as well.
     package var audio: Bool
     /// The media that must be loaded, in milliseconds.
     package var aheadMs: Double

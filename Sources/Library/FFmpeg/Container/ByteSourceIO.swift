@@ -185,3 +185,21 @@ extension ByteSource {
     throw ReelError(.internalFault, "a source that is read forward can't seek")
   }
 }
+
+/// Bytes in memory, read forward.
+package final class MemoryByteSource: ByteSource {
+  private let bytes: [UInt8]
+  private var offset = 0
+
+  package init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  package var byteCount: Int64? { Int64(bytes.count) }
+
+  package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    let count = min(buffer.count, bytes.count - offset)
+    guard count > 0 else { return 0 }
+    buffer.copyBytes(from: bytes[offset..<(offset + count)])
+    offset += count
+    return count
+  }
+}
