@@ -241,14 +241,19 @@ package struct LinkWindow: Sendable {
   /// True in slow start.
   package var isInSlowStart: Bool { segmentCount < threshold }
 
-  /// The number of segments that may be sent and acknowledged together: one if that could hold back others.
+  /// The number of segments that may be sent and acknowledged together: in slow start one, if that could hold back others.
+  /// From then on the window fills the path, so that only the link holds anything back.
   func segmentCount(inParcelOf byteCount: Int) -> Int {
     let count = (byteCount + LinkBottleneck.parcelByteCount - 1) / LinkBottleneck.parcelByteCount
-    return min(max(count, 1), max((segmentCount - outstandingCount) / 4, 1))
+    return isInSlowStart ? min(max(count, 1), max((segmentCount - outstandingCount) / 4, 1)) : max(count, 1)
   }
 
   /// The time at which the next segment can be sent; nil for at once.
-  package var opensAt: Duration? { outstandingCount < segmentCount ? nil : acknowledgements.first?.time }
+  package var opensAt: Duration? {
+    // The segments of a parcel are acknowledged with its last one.
+    let limit = isInSlowStart ? segmentCount : segmentCount + (acknowledgements.last?.count ?? 1) - 1
+    return outstandingCount < limit ? nil : acknowledgements.first?.time
+  }
 
   /// Processes the acknowledgements that have arrived by `time`.
   ///
