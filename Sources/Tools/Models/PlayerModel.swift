@@ -179,14 +179,6 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     package var swapMs: Double
     /// Stopping a player, before another one is created.
     package var stopMs: Double
-
-    var all: [(name: String, value: Double)] {
-      [
-        ("create_ms", createMs), ("parse_ms", parseMs), ("append_ms", appendMs),
-        ("open_decoder_ms", openDecoderMs), ("decode_ms", decodeMs), ("present_ms", presentMs),
-        ("play_ms", playMs), ("swap_ms", swapMs), ("stop_ms", stopMs),
-      ]
-    }
   }
 
   /// Where values come from: exactly one of `measurement`, `documentation`, `code` and `recording`.
@@ -237,7 +229,7 @@ package struct PlayerModel: Sendable, Hashable, Codable {
 
   /// True if its costs were measured or recorded; false for a model that is made of documentation alone.
   package var isMeasured: Bool {
-    costs.all.contains { source(of: "costs.\($0.name)")?.isMeasured == true }
+    sources.contains { ($0.key == "costs" || $0.key.hasPrefix("costs.")) && $0.value.isMeasured }
   }
 
   /// The name for reports, with a remark if nothing of the model was measured.
@@ -270,13 +262,17 @@ extension PlayerModel {
   private func check() throws(ReelError) {
     try checkRequests()
     try checkPreload()
-    let amounts =
-      costs.all.map { ("costs.\($0.name)", $0.value) } + [
-        ("start.first_frame.ahead_ms", start.firstFrame.aheadMs), ("start.play_ms", start.playMs),
-        ("start.resume_ms", start.resumeMs), ("buffer.forward_s", buffer.forwardS),
-        ("adaptation.half_life_s", adaptation?.halfLifeS ?? 0),
-      ]
-    for (path, value) in amounts { try Self.check(value, path) }
+    let values = try StrictJSON.values(in: self).filter { value in
+      !Self.descriptions.contains { value.path.hasPrefix($0) }
+    }
+    for (path, value) in values {
+      let isAmount = path.hasSuffix("_ms") || path.hasSuffix("_s")
+      guard isAmount, let value = (value as? NSNumber)?.doubleValue, !(value >= 0 && value <= 1e6) else {
+        continue
+      }
+      throw Self.failure(
+        path, value < 0 ? "can't be negative: \(value)" : "must be at most 1000000, not \(value)")
+    }
     for (path, share) in [("buffer.refill", buffer.refill), ("adaptation.share", adaptation?.share ?? 1)]
     where !(share > 0 && share <= 1) {
       throw Self.failure(path, "must be above 0 and at most 1, not \(share)")
@@ -293,8 +289,11 @@ extension PlayerModel {
     guard (1...1000).contains(connections.perHost) else {
       throw Self.failure("connections.per_host", "must be from 1 to 1000, not \(connections.perHost)")
     }
-    try checkSources()
+    try checkSources(of: values.map { String($0.path.prefix { $0 != "[" }) })
   }
+
+  /// The fields that describe the model.
+  private static let descriptions = ["$schema", "name", "version", "sources"]
 
   private func checkRequests() throws(ReelError) {
     var known: Set<Resource> = []
@@ -331,7 +330,6 @@ extension PlayerModel {
       guard waits[item.offset] == nil else {
         throw Self.failure("\(path).offset", "\(item.offset) appears twice")
       }
-      try Self.check(item.forwardS, "\(path).forward_s")
       waits[item.offset] = item.after ?? 0
     }
     for (place, item) in preload.items.enumerated() {
@@ -350,8 +348,7 @@ extension PlayerModel {
     }
   }
 
-  private func checkSources() throws(ReelError) {
-    let paths = valuePaths
+  private func checkSources(of paths: [String]) throws(ReelError) {
     for (path, source) in sources.sorted(by: { $0.key < $1.key }) {
       guard paths.contains(where: { $0 == path || $0.hasPrefix(path + ".") }) else {
         throw Self.failure("sources", "\"\(path)\" is not a value of the model")
@@ -379,26 +376,6 @@ extension PlayerModel {
       if let source = sources[String(path)] { return source }
       guard let dot = path.lastIndex(of: ".") else { return nil }
       path = path[..<dot]
-    }
-  }
-
-  /// The coding paths of all values.
-  private var valuePaths: [String] {
-    let start = [
-      "formats", "requests", "media", "rung", "opens", "segments_at_once", "first_frame", "play_ms",
-      "decode_time", "resume_ms",
-    ].map { "start.\($0)" }
-    let preload = ["players", "decodes", "first_frame", "waits_until", "items"].map { "preload.\($0)" }
-    let adaptation = ["initial_bits_per_second", "share", "half_life_s", "shared"]
-      .map { "adaptation.\($0)" }
-    return start + ["buffer.forward_s", "buffer.refill"] + (self.adaptation == nil ? [] : adaptation)
-      + ["connections.http", "connections.per_host", "connections.kept", "cache"] + preload
-      + costs.all.map { "costs.\($0.name)" }
-  }
-
-  private static func check(_ value: Double, _ path: String) throws(ReelError) {
-    guard value >= 0, value <= 1e6 else {
-      throw failure(path, value < 0 ? "can't be negative: \(value)" : "must be at most 1000000, not \(value)")
     }
   }
 

@@ -31,7 +31,26 @@ enum StrictJSON {
     }
   }
 
+  /// The numbers, words and truth values in a value, with their paths, in order.
+  static func values(in value: some Encodable) throws(ReelError) -> [(path: String, value: Any)] {
+    do {
+      return values(in: try JSONSerialization.jsonObject(with: encoder.encode(value)), at: "")
+    } catch {
+      throw ReelError(.internalFault, "\(error)")
+    }
+  }
+
   // MARK: - Private
+
+  private static func values(in json: Any, at path: String) -> [(path: String, value: Any)] {
+    if let object = json as? [String: Any] {
+      return object.sorted { $0.key < $1.key }.flatMap { name, value in
+        values(in: value, at: path.isEmpty ? name : "\(path).\(name)")
+      }
+    }
+    guard let list = json as? [Any] else { return [(path, json)] }
+    return list.enumerated().flatMap { index, value in values(in: value, at: "\(path)[\(index)]") }
+  }
 
   private static var encoder: JSONEncoder {
     let encoder = JSONEncoder()
