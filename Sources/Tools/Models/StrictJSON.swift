@@ -48,7 +48,7 @@ enum StrictJSON {
         values(in: value, at: path.isEmpty ? name : "\(path).\(name)")
       }
     }
-    guard let list = json as? [Any] else { return [(path, json)] }
+    guard let list = json as? [Any], !list.isEmpty else { return [(path, json)] }
     return list.enumerated().flatMap { index, value in values(in: value, at: "\(path)[\(index)]") }
   }
 
