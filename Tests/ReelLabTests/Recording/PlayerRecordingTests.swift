@@ -191,12 +191,14 @@ struct PlayerRecordingTests {
     let folder = try TemporaryFolder()
     _ = try RecordingWriter(path: folder.path("run.jsonl"), run: run)
     let recording = try PlayerRecording(path: folder.path("run.jsonl"))
-    try recording.check(items: ["/home/me/media/a/index.m3u8", "http://127.0.0.1:8080/b.mp4"])
+    #expect(
+      try recording.places(in: ["/home/me/media/a/index.m3u8", "x.mp4", "http://127.0.0.1:8080/b.mp4"])
+        == [0, 2])
     for items in [
-      ["a/index.m3u8"], ["a/index.m3u8", "c.mp4"], ["b.mp4", "a/index.m3u8"], ["a/index.m3u8", "xb.mp4"],
+      ["a/index.m3u8"], ["a/index.m3u8", "c.mp4"], ["b.mp4", "a/index.m3u8"], ["a/index.m3u8", "xb.mp4"], [],
     ] {
-      let error = #expect(throws: ReelError.self) { try recording.check(items: items) }
-      #expect(error?.reason.hasPrefix("a recording of another feed") == true)
+      let error = #expect(throws: ReelError.self) { try recording.places(in: items) }
+      #expect(error?.reason.hasPrefix("a recording of another feed: this one has no item") == true)
     }
   }
 

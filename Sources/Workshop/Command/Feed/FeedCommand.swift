@@ -48,6 +48,11 @@ struct FeedCommand: AsyncParsableCommand {
       with a time: ahead:2,1s. Docs/PlayerModels.md describes models. Those that Reel has:
       \(HelpText.list(PlayerModel.shipped))
 
+      --like walks with a model what a player did in a recording of reel serve --record, and prints for each swipe what \
+      was measured and what is predicted. FEED is the folder or feed file that was served; without it, the one that the \
+      recording names. The link is that of --link, or that of the recording, or an estimate from its requests. --fit writes \
+      the model with fixed costs that fit every other swipe, and says how well they predict the rest.
+
       Preload policies:
       \(HelpText.list(PreloadPolicies.forms))
 
@@ -76,6 +81,10 @@ struct FeedCommand: AsyncParsableCommand {
     (
       "Fail if the second frame comes late",
       "reel feed feed.m3u --virtual --link lte --assert 'second_frame.p95<400ms'"
+    ),
+    (
+      "Fit the model of a player to what a phone did",
+      "reel feed --like run.jsonl --fit mine.json"
     ),
   ]
 
@@ -106,10 +115,28 @@ struct FeedCommand: AsyncParsableCommand {
   var feedName: String?
 
   @Option(
+    name: .customLong("player"),
     help: ArgumentHelp(
-      "The player: reel, the name of a model above, or the file of one. Default: reel.",
+      "The player: reel, the name of a model above, or the file of one. Default: reel, or with --like the one of the recording.",
       valueName: "name|file"), completion: .players)
-  var player = "reel"
+  var playerName: String?
+
+  var player: String { playerName ?? "reel" }
+
+  @Option(
+    help: ArgumentHelp(
+      "Walk with a model what a player did in this recording of reel serve --record, and compare the waits.",
+      valueName: "recording"), completion: .file())
+  var like: String?
+
+  @Option(
+    help: ArgumentHelp("With --like: the playback to walk. Default: each of them.", valueName: "name"))
+  var playback: String?
+
+  @Option(
+    help: ArgumentHelp("With --like: write the model with costs that fit the recording.", valueName: "file"),
+    completion: .file())
+  var fit: String?
 
   @Flag(help: "Print the model of --player as JSON, and walk nothing.")
   var printModel = false
@@ -213,6 +240,8 @@ struct FeedCommand: AsyncParsableCommand {
       }
       return
     }
+    if like != nil { return try checkLike() }
+    if fit != nil || playback != nil { throw ValidationError("--fit and --playback require --like") }
     if feedPlace == nil { throw ValidationError("name a feed: a file, its URL, or - for standard input") }
     try OptionValue.check(pool, of: "--pool", in: 1...1000)
     try OptionValue.check(swipes, of: "--swipes", in: 0...WalkPlan.swipeLimit)
@@ -268,10 +297,40 @@ struct FeedCommand: AsyncParsableCommand {
       }
     }
     let logger = options.bootstrapLogging()
+    if let like {
+      return try await ExitStatus.run {
+        try await Interruption.cancelling { try await LikeJob(self, like: like, logger: logger).run() }
+        return 0
+      }
+    }
     try await ExitStatus.run {
       let isMet = try await Interruption.cancelling { try await FeedJob(self, logger: logger).run() }
       return isMet ? 0 : ExitStatus.failedSource
     }
+  }
+
+  /// Checks the options of a walk that a recording determines.
+  private func checkLike() throws {
+    let determined = [
+      ("--swipes", swipes != nil), ("--back", back != nil), ("--bursts", bursts != nil),
+      ("--compare", compare != nil), ("--assert", !assertions.isEmpty), ("--junit", junit != nil),
+      ("--trace", trace != nil), ("--report", results.report != nil), ("--csv", results.csv != nil),
+      ("--device", device != nil), ("--virtual", virtual), ("--decode-cost", decodeCost != nil),
+      ("--cores", cores != nil), ("--first-rung", firstRung != nil),
+    ]
+    for (option, isGiven) in determined where isGiven {
+      throw ValidationError("\(option) can't be combined with --like, which walks what was recorded")
+    }
+    guard playerName?.lowercased() != "reel" else {
+      throw ValidationError("--like walks with a model, and --player reel is no model")
+    }
+    try OptionValue.check(pool, of: "--pool", in: 1...1000)
+    try WalkResultOptions.checkFile(like, of: "--like")
+    try WalkResultOptions.checkFile(fit, of: "--fit")
+    if let like, let fit, FileIdentity(path: like) == FileIdentity(path: fit) {
+      throw ValidationError("--fit would replace the recording")
+    }
+    try OptionValue.read { () throws(ReelError) in _ = try linkArgument() }
   }
 
   // MARK: - Values

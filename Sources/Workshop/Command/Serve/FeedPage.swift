@@ -177,9 +177,11 @@ enum FeedPage {
         this.queue = [];
         this.index = 0;
       }
+      // Items that come again have other URLs, so that no cache knows them.
       url(index) {
-        const path = settings.paths[index % settings.paths.length].slice(1);
-        return settings.prefix + this.name + "/" + path.split("/").map(encodeURIComponent).join("/");
+        const count = settings.paths.length;
+        const path = settings.paths[index % count].slice(1);
+        return settings.prefix + this.name + "~" + Math.floor(index / count) + "/" + path.split("/").map(encodeURIComponent).join("/");
       }
       item(index) {
         if (!this.open.has(index)) this.open.set(index, new Item(index, this.url(index), this.kind));

@@ -12,10 +12,11 @@ struct RecordedServer: Sendable {
   let recording: RecordingWriter?
 
   /// - Parameters:
+  ///   - source: The folder or the feed file, as the user wrote it.
   ///   - path: The recording to write; nil for none.
   ///   - link: The link and its text.
   init(
-    _ feed: ServedFeed, recordingTo path: String?, link: (text: String, spec: LinkSpec)?
+    _ feed: ServedFeed, of source: String, recordingTo path: String?, link: (text: String, spec: LinkSpec)?
   ) throws(ReelError) {
     self.feed = feed
     guard let path else {
@@ -26,8 +27,9 @@ struct RecordedServer: Sendable {
       RecordedRun.Link(
         text: $0.text, bitsPerSecond: $0.spec.bitsPerSecond, roundTripMs: $0.spec.roundTripTime.milliseconds)
     }
-    recording = try RecordingWriter(
-      path: path, run: RecordedRun(startedAt: Date.now.ISO8601Format(), items: feed.items, link: link))
+    let run = RecordedRun(
+      startedAt: Date.now.ISO8601Format(), source: source, items: feed.items, link: link)
+    recording = try RecordingWriter(path: path, run: run)
   }
 
   /// Adds the page, reports and the recording to the settings of an origin.
@@ -65,7 +67,8 @@ struct RecordedServer: Sendable {
     guard path.hasPrefix(FeedPage.playbackPrefix) else { return (nil, path) }
     let rest = path.dropFirst(FeedPage.playbackPrefix.count)
     let name = rest.prefix { $0 != "/" }
-    return (String(name), String(rest.dropFirst(name.count)))
+    // Behind a ~ is how often the feed has begun anew.
+    return (String(name.prefix { $0 != "~" }), String(rest.dropFirst(name.count)))
   }
 
   /// Returns the line of a request; nil for those of the page itself.

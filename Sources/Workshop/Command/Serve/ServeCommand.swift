@@ -146,7 +146,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
     for omission in feed.omissions { Console.warn("not served: \(omission)") }
     let server = try RecordedServer(
-      feed, recordingTo: record, link: configuration.link.map { (text: link ?? "", spec: $0) })
+      feed, of: source, recordingTo: record, link: configuration.link.map { (text: link ?? "", spec: $0) })
     try server.prepare(&configuration, scripts: scripts)
     let origin: Origin
     do {

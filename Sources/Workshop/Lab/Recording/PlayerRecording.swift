@@ -49,24 +49,30 @@ package final class PlayerRecording {
     }
   }
 
-  /// Throws `ReelError` of kind `usage` unless the recording is of a feed with these items.
+  /// Returns the index of each item of the recording in a feed, which may have others too.
   ///
   /// - Parameter items: The paths or URLs of the items. They may have more components in front than those of the recording.
-  package func check(items: [String]) throws(ReelError) {
-    guard items.count == run.items.count else {
-      throw ReelError(
-        .usage, "a recording of another feed: it has \(run.items.count.counted("item")), not \(items.count)",
-        at: path)
-    }
-    for (index, (item, recorded)) in zip(items, run.items).enumerated() {
-      let recordedParts = recorded.name.split(separator: "/")
-      guard !item.split(separator: "/").suffix(recordedParts.count).elementsEqual(recordedParts) else {
-        continue
+  /// - Throws: `ReelError` of kind `usage` unless the feed has them all, in this order.
+  package func places(in items: [String]) throws(ReelError) -> [Int] {
+    var (places, next) = ([Int](), 0)
+    for recorded in run.items {
+      let parts = recorded.name.split(separator: "/")
+      let place = items[next...].firstIndex { item in
+        item.split(separator: "/").suffix(parts.count).elementsEqual(parts)
       }
-      throw ReelError(
-        .usage, "a recording of another feed: item \(index) is \(recorded.name), not \(item)", at: path)
+      guard let place else {
+        let order = places.isEmpty ? "" : " after those before it"
+        throw ReelError(
+          .usage, "a recording of another feed: this one has no item \(recorded.name)\(order)", at: path)
+      }
+      places.append(place)
+      next = place + 1
     }
+    return places
   }
+
+  /// True if the clock of a playback has run apart from that of the server, as far as the recording was read.
+  package func clockRunsApart(of playback: String) -> Bool { clocks[playback]?.isApart ?? false }
 
   /// Returns the next line, or nil at the end. Lines of kinds that this program does not know are skipped.
   ///
@@ -120,6 +126,7 @@ package final class PlayerRecording {
   private struct JSONValue: Decodable { init(from decoder: any Decoder) {} }
 
   private func placed(_ report: PlayerReport) throws(ReelError) -> RecordedLine {
+    try report.check()
     guard let offset = report.clockOffsetMs else { return .report(report, swipeMs: nil) }
     var clock = clocks[report.playback] ?? ReportedClock()
     if let difference = clock.add(offset) {
@@ -168,7 +175,7 @@ struct ReportedClock {
 
   private var recent: [Double] = []
   private var earliest: Double?
-  private var isApart = false
+  private(set) var isApart = false
 
   /// The offset to use for the latest report.
   var offsetMs: Double { recent.min() ?? 0 }

@@ -38,12 +38,15 @@ package struct RecordedRun: Codable, Sendable, Hashable {
   package var kind = "run"
   package var version = Self.currentVersion
   package var startedAt: String
+  /// The folder or the feed file, as it was given to the server.
+  package var source: String?
   package var items: [Item]
   /// Nil if no link was modelled.
   package var link: Link?
 
-  package init(startedAt: String, items: [Item], link: Link?) {
+  package init(startedAt: String, source: String? = nil, items: [Item], link: Link?) {
     self.startedAt = startedAt
+    self.source = source
     self.items = items
     self.link = link
   }
@@ -150,11 +153,13 @@ package struct PlayerReport: Codable, Sendable, Hashable {
   // MARK: - Private
 
   private static let textLimit = 300
+  private static let preloadLimit = 100
   private static let stallLimit = 1_000
   /// A time of a clock that counts from 1970, with room.
   private static let timeLimit = 1e14
 
-  private func check() throws(ReelError) {
+  /// Throws `ReelError` of kind `usage` for a value out of range.
+  func check() throws(ReelError) {
     guard (1...64).contains(playback.utf8.count),
       playback.utf8.allSatisfy({ "-._".utf8.contains($0) || $0.isLetterOrDigit })
     else { throw ReelError(.usage, "playback takes 1 to 64 letters, digits, dots, hyphens and underscores") }
@@ -169,6 +174,12 @@ package struct PlayerReport: Codable, Sendable, Hashable {
     for stall in stalls { times += [("stalls.at_ms", stall.atMs), ("stalls.duration_ms", stall.durationMs)] }
     for (name, time) in times where time.map({ !(0...Self.timeLimit).contains($0) }) ?? false {
       throw ReelError(.usage, "\(name) is not a time in milliseconds")
+    }
+    guard (0...Self.preloadLimit).contains(preload ?? 0) else {
+      throw ReelError(.usage, "preload is from 0 to \(Self.preloadLimit)")
+    }
+    guard abs(clockOffsetMs ?? 0) <= Self.timeLimit else {
+      throw ReelError(.usage, "clock_offset_ms is not a difference of times")
     }
     guard kind == .swipe else { return }
     guard item != nil else { throw ReelError(.usage, "a swipe has no item") }
@@ -202,7 +213,8 @@ package enum RecordedLine: Sendable, Hashable {
     if case .dataCorrupted(let context)? = error as? DecodingError, context.codingPath.isEmpty {
       return "not JSON, or with a number of another form"
     }
-    return (error as? DecodingError).map { ReelError($0).reason } ?? "\(error)"
+    return (error as? DecodingError).map { ReelError($0).reason } ?? (error as? ReelError)?.reason
+      ?? "\(error)"
   }
 }
 

@@ -196,7 +196,7 @@ package struct ModelledItems: Sendable {
 
   /// The number of items that are read at once, and the longest part of an item that is read, in seconds.
   private static let concurrency = 4
-  private static let reachLimit = 600.0
+  static let reachLimit = 600.0
 
   package init() {}
 
