@@ -75,7 +75,7 @@ package struct ItemReader: Sendable {
       start.duration = opening.isPresentation ? nil : reader.source.streams.duration?.seconds
       start.codec = frame.stream.videoCodec
       start.pixelCount = frame.size.width * frame.size.height
-      start.reorderDepth = reader.decoder.decoder?.facts.reorderDepth ?? 0
+      start.reorderDepth = reader.reorderDepth
       if let rate = frame.frameRate?.value, rate > 1 { start.frameDuration = 1 / rate }
       return start
     }

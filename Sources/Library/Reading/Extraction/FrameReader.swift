@@ -134,6 +134,8 @@ package final class FrameReader {
   package var hasKeyPackets: Bool { packets.hasKeyPackets }
   /// The number of bytes of the container up to the end of the first frame's packet.
   package var firstFrameEnd: Int64? { packets.firstEnd }
+  /// The number of frames that are held back to bring them into order; 0 before the first one.
+  package var reorderDepth: Int { decoder.decoder?.facts.reorderDepth ?? 0 }
   /// The number of bytes of the last key frame's packet.
   package var keyByteCount: Int { decoder.keyByteCount ?? packets.keyByteCount }
   /// The latest end of a video packet that was read; nil before the first one.
