@@ -61,7 +61,7 @@ struct StartReplayTests {
 
   @Test("The course is that of a walk through a feed with this item, and its parts add up")
   func course() async throws {
-    // reel feed --virtual --device mid --link lte
+    // reel feed --virtual --device mid --link lte,ideal
     let expected = [
       ("media/h264-faststart.mp4", 205.110), ("media/h264.ts", 204.145), ("hls-ts/master.m3u8", 344.683),
       ("hls-fmp4/master.m3u8", 345.393), ("dash-number/manifest.mpd", 276.252),

@@ -6,7 +6,7 @@ import Testing
 @Suite("reel feed, items that can't be opened", .hangLimit)
 struct FailedItemTests {
   private static let viewer = ["--bursts", "0%", "--back", "0%"]
-  private static let walk = ["--dwell", "fixed:0.5s", "--timeout", "3"] + viewer
+  private static let walk = ["--dwell", "fixed:0.5s", "--settle", "250ms", "--timeout", "3"] + viewer
   private static let gate = ["--assert", "failed=0"]
   /// The index of the item in question.
   private static let place = 3
@@ -24,7 +24,8 @@ struct FailedItemTests {
     // The last of three swipes goes to the item, the last of two to the item before, which preloads it.
     for (swipes, visits) in [("5", 1), ("3", 1), ("2", 0)] {
       let result = try await Command.run(
-        ["feed", feed, "--virtual", "--link", "lte", "--swipes", swipes, "--json"] + Self.walk + Self.gate)
+        ["feed", feed, "--virtual", "--link", "lte,ideal", "--swipes", swipes, "--json"] + Self.walk
+          + Self.gate)
       #expect(result.status == 1, "\(item) \(swipes): \(result.errorText)")
       #expect(result.errorText.contains("failed=0: not met, 1"), "\(item) \(swipes): \(result.errorText)")
       let report = try result.object
@@ -76,7 +77,7 @@ struct FailedItemTests {
     let folder = try TemporaryFolder()
     let feed = try list(folder, with: Fixtures.path("media/h264-gops.mp4"))
     let report = try await Command.run(
-      ["feed", feed, "--virtual", "--link", "64kbit/800ms", "--swipes", "6", "--json"] + Self.walk
+      ["feed", feed, "--virtual", "--link", "64kbit/800ms,ideal", "--swipes", "6", "--json"] + Self.walk
         + Self.gate, status: 0
     ).object
     #expect((report["failed_items"] as? [Any])?.isEmpty == true)
@@ -112,7 +113,9 @@ struct FailedItemTests {
   func files() async throws {
     let folder = try TemporaryFolder()
     try await withSource("hls-ts/master.m3u8", faults: "master.m3u8=status:503") { source in
-      let walk = ["feed", try list(folder, with: source), "--virtual", "--link", "lte", "--swipes", "5"]
+      let walk = [
+        "feed", try list(folder, with: source), "--virtual", "--link", "lte,ideal", "--swipes", "5",
+      ]
       let place = folder.path + "/"
       let files = [
         "--junit", place + "junit.xml", "--report", place + "page.html", "--csv", place + "swipes.csv",

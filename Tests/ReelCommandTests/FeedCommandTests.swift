@@ -87,7 +87,33 @@ struct FeedCommandTests {
       let settings = try #require(report["settings"] as? [String: Any])
       #expect(settings["swipe_shares"] as? [String: Double] == ["back": 0.2, "bursts": 0.1])
       #expect(settings["dwell"] as? String == "exp:1s")
+      #expect(settings["settle_ms"] as? Double == 0)
+      #expect(settings["link_models"] as? [String] == ["tcp", "tls", "dns"])
     }
+  }
+
+  @Test("The first line says whose players they are, what the link models, and from when waits count")
+  func firstLine() async throws {
+    let folder = try TemporaryFolder()
+    let walk = [
+      "feed", try folder.writeFeed(["hls-fmp4/master.m3u8", "hls-ts/master.m3u8"]), "--swipes", "1",
+    ]
+    let pool = try await Command.run(walk + ["--virtual", "--link", "lte"], status: 0).outputLines[0]
+    #expect(pool.hasPrefix("Reel's own pool, adaptive with 3 players: 1 swipe over 2 items in "), "\(pool)")
+    #expect(
+      pool.contains(", lte (12 Mbit/s, 70 ms; slow start, TLS, DNS), waits from the end of the drag, "),
+      "\(pool)")
+    let stated = ["--virtual", "--link", "lte,ideal,tcp,scale=2", "--settle", "250ms", "--player", "reel"]
+    let settled = try await Command.run(walk + stated, status: 0).outputLines[0]
+    #expect(
+      settled.contains(
+        ", lte,ideal,tcp,scale=2 (24 Mbit/s, 70 ms; slow start), waits from the settle, 250 ms after the drag, "
+      ), "\(settled)")
+    let model = try await Command.run(walk + ["--player", "hls.js", "--link", "3g,ideal"], status: 0)
+      .outputLines[0]
+    #expect(model.hasPrefix("hls.js") && !model.contains("Reel"), "\(model)")
+    #expect(
+      model.contains(", 3g,ideal (1.6 Mbit/s, 300 ms; ideal), waits from the end of the drag, "), "\(model)")
   }
 
   @Test("Dwell times are drawn from the retention that the feed states")
@@ -397,7 +423,9 @@ struct FeedCommandTests {
       (["--assert", "x<1"], ""), (["--assert", "first_frame.p95!150ms"], "<, <=, >, >= or =,"),
       (["--compare", "a"], ""), (["--pool", "0"], ""), (["--feed", "none"], ""), (["--junit", "a.xml"], ""),
       (["--flicks", "20%"], "--flicks was removed: --dwell trace:FILE"), (["--back", "101%"], ""),
-      (["--bursts", "x"], ""),
+      (["--bursts", "x"], ""), (["--settle", "250"], "--settle: \"250\" is not a time from 0 to 10 s"),
+      (["--settle", "10.1s"], "write 250ms"), (["--settle=-1ms"], "--settle: \"-1ms\" is not a time"),
+      (["--link", "lte,ideal,ideal"], "ideal is given twice"),
       // A trace determines the swipes.
       (["--dwell", "trace:looks", "--back", "15%"], "trace"),
       (["--decode-cost", "4ms"], ""), (["--virtual", "--decode-cost", "4"], "not a time"),

@@ -229,6 +229,7 @@ struct FeedLikeTests {
       (["--like", good, "--fit", good], "would replace the recording"),
       (["--like", good, "--player", "reel"], "reel is no model"),
       (["--like", good, "--swipes", "3"], "--swipes can't be combined with --like"),
+      (["--like", good, "--settle", "0ms"], "--settle can't be combined with --like"),
       ([feed, "--fit", "x.json"], "require --like"),
     ] {
       let result = try await Command.run(["feed"] + arguments, directory: folder.path)

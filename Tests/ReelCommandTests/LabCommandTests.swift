@@ -118,6 +118,8 @@ struct LabCommandTests {
       ([], "name a configuration, or a feed with --feed"),
       (["LAB", "--link", "lte", "--pools", "3"], "--link, --pools can't be combined"),
       (["-"], "name a file"),
+      (["LAB", "--settle", "0ms"], "--settle can't be combined"),
+      (["--feed", "FEED", "--settle", "11s"], "--settle: \"11s\" is not a time from 0 to 10 s with a unit"),
       (["--feed", "FEED", "--pools", "0"], "--pools: must be a whole number from 1 to 1000, not 0"),
       (["--feed", "FEED", "--pools", "many"], "--pools: \"many\" is not a whole number"),
       (["--feed", "FEED", "--policies", "most"], "\"most\" is not a preload policy"),

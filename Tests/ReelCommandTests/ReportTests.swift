@@ -67,6 +67,39 @@ struct ReportTests {
     #expect(html.firstMatch(of: /url\(|@import|fetch\(/) == nil)
   }
 
+  @Test("A page of a modelled player leaves out what a model does not have")
+  func modelledPage() {
+    var report = WalkReport.sample()
+    report.settings.player = "hls.js"
+    (report.slotHighWaterByteCounts, report.poolHighWaterByteCount) = ([], nil)
+    let feed = Feed(urls: [URL(filePath: "/a.mp4")])
+    let recorder = TimelineRecorder(feed)
+    func record(_ kind: WalkEvent.Kind, _ second: Int, _ change: (inout WalkEvent) -> Void) {
+      var event = WalkEvent(kind, at: .seconds(second))
+      event.item = feed.items.first?.id
+      change(&event)
+      recorder.record(event)
+    }
+    record(.assigned, 0) { $0.slot = 0 }
+    for (second, kind) in [WalkEvent.Kind.request, .response, .received].enumerated() {
+      record(kind, second) { ($0.request, $0.purpose, $0.byteCount) = (1, .segment, 5_000) }
+    }
+    for (second, stage) in [(1, PreloadStage.manifest), (2, .firstFrame)] {
+      record(.reached, second) { $0.stage = stage }
+    }
+    let html = WalkPage(
+      report: report, timeline: recorder.timeline, items: [.init(title: "a")], linkRate: { _ in 1e6 },
+      run: RunDescription(arguments: ["feed"])
+    ).html
+    for svg in images(of: html) { #expect(isXML(svg), "\(svg.prefix(300))") }
+    for words in ["Rates", "first frame", "rate of the link", "spread evenly"] {
+      #expect(html.contains(words))
+    }
+    for words in ["First frames", "decoding", "frames decoded", "memory of slot", "Memory,", "own pool"] {
+      #expect(!html.contains(words), "\(words)")
+    }
+  }
+
   @Test("Titles, errors and warnings are text, and secrets are left out")
   func hostile() {
     let html = page(titles: Array(repeating: Self.hostile, count: 12))

@@ -2,8 +2,8 @@ import Foundation
 import ReelTestSupport
 import Testing
 
-/// The delays of twelve simulated walks, as they were recorded with every frame decoded. However a walk is simulated, they
-/// stay the same.
+/// The delays of twelve simulated walks, from a settle 250 ms after each drag, as they were recorded with every frame
+/// decoded. However a walk is simulated, they stay the same.
 ///
 /// `REEL_RECORD=1` records them again in `Fixtures/golden/walks.json`.
 @Suite("Delays of recorded walks", .hangLimit)
@@ -18,18 +18,18 @@ struct WalkDelaysTests {
   ]
 
   private static let walks: [String: [String]] = [
-    "adjacent": ["--link", "2Mbit/40ms", "--preload", "adjacent"],
-    "adjacent-fast": ["--link", "20Mbit/10ms", "--preload", "adjacent", "--seed", "4"],
-    "adaptive": ["--link", "2Mbit/40ms"],
-    "adaptive-rungs": ["--link", "1Mbit/40ms", "--bandwidth", "auto", "--seed", "2"],
-    "adaptive-first-rung": ["--link", "3Mbit/60ms", "--bandwidth", "auto", "--first-rung", "auto"],
-    "none": ["--link", "20Mbit/10ms", "--preload", "none"],
-    "budget": ["--link", "2Mbit/40ms", "--preload", "budget:40MB", "--pool", "5"],
-    "one-slot": ["--link", "lte", "--pool", "1"],
-    "low": ["--link", "lte", "--device", "low"],
-    "low-rungs": ["--link", "4Mbit/80ms", "--device", "low", "--bandwidth", "auto", "--seed", "9"],
-    "bursts": ["--link", "3Mbit/60ms", "--bursts", "20%", "--seed", "7"],
-    "tcp": ["--link", "5Mbit/50ms,tcp", "--back", "40%", "--seed", "5"],
+    "adjacent": ["--link", "2Mbit/40ms,ideal", "--preload", "adjacent"],
+    "adjacent-fast": ["--link", "20Mbit/10ms,ideal", "--preload", "adjacent", "--seed", "4"],
+    "adaptive": ["--link", "2Mbit/40ms,ideal"],
+    "adaptive-rungs": ["--link", "1Mbit/40ms,ideal", "--bandwidth", "auto", "--seed", "2"],
+    "adaptive-first-rung": ["--link", "3Mbit/60ms,ideal", "--bandwidth", "auto", "--first-rung", "auto"],
+    "none": ["--link", "20Mbit/10ms,ideal", "--preload", "none"],
+    "budget": ["--link", "2Mbit/40ms,ideal", "--preload", "budget:40MB", "--pool", "5"],
+    "one-slot": ["--link", "lte,ideal", "--pool", "1"],
+    "low": ["--link", "lte,ideal", "--device", "low"],
+    "low-rungs": ["--link", "4Mbit/80ms,ideal", "--device", "low", "--bandwidth", "auto", "--seed", "9"],
+    "bursts": ["--link", "3Mbit/60ms,ideal", "--bursts", "20%", "--seed", "7"],
+    "tcp": ["--link", "5Mbit/50ms,ideal,tcp", "--back", "40%", "--seed", "5"],
   ]
 
   /// The delays of each swipe, in order. A swipe that does not count has none.
@@ -42,7 +42,7 @@ struct WalkDelaysTests {
     let folder = try TemporaryFolder()
     let feed = try folder.writeFeed(items)
     let result = try await Command.run(
-      ["feed", feed, "--virtual", "--swipes", "24", "--dwell", "exp:1500ms", "--json"]
+      ["feed", feed, "--virtual", "--swipes", "24", "--dwell", "exp:1500ms", "--settle", "250ms", "--json"]
         + options, status: 0)
     let json = try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any]
     let swipes = try #require(json?["swipes"] as? [[String: Any]])

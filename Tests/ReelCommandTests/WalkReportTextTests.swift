@@ -21,8 +21,8 @@ struct WalkReportTextTests {
 
       """
     let head = """
-      3 slots: 7 swipes over 12 items in 16 s, 3 slots, adjacent, 12 Mbit/s, 70 ms, exp:5s, \
-      seed 18446744073709551615, simulated time, 2.5 ms per frame
+      Reel's own pool, 3 slots: 7 swipes over 12 items in 16 s, 3 slots, adjacent, 12 Mbit/s, 70 ms, \
+      waits from the end of the drag, exp:5s, seed 18446744073709551615, simulated time, 2.5 ms per frame
 
       """
     let figures = """

@@ -25,9 +25,10 @@ struct LabConfigurationTests {
     #expect(lab.policies.map(\.description) == LabConfiguration.defaultPolicies)
     #expect(lab.seeds == [1])
     #expect(lab.swipeCount == nil)
+    #expect(lab.settle == .zero)
     #expect(lab.bandwidth == nil)
     #expect(lab.firstRung == .adapted)
-    #expect(lab.modelsTCP && lab.modelsTLS && lab.modelsDNS)
+    #expect(lab.linkFeatures == .all)
   }
 
   @Test("All that a configuration can state")
@@ -40,7 +41,7 @@ struct LabConfigurationTests {
         "viewers": ["retention", {"name": "v", "dwell": "exp:6s", "back": "10%", "bursts": "0%"}],
         "devices": ["low", "high"], "pools": [3, 5], "policies": ["ahead:2", "none"],
         "seeds": [18446744073709551615, 0], "swipes": 40, "bandwidth": "2Mbit", "max_height": 720,
-        "first_rung": "auto"
+        "first_rung": "auto", "settle": "250ms"
       }
       """)
     #expect(lab.feeds.map(\.feed) == ["following", nil])
@@ -53,7 +54,8 @@ struct LabConfigurationTests {
     #expect(lab.bandwidth == 2_000_000)
     #expect(lab.maximumHeight == 720)
     #expect(lab.firstRung == .auto)
-    #expect(!lab.modelsTCP && !lab.modelsTLS && lab.modelsDNS)
+    #expect(lab.settle == .milliseconds(250))
+    #expect(lab.linkFeatures == .dns)
     #expect(try configuration("{\"feeds\": [\"f\"], \"seeds\": 3}").seeds == [1, 2, 3])
   }
 
@@ -103,6 +105,11 @@ struct LabConfigurationTests {
         "lab.json: first_rung: \"high\" is not a first rung"
       ),
       ("{\"feeds\": [\"f\"], \"bandwidth\": \"much\"}", "lab.json: bandwidth: \"much\" is not a bit rate"),
+      (
+        "{\"feeds\": [\"f\"], \"settle\": \"250\"}",
+        "lab.json: settle: \"250\" is not a time from 0 to 10 s with a unit"
+      ),
+      ("{\"feeds\": [\"f\"], \"settle\": 250}", "lab.json: settle: must be a string"),
       ("{\"feeds\": [\"f\"], \"tcp\": \"no\"}", "lab.json: tcp: must be true or false"),
       (String(repeating: "[", count: 1000), "lab.json: "),
       ("{\"feeds\": [\"\0\"]}", "lab.json: "),
@@ -165,11 +172,13 @@ struct LabInputsTests {
       lab.links.map(\.group) == [
         "rec", "rec/train", "rec/train", "other/train,scale=2", "lte", "lte,scale=2",
       ])
-    #expect(lab.links.allSatisfy { $0.spec.modelsTCP && $0.spec.modelsTLS && $0.spec.modelsDNS })
+    #expect(lab.links.allSatisfy { $0.spec.features == .all })
     let plain = try await inputs(
       "{\"feeds\": [\"feed.txt\"], \"links\": [\"lte,tls\"], \"tcp\": false, \"tls\": false, \"dns\": false}")
-    #expect(plain.links.map(\.spec.modelsTCP) == [false])
-    #expect(plain.links.map(\.spec.modelsTLS) == [true])
+    #expect(plain.links.map(\.spec.features) == [.tls])
+    let ideal = try await inputs(
+      "{\"feeds\": [\"feed.txt\"], \"links\": [\"lte,ideal\", \"lte,dns\", \"rec/bus,ideal,tcp\"]}")
+    #expect(ideal.links.map(\.spec.features) == [[], .all, .tcp])
   }
 
   @Test("A fault of a file names that file, its line, and the coding path")

@@ -14,13 +14,14 @@ struct ModelledReplayTests {
     "hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "dash-timeline/manifest.mpd", "media/h264-bframes.mp4",
   ]
 
-  private func walk(_ model: PlayerModel, paths: [String] = Self.paths, trace: WalkTrace? = nil) throws
-    -> Walk
-  {
+  private func walk(
+    _ model: PlayerModel, paths: [String] = Self.paths, settle: Duration = .zero, trace: WalkTrace? = nil
+  ) throws -> Walk {
     var feed = Feed(name: "fixtures")
     for path in paths { feed.append(.url(try #require(URL(string: "http://origin/\(path)")))) }
     let plan = try WalkPlan(
-      itemCount: paths.count, swipeCount: 12, dwell: try DwellSpec(parsing: "exp:1500ms"), seed: 3)
+      itemCount: paths.count, swipeCount: 12, dwell: try DwellSpec(parsing: "exp:1500ms"), settle: settle,
+      seed: 3)
     let settings = WalkSettings(
       feed: "fixtures", itemCount: paths.count, slotCount: model.preload.players, policy: model.policyName,
       dwell: "exp:1500ms", seed: 3)
@@ -29,9 +30,9 @@ struct ModelledReplayTests {
   }
 
   private func report(
-    _ model: PlayerModel, paths: [String] = Self.paths, trace: WalkTrace? = nil
+    _ model: PlayerModel, paths: [String] = Self.paths, settle: Duration = .zero, trace: WalkTrace? = nil
   ) async throws -> WalkReport {
-    let walk = try walk(model, paths: paths, trace: trace)
+    let walk = try walk(model, paths: paths, settle: settle, trace: trace)
     var items = ModelledItems()
     try await items.read(
       [(walk: walk, model: model)],
@@ -87,6 +88,20 @@ struct ModelledReplayTests {
     #expect(alone.totals.hitRatio() == 0)
     #expect((second.totals.hitRatio() ?? 0) > 0.5)
     #expect(second.fetchedByteCount > alone.fetchedByteCount)
+  }
+
+  @Test("Waits count from the settle, by default the end of the drag")
+  func settle() async throws {
+    let model = try PlayerModel(argument: "hls.js")
+    var waits: [Duration] = []
+    for settle in [Duration.zero, .milliseconds(100)] {
+      let report = try await report(model, settle: settle)
+      #expect(report.settings.settle == settle)
+      let swipe = try #require(report.swipes.first { $0.kind != .start && $0.timeToFirstFrame != nil })
+      #expect(!swipe.isHit)
+      waits.append(try #require(swipe.timeToFirstFrame))
+    }
+    #expect(waits[0] == waits[1] + .milliseconds(100))
   }
 
   @Test("The events of a walk are in the order of their times")

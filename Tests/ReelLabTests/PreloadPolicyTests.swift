@@ -57,6 +57,7 @@ struct PreloadPolicyTests {
       ("ahead(2)", "ahead:2"), ("AHEAD( 12 )", "ahead:12"),
       ("budget:64MB", "budget:64MB"), ("budget(1.5kB)", "budget:1500B"),
       ("budget: 2 GiB", "budget:2147483648B"), ("Media3", "media3"),
+      ("ahead:2,1s", "ahead:2,1s"), ("AHEAD(2, 500ms)", "ahead:2,500ms"), ("adjacent: 1S", "adjacent:1s"),
     ])
   func parsing(text: String, canonical: String) throws {
     let policy = try PreloadPolicies.parse(text)
@@ -65,12 +66,23 @@ struct PreloadPolicyTests {
     #expect(try PreloadPolicies.parse(canonical).description == canonical)
   }
 
+  @Test("Policies with another amount of media of each item")
+  func depth() throws {
+    let policy = try PreloadPolicies.parse("ahead:2,1s")
+    let target = policy.target(at: 2, in: Self.context())
+    #expect(target.stage == .buffered && target.bufferDuration == .seconds(1))
+    #expect(policy.target(at: 3, in: Self.context()) == .notLoaded)
+    let frames = try PreloadPolicies.parse("adjacent:0s").target(at: -1, in: Self.context())
+    #expect(frames.stage == .firstFrame)
+  }
+
   @Test(
     "What is no policy",
     arguments: [
       "", "next", "ahead", "ahead:", "ahead:0", "ahead:-1", "ahead:+1", "ahead:2.5",
       "ahead:99999999999999999999",
-      "ahead(2", "ahead(2)x", "adjacent:2", "media3:x", "none()", "none:1", "budget", "budget:",
+      "ahead(2", "ahead(2)x", "adjacent:2", "ahead:2,1", "ahead:2,-1s", "ahead:2,1s,2s", "ahead:1s",
+      "adjacent:2h", "adjacent:", "none:1s", "media3:1s", "media3:x", "none()", "none:1", "budget", "budget:",
       "budget:0B", "budget:64",
       "budget:64Mbit", "budget:fast", "budget:9999999GB", ":", "(",
     ])

@@ -70,7 +70,7 @@ struct SimulatedWalkTests {
         feed, swipeCount: 16,
         viewer: ViewerSpec(
           dwell: try DwellSpec(parsing: "fixed:4s"), shares: SwipeShares(back: 0.4, bursts: 0)),
-        seed: seed)
+        settle: .milliseconds(250), seed: seed)
       var configuration = PoolConfiguration()
       configuration.policy = try PreloadPolicies.parse(policy)
       configuration.decodingPermits = 2
@@ -97,7 +97,8 @@ struct SimulatedWalkTests {
     let feed = Feed(
       name: "short",
       urls: try (0..<3).map { try #require(URL(string: "http://origin/hls-ts/master.m3u8?\($0)")) })
-    let plan = try WalkPlan(itemCount: 3, swipeCount: 1, dwell: try DwellSpec(parsing: "fixed:4s"))
+    let plan = try WalkPlan(
+      itemCount: 3, swipeCount: 1, dwell: try DwellSpec(parsing: "fixed:4s"), settle: .milliseconds(250))
     #expect(plan.steps.map(\.target) == [1])
     func report(_ policy: any PreloadPolicy) async throws -> WalkReport {
       var configuration = PoolConfiguration()
@@ -120,6 +121,43 @@ struct SimulatedWalkTests {
     // The last audio is never shown, whether the item is rewound or ends with the walk.
     #expect(wasted <= more && wasted > more - 500)
     #expect(adjacent.unshownFrameCount - ahead.unshownFrameCount == 1)
+  }
+
+  @Test(
+    "Waits count from the settle, by default the end of the drag; hits are decided at the end of the drag")
+  func settle() async throws {
+    let feed = Feed(
+      name: "two",
+      urls: try ["hls-ts", "hls-fmp4"].map { try #require(URL(string: "http://origin/\($0)/master.m3u8")) })
+    func swipe(_ settle: Duration) async throws -> SwipeRecord {
+      let plan = try WalkPlan(
+        itemCount: 2, swipeCount: 1, dwell: try DwellSpec(parsing: "fixed:2s"), settle: settle)
+      var configuration = PoolConfiguration()
+      configuration.policy = NoPreload()
+      let settings = WalkSettings(
+        feed: "two", itemCount: 2, slotCount: 3, policy: "none", dwell: "fixed:2s", seed: 0)
+      let walk = SimulatedWalk(
+        Walk(feed, plan: plan, settings: settings, label: "two", configuration: configuration),
+        link: try LinkSpec(parsing: "2Mbit/40ms"), fetcher: FixtureFetcher(),
+        memory: SimulatedWalk.Memory(), logger: silentLogger)
+      let report = try await walk.run()
+      #expect(report.settings.settle == settle)
+      #expect(report.duration == .seconds(4) + settle)
+      return try #require(report.swipes.last)
+    }
+    let (first, later, last) = (
+      try await swipe(.zero), try await swipe(.milliseconds(100)), try await swipe(.seconds(2))
+    )
+    for swipe in [first, later, last] {
+      #expect(!swipe.isHit && swipe.stage == .notLoaded)
+      #expect(swipe.loadedByteCount == 0 && swipe.byteCount > 0)
+    }
+    let wait = try #require(first.timeToFirstFrame)
+    let saved = wait - (try #require(later.timeToFirstFrame))
+    // An item that plays may decode more at a time.
+    #expect(saved >= .milliseconds(92) && saved <= .milliseconds(108), "\(saved)")
+    #expect(last.timeToFirstFrame == .zero && last.waitParts.isEmpty)
+    #expect(first.time == .seconds(2) && last.time == .seconds(4))
   }
 
   @Test("Side by side, walks give the same reports as one after the other")

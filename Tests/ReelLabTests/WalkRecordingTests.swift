@@ -82,15 +82,15 @@ struct WalkRecordingTests {
     let recorder = TimelineRecorder(
       feed, limits: .init(stayCount: 1, requestCount: 1, stallCount: 1, binCount: 4))
     recorder.record(event(.assigned, .zero, id) { $0.slot = 0 })
-    for event in request(1, .source, [.milliseconds(10), .milliseconds(60), .milliseconds(400)], of: id) {
-      recorder.record(event)
-    }
-    recorder.record(event(.chunk, .milliseconds(70), id) { $0.byteCount = 700 })
+    let exchange = request(1, .source, [.milliseconds(10), .milliseconds(60), .milliseconds(400)], of: id)
+    for event in exchange.dropLast() { recorder.record(event) }
+    recorder.record(event(.chunk, .milliseconds(70), id) { ($0.request, $0.byteCount) = (1, 700) })
     recorder.record(event(.memory, .milliseconds(80), id) { $0.slotByteCounts = [5, 6] })
     // Slots that are large one after the other are never large together.
     recorder.record(event(.memory, .milliseconds(81), id) { $0.slotByteCounts = [9, 0] })
     recorder.record(event(.memory, .milliseconds(82), id) { $0.slotByteCounts = [0, 9] })
-    recorder.record(event(.chunk, .milliseconds(399), id) { $0.byteCount = 300 })
+    recorder.record(event(.chunk, .milliseconds(399), id) { ($0.request, $0.byteCount) = (1, 300) })
+    for event in exchange.suffix(1) { recorder.record(event) }
     recorder.record(event(.reached, .milliseconds(80), id) { $0.stage = .manifest })
     recorder.record(event(.evicted, .milliseconds(700), id) { $0.slot = 0 })
     recorder.record(event(.assigned, .milliseconds(800), id) { $0.slot = 0 })
@@ -107,5 +107,24 @@ struct WalkRecordingTests {
     #expect(timeline.bins.count == 4)
     #expect(timeline.bins.reduce(0) { $0 + $1.byteCounts.reduce(0, +) } == 1_000)
     #expect(timeline.bins.last?.memory == [5, 6])
+  }
+
+  @Test("Bytes of which only the sum is known are drawn evenly over their transfer")
+  func spreadBytes() throws {
+    var feed = Feed(name: "feed")
+    feed.append(.url(try #require(URL(string: "https://host/a.mp4"))))
+    let id = try #require(feed.items.first?.id)
+    let recorder = TimelineRecorder(feed)
+    recorder.record(event(.assigned, .zero, id) { $0.slot = 0 })
+    let requests: [[Duration]] = [
+      [.zero, .milliseconds(25), .milliseconds(125)], [.zero, .milliseconds(110), .milliseconds(110)],
+    ]
+    for (number, times) in requests.enumerated() {
+      for event in request(number + 1, .segment, times, of: id) { recorder.record(event) }
+    }
+    // One that was cancelled before its answer.
+    recorder.record(event(.request, .zero, id) { ($0.request, $0.purpose) = (3, .segment) })
+    recorder.record(event(.received, .milliseconds(130), id) { ($0.request, $0.byteCount) = (3, 0) })
+    #expect(recorder.timeline.bins.map(\.byteCounts) == [[250], [500], [1_250]])
   }
 }

@@ -44,7 +44,7 @@ struct LinkPlaybackTests {
     let media = try segments([Double](repeating: 3300, count: Int(24 / duration)), of: duration)
     let link = try link(text)
     let course = LinkPlayback(opening: [], tracks: [media], link: link).course()
-    let wire = Double(link.bitsPerSecond) * (link.modelsTCP ? 1448 / 1500 : 1)
+    let wire = Double(link.bitsPerSecond) * (link.features.contains(.tcp) ? 1448 / 1500 : 1)
     // Each segment is requested when the one before has been read.
     let trips = Double(media.count + 1)
     let last = 24 * 3_300_000 / wire + trips * seconds(link.roundTripTime)

@@ -111,7 +111,7 @@ struct LinkArgumentTests {
       let links = try argument.links(seed: 1)
       #expect(links.map(\.name) == [name])
       #expect(links.map(\.text) == [text])
-      #expect(links.allSatisfy { $0.spec.modelsTCP })
+      #expect(links.allSatisfy { $0.spec.features == .tcp })
     }
     let scaled = try LinkArgument(parsing: folder.path + "/a,b,scale=4,rtt=80ms").links(seed: 1)
     #expect(scaled.first?.spec.bitsPerSecond == 8_000_000)

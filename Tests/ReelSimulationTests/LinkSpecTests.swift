@@ -72,10 +72,10 @@ struct LinkSpecTests {
   @Test("Options")
   func options() throws {
     let plain = try LinkSpec(parsing: "10Mbit/50ms")
-    #expect(!plain.modelsTCP && !plain.modelsTLS && !plain.modelsDNS)
+    #expect(plain.features.isEmpty && plain.modelledWords == "ideal")
     #expect(plain.jitter == .zero)
     let all = try LinkSpec(parsing: "10Mbit/50ms, TCP,tls,dns,jitter=10ms,scale=0.5,rtt=0.2s,start=1.5min")
-    #expect(all.modelsTCP && all.modelsTLS && all.modelsDNS)
+    #expect(all.features == .all && all.modelledWords == "slow start, TLS, DNS")
     #expect(all.jitter == .milliseconds(10))
     #expect(all.bitsPerSecond == 5_000_000)
     #expect(all.roundTripTime == .milliseconds(200))
@@ -89,9 +89,22 @@ struct LinkSpecTests {
   }
 
   @Test(
+    "A link models what it names, and what its user expects unless it is ideal",
+    arguments: [
+      ("", .all, []), (",tcp", .all, .tcp), (",tls,dns,tcp", .all, .all), (",ideal", [], []),
+      (",ideal,tcp", .tcp, .tcp), (",dns,scale=2,Ideal", .dns, .dns),
+    ] as [(String, LinkFeatures, LinkFeatures)])
+  func ideal(options: String, features: LinkFeatures, named: LinkFeatures) throws {
+    let links = try LinkArgument(parsing: "lte\(options)", unlessIdeal: .all).links(seed: 1)
+    #expect(links.map(\.spec.features) == [features])
+    #expect(try LinkSpec(parsing: "lte\(options)").features == named)
+  }
+
+  @Test(
     "What is no option",
     arguments: [
-      "", "udp", "tcp=1", "tcp,tcp", "scale=0", "scale=-1", "scale=nan", "scale=inf", "scale=", "scale=1e3",
+      "", "udp", "tcp=1", "tcp,tcp", "ideal,ideal", "ideal=1", "scale=0", "scale=-1", "scale=nan",
+      "scale=inf", "scale=", "scale=1e3",
       "scale=9999999", "scale", "rtt=5", "rtt=-5ms", "rtt=2h", "jitter=", "jitter=10", "start=never",
       "start=-1",
       "start=99999999999", "rtt=1ms,RTT=2ms", "scale=0.000001,scale=2", "tcp,",

@@ -3,7 +3,7 @@ package import ReelCore
 internal import ReelPool
 
 /// A link as a user specifies it: `10Mbit/50ms`, a profile, a file with a recording, or a folder of such
-/// files. Options may follow, as in `recordings/train,scale=4,tcp`.
+/// files. Options may follow, as in `recordings/train,scale=4,ideal`.
 ///
 /// A text that is a link or a profile is not a file name; `./lte` is a file. A folder stands for all its
 /// files, including those in subfolders, sorted by path. Hidden files and descriptions of recordings are left
@@ -38,12 +38,13 @@ package struct LinkArgument: Sendable, Hashable {
 
   /// Parses an argument. Checks whether a file exists, but reads none.
   ///
-  /// - Parameter resolve: Returns the path of a file in the argument, for instance relative to another
-  ///   folder.
+  /// - Parameters:
+  ///   - usual: What the links model unless they are `ideal`.
+  ///   - resolve: Returns the path of a file in the argument, for instance relative to another folder.
   /// - Throws: `ReelError` of kind `usage` if it is neither a link nor a file or folder, or an option is
   ///   invalid.
   package init(
-    parsing text: String, resolve: (String) -> String = { $0 }
+    parsing text: String, unlessIdeal usual: LinkFeatures = [], resolve: (String) -> String = { $0 }
   ) throws(ReelError) {
     self.text = text
     let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -59,7 +60,7 @@ package struct LinkArgument: Sendable, Hashable {
       }
       self.base = base
       if case .link = base { path = head } else { path = resolve(head) }
-      options = try LinkOptions(parsing: Array(parts.dropFirst(count)))
+      options = try LinkOptions(parsing: Array(parts.dropFirst(count)), unlessIdeal: usual)
       suffix = String(text.dropFirst(head.count))
       if case .link(let spec) = base { _ = try options.applied(to: spec) }
       return

@@ -285,7 +285,7 @@ package struct LinkModel: Sendable {
 
   private func start(of transfer: Transfer) -> Duration {
     let start = max(bottleneck.freeAt, max(transfer.readyAt, transfer.sendableSince))
-    guard link.modelsTCP, let index = connectionIndex(of: transfer),
+    guard link.features.contains(.tcp), let index = connectionIndex(of: transfer),
       let opensAt = connections[index].window.opensAt
     else { return start }
     return max(start, opensAt)
@@ -307,7 +307,7 @@ package struct LinkModel: Sendable {
 
   private mutating func putOnLink(by now: Duration) {
     guard crossing == nil, let start = nextStart, start <= now else { return }
-    if link.modelsTCP { acknowledge(by: start) }
+    if link.features.contains(.tcp) { acknowledge(by: start) }
     // The one that there is can send.
     var ready: [Bool] = []
     if transfers.count > 1 {
@@ -317,7 +317,7 @@ package struct LinkModel: Sendable {
     guard let index = next else { return }
     var count = min(transfers[index].waitingCount, parcelByteCount)
     let arrival: Duration
-    if link.modelsTCP {
+    if link.features.contains(.tcp) {
       let place = connectionIndex(of: transfers[index])
       // Transfers have equal turns, also if one of them may send little at a time.
       var segmentCount = Int.max
@@ -407,11 +407,12 @@ package struct LinkModel: Sendable {
     let number = nextNumber
     connections.append(
       Connection(
-        number: number, host: host, readyAt: now, isPending: link.modelsTLS && handshakes > 1, freeSince: nil,
+        number: number, host: host, readyAt: now, isPending: link.features.contains(.tls) && handshakes > 1,
+        freeSince: nil,
         random: SplitMix64(seed: link.seed ^ UInt64(number) &* 0x9e37_79b9_7f4a_7c15)))
     let index = connections.count - 1
     var begin = now
-    if link.modelsDNS, let name {
+    if link.features.contains(.dns), let name {
       let known = lookups[name] ?? now + roundTrip(ofConnectionAt: index)
       lookups[name] = known
       begin = max(now, known)

@@ -15,6 +15,7 @@ public import ReelCore
 /// | `tcp` | connections have a congestion window: an initial one of 10 segments, and slow start |
 /// | `tls` | the certificates of a new `https` connection cross the link |
 /// | `dns` | the first connection to a host name takes one more round trip |
+/// | `ideal` | none of these three, except for those that are named; what a link is without options |
 /// | `start=30s`, `start=seed` | where a recorded link begins; without effect for a constant rate |
 public struct LinkSpec: Sendable, Hashable {
   /// The downlink rate in bits per second; at least 1. If the rate is recorded, its mean.
@@ -32,12 +33,8 @@ public struct LinkSpec: Sendable, Hashable {
   package var jitter = Duration.zero
   /// The seed of the jitter.
   package var seed: UInt64 = 0
-  /// True if connections have a congestion window.
-  package var modelsTCP = false
-  /// True if certificates cross the link.
-  package var modelsTLS = false
-  /// True if host names are looked up.
-  package var modelsDNS = false
+  /// What the link models of connections.
+  package var features: LinkFeatures = []
 
   /// The round-trip time of a recorded link whose argument states none.
   package static let recordedRoundTripTime = Duration.milliseconds(50)
@@ -150,6 +147,44 @@ public struct LinkSpec: Sendable, Hashable {
   }
 }
 
+/// What a link models of connections, besides its rate and its round trips.
+package struct LinkFeatures: OptionSet, Sendable, Hashable {
+  package let rawValue: UInt8
+
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// A congestion window, with slow start.
+  package static let tcp = LinkFeatures(rawValue: 1)
+  /// The certificates of `https`, which cross the link.
+  package static let tls = LinkFeatures(rawValue: 2)
+  /// Host names, which are looked up.
+  package static let dns = LinkFeatures(rawValue: 4)
+  package static let all: LinkFeatures = [.tcp, .tls, .dns]
+
+  /// The features with their names as options, in the order in which they are written.
+  private static let names: [(name: String, words: String, feature: LinkFeatures)] = [
+    ("tcp", "slow start", .tcp), ("tls", "TLS", .tls), ("dns", "DNS", .dns),
+  ]
+
+  init?(name: String) {
+    guard let feature = Self.names.first(where: { $0.name == name })?.feature else { return nil }
+    self = feature
+  }
+
+  /// The names as options: `tcp`, `tls`, `dns`.
+  package var optionNames: [String] { Self.names.filter { contains($0.feature) }.map(\.name) }
+
+  /// In words: `slow start, TLS, DNS`; `ideal` for none.
+  package var words: String {
+    isEmpty ? "ideal" : Self.names.filter { contains($0.feature) }.map(\.words).joined(separator: ", ")
+  }
+}
+
+extension LinkSpec {
+  /// What the link models, in words: `slow start, TLS, DNS`, or `ideal`.
+  package var modelledWords: String { features.words }
+}
+
 extension LinkSpec: CustomStringConvertible {
   /// Rate and round-trip time, such as `10 Mbit/s, 50 ms`; of a recording, its mean rate and period too.
   public var description: String {
@@ -164,7 +199,7 @@ extension LinkSpec: CustomStringConvertible {
 }
 
 /// The options of a link as a user writes them, each after a comma: `start=30s`, `scale=4`, `rtt=50ms`,
-/// `jitter=10ms`, `tcp`, `tls` and `dns`. `LinkModel` describes their effects.
+/// `jitter=10ms`, `ideal`, `tcp`, `tls` and `dns`. `LinkModel` describes their effects.
 package struct LinkOptions: Sendable, Hashable {
   private enum Start: Sendable, Hashable {
     case at(Duration)
@@ -176,7 +211,11 @@ package struct LinkOptions: Sendable, Hashable {
   private var scale: Double?
   private var roundTripTime: Duration?
   private var jitter: Duration?
-  private var switches: Set<String> = []
+  private var isIdeal = false
+  /// The features that are named.
+  private var named: LinkFeatures = []
+  /// The features of a link that is not ideal.
+  private let usual: LinkFeatures
 
   /// The forms with their meanings, in the order of the help text.
   package static let forms: [(form: String, meaning: String)] = [
@@ -184,14 +223,19 @@ package struct LinkOptions: Sendable, Hashable {
     ("scale=4", "multiply all rates by this"),
     ("rtt=50ms", "the round-trip time; for a recording, 50 ms unless given"),
     ("jitter=10ms", "add up to this much to each round trip, drawn from --seed"),
-    ("tcp", "model a congestion window: 10 segments, then slow start, also after a pause"),
-    ("tls", "model the transfer of certificates on each new https connection"),
-    ("dns", "add a round trip to the first connection to each host name"),
+    ("ideal", "leave out tcp, tls and dns, except for those that are named"),
+    ("tcp", "a congestion window: 10 segments, then slow start, also after a pause"),
+    ("tls", "the transfer of certificates on each new https connection"),
+    ("dns", "a round trip more for the first connection to each host name"),
   ]
 
+  /// - Parameter usual: The features of a link that is not ideal, whether or not they are named.
   /// - Throws: `ReelError` of kind `usage` for an unknown option, a value that makes no sense, or a repeated
   ///   option.
-  package init(parsing options: [some StringProtocol]) throws(ReelError) {
+  package init(
+    parsing options: [some StringProtocol], unlessIdeal usual: LinkFeatures = []
+  ) throws(ReelError) {
+    self.usual = usual
     for option in options {
       let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         .map { String($0).trimmingSpaces() }
@@ -223,9 +267,7 @@ package struct LinkOptions: Sendable, Hashable {
     case nil: break
     }
     link.jitter = jitter ?? .zero
-    link.modelsTCP = switches.contains("tcp")
-    link.modelsTLS = switches.contains("tls")
-    link.modelsDNS = switches.contains("dns")
+    link.features = isIdeal ? named : named.union(usual)
     return link
   }
 
@@ -234,8 +276,11 @@ package struct LinkOptions: Sendable, Hashable {
   /// Returns false if the option was set before, and nil if it is unknown or its value is invalid.
   private mutating func set(_ name: String, to value: Substring?) -> Bool? {
     guard let value else {
-      guard ["tcp", "tls", "dns"].contains(name) else { return nil }
-      return switches.insert(name).inserted
+      if name == "ideal" {
+        defer { isIdeal = true }
+        return !isIdeal
+      }
+      return LinkFeatures(name: name).map { named.insert($0).inserted }
     }
     switch name {
     case "start":

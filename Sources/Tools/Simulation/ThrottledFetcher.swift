@@ -99,7 +99,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   public func openConnection(to url: URL) {
     guard let host = LinkHost(url) else { return }
     scheduler.withModel { $0.openAhead(to: host, at: clock.now) }
-    if link.modelsTLS { scheduler.advance() }
+    if link.features.contains(.tls) { scheduler.advance() }
   }
 
   /// The number of transfers in progress.
@@ -118,7 +118,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       }
       return departure
     }
-    if link.modelsTLS { departure = try await settled(departure) }
+    if link.features.contains(.tls) { departure = try await settled(departure) }
     servers?.onDeparture(request, departure.time)
     var metrics = RequestMetrics(
       url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
@@ -311,7 +311,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       model.free(departure.connection, at: time)
       return model.depart(to: other, at: time)
     }
-    return link.modelsTLS ? try await settled(next) : next
+    return link.features.contains(.tls) ? try await settled(next) : next
   }
 
   /// Puts the bytes of the real body on the link.

@@ -88,7 +88,7 @@ struct CheckCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       """
       Replay the start on this link: a rate and a round-trip time, a profile, or a file or folder of recordings, as feed \
-      takes it. Can be repeated. Default: lte.
+      takes it, but ideal unless tcp, tls or dns is added. Can be repeated. Default: lte.
       """, valueName: "spec"), completion: .links)
   var links: [String] = []
 

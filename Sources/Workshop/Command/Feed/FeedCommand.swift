@@ -16,9 +16,10 @@ struct FeedCommand: AsyncParsableCommand {
     abstract: "Walk a feed as a viewer would, and report how long the viewer waits.",
     discussion: """
       A walk watches an item for its dwell time, then swipes to the next. Some steps are bursts \
-      of 3 to 8 swipes (--bursts); some of the others go back (--back). The drag of a swipe ends \
-      \(Int(WalkPlan.settleTime / .milliseconds(1))) ms before the swipe settles. Delays count from the settle: first_frame \
-      to the first frame, second_frame to the second. The start of the first item is not a swipe and has no delay.
+      of 3 to 8 swipes (--bursts); some of the others go back (--back). Delays count from the end of the drag, \
+      or from the settle, --settle later, when the item may play: first_frame to the first frame, second_frame to the \
+      second. A hit is a frame that was decoded when the drag ended. The start of the first item is not a swipe and has no \
+      delay.
 
       FEED is a file, a URL, or - for standard input. The format is detected from the content. Relative paths refer to the \
       folder of FEED:
@@ -29,8 +30,9 @@ struct FeedCommand: AsyncParsableCommand {
       --link models the network inside reel, also for local files. It takes a rate and a round-trip \
       time (10Mbit/50ms), a profile (\(LinkSpec.profileList)), or a recorded downlink, which repeats when it ends: a file \
       whose lines hold seconds and Mbit/s, or a time in ms at which 1500 bytes can pass (Mahimahi). A folder stands \
-      for all recordings in it: the walk is repeated over each, and the results are printed side by side. Options follow \
-      after commas, as in 10Mbit/50ms,tcp or recordings,scale=4,rtt=70ms:
+      for all recordings in it: the walk is repeated over each, and the results are printed side by side. Links model \
+      tcp, tls and dns of the options below unless they are ideal. Options follow after commas, as in 10Mbit/50ms,ideal or \
+      recordings,scale=4,rtt=70ms:
       \(HelpText.list(LinkOptions.forms))
 
       --virtual models the clock too: a frame costs --decode-cost on one of --cores. The same arguments then give the same \
@@ -73,13 +75,12 @@ struct FeedCommand: AsyncParsableCommand {
       """)
 
   private static let examples = [
-    ("Swipe 20 times on a simulated LTE link", "reel feed feed.m3u --virtual --link lte --swipes 20"),
     (
-      "Compare preload policies on a link of 10 Mbit/s with 50 ms round-trip time",
-      "reel feed feed.m3u --virtual --link 10Mbit/50ms --compare 3:none,3:adaptive"
+      "Walk with hls.js on LTE, without and with the next item in a second player",
+      "reel feed feed.m3u --player hls.js --link lte --compare 1,2"
     ),
     (
-      "Fail if the second frame comes late",
+      "Reel's own pool; fail if the second frame comes late",
       "reel feed feed.m3u --virtual --link lte --assert 'second_frame.p95<400ms'"
     ),
     (
@@ -163,6 +164,12 @@ struct FeedCommand: AsyncParsableCommand {
   )
   var bursts: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "The time from the end of a drag to the settle, from which delays count. Default: 0ms.",
+      valueName: "time"))
+  var settle: String?
+
   @Option(help: ArgumentHelp("The seed for all random choices.", valueName: "n"))
   var seed: UInt64 = 1
 
@@ -205,7 +212,7 @@ struct FeedCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Repeat the walk with several pools and print them side by side: SIZE or SIZE:POLICY, separated by commas.",
+      "Repeat the walk with several pools and print them side by side: SIZE or SIZE:POLICY, separated by commas, as 1:none,2:ahead:1,2s.",
       valueName: "pools"))
   var compare: String?
 
@@ -267,6 +274,7 @@ struct FeedCommand: AsyncParsableCommand {
       if try models() == nil { _ = try pools() }
       _ = try cost()
       _ = try shares()
+      _ = try settleTime()
       for text in assertions { _ = try WalkAssertion(parsing: text) }
     }
     if compare != nil, trace != nil {
@@ -312,7 +320,8 @@ struct FeedCommand: AsyncParsableCommand {
   /// Checks the options of a walk that a recording determines.
   private func checkLike() throws {
     let determined = [
-      ("--swipes", swipes != nil), ("--back", back != nil), ("--bursts", bursts != nil),
+      ("--swipes", swipes != nil), ("--settle", settle != nil), ("--back", back != nil),
+      ("--bursts", bursts != nil),
       ("--compare", compare != nil), ("--assert", !assertions.isEmpty), ("--junit", junit != nil),
       ("--trace", trace != nil), ("--report", results.report != nil), ("--csv", results.csv != nil),
       ("--device", device != nil), ("--virtual", virtual), ("--decode-cost", decodeCost != nil),
@@ -416,7 +425,11 @@ struct FeedCommand: AsyncParsableCommand {
 
   /// Returns nil for the real network.
   func linkArgument() throws(ReelError) -> LinkArgument? {
-    try link.map { text throws(ReelError) in try LinkArgument(parsing: text) }
+    try link.map { text throws(ReelError) in try LinkArgument(parsing: text, unlessIdeal: .all) }
+  }
+
+  func settleTime() throws(ReelError) -> Duration {
+    try settle.map { text throws(ReelError) in try WalkPlan.settle(parsing: text, of: "--settle") } ?? .zero
   }
 
   func cost() throws(ReelError) -> DecodeCost {

@@ -72,7 +72,8 @@ struct FeedJob: Sendable {
       throw error.located(at: location.name)
     }
     let viewer = try command.viewer()
-    let plan = try WalkPlan(feed, swipeCount: command.swipes, viewer: viewer, seed: command.seed)
+    let plan = try WalkPlan(
+      feed, swipeCount: command.swipes, viewer: viewer, settle: try command.settleTime(), seed: command.seed)
     let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
     let device = try command.device.map { text throws(ReelError) in try DeviceModel(argument: text) }
     let cost = try command.cost()
@@ -89,6 +90,7 @@ struct FeedJob: Sendable {
           feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
           policy: pool.name, link: link?.text, dwell: command.dwell,
           shares: viewer.reportedShares, seed: command.seed)
+        settings.linkSpec = link?.spec
         settings.device = command.device
         settings.firstRung = command.firstRung?.firstRung ?? .adapted
         let walk = Walk(

@@ -85,7 +85,7 @@ struct LikeJob: Sendable {
     if let argument = try? LinkArgument(parsing: link.text), !argument.isConstant,
       var spec = try? argument.links(seed: 0).first?.spec
     {
-      (spec.modelsTCP, spec.modelsTLS, spec.modelsDNS) = (false, false, false)
+      spec.features = []
       return .init(spec: spec, text: link.text, origin: .recording)
     }
     guard (0...3.6e6).contains(link.roundTripMs),
@@ -102,7 +102,7 @@ struct LikeJob: Sendable {
         advice: "name it with --link")
     }
     var spec = try LinkSpec(bitsPerSecond: estimate.bitsPerSecond, roundTripTime: estimate.roundTripTime)
-    spec.modelsTCP = true
+    spec.features = .tcp
     return .init(spec: spec, text: spec.description, origin: .estimate)
   }
 

@@ -33,7 +33,7 @@ final class WalkProgress: Sendable {
       state.times = Array(repeating: .zero, count: labels.count)
       state.swipes = Array(repeating: 0, count: labels.count)
       state.swipeCount = plan.swipeCount
-      state.length = plan.duration + WalkPlan.settleTime * plan.swipeCount
+      state.length = plan.duration
       state.began = ContinuousClock.now
     }
   }

@@ -62,7 +62,7 @@ struct LabCommand: AsyncParsableCommand {
       "as for reel feed; a folder is all recordings in it. Default: "
         + LabConfiguration.defaultLinks.joined(separator: ", ")
     ),
-    ("tcp, tls, dns", "false models these only on links that name them. Default: true"),
+    ("tcp, tls, dns", "false models these only on links that name them; all false is ideal. Default: true"),
     (
       "viewers",
       "texts such as retention,back=5%, or objects with dwell, back, bursts and name. Default: "
@@ -83,6 +83,7 @@ struct LabCommand: AsyncParsableCommand {
       "swipes",
       "the swipes of a walk, at most \(LabConfiguration.swipeLimit). Default: 20, or those of a trace"
     ),
+    ("settle", "the time from the end of a drag to the settle, from which waits count. Default: 0ms"),
     (
       "bandwidth", "auto, to adapt to the measured throughput, or the highest bit rate to open. Default: auto"
     ),
@@ -125,7 +126,8 @@ struct LabCommand: AsyncParsableCommand {
   var pools: String?
 
   @Option(
-    help: ArgumentHelp("Preload policies, separated by commas.", valueName: "policy,..."),
+    help: ArgumentHelp(
+      "Preload policies, separated by commas, as none,ahead:1,ahead:2,1s.", valueName: "policy,..."),
     completion: .policies)
   var policies: String?
 
@@ -136,13 +138,19 @@ struct LabCommand: AsyncParsableCommand {
   var swipes: Int?
 
   @Option(
+    help: ArgumentHelp(
+      "The time from the end of a drag to the settle, from which waits count. Default: 0ms.",
+      valueName: "time"))
+  var settle: String?
+
+  @Option(
     help: ArgumentHelp("The rung of an item's first segment.", valueName: "adapted|low|auto"),
     completion: .list(["adapted", "low", "auto"]))
   var firstRung: String?
 
   @Flag(
     name: .customLong("plain-links"),
-    help: "Model tcp, tls and dns only on links that name them.")
+    help: "Add ideal to every link: model tcp, tls and dns only on links that name them.")
   var hasPlainLinks = false
 
   @Option(
@@ -233,7 +241,8 @@ struct LabCommand: AsyncParsableCommand {
       ("--device", !devices.isEmpty), ("--feed", !feeds.isEmpty), ("--first-rung", firstRung != nil),
       ("--link", !links.isEmpty), ("--plain-links", hasPlainLinks), ("--player", player != nil),
       ("--policies", policies != nil),
-      ("--pools", pools != nil), ("--seeds", seeds != nil), ("--swipes", swipes != nil),
+      ("--pools", pools != nil), ("--seeds", seeds != nil), ("--settle", settle != nil),
+      ("--swipes", swipes != nil),
       ("--viewer", !viewers.isEmpty),
     ].filter(\.1).map(\.0)
   }
@@ -255,8 +264,9 @@ struct LabCommand: AsyncParsableCommand {
       lab.seeds = numbers.count == 1 ? try LabConfiguration.seeds(upTo: numbers[0]) : numbers
     }
     lab.swipeCount = swipes
+    if let settle { lab.settle = try WalkPlan.settle(parsing: settle, of: "--settle") }
     if let firstRung { lab.firstRung = try LabConfiguration.firstRung(parsing: firstRung) }
-    if hasPlainLinks { (lab.modelsTCP, lab.modelsTLS, lab.modelsDNS) = (false, false, false) }
+    if hasPlainLinks { lab.linkFeatures = [] }
     try lab.check()
     return lab
   }
@@ -537,11 +547,14 @@ struct LabWalks: Sendable {
     var settings = WalkSettings(
       feed: run.feed, itemCount: feed.items.count, slotCount: run.slotCount, policy: run.policy,
       link: link.text, dwell: viewer.dwell.description, shares: viewer.reportedShares, seed: run.seed)
+    settings.linkSpec = link.spec
     settings.device = run.device
     settings.firstRung = configuration.firstRung
     return Walk(
       feed,
-      plan: try WalkPlan(feed, swipeCount: configuration.swipeCount, viewer: viewer, seed: run.seed),
+      plan: try WalkPlan(
+        feed, swipeCount: configuration.swipeCount, viewer: viewer, settle: configuration.settle,
+        seed: run.seed),
       settings: settings, label: run.policy, configuration: pool)
   }
 }

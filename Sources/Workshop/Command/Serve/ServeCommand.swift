@@ -178,7 +178,7 @@ struct ServeCommand: AsyncParsableCommand {
         .usage, "reel serve can't draw a start from a seed", advice: "write a time, as start=30s")
     }
     let spec = try argument.links(seed: 0).first?.spec
-    guard let spec, spec.jitter == .zero, !spec.modelsTCP, !spec.modelsTLS, !spec.modelsDNS else {
+    guard let spec, spec.jitter == .zero, spec.features.isEmpty else {
       throw ReelError(
         .usage, "reel serve does not model jitter, tcp, tls and dns",
         advice: "leave them out; reel feed models them")

@@ -22,7 +22,7 @@ enum Charts {
   ///   - series: Delays in milliseconds.
   ///   - axis: The title of the axis of delays.
   static func delays(
-    _ title: String, _ series: [Series], axis: String = "delay from the settle"
+    _ title: String, _ series: [Series], axis: String = "delay"
   ) -> String {
     var svg = SVG(width: 380, height: 250)
     let (left, right, top, bottom) = (40.0, 356.0, 26.0, 212.0)

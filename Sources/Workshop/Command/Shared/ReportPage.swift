@@ -391,7 +391,8 @@ struct RunDescription: Sendable {
 extension WalkSettings {
   /// Under which a walk was made, in words.
   func conditions(isInterrupted: Bool) -> [String] {
-    [link ?? "link not modelled", dwell, "seed \(seed)"] + (isVirtual ? ["simulated time"] : [])
+    [linkWords ?? "link not modelled", waitWords, dwell, "seed \(seed)"]
+      + (isVirtual ? ["simulated time"] : [])
       + (isInterrupted ? ["interrupted"] : [])
   }
 
@@ -399,7 +400,7 @@ extension WalkSettings {
   var facts: [(name: String, value: String)] {
     var facts: [(name: String, value: String)] = [
       ("feed", "\(feed), \(itemCount.counted("item"))"), ("dwell", dwell), ("seed", "\(seed)"),
-      ("link", link ?? "not modelled"),
+      ("link", linkWords ?? "not modelled"), ("waits", waitWords),
     ]
     if let shares, shares != .usual { facts.append(("swipes", shares.description)) }
     if firstRung != .adapted { facts.append(("first rung", firstRung.rawValue)) }

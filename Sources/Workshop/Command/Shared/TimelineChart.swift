@@ -16,7 +16,8 @@ struct TimelineChart {
   /// The maximum number of swipes in the chart.
   static let swipeLimit = 2_000
 
-  private static let slotHeight = 58.0
+  private static let slotHeight = 38.0
+  private static let decodingHeight = 20.0
   private static let top = 22.0
   /// The width available for a chart on a page.
   private static let pageWidth = 1_020.0
@@ -83,7 +84,10 @@ struct TimelineChart {
     add("Item", 22) { svg, y, height in items(&svg, y, height) }
     add("Wait", 26) { svg, y, height in waits(&svg, y, height) }
     for slot in 0..<min(timeline.slotCount, 32) {
-      add("Slot \(slot)\nrequests\ndecoding", Self.slotHeight) { svg, y, _ in self.slot(slot, &svg, y) }
+      let name = "Slot \(slot)\nrequests" + (hasFrames ? "\ndecoding" : "")
+      add(name, Self.slotHeight + (hasFrames ? Self.decodingHeight : 0)) { svg, y, _ in
+        self.slot(slot, &svg, y)
+      }
     }
     let rates = rates
     var peak = rates.map { max($0.used, $0.link ?? 0) }.max() ?? 0
@@ -92,7 +96,7 @@ struct TimelineChart {
     if peak > 0 {
       add("Rates\n0 to\n\(Self.rate(peak))", 52) { svg, y, height in link(rates, peak, &svg, y, height) }
     }
-    let most = timeline.bins.map { $0.memory.reduce(0, +) }.max() ?? 0
+    let most = mostMemory
     if most > 0 {
       add("Memory,\npeak\n\(WalkValue.size(Int64(most)))", 64) { svg, y, height in
         memory(most, &svg, y, height)
@@ -100,6 +104,11 @@ struct TimelineChart {
     }
     return rows
   }
+
+  /// False for a modelled player, which decodes nothing.
+  private var hasFrames: Bool { timeline.bins.contains { $0.frameCounts.contains { $0 > 0 } } }
+  /// The peak memory of all slots; 0 if it was not measured.
+  private var mostMemory: Int { timeline.bins.map { $0.memory.reduce(0, +) }.max() ?? 0 }
 
   private func x(_ seconds: Double) -> Double { width * min(max(seconds / span, 0), 1) }
   private func x(_ time: Duration) -> Double { x(time / .seconds(1)) }
@@ -250,13 +259,18 @@ struct TimelineChart {
   }
 
   private var legend: String {
-    var entries: [(classes: String, name: String)] = [
-      ("k0 o1", "has a slot"), ("k0 o2", "manifest"), ("k0 o3", "initialization"), ("k0 o4", "first frame"),
-      ("k0 o5", "buffered"), ("mute o2", "request, no answer yet"), ("mute o4", "frames decoded"),
+    let reached = Set(timeline.stays.flatMap(\.stages).map(\.stage))
+    var entries: [(classes: String, name: String)] = [("k0 o1", "has a slot")]
+    entries += PreloadStage.allCases.dropFirst().filter(reached.contains).map {
+      ("k0 o\($0.rawValue + 1)", $0.text)
+    }
+    entries.append(("mute o2", "request, no answer yet"))
+    if hasFrames { entries.append(("mute o4", "frames decoded")) }
+    entries += [
       ("warn", "wait for the first frame"), ("bad", "stall or failure"), ("k6 o4", "rate of the bytes read"),
     ]
     if linkRate != nil { entries.append(("fg", "rate of the link")) }
-    for slot in 0..<min(timeline.slotCount, 8) {
+    for slot in 0..<(mostMemory > 0 ? min(timeline.slotCount, 8) : 0) {
       entries.append(("k\(slot % 8) o4", "memory of slot \(slot)"))
     }
     return ReportPage.legend(entries)

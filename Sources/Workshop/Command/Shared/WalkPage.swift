@@ -30,11 +30,16 @@ struct WalkPage {
   var html: String {
     let totals = report.totals
     var page = ReportPage(
-      title: "Walk through \(Redaction.clean(report.settings.feed)): \(report.poolName)", subtitle: subtitle)
+      title:
+        "Walk through \(Redaction.clean(report.settings.feed)): \(report.settings.ownerWords)\(report.poolName)",
+      subtitle: subtitle)
     page.add(Self.alerts(warnings))
     page.add(
       ReportPage.tiles(
-        WalkFigures.all(in: .page).map { (name: $0.title, value: $0.text(in: totals) ?? "–") }))
+        WalkFigures.all(in: .page).compactMap { figure in
+          let text = figure.text(in: totals) ?? (isModelled ? nil : "–")
+          return text.map { (name: figure.title, value: $0) }
+        }))
     page.add("Assertions", Self.assertions([report]))
     page.add("Timeline", chart, note: timelineNote)
     page.add("First frames", pictures, note: pictureNote)
@@ -44,7 +49,7 @@ struct WalkPage {
         "The share of swipes whose frame was on show after each delay. The start of the first item is not a swipe "
         + "and is not counted.")
     page.add(
-      "Longest waits", explanations(totals), note: "From the settle to the first frame; the parts add up.")
+      "Longest waits", explanations(totals), note: "For the first frame; the parts add up.")
     page.add("Swipes", table, note: tableNote)
     page.add(
       "Failed items",
@@ -95,6 +100,9 @@ struct WalkPage {
     return Redaction.clean(parts.joined(separator: " · "))
   }
 
+  /// True for a modelled player, which decodes nothing and has no memory.
+  private var isModelled: Bool { report.settings.player != nil }
+
   private func name(_ index: Int) -> String { items.indices.contains(index) ? items[index].title : "" }
 
   private var chart: String {
@@ -104,16 +112,20 @@ struct WalkPage {
   }
 
   private var timelineNote: String {
-    var note = "Numbers are indices of items in the feed. Memory, bytes and frames are in spans of "
+    let span = DurationText.readable(timeline.binWidth)
+    var note = "Numbers are indices of items in the feed. "
     note +=
-      "\(DurationText.readable(timeline.binWidth)). Bytes are counted when they are read, so bytes "
-    note += "that waited in a connection can exceed the link's rate."
+      isModelled
+      ? "Bytes are in spans of \(span); those of a request are spread evenly over its transfer."
+      : "Memory, bytes and frames are in spans of \(span). Bytes are counted when they are read, so bytes "
+        + "that waited in a connection can exceed the link's rate."
     let hidden = timeline.omittedCount + max(0, report.swipes.count - TimelineChart.swipeLimit)
     if hidden > 0 { note += " \(hidden) later events are left out." }
     return note
   }
 
   private var pictures: String {
+    if isModelled { return "" }
     let failed = Set(report.failedItems.map(\.index))
     var pictures = ReportPage.Pictures(byteLimit: Self.pictureByteLimit)
     var tiles: [String] = []
@@ -223,7 +235,7 @@ extension SwipeRecord {
     return kind == .start ? "start, \(time)" : "\(time), \(isHit ? "hit" : "miss")"
   }
 
-  /// The loaded data when the swipe settled.
+  /// The loaded data when the drag ended.
   var found: String {
     stage == .notLoaded && loadedByteCount == 0
       ? "nothing" : "\(stage.text), \(WalkValue.size(loadedByteCount))"

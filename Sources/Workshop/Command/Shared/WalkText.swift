@@ -44,7 +44,8 @@ extension WalkReport {
       "\(swipes) over \(settings.itemCount.counted("item")) in \(DurationText.readable(duration))"
     ]
     if poolName == label { parts += [settings.slotCount.counted("slot"), settings.policy] }
-    if let link = settings.link { parts.append(link) }
+    if let link = settings.linkWords { parts.append(link) }
+    parts.append(settings.waitWords)
     parts.append(settings.dwell)
     if let shares = settings.shares, shares != .usual { parts.append(shares.description) }
     if settings.firstRung != .adapted { parts.append("first rung \(settings.firstRung.rawValue)") }
@@ -55,7 +56,9 @@ extension WalkReport {
       let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) per frame" } ?? ""
       parts.append("simulated time\(cost)")
     }
-    return "\(label.isEmpty ? settings.feed : poolName): \(parts.joined(separator: ", "))".printable
+    return
+      "\(settings.ownerWords)\(label.isEmpty ? settings.feed : poolName): \(parts.joined(separator: ", "))"
+      .printable
   }
 
   private static func waits(_ totals: WalkTotals) -> Table {

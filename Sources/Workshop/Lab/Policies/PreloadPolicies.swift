@@ -8,6 +8,7 @@ package enum PreloadPolicies {
     ("adaptive", "what the next swipes need, judged by throughput and the swipes so far; the default"),
     ("adjacent", "the previous and the next item"),
     ("ahead:N", "the next N items in the direction of travel"),
+    ("adjacent:TIME", "the same as adjacent or ahead:N, with this much media of each item: ahead:2,1s"),
     ("budget:SIZE", "as many items and as much of them as fits in this much memory, as 64MB"),
     ("none", "only the current item"),
     ("media3", "three items on each side, 1 s of each, as in the short-form demo of AndroidX Media3"),
@@ -20,7 +21,8 @@ package enum PreloadPolicies {
   ]
 
   /// Reads a policy in one of `forms`, such as `adjacent`, `ahead:2` or `budget:64MB`, in any letter case. An argument
-  /// may also stand in brackets: `ahead(2)`.
+  /// may also stand in brackets: `ahead(2)`. `adjacent` and `ahead` may have the media that is loaded of each item:
+  /// `adjacent:1s`, `ahead:2,1s`.
   ///
   /// - Throws: `ReelError` of kind `usage` where `text` is none of them. That of a removed one says what replaces it.
   package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
@@ -36,7 +38,11 @@ package enum PreloadPolicies {
     case ("none", nil): return NoPreload()
     case ("adaptive", nil): return AdaptivePreload()
     case ("media3", nil): return Media3Preload()
-    case ("ahead", let argument?): return AheadPreload(try count(argument, in: text))
+    case ("adjacent", let argument?): return try DepthPreload(AdjacentPreload(), argument[...], in: text)
+    case ("ahead", let argument?):
+      let parts = argument.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
+      let ahead = AheadPreload(try count(parts[0].trimmed, in: text))
+      return parts.count > 1 ? try DepthPreload(ahead, parts[1], in: text) : ahead
     case ("budget", let argument?):
       let size = try ByteSize(parsing: argument, needsUnit: true)
       guard size.byteCount > 0 else { throw ReelError(.usage, "\"\(text)\": a budget must be above 0") }

@@ -1,3 +1,4 @@
+internal import ReelCore
 package import ReelPlayback
 package import ReelPool
 
@@ -53,4 +54,34 @@ package struct Media3Preload: PreloadPolicy, Hashable {
   }
 
   package var description: String { "media3" }
+}
+
+/// A policy that preloads another amount of media of each item.
+struct DepthPreload: PreloadPolicy {
+  private static let limit = 3600.0
+
+  private let base: any PreloadPolicy
+  private let depth: Duration
+  let description: String
+
+  /// - Parameters:
+  ///   - time: The time with its unit; with 0, only first frames are loaded.
+  ///   - text: The whole policy, for the error.
+  /// - Throws: `ReelError` of kind `usage` for another time.
+  init(_ base: any PreloadPolicy, _ time: Substring, in text: String) throws(ReelError) {
+    guard let seconds = TimeText.seconds(time, needsUnit: true), (0...Self.limit).contains(seconds) else {
+      throw ReelError(
+        .usage, "\"\(text)\": the media of each item must be a time with a unit, at most an hour",
+        advice: "write ahead:2,1s or adjacent:1s")
+    }
+    (self.base, depth) = (base, .microseconds(Int64((seconds * 1e6).rounded())))
+    description = base.description + (base.description.contains(":") ? "," : ":") + time.trimmed.lowercased()
+  }
+
+  func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
+    var target = base.target(at: distance, in: context)
+    guard target.stage == .buffered else { return target }
+    if depth == .zero { target.stage = .firstFrame } else { target.bufferDuration = depth }
+    return target
+  }
 }

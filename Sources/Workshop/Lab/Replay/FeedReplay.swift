@@ -28,15 +28,17 @@ package struct Walk: Sendable {
     trace: WalkTrace? = nil, frames: (@Sendable (FeedItem, VideoFrame) -> Void)? = nil
   ) {
     (self.feed, self.plan, self.settings, self.label) = (feed, plan, settings, label)
+    self.settings.settle = plan.settle
     (self.configuration, self.trace, self.frames) = (configuration, trace, frames)
   }
 }
 
 /// Swipes through a feed on a pool as a viewer would, and reports how long the viewer waited.
 ///
-/// A swipe has two moments: the end of the drag, when the surface moves to the next item's player, and the
-/// settle ``WalkPlan/settleTime`` later, when the item plays. Waits are measured from the settle. In a burst,
-/// swipes follow each other before they settle, and only the last one does.
+/// A swipe has two moments: the end of the drag, when the surface moves to the next item's player, and the settle, when
+/// the item plays: at the same time, unless the plan has a ``WalkPlan/settle``. Waits are measured from the settle. A hit
+/// is a frame that was decoded when the drag ended. In a burst, swipes follow each other before they settle, and only the
+/// last one does.
 ///
 /// An item that was loaded and left before its first frame may be dead or slow. After the walk, it is opened
 /// again without the viewer, which costs the walk neither time nor bytes. If that fails, the item has failed
@@ -165,10 +167,16 @@ package final class FeedReplay: Sendable {
         if number > 0 { try await clock.sleep(for: WalkPlan.burstInterval) }
         recorder.drags(
           to: index, kind: step.kind, isPassing: index != step.target || number + 1 < step.path.count)
+        // In real time, the wait includes the call.
+        if plan.settle == .zero, number + 1 == step.path.count {
+          recorder.settles(step.target, kind: step.kind)
+        }
         service.endDrag(to: index)
       }
-      try await clock.sleep(for: WalkPlan.settleTime)
-      recorder.settles(step.target, kind: step.kind)
+      if plan.settle > .zero {
+        try await clock.sleep(for: plan.settle)
+        recorder.settles(step.target, kind: step.kind)
+      }
       service.settle()
     }
     try await look(for: plan.closingDwell, recorder, clock)

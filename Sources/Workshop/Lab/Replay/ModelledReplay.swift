@@ -66,10 +66,10 @@ package struct ModelledReplay: Sendable {
         if number > 0 { time += WalkPlan.burstInterval }
         let isLast = number + 1 == step.path.count
         swipes.append(
-          .init(to: index, draggedAt: time, settledAt: isLast ? time + WalkPlan.settleTime : nil))
+          .init(to: index, draggedAt: time, settledAt: isLast ? time + walk.plan.settle : nil))
         kinds.append(step.kind)
       }
-      time += WalkPlan.settleTime
+      time += walk.plan.settle
     }
     return (swipes, kinds, time + walk.plan.closingDwell)
   }
@@ -233,7 +233,7 @@ package struct ModelledItems: Sendable {
 
   /// The media of an item that a walk can reach, in seconds.
   private static func reach(of plan: WalkPlan, by model: PlayerModel) -> Double {
-    let longest = max(plan.steps.map(\.dwell).max() ?? .zero, plan.closingDwell) + WalkPlan.settleTime
+    let longest = max(plan.steps.map(\.dwell).max() ?? .zero, plan.closingDwell) + plan.settle
     let forward = max(model.buffer.forwardS, model.preload.items.map(\.forwardS).max() ?? 0)
     return min(longest / .seconds(1) + forward, reachLimit)
   }

@@ -7,6 +7,11 @@ internal import ReelSources
 
 /// Creates a report from the events of a pool during a walk through a feed.
 final class WalkRecorder: FrameOutput {
+  fileprivate struct Found {
+    var stage = PreloadStage.notLoaded
+    var byteCount: Int64 = 0
+  }
+
   fileprivate struct Tally {
     var began = Duration.zero
     var swipes: [SwipeRecord] = []
@@ -15,7 +20,8 @@ final class WalkRecorder: FrameOutput {
     var currentID: FeedItem.ID?
     /// The time at which the current swipe settled.
     var settledAt = Duration.zero
-    var fetchedAtSettling: Int64 = 0
+    /// What there was of the item when the drag to it ended.
+    var found = Found()
     var stalledAt: Duration?
     /// The item on the surface, and the number of its frames there since the swipe to it began.
     var surfaceID: FeedItem.ID?
@@ -84,13 +90,13 @@ final class WalkRecorder: FrameOutput {
     let now = clock.now
     let id = feed.items[index].id
     trace.record(.swipe, id, at: now, detail: kind.rawValue)
-    let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .notLoaded
+    let found = found(of: id)
     state.withLock { state in
-      state.beginSwipe(to: id)
+      state.beginSwipe(to: id, found)
       guard isPassing else { return }
       var record = SwipeRecord(
         number: state.swipes.count, time: now - state.began, kind: kind, itemIndex: index,
-        itemID: id.description, stage: stage)
+        itemID: id.description, stage: found.stage)
       record.isPassing = true
       state.swipes.append(record)
     }
@@ -100,24 +106,25 @@ final class WalkRecorder: FrameOutput {
   func settles(_ index: Int, kind: SwipeKind) {
     let now = clock.now
     let id = feed.items[index].id
-    let fetched = pool.fetchedByteCount(of: id)
-    let readiness = pool.slotReadiness.first { $0.item == id }
-    let stage = readiness?.stage ?? .notLoaded
-    trace.record(.settled, id, at: now, stage: stage)
-    waits.settle(on: id, at: trace.time(of: now))
-    state.withLock { state in
-      if state.swipeID != id { state.beginSwipe(to: id) }
-      state.current = SwipeRecord(
+    let status = pool.slotReadiness.first { $0.item == id }?.status
+    let foundNow = found(of: id)
+    let stage = state.withLock { state in
+      // The walk begins without a drag.
+      if state.swipeID != id { state.beginSwipe(to: id, foundNow) }
+      var record = SwipeRecord(
         number: state.swipes.count, time: now - state.began, kind: kind, itemIndex: index,
-        itemID: id.description, stage: stage)
+        itemID: id.description, stage: state.found.stage)
+      record.loadedByteCount = state.found.byteCount
       // The item has failed before the swipe.
-      if case .failed(let error)? = readiness?.status { state.current?.error = error.description }
-      state.current?.loadedByteCount = fetched
+      if case .failed(let error)? = status { record.error = error.description }
+      state.current = record
       state.currentID = id
       state.settledAt = now
-      state.fetchedAtSettling = fetched
       state.stalledAt = nil
+      return record.stage
     }
+    trace.record(.settled, id, at: now, stage: stage)
+    waits.settle(on: id, at: trace.time(of: now))
     sampleMemory()
   }
 
@@ -134,7 +141,7 @@ final class WalkRecorder: FrameOutput {
       record.timeToFirstFrame = state.firstShownAt.map { max(.zero, $0 - state.settledAt) }
       record.timeToSecondFrame = state.secondShownAt.map { max(.zero, $0 - state.settledAt) }
       if let began = state.stalledAt { record.record(stall: now - began) }
-      record.byteCount = max(0, fetched - state.fetchedAtSettling)
+      record.byteCount = max(0, fetched - record.loadedByteCount)
       record.rungs = state.rungs
       return record
     }
@@ -229,6 +236,11 @@ final class WalkRecorder: FrameOutput {
 
   private var now: Duration { clock.now }
 
+  private func found(of id: FeedItem.ID) -> Found {
+    let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .notLoaded
+    return Found(stage: stage, byteCount: pool.fetchedByteCount(of: id))
+  }
+
   private func record(_ event: PoolEvent) {
     let now = clock.now
     switch event {
@@ -312,8 +324,9 @@ final class WalkRecorder: FrameOutput {
 }
 
 extension WalkRecorder.Tally {
-  fileprivate mutating func beginSwipe(to id: FeedItem.ID) {
+  fileprivate mutating func beginSwipe(to id: FeedItem.ID, _ found: WalkRecorder.Found) {
     swipeID = id
+    self.found = found
     firstShownAt = nil
     secondShownAt = nil
     frameCount = 0

@@ -2,7 +2,7 @@ internal import Foundation
 package import ReelCore
 package import ReelModels
 package import ReelPool
-import ReelSimulation
+package import ReelSimulation
 
 /// The runs of a lab: all combinations of feeds, links, viewers, devices, pool sizes, policies and seeds.
 ///
@@ -23,7 +23,7 @@ import ReelSimulation
 /// |---|---|---|
 /// | `feeds` | feed files, as `reel feed` takes them; `feed` chooses one of several feeds in a file | required |
 /// | `links` | links, as `LinkArgument` takes them; a folder stands for all its recordings | `3g`, `lte`, `wifi` |
-/// | `tcp`, `tls`, `dns` | `false` to model these features only on links that state them | `true` |
+/// | `tcp`, `tls`, `dns` | `false` to model these features only on links that name them | `true` |
 /// | `player` | a modelled player instead of Reel's pool: the name of a model, or its file | Reel's pool |
 /// | `viewers` | `ViewerSpec`'s texts, or objects with `dwell`, `back`, `bursts` and `name` | `exp:5s` |
 /// | `devices` | built-in devices | `mid`; of a modelled player, the costs of its model |
@@ -31,6 +31,7 @@ import ReelSimulation
 /// | `policies` | preload policies | all that need no argument; of a modelled player, `ModelledPreload.usual` |
 /// | `seeds` | a list of seeds; or a number, which stands for 1 to that number | 1 |
 /// | `swipes` | swipes of a walk | as many as a trace has; 20 without one |
+/// | `settle` | the time from the end of a drag to the settle, from which waits count | `0ms` |
 /// | `bandwidth` | `auto`, where transfers choose the rungs, or the highest bit rate to open | `auto` |
 /// | `max_height` | rungs with more lines are left out | none |
 /// | `first_rung` | `adapted`, `low` or `auto` (`FirstRung`) | `adapted` |
@@ -58,9 +59,8 @@ package struct LabConfiguration: Sendable {
 
   package var feeds: [FeedEntry] = []
   package var links = Self.defaultLinks
-  package var modelsTCP = true
-  package var modelsTLS = true
-  package var modelsDNS = true
+  /// What links model unless they are ideal.
+  package var linkFeatures = LinkFeatures.all
   /// The modelled player; nil for Reel's pool.
   package private(set) var player: PlayerModel?
   package var viewers = [ViewerEntry(text: Self.defaultViewer)]
@@ -71,6 +71,8 @@ package struct LabConfiguration: Sendable {
   package var policies = Self.defaultPolicies.compactMap { try? PreloadPolicies.parse($0) }
   package var seeds: [UInt64] = [1]
   package var swipeCount: Int?
+  /// The time from the end of a drag to the settle.
+  package var settle = Duration.zero
   /// The highest bit rate to open; nil if measured transfers choose the rungs.
   package var bandwidth: Int?
   package var maximumHeight: Int?
@@ -229,7 +231,8 @@ package struct LabConfiguration: Sendable {
 
 extension LabConfiguration: Decodable {
   private enum Field: String, CodingKey, CaseIterable {
-    case feeds, links, tcp, tls, dns, player, viewers, devices, pools, policies, seeds, swipes, bandwidth
+    case feeds, links, tcp, tls, dns, player, viewers, devices, pools, policies, seeds, swipes, settle,
+      bandwidth
     case maxHeight = "max_height"
     case firstRung = "first_rung"
   }
@@ -238,9 +241,9 @@ extension LabConfiguration: Decodable {
     let fields = try decoder.fields(Field.self)
     feeds = try fields.decode([FeedEntry].self, forKey: .feeds)
     try fields.read(.links, into: &links)
-    try fields.read(.tcp, into: &modelsTCP)
-    try fields.read(.tls, into: &modelsTLS)
-    try fields.read(.dns, into: &modelsDNS)
+    for (field, feature) in [(Field.tcp, LinkFeatures.tcp), (.tls, .tls), (.dns, .dns)] {
+      if try fields.decodeIfPresent(Bool.self, forKey: field) == false { linkFeatures.remove(feature) }
+    }
     try fields.read(.viewers, into: &viewers)
     try fields.read(.devices, into: &devices)
     statesDevices = fields.contains(.devices)
@@ -253,6 +256,9 @@ extension LabConfiguration: Decodable {
       seeds = try ReelError.inField("seeds") { try Self.seeds(upTo: count) }
     } else {
       try fields.read(.seeds, into: &seeds)
+    }
+    if let text = try fields.decodeIfPresent(String.self, forKey: .settle) {
+      settle = try WalkPlan.settle(parsing: text, of: "settle")
     }
     if let text = try fields.decodeIfPresent(String.self, forKey: .bandwidth) {
       bandwidth = try ReelError.inField("bandwidth") { try Self.bandwidth(parsing: text) }

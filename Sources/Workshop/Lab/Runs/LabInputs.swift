@@ -163,8 +163,8 @@ package struct LabInputs: Sendable {
         do throws(ReelError) {
           let plan = try WalkPlan(
             feed.feed, swipeCount: configuration.swipeCount, viewer: viewer.spec,
-            seed: configuration.seeds.first ?? 1)
-          sum += plan.duration + WalkPlan.settleTime * plan.swipeCount
+            settle: configuration.settle, seed: configuration.seeds.first ?? 1)
+          sum += plan.duration
         } catch {
           var failure = configuration.located(error, at: "viewers[\(index)]")
           if feeds.count > 1 { failure.reason += " (feed \(feed.name))" }
@@ -194,7 +194,8 @@ struct LabLinks {
   mutating func add(
     _ text: String, at index: Int, of configuration: LabConfiguration
   ) throws(ReelError) {
-    let argument = try LinkArgument(parsing: text, resolve: configuration.resolved)
+    let argument = try LinkArgument(
+      parsing: text, unlessIdeal: configuration.linkFeatures, resolve: configuration.resolved)
     let head = String(text.dropLast(argument.suffix.count))
     for link in try argument.links() {
       var (longName, folder, group) = (text, String?.none, link.name)
@@ -208,13 +209,9 @@ struct LabLinks {
         folder = String(head[..<slash]) + argument.suffix
         group = Self.lastName(configuration.resolved(String(head[..<slash])))
       }
-      var spec = link.spec
-      if configuration.modelsTCP { spec.modelsTCP = true }
-      if configuration.modelsTLS { spec.modelsTLS = true }
-      if configuration.modelsDNS { spec.modelsDNS = true }
       items.append(
         Item(
-          link: LabInputs.LinkInput(name: link.name, group: group, text: link.text, spec: spec),
+          link: LabInputs.LinkInput(name: link.name, group: group, text: link.text, spec: link.spec),
           longName: longName, folder: folder, index: index))
     }
   }

@@ -236,6 +236,7 @@ extension LabInputs {
     hash.combine("policies \(configuration.policies.map(\.description))")
     if let player = configuration.player { hash.combine("player \(player)") }
     hash.combine("seeds \(configuration.seeds)")
+    hash.combine("settle \(configuration.settle)")
     hash.combine("swipes \(configuration.swipeCount ?? -1)")
     hash.combine("rungs \(configuration.bandwidth ?? -1) \(configuration.maximumHeight ?? -1)")
     hash.combine("first rung \(configuration.firstRung.rawValue)")
@@ -249,7 +250,7 @@ extension LabInputs {
     let recording = link.recording.map { "\($0.fingerprint)" } ?? "-"
     let start = link.drawsStart ? "drawn" : "\(link.start)"
     return "\(link.bitsPerSecond) \(recording) \(link.roundTripTime) \(start) \(link.jitter) "
-      + "\(link.modelsTCP) \(link.modelsTLS) \(link.modelsDNS)"
+      + "\(link.features.optionNames)"
   }
 
   private static func byteCount(_ path: String) -> Int64? {

@@ -101,6 +101,8 @@ package final class TimelineRecorder: Sendable {
     var requests: [Int: Int] = [:]
     var stalls: [Int: Int] = [:]
     var slots: [FeedItem.ID: Int] = [:]
+    /// The numbers of the open requests whose bytes were counted as they were read.
+    var counted: Set<Int> = []
   }
 
   private let indices: [FeedItem.ID: Int]
@@ -134,6 +136,7 @@ package final class TimelineRecorder: Sendable {
       case .request: begin(event, index, &state)
       case .response, .received: advance(event, &state)
       case .chunk:
+        if let number = event.request { state.counted.insert(number) }
         guard let slot = event.item.flatMap({ state.slots[$0] }) else { return }
         add(Int(event.byteCount ?? 0), to: \.byteCounts, of: slot, at: event.time, &state)
       case .decoded:
@@ -208,6 +211,23 @@ package final class TimelineRecorder: Sendable {
       state.timeline.requests[request].byteCount = event.byteCount ?? 0
       state.timeline.requests[request].to = event.time
       state.requests[number] = nil
+      if state.counted.remove(number) == nil { spread(state.timeline.requests[request], &state) }
+    }
+  }
+
+  /// Counts the bytes of a request of which only the sum is known evenly over its transfer.
+  private func spread(_ request: WalkTimeline.Request, _ state: inout State) {
+    guard let slot = request.slot, let start = request.answeredAt else { return }
+    // From here on, bins have this width.
+    _ = bin(at: request.to, &state)
+    let width = state.timeline.binWidth.wholeMicroseconds
+    let (count, length) = (Int(request.byteCount), request.to - start)
+    var (time, added) = (start, 0)
+    while added < count {
+      let end = Duration.microseconds((max(0, time.wholeMicroseconds) / width + 1) * width)
+      let sum = end < request.to ? Int(Double(count) * ((end - start) / length)) : count
+      add(sum - added, to: \.byteCounts, of: slot, at: time, &state)
+      (time, added) = (end, sum)
     }
   }
 

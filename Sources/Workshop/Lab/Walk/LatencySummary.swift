@@ -54,7 +54,7 @@ extension LatencySummary: Encodable {
 
 /// Percentiles of the waits for the first or second frame: of all swipes, of hits and of misses.
 ///
-/// A hit is a swipe that found the first frame decoded when it settled.
+/// A hit is a swipe that found the first frame decoded when its drag ended.
 package struct LatencyTable: Sendable, Hashable {
   /// The swipe with the longest wait; the first of several.
   package struct Slowest: Sendable, Hashable {

@@ -16,7 +16,7 @@ package struct SwipeRecord: Sendable, Hashable {
   package var itemIndex: Int
   /// The description of the item's identity.
   package var itemID: String
-  /// The stage that the item had reached when the swipe settled.
+  /// The stage that the item had reached when the drag ended.
   package var stage: PreloadStage
   /// The time from the settle until the item was left or the walk ended.
   package var watched: Duration = .zero
@@ -41,7 +41,7 @@ package struct SwipeRecord: Sendable, Hashable {
   /// To the microsecond they add up to ``timeToFirstFrame``, or to ``watched`` if there was no frame. Empty
   /// if there was no wait, or if the item failed and no frame was shown.
   package var waitParts: [StageTime] = []
-  /// The bytes that had been fetched for the item when the swipe settled.
+  /// The bytes that had been fetched for the item when the drag ended.
   package var loadedByteCount: Int64 = 0
   /// The rung with the highest bit rate that was opened; `nil` for a media file.
   package var rung: String?
@@ -49,7 +49,7 @@ package struct SwipeRecord: Sendable, Hashable {
   package var rungBitRate: Int?
   /// The stages of loading up to the first frame, in order, whenever they took place.
   package var stageTimes: [StageTime] = []
-  /// The bytes fetched for the item from the settle until it was left.
+  /// The bytes fetched for the item from the end of the drag until it was left.
   package var byteCount: Int64 = 0
   /// The rungs whose frames were on the surface, in order, from the end of the drag until the item was left.
   /// A rung that comes again has another entry. Empty if nothing was shown, and for items passed by in a
@@ -69,7 +69,7 @@ package struct SwipeRecord: Sendable, Hashable {
     self.stage = stage
   }
 
-  /// True if the first frame was decoded when the swipe settled.
+  /// True if the first frame was decoded when the drag ended.
   package var isHit: Bool { stage >= .firstFrame }
 
   /// True if statistics count the wait: not for the start of the walk, items passed by in a burst, and items that

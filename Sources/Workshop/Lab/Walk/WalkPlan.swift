@@ -19,13 +19,12 @@ internal import ReelSimulation
 /// outside the feed is an error; only lines without a target reverse the direction at the ends. A move to the
 /// current item prolongs the look at it.
 package struct WalkPlan: Sendable, Hashable {
-  /// The time from the end of a drag, when the surface moves to the next item's player, to the settle: 250
-  /// ms.
-  package static let settleTime = Duration.milliseconds(250)
   /// The time between the swipes of a burst: 80 ms.
   package static let burstInterval = Duration.milliseconds(80)
   /// The numbers of swipes that a burst can have.
   package static let burstLengths = 3...8
+  /// The longest time from the end of a drag to the settle: 10 s.
+  package static let settleLimit = Duration.seconds(10)
   /// The largest number of swipes of a plan: 10,000,000.
   package static let swipeLimit = 10_000_000
 
@@ -33,6 +32,9 @@ package struct WalkPlan: Sendable, Hashable {
   package let itemCount: Int
   /// The seed of the random sequences.
   package let seed: UInt64
+  /// The time from the end of a drag, when the surface moves to the next item's player, to the settle, when the item may
+  /// play and the wait begins.
+  package let settle: Duration
   /// The steps in order; empty for a feed with one item.
   package let steps: [WalkStep]
   /// The dwell time of the last item.
@@ -44,10 +46,24 @@ package struct WalkPlan: Sendable, Hashable {
   /// The number of swipes, including those within bursts.
   package var swipeCount: Int { steps.reduce(0) { $0 + $1.path.count } }
 
-  /// The sum of all dwell times and of the intervals within bursts, without the time that swipes take to
-  /// settle.
+  /// The time from the start of the walk to its end.
   package var duration: Duration {
-    steps.reduce(closingDwell) { $0 + $1.dwell + Self.burstInterval * ($1.path.count - 1) }
+    steps.reduce(closingDwell) { $0 + $1.dwell + Self.burstInterval * ($1.path.count - 1) + settle }
+  }
+
+  /// Returns the time that `text` states: from 0 to ``settleLimit``, with a unit.
+  ///
+  /// - Parameter option: The name of the option or field, for the error.
+  /// - Throws: `ReelError` of kind `usage`.
+  package static func settle(parsing text: String, of option: String) throws(ReelError) -> Duration {
+    guard let seconds = TimeText.seconds(text, needsUnit: true), seconds >= 0,
+      seconds <= settleLimit / .seconds(1)
+    else {
+      throw ReelError(
+        .usage, "\(option): \"\(text)\" is not a time from 0 to 10 s with a unit",
+        advice: "write 250ms or 0ms")
+    }
+    return .microseconds(Int64((seconds * 1e6).rounded()))
   }
 
   /// Makes a plan for a feed of which only the number of items is known.
@@ -57,13 +73,17 @@ package struct WalkPlan: Sendable, Hashable {
   ///   - swipeCount: The number of swipes, including those within bursts. With `nil`, there is one for each line of a
   ///     trace, or 20 without a trace.
   ///   - dwell: The dwell times.
+  ///   - settle: The time from the end of each drag to its settle.
   ///   - seed: The seed of the random sequences.
   /// - Throws: `ReelError` of kind `usage` for an empty feed, for a number of swipes below 0 or above `swipeLimit`, and
   ///   for dwell times by retention, which need the items; `ReelError` of kind `badManifest` for a trace that leads out
   ///   of the feed.
-  package init(itemCount: Int, swipeCount: Int? = nil, dwell: DwellSpec, seed: UInt64 = 0) throws(ReelError) {
+  package init(
+    itemCount: Int, swipeCount: Int? = nil, dwell: DwellSpec, settle: Duration = .zero, seed: UInt64 = 0
+  ) throws(ReelError) {
     try self.init(
-      itemCount: itemCount, swipeCount: swipeCount, viewer: try ViewerSpec(dwell: dwell), seed: seed
+      itemCount: itemCount, swipeCount: swipeCount, viewer: try ViewerSpec(dwell: dwell), settle: settle,
+      seed: seed
     ) { index throws(ReelError) in
       throw ReelError(.usage, "dwell times by retention need the items of the feed")
     }
@@ -76,24 +96,25 @@ package struct WalkPlan: Sendable, Hashable {
   ///   - swipeCount: The number of swipes, including those within bursts. With `nil`, there is one for each line of a
   ///     trace, or 20 without a trace.
   ///   - viewer: The dwell times, and the shares of swipes back and bursts.
+  ///   - settle: The time from the end of each drag to its settle.
   ///   - seed: The seed of the random sequences.
   /// - Throws: `ReelError` of kind `usage` for an empty feed, and for a number of swipes below 0 or above `swipeLimit`;
   ///   `ReelError` of kind `badManifest` for a trace that leads out of the feed, and with dwell times by retention for
   ///   the first item without ``ReelPool/FeedItem/retention``, or without ``ReelPool/FeedItem/duration`` where viewers
   ///   are left at the end of its curve, whether or not the walk visits it.
   package init(
-    _ feed: Feed, swipeCount: Int? = nil, viewer: ViewerSpec, seed: UInt64 = 0
+    _ feed: Feed, swipeCount: Int? = nil, viewer: ViewerSpec, settle: Duration = .zero, seed: UInt64 = 0
   ) throws(ReelError) {
     if viewer.dwell == .retention {
       for (index, item) in feed.items.enumerated() { _ = try Self.curve(of: item, at: index) }
     }
     try self.init(
-      itemCount: feed.items.count, swipeCount: swipeCount, viewer: viewer, seed: seed
+      itemCount: feed.items.count, swipeCount: swipeCount, viewer: viewer, settle: settle, seed: seed
     ) { index throws(ReelError) in try Self.curve(of: feed.items[index], at: index) }
   }
 
   private init(
-    itemCount: Int, swipeCount: Int?, viewer: ViewerSpec, seed: UInt64,
+    itemCount: Int, swipeCount: Int?, viewer: ViewerSpec, settle: Duration, seed: UInt64,
     curve: (Int) throws(ReelError) -> Curve
   ) throws(ReelError) {
     guard itemCount > 0 else { throw ReelError(.usage, "an empty feed can't be walked") }
@@ -103,6 +124,7 @@ package struct WalkPlan: Sendable, Hashable {
     }
     self.itemCount = itemCount
     self.seed = seed
+    self.settle = settle
     if case .trace(let trace) = viewer.dwell {
       (steps, closingDwell) = try Self.steps(of: trace, itemCount: itemCount, swipeCount: count)
       return

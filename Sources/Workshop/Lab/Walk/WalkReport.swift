@@ -1,6 +1,7 @@
 package import ReelCore
 internal import ReelPlayback
 package import ReelPool
+package import ReelSimulation
 
 /// The result of a walk: a record of every swipe, and the costs of the walk.
 ///
@@ -104,6 +105,10 @@ package struct WalkSettings: Sendable, Hashable {
   package var policy: String
   /// The modelled link, such as `10Mbit/50ms`; `nil` for the real network.
   package var link: String?
+  /// The modelled link; `nil` for the real network, and in reports that do not state it.
+  package var linkSpec: LinkSpec?
+  /// The time from the end of a drag to the settle.
+  package var settle = Duration.zero
   /// The dwell times, such as `exp:5s`.
   package var dwell: String
   /// The shares of swipes back and bursts; `nil` if a trace determines the swipes, and in reports that do not state them.
@@ -144,7 +149,8 @@ package struct WalkSettings: Sendable, Hashable {
 extension WalkSettings: Encodable {
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
-      "feed": feed, "items": itemCount, "slots": slotCount, "policy": policy, "link": link, "dwell": dwell,
+      "feed": feed, "items": itemCount, "slots": slotCount, "policy": policy, "link": link,
+      "link_models": linkSpec?.features.optionNames, "settle_ms": settle, "dwell": dwell,
       "swipe_shares": shares, "first_rung": firstRung == .adapted ? nil : firstRung.rawValue, "seed": seed,
       "virtual": isVirtual, "decode_cost_ms": decodeCost, "device": device, "player": player,
       "not_measured": player != nil
