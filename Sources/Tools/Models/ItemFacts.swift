@@ -90,8 +90,9 @@ extension PlayerModel {
     }
     var opening = start.requests.map { $0.compactMap(request) }.filter { !$0.isEmpty }
     if start.opens == .all {
-      let others = facts.video.indices.filter { $0 != first }.map { facts.video[$0] }
-      opening += others.compactMap(\.playlist).map { [$0] } + others.flatMap(self.probe)
+      let others = facts.video.indices.filter { $0 != first }
+      opening += others.compactMap { facts.video[$0].playlist }.map { [$0] }
+      opening += others.flatMap { probe(of: facts, rung: $0) }
     }
     var item = SegmentPlayer.Item(
       opening: opening,
@@ -101,10 +102,17 @@ extension PlayerModel {
     return item
   }
 
-  /// The requests of a rung that is opened and not played.
-  private func probe(_ rung: ItemFacts.Rung) -> [[LinkPlayback.Request]] {
+  /// The requests of a rung that is opened and not played: as much of its first segments as a first frame needs.
+  private func probe(of facts: ItemFacts, rung index: Int) -> [[LinkPlayback.Request]] {
+    let rung = facts.video[index]
+    let needed = Double(facts.firstFrameByteCount(of: index, needsAudio: start.firstFrame.audio))
     let media = rung.segments.prefix(start.segmentsAtOnce).map { segment in
-      LinkPlayback.Request(segment.url, byteCount: segment.byteCount, wait: segment.wait, purpose: .segment)
+      let seconds = segment.pieces.reduce(0) { $0 + $1.duration }
+      let ahead = Double(segment.byteCount) * start.firstFrame.aheadMs / 1000 / max(seconds, 0.001)
+      let isWhole = start.firstFrame.needs == .segment
+      let byteCount = isWhole ? segment.byteCount : min(segment.byteCount, Int64(max(needed, ahead)))
+      return LinkPlayback.Request(
+        segment.url, byteCount: byteCount, wait: segment.wait, purpose: .segment)
     }
     return [[rung.initialization].compactMap(\.self), media].filter { !$0.isEmpty }
   }

@@ -293,6 +293,7 @@ private struct WalkLoop {
     if facts.format == .file {
       rules.loadsWholeSegments = false
       rules.firstFrame?.wholeSegment = false
+      rules.firstFrame?.ahead = model.start.firstFrame.fileAheadMs / 1000
     }
     rules.cached = cached
     let rate = model.adaptation?.shared == true ? measuredRate : nil

@@ -67,8 +67,9 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     package var needs: Need
     /// True if audio must have come as well.
     package var audio: Bool
-    /// The media that must be loaded, in milliseconds.
+    /// The media that must be loaded of a presentation, and of a file, in milliseconds.
     package var aheadMs: Double
+    package var fileAheadMs: Double
   }
 
   /// A format of an item.
