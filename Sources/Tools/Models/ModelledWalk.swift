@@ -130,7 +130,7 @@ private struct WalkLoop {
   private typealias Neighbour = (item: Int, rule: PlayerModel.Preload.Neighbour)
 
   /// The time that a parcel takes on the link, at its mean rate.
-  private static let parcelDuration = Duration.milliseconds(10)
+  private static let parcelDuration = Duration.milliseconds(20)
 
   init(_ walk: ModelledWalk) {
     self.walk = walk
