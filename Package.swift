@@ -126,7 +126,7 @@ let tools: [Target] = [
     "Check", in: "Tools",
     [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback",
-      "ReelSimulation", "ReelRules", httpTypes,
+      "ReelSimulation", "ReelModels", "ReelRules", httpTypes,
       logging,
     ]),
   module(
@@ -249,7 +249,7 @@ let testTargets: [Target] = [
   tests(
     "ReelCheck",
     [
-      "ReelCheck", "ReelRules", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelSources",
+      "ReelCheck", "ReelModels", "ReelRules", "ReelSimulation", "ReelTesting", "ReelTransport", "ReelSources",
       "ReelPlayback",
       "ReelManifest",
       "ReelFFmpeg",

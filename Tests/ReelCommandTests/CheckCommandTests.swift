@@ -52,6 +52,41 @@ struct CheckCommandTests {
     #expect(quiet.outputText.isEmpty && quiet.errorText.isEmpty)
   }
 
+  @Test("The start is that of the player that is named, in text, JSON and page, and in what is expected")
+  func player() async throws {
+    let folder = try TemporaryFolder()
+    let ours = try await Command.run("check", Self.hls, "--json", status: 0)
+    let same = try await Command.run("check", Self.hls, "--json", "--player", "reel", status: 0)
+    #expect(try start(same.object) == start(ours.object) && start(ours.object)["player"] == nil)
+    let page = folder.path("page.html")
+    let text = try await Command.run(
+      "check", Self.hls, "--player", "media3", "--report", page, "--expect", "start.lte<50ms", status: 1)
+    let title = "with media3 (from documentation, not measured)"
+    #expect(text.outputLines.first?.contains(title) == true, "\(text.outputText)")
+    #expect(text.outputText.contains("  second frame after "))
+    #expect(try folder.text("page.html").contains("Simulated \(title)"))
+    let json = try start(
+      try await Command.run("check", Self.hls, "--player", "hls.js", "--json", status: 0).object)
+    #expect(
+      json["player"]?.contains("hls.js") == true && json["second_frame_ms"] != nil && json["whole_ms"] == nil)
+    #expect(json["ms"] != (try start(ours.object)["ms"]))
+
+    let dash = try await Command.run(
+      "check", Fixtures.path("dash-number/manifest.mpd"), "--player", "hls.js", "--expect", "start.lte<9s",
+      status: 1)
+    #expect(dash.outputText.contains("not checked: the start: hls.js does not play DASH"))
+    #expect(
+      dash.outputLines.contains { $0.contains("start.lte") && $0.hasSuffix("hls.js does not play DASH") })
+    let unknown = try await Command.run("check", Self.hls, "--player", "vlc", status: 64)
+    #expect(unknown.errorText.contains("\"vlc\" is not a player"))
+  }
+
+  /// The figures of the start on lte, as text.
+  private func start(_ record: [String: Any]) throws -> [String: String] {
+    let start = try #require(record["start"] as? [String: [String: Any]])
+    return try #require(start["lte"]).filter { !($0.value is [String: Any]) }.mapValues { "\($0)" }
+  }
+
   @Test("A segment that is not there is an error with its place, and fails the run unless it is waived")
   func missingSegment() async throws {
     let folder = try TemporaryFolder()

@@ -1,3 +1,4 @@
+package import ReelModels
 package import ReelSimulation
 
 /// What `check` reads of a source, and how it judges.
@@ -42,6 +43,10 @@ package struct CheckOptions: Sendable {
   package var areLinksNamed = false
   /// The device whose costs of decoding count.
   package var device = DeviceModel.mid
+  /// True if a user named the device: it then replaces the costs of the model.
+  package var isDeviceNamed = false
+  /// The model of the player whose starts count; nil for Reel's own.
+  package var player: PlayerModel?
   package var thresholds = Thresholds()
   /// How long a live presentation is watched, in seconds; nil for not at all.
   package var watch: Double?

@@ -9,6 +9,8 @@ package struct CheckResult: Sendable {
   package var findings: [Finding] = []
   /// The start on each link, in the order of the links; empty if there was no first frame.
   package var starts: [StartResult] = []
+  /// Why the player of a model has no starts, as a clause; nil if it has.
+  package var startRefusal: String?
   package var notChecked: [NotChecked] = []
   package var coverage = Coverage()
   /// The thresholds that are not the usual ones, by name.
@@ -82,6 +84,8 @@ package struct StartResult: Sendable {
     package var answering = 0.0
     package var receiving = 0.0
     package var decoding = 0.0
+    /// The time that the player of a model takes for itself.
+    package var working = 0.0
     package var requests: [Request] = []
 
     package init(milliseconds: Double) { self.milliseconds = milliseconds }
@@ -89,8 +93,8 @@ package struct StartResult: Sendable {
 
   /// What is known of playing on after the start.
   package enum Playback: Sendable {
-    /// By Reel's player, which stays with the rung; and the milliseconds that a player stalls that loads whole segments,
-    /// nil for a media file.
+    /// By Reel's player, which stays with the rung, or that of a model; and the milliseconds that a player stalls that
+    /// loads whole segments, nil for a media file and beside a model.
     case played(PlayedRung, wholeMilliseconds: Double?)
     /// The reason, as a clause without a full stop.
     case unknown(String)
@@ -111,7 +115,12 @@ package struct StartResult: Sendable {
 
   package var link: String
   package var now: Course
-  /// The start of a player that loads whole segments, in milliseconds; nil for a media file.
+  /// The title of the modelled player, and the name of the rung that it begins with; nil for Reel's own.
+  package var player: String?
+  package var rung: String?
+  /// From the request to the second frame of a modelled player, in milliseconds.
+  package var secondFrameMilliseconds: Double?
+  /// The start of a player that loads whole segments, in milliseconds; nil for a media file, and beside a model.
   package var wholeMilliseconds: Double?
   /// How much of the start servers take to answer, as it was measured, in milliseconds. It varies from run to run; all
   /// else is computed.

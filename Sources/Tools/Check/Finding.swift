@@ -166,11 +166,21 @@ package struct FindingCost: Sendable, Hashable {
   }
 
   /// The player that pays.
-  package enum Player: String, Sendable, Hashable {
+  package enum Player: Sendable, Hashable {
     /// Reel, which uses bytes as they come: the least that a fault costs.
     case reel
     /// A player that loads whole segments, one after the other, as hls.js, Shaka and dash.js do.
     case whole
+    /// That of a model, by its name.
+    case model(String)
+
+    package var name: String {
+      switch self {
+      case .reel: "reel"
+      case .whole: "whole"
+      case .model(let name): name
+      }
+    }
   }
 
   package var kind: Kind

@@ -140,6 +140,7 @@ struct MediaMeter {
     // In fragments, libavformat only moves what an edit list cuts off to times below 0: the priming of audio.
     let isCutAtZero = format == .mp4 && stream.kind == .audio
     var facts = TrackFacts(stream: stream)
+    facts.firstEnd = packets.first.flatMap { first in first.position.map { $0 + Int64(first.byteCount) } }
     let unit = stream.timeBase.value
     var shown: [(packet: Packet, ticks: Int64)] = []
     for packet in packets {

@@ -9,8 +9,12 @@ enum PlaybackFindings {
     var rungs: [Int: PlayedRung]
   }
 
-  /// - Parameter played: For each link, the rungs of which one is played at a time.
-  static func findings(_ played: [Played], _ thresholds: Thresholds) -> [Finding] {
+  /// - Parameters:
+  ///   - played: For each link, the rungs of which one is played at a time.
+  ///   - payer: The player.
+  static func findings(
+    _ played: [Played], _ payer: FindingCost.Player, _ thresholds: Thresholds
+  ) -> [Finding] {
     let limit = thresholds[.rungTooHeavyStall]
     func isCarried(_ rung: PlayedRung) -> Bool { rung.stalledMilliseconds < limit }
     let links = played.filter { !$0.rungs.isEmpty }
@@ -22,7 +26,7 @@ enum PlaybackFindings {
       }
       let isSeveral = links.contains { $0.rungs.count > 1 }
       findings += finding(
-        "all", barren.count == links.count ? .error : .warning, lightest,
+        "all", barren.count == links.count ? .error : .warning, lightest, payer,
         isSeveral ? "no rung plays on \(names(barren)); the lightest needs" : "it needs",
         fix: "add a rung that needs less, with its audio")
     }
@@ -33,7 +37,7 @@ enum PlaybackFindings {
       // The link that carries most of it.
       let best = courses.min { $0.1.stalledMilliseconds < $1.1.stalledMilliseconds }
       findings += finding(
-        "rung", .warning, best.map { [$0] } ?? [], "none of the links carries it: it needs",
+        "rung", .warning, best.map { [$0] } ?? [], payer, "none of the links carries it: it needs",
         fix: "encode it for less, with its audio, or list it only for faster links")
     }
     return findings
@@ -51,8 +55,8 @@ enum PlaybackFindings {
   }
 
   private static func finding(
-    _ kind: String, _ level: FindingLevel, _ courses: [(CheckOptions.Link, PlayedRung)], _ words: String,
-    fix: String
+    _ kind: String, _ level: FindingLevel, _ courses: [(CheckOptions.Link, PlayedRung)],
+    _ payer: FindingCost.Player, _ words: String, fix: String
   ) -> [Finding] {
     guard let (link, rung) = courses.max(by: { $0.1.stalledMilliseconds < $1.1.stalledMilliseconds }) else {
       return []
@@ -68,7 +72,7 @@ enum PlaybackFindings {
       ("played_s", .number(rung.duration)),
     ]
     found.costs = courses.map { link, rung in
-      FindingCost(.stall, rung.stalledMilliseconds.rounded(), link: link.name, player: .reel)
+      FindingCost(.stall, rung.stalledMilliseconds.rounded(), link: link.name, player: payer)
     }
     return [found]
   }

@@ -41,7 +41,7 @@ struct RungPlayback {
   let start: StartResult.Course
 
   /// What is played of a rung.
-  private struct Material {
+  struct Material {
     var opening: [[LinkPlayback.Request]]
     /// Video, then audio with segments of its own.
     var tracks: [[LinkPlayback.Segment]] = []
@@ -67,35 +67,25 @@ struct RungPlayback {
 
   /// Plays a rung as players do that load whole segments, one after the other. Nil if too little is known, and for a media
   /// file.
-  func playedWhole(_ rung: Int) -> LinkPlayback.Course? {
-    guard facts.presentation != nil, let material = try? material(of: rung), material.estimatedCount == 0
-    else {
-      return nil
-    }
+  func playedWhole(_ rung: Int, segmentCount: Int = .max) -> LinkPlayback.Course? {
+    guard facts.presentation != nil, let material = try? material(of: rung, segmentCount: segmentCount),
+      material.estimatedCount == 0
+    else { return nil }
     return LinkPlayback(
       opening: material.opening, tracks: material.tracks, link: link, rules: .wholeSegments
     ).course()
   }
 
-  /// The start of a player that loads whole segments: until the first one of each track has arrived. Nil if their sizes are
-  /// not known, and for a media file.
-  func wholeStart(_ rung: Int) -> Duration? {
-    guard facts.presentation != nil, let material = try? material(of: rung, segmentCount: 1),
-      material.estimatedCount == 0
-    else { return nil }
-    return LinkPlayback(
-      opening: material.opening, tracks: material.tracks, link: link, rules: .wholeSegments
-    ).course().start
-  }
+  /// The start of such a player: until the first segment of each track has arrived.
+  func wholeStart(_ rung: Int) -> Duration? { playedWhole(rung, segmentCount: 1)?.start }
 
   /// Why a rung can't be played: a clause without a full stop.
   struct Unknown: Error {
     var reason: String
   }
 
-  // MARK: - Private
-
-  private func material(of rung: Int, segmentCount: Int = .max) throws(Unknown) -> Material {
+  /// What is played of a rung. Throws the reason, a clause, if too little is known.
+  func material(of rung: Int, segmentCount: Int = .max) throws(Unknown) -> Material {
     guard facts.presentation != nil else { return try fileMaterial(of: rung) }
     var material = Material(opening: manifestRequests)
     var video: [LinkPlayback.Segment] = []
@@ -111,6 +101,8 @@ struct RungPlayback {
     material.duration = video.reduce(0) { $0 + $1.duration }
     return material
   }
+
+  // MARK: - Private
 
   /// The manifest, then the playlists or indexes that a start requests.
   private var manifestRequests: [[LinkPlayback.Request]] {
@@ -147,7 +139,7 @@ struct RungPlayback {
   }
 
   /// The audio that is played beside a rung of video, if it has segments of its own.
-  private func audioIndex(beside rung: Int) -> Int? {
+  func audioIndex(beside rung: Int) -> Int? {
     let video = facts.rungs[rung]
     guard video.kind == .video, let periods = facts.presentation?.periods,
       periods.indices.contains(video.place.period),

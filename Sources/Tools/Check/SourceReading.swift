@@ -155,6 +155,8 @@ final class SourceReading: Sendable {
         start.mediaURL = reader.source.status.segmentURL
         start.codec = frame.stream.videoCodec
         start.pixelCount = frame.size.width * frame.size.height
+        start.reorderDepth = reader.reorderDepth
+        if let rate = frame.frameRate?.value, rate > 1 { start.frameDuration = 1 / rate }
         return start
       }
     }

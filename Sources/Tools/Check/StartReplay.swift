@@ -3,6 +3,7 @@ package import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
+internal import ReelModels
 internal import ReelPlayback
 package import ReelSimulation
 package import ReelSources
@@ -45,46 +46,60 @@ package struct StartReplay: Sendable {
   /// Returns the start on each link, and adds the costs of findings.
   ///
   /// Findings that need a cost to count are removed if they cost less on every link. Empty for standard input, and if
-  /// the start has no first frame.
+  /// the start has no first frame. Throws `RungPlayback.Unknown` if the player of a model can't play it.
   package func results(for findings: inout [Finding], facts: StreamFacts) async throws -> [StartResult] {
     guard case .url = source, facts.start != nil else { return [] }
     var results: [StartResult] = []
+    var models: [ModelledStart?] = []
     var played: [PlaybackFindings.Played] = []
     for link in options.links {
-      let now: StartResult.Course
+      let own: StartResult.Course
       do {
-        now = try await course(on: link.spec, [])
+        own = try await course(on: link.spec, [])
       } catch let error as ReelError {
         logger.debug("the start can't be replayed", metadata: ["link": "\(link.name)", "error": "\(error)"])
         return []
       }
       let bounds = StartBounds(facts: facts, link: link.spec, device: options.device)
-      let floor = bounds.floor(of: now)
-      let play = playback(on: link.spec, after: now, facts)
+      let floor = bounds.floor(of: own)
+      let play = playback(on: link.spec, after: own, facts)
+      let model = try options.player.map { try ModelledStart($0, play, options) }
+      guard let now = model.map({ $0.course() }) ?? own else {
+        throw RungPlayback.Unknown(reason: "no first frame within 10 minutes on \(link.name)")
+      }
+      models.append(model)
       // One after the other, as a start waits for them.
       let waits = now.requests.reduce(into: [FetchPurpose: Duration]()) { waits, request in
-        let wait = request.location.map { recording.behaviour(of: $0).wait } ?? .zero
-        waits[request.purpose] = max(waits[request.purpose] ?? .zero, wait)
+        let wait = request.location.map { url in
+          model?.behaviour(of: url, request.purpose).wait ?? recording.behaviour(of: url).wait
+        }
+        waits[request.purpose] = max(waits[request.purpose] ?? .zero, wait ?? .zero)
       }
       var result = StartResult(
         link: link.name, now: now, floorMilliseconds: min(now.milliseconds, floor.milliseconds))
       (result.floorRequestCount, result.floorByteCount) = (floor.requestCount, floor.byteCount)
-      if let rung = facts.startRungIndex {
+      if let model {
+        let played = model.played()
+        (result.player, result.rung) = (options.player?.title, model.rungName)
+        result.secondFrameMilliseconds = played?.secondFrame?.milliseconds
+        if let rung = played?.rung { result.playback = .played(rung, wholeMilliseconds: nil) }
+      } else if let rung = facts.startRungIndex {
         result.wholeMilliseconds = play.wholeStart(rung).map { ($0 + bounds.frameTime).milliseconds }
-        result.playback = playback(of: rung, play, facts)
+        result.playback = playback(of: rung, play)
       }
+      if facts.isLive { result.playback = .unknown(Self.liveReason) }
       if options.areLinksNamed {
         let rungs = playableRungs(facts).compactMap { rung in
-          (try? play.played(rung)).flatMap { $0.estimatedCount == 0 ? (rung, $0) : nil }
+          playedAlone(rung, play).flatMap { $0.estimatedCount == 0 ? (rung, $0) : nil }
         }
         played.append(.init(link: link, rungs: Dictionary(uniqueKeysWithValues: rungs)))
       }
       result.waitMilliseconds = waits.values.reduce(.zero, +).milliseconds
       results.append(result)
     }
-    findings += PlaybackFindings.findings(played, options.thresholds)
+    findings += PlaybackFindings.findings(played, payer, options.thresholds)
     addCostOfUnderstating(to: &findings, results, facts)
-    try await addCosts(to: &findings, &results, facts)
+    try await addCosts(to: &findings, &results, models, facts)
     for place in results.indices {
       results[place].floorMilliseconds = min(
         results[place].floorMilliseconds, results[place].possibleMilliseconds)
@@ -93,6 +108,9 @@ package struct StartReplay: Sendable {
   }
 
   // MARK: Costs
+
+  /// The player that the costs are those of.
+  private var payer: FindingCost.Player { options.player.map { .model($0.name) } ?? .reel }
 
   /// The savings of the findings on a link, by their index.
   private struct Savings {
@@ -103,7 +121,8 @@ package struct StartReplay: Sendable {
   }
 
   private func addCosts(
-    to findings: inout [Finding], _ results: inout [StartResult], _ facts: StreamFacts
+    to findings: inout [Finding], _ results: inout [StartResult], _ models: [ModelledStart?],
+    _ facts: StreamFacts
   ) async throws {
     var alone: [[StartChange: StartResult.Course]] = results.map { _ in [:] }
     var savings: [Savings] = []
@@ -112,13 +131,14 @@ package struct StartReplay: Sendable {
       savings = []
       for (place, link) in options.links.enumerated() where place < results.count {
         savings.append(
-          try await self.savings(of: findings, on: link.spec, now: results[place].now, &alone[place]))
+          try await self.savings(
+            of: findings, on: link.spec, models[place], now: results[place].now, &alone[place]))
       }
       let least = options.thresholds[.startBytes]
       let dropped = findings.indices.filter { index in
         findings[index].id == .startBytes && findings[index].change != nil && !results.isEmpty
           && !savings.contains { max($0.alone[index] ?? 0, $0.inTurn[index] ?? 0) >= least }
-          && !options.links.contains { findings[index].orderedCost(on: $0.spec) >= least }
+          && !options.links.contains { orderedCost(of: findings[index], on: $0.spec) >= least }
       }
       guard !dropped.isEmpty else { break }
       for index in dropped.reversed() { findings.remove(at: index) }
@@ -131,20 +151,20 @@ package struct StartReplay: Sendable {
         let inTurn = saving.inTurn[index]
         guard max(cost, inTurn ?? 0) >= options.thresholds[.printedCost] else { continue }
         findings[index].costs.append(
-          FindingCost(.start, cost, link: results[place].link, player: .reel, inTurn: inTurn))
+          FindingCost(.start, cost, link: results[place].link, player: payer, inTurn: inTurn))
       }
       for index in findings.indices {
-        let cost = findings[index].orderedCost(on: options.links[place].spec)
+        let cost = orderedCost(of: findings[index], on: options.links[place].spec)
         guard cost >= max(options.thresholds[.printedCost], saving.alone[index] ?? 0) else { continue }
         findings[index].costs.append(FindingCost(.start, cost, link: results[place].link, player: .whole))
       }
     }
-    try await addCostOfOrder(to: &findings, results, facts)
+    addCostOfOrder(to: &findings, results, models, facts)
   }
 
   /// Measures each change alone, and then all in turn, the largest saving first.
   private func savings(
-    of findings: [Finding], on link: LinkSpec, now: StartResult.Course,
+    of findings: [Finding], on link: LinkSpec, _ model: ModelledStart?, now: StartResult.Course,
     _ known: inout [StartChange: StartResult.Course]
   ) async throws -> Savings {
     var savings = Savings()
@@ -165,7 +185,7 @@ package struct StartReplay: Sendable {
       if let measured = known[change] {
         course = measured
       } else {
-        guard let measured = try await self.changed(link, [change]) else { continue }
+        guard let measured = try await self.changed(link, model, [change]) else { continue }
         course = measured
         known[change] = course
       }
@@ -177,7 +197,7 @@ package struct StartReplay: Sendable {
     for (change, index, course) in order {
       let same = findings.indices.filter { findings[$0].change == change }
       for place in same { savings.alone[place] = max(0, now.milliseconds - course.milliseconds) }
-      let next = applied.isEmpty ? course : try await changed(link, applied + [change])
+      let next = applied.isEmpty ? course : try await changed(link, model, applied + [change])
       guard let next else { continue }
       let saving = max(0, last.milliseconds - next.milliseconds)
       for place in same { savings.inTurn[place] = saving }
@@ -191,7 +211,10 @@ package struct StartReplay: Sendable {
   }
 
   /// Returns the start with changes; nil if it then fails.
-  private func changed(_ link: LinkSpec, _ changes: [StartChange]) async throws -> StartResult.Course? {
+  private func changed(
+    _ link: LinkSpec, _ model: ModelledStart?, _ changes: [StartChange]
+  ) async throws -> StartResult.Course? {
+    if let model { return model.course(changes) }
     do {
       return try await course(on: link, changes)
     } catch let error as ReelError {
@@ -200,27 +223,40 @@ package struct StartReplay: Sendable {
     }
   }
 
-  /// Adds the cost of a heavy first variant, for a player that begins with that one and loads whole segments.
+  /// Adds the cost of a heavy first variant, for the player of the model, or else for one that begins with that variant
+  /// and loads whole segments.
   private func addCostOfOrder(
-    to findings: inout [Finding], _ results: [StartResult], _ facts: StreamFacts
-  ) async throws {
+    to findings: inout [Finding], _ results: [StartResult], _ models: [ModelledStart?], _ facts: StreamFacts
+  ) {
     guard let index = findings.firstIndex(where: { $0.id == .firstRungHeavy }),
       let order = RungOrder(facts)
     else { return }
     var isHeavy = false
     for (place, link) in options.links.enumerated() where place < results.count {
       let play = playback(on: link.spec, after: results[place].now, facts)
-      guard let first = play.wholeStart(order.first)?.milliseconds,
-        let best = play.wholeStart(order.best)?.milliseconds
+      let model = models[place]
+      guard
+        let first = model.map({ $0.course()?.milliseconds }) ?? play.wholeStart(order.first)?.milliseconds,
+        let best = model.map({ $0.course(listingFirst: order.best)?.milliseconds })
+          ?? play.wholeStart(order.best)?.milliseconds
       else { continue }
       let cost = first - best
       guard cost >= options.thresholds[.firstRungHeavy], first >= best * RungOrder.leastRatio else {
         continue
       }
       isHeavy = true
-      findings[index].costs.append(FindingCost(.start, cost, link: link.name, player: .whole))
+      findings[index].costs.append(
+        FindingCost(.start, cost, link: link.name, player: model == nil ? .whole : payer))
     }
     if !isHeavy, !results.isEmpty { findings.remove(at: index) }
+  }
+
+  /// What bytes that are not needed cost a player that reads a file in order, in milliseconds. Reel seeks over them. A
+  /// model knows what its player does.
+  private func orderedCost(of finding: Finding, on link: LinkSpec) -> Double {
+    guard options.player == nil, case .remove(let ranges)? = finding.change else { return 0 }
+    let count = ranges.reduce(0) { $0 + ($1.range.length ?? 0) }
+    return LinkModel(link).duration(ofByteCount: Int(clamping: count)).milliseconds
   }
 
   // MARK: Playing on
@@ -231,14 +267,21 @@ package struct StartReplay: Sendable {
     RungPlayback(facts: facts, recording: recording, configuration: configuration, link: link, start: start)
   }
 
-  private func playback(of rung: Int, _ play: RungPlayback, _ facts: StreamFacts) -> StartResult.Playback {
-    guard !facts.isLive else { return .unknown("it is live, and plays only as fast as new segments appear") }
+  private static let liveReason = "it is live, and plays only as fast as new segments appear"
+
+  private func playback(of rung: Int, _ play: RungPlayback) -> StartResult.Playback {
     do throws(RungPlayback.Unknown) {
       let whole = play.playedWhole(rung)
       return .played(try play.played(rung), wholeMilliseconds: whole?.stalled.milliseconds)
     } catch {
       return .unknown(error.reason)
     }
+  }
+
+  /// Plays a rung that is the only one; nil if too little is known.
+  private func playedAlone(_ rung: Int, _ play: RungPlayback) -> PlayedRung? {
+    guard let player = options.player else { return try? play.played(rung) }
+    return try? ModelledStart(player, play, options, alone: rung).played()?.rung
   }
 
   /// The rungs of video that viewers are given one of; those of audio if there is no video.
@@ -266,14 +309,14 @@ package struct StartReplay: Sendable {
         let stated = facts.rungs[rung].declared?.bitsPerSecond,
         let link = try? LinkSpec(
           bitsPerSecond: Int64(stated) * 11 / 10, roundTripTime: Self.understatedRoundTrip),
-        let played = try? playback(on: link, after: start, facts).played(rung), played.estimatedCount == 0,
+        let played = playedAlone(rung, playback(on: link, after: start, facts)), played.estimatedCount == 0,
         played.stalledMilliseconds >= options.thresholds[.printedCost]
       else { continue }
       // In a form that --link takes.
       let kilobits = (Double(link.bitsPerSecond) / 1000).formatted(places: 0)
       findings[index].costs = [
         FindingCost(
-          .stall, played.stalledMilliseconds.rounded(), link: "\(kilobits)kbit/50ms", player: .reel)
+          .stall, played.stalledMilliseconds.rounded(), link: "\(kilobits)kbit/50ms", player: payer)
       ]
     }
   }
@@ -398,21 +441,22 @@ private struct ReplayedLink: Fetching {
   }
 }
 
-/// Records the requests and the decoding of a replay, and divides its time among them.
-private final class CourseRecord: Sendable {
-  private struct Request {
-    let url: URL
-    let purpose: FetchPurpose
-    let began: Duration
-    /// The time at which it left on an open connection.
-    var left: Duration?
-    var answered: Duration?
-    var end: Duration?
-    var byteCount: Int64 = 0
-  }
+/// A request of a start, by simulated times.
+struct CourseRequest {
+  let url: URL
+  let purpose: FetchPurpose
+  let began: Duration
+  /// The time at which it left on an open connection.
+  var left: Duration?
+  var answered: Duration?
+  var end: Duration?
+  var byteCount: Int64 = 0
+}
 
+/// Records the requests and the decoding of a replay.
+private final class CourseRecord: Sendable {
   private struct State {
-    var requests: [Request] = []
+    var requests: [CourseRequest] = []
     var decoding: [Range<Duration>] = []
   }
 
@@ -423,7 +467,7 @@ private final class CourseRecord: Sendable {
 
   func began(_ request: FetchRequest) -> Int {
     state.withLock { state in
-      state.requests.append(Request(url: request.url, purpose: request.purpose, began: clock.now))
+      state.requests.append(CourseRequest(url: request.url, purpose: request.purpose, began: clock.now))
       return state.requests.count - 1
     }
   }
@@ -450,57 +494,58 @@ private final class CourseRecord: Sendable {
 
   func decoded(_ range: Range<Duration>) { state.withLock { $0.decoding.append(range) } }
 
+  func course(until end: Duration) -> StartResult.Course {
+    let state = state.withLock { $0 }
+    return StartResult.Course(until: end, requests: state.requests, decoding: state.decoding)
+  }
+}
+
+extension StartResult.Course {
   /// The course of a start whose first frame came at `end`.
   ///
   /// Each moment belongs to the decoder if it is busy, and otherwise to the request that counts: the earliest open one,
   /// sources before manifests before media.
-  func course(until end: Duration) -> StartResult.Course {
-    let state = state.withLock { $0 }
-    var course = StartResult.Course(milliseconds: end.milliseconds)
+  ///
+  /// - Parameter idle: What moments without any of them count as.
+  init(
+    until end: Duration, requests: [CourseRequest], decoding: [Range<Duration>],
+    idle: WritableKeyPath<Self, Double> = \.answering
+  ) {
+    self.init(milliseconds: end.milliseconds)
     // What a player has asked for ahead has not begun to arrive.
-    let requests = state.requests.filter { ($0.began < end || $0.began == .zero) && $0.byteCount > 0 }
-    course.requests = requests.map { request in
+    let counted = requests.filter { ($0.began < end || $0.began == .zero) && $0.byteCount > 0 }
+    self.requests = counted.map { request in
       let stop = min(request.end ?? end, end)
       return StartResult.Request(
         url: request.url.reelName, purpose: request.purpose, began: request.began.milliseconds,
         firstByte: min(request.answered ?? stop, stop).milliseconds, end: stop.milliseconds,
         byteCount: request.byteCount)
     }
-    let ordered = requests.enumerated().sorted {
+    let ordered = counted.enumerated().sorted {
       ($0.element.purpose.order, $0.offset) < ($1.element.purpose.order, $1.offset)
     }.map(\.element)
     var bounds: Set<Duration> = [.zero, end]
-    for request in requests {
+    for request in counted {
       bounds.formUnion([request.began, request.left, request.answered, request.end].compactMap { $0 })
     }
-    for range in state.decoding { bounds.formUnion([range.lowerBound, range.upperBound]) }
+    for range in decoding { bounds.formUnion([range.lowerBound, range.upperBound]) }
     let times = bounds.filter { $0 >= .zero && $0 <= end }.sorted()
     // A decoder is opened first. If it was waited for, a frame follows at once.
-    let waited = state.decoding.dropFirst().first?.lowerBound == state.decoding.first?.upperBound
-    let decoding = waited ? state.decoding[...] : state.decoding.dropFirst()
+    let waited = decoding.dropFirst().first?.lowerBound == decoding.first?.upperBound
+    let used = waited ? decoding[...] : decoding.dropFirst()
     for (start, stop) in zip(times, times.dropFirst()) {
       let length = (stop - start).milliseconds
       let open = ordered.first { $0.began <= start && start < $0.end ?? end }
-      if decoding.contains(where: { $0.contains(start) }) {
-        course.decoding += length
+      if used.contains(where: { $0.contains(start) }) {
+        self.decoding += length
       } else if let open, start >= open.answered ?? end {
-        course.receiving += length
+        receiving += length
       } else if let open, start < open.left ?? end {
-        course.connecting += length
+        connecting += length
       } else {
-        course.answering += length
+        self[keyPath: open == nil ? idle : \.answering] += length
       }
     }
-    return course
-  }
-}
-
-extension Finding {
-  /// What bytes that are not needed cost a player that reads a file in order, in milliseconds. Reel seeks over them.
-  fileprivate func orderedCost(on link: LinkSpec) -> Double {
-    guard case .remove(let ranges)? = change else { return 0 }
-    let count = ranges.reduce(0) { $0 + ($1.range.length ?? 0) }
-    return LinkModel(link).duration(ofByteCount: Int(clamping: count)).milliseconds
   }
 }
 

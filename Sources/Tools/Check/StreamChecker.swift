@@ -122,16 +122,21 @@ package struct StreamChecker: Sendable {
     if facts.start != nil, !options.links.isEmpty, !result.isInterrupted {
       let replay = StartReplay(
         recording: recording, source: source, configuration: configuration, options: options, logger: logger)
-      let outcome = try await time.outcome(until: time.end) { [findings = result.findings] in
-        var findings = findings
-        let starts = try await replay.results(for: &findings, facts: facts)
-        return (findings, starts)
+      do {
+        let outcome = try await time.outcome(until: time.end) { [findings = result.findings] in
+          var findings = findings
+          let starts = try await replay.results(for: &findings, facts: facts)
+          return (findings, starts)
+        }
+        if let outcome {
+          (result.findings, result.starts) = outcome
+          return
+        }
+        isOver = true
+      } catch let refusal as RungPlayback.Unknown {
+        result.startRefusal = refusal.reason
+        result.notChecked.append(NotChecked(nil, "the start: \(refusal.reason)"))
       }
-      if let outcome {
-        (result.findings, result.starts) = outcome
-        return
-      }
-      isOver = true
     }
     // These are judged by what they cost on a link.
     let costly: [FindingID] = [.startBytes, .firstRungHeavy]

@@ -238,6 +238,8 @@ package struct TrackFacts: Sendable {
   /// to that order: with a variable frame rate, the last sample that is shown may have that of another.
   package var decodingStart: Double?
   package var decodingEnd: Double?
+  /// The position after the first sample, from the beginning of the initialization; nil if it is not known.
+  package var firstEnd: Int64?
   /// Video: how decoding can start at the first sample.
   package var entry: OpeningPicture.Entry?
   /// Video: true if the first sample, or the container, has the parameter sets that it needs.
@@ -485,6 +487,9 @@ package struct StartFacts: Sendable {
   package var firstFrameEnd: Int64?
   package var codec: VideoCodec?
   package var pixelCount = 0
+  /// The time between frames, in seconds, and the number of frames by which they are reordered.
+  package var frameDuration = 1.0 / 30
+  package var reorderDepth = 0
   /// The bytes of manifests and of the first segment, before the end of the first frame, that it does not need.
   package var surplus: [StartSurplus] = []
 

@@ -36,6 +36,18 @@ extension PlayerModel {
     return model
   }
 
+  /// Why it can't play a format, as a clause; nil if it can.
+  package func refusal(of format: Format) -> String? {
+    guard !start.formats.contains(format) else { return nil }
+    let words =
+      switch format {
+      case .hls: "HLS"
+      case .dash: "DASH"
+      case .file: "media files"
+      }
+    return "\(name) does not play \(words)"
+  }
+
   /// The player and what it preloads, for reports.
   package var policyName: String {
     let items = preload.items.prefix(preload.players - 1)

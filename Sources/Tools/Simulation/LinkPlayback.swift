@@ -184,6 +184,10 @@ package struct LinkPlayback: Sendable {
     /// True if the loop ended before the media did, because it takes too many steps: there may be more stalls.
     package var isCut = false
 
+    package init(opened: Duration = .zero, isCut: Bool = false) {
+      (self.opened, self.isCut) = (opened, isCut)
+    }
+
     package var stalled: Duration { stalls.reduce(.zero) { $0 + $1.duration } }
   }
 

@@ -29,6 +29,7 @@ struct SchemaTests {
       ]
     ),
     ("check", ["check", Fixtures.path("dash-periods/manifest.mpd"), "--sample", "start", "--json"]),
+    ("check", ["check", Fixtures.path("hls-ts/master.m3u8"), "--player", "avplayer", "--json"]),
     ("manifest", ["manifest", hls]),
     ("manifest", ["manifest", "--shallow", Fixtures.path("dash-ondemand/manifest.mpd")]),
     ("manifest", ["manifest", bad]),

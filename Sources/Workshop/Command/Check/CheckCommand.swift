@@ -3,6 +3,7 @@ import Foundation
 import ReelCheck
 import ReelCore
 import ReelLab
+import ReelModels
 import ReelPool
 import ReelSimulation
 
@@ -15,7 +16,7 @@ struct CheckCommand: AsyncParsableCommand {
       Opens the source as a player does, then reads every rung and rendition alone. The recorded start is replayed in \
       simulated time on each --link: once as it is, and once for each finding without it. A cost is the time that fixing \
       this finding alone would save. Then the rung is played to its end, by the sizes of its segments. --explain \
-      describes a finding and names the sources of its rule.
+      describes a finding and names the sources of its rule. --player starts and plays with the model of another player.
 
       An error means that media can't be seen or heard as it is meant; a warning, that it plays late, stalls, or fails in \
       some players; a note does not affect viewers. Findings:
@@ -88,12 +89,20 @@ struct CheckCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       """
       Replay the start on this link: a rate and a round-trip time, a profile, or a file or folder of recordings, as feed \
-      takes it, but ideal unless tcp, tls or dns is added. Can be repeated. Default: lte.
+      takes it, but without --player ideal unless tcp, tls or dns is added. Can be repeated. Default: lte.
       """, valueName: "spec"), completion: .links)
   var links: [String] = []
 
   @Option(
-    help: ArgumentHelp("The device whose costs of decoding count. Default: mid.", valueName: "low|mid|high"),
+    help: ArgumentHelp(
+      "The player that starts and plays: reel, the name of a model (reel feed --help lists them), or the file of one. Default: reel.",
+      valueName: "name|file"), completion: .players)
+  var player = "reel"
+
+  @Option(
+    help: ArgumentHelp(
+      "The device whose costs of decoding count. Default: mid, or those of the model.",
+      valueName: "low|mid|high"),
     completion: .devices)
   var device: String?
 
@@ -273,9 +282,14 @@ struct CheckCommand: AsyncParsableCommand {
   private func linkList() throws(ReelError) -> [LinkArgument.Link] {
     let stated = links.isEmpty ? try file().links : links
     var list: [LinkArgument.Link] = []
-    for text in stated.isEmpty ? ["lte"] : stated { list += try LinkArgument(parsing: text).links(seed: 1) }
+    for text in stated.isEmpty ? ["lte"] : stated {
+      list += try LinkArgument(parsing: text, unlessIdeal: isModelled ? .all : []).links(seed: 1)
+    }
     return list
   }
+
+  /// False for Reel's own player.
+  private var isModelled: Bool { player.lowercased() != "reel" }
 
   private func checkOptions() throws(ReelError) -> CheckOptions {
     var check = CheckOptions()
@@ -303,6 +317,8 @@ struct CheckCommand: AsyncParsableCommand {
     let named = links.isEmpty ? try file().links : links
     check.areLinksNamed = !named.isEmpty
     if let device { check.device = try DeviceModel(argument: device) }
+    check.isDeviceNamed = device != nil
+    if isModelled { check.player = try PlayerModel(argument: player) }
     for (name, value) in try file().set.sorted(by: { $0.key < $1.key }) {
       try ThresholdChange.apply("\(name)=\(value)", to: &check.thresholds)
     }

@@ -26,7 +26,12 @@ enum CheckFigures {
   /// The text beside an expectation that is not met: the floor of the start, its requests and bytes.
   static func explanation(of expectation: CheckExpectation, in result: CheckResult) -> String {
     let start = result.starts.first { expectation.metric.hasSuffix("." + $0.link.lowercased()) }
-    guard let start else { return "" }
+    guard let start else {
+      let isOfLink = ["start", "possible", "floor", "stall"].contains {
+        expectation.metric.hasPrefix($0 + ".")
+      }
+      return isOfLink ? result.startRefusal.map { "; \($0)" } ?? "" : ""
+    }
     if expectation.metric.hasPrefix("stall.") { return "; \(CheckWords.playback(start.playback))" }
     return "; the floor is \(CheckWords.time(start.floorMilliseconds)): \(start.floorWords)"
   }
@@ -54,7 +59,7 @@ enum CheckFigures {
           start($0)?.floorMilliseconds
         },
         time(
-          "stall.\(name)", "the time that Reel's player stalls on \(link), with the rung that it starts with",
+          "stall.\(name)", "the time that the player stalls on \(link); Reel's stays with its first rung",
           absence: "it was not played"
         ) { check in
           guard case .played(let rung, _) = start(check)?.playback, !rung.course.isCut else { return nil }

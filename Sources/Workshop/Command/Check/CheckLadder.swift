@@ -56,7 +56,7 @@ struct CheckLadderRow: Sendable, Hashable {
   var isFirst = false
 
   static func rows(of result: CheckResult) -> [Self] {
-    let first = result.facts.startRung?.name
+    let first = result.starts.first?.rung ?? result.facts.startRung?.name
     return result.facts.rungs.map { rung in
       let findings = result.findings.filter { $0.rung == rung.name || result.facts.rungs.count == 1 }
       return Self(

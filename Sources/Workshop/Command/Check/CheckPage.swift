@@ -69,6 +69,12 @@ struct CheckPage {
       start.wholeMilliseconds.map {
         " A player that loads whole segments needs \(CheckWords.time($0))."
       } ?? ""
+    if let player = start.player {
+      let second = start.secondFrameMilliseconds.map {
+        " The second frame comes after \(CheckWords.time($0))."
+      }
+      return "Simulated with \(player), from the measured sizes.\(second ?? "")"
+    }
     return "Simulated from the recorded requests.\(whole)"
   }
 

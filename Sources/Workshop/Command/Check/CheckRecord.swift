@@ -92,7 +92,8 @@ struct CheckRecord: SourceRecord {
       ]
     }
     return [
-      "ms": start.now.milliseconds.rounded(places: 1),
+      "ms": start.now.milliseconds.rounded(places: 1), "player": start.player, "rung": start.rung,
+      "second_frame_ms": start.secondFrameMilliseconds?.rounded(places: 1),
       "whole_ms": start.wholeMilliseconds?.rounded(places: 1),
       "floor_ms": start.floorMilliseconds.rounded(places: 1),
       "wait_ms": start.waitMilliseconds.rounded(places: 1),
@@ -125,7 +126,7 @@ struct CheckRecord: SourceRecord {
 
   private static func cost(_ cost: FindingCost) -> JSONFields {
     [
-      "kind": cost.kind.rawValue, "link": cost.link, "player": cost.player?.rawValue,
+      "kind": cost.kind.rawValue, "link": cost.link, "player": cost.player?.name,
       "ms": cost.milliseconds.rounded(places: 1), "in_turn_ms": cost.inTurnMilliseconds?.rounded(places: 1),
     ]
   }

@@ -220,6 +220,10 @@ struct CheckText {
     }
     let more = checked.notChecked.count - Self.notCheckedLimit
     if more > 0 { lines.append("not checked: \(more) more, see --json") }
+    let seconds = checked.starts.compactMap { start in
+      start.secondFrameMilliseconds.map { "\(CheckWords.time($0)) on \(start.link)" }
+    }
+    if !seconds.isEmpty { lines.append("second frame after \(seconds.joined(separator: " and "))") }
     if let wait = checked.starts.map(\.waitMilliseconds).max(), wait >= CheckWords.leastCost {
       lines.append(
         "\(CheckWords.time(wait)) of the start are the server's: the fastest of its answers, which vary from run to run"

@@ -125,7 +125,9 @@ extension StartResult {
 extension StartResult.Course {
   /// The parts that are worth a word, in milliseconds.
   var parts: [(name: String, milliseconds: Double)] {
-    [("connect", connecting), ("answer", answering), ("bytes", receiving), ("decode", decoding)]
-      .filter { $0.1 >= 0.5 }
+    [
+      ("connect", connecting), ("answer", answering), ("bytes", receiving), ("decode", decoding),
+      ("player", working),
+    ].filter { $0.1 >= 0.5 }
   }
 }

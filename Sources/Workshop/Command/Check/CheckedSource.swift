@@ -83,14 +83,16 @@ struct CheckedSource: Sendable {
     let faults = counts.isEmpty ? [] : [counts.joined(separator: ", ")]
     guard let slow = starts.max(by: { $0.saving < $1.saving }) else { return faults + unstarted }
     let times = starts.map { "\(CheckWords.time($0.now.milliseconds)) on \($0.link)" }
+    let player = slow.player.map { " with \($0)" } ?? ""
     if errors == 0, slow.saving >= CheckWords.leastCost {
       let possible = CheckWords.time(slow.possibleMilliseconds)
       return [
-        "plays, but starts in \(times.joined(separator: " and in "))",
+        "plays, but starts in \(times.joined(separator: " and in "))\(player)",
         "\(possible) is possible\(starts.count > 1 ? " on \(slow.link)" : "")",
       ]
     }
-    return (faults.isEmpty ? ["plays"] : faults) + ["first frame after \(times.joined(separator: " and "))"]
+    return (faults.isEmpty ? ["plays"] : faults)
+      + ["first frame after \(times.joined(separator: " and "))\(player)"]
   }
 
   /// How it plays without a start that was measured.

@@ -17,12 +17,14 @@ struct StartChart {
     if let mended = start.mended, start.saving >= 1 {
       html += course("With all findings fixed", mended, longest)
     }
-    return html + "</div>" + Self.legend + inTurn
+    return html + "</div>" + legend + inTurn
   }
 
-  static let legend = ReportPage.legend([
-    ("k1", "connect and wait for the answer"), ("k0", "receive"), ("k2", "decode"),
-  ])
+  private var legend: String {
+    let own = start.now.working > 0 ? [(classes: "k3", name: "the player itself")] : []
+    return ReportPage.legend(
+      [("k1", "connect and wait for the answer"), ("k0", "receive"), ("k2", "decode")] + own)
+  }
 
   // MARK: - Private
 
@@ -94,7 +96,9 @@ struct StartChart {
       + "<p class=\"note\">\(Markup.escape(title.titled)).</p>"
   }
 
-  private static let colors = ["connect": "k1", "answer": "k1 o4", "bytes": "k0", "decode": "k2"]
+  private static let colors = [
+    "connect": "k1", "answer": "k1 o4", "bytes": "k0", "decode": "k2", "player": "k3",
+  ]
 
   private static func host(_ url: String) -> String {
     guard let scheme = url.range(of: "://") else { return "" }

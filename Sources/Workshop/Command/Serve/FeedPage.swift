@@ -268,9 +268,9 @@ enum FeedPage {
         }
       }
       place(part) {
-        this.current.slot.style.transform = `translateY(${-100 * part}%)`;
-        const next = this.open.get(this.index + Math.sign(part));
-        if (next) next.slot.style.transform = `translateY(${100 * (Math.sign(part) - part)}%)`;
+        for (const [index, item] of this.open) {
+          item.slot.style.transform = `translateY(${100 * (index - this.index - part)}%)`;
+        }
       }
       // A drag by hand: the swipe counts from the moment at which the finger is lifted.
       lift(step, part, duration) {

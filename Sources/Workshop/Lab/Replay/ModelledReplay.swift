@@ -110,9 +110,8 @@ package struct ModelledReplay: Sendable {
       let error: ReelError? =
         switch items[walk.feed.items[index]] {
         case .failure(let error): error
-        case .success(let facts) where !model.start.formats.contains(facts.format):
-          ReelError(.unsupported, "\(model.name) does not play \(facts.format.words)")
-        default: nil
+        case .success(let facts): model.refusal(of: facts.format).map { ReelError(.unsupported, $0) }
+        case nil: nil
         }
       guard let error else { continue }
       failures.append(.init(index: index, id: id(index).description, error: error.description))
@@ -246,16 +245,6 @@ extension ModelledWalk.Stage {
     case .opened: .manifest
     case .decoded: .firstFrame
     case .buffered: .buffered
-    }
-  }
-}
-
-extension PlayerModel.Format {
-  fileprivate var words: String {
-    switch self {
-    case .hls: "HLS"
-    case .dash: "DASH"
-    case .file: "media files"
     }
   }
 }
