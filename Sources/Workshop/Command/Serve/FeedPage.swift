@@ -282,15 +282,16 @@ enum FeedPage {
         this.isSettling = true;
         setTimeout(() => { this.isSettling = false; }, settle);
       }
-      async end(reason) {
+      // `isLeaving` is true if the page may be gone before an answer comes.
+      async end(isLeaving) {
         if (this.ended) return;
         this.ended = true;
         if (this.current) { this.current.leave(); this.note(this.current); }
         for (const item of this.open.values()) if (item !== this.current) item.leave();
         this.queue.push({ kind: "end" });
-        this.send(reason === "hidden");
+        this.send(isLeaving);
         await this.sending;
-        if (reason !== "hidden") result(this);
+        result(this);
       }
     }
 
@@ -411,8 +412,8 @@ enum FeedPage {
       $("setup").hidden = true;
       $("stage").hidden = $("bar").hidden = false;
       $("stop").onclick = () => feed.end();
-      addEventListener("pagehide", () => feed.end("hidden"));
-      document.addEventListener("visibilitychange", () => { if (document.hidden) feed.end(); });
+      addEventListener("pagehide", () => feed.end(true));
+      document.addEventListener("visibilitychange", () => { if (document.hidden) feed.end(true); });
       if (feed.hand) handle(feed);
       feed.run().catch(error => { feed.refused = String(error); feed.end(); });
     };

@@ -23,7 +23,8 @@ struct ServeCommand: AsyncParsableCommand {
       segments are redirected to their origin, or passed through with --proxy. Local media is always passed through. \
       --timeout limits the reading of the manifest.
 
-      A folder is served as it is, and of a feed file (reel feed --help) its local items. --link models one bottleneck for all connections. It takes a rate and a round-trip \
+      A folder is served as it is. Of a feed file (reel feed --help), the local items are served. --link models one \
+      bottleneck for all connections. It takes a rate and a round-trip \
       time (10Mbit/50ms), a profile (\(LinkSpec.profileList)), or a recorded downlink, which repeats when it ends: a file \
       whose lines hold seconds and Mbit/s, or a time in ms at which 1500 bytes can pass (Mahimahi). The \
       options start=30s, scale=4 and rtt=50ms follow after commas.
