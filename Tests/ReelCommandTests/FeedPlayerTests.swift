@@ -23,7 +23,7 @@ struct FeedPlayerTests {
     #expect(try folder.bytes("0.jsonl") == folder.bytes("1.jsonl"))
     let settings = try jsonObject(String(decoding: outputs[0], as: UTF8.self))["settings"] as? [String: Any]
     #expect(settings?["player"] as? String == "hls.js" && settings?["slots"] as? Int == 2)
-    #expect(try folder.text("0.html").contains("hls.js preloading +1"))
+    #expect(try folder.text("0.html").contains("hls.js preloading one item ahead"))
   }
 
   @Test("Reports name the player, side by side and with a remark if it was not measured")
@@ -35,7 +35,7 @@ struct FeedPlayerTests {
       "--details", status: 0
     ).outputText
     #expect(text.contains("media3 (from documentation, not measured)"))
-    #expect(text.contains("preloading +1 +2"))
+    #expect(text.contains("preloading two items ahead"))
   }
 
   @Test("A model is printed, changed and used")

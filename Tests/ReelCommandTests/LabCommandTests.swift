@@ -72,7 +72,9 @@ struct LabCommandTests {
   @Test("Interrupted, a lab keeps what is done and continues there")
   func interruption() async throws {
     let lab = try configuration(seeds: 400)
-    let command = try Command(["lab", lab])
+    let command = try Command([
+      "lab", lab, "--csv", folder.path("part.csv"), "--report", folder.path("part.html"),
+    ])
     try await until { (try? results().count) ?? 0 > 4 }
     command.interrupt()
     let result = try await command.result()
@@ -81,7 +83,13 @@ struct LabCommandTests {
     #expect(result.outputText.contains("adjacent"), "\(result.outputText)")
     let count = try results().count
     #expect(count > 4 && count < 1600)
+    #expect(
+      result.outputText.hasPrefix("So far, \(count - 1) of 1600 walks: with Reel's own pool of 3 players on ")
+    )
     #expect(result.outputText.contains("\n\(count - 1) of 1600 walks, interrupted: "), "\(result.outputText)")
+    #expect(try folder.text("part.html").contains("\(count - 1) of 1600 walks, interrupted"))
+    let lines = try folder.text("part.csv").components(separatedBy: "\r\n").dropLast()
+    #expect(lines.count == 1601 && lines.count { $0.hasSuffix(",interrupted") } == 1601 - count)
     #expect(result.errorText.contains("interrupted: \(count - 1) of 1600 walks done;"), "\(result.errorText)")
     let dry = try await Command.run("lab", lab, "--dry-run", status: 0)
     #expect(dry.outputText.hasPrefix("1600 walks: 1 feed × 2 links"), "\(dry.outputText)")
@@ -128,6 +136,8 @@ struct LabCommandTests {
       (["--feed", "FEED", "--device", "huge"], "--device: \"huge\" is not a device"),
       (["--feed", "FEED", "--seeds", "1000000"], "the lab has 12000000 walks, and the limit is 1000000"),
       (["LAB", "--baseline", "media3"], "--baseline: the lab has no policy media3; it has adjacent, none"),
+      (["--feed", "FEED", "--flicks", "5%"], "--flicks was removed: --viewer trace:FILE"),
+      (["--feed", "FEED", "--advise"], "--advise needs a modelled player"),
       (["LAB", "--csv", "-"], "--csv takes a file"),
       (["LAB", "--csv", "LAB"], "--csv names a file that the lab already uses"),
     ])
@@ -172,6 +182,41 @@ struct LabCommandTests {
     expectErrorLine(second, names: folder.path("long.results.jsonl"), words: "another reel lab is using it")
     running.interrupt()
     #expect(try await running.result().status == 130)
+  }
+
+  @Test("Advice answers how many items to preload, in text, JSON and page")
+  func advice() async throws {
+    try folder.write(
+      ["hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "none.m3u8"].map(Fixtures.path).joined(separator: "\n"),
+      to: "feed.txt")
+    let arguments = [
+      "lab", "--feed", folder.path("feed.txt"), "--player", "hls.js", "--link", "lte", "--swipes", "6",
+      "--advise",
+    ]
+    let text = try await Command.run(arguments + ["--report", folder.path("a.html")], status: 0).outputText
+    #expect(text.hasPrefix("With hls.js on lte, "), "\(text)")
+    #expect(
+      text.contains(
+        " for each choice, with 95 % intervals. Simulated (links: slow start, TLS, DNS): waits from the end of the drag to "
+      ))
+    #expect(text.contains("failed: item 2, "))
+    #expect(text.contains("\nconst instances = "))
+    #expect(try folder.text("a.html").contains("const instances = "))
+    let json = try jsonObject(try await Command.run(arguments + ["--json"], status: 0).outputText)
+    let advice = try #require(json["advice"] as? [String: Any])
+    #expect(advice["player"] as? String == "hls.js")
+    #expect((advice["settings"] as? [[String: Any]])?.count == 4)
+    #expect((json["failed_items"] as? [[String: Any]])?.first?["item_index"] as? Int == 2)
+    #expect((json["policies"] as? [String])?.contains("ahead:2,3s") == true)
+  }
+
+  @Test("Policies with a time are one policy each")
+  func policiesWithTimes() async throws {
+    let text = try await Command.run(
+      "lab", "--feed", folder.path("feed.txt"), "--player", "hls.js", "--link", "lte", "--swipes", "4",
+      "--policies", "none,ahead:1,1s,ahead:3,3s", status: 0
+    ).outputText
+    #expect(text.contains("4 slots, 3 policies") && text.contains("preloading "), "\(text)")
   }
 
   @Test("A disk that is full")

@@ -148,28 +148,41 @@ struct ReportTests {
     let none = report("none", slots: 1, [30, 300], fetched: 1_000_000)
     let adaptive = report("adaptive", slots: 3, [30, 40], fetched: 2_500_000)
     let adjacent = report("adjacent", slots: 3, [20, 40], fetched: 3_000_000)
+    func answer(_ reports: [WalkReport], planned: Int? = nil) -> String {
+      reports.answer(links: "DNS", plannedCount: planned ?? reports.count)
+    }
     #expect(
-      [none, adaptive].answer
-        == "adaptive with 3 players has the shortest wait at p95 of this walk: 40 ms to the second frame. "
-        + "Against none with 1 player: -260 ms, +1.5 MB fetched.")
+      answer([none, adaptive]).hasPrefix(
+        "With Reel's own pool on lte, adaptive with 3 players shortens the wait at p95 by 260 ms, from 300 ms to 40 ms, "
+          + "for 7.5 MB more per 10 swipes. From one walk for each choice, so without an interval. "))
     #expect(
-      [adaptive, none].answer
-        == "adaptive with 3 players has the shortest wait at p95 of this walk: 40 ms to the second frame.")
+      answer([adaptive, none]).contains("adaptive with 3 players is enough, with a wait at p95 of 40 ms"))
     #expect(
-      [none, adaptive, adjacent].answer.hasPrefix(
-        "No wait at p95 of this walk is shorter than that of adaptive with 3 players, 40 ms to the second frame, but these can't be "
-          + "told from it: adjacent with 3 players. Against none"))
-    #expect([none].answer == "none: 300 ms to the second frame at p95.")
-    #expect([report("none", slots: 1, [], fetched: 1)].answer.isEmpty)
+      answer([none, adaptive, adjacent]).contains(
+        "; adjacent with 3 players waits the same, for 2.5 MB more per 10 swipes."))
+    #expect(
+      answer([none], planned: 3).hasPrefix(
+        "So far, 1 of 3 walks: with Reel's own pool of 1 player on lte, none "))
+    #expect(
+      answer([report("none", slots: 1, [], fetched: 1)]).contains(
+        ", no swipe was counted, so there are no waits."))
     let links = [
       none, adaptive, report("none", slots: 1, [50], fetched: 1_000_000, link: "3g"),
       report("adaptive", slots: 3, [60], fetched: 1_000_000, link: "3g"),
     ]
-    #expect(links.answer.contains("but these can't be told from it: none with 1 player."), "\(links.answer)")
+    #expect(answer(links).contains(" on lte and 3g, "), "\(answer(links))")
+    #expect(answer(links).contains("From only 2 walks for each choice"), "\(answer(links))")
+    var modelled = [none, adaptive]
+    for place in modelled.indices { modelled[place].settings.player = "hls.js" }
+    modelled[0].settings.policy = "hls.js"
+    modelled[1].settings.policy = "hls.js preloading one item ahead (3 s)"
     #expect(
-      links.answer.hasSuffix("Against none with 1 player: -125 [-260, 10] ms, +0.75 [0, 1.5] MB fetched."))
-    let page = ComparisonPage(reports: [none, adaptive], run: RunDescription(arguments: ["feed", "f"])).html
-    #expect(page.contains("</header>\n<p>adaptive with 3 players has the shortest wait"))
+      answer(modelled).hasPrefix(
+        "With hls.js on lte, preloading one item ahead (3 s) shortens the wait at p95 by 260 ms"))
+    let page = ComparisonPage(
+      reports: [none, adaptive], run: RunDescription(arguments: ["feed", "f"]), answer: "The answer."
+    ).html
+    #expect(page.contains("</header>\n<p>The answer.</p>"))
     #expect(page.contains("<td>second frame, p95</td>"))
     #expect(page.contains("1: none with 1 player"))
   }

@@ -71,6 +71,7 @@ struct LabConfigurationTests {
       ("{\"feeds\": [{\"name\": \"a\"}]}", "lab.json: feeds[0].file: the field is missing"),
       ("{\"feeds\": [{\"file\": \"f\",\n\"x\": 1}]}", "lab.json: feeds[0].x: unknown field"),
       ("{\"feeds\": [\"f\"],\n\"viewer\": []}", "lab.json: viewer: unknown field"),
+      ("{\"feeds\": [\"f\"], \"flicks\": \"5%\"}", "lab.json: flicks: removed field; use trace:FILE"),
       (
         "{\"feeds\": [\"f\"], \"viewers\": [{\"dwell\": \"exp:5s\", \"flicks\": \"5%\"}]}",
         "lab.json: viewers[0].flicks: removed field; use trace:FILE"

@@ -20,6 +20,28 @@ struct LabPlayerTests {
     #expect(try self.lab("\"player\": \"reel\"").player == nil)
   }
 
+  @Test("A player has as many players as its policies need, unless the lab states them")
+  func players() throws {
+    let policies = "\"player\": \"hls.js\", \"policies\": [\"none\", \"ahead:4,1s\"]"
+    #expect(try lab(policies).slotCounts == [5])
+    #expect(try lab("\(policies), \"pools\": [3]").slotCounts == [3])
+    #expect(try lab("\"policies\": [\"none\"]").slotCounts == [3])
+  }
+
+  @Test("For advice, a lab walks its own policies, or others, with several seeds, and needs a player")
+  func advice() throws {
+    var usual = try lab("\"player\": \"hls.js\"")
+    try usual.walkForAdvice()
+    #expect(usual.seeds.count == 10 && usual.slotCounts == [4])
+    #expect(usual.policies.map(\.description).contains("ahead:1,3s, lowest rung first"))
+    var own = try lab("\"player\": \"hls.js\", \"policies\": [\"none\"], \"seeds\": [7]")
+    try own.walkForAdvice()
+    #expect(own.policies.map(\.description) == ["none"] && own.seeds == [7])
+    var pool = try lab("\"policies\": [\"none\"]")
+    let error = #expect(throws: ReelError.self) { try pool.walkForAdvice() }
+    #expect(error?.description.contains("--advise needs a modelled player") == true)
+  }
+
   @Test(
     "What is wrong has its path",
     arguments: [

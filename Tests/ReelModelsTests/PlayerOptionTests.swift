@@ -39,7 +39,7 @@ struct PlayerOptionTests {
   func names() throws {
     let model = try PlayerModel(argument: "hls.js")
     #expect(model.policyName == "hls.js")
-    #expect(try model.using(players: 2, preload: nil).policyName == "hls.js preloading +1, 30 s each")
+    #expect(try model.using(players: 2, preload: nil).policyName == "hls.js preloading one item ahead (30 s)")
     let media = try PlayerModel(argument: "media3").using(players: nil, preload: "none")
     #expect(media.policyName == "media3 (from documentation, not measured)")
   }

@@ -48,14 +48,37 @@ extension PlayerModel {
     return "\(name) does not play \(words)"
   }
 
-  /// The player and what it preloads, for reports.
-  package var policyName: String {
-    let items = preload.items.prefix(preload.players - 1)
-    guard let first = items.first else { return title }
-    let offsets = items.map { $0.offset > 0 ? "+\($0.offset)" : "\($0.offset)" }.joined(separator: " ")
+  /// The player and what it preloads, for reports: `hls.js preloading two items ahead (1 s each)`.
+  package var policyName: String { preloadedItems.isEmpty ? title : "\(title) \(preloadWords)" }
+
+  /// What it preloads, in words: `preloading one item ahead (3 s)`, `preloading nothing`.
+  package var preloadWords: String {
+    let items = preloadedItems
+    guard let first = items.first else { return "preloading nothing" }
+    let offsets = items.map(\.offset).sorted()
+    let side = offsets.count { $0 > 0 }
+    let words =
+      if offsets == Array(1...max(side, 1)) {
+        "\(Self.count(of: side)) ahead"
+      } else if offsets == [-1, 1] {
+        "the next and the previous item"
+      } else if side > 0, offsets == Array(-side...side).filter({ $0 != 0 }) {
+        "\(Self.count(of: side)) on each side"
+      } else {
+        "the items \(items.map { $0.offset > 0 ? "+\($0.offset)" : "−\(-$0.offset)" }.joined(separator: " "))"
+      }
     let isEqual = items.allSatisfy { $0.forwardS == first.forwardS }
-    let forward = isEqual ? ", \(first.forwardS.formatted(places: 1)) s each" : ""
-    return "\(title) preloading \(offsets)\(forward)"
+    let each = items.count > 1 ? " each" : ""
+    return "preloading \(words)" + (isEqual ? " (\(first.forwardS.formatted(places: 1)) s\(each))" : "")
+  }
+
+  /// The items that there are players for.
+  package var preloadedItems: ArraySlice<Preload.Neighbour> { preload.items.prefix(preload.players - 1) }
+
+  private static func count(of items: Int) -> String {
+    let words = ["no", "one", "two", "three"]
+    return words.indices.contains(items)
+      ? "\(words[items]) item\(items == 1 ? "" : "s")" : items.counted("item")
   }
 
   /// The media that is loaded of a neighbour if neither the model nor the user says, in seconds.

@@ -54,6 +54,7 @@ enum Typos {
     "manifest --follow": "reel check --watch reports the changes of a live presentation",
     "manifest --duration": "reel check --watch takes a time",
     "feed --flicks": "--dwell trace:FILE has recorded times, short looks among them",
+    "lab --flicks": "--viewer trace:FILE has recorded times, short looks among them",
     "check --baseline": "waive known findings with --ignore or --waivers",
   ]
 

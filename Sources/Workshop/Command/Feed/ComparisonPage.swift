@@ -8,10 +8,12 @@ struct ComparisonPage {
   let reports: [WalkReport]
   let run: RunDescription
   var warnings: [String] = []
+  /// The answer, which is the first line.
+  var answer = ""
 
   var html: String {
     var page = ReportPage(title: "Comparison of \(reports.count) pools", subtitle: subtitle)
-    page.add(ReportPage.paragraph(Redaction.clean(reports.answer)))
+    page.add(ReportPage.paragraph(Redaction.clean(answer)))
     page.add(WalkPage.alerts(warnings))
     page.add(legend)
     page.add(
@@ -21,7 +23,7 @@ struct ComparisonPage {
         + "time until then. Where lines lie on each other, the earlier ones are wider.")
     let table = ComparisonTable(reports: reports).table()
     page.add(
-      "Figures", table.html() + table.copyableText(),
+      "Figures", table.html(classes: "wide") + table.copyableText(),
       note: "The table as text has the names that --assert takes.")
     page.add("Assertions", WalkPage.assertions(reports))
     page.add(
@@ -57,16 +59,31 @@ struct ComparisonPage {
 }
 
 extension [WalkReport] {
-  /// The first line of a comparison, over one link or several (``LabSummary/answer``).
-  var answer: String {
+  /// The first line of a comparison, over one link or several.
+  ///
+  /// - Parameters:
+  ///   - links: What the links model, in words; nil for the real network.
+  ///   - names: The names of links by their texts.
+  ///   - plannedCount: The number of walks that were planned.
+  func answer(links: String?, names: [String: String] = [:], plannedCount: Int) -> String {
+    var scene = LabScene(
+      player: first?.settings.player, links: links, settle: first?.settings.settle ?? .zero)
+    scene.isSimulated = first?.settings.isVirtual ?? true
     let results = map { report in
       let settings = report.settings
       let run = LabRun(
-        feed: settings.feed, link: settings.link ?? "", linkGroup: "", viewer: settings.dwell,
+        feed: settings.feed, link: settings.link.map { names[$0] ?? $0 } ?? "", linkGroup: "",
+        viewer: settings.dwell,
         device: settings.device ?? "", slotCount: settings.slotCount, policy: settings.policy,
         seed: settings.seed)
+      if let player = settings.player {
+        let words = settings.policy.dropFirst(player.count).trimmingCharacters(in: .whitespaces)
+        let pool = LabPool(slotCount: run.slotCount, policy: run.policy)
+        scene.preloads[pool] = words.isEmpty ? "preloading nothing" : words
+      }
       return LabResult(run: run, report: report)
     }
-    return LabSummary(results, baseline: first?.settings.policy).answer
+    let summary = LabSummary(results, baseline: first?.settings.policy, plannedCount: plannedCount)
+    return LabAnswer(summary, scene, doneCount: count(where: { !$0.isInterrupted })).text
   }
 }

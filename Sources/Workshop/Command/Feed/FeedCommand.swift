@@ -368,31 +368,33 @@ struct FeedCommand: AsyncParsableCommand {
 
   func pools() throws(ReelError) -> [Pool] {
     let usual = try PreloadPolicies.parse(preload ?? "adaptive")
-    return try sizes().map { entry throws(ReelError) in
+    let pools = try sizes().map { entry throws(ReelError) in
       Pool(
         size: entry.size ?? 3,
         policy: try entry.preload.map { text throws(ReelError) in try PreloadPolicies.parse(text) } ?? usual)
     }
+    try checkDistinct(pools.map(\.label))
+    return pools
   }
 
   /// Returns the modelled players, one for each walk; nil for Reel's pool.
   func models() throws(ReelError) -> [PlayerModel]? {
     guard player.lowercased() != "reel" else { return nil }
     let model = try PlayerModel(argument: player)
-    return try sizes().map { entry throws(ReelError) in
+    let models = try sizes().map { entry throws(ReelError) in
       try model.using(players: entry.size, preload: entry.preload ?? preload)
     }
+    try checkDistinct(models.map { "\($0.preload.players) \($0.policyName)" })
+    return models
   }
 
   /// The sizes and policies of the pools, as far as they are stated.
   private func sizes() throws(ReelError) -> [(size: Int?, preload: String?)] {
     guard let compare else { return [(pool, nil)] }
     var sizes: [(size: Int?, preload: String?)] = []
-    for entry in compare.split(separator: ",", omittingEmptySubsequences: false) {
-      let parts = entry.split(separator: ":", maxSplits: 1).map(String.init)
-      guard let first = parts.first, let size = Int(first.trimmingCharacters(in: .whitespaces)),
-        (1...1000).contains(size)
-      else {
+    for entry in OptionValue.list(compare) {
+      let parts = entry.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmed)
+      guard let size = Int(parts[0]), (1...1000).contains(size), parts.count == 1 || !parts[1].isEmpty else {
         throw ReelError(
           .usage, "--compare: \"\(entry)\" is not a pool",
           advice: "write SIZE or SIZE:POLICY, such as 1,3,5:ahead:4")
@@ -400,6 +402,13 @@ struct FeedCommand: AsyncParsableCommand {
       sizes.append((size, parts.count > 1 ? parts[1] : nil))
     }
     return sizes
+  }
+
+  private func checkDistinct(_ labels: [String]) throws(ReelError) {
+    var known: Set<String> = []
+    for label in labels where !known.insert(label).inserted {
+      throw ReelError(.usage, "--compare: the pool \"\(label)\" appears twice")
+    }
   }
 
   /// Returns the viewer of the walk. Reads the file of a trace.

@@ -34,14 +34,14 @@ struct FeedJob: Sendable {
     if let failure = result.failure {
       // The measurements until Ctrl-C.
       if failure is CancellationError, !reports.isEmpty {
-        Console.report(write(result.walks, result.feed, warnings(result.walks), to: outputs))
-        try printReports(reports)
+        Console.report(write(result, warnings(result.walks), to: outputs))
+        try printReports(reports, result.answer)
       }
       throw failure
     }
     let warnings = warnings(result.walks)
-    let failures = write(result.walks, result.feed, warnings, to: outputs)
-    let isMet = try finish(reports, warnings)
+    let failures = write(result, warnings, to: outputs)
+    let isMet = try finish(reports, result.answer, warnings)
     guard let failure = failures.first else { return isMet }
     Console.report(Array(failures.dropFirst()))
     throw failure
@@ -53,7 +53,18 @@ struct FeedJob: Sendable {
   private struct Outcome: Sendable {
     var feed: Feed
     var walks: [RecordedWalk] = []
+    /// The number of walks with those that were not performed.
+    var plannedCount: Int
     var failure: (any Error)?
+
+    /// The first line of a comparison.
+    var answer: String {
+      let links = walks.compactMap(\.link)
+      let names = Dictionary(links.map { ($0.text, $0.name) }) { first, _ in first }
+      let text = walks.map(\.report).answer(
+        links: links.first?.spec.modelledWords, names: names, plannedCount: plannedCount)
+      return Redaction.clean(text)
+    }
   }
 
   private func walkAll(_ outputs: FeedOutputs, _ progress: WalkProgress) async throws -> Outcome {
@@ -102,7 +113,7 @@ struct FeedJob: Sendable {
       }
     }
     progress.begin(walks.map(\.walk.label), plan: plan)
-    var outcome = Outcome(feed: feed)
+    var outcome = Outcome(feed: feed, plannedCount: count)
     let reports = Locked([WalkReport?](repeating: nil, count: count))
     do {
       if models != nil {
@@ -255,27 +266,28 @@ struct FeedJob: Sendable {
   private static let warningLimit = 10
 
   /// Writes the files besides the reports; returns the errors of those that failed.
-  private func write(
-    _ walks: [RecordedWalk], _ feed: Feed, _ warnings: [String], to outputs: FeedOutputs
-  ) -> [ReelError] {
+  private func write(_ outcome: Outcome, _ warnings: [String], to outputs: FeedOutputs) -> [ReelError] {
     var failures: [ReelError] = []
-    let (reports, names) = (walks.map(\.report), feed.items.map { Redaction.clean($0.name) })
+    let (reports, names) = (
+      outcome.walks.map(\.report), outcome.feed.items.map { Redaction.clean($0.name) }
+    )
     failures.catching { () throws(ReelError) in try outputs.trace?.complete() }
     failures.catching { () throws(ReelError) in
       try outputs.csv?.complete(with: WalkCSV.text(reports, names: names))
     }
     failures.catching { () throws(ReelError) in try outputs.junit?.complete(with: JUnitXML.text(reports)) }
     failures.catching { () throws(ReelError) in
-      try outputs.page?.complete(with: try page(walks, names: names, warnings: warnings))
+      try outputs.page?.complete(with: try page(outcome, names: names, warnings: warnings))
     }
     return failures
   }
 
-  private func page(_ walks: [RecordedWalk], names: [String], warnings: [String]) throws(ReelError) -> String
-  {
-    let run = RunDescription()
+  private func page(_ outcome: Outcome, names: [String], warnings: [String]) throws(ReelError) -> String {
+    let (walks, run) = (outcome.walks, RunDescription())
     guard walks.count == 1, let walk = walks.first, let timeline = walk.page?.timeline else {
-      return ComparisonPage(reports: walks.map(\.report), run: run, warnings: warnings).html
+      return ComparisonPage(
+        reports: walks.map(\.report), run: run, warnings: warnings, answer: outcome.answer
+      ).html
     }
     let images = walk.frames?.all ?? [:]
     var items: [WalkPage.Item] = []
@@ -292,12 +304,11 @@ struct FeedJob: Sendable {
     ).html
   }
 
-  private func printReports(_ reports: [WalkReport]) throws(ReelError) {
+  private func printReports(_ reports: [WalkReport], _ answer: String) throws(ReelError) {
     if command.options.json {
       for report in reports { try Console.print(try report.json()) }
     } else if !command.options.quiet {
-      let answer = command.compare == nil ? "" : reports.answer
-      if !answer.isEmpty { try Console.printText("\(answer)\n") }
+      if command.compare != nil, !answer.isEmpty { try Console.printText("\(answer)\n") }
       if Set(reports.map(\.settings.link)).count > 1 {
         try Console.printText(LinkTable(reports: reports).text)
       } else if command.compare != nil {
@@ -312,8 +323,10 @@ struct FeedJob: Sendable {
 
   /// Prints the reports; returns false if an assertion is not met. The outcomes of assertions that are met go
   /// to standard output, the others, after them, to standard error.
-  private func finish(_ reports: [WalkReport], _ warnings: [String]) throws(ReelError) -> Bool {
-    try printReports(reports)
+  private func finish(
+    _ reports: [WalkReport], _ answer: String, _ warnings: [String]
+  ) throws(ReelError) -> Bool {
+    try printReports(reports, answer)
     if !command.options.quiet { for warning in warnings { Console.warn("\(warning)") } }
     let outcomes = reports.flatMap { report in
       report.assertions.map { (label: reports.count > 1 ? "\(report.poolName): " : "", outcome: $0) }

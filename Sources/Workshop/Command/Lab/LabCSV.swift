@@ -7,9 +7,13 @@ enum LabCSV {
   static let columns =
     ["feed", "link", "link_group", "viewer", "device", "slots", "policy", "seed"] + figures + ["error"]
 
-  static func text(_ results: [LabResult]) -> String {
+  /// - Parameter runs: All walks of the lab. Those without a result have the error `interrupted`.
+  static func text(_ results: [LabResult], of runs: LabRuns) -> String {
     var text = columns.joined(separator: ",") + "\r\n"
-    for result in results {
+    let done = results.count < runs.count ? Set(results.map(\.run)) : nil
+    let missing = done.map { done in runs.lazy.filter { !done.contains($0) } }
+    let interrupted = missing?.map { LabResult(run: $0, figures: [:], error: "interrupted") } ?? []
+    for result in results + interrupted {
       let run = result.run
       let names = [
         run.feed, run.link, run.linkGroup, run.viewer, run.device, "\(run.slotCount)", run.policy,

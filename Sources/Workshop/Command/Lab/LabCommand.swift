@@ -41,8 +41,12 @@ struct LabCommand: AsyncParsableCommand {
       command again. At the end, the file holds the results in the order of the walks: the same lab gives the same bytes on \
       any number of cores, however often it was interrupted. The exit code is 1 if a walk failed; the next run repeats it.
 
-      --report writes the same table as a page. --csv writes a line for each walk. --json \
-      prints the summary as one object. --timeout limits the reading of a feed and each wait for a server.
+      --report writes the same table as a page. --csv writes a line for each walk; after Ctrl-C, both have the walks so \
+      far. --json prints the summary as one object. --timeout limits the reading of a feed and each wait for a server.
+
+      --advise prints settings for the player of --player, as code to paste: how many players, how much to preload, the \
+      first rung and the buffer, each with the figures that speak for it. Among preloads whose waits can't be told apart, or \
+      differ by less than 10 ms, it takes the one that fetches least.
 
       \(HelpText.examples(examples))
       """)
@@ -51,6 +55,10 @@ struct LabCommand: AsyncParsableCommand {
     (
       "Compare two preload policies on a slow link",
       "reel lab --feed feed.m3u --link 3g --policies none,adaptive --swipes 10"
+    ),
+    (
+      "How many items to preload with hls.js, and how far",
+      "reel lab --feed feed.m3u --player hls.js --link lte --advise"
     ),
     ("Check a configuration, and estimate the time that it takes", "reel lab lab.json --dry-run"),
   ]
@@ -69,7 +77,7 @@ struct LabCommand: AsyncParsableCommand {
         + LabConfiguration.defaultViewer
     ),
     ("devices", "low, mid or high. Default: mid; a modelled player has the costs of its model"),
-    ("pools", "numbers of players. Default: 3"),
+    ("pools", "numbers of players. Default: 3; of a modelled player, as many as its policies need"),
     (
       "policies",
       "as for reel feed --preload. Default: " + LabConfiguration.defaultPolicies.joined(separator: ", ")
@@ -165,6 +173,12 @@ struct LabCommand: AsyncParsableCommand {
       valueName: "file"), completion: .file())
   var results: String?
 
+  @Flag(
+    help:
+      "Print settings for the modelled player, with the figures that speak for them. Without policies, walks a few preloads with 10 seeds."
+  )
+  var advise = false
+
   @Flag(help: "Discard earlier results and start over.")
   var restart = false
 
@@ -230,6 +244,7 @@ struct LabCommand: AsyncParsableCommand {
       configuration.bandwidth = try LabConfiguration.bandwidth(parsing: bandwidth)
     }
     if let maxHeight = options.maxHeight { configuration.maximumHeight = maxHeight }
+    if advise { try configuration.walkForAdvice() }
     return configuration
   }
 
@@ -257,7 +272,10 @@ struct LabCommand: AsyncParsableCommand {
     if let pools { lab.slotCounts = try Self.numbers(pools, of: "--pools") }
     if let player { try lab.use(player: player) }
     if let policies {
-      lab.policies = try Self.list(policies).map { text throws(ReelError) in try lab.policy(parsing: text) }
+      lab.policies = try OptionValue.list(policies).map { text throws(ReelError) in
+        try lab.policy(parsing: text)
+      }
+      lab.statesPolicies = true
     }
     if let seeds {
       let numbers: [UInt64] = try Self.numbers(seeds, of: "--seeds")
@@ -271,14 +289,10 @@ struct LabCommand: AsyncParsableCommand {
     return lab
   }
 
-  private static func list(_ text: String) -> [String] {
-    text.split(separator: ",", omittingEmptySubsequences: false).map(\.trimmed)
-  }
-
   private static func numbers<Number: FixedWidthInteger>(
     _ text: String, of option: String
   ) throws(ReelError) -> [Number] {
-    try list(text).map { word throws(ReelError) in
+    try OptionValue.list(text).map { word throws(ReelError) in
       guard let number = Number(word) else {
         throw ReelError(.usage, "\(option): \"\(word)\" is not a whole number")
       }
@@ -346,11 +360,19 @@ struct LabJob {
       let results = try store.results(runs)
       return (results, LabSummary(results, baseline: baseline, plannedCount: runs.count))
     }
-    try printSummary(summary)
-    if failure == nil {
-      try csv?.complete(with: LabCSV.text(results))
-      try page?.complete(with: LabPage(summary: summary, results: results, run: RunDescription()).html)
-    }
+    let scene = LabScene(inputs)
+    let answer = Redaction.clean(LabAnswer(summary, scene).text)
+    let advice =
+      command.advise
+      ? configuration.player.flatMap {
+        Advice(summary, scene, of: $0, configuration.modelledPolicies)
+      } : nil
+    try printSummary(summary, answer, advice)
+    try csv?.complete(with: LabCSV.text(results, of: runs))
+    try page?.complete(
+      with: LabPage(
+        summary: summary, results: results, run: RunDescription(), answer: answer, advice: advice
+      ).html)
     report(results.filter { $0.error != nil }, of: runs.count)
     if let failure { throw failure }
     return store.failedCount == 0
@@ -398,11 +420,30 @@ struct LabJob {
     return name
   }
 
-  private func printSummary(_ summary: LabSummary) throws(ReelError) {
+  private func printSummary(
+    _ summary: LabSummary, _ answer: String, _ advice: Advice?
+  ) throws(ReelError) {
     if command.options.json {
-      try Console.print(try JSONLine.string(summary, of: "summary"))
+      try Console.print(
+        try JSONLine.string(AdvisedSummary(summary: summary, advice: advice), of: "summary"))
     } else if !command.options.quiet {
-      try Console.printText(LabTable(summary: summary).text)
+      var text = LabTable(summary: summary, answer: answer).text
+      if let advice { text += "\n\n\(advice.code)" }
+      try Console.printText(text)
+    }
+  }
+
+  /// The summary, with `advice` if there is one.
+  private struct AdvisedSummary: Encodable {
+    let summary: LabSummary
+    let advice: Advice?
+
+    private enum CodingKeys: String, CodingKey { case advice }
+
+    func encode(to encoder: any Encoder) throws {
+      try summary.encode(to: encoder)
+      var fields = encoder.container(keyedBy: CodingKeys.self)
+      try fields.encodeIfPresent(advice, forKey: .advice)
     }
   }
 

@@ -6,6 +6,10 @@ struct LabPage {
   let summary: LabSummary
   let results: [LabResult]
   let run: RunDescription
+  /// The answer, which is the first line.
+  var answer = ""
+  /// Settings to paste; nil without advice.
+  var advice: Advice?
 
   private static let nameLimit = 20
   private static let failureLimit = 50
@@ -14,8 +18,14 @@ struct LabPage {
     let table = LabTable(summary: summary)
     let contents = table.table(limit: LabTable.pageLimit)
     var page = ReportPage(title: title, subtitle: Redaction.clean(summary.extent))
-    page.add(ReportPage.paragraph(summary.answer))
+    page.add(ReportPage.paragraph(answer))
     page.add(WalkPage.alerts([summary.unevenness].compactMap(\.self)))
+    if let advice {
+      page.add(
+        "Settings",
+        "<pre class=\"wrap\">\(Markup.escapeLines(advice.code.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)))</pre>"
+      )
+    }
     page.add(
       "Results", contents.html(classes: "wide") + contents.copyableText(),
       note: table.note.replacing("\n", with: " "))
@@ -86,7 +96,7 @@ struct LabPage {
       return links == [group] ? group : "\(group) (\(links.count))"
     }
     return [
-      ("walks", summary.walks), ("feeds", Self.list(dimensions.feeds)), ("links", Self.list(groups)),
+      ("walks", summary.walkCounts), ("feeds", Self.list(dimensions.feeds)), ("links", Self.list(groups)),
       ("viewers", Self.list(dimensions.viewers)), ("devices", Self.list(dimensions.devices)),
       ("slots", Self.list(dimensions.slotCounts.map(String.init))),
       ("policies", Self.list(dimensions.policies)), ("seeds", Self.list(dimensions.seeds.map(String.init))),

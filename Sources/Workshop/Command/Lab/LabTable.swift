@@ -7,10 +7,13 @@ import ReelLab
 /// table of the text and of the page.
 struct LabTable {
   let summary: LabSummary
+  /// The answer, which is the first line.
+  var answer = ""
 
   static let pageLimit = 200
   private static let textLimit = 40
   private static let nameLimit = 19
+  private static let failureLimit = 20
   private static let width = 100
 
   /// The answer, the extent of the lab, the table, and what its columns mean.
@@ -21,8 +24,13 @@ struct LabTable {
     var lines = table(limit: Self.textLimit).lines(in: layout)
     let more = rows.count - Self.textLimit
     if more > 0 { lines.append("and \(more.counted("more row")), which --json and --report have") }
+    lines += summary.failureLines.prefix(Self.failureLimit)
+    if summary.failures.count > Self.failureLimit {
+      lines.append(
+        "and \((summary.failures.count - Self.failureLimit).counted("more failed item")), which --json has")
+    }
     let notes = ([summary.unevenness, note].compactMap(\.self)).joined(separator: "\n")
-    return [summary.answer, summary.extent, lines.joined(separator: "\n"), notes]
+    return [answer, summary.extent, lines.joined(separator: "\n"), notes]
       .filter { !$0.isEmpty }.joined(separator: "\n\n")
   }
 
@@ -81,58 +89,19 @@ struct LabTable {
   }
 
   private static func cell(_ text: String?, _ classes: String = "") -> Table.Cell {
-    .init(text?.replacing("-", with: "−") ?? "–", plain: text ?? "-", classes: classes)
+    .init(text ?? "–", plain: text ?? "-", classes: classes)
   }
 
   private static func cell(_ difference: LabDifference.Figure?, _ figure: WalkFigure) -> Table.Cell {
     guard let difference else { return cell(nil) }
-    let style = difference.mean < 0 ? "sure met" : "sure unmet"
-    return cell(figure.plain(difference), difference.excludesZero ? style : "")
+    let style = difference.excludesZero ? difference.mean < 0 ? " sure met" : " sure unmet" : ""
+    let text = figure.plain(difference)
+    // A line may only end before the interval.
+    return .init(text.replacing(", ", with: ",\u{a0}"), plain: text, classes: "delta\(style)")
   }
 }
 
 extension LabSummary {
-  /// The first line of a comparison: the pool with the shortest wait, the pools that can't be told apart from it, and its
-  /// differences from the reference. Empty without waits.
-  ///
-  /// The wait is the 95th percentile to the second frame. A pool can be told from the best if the interval of their
-  /// difference is above 0. Of one walk each, only what that walk had is stated: waits are equal if they print alike.
-  var answer: String {
-    let delay = WalkFigures["second_frame.p95"]
-    guard let group = overall else { return "" }
-    let waits = group.rows.compactMap { row in row.mean(delay).map { (pool: row.pool, wait: $0) } }
-    guard let best = waits.min(by: { $0.wait < $1.wait }) else { return "" }
-    let wait = "\(delay.text(best.wait)) to the second frame"
-    guard waits.count > 1 else { return "\(words(for: best.pool)): \(wait) at p95." }
-    let isOneWalk = group.rows.allSatisfy { $0.runCount == 1 }
-    let equal = waits.filter { other in
-      guard other.pool != best.pool else { return false }
-      if isOneWalk { return delay.text(other.wait) == delay.text(best.wait) }
-      let found = group.difference(of: other.pool, minus: best.pool)?.figures[delay.name]
-      return found?.interval.map { $0.lower <= 0 } ?? true
-    }
-    let place = isOneWalk ? "at p95 of this walk" : "at p95"
-    var text = "\(words(for: best.pool)) has the shortest wait \(place): \(wait)."
-    if !equal.isEmpty {
-      let names =
-        equal.prefix(3).map { words(for: $0.pool) } + (equal.count > 3 ? ["\(equal.count - 3) others"] : [])
-      text =
-        "No wait \(place) is shorter than that of \(words(for: best.pool)), \(wait), but these can't be told from it: "
-        + "\(names.joined(separator: ", "))."
-    }
-    if let reference = group.reference,
-      let found = group.difference(of: best.pool, minus: reference), best.pool != reference
-    {
-      let costs = [(delay, ""), (WalkFigures["bytes.fetched"], " fetched")].compactMap { figure, verb in
-        found.figures[figure.name].map { difference in
-          "\(difference.mean > 0 ? "+" : "")\(figure.plain(difference)) \(figure.costKind.unit)\(verb)"
-        }
-      }
-      text += " Against \(words(for: reference)): \(costs.joined(separator: ", "))."
-    }
-    return text
-  }
-
   /// A remark if the pools have different numbers of walks.
   var unevenness: String? {
     guard let rows = overall?.rows, Set(rows.map(\.runCount)).count > 1 else { return nil }
@@ -141,9 +110,13 @@ extension LabSummary {
       "Pools have different numbers of walks, so their means are not over the same walks; differences are. \(counts)"
   }
 
-  private func words(for pool: LabPool) -> String {
-    let policy = Redaction.clean(pool.policy)
-    return dimensions.slotCounts.count > 1 ? "\(policy) with \(pool.slotCount.counted("player"))" : policy
+  /// A line for each item that failed, with the number of walks in which it failed unless it failed in all of them.
+  var failureLines: [String] {
+    failures.map { failure in
+      let walks =
+        failure.runCount < runCount ? " (in \(failure.runCount) of \(runCount.counted("walk")))" : ""
+      return "failed: \(name(of: failure)), \(failure.error)\(walks)".printable
+    }
   }
 }
 
@@ -186,13 +159,10 @@ extension WalkFigure {
     let most = scaled.map(\.magnitude).max() ?? 0
     // A rate's second decimal is 10 kbit/s.
     let places = (most >= 100 ? 0 : most >= 10 || costKind == .time ? 1 : 2) + moreDecimals
-    return scaled.map { value in
-      let text = value.formatted(places: places)
-      return text == "-0" ? "0" : text
-    }
+    return scaled.map { $0.formatted(places: places).signed }
   }
 
-  /// A difference with its interval, in the unit of tables: `-501 [-640, -372]`; without an interval, `-501`.
+  /// A difference with its interval, in the unit of tables: `−501 [−640, −372]`; without an interval, `−501`.
   func plain(_ difference: LabDifference.Figure) -> String {
     guard let interval = difference.interval else { return plain(difference.mean) }
     let values = [difference.mean, interval.lower, interval.upper]
@@ -244,10 +214,14 @@ extension LabSummary {
     return "\(walks): \(parts.joined(separator: ", "))"
   }
 
-  /// `144 walks`, or `8 of 144 walks, interrupted`.
-  var walks: String {
+  private var walks: String {
     runCount == plannedCount
       ? runCount.counted("walk") : "\(runCount) of \(plannedCount.counted("walk")), interrupted"
+  }
+
+  /// `144`, or `8 of 144, interrupted`.
+  var walkCounts: String {
+    runCount == plannedCount ? "\(runCount)" : "\(runCount) of \(plannedCount), interrupted"
   }
 }
 

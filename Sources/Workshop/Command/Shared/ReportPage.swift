@@ -221,9 +221,12 @@ struct ReportPage {
     @media (max-width:640px){.falls div{grid-template-columns:1fr 64px;gap:0 10px}.falls .what{grid-column:1/-1}}
     .falls+.legend,.courses+.legend{margin-top:10px}
     .sure{font-weight:600}
+    .wide{border-collapse:separate;border-spacing:0}.wide .delta{white-space:normal}\
     .wide th{white-space:normal;vertical-align:bottom}.wide td,.wide th{padding:4px 8px}\
     .wide td:first-child,.wide th:first-child{position:sticky;left:0;background:var(--bg);padding-left:0;\
     white-space:normal;min-width:8.5em;max-width:14em;overflow-wrap:anywhere}
+    @media (max-width:640px){.wide td,.wide th{padding:4px 6px}\
+    .wide td:first-child,.wide th:first-child{min-width:6.5em;max-width:8.5em}}
     .met{color:var(--good)}.unmet{color:var(--bad)}
     text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif;\
     fill:var(--fg)}text.m{fill:var(--mute)}text.w{fill:#fff}text.s{font-size:10px}

@@ -293,6 +293,20 @@ enum OptionFiles {
 
 /// The values of options.
 enum OptionValue {
+  /// Returns the parts of a list between commas. A time belongs to the policy before it, as in `none,ahead:2,1s`.
+  static func list(_ text: String) -> [String] {
+    text.split(separator: ",", omittingEmptySubsequences: false).map(\.trimmed).reduce(into: []) {
+      parts, part in
+      if let last = parts.last, last.contains(where: \.isLetter),
+        TimeText.seconds(part, needsUnit: true) != nil
+      {
+        parts[parts.count - 1] = "\(last),\(part)"
+      } else {
+        parts.append(part)
+      }
+    }
+  }
+
   /// Throws `ValidationError` for a number outside of a range.
   static func check(_ number: Int?, of option: String, in range: ClosedRange<Int>) throws {
     guard let number, !range.contains(number) else { return }

@@ -27,7 +27,7 @@ package import ReelSimulation
 /// | `player` | a modelled player instead of Reel's pool: the name of a model, or its file | Reel's pool |
 /// | `viewers` | `ViewerSpec`'s texts, or objects with `dwell`, `back`, `bursts` and `name` | `exp:5s` |
 /// | `devices` | built-in devices | `mid`; of a modelled player, the costs of its model |
-/// | `pools` | numbers of players | 3 |
+/// | `pools` | numbers of players | 3; of a modelled player, as many as its policies need |
 /// | `policies` | preload policies | all that need no argument; of a modelled player, `ModelledPreload.usual` |
 /// | `seeds` | a list of seeds; or a number, which stands for 1 to that number | 1 |
 /// | `swipes` | swipes of a walk | as many as a trace has; 20 without one |
@@ -67,9 +67,14 @@ package struct LabConfiguration: Sendable {
   package var devices = ["mid"] { didSet { statesDevices = true } }
   /// True if the devices are not the default.
   private(set) var statesDevices = false
-  package var slotCounts = [3]
+  package var slotCounts = [3] { didSet { statesPools = true } }
+  /// True if the numbers of players are not the default.
+  private var statesPools = false
   package var policies = Self.defaultPolicies.compactMap { try? PreloadPolicies.parse($0) }
-  package var seeds: [UInt64] = [1]
+  package var seeds: [UInt64] = [1] { didSet { statesSeeds = true } }
+  /// True if policies or seeds are not the default.
+  package var statesPolicies = false
+  private var statesSeeds = false
   package var swipeCount: Int?
   /// The time from the end of a drag to the settle.
   package var settle = Duration.zero
@@ -115,7 +120,7 @@ package struct LabConfiguration: Sendable {
     self.path = path
     do throws(ReelError) { try use(player: playerText) } catch { throw located(error, at: "player") }
     if let policyTexts {
-      policies = []
+      (policies, statesPolicies) = ([], true)
       for (index, text) in policyTexts.enumerated() {
         do throws(ReelError) { policies.append(try policy(parsing: text)) } catch {
           throw located(error, at: "policies[\(index)]")
@@ -132,8 +137,13 @@ package struct LabConfiguration: Sendable {
     try self.init(json: try LocalText.bytes(path: path, limit: Self.byteLimit), path: path)
   }
 
-  /// Throws for a value out of range, an empty list and a repeated value.
-  package func check() throws(ReelError) {
+  /// Gives a modelled player as many players as its policies need, unless the lab states them. Throws for a value out of
+  /// range, an empty list and a repeated value.
+  package mutating func check() throws(ReelError) {
+    if player != nil, !statesPools {
+      slotCounts = [modelledPolicies.map(\.playerCount).max() ?? 1]
+      statesPools = false
+    }
     let lists = [
       ("feeds", feeds.count), ("links", links.count), ("viewers", viewers.count), ("devices", devices.count),
       ("pools", slotCounts.count),
@@ -172,6 +182,23 @@ package struct LabConfiguration: Sendable {
   package func policy(parsing text: String) throws(ReelError) -> any PreloadPolicy {
     guard let player else { return try PreloadPolicies.parse(text) }
     return try ModelledPreload(parsing: text, of: player)
+  }
+
+  /// The policies of a modelled player.
+  package var modelledPolicies: [ModelledPreload] { policies.compactMap { $0 as? ModelledPreload } }
+
+  /// Walks for advice (``Advice``): with policies that a choice can be made of, and several seeds. What the lab states stays.
+  package mutating func walkForAdvice() throws(ReelError) {
+    guard let player else {
+      throw located(
+        ReelError(
+          .usage, "--advise needs a modelled player",
+          advice: "name one: \(PlayerModel.shippedNames.joined(separator: ", ")), or the file of a model"),
+        at: "player")
+    }
+    if !statesPolicies { policies = try Advice.policies(for: player) }
+    if !statesSeeds { seeds = Advice.seeds }
+    try check()
   }
 
   /// Returns nil for `auto`.
@@ -238,7 +265,7 @@ extension LabConfiguration: Decodable {
   }
 
   package init(from decoder: any Decoder) throws {
-    let fields = try decoder.fields(Field.self)
+    let fields = try decoder.fields(Field.self, removed: ["flicks": SwipeShares.insteadOfFlicks])
     feeds = try fields.decode([FeedEntry].self, forKey: .feeds)
     try fields.read(.links, into: &links)
     for (field, feature) in [(Field.tcp, LinkFeatures.tcp), (.tls, .tls), (.dns, .dns)] {
@@ -248,10 +275,12 @@ extension LabConfiguration: Decodable {
     try fields.read(.devices, into: &devices)
     statesDevices = fields.contains(.devices)
     try fields.read(.pools, into: &slotCounts)
+    statesPools = fields.contains(.pools)
     try fields.read(.swipes, into: &swipeCount)
     try fields.read(.maxHeight, into: &maximumHeight)
     try fields.read(.player, into: &playerText)
     policyTexts = try fields.decodeIfPresent([String].self, forKey: .policies)
+    defer { statesSeeds = fields.contains(.seeds) }
     if let count = try? fields.decode(UInt64.self, forKey: .seeds) {
       seeds = try ReelError.inField("seeds") { try Self.seeds(upTo: count) }
     } else {

@@ -100,8 +100,10 @@ package struct LabGroup: Sendable {
   }
 
   /// Returns the difference of any two pools; `nil` if the group lacks one, or if they have no pair of walks.
-  package func difference(of pool: LabPool, minus other: LabPool) -> LabDifference? {
-    Self.difference(of: pool, minus: other, samples)
+  package func difference(
+    of pool: LabPool, minus other: LabPool, figures: [WalkFigure] = LabSamples.figures
+  ) -> LabDifference? {
+    Self.difference(of: pool, minus: other, samples, figures: figures)
   }
 
   /// The figure of each walk of a pool that has it, in no order that means anything but the same each time.
@@ -112,10 +114,11 @@ package struct LabGroup: Sendable {
   // MARK: - Private
 
   private static func difference(
-    of pool: LabPool, minus other: LabPool, _ samples: [LabPool: LabSamples]
+    of pool: LabPool, minus other: LabPool, _ samples: [LabPool: LabSamples],
+    figures: [WalkFigure] = LabSamples.figures
   ) -> LabDifference? {
     guard let own = samples[pool], let others = samples[other] else { return nil }
-    let difference = LabDifference(pool, own, minus: other, others, figures: LabSamples.figures)
+    let difference = LabDifference(pool, own, minus: other, others, figures: figures)
     return difference.pairCount > 0 ? difference : nil
   }
 }

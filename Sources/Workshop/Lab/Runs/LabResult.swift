@@ -6,6 +6,16 @@ package struct LabResult: Sendable, Hashable, Codable {
   package var figures: [String: Double]
   /// Why the walk failed; it then has no figures.
   package var error: String?
+  /// The items that failed, at most ``failedItemLimit``; nil for none.
+  package var failedItems: [WalkReport.FailedItem]?
+
+  private enum CodingKeys: String, CodingKey {
+    case run, figures, error
+    case failedItems = "failed_items"
+  }
+
+  /// The maximum number of failed items that are kept of a walk.
+  package static let failedItemLimit = 20
 
   package init(run: LabRun, figures: [String: Double], error: String? = nil) {
     self.run = run
@@ -20,6 +30,7 @@ package struct LabResult: Sendable, Hashable, Codable {
       figure.cost(in: totals).map { (figure.name, $0) }
     }
     self.init(run: run, figures: Dictionary(uniqueKeysWithValues: figures))
+    if !report.failedItems.isEmpty { failedItems = Array(report.failedItems.prefix(Self.failedItemLimit)) }
   }
 }
 

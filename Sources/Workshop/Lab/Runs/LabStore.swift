@@ -99,7 +99,9 @@ package final class LabStore {
       guard let stored = try? decoder.decode(StoredResult.self, from: Data(bytes)) else {
         throw damaged("the result of run \(index) can't be read")
       }
-      results.append(LabResult(run: runs[index], figures: stored.figures, error: stored.error))
+      var result = LabResult(run: runs[index], figures: stored.figures, error: stored.error)
+      result.failedItems = stored.failedItems
+      results.append(result)
     }
     return results
   }
@@ -124,6 +126,12 @@ package final class LabStore {
   private struct StoredResult: Decodable {
     var figures: [String: Double]
     var error: String?
+    var failedItems: [WalkReport.FailedItem]?
+
+    private enum CodingKeys: String, CodingKey {
+      case figures, error
+      case failedItems = "failed_items"
+    }
   }
 
   private var headerEnd: Int64 = 0

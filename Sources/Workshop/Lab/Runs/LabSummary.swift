@@ -25,6 +25,17 @@ package struct LabSummary: Sendable {
   /// All walks, then those that have one of feed, link group, viewer and device in common if the lab varies
   /// more than one of these, then those that have all of these and the number of slots in common.
   package let groups: [LabGroup]
+  /// The items that failed, each once for each error, in the order of the feeds and items.
+  package let failures: [Failure]
+
+  /// An item that failed in some walks.
+  package struct Failure: Sendable, Hashable {
+    package let feed: String
+    package let item: Int
+    package let error: String
+    /// The number of walks in which it failed.
+    package fileprivate(set) var runCount: Int
+  }
 
   /// - Parameters:
   ///   - results: If a walk is repeated, its first result counts.
@@ -39,6 +50,12 @@ package struct LabSummary: Sendable {
     (self.dimensions, self.baseline, runCount) = (dimensions, baseline, results.count)
     self.plannedCount = plannedCount ?? results.count
     groups = Self.groups(results, dimensions, baseline: baseline)
+    failures = Self.failures(results, dimensions)
+  }
+
+  /// The name of a failed item: `item 3`, with its feed if there are several.
+  package func name(of failure: Failure) -> String {
+    "item \(failure.item)" + (dimensions.feeds.count > 1 ? " of \(failure.feed)" : "")
   }
 
   /// All walks together; `nil` if there are none.
@@ -49,7 +66,16 @@ package struct LabSummary: Sendable {
   /// The groups that add information to that of all walks.
   package var partialGroups: [LabGroup] {
     let cells = groups(.cell)
-    return groups(.dimension) + (cells.count > 1 ? cells : [])
+    // With pools alone, the rows of all walks say the same.
+    let areSeveral =
+      Set(
+        cells.map { cell in
+          var key = cell.key
+          key.slotCount = nil
+          return key
+        }
+      ).count > 1
+    return groups(.dimension) + (areSeveral ? cells : [])
   }
 
   // MARK: - Private
@@ -85,6 +111,26 @@ package struct LabSummary: Sendable {
       feeds: distinct(\.feed), links: distinct(\.link), linkGroups: distinct(\.linkGroup),
       viewers: distinct(\.viewer), devices: distinct(\.device), slotCounts: distinct(\.slotCount).sorted(),
       policies: distinct(\.policy), seeds: distinct(\.seed))
+  }
+
+  private static func failures(_ results: [LabResult], _ dimensions: Dimensions) -> [Failure] {
+    struct Place: Hashable {
+      let feed: Int
+      let item: Int
+      let error: String
+    }
+    var counts: [Place: Int] = [:]
+    for result in results {
+      guard let items = result.failedItems else { continue }
+      let feed = dimensions.feeds.firstIndex(of: result.run.feed) ?? 0
+      for item in items { counts[Place(feed: feed, item: item.index, error: item.error), default: 0] += 1 }
+    }
+    return counts.sorted { one, other in
+      (one.key.feed, one.key.item, one.key.error) < (other.key.feed, other.key.item, other.key.error)
+    }.map { place, count in
+      Failure(
+        feed: dimensions.feeds[place.feed], item: place.item, error: place.error, runCount: count)
+    }
   }
 
   private static func groups(
@@ -159,6 +205,7 @@ package struct LabSummary: Sendable {
 ///
 /// - `baseline`, `runs`, `planned` (the walks of the whole lab), and `resamples`, the number of the bootstrap's draws.
 /// - `feeds`, `links`, `link_groups`, `viewers`, `devices`, `slots`, `policies`, `seeds`: the dimensions.
+/// - `failed_items`: for each item that failed `feed`, `item_index`, `error` and `runs`, the walks in which it failed.
 /// - `groups`: for each group
 ///   - those of `feed`, `link_group`, `viewer`, `device` and `slots` that its walks have in common; `runs`.
 ///   - `pools`: for each pool `slots`, `policy`, `runs`, `failed` (of these), and `figures`: for each of
@@ -174,7 +221,14 @@ extension LabSummary: Encodable {
       "feeds": dimensions.feeds, "links": dimensions.links, "link_groups": dimensions.linkGroups,
       "viewers": dimensions.viewers, "devices": dimensions.devices, "slots": dimensions.slotCounts,
       "policies": dimensions.policies, "seeds": dimensions.seeds, "groups": groups,
+      "failed_items": failures.isEmpty ? nil : failures,
     ])
+  }
+}
+
+extension LabSummary.Failure: Encodable {
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["feed": feed, "item_index": item, "error": error, "runs": runCount])
   }
 }
 

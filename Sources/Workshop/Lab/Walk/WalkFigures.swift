@@ -116,7 +116,7 @@ package enum WalkFigures {
 
   private static let hits: [WalkFigure] =
     [
-      WalkFigure("swipes", "swipes", "number of swipes", .count) { .count($0.swipeCount) },
+      WalkFigure("swipes", "swipes", "number of swipes", .count, .lab) { .count($0.swipeCount) },
       WalkFigure("counted_swipes", "counted swipes", "number of swipes whose waits count", .count) {
         .count($0.countedSwipeCount)
       },

@@ -8,7 +8,7 @@ package import ReelSimulation
 /// In JSON, keys are in snake_case; times end with `_ms` and are precise to the microsecond; sizes end with `_bytes`.
 package struct WalkReport: Sendable, Hashable {
   /// An item that failed.
-  package struct FailedItem: Sendable, Hashable, Encodable {
+  package struct FailedItem: Sendable, Hashable, Codable {
     /// The item's index in the feed.
     package var index: Int
     /// The description of the item's identity.
@@ -23,9 +23,10 @@ package struct WalkReport: Sendable, Hashable {
       self.error = error
     }
 
-    /// Writes `item_index`, `item_id` and `error`.
-    package func encode(to encoder: any Encoder) throws {
-      try encoder.encode(["item_index": index, "item_id": id, "error": error])
+    private enum CodingKeys: String, CodingKey {
+      case index = "item_index"
+      case id = "item_id"
+      case error
     }
   }
 

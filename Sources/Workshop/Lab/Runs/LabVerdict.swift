@@ -1,0 +1,62 @@
+/// The pools of a group by their waits: which one waits shortest, and which one is worth its bytes.
+///
+/// The wait is the 95th percentile to the second frame.
+package struct LabVerdict {
+  package static let delay = WalkFigures["second_frame.p95"]
+  package static let bytes = WalkFigures["bytes.fetched"]
+  /// A difference that no viewer notices, in milliseconds: less than a frame at 60 Hz.
+  package static let unnoticed = 10.0
+  /// The least number of pairs of walks whose interval is sure: of five pairs, all differ in the same direction by chance
+  /// once in 16 times.
+  package static let surePairCount = 6
+
+  package let group: LabGroup
+  /// The pools that are judged: they have a wait.
+  package let pools: [LabPool]
+  /// The pool that others are compared with: the reference of the group, or its first pool.
+  package let reference: LabPool
+  package let best: LabPool
+  /// The pool that fetches least among those whose wait can't be told from the best one's, or is longer by less than
+  /// ``unnoticed``.
+  package let advised: LabPool
+
+  /// - Parameter isCandidate: Whether a pool is judged.
+  /// - Returns: Nil without waits.
+  package init?(_ group: LabGroup, among isCandidate: (LabPool) -> Bool = { _ in true }) {
+    let pools = group.rows.filter { $0.mean(Self.delay) != nil }.map(\.pool).filter(isCandidate)
+    func least(_ pools: [LabPool], _ figure: WalkFigure) -> LabPool? {
+      pools.min { Self.mean(figure, of: $0, in: group) < Self.mean(figure, of: $1, in: group) }
+    }
+    guard let best = least(pools, Self.delay) else { return nil }
+    (self.group, self.pools, self.best) = (group, pools, best)
+    reference = group.reference.flatMap { pools.contains($0) ? $0 : nil } ?? pools[0]
+    let equal = pools.filter { pool in
+      guard pool != best, let found = Self.difference(Self.delay, of: pool, minus: best, in: group) else {
+        return pool == best
+      }
+      return (found.interval?.lower ?? found.mean) <= Self.unnoticed
+    }
+    advised = least(equal, Self.bytes) ?? best
+  }
+
+  /// The mean over the walks of a pool; 0 without one.
+  package func mean(_ figure: WalkFigure, of pool: LabPool) -> Double {
+    Self.mean(figure, of: pool, in: group)
+  }
+
+  package func difference(
+    _ figure: WalkFigure, of pool: LabPool, minus other: LabPool
+  ) -> LabDifference.Figure? { Self.difference(figure, of: pool, minus: other, in: group) }
+
+  // MARK: - Private
+
+  private static func mean(_ figure: WalkFigure, of pool: LabPool, in group: LabGroup) -> Double {
+    group.rows.first { $0.pool == pool }?.mean(figure) ?? 0
+  }
+
+  private static func difference(
+    _ figure: WalkFigure, of pool: LabPool, minus other: LabPool, in group: LabGroup
+  ) -> LabDifference.Figure? {
+    group.difference(of: pool, minus: other, figures: [figure])?.figures[figure.name]
+  }
+}
