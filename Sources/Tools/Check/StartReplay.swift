@@ -82,12 +82,13 @@ package struct StartReplay: Sendable {
         let played = model.played()
         (result.player, result.rung) = (options.player?.title, model.rungName)
         result.secondFrameMilliseconds = played?.secondFrame?.milliseconds
-        if let rung = played?.rung { result.playback = .played(rung, wholeMilliseconds: nil) }
+        if let rung = played?.rung {
+          result.playback = facts.isLive ? Self.unknownOfLive : .played(rung, wholeMilliseconds: nil)
+        }
       } else if let rung = facts.startRungIndex {
         result.wholeMilliseconds = play.wholeStart(rung).map { ($0 + bounds.frameTime).milliseconds }
-        result.playback = playback(of: rung, play)
+        result.playback = facts.isLive ? Self.unknownOfLive : playback(of: rung, play)
       }
-      if facts.isLive { result.playback = .unknown(Self.liveReason) }
       if options.areLinksNamed {
         let rungs = playableRungs(facts).compactMap { rung in
           playedAlone(rung, play).flatMap { $0.estimatedCount == 0 ? (rung, $0) : nil }
@@ -267,7 +268,8 @@ package struct StartReplay: Sendable {
     RungPlayback(facts: facts, recording: recording, configuration: configuration, link: link, start: start)
   }
 
-  private static let liveReason = "it is live, and plays only as fast as new segments appear"
+  private static let unknownOfLive = StartResult.Playback.unknown(
+    "it is live, and plays only as fast as new segments appear")
 
   private func playback(of rung: Int, _ play: RungPlayback) -> StartResult.Playback {
     do throws(RungPlayback.Unknown) {
