@@ -367,7 +367,7 @@ struct LabJob {
       ? configuration.player.flatMap {
         Advice(summary, scene, of: $0, configuration.modelledPolicies)
       } : nil
-    try printSummary(summary, answer, advice)
+    try printSummary(summary, of: configuration, answer, advice)
     try csv?.complete(with: LabCSV.text(results, of: runs))
     try page?.complete(
       with: LabPage(
@@ -421,11 +421,11 @@ struct LabJob {
   }
 
   private func printSummary(
-    _ summary: LabSummary, _ answer: String, _ advice: Advice?
+    _ summary: LabSummary, of configuration: LabConfiguration, _ answer: String, _ advice: Advice?
   ) throws(ReelError) {
     if command.options.json {
-      try Console.print(
-        try JSONLine.string(AdvisedSummary(summary: summary, advice: advice), of: "summary"))
+      let record = LabRecord(summary: summary, configuration: configuration, advice: advice)
+      try Console.print(try JSONLine.string(record, of: "summary"))
     } else if !command.options.quiet {
       var text = LabTable(summary: summary, answer: answer).text
       if let advice { text += "\n\n\(advice.code)" }
@@ -433,16 +433,24 @@ struct LabJob {
     }
   }
 
-  /// The summary, with `advice` if there is one.
-  private struct AdvisedSummary: Encodable {
+  /// The summary and what was simulated, with `advice` if there is one.
+  private struct LabRecord: Encodable {
     let summary: LabSummary
+    let configuration: LabConfiguration
     let advice: Advice?
 
-    private enum CodingKeys: String, CodingKey { case advice }
+    private enum CodingKeys: String, CodingKey {
+      case player, advice
+      case linkModels = "link_models"
+      case settle = "settle_ms"
+    }
 
     func encode(to encoder: any Encoder) throws {
       try summary.encode(to: encoder)
       var fields = encoder.container(keyedBy: CodingKeys.self)
+      try fields.encodeIfPresent(configuration.player?.title, forKey: .player)
+      try fields.encode(configuration.linkFeatures.optionNames, forKey: .linkModels)
+      try fields.encode(configuration.settle / .milliseconds(1), forKey: .settle)
       try fields.encodeIfPresent(advice, forKey: .advice)
     }
   }
