@@ -53,7 +53,7 @@ struct FeedCommand: AsyncParsableCommand {
       --like walks with a model what a player did in a recording of reel serve --record, and prints for each swipe what \
       was measured and what is predicted. FEED is the folder or feed file that was served; without it, the one that the \
       recording names. The link is that of --link, or that of the recording, or an estimate from its requests. --fit writes \
-      the model with fixed costs that fit every other swipe, and says how well they predict the rest.
+      the model with fixed costs that fit half of the swipes, and says how well they predict the rest.
 
       Preload policies:
       \(HelpText.list(PreloadPolicies.forms))

@@ -4,7 +4,7 @@ package import ReelModels
 
 /// A model whose fixed costs were fitted to a recording.
 ///
-/// Costs add to a wait, so that the median of what a model misses is what its costs lack. Every other swipe is used for
+/// Costs add to a wait, so that the median of what a model misses is what its costs lack. Half of the swipes are used for
 /// this, apart for preloaded items and for others; the rest tells how well it works.
 package struct ModelFit: Sendable {
   package let model: PlayerModel
@@ -36,7 +36,7 @@ package struct ModelFit: Sendable {
         "costs can't be fitted to \(count.counted("swipe")) with a first frame: \(Self.leastSwipeCount) are needed",
         at: source.recording, advice: "record a longer walk, such as with /-/feed?swipes=40")
     }
-    let used = Self.alternate(first)
+    let used = Self.half(of: first)
     let places = first.indices.filter { first[$0].isUsable }
     func half(_ swipes: [PredictedSwipe], isUsed: Bool) -> [PredictedSwipe] {
       places.filter { used.contains($0) == isUsed }.map { swipes[$0] }
@@ -83,12 +83,14 @@ package struct ModelFit: Sendable {
 
   private static var costs: [Cost] { starts + [("play_ms", \.playMs), ("swap_ms", \.swapMs)] }
 
-  /// The places of every other usable swipe, among those that found a frame and among the others.
-  private static func alternate(_ swipes: [PredictedSwipe]) -> Set<Int> {
+  /// The places of half of the usable swipes, among those that found a frame and among the others.
+  ///
+  /// They are chosen by the Thue–Morse sequence, so that of a feed that repeats its items each is in both halves.
+  private static func half(of swipes: [PredictedSwipe]) -> Set<Int> {
     var (used, counts) = (Set<Int>(), [false: 0, true: 0])
     for (place, swipe) in swipes.enumerated() where swipe.isUsable {
       let isReady = swipe.recorded.isReady ?? swipe.isPreloaded
-      if counts[isReady, default: 0] % 2 == 0 { used.insert(place) }
+      if counts[isReady, default: 0].nonzeroBitCount % 2 == 0 { used.insert(place) }
       counts[isReady, default: 0] += 1
     }
     return used

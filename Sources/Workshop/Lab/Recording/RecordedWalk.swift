@@ -190,7 +190,7 @@ package struct RecordedWalks: Sendable {
   package let estimate: LinkEstimate?
 
   /// More would say nothing new, and take more memory.
-  private static let swipeLimit = 100_000
+  private static let swipeLimit = 20_000
   private static let walkLimit = 10_000
 
   /// Reads a recording to its end.
@@ -204,9 +204,11 @@ package struct RecordedWalks: Sendable {
     var estimator = LinkEstimate.Maker()
     /// The times of the swipes of each walk, on the clock of the player and on that of the server.
     var times: [[(player: Double, server: Double)]] = []
-    var (swipeCount, surplusCount) = (0, 0)
+    var swipeCount = 0
     var (unknownCount, unknown) = (0, "")
-    while let line = try recording.next(isWithoutRequests: !estimatesLink || estimator.isFull) {
+    while swipeCount < Self.swipeLimit,
+      let line = try recording.next(isWithoutRequests: !estimatesLink || estimator.isFull)
+    {
       try Task.checkCancellation()
       switch line {
       case .request(let request): estimator.add(request)
@@ -222,10 +224,6 @@ package struct RecordedWalks: Sendable {
         guard let place = places[report.playback], let item = items[report.item ?? ""] else {
           unknownCount += 1
           unknown = report.playback
-          continue
-        }
-        guard swipeCount < Self.swipeLimit else {
-          surplusCount += 1
           continue
         }
         swipeCount += 1
@@ -244,8 +242,8 @@ package struct RecordedWalks: Sendable {
       }
     }
     notes = recording.notes
-    if surplusCount > 0 {
-      notes.append("only the first \(Self.swipeLimit) swipes are used: \(surplusCount) more follow")
+    if swipeCount == Self.swipeLimit {
+      notes.append("a long recording: its first \(Self.swipeLimit) swipes are used")
     }
     if unknownCount > 0 {
       let count = unknownCount.counted("report")
