@@ -12,7 +12,10 @@ final class DocumentScene {
     folder = try TemporaryFolder()
     try FileManager.default.createSymbolicLink(
       atPath: folder.path + "/Fixtures", withDestinationPath: Fixtures.folder.path)
-    for (name, target) in [("video.mp4", "media/h264-faststart.mp4"), ("media", "media")] {
+    for (name, target) in [
+      ("video.mp4", "media/h264-faststart.mp4"), ("media", "media"),
+      ("run.jsonl", "recordings/chromium.jsonl"),
+    ] {
       try FileManager.default.createSymbolicLink(
         atPath: folder.path + "/" + name, withDestinationPath: Fixtures.path(target))
     }
