@@ -224,7 +224,8 @@ enum FeedPage {
           swipe_ms: item.swiped, drag_ms: item.drag, first_frame_ms: item.first, second_frame_ms: item.second,
           left_ms: item.left, stalls: item.stalls, ready: item.ready, failure: item.failure });
       }
-      // Sends what waits, while no item is being started: a report would take one of its connections.
+      // Sends what waits, while no item is being started: a report would share the link with it. Without credentials, browsers
+      // use connections apart: otherwise the next item would find one that is open and idle, as in no app.
       send(isLast) {
         const reports = this.queue.splice(0);
         if (!settings.reports) return;
@@ -237,7 +238,8 @@ enum FeedPage {
             continue;
           }
           this.sending = (this.sending || Promise.resolve()).then(async () => {
-            const answer = await fetch("/-/report", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+            const answer = await fetch("/-/report", {
+              method: "POST", credentials: "omit", headers: { "Content-Type": "application/json" }, body });
             if (!answer.ok) this.refused = await answer.text();
           }).catch(error => { this.refused = String(error); });
         }
