@@ -268,7 +268,9 @@ extension RungPlayback {
     (item.id, item.bitsPerSecond) = (rung.declared?.id, rung.declared?.bitsPerSecond)
     item.initialization = segments.first?.initialization
     item.initialization?.purpose = .initialization
-    if let url = rung.url, url != facts.url { item.playlist = request(url, .manifest) }
+    if facts.presentation != nil, let url = rung.url, url != facts.url {
+      item.playlist = request(url, .manifest)
+    }
     // In one file, the index is between the initialization and the first segment.
     if facts.presentation?.format == .dash, let first = rung.segments.first, let range = first.byteRange,
       let head = first.initialization?.byteRange?.end, range.offset > head
