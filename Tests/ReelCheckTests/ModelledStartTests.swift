@@ -33,7 +33,7 @@ struct ModelledStartTests {
   private static let cases = ["hls.js", "video.js", "mpv", "playbin3", "media3"].flatMap { player in
     [
       "hls-ts/master.m3u8", "hls-ts/low/index.m3u8", "hls-fmp4/master.m3u8", "dash-ondemand/manifest.mpd",
-      "media/h264-faststart.mp4", "media/h264-moov-last.mp4",
+      "media/h264-faststart.mp4",
     ].map { (player, $0) }
   }
 

@@ -19,6 +19,8 @@ struct CheckedSource: Sendable {
   /// Errors first, then those that cost most.
   var findings: [Finding]
   let starts: [StartResult]
+  /// Why the player of a model has no starts; nil if it has.
+  let startRefusal: String?
   let notChecked: [NotChecked]
   let coverage: Coverage
   let thresholds: Thresholds
@@ -40,7 +42,7 @@ struct CheckedSource: Sendable {
       finding.change = nil
       return finding
     }
-    starts = result.starts
+    (starts, startRefusal) = (result.starts, result.startRefusal)
     notChecked = result.notChecked
     coverage = result.coverage
     thresholds = result.thresholds
@@ -81,7 +83,9 @@ struct CheckedSource: Sendable {
     let (errors, warnings) = (count(.error), count(.warning))
     let counts = [(errors, "error"), (warnings, "warning")].filter { $0.0 > 0 }.map { $0.0.counted($0.1) }
     let faults = counts.isEmpty ? [] : [counts.joined(separator: ", ")]
-    guard let slow = starts.max(by: { $0.saving < $1.saving }) else { return faults + unstarted }
+    guard let slow = starts.max(by: { $0.saving < $1.saving }) else {
+      return faults + (startRefusal.map { ["not started: \($0)"] } ?? unstarted)
+    }
     let times = starts.map { "\(CheckWords.time($0.now.milliseconds)) on \($0.link)" }
     let player = slow.player.map { " with \($0)" } ?? ""
     if errors == 0, slow.saving >= CheckWords.leastCost {
