@@ -56,7 +56,7 @@ package struct ModelledWalk: Sendable {
     /// The time at which everything had come that the first frame needs.
     package var mediaReadyAt: Duration?
     package var stalls: [LinkPlayback.Stall] = []
-    /// The bytes of the item at the settle, and those that came from there on.
+    /// The bytes of the item at the end of the drag, and those that came from there on.
     package var loadedByteCount: Int64 = 0
     package var byteCount: Int64 = 0
     /// The rungs that were played, in order.
@@ -205,10 +205,12 @@ private struct WalkLoop {
       return
     }
     var player = held[index].player
+    let loadedByteCount = traffic.arrivedCount(of: player.exchanges)
     let isDecoded = player.decodedAt.map { $0 <= time } ?? false
     let found: ModelledWalk.Stage =
       isDecoded ? player.isFull ? .buffered : .decoded : player.openedAt == nil ? .nothing : .opened
     visit = ModelledWalk.Visit(swipe: swipe, found: found)
+    visit?.loadedByteCount = loadedByteCount
     (visitPosition, visitStallCount) = (player.position, player.stalls.count)
     player.rules.target = rules.target
     player.decodesFrom = player.decodesFrom ?? time
@@ -225,7 +227,6 @@ private struct WalkLoop {
 
   private mutating func settle(at time: Duration) {
     guard let index = currentIndex else { return }
-    visit?.loadedByteCount = traffic.arrivedCount(of: held[index].player.exchanges)
     held[index].player.playsFrom = time
   }
 
