@@ -24,6 +24,8 @@ package struct Advice: Sendable, Encodable {
   /// The preloads that are walked if a lab names none: cheap to expensive.
   private static let preloads = [
     "none", "ahead:1,1s", "ahead:1,3s", "ahead:1,10s", "ahead:2,1s", "ahead:2,3s", "ahead:3,3s",
+    "adjacent:1s",
+    "adjacent:3s",
   ]
   /// The preload with which other settings are tried.
   private static let usual = "ahead:1,3s"

@@ -145,7 +145,10 @@ package struct LabAnswer {
   private func comparison(_ verdict: LabVerdict) -> String {
     let (reference, advised) = (verdict.reference, verdict.advised)
     let wait = Self.time(verdict.mean(LabVerdict.delay, of: advised))
-    if verdict.pools.dropFirst().allSatisfy({ isSame($0, verdict.pools[0], verdict) }) {
+    let areSame = verdict.pools.dropFirst().allSatisfy { pool in
+      isSame(pool, verdict.pools[0], verdict) && median(of: pool, minus: verdict.pools[0], verdict).isEmpty
+    }
+    if areSame {
       let cheapest = verdict.pools.filter { $0 != advised }.allSatisfy {
         cost(of: $0, minus: advised, verdict) == Self.sameBytes
       }
@@ -164,7 +167,8 @@ package struct LabAnswer {
           "\(words(for: advised)) shortens the wait at p95 by \(saved), from \(before) to \(wait), \(cost)"
         } else {
           "\(words(for: advised)) waits \(wait) at p95 and \(words(for: reference)) \(before), "
-            + "\(isSame(advised, reference, verdict) ? "the same" : "which can't be told apart"), \(cost)"
+            + (isSame(advised, reference, verdict) ? "the same" : "which can't be told apart")
+            + "\(median(of: advised, minus: reference, verdict)), \(cost)"
         }
     } else {
       text = "\(words(for: advised)) has the shortest wait at p95, \(wait)"
@@ -185,13 +189,24 @@ package struct LabAnswer {
   func addition(of pool: LabPool, to advised: LabPool, _ verdict: LabVerdict) -> String {
     let (name, cost) = (relation(of: pool, to: advised), cost(of: pool, minus: advised, verdict))
     guard let found = verdict.difference(LabVerdict.delay, of: pool, minus: advised) else { return name }
-    if isSame(pool, advised, verdict) { return "\(name) waits the same, \(cost)" }
+    let median = median(of: pool, minus: advised, verdict)
+    if isSame(pool, advised, verdict) { return "\(name) waits the same\(median), \(cost)" }
     let isShorter = found.mean < 0
     let interval = isShorter ? found.interval?.negated : found.interval
     let amount = Self.time(found.mean.magnitude, interval)
     let another = name == words(for: pool) ? "" : "another "
     let doubt = isTold(found) ? "" : ", which can't be told from 0"
-    return "\(name) \(isShorter ? "saves \(another)\(amount)" : "waits \(amount) longer")\(doubt), \(cost)"
+    return
+      "\(name) \(isShorter ? "saves \(another)\(amount)" : "waits \(amount) longer")\(doubt)\(median), \(cost)"
+  }
+
+  /// What a viewer would notice at the median: `, and saves 620 ms at p50`.
+  private func median(of pool: LabPool, minus other: LabPool, _ verdict: LabVerdict) -> String {
+    guard let found = verdict.difference(LabVerdict.median, of: pool, minus: other), isTold(found),
+      found.mean.magnitude > LabVerdict.unnoticed
+    else { return "" }
+    let amount = Self.time(found.mean.magnitude)
+    return found.mean < 0 ? ", and saves \(amount) at p50" : ", and waits \(amount) longer at p50"
   }
 
   private func relation(of pool: LabPool, to other: LabPool) -> String {
@@ -231,6 +246,8 @@ package struct LabAnswer {
     }
     let bytes = found.mean * share(verdict, of: pool)
     if bytes.magnitude < 1000 { return Self.sameBytes }
+    let whole = verdict.mean(LabVerdict.bytes, of: other) * share(verdict, of: other)
+    if bytes.magnitude < whole * LabVerdict.sameShare { return "for about the same bytes" }
     let amount = "\(size(bytes.magnitude)) \(bytes > 0 ? "more" : "less") per \(unit(verdict))"
     return "for \(amount)"
   }

@@ -3,7 +3,10 @@
 /// The wait is the 95th percentile to the second frame.
 package struct LabVerdict {
   package static let delay = WalkFigures["second_frame.p95"]
+  package static let median = WalkFigures["second_frame.p50"]
   package static let bytes = WalkFigures["bytes.fetched"]
+  /// A share by which bytes may differ and still be as many.
+  static let sameShare = 0.01
   /// A difference that no viewer notices, in milliseconds: less than a frame at 60 Hz.
   package static let unnoticed = 10.0
   /// The least number of pairs of walks whose interval is sure: of five pairs, all differ in the same direction by chance
@@ -17,7 +20,7 @@ package struct LabVerdict {
   package let reference: LabPool
   package let best: LabPool
   /// The pool that fetches least among those whose wait can't be told from the best one's, or is longer by less than
-  /// ``unnoticed``.
+  /// ``unnoticed``. If these differ by their medians, it is one of the shortest.
   package let advised: LabPool
 
   /// - Parameter isCandidate: Whether a pool is judged.
@@ -30,13 +33,21 @@ package struct LabVerdict {
     guard let best = least(pools, Self.delay) else { return nil }
     (self.group, self.pools, self.best) = (group, pools, best)
     reference = group.reference.flatMap { pools.contains($0) ? $0 : nil } ?? pools[0]
-    let equal = pools.filter { pool in
-      guard pool != best, let found = Self.difference(Self.delay, of: pool, minus: best, in: group) else {
-        return pool == best
-      }
-      return (found.interval?.lower ?? found.mean) <= Self.unnoticed
+    func isLonger(_ pool: LabPool, than other: LabPool, _ figure: WalkFigure) -> Bool {
+      guard let found = Self.difference(figure, of: pool, minus: other, in: group) else { return false }
+      return (found.interval?.lower ?? found.mean) > Self.unnoticed
     }
-    advised = least(equal, Self.bytes) ?? best
+    var equal = pools.filter { !isLonger($0, than: best, Self.delay) }
+    if let quickest = least(equal, Self.median) {
+      equal = equal.filter { !isLonger($0, than: quickest, Self.median) }
+    }
+    // For as many bytes, the shorter wait.
+    let bytes = { Self.mean(Self.bytes, of: $0, in: group) }
+    let limit = (equal.map(bytes).min() ?? 0) * (1 + Self.sameShare)
+    let cheap = equal.filter { bytes($0) <= limit }
+    let waits = { Self.mean(Self.delay, of: $0, in: group) }
+    let longest = (cheap.map(waits).min() ?? 0) + Self.unnoticed
+    advised = least(cheap.filter { waits($0) <= longest }, Self.bytes) ?? best
   }
 
   /// The mean over the walks of a pool; 0 without one.
