@@ -27,7 +27,7 @@ enum FeedPage {
       <!DOCTYPE html>
       <html lang="en"><head><meta charset="utf-8">
       <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
-      <title>reel feed</title>
+      <title>reel feed</title><link rel="icon" href="data:,">
       <style>
       \(ReportPage.style)
       \(style)
