@@ -114,8 +114,8 @@ struct LabAnswerTests {
       found("none", p50: 740, p95: 970, bytes: 10e6) + found("ahead:1", p50: 120, p95: 965, bytes: 12e6))
     #expect(
       text.hasPrefix(
-        "With hls.js on lte, preloading one item ahead (3 s) waits 965 ms at p95 and preloading nothing 970 ms, "
-          + "which can't be told apart, and saves 620 ms at p50, for 1 MB more per 10 swipes."), "\(text)")
+        "With hls.js on lte, preloading one item ahead (3 s) waits 965 ms at p95, which can't be told from 970 ms of "
+          + "preloading nothing, and saves 620 ms at p50, for 1 MB more per 10 swipes."), "\(text)")
     let equal = answer(
       found("none", p50: 120, p95: 970, bytes: 10e6) + found("ahead:1", p50: 120, p95: 930, bytes: 10.05e6))
     #expect(equal.contains("from 970 ms to 930 ms, for about the same bytes."), "\(equal)")

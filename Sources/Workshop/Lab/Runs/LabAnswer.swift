@@ -165,9 +165,14 @@ package struct LabAnswer {
       text =
         if isTold(found), found.mean < 0 {
           "\(words(for: advised)) shortens the wait at p95 by \(saved), from \(before) to \(wait), \(cost)"
+        } else if isTold(found) {
+          "\(words(for: advised)) waits \(wait) at p95, \(Self.time(found.mean, found.interval)) longer than "
+            + "\(words(for: reference))\(median(of: advised, minus: reference, verdict)), \(cost)"
         } else {
-          "\(words(for: advised)) waits \(wait) at p95 and \(words(for: reference)) \(before), "
-            + (isSame(advised, reference, verdict) ? "the same" : "which can't be told apart")
+          "\(words(for: advised)) waits \(wait) at p95, "
+            + (isSame(advised, reference, verdict)
+              ? "the same as \(words(for: reference))"
+              : "which can't be told from \(before) of \(words(for: reference))")
             + "\(median(of: advised, minus: reference, verdict)), \(cost)"
         }
     } else {
@@ -177,9 +182,10 @@ package struct LabAnswer {
     return text
   }
 
-  /// The best pool, if it is not the advised one; else the one that fetches least of those that fetch more.
+  /// The best pool, if it is neither the advised one nor the reference; else the one that fetches least of those that
+  /// fetch more.
   private func next(after advised: LabPool, _ verdict: LabVerdict) -> LabPool? {
-    if verdict.best != advised { return verdict.best }
+    if verdict.best != advised, verdict.best != verdict.reference { return verdict.best }
     let bytes = { verdict.mean(LabVerdict.bytes, of: $0) }
     return verdict.pools.filter { $0 != advised && $0 != verdict.reference && bytes($0) >= bytes(advised) }
       .min { bytes($0) < bytes($1) }
