@@ -23,7 +23,10 @@ struct AdviceTests {
         results.append(
           .sample(
             policy.description, slots: slots, seed: seed,
-            ["second_frame.p95": wait, "bytes.fetched": bytes, "rebuffering": rebuffering, "swipes": 10]))
+            [
+              "second_frame.mean": wait, "second_frame.p95": wait, "bytes.fetched": bytes,
+              "rebuffering": rebuffering, "swipes": 10,
+            ]))
       }
     }
     let summary = LabSummary(results, baseline: "none")
@@ -57,10 +60,12 @@ struct AdviceTests {
       advice.settings[1].reasons.first
         == "preloading one item ahead (3 s) waits the same, for 2 MB more per 10 swipes")
     #expect(
-      advice.settings[2].reasons == ["lowest rung first saves 60 ms [60, 60], for the same bytes"])
+      advice.settings[2].reasons == [
+        "with ahead:1,3s: lowest rung first saves 60 ms [60, 60], for the same bytes"
+      ])
     #expect(
       advice.settings[3].reasons == [
-        "buffer of 10 s waits the same, for 4 MB less per 10 swipes, and stalls no more"
+        "with ahead:1,3s: buffer of 10 s waits the same, for 4 MB less per 10 swipes, and stalls no more"
       ])
   }
 
@@ -120,7 +125,7 @@ struct AdviceTests {
     model.name = "ours"
     let policies = try [ModelledPreload(parsing: "none", of: model)]
     let scene = LabScene(player: "ours", links: nil, settle: .zero)
-    let results = [LabResult.sample("none", slots: 1, ["second_frame.p95": 5])]
+    let results = [LabResult.sample("none", slots: 1, ["second_frame.mean": 5, "second_frame.p95": 5])]
     let advice = try #require(Advice(LabSummary(results, baseline: nil), scene, of: model, policies))
     #expect(
       advice.code.contains("does not know what this player calls") && advice.code.contains("players: 1"))

@@ -12,7 +12,7 @@ struct LabAnswerTests {
       arm.waits.enumerated().map { number, wait in
         LabResult.sample(
           arm.policy, slots: slots, link: link, group: link, seed: UInt64(number + 1),
-          ["second_frame.p95": wait, "bytes.fetched": arm.bytes, "swipes": 20])
+          ["second_frame.mean": wait, "second_frame.p95": wait, "bytes.fetched": arm.bytes, "swipes": 20])
       }
     }
   }
@@ -98,14 +98,15 @@ struct LabAnswerTests {
           + "preloading one item ahead (3 s) saves 8 ms [8, 8], for 1 MB more per 10 swipes."), "\(text)")
   }
 
-  @Test("Where p95 can't be told apart, the median decides, and for as many bytes the wait")
+  @Test("The mean wait decides, and for as many bytes the wait at p95")
   func median() {
     func found(_ policy: String, p50: Double, p95: Double, bytes: Double) -> [LabResult] {
       [-40.0, 40, -30, 30, -20, 20].enumerated().map { number, noise in
         .sample(
           policy, link: "lte", group: "lte", seed: UInt64(number + 1),
           [
-            "second_frame.p50": p50, "second_frame.p95": p95 + (policy == "none" ? noise : 0),
+            "second_frame.mean": p50, "second_frame.p50": p50,
+            "second_frame.p95": p95 + (policy == "none" ? noise : 0),
             "bytes.fetched": bytes, "swipes": 20,
           ])
       }

@@ -68,8 +68,10 @@ extension PlayerModel {
         "the items \(items.map { $0.offset > 0 ? "+\($0.offset)" : "−\(-$0.offset)" }.joined(separator: " "))"
       }
     let isEqual = items.allSatisfy { $0.forwardS == first.forwardS }
+    guard isEqual else { return "preloading \(words)" }
     let each = items.count > 1 ? " each" : ""
-    return "preloading \(words)" + (isEqual ? " (\(first.forwardS.formatted(places: 1)) s\(each))" : "")
+    let isWhole = first.forwardS >= Self.wholeForward
+    return "preloading \(words) (\(isWhole ? "all" : "\(first.forwardS.formatted(places: 1)) s")\(each))"
   }
 
   /// The items that there are players for.
@@ -83,6 +85,8 @@ extension PlayerModel {
 
   /// The media that is loaded of a neighbour if neither the model nor the user says, in seconds.
   private static let usualForward = 3.0
+  /// As much media as no item has, in seconds.
+  private static let wholeForward = 3600.0
   private static let largestCount = 100
 
   private func neighbours(parsing text: String) throws(ReelError) -> [Preload.Neighbour] {

@@ -36,7 +36,7 @@ package struct SegmentPlayer: Sendable {
     }
   }
 
-  /// A segment that was loaded to its end.
+  /// A segment that was loaded, perhaps in part.
   package struct Loaded: Sendable, Hashable {
     /// The index of its rung.
     package let rung: Int
@@ -143,15 +143,15 @@ package struct SegmentPlayer: Sendable {
   /// The seconds of media that are loaded in all tracks.
   package var loadedEnd: Double { tracks.map(\.end).min() ?? 0 }
 
-  /// The segments of video that were loaded to their end, in order.
-  package var loadedSegments: [Loaded] { tracks.first?.loaded ?? [] }
+  /// The segments of video that were loaded, in order, the last one perhaps in part.
+  package var loadedSegments: [Loaded] { tracks.first?.loadedParts ?? [] }
 
   /// The bytes of media that were loaded and not played.
   package func unplayedByteCount(_ traffic: LinkTraffic) -> Int64 {
     let arrived = traffic.arrivedCount(of: mediaExchanges)
     let played = tracks.reduce(0.0) { sum, track in
       sum
-        + track.loaded.reduce(0.0) { sum, segment in
+        + track.loadedParts.reduce(0.0) { sum, segment in
           let length = segment.end - segment.start
           let share = length > 0 ? min(max((playedEnd - segment.start) / length, 0), 1) : 1
           return sum + Double(segment.byteCount) * share
@@ -459,6 +459,8 @@ private struct LoadingTrack: Sendable {
   /// The piece of the open segment that is read next, and the bytes of it that were read.
   private var piece = (index: 0, readCount: Int64(0))
   private var segmentStart = 0.0
+  /// The bytes that were read before the open segment.
+  private var countBefore: Int64 = 0
 
   init(_ rungs: [SegmentPlayer.Rung], rung: Int) {
     self.rungs = rungs
@@ -485,6 +487,15 @@ private struct LoadingTrack: Sendable {
     next += 1
     open = Open()
     segmentStart = end
+    countBefore = readCount
+  }
+
+  /// The segments that were loaded to their end, and what was read of the open one.
+  var loadedParts: [SegmentPlayer.Loaded] {
+    guard open != nil, end > segmentStart, loaded.last?.end != end else { return loaded }
+    let part = SegmentPlayer.Loaded(
+      rung: rung, start: segmentStart, end: end, byteCount: readCount - countBefore)
+    return loaded + [part]
   }
 
   /// Adds the media of bytes of the open segment.

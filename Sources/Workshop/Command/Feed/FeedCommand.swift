@@ -382,7 +382,12 @@ struct FeedCommand: AsyncParsableCommand {
     guard player.lowercased() != "reel" else { return nil }
     let model = try PlayerModel(argument: player)
     let models = try sizes().map { entry throws(ReelError) in
-      try model.using(players: entry.size, preload: entry.preload ?? preload)
+      let policy = entry.preload ?? preload
+      let needed = try model.using(players: nil, preload: policy).preload.players
+      if let size = entry.size, let policy, size < needed {
+        throw ReelError(.usage, "\(policy) needs \(needed.counted("player")), not \(size)")
+      }
+      return try model.using(players: entry.size, preload: policy)
     }
     try checkDistinct(models.map { "\($0.preload.players) \($0.policyName)" })
     return models

@@ -35,11 +35,12 @@ struct LikeReport: LikeOutput {
     let recorded = walk.recorded
     let player = recorded.player.map { " for \($0)" } ?? ""
     let ahead = recorded.preloadedCount.map { $0 == 0 ? "nothing" : $0.counted("item") + " ahead" }
+    let text = "\(link.text) (\(link.spec.modelledWords))"
     let link =
       switch link.origin {
-      case .option: link.text
-      case .recording: "\(link.text), the link of the recording"
-      case .estimate: "\(link.text), estimated from its requests"
+      case .option: text
+      case .recording: "\(text), the link of the recording"
+      case .estimate: "\(text), estimated from its requests"
       }
     return "\(walk.model.title)\(player), preloading \(ahead ?? "as the model"), on \(link): "
       + "\((swipes.count - 1).counted("swipe")) of playback \(recorded.playback)"

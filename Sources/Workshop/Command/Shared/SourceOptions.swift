@@ -323,7 +323,8 @@ enum OptionValue {
       return try body()
     } catch {
       if let option { throw ValidationError("\(option): \(error.reason)") }
-      throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
+      let reason = (error.location.map { "\($0): " } ?? "") + error.reason
+      throw ValidationError(error.advice.map { "\(reason); \($0)" } ?? reason)
     }
   }
 }

@@ -54,12 +54,14 @@ package struct Advice: Sendable, Encodable {
   // MARK: - The choice
 
   /// - Parameter policies: Those of the lab.
-  /// - Returns: Nil without waits.
+  /// - Returns: Nil without waits, and if no frame came to most swipes.
   package init?(
     _ summary: LabSummary, _ scene: LabScene, of model: PlayerModel, _ policies: [ModelledPreload]
   ) {
     let answer = LabAnswer(summary, scene)
-    guard let verdict = answer.verdict else { return nil }
+    guard let verdict = answer.verdict, answer.abandonedShare(of: verdict.advised, verdict) < 0.5 else {
+      return nil
+    }
     let pools = summary.overall?.rows.map(\.pool) ?? []
     let models = pools.compactMap { pool -> (pool: LabPool, model: PlayerModel, variant: String?)? in
       guard let policy = policies.first(where: { $0.description == pool.policy }),
@@ -89,7 +91,8 @@ package struct Advice: Sendable, Encodable {
         : ", at \(WalkValue.text(bitsPerSecond: rates[0])) on average "
           + "instead of \(WalkValue.text(bitsPerSecond: rates[1]))"
       return Trial(
-        gain: gain, words: answer.addition(of: other.pool, to: base.pool, verdict) + rate,
+        gain: gain,
+        words: "with \(Self.usual): " + answer.addition(of: other.pool, to: base.pool, verdict) + rate,
         stalls: verdict.difference(WalkFigures["rebuffering"], of: other.pool, minus: base.pool))
     }
     var values = Values(

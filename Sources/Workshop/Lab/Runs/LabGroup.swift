@@ -208,7 +208,10 @@ package enum PairedBootstrap {
     package let upper: Double
 
     /// True if both ends are above 0, or both are below.
-    package var excludesZero: Bool { lower > 0 || upper < 0 }
+    package var excludesZero: Bool { lower > Self.nothing || upper < -Self.nothing }
+
+    /// A value that is 0 but for the rounding of sums.
+    private static let nothing = 1e-6
 
     package init(lower: Double, upper: Double) {
       self.lower = lower

@@ -1,8 +1,9 @@
 /// The pools of a group by their waits: which one waits shortest, and which one is worth its bytes.
 ///
-/// The wait is the 95th percentile to the second frame.
+/// Pools are chosen by the mean wait for the second frame, which counts each swipe. Sentences state the 95th percentile.
 package struct LabVerdict {
   package static let delay = WalkFigures["second_frame.p95"]
+  package static let mean = WalkFigures["second_frame.mean"]
   package static let median = WalkFigures["second_frame.p50"]
   package static let bytes = WalkFigures["bytes.fetched"]
   /// A share by which bytes may differ and still be as many.
@@ -18,9 +19,10 @@ package struct LabVerdict {
   package let pools: [LabPool]
   /// The pool that others are compared with: the reference of the group, or its first pool.
   package let reference: LabPool
+  /// The pool with the shortest wait at p95.
   package let best: LabPool
-  /// The pool that fetches least among those whose wait can't be told from the best one's, or is longer by less than
-  /// ``unnoticed``. If these differ by their medians, it is one of the shortest.
+  /// The pool that fetches least among those whose mean wait can't be told from the least one, or is longer by less than
+  /// ``unnoticed``.
   package let advised: LabPool
 
   /// - Parameter isCandidate: Whether a pool is judged.
@@ -30,17 +32,14 @@ package struct LabVerdict {
     func least(_ pools: [LabPool], _ figure: WalkFigure) -> LabPool? {
       pools.min { Self.mean(figure, of: $0, in: group) < Self.mean(figure, of: $1, in: group) }
     }
-    guard let best = least(pools, Self.delay) else { return nil }
+    guard let best = least(pools, Self.delay), let quickest = least(pools, Self.mean) else { return nil }
     (self.group, self.pools, self.best) = (group, pools, best)
     reference = group.reference.flatMap { pools.contains($0) ? $0 : nil } ?? pools[0]
     func isLonger(_ pool: LabPool, than other: LabPool, _ figure: WalkFigure) -> Bool {
       guard let found = Self.difference(figure, of: pool, minus: other, in: group) else { return false }
       return (found.interval?.lower ?? found.mean) > Self.unnoticed
     }
-    var equal = pools.filter { !isLonger($0, than: best, Self.delay) }
-    if let quickest = least(equal, Self.median) {
-      equal = equal.filter { !isLonger($0, than: quickest, Self.median) }
-    }
+    let equal = pools.filter { !isLonger($0, than: quickest, Self.mean) }
     // For as many bytes, the shorter wait.
     let bytes = { Self.mean(Self.bytes, of: $0, in: group) }
     let limit = (equal.map(bytes).min() ?? 0) * (1 + Self.sameShare)
