@@ -95,8 +95,9 @@ struct ModelledWalkTests {
       model.start.firstFrame.needs = .frame
     }
     let visit = try #require(try walk(model, [try item(0)]).visits.first)
-    #expect(try milliseconds(visit.mediaReadyAt) == 423 + 100 + 50)
-    #expect(try milliseconds(visit.shownAt) == 573 + 40)
+    // The frame ends in the third parcel of 20 ms.
+    #expect(try milliseconds(visit.mediaReadyAt) == 423 + 100 + 60)
+    #expect(try milliseconds(visit.shownAt) == 583 + 40)
   }
 
   @Test(

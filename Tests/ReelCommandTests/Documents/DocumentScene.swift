@@ -14,7 +14,7 @@ final class DocumentScene {
       atPath: folder.path + "/Fixtures", withDestinationPath: Fixtures.folder.path)
     for (name, target) in [
       ("video.mp4", "media/h264-faststart.mp4"), ("media", "media"),
-      ("run.jsonl", "recordings/chromium.jsonl"),
+      ("phone.jsonl", "recordings/chromium.jsonl"),
     ] {
       try FileManager.default.createSymbolicLink(
         atPath: folder.path + "/" + name, withDestinationPath: Fixtures.path(target))

@@ -85,7 +85,7 @@ struct FeedCommand: AsyncParsableCommand {
     ),
     (
       "Fit the model of a player to what a phone did",
-      "reel feed --like run.jsonl --fit mine.json"
+      "reel feed --like phone.jsonl --fit mine.json"
     ),
   ]
 

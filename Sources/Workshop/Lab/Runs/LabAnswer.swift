@@ -339,7 +339,7 @@ package struct LabAnswer {
   private var conditions: String {
     let links = scene.links.map { " (links: \($0))" } ?? ""
     let settle = Self.time(scene.settle / .milliseconds(1))
-    let moment = scene.settle == .zero ? "the end of the drag" : "the settle, \(settle) after the drag"
+    let moment = scene.settle == .zero ? "the end of the drag" : "the settle, \(settle) after the drag,"
     return
       "\(scene.isSimulated ? "Simulated" : "In real time")\(links): waits from \(moment) to the second frame."
   }
