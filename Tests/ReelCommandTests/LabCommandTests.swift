@@ -27,6 +27,19 @@ struct LabCommandTests {
     try folder.text(name).split(separator: "\n").map(String.init)
   }
 
+  @Test("A lab with a modelled player goes on with the results that it has")
+  func modelledResults() async throws {
+    var runs: [(status: Int32, bytes: [UInt8])] = []
+    for _ in 1...2 {
+      let result = try await Command.run(
+        "lab", "--feed", folder.path("feed.txt"), "--player", "hls.js", "--link", "lte", "--policies", "none",
+        "--swipes", "2", "--results", folder.path("modelled.jsonl"))
+      #expect(!result.errorText.contains("another configuration"), "\(result.errorText)")
+      runs.append((result.status, Array(try folder.bytes("modelled.jsonl"))))
+    }
+    #expect(runs[0] == runs[1])
+  }
+
   @Test("The same lab gives the same bytes: on one core or several, and continued after a cut")
   func repeatable() async throws {
     let lab = try configuration()

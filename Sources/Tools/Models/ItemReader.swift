@@ -17,6 +17,8 @@ package struct ItemReader: Sendable {
   /// The number of sizes that are asked for at once, and the most bytes of a segment whose size only its bytes tell.
   private static let concurrency = 8
   private static let byteLimit = 256 << 20
+  /// The duration of a segment of which the manifest states none, in seconds.
+  private static let leastDuration = 0.001
 
   package init(fetcher: any Fetching, configuration: LoadingConfiguration, logger: Logger) {
     self.fetcher = fetcher
@@ -147,15 +149,25 @@ package struct ItemReader: Sendable {
     guard case .segments(let list) = rung.media, let first = list.first else { return nil }
     let end = first.start.seconds + reach
     let references = list.prefix { $0.start.seconds < end }.filter { !$0.isGap }
-    let sizes = try await Patience.gather(
+    let found = try await Patience.gather(
       count: references.count, neededCount: references.count, concurrency: Self.concurrency,
       clock: SystemMonotonicClock()
-    ) { index in try await byteCount(of: references[index], fetcher) }
+    ) { index -> Int64? in
+      do {
+        return try await byteCount(of: references[index], fetcher)
+      } catch let error as ReelError where index > 0 {
+        logger.debug("segment \(index) can't be read", metadata: ["error": "\(error)"])
+        return nil
+      }
+    }
+    // A player comes as far as the segment that is missing.
+    var sizes: [Int64] = []
+    while let size = found[sizes.count] ?? nil { sizes.append(size) }
     var facts = ItemFacts.Rung(
-      references.enumerated().map { index, segment in
+      zip(references, sizes).map { segment, size in
         LinkPlayback.Segment(
           segment.url.part(segment.byteRange),
-          [.init(byteCount: sizes[index] ?? 1, duration: segment.duration.seconds)])
+          [.init(byteCount: size, duration: max(segment.duration.seconds, Self.leastDuration))])
       })
     (facts.id, facts.bitsPerSecond) = (rung.id, rung.bitsPerSecond)
     if let url = loaded.playlistURLs[place],

@@ -12,7 +12,7 @@ enum StrictJSON {
       let value = try decoder.decode(Value.self, from: data)
       let known = try JSONSerialization.jsonObject(with: encoder.encode(value))
       if let field = unknownField(in: try JSONSerialization.jsonObject(with: data), beside: known, at: "") {
-        throw ReelError(.badManifest, "\(field): unknown field")
+        throw ReelError(.badManifest, "\(field.prefix(Self.shownCount)): unknown field")
       }
       return value
     } catch let error as DecodingError {
@@ -41,6 +41,9 @@ enum StrictJSON {
   }
 
   // MARK: - Private
+
+  /// The characters of a name in a file that an error shows.
+  static let shownCount = 100
 
   private static func values(in json: Any, at path: String) -> [(path: String, value: Any)] {
     if let object = json as? [String: Any] {
@@ -86,7 +89,8 @@ extension Choice {
       let words = Self.allCases.map(\.rawValue).joined(separator: ", ")
       throw DecodingError.dataCorrupted(
         DecodingError.Context(
-          codingPath: decoder.codingPath, debugDescription: "must be one of \(words), not \"\(text)\""))
+          codingPath: decoder.codingPath,
+          debugDescription: "must be one of \(words), not \"\(text.prefix(StrictJSON.shownCount))\""))
     }
     self = value
   }

@@ -34,6 +34,21 @@ struct PlayerRecordingTests {
     return lines
   }
 
+  @Test("Queries of URLs in texts are not recorded, and lines may have spaces, as other programs write them")
+  func texts() throws {
+    let folder = try TemporaryFolder()
+    let writer = try RecordingWriter(path: folder.path("run.jsonl"), run: run)
+    try writer.add(
+      reportOf: report("start", "p", #""player":"native","agent":"curl https://h/a?token=SECRET""#),
+      from: "192.168.1.7", at: .seconds(4))
+    try writer.finish()
+    let text = try folder.text("run.jsonl")
+    #expect(text.contains("curl https:") && !text.contains("SECRET"))
+    try folder.write(text.replacing("\":\"", with: "\": \""), to: "spaces.jsonl")
+    let recording = try PlayerRecording(path: folder.path("spaces.jsonl"))
+    #expect(try lines(recording).count == 1)
+  }
+
   @Test("What is written can be read")
   func roundTrip() throws {
     let folder = try TemporaryFolder()

@@ -213,7 +213,8 @@ struct CheckCommand: AsyncParsableCommand {
     let isList = style.isList(runOptions)
     do {
       try await SourceRun.run(style, runOptions, options) { setting in
-        let checkOptions = try checkOptions()
+        var checkOptions = try checkOptions()
+        if isModelled { checkOptions.player = try PlayerModel(argument: player) }
         let gates = try gates(links: checkOptions.links.map(\.name))
         let files = try CheckFiles(page: reportFile, junit: junit)
         let checker = StreamChecker(
@@ -318,7 +319,7 @@ struct CheckCommand: AsyncParsableCommand {
     check.areLinksNamed = !named.isEmpty
     if let device { check.device = try DeviceModel(argument: device) }
     check.isDeviceNamed = device != nil
-    if isModelled { check.player = try PlayerModel(argument: player) }
+    if isModelled { try PlayerModel.check(argument: player) }
     for (name, value) in try file().set.sorted(by: { $0.key < $1.key }) {
       try ThresholdChange.apply("\(name)=\(value)", to: &check.thresholds)
     }

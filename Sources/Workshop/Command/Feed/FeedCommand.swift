@@ -271,7 +271,13 @@ struct FeedCommand: AsyncParsableCommand {
       if link?.isFolder == true, trace != nil {
         throw ReelError(.usage, "--trace can't be combined with a folder of recordings")
       }
-      if try models() == nil { _ = try pools() }
+      do throws(ReelError) {
+        if try models() == nil { _ = try pools() }
+      } catch  where error.kind == .usage {
+        throw error
+      } catch {
+        // The file of a model is read again when the command runs, and fails then.
+      }
       _ = try cost()
       _ = try shares()
       _ = try settleTime()

@@ -244,6 +244,9 @@ struct LabCommand: AsyncParsableCommand {
       configuration.bandwidth = try LabConfiguration.bandwidth(parsing: bandwidth)
     }
     if let maxHeight = options.maxHeight { configuration.maximumHeight = maxHeight }
+    if configuration.player != nil, configuration.firstRung != .adapted {
+      throw ReelError(.usage, "--first-rung can't be combined with --player: the model states it")
+    }
     if advise { try configuration.walkForAdvice() }
     return configuration
   }

@@ -88,7 +88,10 @@ package final class PlayerRecording {
         return nil
       }
       do {
-        switch Self.kind(of: line) {
+        var kind = Self.kind(of: line)
+        // Another program may write spaces.
+        if kind.isEmpty { kind = try decoder.decode(Kind.self, from: Data(line)).kind ?? "" }
+        switch kind {
         case "request":
           if isWithoutRequests { continue }
           return .request(try decoder.decode(RecordedRequest.self, from: Data(line)))
@@ -121,6 +124,8 @@ package final class PlayerRecording {
       return String(decoding: bytes[(start + kindMark.count)...].prefix { $0 != kindMark[0] }, as: UTF8.self)
     }
   }
+
+  private struct Kind: Decodable { let kind: String? }
 
   /// A value that is not used.
   private struct JSONValue: Decodable { init(from decoder: any Decoder) {} }

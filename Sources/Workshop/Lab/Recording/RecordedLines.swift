@@ -145,14 +145,19 @@ package struct PlayerReport: Codable, Sendable, Hashable {
     }
     (receivedMs, client, clockOffsetMs) = (nil, nil, nil)
     try check()
-    player = player.map { String($0.prefix(Self.textLimit)) }
-    agent = agent.map { String($0.prefix(Self.textLimit)) }
-    failure = failure.map { String($0.prefix(Self.textLimit)) }
+    player = player.map(Self.recorded)
+    agent = agent.map(Self.recorded)
+    failure = failure.map(Self.recorded)
   }
 
   // MARK: - Private
 
   private static let textLimit = 300
+
+  /// The beginning of a text, without the queries of URLs in it.
+  private static func recorded(_ text: String) -> String {
+    String(text.replacing(/\?[^\s"'<>]+/, with: "?").prefix(textLimit))
+  }
   private static let preloadLimit = 100
   private static let stallLimit = 1_000
   /// A time of a clock that counts from 1970, with room.

@@ -77,6 +77,7 @@ package final class RecordingWriter: Sendable {
   ///   - address: The address that it came from.
   ///   - time: The time at which it arrived.
   package func add(reportOf json: [UInt8], from address: String?, at time: Duration) throws(Refusal) {
+    try checkWritten()
     var report: PlayerReport
     do throws(ReelError) { report = try PlayerReport(json: json) } catch {
       throw Refusal(status: 400, reason: error.reason)
@@ -106,6 +107,12 @@ package final class RecordingWriter: Sendable {
     report.clockOffsetMs = ((time.milliseconds - report.sentMs) * 1e3).rounded() / 1e3
     report.client = client(address)
     write(report)
+    try checkWritten()
+  }
+
+  /// Refuses a report if the recording has ended because it could not be written.
+  private func checkWritten() throws(Refusal) {
+    if let failure { throw Refusal(status: 507, reason: failure.reason) }
   }
 
   /// Ends the recording. Further calls do nothing.

@@ -1,5 +1,6 @@
 internal import Foundation
 package import ReelCore
+internal import ReelModels
 internal import ReelFiles
 internal import ReelPool
 internal import ReelSources
@@ -242,7 +243,7 @@ extension LabInputs {
     for device in devices { hash.combine("device \(device.name)") }
     hash.combine("pools \(configuration.slotCounts)")
     hash.combine("policies \(configuration.policies.map(\.description))")
-    if let player = configuration.player { hash.combine("player \(player)") }
+    if let player = configuration.player { hash.combine("player \((try? player.json()) ?? player.name)") }
     hash.combine("seeds \(configuration.seeds)")
     hash.combine("settle \(configuration.settle)")
     hash.combine("swipes \(configuration.swipeCount ?? -1)")
