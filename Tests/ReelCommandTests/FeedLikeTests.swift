@@ -152,7 +152,7 @@ struct FeedLikeTests {
     let result = try await Command.run(
       "feed", "--like", path, "--fit", folder.path("mine.json"), status: 0)
     #expect(result.outputText.contains("media3 (from documentation, not measured) for media3 1.11"))
-    #expect(result.outputText.contains("10Mbit/50ms, the link of the recording"))
+    #expect(result.outputText.contains("10Mbit/50ms (ideal), the link of the recording"))
     #expect(result.outputText.contains("not fitted: swap_ms: no swipe went to a preloaded item"))
     let fitted = try PlayerModel(argument: folder.path("mine.json"))
     #expect(fitted.isMeasured && fitted.title == "media3")
