@@ -308,16 +308,17 @@ struct FeedJob: Sendable {
     if command.options.json {
       for report in reports { try Console.print(try report.json()) }
     } else if !command.options.quiet {
-      if command.compare != nil, !answer.isEmpty { try Console.printText("\(answer)\n") }
+      var texts: [String] = []
       if Set(reports.map(\.settings.link)).count > 1 {
-        try Console.printText(LinkTable(reports: reports).text)
+        texts = [LinkTable(reports: reports).text]
       } else if command.compare != nil {
-        try Console.printText(ComparisonTable(reports: reports).text)
+        texts = [ComparisonTable(reports: reports).text]
       } else {
-        for report in reports {
-          try Console.printText(report.text(includingSwipes: command.details))
-        }
+        texts = reports.map { $0.text(includingSwipes: command.details) }
       }
+      if command.compare != nil, !answer.isEmpty { texts.insert("\(answer)\n", at: 0) }
+      // In one piece, for a reader that closes its end after the answer.
+      try Console.printText(texts.joined(separator: "\n"))
     }
   }
 

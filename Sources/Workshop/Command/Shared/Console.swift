@@ -51,17 +51,14 @@ enum Console {
     clearProgress()
     let bytes = Array(clean(String(decoding: text, as: UTF8.self), Terminal.layout).utf8)
     let code = output.withLock { writeAll($0, bytes) }
-    if code != 0 { throw unwritten(code) }
+    if code != 0 {
+      throw ReelError(
+        .cannotWriteOutput, "can't be written: \(ReelError.systemText(code))", at: "standard output")
+    }
   }
 
-  private static func unwritten(_ code: Int32) -> ReelError {
-    ReelError(.cannotWriteOutput, "can't be written: \(ReelError.systemText(code))", at: "standard output")
-  }
-
-  /// Prints an error to standard error; nothing if a reader such as `head` has read as much as it wants.
-  static func report(_ error: ReelError) {
-    if error != unwritten(EPIPE) { fault("\(error)") }
-  }
+  /// Prints an error to standard error.
+  static func report(_ error: ReelError) { fault("\(error)") }
 
   /// Prints a failure to standard error.
   static func fault(_ text: String) { printError("\(styled("reel:", .bad)) \(line(text))") }
