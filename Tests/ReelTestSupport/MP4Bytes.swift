@@ -11,6 +11,19 @@ public func mp4Box(_ type: String, _ body: [UInt8] = []) -> [UInt8] {
   bigEndian(UInt64(body.count + 8), bytes: 4) + Array(type.utf8) + body
 }
 
+/// A `pssh` box (ISO/IEC 23001-7 §8.1) of version 0, or of version 1 if there are key ids.
+///
+/// - Parameter system: The id of the system, a UUID.
+public func psshBox(_ system: String, keyIDs: [String] = [], data: [UInt8] = []) throws -> [UInt8] {
+  var body: [UInt8] = [keyIDs.isEmpty ? 0 : 1, 0, 0, 0]
+  body += try #require(KeyID(system)).bytes
+  if !keyIDs.isEmpty {
+    body += bigEndian(UInt64(keyIDs.count), bytes: 4)
+    for id in keyIDs { body += try #require(KeyID(id)).bytes }
+  }
+  return mp4Box("pssh", body + bigEndian(UInt64(data.count), bytes: 4) + data)
+}
+
 /// The header of a box that gives its size in 64 bits.
 public func longMP4Header(_ type: String, byteCount: UInt64) -> [UInt8] {
   bigEndian(1, bytes: 4) + Array(type.utf8) + bigEndian(byteCount, bytes: 8)

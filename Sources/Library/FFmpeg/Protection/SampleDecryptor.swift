@@ -29,7 +29,7 @@ package struct SampleKeyRequest: Sendable {
     var names: [String] = []
     for data in systemData where data.count >= 28 {
       let identifier = data[12..<28].hexadecimal
-      let name = ProtectionSystem.name(ofID: identifier) ?? identifier
+      let name = ProtectionSystem(id: identifier)?.name ?? identifier
       if !names.contains(name) { names.append(name) }
     }
     return names

@@ -43,7 +43,7 @@ package struct MPD: Sendable {
   /// EssentialProperty elements.
   package var essentialProperties: [Descriptor] = []
   /// ContentProtection elements, which those of adaptation sets may refer to.
-  package var contentProtections: [Descriptor] = []
+  package var contentProtections: [Protection] = []
   /// Period elements, in order (§5.3.2).
   package var periods: [Period] = []
   /// Invalid text that was ignored.
@@ -100,7 +100,7 @@ package struct MPD: Sendable {
         latencyTarget = latencyTarget ?? target
       case "UTCTiming": utcTimings.append(try Descriptor(&reader))
       case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
-      case "ContentProtection": contentProtections.append(try Descriptor(&reader))
+      case "ContentProtection": contentProtections.append(try Protection(&reader))
       case "Period": periods.append(try Period(&reader))
       default: try reader.skip()
       }
@@ -128,7 +128,7 @@ extension MPD {
     /// EssentialProperty elements.
     package var essentialProperties: [Descriptor] = []
     /// ContentProtection elements, which those of adaptation sets may refer to.
-    package var contentProtections: [Descriptor] = []
+    package var contentProtections: [Protection] = []
 
     init(_ reader: inout XMLReader) throws(ReelError) {
       try reader.countTrack()
@@ -143,7 +143,7 @@ extension MPD {
         case "EventStream": try reader.checkEventStream()
         case "ServiceDescription": _ = try reader.latencyTarget()
         case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
-        case "ContentProtection": contentProtections.append(try Descriptor(&reader))
+        case "ContentProtection": contentProtections.append(try Protection(&reader))
         default:
           if try !segments.read(child, &reader) { try reader.skip() }
         }
@@ -275,7 +275,7 @@ extension MPD {
     /// AudioChannelConfiguration elements (§5.8.5.4).
     package var audioChannelConfigurations: [Descriptor] = []
     /// ContentProtection elements (§5.8.4.1).
-    package var contentProtections: [Descriptor] = []
+    package var contentProtections: [Protection] = []
     /// EssentialProperty elements (§5.8.4.8).
     package var essentialProperties: [Descriptor] = []
     /// SupplementalProperty elements (§5.8.4.9).
@@ -299,7 +299,7 @@ extension MPD {
     mutating func read(_ child: String, _ reader: inout XMLReader) throws(ReelError) -> Bool {
       switch child {
       case "AudioChannelConfiguration": audioChannelConfigurations.append(try Descriptor(&reader))
-      case "ContentProtection": contentProtections.append(try Descriptor(&reader))
+      case "ContentProtection": contentProtections.append(try Protection(&reader))
       case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
       case "SupplementalProperty": supplementalProperties.append(try Descriptor(&reader))
       case "ProducerReferenceTime": try reader.checkProducerReferenceTime()
@@ -330,18 +330,40 @@ extension MPD {
 }
 
 extension MPD {
-  /// A descriptor (ISO/IEC 23009-1 §5.8.2): a role, a property, a content protection and the like.
+  /// A descriptor (ISO/IEC 23009-1 §5.8.2): a role, a property and the like.
   package struct Descriptor: Sendable {
     /// @schemeIdUri.
     package var scheme: String
     /// @value.
     package var value: String?
-    /// @ref of a ContentProtection: the @refId of the one that it stands for (§5.8.4.1).
+
+    init(_ reader: inout XMLReader) throws(ReelError) {
+      scheme = reader.string("schemeIdUri") ?? ""
+      value = reader.string("value")
+      try reader.skip()
+    }
+  }
+}
+
+extension MPD {
+  /// ContentProtection (ISO/IEC 23009-1 §5.8.4.1).
+  package struct Protection: Sendable {
+    /// @schemeIdUri.
+    package var scheme: String
+    /// @value.
+    package var value: String?
+    /// @ref: the @refId of the element that it stands for.
     package var reference: String?
-    /// @refId of a ContentProtection, which others may refer to.
+    /// @refId, which others may refer to.
     package var referenceID: String?
-    /// The key ids in @cenc:default_KID of a ContentProtection (ISO/IEC 23001-7 §11.2).
+    /// The key ids in @cenc:default_KID (ISO/IEC 23001-7 §11.2).
     package var keyIDs: [KeyID] = []
+    /// The whole `pssh` boxes of its cenc:pssh elements (ISO/IEC 23001-7 §11.2).
+    package var systemData: [[UInt8]] = []
+    /// The PlayReady Object of its mspr:pro element.
+    package var playReadyObject: [UInt8]?
+    /// The `skd:` URI of a FairPlay key, in @value or in a Laurl element.
+    package var keyURI: String?
 
     init(_ reader: inout XMLReader) throws(ReelError) {
       scheme = reader.string("schemeIdUri") ?? ""
@@ -351,7 +373,43 @@ extension MPD {
       keyIDs =
         reader.string(anyPrefix: "default_KID")?.split(whereSeparator: \.isWhitespace).prefix(64)
         .compactMap { KeyID($0) } ?? []
-      try reader.skip()
+      keyURI = Self.keyURI(value)
+      while let child = try reader.nextChild() {
+        switch child {
+        case "pssh": try readSystemData(&reader)
+        case "pro":
+          let object = try reader.base64(limit: Self.byteLimit)
+          playReadyObject = playReadyObject ?? object
+        case "Laurl", "laurl":
+          let text = try reader.text()
+          keyURI = keyURI ?? Self.keyURI(text)
+        default: try reader.skip()
+        }
+      }
+    }
+
+    // MARK: - Private
+
+    /// The most bytes of a `pssh` box or PlayReady Object, and the most boxes of an element.
+    private static let (byteLimit, boxLimit) = (16_384, 8)
+
+    private mutating func readSystemData(_ reader: inout XMLReader) throws(ReelError) {
+      guard systemData.count < Self.boxLimit else {
+        reader.warn("more than \(Self.boxLimit) pssh elements: the rest is ignored")
+        return try reader.skip()
+      }
+      guard let bytes = try reader.base64(limit: Self.byteLimit) else { return }
+      let size = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+      if bytes.count >= 32, size == bytes.count, bytes.has("pssh", at: 4) {
+        systemData.append(bytes)
+      } else {
+        reader.warn("the content of <pssh> is not a pssh box: ignored")
+      }
+    }
+
+    private static func keyURI(_ text: String?) -> String? {
+      guard let text, text.lowercased().hasPrefix("skd:"), text.utf8.count <= byteLimit else { return nil }
+      return text
     }
   }
 }
@@ -413,18 +471,22 @@ extension XMLReader {
     }
     throw malformed("@\(name) '\(text.excerpt)' is not a byte range of the form first-last")
   }
-}
 
-extension ContentProtection {
-  /// Nil if there are no elements.
-  init?(_ protections: [MPD.Descriptor]) {
-    guard !protections.isEmpty else { return nil }
-    self.init(schemes: [])
-    for protection in protections.prefix(16) {
-      let name = ProtectionScheme.name(forScheme: protection.scheme, value: protection.value)
-      if !schemes.contains(name) { schemes.append(name.isEmpty ? "an unnamed scheme" : name) }
-      for id in protection.keyIDs where !keyIDs.contains(id) { keyIDs.append(id) }
+  /// Reads the element's text as base64 (RFC 4648 §4) with white space anywhere, and consumes the element. Returns nil if
+  /// there is no text, and with a warning for other text or more than `limit` bytes.
+  fileprivate mutating func base64(limit: Int) throws(ReelError) -> [UInt8]? {
+    let element = name
+    let digits = Data(try text().utf8.filter { !$0.isSpace })
+    if digits.isEmpty { return nil }
+    guard digits.count / 4 * 3 <= limit + 2 else {
+      warn("<\(element)> has more than \(limit) bytes: ignored")
+      return nil
     }
+    guard let data = Data(base64Encoded: digits) else {
+      warn("the content of <\(element)> is not base64: ignored")
+      return nil
+    }
+    return Array(data)
   }
 }
 

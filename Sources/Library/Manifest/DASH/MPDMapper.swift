@@ -37,7 +37,7 @@ struct MPDMapper {
   private var drift: MediaTime?
 
   /// ContentProtection elements of the MPD that others refer to, by their @refId.
-  let contentProtections: [String: MPD.Descriptor]
+  let contentProtections: [String: MPD.Protection]
 
   private let url: URL
   private let now: WallTime
@@ -547,7 +547,7 @@ extension MPDMapper {
 
   /// Returns the protections, with references replaced by those of the period or the MPD (ISO/IEC 23009-1
   /// §5.8.4.1).
-  private func resolved(_ protections: [MPD.Descriptor], in period: PeriodContext) -> [MPD.Descriptor] {
+  private func resolved(_ protections: [MPD.Protection], in period: PeriodContext) -> [MPD.Protection] {
     protections.map { protection in
       guard let reference = protection.reference else { return protection }
       let ofPeriod = mpd.periods[period.index].contentProtections.prefix(64)
@@ -605,7 +605,9 @@ extension [MPD.Descriptor] {
     }
     return nil
   }
+}
 
+extension [MPD.Protection] {
   /// The scheme by which these ContentProtection elements encrypt whole segments (ISO/IEC 23009-4), as a reason; nil if
   /// none are encrypted. Encrypted samples are reported in `Rung.protection`.
   fileprivate var segmentEncryption: String? {

@@ -147,6 +147,9 @@ extension MediaPlaylist {
       initializationVector = bytes
     }
 
+    /// The name of the DRM system that has the key; the KEYFORMAT if it is unknown.
+    fileprivate var systemName: String { ProtectionSystem(keyFormat: keyFormat)?.name ?? keyFormat.excerpt }
+
     /// Parses a 128-bit number, `0x…`, big endian; leading zeros may be missing.
     private static func hexadecimal(_ text: String) -> [UInt8]? {
       let lowercased = text.lowercased()
@@ -275,15 +278,14 @@ extension SegmentEncryption {
   /// The IV of a plain key that states none is the segment's number, big endian (RFC 8216 §5.2).
   init?(_ keys: [MediaPlaylist.Key], number: Int64?, resolver: URLResolver) {
     guard let key = keys.first(where: { $0.keyFormat == "identity" }) ?? keys.first else { return nil }
-    let drm = key.keyFormat == "identity" ? nil : ProtectionScheme.name(forKeyFormat: key.keyFormat)
+    let drm = key.keyFormat == "identity" ? nil : key.systemName
     var vector = key.initializationVector
     if vector == nil, drm == nil, let number {
       vector = [UInt8](repeating: 0, count: 8) + withUnsafeBytes(of: number.bigEndian) { Array($0) }
     }
     var systems: [String] = []
     for key in keys where drm != nil && key.keyFormat != "identity" {
-      let name = ProtectionScheme.name(forKeyFormat: key.keyFormat)
-      if !systems.contains(name) { systems.append(name) }
+      if !systems.contains(key.systemName) { systems.append(key.systemName) }
     }
     self.init(
       method: drm ?? key.method, keyURL: key.reference.flatMap { try? resolver.resolve($0) },

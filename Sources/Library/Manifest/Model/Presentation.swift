@@ -392,63 +392,6 @@ package struct SegmentReference: Sendable {
   }
 }
 
-/// The encryption of a rung's samples according to a manifest (ISO/IEC 23009-1 §5.8.4.1): the ids of the keys,
-/// and the DRM systems that have them. Only the media itself states which samples are encrypted.
-package struct ContentProtection: Sendable, Hashable {
-  /// The names of the encryption and of the DRM systems, such as `Common Encryption (cenc)` and `Widevine`, in
-  /// manifest order. For an unknown scheme, its URI.
-  package var schemes: [String]
-  /// The key ids that are stated (`cenc:default_KID`, ISO/IEC 23001-7 §11.2).
-  package var keyIDs: [KeyID]
-
-  package init(schemes: [String], keyIDs: [KeyID] = []) {
-    self.schemes = schemes
-    self.keyIDs = keyIDs
-  }
-
-  /// The DRM systems among `schemes`.
-  package var systems: [String] { schemes.filter { !$0.hasPrefix("Common Encryption") } }
-}
-
-extension TrackGroup {
-  /// DASH: the text `encrypted:` followed by the protection schemes of the first protected rung; nil if the manifest
-  /// states no protection. Always nil for HLS, which states encryption per segment.
-  public var encryption: String? {
-    rungs.compactMap(\.protection).first.map { "encrypted: \($0.schemes.joined(separator: ", "))" }
-  }
-}
-
-/// The names of the systems that protect media, by their identifiers in manifests.
-enum ProtectionScheme {
-  /// Returns the name for a KEYFORMAT of HLS; the format itself if it is unknown.
-  static func name(forKeyFormat format: String) -> String {
-    switch format.lowercased() {
-    case "com.apple.streamingkeydelivery": return "FairPlay"
-    case "com.microsoft.playready": return "PlayReady"
-    case "com.widevine", "com.widevine.alpha": return "Widevine"
-    case let lowercased: return systemName(lowercased) ?? format.excerpt
-    }
-  }
-
-  /// Returns the name for the scheme of a ContentProtection element (ISO/IEC 23009-1 §5.8.4.1): a DRM system,
-  /// or the kind of encryption. The scheme itself if it is unknown.
-  static func name(forScheme scheme: String, value: String?) -> String {
-    let lowercased = scheme.lowercased()
-    if lowercased == "urn:mpeg:dash:mp4protection:2011" {
-      return value.map { "Common Encryption (\($0.excerpt))" } ?? "Common Encryption"
-    }
-    if lowercased == "urn:mpeg:dash:sea:2012" { return "Segment Encryption" }
-    return systemName(lowercased) ?? scheme.excerpt
-  }
-
-  // MARK: - Private
-
-  private static func systemName(_ identifier: String) -> String? {
-    guard identifier.hasPrefix("urn:uuid:") else { return nil }
-    return ProtectionSystem.name(ofID: identifier.dropFirst(9))
-  }
-}
-
 /// The division of the segments of an image track into tiles: rows from top to bottom, each from left to
 /// right.
 package struct ImageTiles: Sendable, Hashable {

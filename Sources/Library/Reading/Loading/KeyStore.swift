@@ -223,7 +223,7 @@ final class ContainerKeys: SampleKeys {
       }
     }
     var systems = encryption?.systems ?? []
-    for system in (protection?.systems ?? []) + request.systems where !systems.contains(system) {
+    for system in (protection?.systemNames ?? []) + request.systems where !systems.contains(system) {
       systems.append(system)
     }
     var wanted = KeyRequest(
