@@ -132,7 +132,7 @@ let tools: [Target] = [
   module(
     "Gateway", in: "Tools",
     [
-      "ReelCore", "ReelManifest", httpTypes, logging, nio, nioHTTP, nioPosix,
+      "ReelCore", "ReelManifest", "ReelSources", httpTypes, logging, nio, nioHTTP, nioPosix,
       .product(name: "HummingbirdCore", package: "hummingbird"),
       lifecycle,
     ]),
@@ -264,7 +264,7 @@ let testTargets: [Target] = [
     ]),
   tests(
     "ReelGateway",
-    ["ReelGateway", "ReelTesting", "ReelManifest", lifecycle, logging, nio, nioPosix]),
+    ["ReelGateway", "ReelTesting", "ReelManifest", "ReelSources", lifecycle, logging, nio, nioPosix]),
   tests(
     "ReelCommand",
     [

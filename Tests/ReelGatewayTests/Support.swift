@@ -64,6 +64,14 @@ extension Gateway {
   func url(_ path: String) -> URL {
     URL(string: "http://127.0.0.1:\(port)\(path)") ?? url
   }
+
+  /// The URL of the first resource of a kind (`init`, `file`, `key`) that the playlist of a track names.
+  func url(of kind: String, in track: String) async throws -> URL {
+    let text = try await http(url("/media/\(track)/index.m3u8")).text
+    let start = try #require(text.firstRange(of: "\(kind)-")).lowerBound
+    let name = text[start...].prefix { $0 != "\"" && $0 != "\n" }
+    return url("/media/\(track)/\(name)")
+  }
 }
 
 extension Presentation {

@@ -49,14 +49,13 @@ import Testing
         2.ts
         #EXTINF:4,
         #EXT-X-BYTERANGE:100@20
-        file-3.ts
+        file-0.ts
         #EXT-X-ENDLIST
 
         """)
-    let track = try #require(hls.track(named: "video-0"))
-    #expect(track.resource(named: "key-1.key")?.url.absoluteString == "https://origin.example/a/b/k2")
-    #expect(track.resource(named: "key-2.key") == nil)
-    #expect(track.resource(named: "file-3.ts")?.mediaType == "video/mp2t")
+    let resources = try hls.resources("video-0")
+    #expect(resources["key-1.key"]?.url.absoluteString == "https://origin.example/a/b/k2")
+    #expect(resources["file-0.ts"]?.mediaType == "video/mp2t")
     #expect(
       hls.multivariantPlaylist() == """
         #EXTM3U
@@ -112,7 +111,7 @@ import Testing
     #expect(
       other.contains(
         """
-        #EXT-X-KEY:METHOD=AES-128,URI="initkey-0.key",IV=0xabababababababababababababababab
+        #EXT-X-KEY:METHOD=AES-128,URI="key-0.key",IV=0xabababababababababababababababab
         #EXT-X-MAP:URI="init-0.mp4"
         #EXT-X-KEY:METHOD=NONE
         #EXTINF:1,

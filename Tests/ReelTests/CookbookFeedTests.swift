@@ -158,13 +158,27 @@ import Testing
     #expect(statuses == [401, 200])
   }
 
-  @Test("A gateway serves playlists of HLS")
-  func gateway() async throws {
-    let gateway = try await serveAsHLS(Self.url("dash-number/manifest.mpd"))
+  @Test(
+    "A gateway serves playlists of HLS",
+    arguments: [
+      "dash-baseurl/fallback.mpd", "dash-baseurl/manifest.mpd", "dash-gpac/multirate.mpd",
+      "dash-number/manifest.mpd",
+      "dash-ondemand/manifest.mpd", "dash-periods/manifest.mpd", "dash-segmentlist/manifest.mpd",
+      "dash-timeline/manifest.mpd", "hls-aes128/fmp4.m3u8", "hls-aes128/index.m3u8",
+      "hls-aes128/rotating.m3u8", "hls-byterange-fmp4/index.m3u8", "hls-byterange-ts/index.m3u8",
+      "hls-discontinuity/fmp4.m3u8", "hls-discontinuity/ts.m3u8", "hls-fmp4/master.m3u8",
+      "hls-hevc/index.m3u8", "hls-open-gop/index.m3u8", "hls-ts/master.m3u8",
+    ])
+  func gateway(manifest: String) async throws {
+    let gateway = try await serveAsHLS(Self.url(manifest))
     let image = try await FrameExtractor().image(at: .first, of: gateway.url)
     #expect(image.size.width > 0)
     await gateway.stop()
+  }
+
+  @Test("A media file can't be served as HLS")
+  func gatewayOfMedia() async throws {
     let error = await reelError { _ = try await serveAsHLS(Self.url("media/h264-faststart.mp4")) }
-    #expect(error?.kind == .unsupported)
+    #expect(error?.kind == .badManifest)
   }
 }

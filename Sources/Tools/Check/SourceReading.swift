@@ -445,7 +445,7 @@ final class SourceReading: Sendable {
     let start = Array(content.bytes.prefix(SourceSniffer.largestByteCount))
     let error: ReelError?
     switch SourceSniffer.kind(of: start) {
-    case .other(let what, let found) where SourceSniffer.isText(start):
+    case .other(let what, let found) where TextFormat.isText(start):
       error = ReelError(found: found, "not media: \(what)")
     case .manifest: error = ReelError(found: .notMedia, "not media: a manifest")
     default: error = content.fault

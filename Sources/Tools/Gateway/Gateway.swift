@@ -6,6 +6,7 @@ import NIOHTTP1
 import NIOPosix
 public import ReelCore
 import ReelManifest
+public import ReelSources
 public import ServiceLifecycle
 
 /// An HTTP/1.1 server that offers a presentation as HLS, to any player on this machine or its network.
@@ -33,23 +34,48 @@ public final class Gateway: Sendable, Service {
   /// The port that the gateway listens on.
   public let port: Int
 
+  private let playlists: GatewayPlaylists
   private let group: MultiThreadedEventLoopGroup
   private let server: Task<Void, any Error>
 
-  private init(url: URL, port: Int, group: MultiThreadedEventLoopGroup, server: Task<Void, any Error>) {
+  private init(
+    url: URL, port: Int, playlists: GatewayPlaylists, group: MultiThreadedEventLoopGroup,
+    server: Task<Void, any Error>
+  ) {
     self.url = url
     self.port = port
+    self.playlists = playlists
     self.group = group
     self.server = server
+  }
+
+  /// Reads a presentation of HLS or DASH, complete or live, starts a gateway for it, and returns once it listens.
+  ///
+  /// - Parameters:
+  ///   - source: The URL of the manifest.
+  ///   - configuration: The address to listen on, and how to deliver media.
+  ///   - fetcher: Fetches the manifests, also again while a live presentation is watched, and media like `start(_:)`.
+  ///   - loading: The header fields and limits of the requests.
+  ///   - logger: Receives requests for media and failures of origins.
+  /// - Throws: `ReelError` of `VirtualHLS.init(url:fetcher:configuration:)`, or of kind `usage` for an invalid host or port,
+  ///   or `network` if the address can't be bound; `CancellationError`.
+  public static func start(
+    _ source: URL, configuration: Configuration = Configuration(), fetcher: any Fetching,
+    loading: LoadingConfiguration = LoadingConfiguration(), logger: Logger = Logger(label: "reel.gateway")
+  ) async throws -> Gateway {
+    try await start(
+      VirtualHLS(url: source, fetcher: fetcher, configuration: loading), configuration: configuration,
+      fetcher: fetcher, logger: logger)
   }
 
   /// Starts a gateway and returns once it listens.
   ///
   /// - Parameters:
-  ///   - hls: The playlists to serve.
+  ///   - hls: The playlists to serve. Those of a live presentation go on.
   ///   - configuration: The address to listen on, and how to deliver media.
   ///   - fetcher: Fetches relayed media, and finds the first reachable URL of media with several.
-  ///   - logger: Receives requests for media and failures of origins at level `debug`.
+  ///   - logger: Receives requests for media and failures of origins at level `debug`, and at level `warning` that a live
+  ///     manifest can't be read.
   /// - Throws: `ReelError` of kind `usage` for an invalid host or port, or `network` if the address can't be bound;
   ///   `CancellationError`.
   public static func start(
@@ -63,9 +89,9 @@ public final class Gateway: Sendable, Service {
     }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let (ports, port) = AsyncStream<Int?>.makeStream()
+    let playlists = GatewayPlaylists(hls, logger: logger)
     let routes = GatewayRoutes(
-      hls: hls, isProxy: configuration.isProxy, fetcher: fetcher, logger: logger,
-      playlists: PlaylistCache(hls))
+      playlists: playlists, isProxy: configuration.isProxy, fetcher: hls.fetcher ?? fetcher, logger: logger)
     let server = Server(
       childChannelSetup: HTTP1Channel(
         responder: routes.respond,
@@ -85,7 +111,9 @@ public final class Gateway: Sendable, Service {
     if let bound = bound.flatMap({ $0 }),
       let url = URL.server(host: configuration.host, port: bound, path: "master.m3u8")
     {
-      if !Task.isCancelled { return Gateway(url: url, port: bound, group: group, server: running) }
+      if !Task.isCancelled {
+        return Gateway(url: url, port: bound, playlists: playlists, group: group, server: running)
+      }
     }
     running.cancel()
     let outcome = await running.result
@@ -102,6 +130,7 @@ public final class Gateway: Sendable, Service {
   /// Stops listening and closes all connections. When it returns, all resources are released. Further calls do nothing.
   public func stop() async {
     server.cancel()
+    await playlists.stop()
     _ = await server.result
     try? await group.shutdownGracefully()
   }

@@ -8,11 +8,10 @@ import ReelManifest
 
 /// The responses of a gateway, by path.
 struct GatewayRoutes: Sendable {
-  let hls: VirtualHLS
+  let playlists: GatewayPlaylists
   let isProxy: Bool
   let fetcher: any Fetching
   let logger: Logger
-  let playlists: PlaylistCache
   /// The index, among several locations of the same media, of the one that answered last.
   let location = Locked(0)
 
@@ -65,24 +64,28 @@ struct GatewayRoutes: Sendable {
   private func content(for request: Request, _ connection: ClientConnection) async throws -> Response? {
     let path = request.uri.path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
     switch path.count {
-    case 0: return multivariantPlaylist
-    case 1 where path[0] == "master.m3u8": return multivariantPlaylist
+    case 0: return await multivariantPlaylist
+    case 1 where path[0] == "master.m3u8": return await multivariantPlaylist
     case 3 where path[0] == "media":
-      guard let track = hls.track(named: path[1]) else { return nil }
-      if path[2] == Self.playlistName { return playlist(await playlists.text(of: track)) }
-      guard let resource = track.resource(named: path[2]) else { return nil }
+      if path[2] == Self.playlistName {
+        let playlists = playlists
+        let text = try await connection.whileOpen { await playlists.mediaPlaylist(ofTrackNamed: path[1]) }
+        return text.map(playlist)
+      }
+      guard let resource = await playlists.resource(named: path[2], ofTrackNamed: path[1]) else { return nil }
       return try await media(resource, request, connection)
     default: return nil
     }
   }
 
   private var multivariantPlaylist: Response {
-    playlist(hls.multivariantPlaylist { "media/\($0.name)/\(Self.playlistName)" })
+    get async {
+      let text = await playlists.multivariantPlaylist { "media/\($0.name)/\(Self.playlistName)" }
+      return playlist(ByteBuffer(string: text))
+    }
   }
 
-  /// A playlist does not change while it is served, but another gateway may follow at the same port.
-  private func playlist(_ text: String) -> Response { playlist(ByteBuffer(string: text)) }
-
+  /// A complete playlist does not change while it is served, but another gateway may follow at the same port.
   private func playlist(_ text: ByteBuffer) -> Response {
     Response(
       status: .ok, headers: [.contentType: "application/vnd.apple.mpegurl", .cacheControl: "no-cache"],
@@ -134,34 +137,5 @@ extension Response {
       status: status,
       headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
       body: ResponseBody(byteBuffer: ByteBuffer(string: text + "\n")))
-  }
-}
-
-/// The media playlists of a presentation, each generated once, on demand.
-///
-/// They do not change, and a long one takes a second or two, which should not be spent for each client. At most
-/// 64 MiB are kept; the rest is generated again.
-actor PlaylistCache {
-  private let hls: VirtualHLS
-  private var texts: [Int: Task<ByteBuffer, Never>] = [:]
-  private var byteCount = 0
-
-  private static let byteLimit = 64 << 20
-
-  init(_ hls: VirtualHLS) { self.hls = hls }
-
-  /// Returns the playlist of a track, with the names of its resources as URIs.
-  func text(of track: VirtualHLS.Track) async -> ByteBuffer {
-    if let known = texts[track.index] { return await known.value }
-    let hls = hls
-    let task = Task { ByteBuffer(string: hls.mediaPlaylist(of: track) { $0.name }) }
-    texts[track.index] = task
-    let text = await task.value
-    byteCount += text.readableBytes
-    if byteCount > Self.byteLimit {
-      byteCount -= text.readableBytes
-      texts[track.index] = nil
-    }
-    return text
   }
 }

@@ -85,7 +85,7 @@ struct ResourceRelay: Sendable {
       switch resource.kind {
       case .initialization: .initialization
       case .segment, .file: .segment
-      case .key, .initializationKey, .gap: .resource
+      case .key: .resource
       }
     let response = try await fetcher.fetch(
       FetchRequest(method, url: url, range: range, purpose: purpose))

@@ -4,11 +4,7 @@ import ReelGateway
 
 // A program of Docs/Cookbook.md, word for word.
 
-/// Serves a DASH presentation as HLS on this machine. A player of HLS opens the `url` of the result.
-func serveAsHLS(_ mpd: URL) async throws -> Gateway {
-  let source = try await SourceProber().probe(.url(mpd))
-  guard let presentation = source.presentation else {
-    throw ReelError(.unsupported, "neither HLS nor DASH", at: mpd.absoluteString)
-  }
-  return try await Gateway.start(VirtualHLS(presentation), fetcher: TransportFetcher())
+/// Serves a presentation, complete or live, as HLS on this machine. A player of HLS opens the `url` of the result.
+func serveAsHLS(_ manifest: URL) async throws -> Gateway {
+  try await Gateway.start(manifest, fetcher: TransportFetcher())
 }

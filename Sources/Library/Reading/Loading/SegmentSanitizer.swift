@@ -1,5 +1,6 @@
 internal import ReelCore
 internal import ReelFFmpeg
+internal import ReelManifest
 
 /// Checks the bytes of one segment on their way to the demuxer.
 enum SegmentSanitizer {
@@ -105,7 +106,7 @@ struct StreamSanitizer {
     case .media: return true
     case .manifest: (what, found) = ("a manifest", .notMedia)
     case .other(let description, let kind):
-      if !SourceSniffer.isText(head) {
+      if !TextFormat.isText(head) {
         if TransportPacket.run(in: head) != nil { return true }
         if !isAll { return false }
       }

@@ -13,14 +13,18 @@ package enum SourceKind: Sendable, Hashable {
 /// Detects the format of a source from its first bytes. File names and media types are ignored.
 package enum SourceSniffer {
   /// The number of bytes that are enough to detect the format, unless the source is shorter.
-  package static let byteCount = 4096
+  package static let byteCount = TextFormat.byteCount
   /// The number of bytes to inspect if `needsMore` is true.
   package static let largestByteCount = TransportPacket.searchedByteCount
 
   /// Returns the format of a source that begins with `bytes`.
   package static func kind(of bytes: [UInt8]) -> SourceKind {
     if bytes.isEmpty { return .other("empty") }
-    if let text = textKind(bytes) { return text }
+    switch TextFormat(bytes) {
+    case .manifest(let format): return .manifest(format)
+    case .other(let what): return .other(what)
+    case nil: break
+    }
     if let media = mediaKind(bytes) { return .media(media) }
     if TransportPacket.run(in: bytes) != nil { return .media(.mpegTS) }
     // More bytes would make the guess less certain: any long data resembles some stream.
@@ -28,55 +32,22 @@ package enum SourceSniffer {
     case .supported(let format): return .media(format)
     case .unsupported(let name): return .other("an unsupported container (\(name))", .unsupportedContainer)
     case .unknown:
-      return .other(isText(bytes) ? "plain text" : "an unknown format")
+      return .other(TextFormat.isText(bytes) ? "plain text" : "an unknown format")
     }
   }
 
   /// Returns true if no format was recognised in `bytes`, the first ones of a source, but MPEG-TS packets may
   /// follow after other bytes.
   package static func needsMore(_ bytes: [UInt8]) -> Bool {
-    guard bytes.count < largestByteCount, !bytes.isEmpty, !isText(bytes), case .other = kind(of: bytes) else {
+    guard bytes.count < largestByteCount, !bytes.isEmpty, !TextFormat.isText(bytes),
+      case .other = kind(of: bytes)
+    else {
       return false
     }
     return true
   }
 
-  /// Returns true if the first bytes are text.
-  package static func isText(_ bytes: [UInt8]) -> Bool {
-    bytes.prefix(1024).allSatisfy { $0 >= 0x20 && $0 != 0x7f || (0x09...0x0d).contains($0) }
-  }
-
   // MARK: - Private
-
-  /// Returns true if the first line other than a comment is an HLS tag.
-  private static func isPlaylist(_ text: ArraySlice<UInt8>) -> Bool {
-    var rest = text
-    while rest.first == UInt8(ascii: "#") {
-      if ["#EXTM3U", "#EXT-X-", "#EXTINF"].contains(where: { rest.starts(with: $0.utf8) }) { return true }
-      rest = rest.drop { $0 != 0x0a && $0 != 0x0d }.drop { $0 == 0x20 || (0x09...0x0d).contains($0) }
-    }
-    return false
-  }
-
-  private static func textKind(_ bytes: [UInt8]) -> SourceKind? {
-    // An MPD may be in UTF-16, a playlist may not.
-    let text = XMLReader.utf8(bytes)
-    var rest = text[...]
-    if rest.starts(with: [0xef, 0xbb, 0xbf]) { rest = rest.dropFirst(3) }
-    rest = rest.drop { $0 == 0x20 || (0x09...0x0d).contains($0) }
-    guard let first = rest.first else { return isText(bytes) ? .other("blank text") : nil }
-    if text.count == bytes.count, isPlaylist(rest) { return .manifest(.hls) }
-    if first == UInt8(ascii: "<") {
-      let head = String(decoding: rest.prefix(SourceSniffer.byteCount), as: UTF8.self).lowercased()
-      if head.contains("<html") || head.contains("<!doctype html") { return .other("an HTML page") }
-      if head.contains("mpd") { return .manifest(.dash) }
-      // A long comment may precede the root element. The XML reader reports errors.
-      return head.hasPrefix("<?xml") || head.hasPrefix("<!--")
-        ? .manifest(.dash) : .other("XML, but not an MPD")
-    }
-    if first == UInt8(ascii: "{") || first == UInt8(ascii: "["), isText(bytes) { return .other("JSON") }
-    return nil
-  }
 
   private static func mediaKind(_ bytes: [UInt8]) -> ContainerFormat? {
     if isMP4(bytes) { return .mp4 }

@@ -144,25 +144,29 @@ struct MultivariantPlaylistWriter {
 
 /// Writes a media playlist of a track (RFC 8216 §4.3.2, §4.3.3).
 struct MediaPlaylistWriter {
+  let hls: VirtualHLS
   let track: VirtualHLS.Track
-  let targetDuration: Int64
   let reference: (VirtualHLS.Resource) -> String
 
   /// The playlist, with a line feed at its end.
   var text: String {
-    var state = Lines(track: track, reference: reference)
-    for (number, part) in track.parts.enumerated() {
-      if part.isFiller {
-        state.writeFiller(part, isFirst: number == 0)
-      } else {
-        state.write(part, isFirst: number == 0)
+    var state = Lines(track: track, start: hls.live?.start, reference: reference)
+    for part in track.parts { state.write(part) }
+    let target = track.kind == .text && hls.live == nil ? track.targetDuration : hls.targetDuration
+    var text = "#EXTM3U\n#EXT-X-VERSION:\(state.version)\n#EXT-X-TARGETDURATION:\(target)\n"
+    if hls.live == nil {
+      text += "#EXT-X-PLAYLIST-TYPE:VOD\n"
+    } else {
+      text += "#EXT-X-MEDIA-SEQUENCE:\(track.startIndex)\n"
+      text += "#EXT-X-DISCONTINUITY-SEQUENCE:\(max(0, track.parts.first?.list.first?.discontinuity ?? 0))\n"
+      // RFC 8216bis §4.4.3.8: at least three target durations, which is what players keep without it.
+      if let delay = hls.live?.timing?.delay, delay.seconds > Double(3 * hls.targetDuration) {
+        text += "#EXT-X-SERVER-CONTROL:HOLD-BACK=\(delay.seconds.formatted(places: 3))\n"
       }
     }
-    var text = "#EXTM3U\n#EXT-X-VERSION:\(state.version)\n#EXT-X-TARGETDURATION:\(targetDuration)\n"
-    text += "#EXT-X-PLAYLIST-TYPE:VOD\n"
     if track.hasIndependentSegments { text += "#EXT-X-INDEPENDENT-SEGMENTS\n" }
     text += state.text
-    text += "#EXT-X-ENDLIST\n"
+    if track.hasEnded { text += "#EXT-X-ENDLIST\n" }
     return text
   }
 
@@ -171,6 +175,8 @@ struct MediaPlaylistWriter {
   /// The lines so far, and the state at their end.
   private struct Lines {
     let track: VirtualHLS.Track
+    /// The wall-clock time of the timeline's zero, for segments without a date.
+    let start: WallTime?
     let reference: (VirtualHLS.Resource) -> String
     var text = ""
     /// RFC 8216 §7: 3 for fractions of seconds. Players expect 7 with fragmented MP4.
@@ -178,20 +184,23 @@ struct MediaPlaylistWriter {
     private var discontinuity: Int?
     private var initialization: InitializationReference?
     private var encryption: SegmentEncryption?
-    /// The file that contains the previous segment.
-    private var file: (url: URL, uri: String)?
+    private var isDated = false
 
-    init(track: VirtualHLS.Track, reference: @escaping (VirtualHLS.Resource) -> String) {
+    init(
+      track: VirtualHLS.Track, start: WallTime?, reference: @escaping (VirtualHLS.Resource) -> String
+    ) {
       self.track = track
+      self.start = start
       self.reference = reference
     }
 
-    mutating func write(_ part: VirtualHLS.Part, isFirst: Bool) {
-      var isBeginning = !isFirst
+    mutating func write(_ part: VirtualHLS.Part) {
+      var isBeginning = discontinuity != nil
       part.forEach { index, segment, nanoseconds in
         if isBeginning || (discontinuity != nil && discontinuity != segment.discontinuity) {
           text += "#EXT-X-DISCONTINUITY\n"
           initialization = nil
+          isDated = false
         }
         isBeginning = false
         discontinuity = segment.discontinuity
@@ -199,57 +208,35 @@ struct MediaPlaylistWriter {
       }
     }
 
-    /// Writes placeholders for missing segments, with the durations of another track.
-    mutating func writeFiller(_ part: VirtualHLS.Part, isFirst: Bool) {
-      if !isFirst { text += "#EXT-X-DISCONTINUITY\n" }
-      require(version: 8)
-      // The next part has its own map. Without one here, a player might assume another container.
-      if isFirst, let next = track.parts.first(where: { !$0.isFiller }), let segment = next.list.first,
-        let map = segment.initialization, map.encryption == nil
-      {
-        write(map, of: segment, at: next.firstIndex)
-      }
-      let uri = track.filler.map(reference) ?? ""
-      part.forEach { _, _, nanoseconds in
-        text += "#EXT-X-GAP\n"
-        writeLength(nanoseconds)
-        text += uri + "\n"
-      }
-      discontinuity = nil
-    }
-
     // MARK: - Private
 
     private mutating func write(_ segment: SegmentReference, at index: Int, nanoseconds: Int64) {
       if let map = segment.initialization, map != initialization {
-        write(key: map.encryption, .initializationKey, at: index)
-        write(map, of: segment, at: index)
+        write(key: map.encryption)
+        write(map)
       }
-      write(key: segment.encryption, .key, at: index)
-      if let time = segment.programDateTime { text += "#EXT-X-PROGRAM-DATE-TIME:\(time)\n" }
+      if !segment.isGap || segment.encryption != nil { write(key: segment.encryption) }
+      if let time = segment.programDateTime ?? start.flatMap({ isDated ? nil : $0 + segment.start }) {
+        text += "#EXT-X-PROGRAM-DATE-TIME:\(time)\n"
+        isDated = true
+      }
       // A range without an end can't be written, except for a gap, which is not requested.
       if segment.isGap || (segment.byteRange != nil && segment.byteRange?.length == nil) {
         require(version: 8)
         text += "#EXT-X-GAP\n"
       }
       writeLength(nanoseconds)
-      guard let range = segment.byteRange, let length = range.length else {
-        text += reference(track.media(of: segment, at: index)) + "\n"
-        return
+      if let range = segment.byteRange, let length = range.length {
+        require(version: 4)
+        text += "#EXT-X-BYTERANGE:\(length)@\(range.offset)\n"
       }
-      require(version: 4)
-      text += "#EXT-X-BYTERANGE:\(length)@\(range.offset)\n\(fileURI(of: segment, at: index))\n"
+      text += reference(track.media(of: segment, at: index)) + "\n"
     }
 
-    private mutating func write(_ map: InitializationReference, of segment: SegmentReference, at index: Int) {
+    private mutating func write(_ map: InitializationReference) {
       require(version: 7)
-      // If both are parts of one file, they share a name.
-      let isInFile =
-        map.url == segment.url && map.byteRange?.length != nil && segment.byteRange?.length != nil
-      let uri =
-        isInFile ? fileURI(of: segment, at: index) : reference(track.initialization(map, at: index))
       var attributes = AttributeListWriter(tag: "#EXT-X-MAP:")
-      attributes.add("URI", quoted: uri)
+      attributes.add("URI", quoted: reference(track.initialization(map)))
       if let range = map.byteRange, let length = range.length {
         attributes.add("BYTERANGE", "\"\(length)@\(range.offset)\"")
       }
@@ -257,17 +244,7 @@ struct MediaPlaylistWriter {
       initialization = map
     }
 
-    /// Returns the URI of the file that contains a segment: the previous one if it is the same file.
-    private mutating func fileURI(of segment: SegmentReference, at index: Int) -> String {
-      if let file, file.url == segment.url { return file.uri }
-      let uri = reference(track.media(of: segment, at: index))
-      file = (segment.url, uri)
-      return uri
-    }
-
-    private mutating func write(
-      key: SegmentEncryption?, _ kind: VirtualHLS.Resource.Kind, at index: Int
-    ) {
+    private mutating func write(key: SegmentEncryption?) {
       guard key != encryption else { return }
       encryption = key
       var attributes = AttributeListWriter(tag: "#EXT-X-KEY:")
@@ -277,7 +254,7 @@ struct MediaPlaylistWriter {
         return
       }
       attributes.add("METHOD", VirtualHLSPlanner.keyMethods.contains(key.method) ? key.method : "SAMPLE-AES")
-      if let resource = track.key(key, kind, at: index) {
+      if let resource = track.key(key) {
         attributes.add("URI", quoted: reference(resource))
       } else if let url = key.keyURL {
         attributes.add("URI", quoted: url.absoluteString.withoutUserInformation)

@@ -1,8 +1,10 @@
 package import Foundation
 public import ReelCore
-public import ReelManifest
+package import ReelManifest
+import ReelSources
 
-/// A complete presentation as HLS: a multivariant playlist and media playlists (RFC 8216).
+/// A presentation as HLS: a multivariant playlist and media playlists (RFC 8216), complete or as they are at one moment
+/// of a live presentation.
 ///
 /// With it, a player that supports HLS only can play a DASH presentation. `Gateway` serves the playlists.
 ///
@@ -14,7 +16,10 @@ public import ReelManifest
 ///   so all playlists have the same discontinuities.
 /// - **Durations.** A segment lasts until the start of the next one. Boundaries are rounded to nanoseconds, so the sum
 ///   of the durations does not drift. Segments are cut where periods meet, but not at the start and end of the
-///   presentation.
+///   presentation. In a live presentation, a segment has the duration that the manifest states, and EXT-X-GAP segments
+///   fill the holes of its timeline.
+/// - **Live presentations.** A segment has the same number in every playlist that lists it, however often the manifest
+///   was read and whatever has left it (`next(for:)`). EXT-X-DISCONTINUITY-SEQUENCE counts periods.
 ///
 /// Trick-mode tracks, images, WebM, text other than WebVTT files, and unplayable tracks are left out; see `warnings`.
 ///
@@ -22,37 +27,49 @@ public import ReelManifest
 /// differ.
 public struct VirtualHLS: Sendable {
   /// Video first, then audio, then text, each in manifest order.
-  package let tracks: [Track]
+  package internal(set) var tracks: [Track]
   /// The groups and rungs that were left out, each with the reason; at most 100.
   public let warnings: [ReelError]
   let variants: [Variant]
   let audioGroups: [AudioGroup]
-  /// The longest video or audio segment in whole seconds: the same for all playlists, as RFC 8216 §6.2.4 demands.
+  /// The longest video or audio segment in whole seconds: the same for all playlists, as RFC 8216 §6.2.4 demands, and for
+  /// as long as a live presentation lasts (§6.2.1).
   let targetDuration: Int64
+  /// What a live presentation goes on from; nil for a complete one.
+  var live: Live?
+  /// The reasons why the segments of some rungs are not known.
+  package var failures: [ReelError] = []
+  /// What the presentation was read with; nil if it can't be read again.
+  var source: ManifestSource?
 
   /// The maximum number of segments in all tracks together. Each is read once.
   static let segmentLimit = 2_000_000
 
   /// Plans the playlists of a presentation. Rungs whose segments are not known yet are left out.
   ///
-  /// - Throws: `ReelError` of kind `unsupported` for a live presentation, for more than 2,000,000 segments in all
-  ///   tracks, or if no track is left, with the reasons.
-  public init(_ presentation: Presentation) throws(ReelError) {
-    guard !presentation.isLive else {
-      throw ReelError(.unsupported, "a live presentation can't be converted to HLS")
-    }
-    var planner = VirtualHLSPlanner(presentation)
+  /// - Parameter previous: The playlists of the same live presentation as it was before, whose tracks, numbers and
+  ///   target duration stay.
+  /// - Throws: `ReelError` of kind `unsupported` for more than 2,000,000 segments in all tracks, or if no track is left,
+  ///   with the reasons.
+  package init(_ presentation: Presentation, following previous: VirtualHLS? = nil) throws(ReelError) {
+    var planner = VirtualHLSPlanner(presentation, following: previous)
     let plan = try planner.plan()
     tracks = plan.tracks
     variants = plan.variants
     audioGroups = plan.audioGroups
     warnings = planner.warnings
+    live = plan.live
+    for index in tracks.indices { tracks[index].hasEnded = presentation.live == nil }
     let count = tracks.reduce(0) { $0 + $1.segmentCount }
     guard count <= Self.segmentLimit else {
       throw ReelError(.unsupported, "\(count) segments in all tracks, more than \(Self.segmentLimit)")
     }
-    targetDuration = tracks.lazy.filter { $0.kind != .text }.map(\.targetDuration).max() ?? 1
+    targetDuration =
+      previous?.targetDuration ?? tracks.lazy.filter { $0.kind != .text }.map(\.targetDuration).max() ?? 1
   }
+
+  /// Fetches what the manifest names, within the limits of the source; nil if the presentation was not read by this type.
+  var fetcher: (any Fetching)? { source?.loader.fetcher }
 
   /// Returns the track with a name such as `video-0`.
   package func track(named name: some StringProtocol) -> Track? {
@@ -72,8 +89,7 @@ public struct VirtualHLS: Sendable {
     of track: Track,
     reference: @escaping (Resource) -> String = { $0.url.absoluteString.withoutUserInformation }
   ) -> String {
-    let target = track.kind == .text ? track.targetDuration : targetDuration
-    return MediaPlaylistWriter(track: track, targetDuration: target, reference: reference).text
+    MediaPlaylistWriter(hls: self, track: track, reference: reference).text
   }
 }
 
@@ -128,10 +144,19 @@ extension VirtualHLS {
     let channels: String?
     let container: SegmentContainer
     let hasIndependentSegments: Bool
-    let parts: [Part]
+    /// The rung that later periods of a live presentation are compared with.
+    let anchor: VirtualHLSCandidate
+    /// The parts in each period, in order. Their numbers follow each other.
+    var parts: [Part]
+    /// True if no more segments will come.
+    var hasEnded = true
 
     /// The number of segments, including placeholders.
-    package var segmentCount: Int { parts.last.map { $0.firstIndex + $0.list.count } ?? 0 }
+    package var segmentCount: Int { endIndex - startIndex }
+    /// The number of the first segment (EXT-X-MEDIA-SEQUENCE): 0 in a complete presentation.
+    package var startIndex: Int { parts.first?.firstIndex ?? 0 }
+    /// The number after that of the last segment.
+    package var endIndex: Int { parts.last?.endIndex ?? 0 }
 
     /// The longest segment in whole seconds, as EXTINF values are rounded for EXT-X-TARGETDURATION (RFC 8216
     /// §4.3.3.1); at least 1.
@@ -142,29 +167,34 @@ extension VirtualHLS {
       return max(1, (overflow ? longest : sum) / 1_000_000_000)
     }
 
-    /// Returns the segment at `index`, from 0 up to `segmentCount`; nil if none is, or nothing but a gap.
+    /// Returns the segment with this number; nil if it is not listed.
     func segment(at index: Int) -> SegmentReference? {
       let next = parts.indices.bisect { parts[$0].firstIndex > index }
-      guard index >= 0, next > 0 else { return nil }
-      let part = parts[next - 1]
-      guard !part.isFiller, index - part.firstIndex < part.list.count else { return nil }
-      return part.list[index - part.firstIndex]
+      guard next > 0, index < parts[next - 1].endIndex else { return nil }
+      return parts[next - 1].list[index - parts[next - 1].firstIndex]
     }
   }
 
   /// The part of a track in one period.
   struct Part: Sendable {
+    /// The segments. Those that stand for missing ones are gaps without media.
     var list: SegmentList
-    /// True if the segments are those of another track, as placeholders for missing ones.
-    var isFiller: Bool
-    /// The index in the track of the first segment.
+    /// The number of the first segment.
     var firstIndex: Int
+    /// The period: the number of those before it since the beginning, or since it was first read.
+    var period: Int
     /// The period's start, if another period precedes it.
     var start: MediaTime?
     /// The next period's start, if there is one.
     var end: MediaTime?
+    /// True if each segment has the duration that the manifest states for it, because the next one may not be known yet.
+    var statesDurations = false
+    /// The number of readings in a row that ended before what is listed.
+    var stepsBack = 0
 
-    /// Calls `body` with the index in the track, the segment and its length in nanoseconds, in order.
+    var endIndex: Int { firstIndex + list.count }
+
+    /// Calls `body` with the number, the segment and its length in nanoseconds, in order.
     ///
     /// Media beyond the end of the period does not count, because the other tracks do not have it.
     func forEach(_ body: (_ index: Int, _ segment: SegmentReference, _ nanoseconds: Int64) -> Void) {
@@ -173,6 +203,11 @@ extension VirtualHLS {
       var position = min((start ?? segment.start).nanoseconds, limit)
       for index in list.indices {
         let next = index + 1 < list.endIndex ? list[index + 1] : nil
+        if statesDurations {
+          body(firstIndex + index, segment, max(0, segment.duration.nanoseconds))
+          if let next { segment = next }
+          continue
+        }
         var boundary = (next?.start ?? end ?? (segment.start + segment.duration)).nanoseconds
         boundary = min(max(boundary, position), limit)
         let (length, overflow) = boundary.subtractingReportingOverflow(position)
@@ -199,27 +234,22 @@ extension VirtualHLS {
   /// the playlist says so (EXT-X-BYTERANGE, the BYTERANGE of EXT-X-MAP).
   package struct Resource: Sendable, Hashable {
     package enum Kind: String, Sendable {
-      /// Named by EXT-X-MAP.
+      /// An initialization that is a resource of its own (EXT-X-MAP).
       case initialization = "init"
       /// A segment that is a resource of its own.
-      case segment = ""
-      /// A file that contains segments.
+      case segment
+      /// A file that contains segments or their initialization.
       case file
-      /// The key of segments (EXT-X-KEY).
+      /// A key (EXT-X-KEY).
       case key
-      /// The key of an initialization.
-      case initializationKey = "initkey"
-      /// A placeholder while a period lacks the track (EXT-X-GAP): a `data:` URL, for players that request it
-      /// anyway.
-      case gap
     }
 
     package let kind: Kind
     package let url: URL
     /// Other URLs of the same bytes, in order of preference.
     package let alternateURLs: [URL]
-    /// A name that is unique in the track, valid in a path and with the extension that players expect:
-    /// `12.m4s`, `init-0.mp4`, `file-0.mp4`.
+    /// A name that is unique in the track, valid in a path and with the extension that players expect: `12.m4s` with the
+    /// number of the segment, or `init-0f3a9c20d1.mp4` with digits that follow from the URL.
     package let name: String
     /// The media type (RFC 9110 §8.3.1).
     package let mediaType: String
@@ -227,71 +257,59 @@ extension VirtualHLS {
 }
 
 extension VirtualHLS.Track {
-  /// Returns the resource with this name, as the media playlist writes it; nil if there is none.
-  package func resource(named name: some StringProtocol) -> VirtualHLS.Resource? {
-    if let filler, filler.name == String(name) { return filler }
-    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 2 else { return nil }
-    let words = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-    let kind = words.count == 1 ? .segment : VirtualHLS.Resource.Kind(rawValue: String(words[0]))
-    guard words.count <= 2, let kind, let number = words.last, number.utf8.allSatisfy(\.isDigit),
-      let index = Int(number), let segment = segment(at: index)
-    else { return nil }
-    let resource: VirtualHLS.Resource?
-    switch kind {
-    case .initialization: resource = segment.initialization.map { initialization($0, at: index) }
-    case .segment: resource = segment.byteRange == nil ? media(of: segment, at: index) : nil
-    case .file: resource = segment.byteRange == nil ? nil : media(of: segment, at: index)
-    case .key: resource = segment.encryption.flatMap { key($0, .key, at: index) }
-    case .initializationKey:
-      resource = segment.initialization?.encryption.flatMap { key($0, .initializationKey, at: index) }
-    case .gap: resource = nil
-    }
-    // Each resource has exactly one name: not `012.m4s`.
-    return resource?.name == String(name) ? resource : nil
+  /// Returns the segment with this name, such as `12.m4s`; nil if it is not listed, or a part of a file.
+  package func segment(named name: some StringProtocol) -> VirtualHLS.Resource? {
+    guard let number = Int(name.prefix { $0 != "." }), let segment = segment(at: number) else { return nil }
+    let resource = media(of: segment, at: number)
+    // Each segment has exactly one name: not `012.m4s`.
+    return resource.kind == .segment && resource.name == String(name) ? resource : nil
   }
 
   // MARK: - For the playlist
 
   /// Returns the resource that contains a segment.
   func media(of segment: SegmentReference, at index: Int) -> VirtualHLS.Resource {
-    let isPart = segment.byteRange != nil
+    guard segment.byteRange == nil else { return file(segment.url, segment.alternateURLs) }
     return VirtualHLS.Resource(
-      kind: isPart ? .file : .segment, url: segment.url, alternateURLs: segment.alternateURLs,
-      name: isPart
-        ? "file-\(index).\(container.fileExtension)" : "\(index).\(container.segmentExtension)",
+      kind: .segment, url: segment.url, alternateURLs: segment.alternateURLs,
+      name: "\(index).\(container.segmentExtension)", mediaType: container.mediaType(for: kind))
+  }
+
+  func initialization(_ reference: InitializationReference) -> VirtualHLS.Resource {
+    guard reference.byteRange == nil else { return file(reference.url, reference.alternateURLs) }
+    return VirtualHLS.Resource(
+      .initialization, reference.url, reference.alternateURLs, pathExtension: container.fileExtension,
       mediaType: container.mediaType(for: kind))
   }
 
-  func initialization(_ reference: InitializationReference, at index: Int) -> VirtualHLS.Resource {
-    VirtualHLS.Resource(
-      kind: .initialization, url: reference.url, alternateURLs: reference.alternateURLs,
-      name: "init-\(index).\(container.fileExtension)", mediaType: container.mediaType(for: kind))
-  }
-
   /// Returns nil if the key's URL is not a resource, such as `skd:`.
-  func key(
-    _ encryption: SegmentEncryption, _ kind: VirtualHLS.Resource.Kind, at index: Int
-  ) -> VirtualHLS.Resource? {
+  func key(_ encryption: SegmentEncryption) -> VirtualHLS.Resource? {
     guard let url = encryption.keyURL, let scheme = url.scheme?.lowercased(),
       ["http", "https", "file", "data"].contains(scheme)
     else { return nil }
-    return VirtualHLS.Resource(
-      kind: kind, url: url, alternateURLs: [], name: "\(kind.rawValue)-\(index).key",
-      mediaType: "application/octet-stream")
+    return VirtualHLS.Resource(.key, url, [], pathExtension: "key", mediaType: "application/octet-stream")
   }
 
-  /// The name of placeholder segments; nil if the track has none.
-  ///
-  /// Not every player respects EXT-X-GAP: FFmpeg 5.1 requests all of these segments, Chromium the first. Such a
-  /// player gets an empty segment (in MP4 an empty `free` box, ISO/IEC 14496-12 §8.1.2), which does less harm
-  /// than an error.
-  var filler: VirtualHLS.Resource? {
-    guard parts.contains(where: \.isFiller),
-      let url = URL(string: container == .mp4 ? "data:video/mp4;base64,AAAACGZyZWU=" : "data:,")
-    else { return nil }
-    return VirtualHLS.Resource(
-      kind: .gap, url: url, alternateURLs: [],
-      name: "gap.\(container.segmentExtension)", mediaType: container.mediaType(for: kind))
+  private func file(_ url: URL, _ alternateURLs: [URL]) -> VirtualHLS.Resource {
+    VirtualHLS.Resource(
+      .file, url, alternateURLs, pathExtension: container.fileExtension,
+      mediaType: container.mediaType(for: kind))
+  }
+}
+
+extension VirtualHLS.Resource {
+  /// A resource that is named by its URL.
+  fileprivate init(
+    _ kind: Kind, _ url: URL, _ alternateURLs: [URL], pathExtension: String, mediaType: String
+  ) {
+    // FNV-1a: the same name in every process and every reading.
+    let hash = url.absoluteString.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
+      ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
+    }
+    let digits = String(hash >> 24, radix: 16)
+    let padding = String(repeating: "0", count: 10 - digits.utf8.count)
+    self.init(
+      kind: kind, url: url, alternateURLs: alternateURLs,
+      name: "\(kind.rawValue)-\(padding)\(digits).\(pathExtension)", mediaType: mediaType)
   }
 }

@@ -9,6 +9,7 @@ struct VirtualHLSPlanner {
     var tracks: [VirtualHLS.Track] = []
     var variants: [VirtualHLS.Variant] = []
     var audioGroups: [VirtualHLS.AudioGroup] = []
+    var live: VirtualHLS.Live?
   }
 
   /// The methods of EXT-X-KEY (RFC 8216 §4.3.2.4, draft-pantos-hls-rfc8216bis §4.4.4.4). The name of a DRM is
@@ -20,10 +21,24 @@ struct VirtualHLSPlanner {
 
   private(set) var warnings: [ReelError] = []
   private let presentation: Presentation
+  /// The playlists as they were before, of a live presentation.
+  private let previous: VirtualHLS?
+  private var live: VirtualHLS.Live?
   private var periods: [Candidates] = []
 
-  init(_ presentation: Presentation) {
+  init(_ presentation: Presentation, following previous: VirtualHLS?) {
     self.presentation = presentation
+    self.previous = previous
+    guard presentation.isLive || previous?.live != nil else { return }
+    var live = previous?.live ?? VirtualHLS.Live()
+    live.timing = presentation.live
+    live.start = live.start ?? presentation.live?.availabilityStart
+    if let first = live.start, let own = presentation.live?.availabilityStart, own - first != live.shift {
+      // Another run: its periods are others, even if their names are the same.
+      live.shift = own - first
+      live.periods = [:]
+    }
+    self.live = live
   }
 
   /// Throws `unsupported` if nothing is left.
@@ -33,6 +48,11 @@ struct VirtualHLSPlanner {
       // A stretch without audio and video can't be part of a playable timeline.
       if !candidates.video.isEmpty || !candidates.audio.isEmpty { periods.append(candidates) }
     }
+    guard !periods.isEmpty || live == nil || !warnings.isEmpty else {
+      throw ReelError(
+        .unsupported, "no segment of the live presentation is available yet",
+        advice: "try again when it has begun")
+    }
     guard !periods.isEmpty else {
       let reasons = warnings.map(\.reason)
       throw ReelError(
@@ -40,9 +60,10 @@ struct VirtualHLSPlanner {
         "nothing in it can be presented as HLS"
           + (reasons.isEmpty ? "" : ": \(reasons.prefix(3).joined(separator: "; "))"))
     }
-    let video = chosen(\.video)
-    let audio = chosen(\.audio)
-    let text = chosen(\.text)
+    numberPeriods()
+    let video = chosen(\.video, .video)
+    let audio = chosen(\.audio, .audio)
+    let text = chosen(\.text, .text)
     let grouping = VirtualHLSPairing(video: video, audio: audio, format: presentation.format)
     if grouping.hasLeftOut {
       warnings.append(ReelError(.unsupported, "more than \(Self.limit) qualities: some are left out"))
@@ -58,11 +79,38 @@ struct VirtualHLSPlanner {
     var video: [VirtualHLSCandidate] = []
     var audio: [VirtualHLSCandidate] = []
     var text: [VirtualHLSCandidate] = []
+    /// The kinds of tracks whose segments are not available yet.
+    var pending: Set<TrackGroup.Kind> = []
+    /// The number of periods before it.
+    var number = 0
+  }
+
+  /// Numbers the periods, those of a live presentation on from the ones that were known. Periods before those, which an old
+  /// copy of a manifest may have, are left out.
+  private mutating func numberPeriods() {
+    for index in periods.indices { periods[index].number = index }
+    guard var live else { return }
+    for index in periods.indices {
+      let period = periods[index].period
+      let name = period.id.map { "id \($0)" } ?? "at \(period.start.seconds)"
+      let start = period.start + live.shift
+      var number = live.periods[name]
+      if number == nil, live.newestStart.map({ $0 < start }) ?? true {
+        number = live.nextPeriod
+        live.periods[name] = number
+        live.nextPeriod += 1
+        live.newestStart = start
+      }
+      periods[index].number = number ?? -1
+    }
+    periods.removeAll { $0.number < 0 }
+    live.periods = live.periods.filter { $0.value + Self.limit > live.nextPeriod }
+    self.live = live
   }
 
   private mutating func candidates(of period: Period) -> Candidates {
     var result = Candidates(period: period)
-    for group in period.trackGroups {
+    for (groupIndex, group) in period.trackGroups.enumerated() {
       if group.kind == .image {
         leaveOut(images: group)
         continue
@@ -71,8 +119,9 @@ struct VirtualHLSPlanner {
         leaveOut(group, nil, reason)
         continue
       }
-      for rung in group.rungs {
-        switch candidate(rung, of: group) {
+      for (rungIndex, rung) in group.rungs.enumerated() {
+        switch candidate(rung, of: group, at: .init(group: groupIndex, rung: rungIndex)) {
+        case .failure(let refusal) where refusal.isPending: result.pending.insert(group.kind)
         case .failure(let refusal): leaveOut(group, rung, refusal.reason)
         case .success(let candidate):
           switch group.kind {
@@ -89,14 +138,18 @@ struct VirtualHLSPlanner {
   /// The reason why a rung is left out.
   private struct Refusal: Error {
     var reason: String
+    /// True if the segments of a live presentation are still to come.
+    var isPending = false
   }
 
-  private func candidate(_ rung: Rung, of group: TrackGroup) -> Result<VirtualHLSCandidate, Refusal> {
+  private func candidate(
+    _ rung: Rung, of group: TrackGroup, at place: VirtualHLSCandidate.Place
+  ) -> Result<VirtualHLSCandidate, Refusal> {
     guard case .segments(let list) = rung.media else {
-      return .failure(Refusal(reason: "its segments are not known"))
+      return .failure(Refusal(reason: "its segments are not known", isPending: live != nil))
     }
     guard let first = list.first, let last = list.last else {
-      return .failure(Refusal(reason: "it has no segments"))
+      return .failure(Refusal(reason: "it has no segments", isPending: live != nil))
     }
     let container = SegmentContainer(mimeType: rung.mimeType, first: first, format: presentation.format)
     if container == .webM { return .failure(Refusal(reason: "HLS has no WebM segments")) }
@@ -114,7 +167,8 @@ struct VirtualHLSPlanner {
     }
     return .success(
       VirtualHLSCandidate(
-        rung: rung, list: list, container: container, group: group, content: .init(group)))
+        rung: rung, list: list.moved(by: live?.shift ?? .zero), container: container, group: group,
+        content: .init(group), place: place))
   }
 
   private mutating func leaveOut(_ group: TrackGroup, _ rung: Rung?, _ reason: String) {
@@ -135,20 +189,24 @@ struct VirtualHLSPlanner {
 
   /// Returns the tracks of a kind: their rungs in each period, nil if the period lacks the kind.
   ///
-  /// The period with the most rungs sets the pattern. Audio and subtitles that only other periods have are
-  /// added.
+  /// The period with the most rungs sets the pattern, or in a live presentation the tracks that were listed before. Audio
+  /// and subtitles that only other periods have are added.
   private mutating func chosen(
-    _ kind: KeyPath<Candidates, [VirtualHLSCandidate]>
+    _ candidates: KeyPath<Candidates, [VirtualHLSCandidate]>, _ kind: VirtualHLS.Track.Kind
   ) -> [VirtualHLSRow] {
-    let richest = periods.indices.max {
-      (periods[$0][keyPath: kind].count, $1) < (periods[$1][keyPath: kind].count, $0)
+    var anchors: [(period: Int?, candidate: VirtualHLSCandidate)] =
+      (previous?.tracks ?? []).filter { $0.kind == kind }.map { (nil, $0.anchor) }
+    if anchors.isEmpty {
+      let richest = periods.indices.max {
+        (periods[$0][keyPath: candidates].count, $1) < (periods[$1][keyPath: candidates].count, $0)
+      }
+      guard let richest else { return [] }
+      anchors = periods[richest][keyPath: candidates].map { (richest, $0) }
     }
-    guard let richest else { return [] }
-    var anchors = periods[richest][keyPath: kind].map { (period: richest, candidate: $0) }
-    if kind != \.video {
+    if kind != .video {
       var contents = Set(anchors.map(\.candidate.content))
       for (index, period) in periods.enumerated() {
-        let added = period[keyPath: kind].filter { !contents.contains($0.content) }
+        let added = period[keyPath: candidates].filter { !contents.contains($0.content) }
         contents.formUnion(added.map(\.content))
         anchors += added.map { (index, $0) }
       }
@@ -156,7 +214,7 @@ struct VirtualHLSPlanner {
     return anchors.map { anchor in
       let items: [VirtualHLSCandidate?] = periods.indices.map { index in
         if index == anchor.period { return anchor.candidate }
-        return periods[index][keyPath: kind].map { ($0, $0.distance(to: anchor.candidate)) }
+        return periods[index][keyPath: candidates].map { ($0, $0.distance(to: anchor.candidate)) }
           .min { $0.1.lexicographicallyPrecedes($1.1) }?.0
       }
       return VirtualHLSRow(anchor: anchor.candidate, items: items)
@@ -167,14 +225,16 @@ struct VirtualHLSPlanner {
     _ pairing: VirtualHLSPairing, video: [VirtualHLSRow], audio: [VirtualHLSRow],
     text: [VirtualHLSRow]
   ) -> Plan {
-    var plan = Plan()
+    var plan = Plan(live: live)
     var (places, counts): ([VirtualHLSPairing.Source: Int], [VirtualHLS.Track.Kind: Int]) = ([:], [:])
     func add(_ kind: VirtualHLS.Track.Kind, _ row: VirtualHLSRow) -> Int {
       let number = counts[kind, default: 0]
       counts[kind] = number + 1
+      let name = "\(kind.rawValue)-\(number)"
       plan.tracks.append(
         VirtualHLS.Track(
-          kind, row, index: plan.tracks.count, name: "\(kind.rawValue)-\(number)", parts: parts(row)))
+          kind, row, index: plan.tracks.count, name: name,
+          parts: live == nil ? parts(row) : liveParts(row, kind, previous?.track(named: name))))
       return plan.tracks.count - 1
     }
     for index in pairing.usedVideo { places[.video(index)] = add(.video, video[index]) }
@@ -196,22 +256,67 @@ struct VirtualHLSPlanner {
     return plan
   }
 
-  /// Returns the rungs of a track in each period, and placeholders for those that are missing.
+  /// Returns the rungs of a track in each period, and gaps for those that are missing.
   private func parts(_ row: VirtualHLSRow) -> [VirtualHLS.Part] {
     var parts: [VirtualHLS.Part] = []
-    var firstIndex = 0
     for (index, candidate) in row.items.enumerated() {
-      let period = periods[index]
-      let other = (period.video.first ?? period.audio.first)?.list
-      guard let list = candidate?.list ?? other else { continue }
+      guard let list = candidate?.list ?? gaps(in: index, of: row) else { continue }
       parts.append(
         VirtualHLS.Part(
-          list: list, isFiller: candidate == nil, firstIndex: firstIndex,
-          start: index > 0 ? period.period.start : nil,
+          list: list, firstIndex: parts.last?.endIndex ?? 0, period: index,
+          start: index > 0 ? periods[index].period.start : nil,
           end: index + 1 < periods.count ? periods[index + 1].period.start : nil))
-      firstIndex += list.count
     }
     return parts
+  }
+
+  /// Returns the same of a live presentation, numbered on from what was listed before.
+  private func liveParts(
+    _ row: VirtualHLSRow, _ kind: VirtualHLS.Track.Kind, _ previous: VirtualHLS.Track?
+  ) -> [VirtualHLS.Part] {
+    let reference = periods.lazy.compactMap { ($0.video.first ?? $0.audio.first)?.list }.first
+    let length = reference.flatMap { list in list.first.map { list.end - $0.start } } ?? .zero
+    let numbering = LiveNumbering(
+      format: presentation.format,
+      nominalDuration: MediaTime(seconds: length.seconds / Double(max(1, reference?.count ?? 1))))
+    var parts: [VirtualHLS.Part] = []
+    for (index, candidate) in row.items.enumerated() {
+      let (period, isLast) = (periods[index], index == periods.count - 1)
+      // The first segment of the newest period may be late.
+      if candidate == nil, isLast, period.pending.contains(row.anchor.group.kind) { continue }
+      guard var list = candidate?.list ?? gaps(in: index, of: row) else { continue }
+      if presentation.format == .dash { list = list.filled(period: period.number) }
+      if let known = previous?.parts.first(where: { $0.period == period.number }) {
+        let isOpen = known.period == previous?.parts.last?.period
+        parts.append(
+          isOpen ? numbering.part(known, continuing: list) : numbering.closed(known, trimmedTo: list))
+      } else if let part = numbering.part(
+        list, period: period.number, after: parts.last ?? previous?.parts.last,
+        published: previous?.parts.last?.list.end)
+      {
+        parts.append(part)
+      }
+    }
+    // An old copy of a manifest, or one that lists nothing.
+    if let previous, parts.last?.endIndex ?? 0 < previous.endIndex { return previous.parts }
+    return parts
+  }
+
+  /// Returns gaps in place of a track that a period lacks.
+  private func gaps(in index: Int, of row: VirtualHLSRow) -> SegmentList? {
+    let period = periods[index]
+    guard let list = (period.video.first ?? period.audio.first)?.list else { return nil }
+    // The next part has its own map. Without one before that, a player might assume another container.
+    var map: InitializationReference?
+    if row.items[..<index].allSatisfy({ $0 == nil }) {
+      map = row.items.lazy.compactMap { $0 }.first?.list.first?.initialization
+      if map?.encryption != nil { map = nil }
+    }
+    return SegmentList(count: list.count, end: list.end) { [map] index in
+      var gap = list[index].gap
+      gap.initialization = map
+      return gap
+    }
   }
 }
 
@@ -238,7 +343,7 @@ extension VirtualHLS.Track {
       container: row.anchor.container,
       // Every audio frame can be decoded on its own.
       hasIndependentSegments: kind == .audio || kind == .video && rungs.allSatisfy(\.hasIndependentSegments),
-      parts: parts)
+      anchor: row.anchor, parts: parts)
   }
 
   /// Returns one of each four-character code, from the rung with the highest rate: a player can't be asked
@@ -462,6 +567,13 @@ struct VirtualHLSCandidate: Sendable {
   /// `rung` is one of its rungs.
   let group: TrackGroup
   let content: Content
+  let place: Place
+
+  /// The position in a period.
+  struct Place: Sendable, Hashable {
+    var group: Int
+    var rung: Int
+  }
 
   /// The properties that are the same in every quality.
   struct Content: Sendable, Hashable {

@@ -123,7 +123,9 @@ struct ManifestCommand: AsyncParsableCommand {
     } else if isList {
       (record.manifestUrl, record.url) = (record.url, nil)
     } else {
-      try HLSOutput(hls: VirtualHLS(reporting: loaded, quietly: options.quiet)).write(to: folder)
+      let hls = try VirtualHLS(loaded)
+      hls.report(quietly: options.quiet)
+      try HLSOutput(hls: hls).write(to: folder)
     }
     return SourceRun.Outcome(record, error: error, isPrinted: !isList, isReported: true)
   }

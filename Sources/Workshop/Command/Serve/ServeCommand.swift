@@ -188,18 +188,22 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   private func servePresentation(_ logger: Logger) async throws {
+    let fetcher = try options.transport(logger: logger)
+    let loading = try options.loading()
     let source = try MediaSource(argument: source)
-    let opener = TrackOpener(
-      fetcher: try options.transport(logger: logger), configuration: try options.loading(), logger: logger)
-    let loaded = try await WorkProgress.showing(when: !options.quiet, \.progressText) {
-      try await withLimit(seconds: options.timeout, source: source.name, opener: opener) { opener, _ in
-        try await opener.manifest(at: source)
+    let hls = try await WorkProgress.showing(when: !options.quiet, \.progressText) {
+      try await withLimit(seconds: options.timeout, source: source.name, fetcher: fetcher) { fetcher, _ in
+        switch source {
+        case .url(let url): return try await VirtualHLS(url: url, fetcher: fetcher, configuration: loading)
+        case .standardInput:
+          let opener = TrackOpener(fetcher: fetcher, configuration: loading, logger: logger)
+          return try VirtualHLS(try await opener.manifest(at: source))
+        }
       }
     }
-    let hls = try VirtualHLS(reporting: loaded, quietly: options.quiet)
+    hls.report(quietly: options.quiet)
     let gateway = try await Gateway.start(
-      hls, configuration: .init(host: host, port: port, isProxy: proxy), fetcher: loaded.fetcher,
-      logger: logger)
+      hls, configuration: .init(host: host, port: port, isProxy: proxy), fetcher: fetcher, logger: logger)
     try Console.print(gateway.url.absoluteString)
     await untilCancelled()
     await gateway.stop()

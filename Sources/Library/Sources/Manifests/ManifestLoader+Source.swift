@@ -1,0 +1,37 @@
+package import Foundation
+internal import ReelCore
+internal import ReelManifest
+
+extension ManifestLoader {
+  /// Returns the presentation of the manifest at `url`.
+  ///
+  /// Throws `badManifest` if there is something else, and the errors of `presentation(from:format:url:name:)`.
+  package func presentation(at url: URL) async throws -> ResolvedPresentation {
+    let start = recorder.clock.now
+    let response = try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
+    do {
+      var bytes: [UInt8] = []
+      var text: TextFormat?
+      while let chunk = try await response.body.next() {
+        bytes += chunk
+        guard bytes.count >= TextFormat.byteCount, text == nil else { continue }
+        // No more of a media file is read.
+        text = TextFormat(bytes)
+        guard case .manifest = text else { break }
+        guard bytes.count <= configuration.manifestLimits.byteCount else { break }
+      }
+      recorder.add(
+        .manifest, recorder.clock.now - start, requests: response.requestCount, bytes: Int64(bytes.count))
+      switch text ?? TextFormat(bytes) {
+      case .manifest(let format):
+        return try await presentation(from: bytes, format: format, url: response.url, name: url.reelName)
+      case .other(let what):
+        throw ReelError(.badManifest, "\(what), and neither HLS nor DASH")
+      case nil:
+        throw ReelError(.badManifest, "neither HLS nor DASH")
+      }
+    } catch let error as ReelError {
+      throw error.located(at: response.url.reelName)
+    }
+  }
+}

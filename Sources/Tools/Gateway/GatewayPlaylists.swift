@@ -1,0 +1,201 @@
+import Foundation
+import Logging
+import NIOCore
+import ReelCore
+import ReelManifest
+
+/// The playlists that a gateway serves, and the media that they name.
+///
+/// A live presentation is read again when a client asks for a playlist and that is due: once for all clients, and never
+/// while nobody asks. If it can't be read, the last playlists stand, and the next request tries again.
+actor GatewayPlaylists {
+  private var hls: VirtualHLS
+  /// The playlists before these, for clients that still ask for segments that have left.
+  private var earlier: [(hls: VirtualHLS, at: WallTime)] = []
+  private let clock: any WallClock
+  private let logger: Logger
+  /// The media playlists of `hls`, by the index of the track.
+  private var playlists: [Int: Task<Playlist, Never>] = [:]
+  private var byteCount = 0
+  /// The resources that playlists name by their URLs, by the index of the track.
+  private var named: [Int: [String: VirtualHLS.Resource]] = [:]
+  /// The state of reading by track, or at 0 for all of them.
+  private var readings: [Int: Reading] = [:]
+
+  /// A long playlist takes a second or two, which should not be spent for each client. At most so many bytes are kept; the
+  /// rest is generated again.
+  private static let byteLimit = 64 << 20
+  /// How long earlier playlists, and the names in them, are known (RFC 8216 §6.2.2).
+  private static let memory = MediaTime(value: 60, timescale: 1)
+  private static let nameLimit = 4096
+  /// How long a client waits for a reading before it gets what was known, and what is older than a minute.
+  private static let patience = (Duration.seconds(3), stale: Duration.seconds(10))
+
+  private struct Playlist: Sendable {
+    var text: ByteBuffer
+    /// The resources that it names by their URLs.
+    var resources: [String: VirtualHLS.Resource]
+  }
+
+  private struct Reading {
+    /// The time at which the manifest was last requested, and the clock was last looked at.
+    var readAt: WallTime
+    var lookedAt: WallTime
+    var hasChanged = true
+    var isFailing = false
+    var task: Task<Void, Never>?
+  }
+
+  init(_ hls: VirtualHLS, logger: Logger) {
+    self.hls = hls
+    self.logger = logger
+    clock = hls.source?.clock ?? SystemWallClock()
+  }
+
+  /// The multivariant playlist.
+  func multivariantPlaylist(reference: @escaping @Sendable (VirtualHLS.Track) -> String) -> String {
+    hls.multivariantPlaylist(reference: reference)
+  }
+
+  /// Returns the media playlist of a track, with the names of its resources as URIs; nil if there is no such track.
+  func mediaPlaylist(ofTrackNamed name: String) async -> ByteBuffer? {
+    guard let track = hls.track(named: name) else { return nil }
+    await update(track)
+    return await playlist(of: track.index).text
+  }
+
+  /// Returns what a media playlist names; nil if there is no such thing, or it has left the playlist a while ago.
+  func resource(named name: String, ofTrackNamed trackName: String) async -> VirtualHLS.Resource? {
+    guard let track = hls.track(named: trackName) else { return nil }
+    if let segment = track.segment(named: name) { return segment }
+    for old in earlier.reversed() {
+      if let segment = old.hls.track(named: trackName)?.segment(named: name) { return segment }
+    }
+    if let known = named[track.index]?[name] { return known }
+    // A client may come back with names of an earlier process.
+    _ = await playlist(of: track.index)
+    return named[track.index]?[name]
+  }
+
+  /// Ends all readings.
+  func stop() {
+    for reading in readings.values { reading.task?.cancel() }
+  }
+
+  // MARK: - Private
+
+  private func playlist(of track: Int) async -> Playlist {
+    if let known = playlists[track] { return await known.value }
+    let hls = hls
+    let task = Task {
+      var resources: [String: VirtualHLS.Resource] = [:]
+      let text = hls.mediaPlaylist(of: hls.tracks[track]) { resource in
+        if resource.kind != .segment { resources[resource.name] = resource }
+        return resource.name
+      }
+      return Playlist(text: ByteBuffer(string: text), resources: resources)
+    }
+    playlists[track] = task
+    let playlist = await task.value
+    if named[track]?.count ?? 0 > Self.nameLimit { named[track] = nil }
+    named[track, default: [:]].merge(playlist.resources) { $1 }
+    byteCount += playlist.text.readableBytes
+    if byteCount > Self.byteLimit {
+      byteCount -= playlist.text.readableBytes
+      playlists[track] = nil
+    }
+    return playlist
+  }
+
+  /// Reads a live presentation again if that is due, or waits for the client that does.
+  private func update(_ track: VirtualHLS.Track) async {
+    guard let source = hls.source, hls.live != nil else { return }
+    let key = source.isByTrack ? track.index : 0
+    let now = clock.now
+    var reading = readings[key] ?? Reading(readAt: now, lookedAt: now)
+    let age = now - reading.readAt
+    if reading.task == nil, let reads = dueReading(of: track, reading, at: now) {
+      reading.task = Task { await read(track, key, reads: reads) }
+    }
+    readings[key] = reading
+    guard let task = reading.task else { return }
+    let limit = age > Self.memory ? Self.patience.stale : Self.patience.0
+    let timer = SystemMonotonicClock()
+    _ = try? await TimeLimit.run(until: timer.now + limit, on: timer) { await task.value }
+  }
+
+  /// Returns whether the manifest has to be read again, true, or the clock may have brought segments, false; nil for neither.
+  private func dueReading(of track: VirtualHLS.Track, _ reading: Reading, at now: WallTime) -> Bool? {
+    guard let timing = hls.live?.timing, !track.hasEnded else { return nil }
+    let duration = track.parts.last?.list.last?.duration ?? .zero
+    if let delay = timing.reloadDelay(hasChanged: reading.hasChanged, segmentDuration: duration),
+      reading.readAt + delay <= now
+    {
+      return true
+    }
+    guard let expected = hls.nextSegmentTime, expected <= now, reading.lookedAt + duration.half.half <= now
+    else { return nil }
+    return false
+  }
+
+  private func read(_ track: VirtualHLS.Track, _ key: Int, reads: Bool) async {
+    let began = clock.now
+    let known = hls.tracks.map(\.endIndex)
+    var reading = readings[key] ?? Reading(readAt: began, lookedAt: began)
+    reading.lookedAt = began
+    var reads = reads
+    do {
+      var next = try await hls.next(for: track, reads: reads)
+      if !reads, next.tracks.map(\.endIndex) == known, case .after? = hls.live?.timing?.reload,
+        reading.readAt + (track.parts.last?.list.last?.duration.half ?? .zero) <= began
+      {
+        // A manifest that lists its segments is read when the next one should be there.
+        reads = true
+        next = try await hls.next(for: track, reads: true)
+      }
+      reading.hasChanged = next.tracks.map(\.endIndex) != known
+      if reading.isFailing { logger.notice("the live manifest can be read again") }
+      reading.isFailing = false
+      take(next, of: track, at: began)
+    } catch {
+      reads = true
+      reading.hasChanged = false
+      if !reading.isFailing, !(error is CancellationError) {
+        logger.warning(
+          "the live manifest can't be read: the playlists stand", metadata: ["reason": "\(error)"])
+      }
+      reading.isFailing = true
+    }
+    if reads { reading.readAt = began }
+    reading.task = nil
+    readings[key] = reading
+  }
+
+  private func take(_ next: VirtualHLS, of track: VirtualHLS.Track, at time: WallTime) {
+    if earlier.last.map({ time - $0.at > MediaTime(value: Self.memory.value / 6, timescale: 1) }) ?? true {
+      earlier.append((hls, time))
+      earlier.removeAll { time - $0.at > Self.memory }
+    }
+    if hls.source?.isByTrack == true {
+      // The playlists of others may have been read meanwhile.
+      hls.tracks[track.index] = next.tracks[track.index]
+      playlists[track.index] = nil
+    } else {
+      hls = next
+      playlists = [:]
+    }
+    byteCount = 0
+  }
+}
+
+extension VirtualHLS {
+  /// When the next segment of a live presentation is expected; nil if its segments are not tied to the clock.
+  fileprivate var nextSegmentTime: WallTime? {
+    guard let start = live?.start else { return nil }
+    let times = tracks.lazy.filter { $0.kind != .text }.compactMap { track -> MediaTime? in
+      guard let list = track.parts.last?.list, let last = list.last else { return nil }
+      return list.end + last.duration - (track.anchor.rung.availabilityTimeOffset ?? .zero)
+    }
+    return times.min().map { start + $0 }
+  }
+}

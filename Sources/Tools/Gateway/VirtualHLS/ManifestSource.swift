@@ -1,0 +1,164 @@
+public import Foundation
+public import ReelCore
+import ReelManifest
+public import ReelSources
+
+extension VirtualHLS {
+  /// Reads a presentation of HLS or DASH, with the playlists and indexes that its manifest refers to.
+  ///
+  /// - Parameters:
+  ///   - url: The URL of the manifest: `http`, `https`, or `file` with a fetcher that reads files.
+  ///   - fetcher: Fetches the manifests.
+  ///   - configuration: The header fields and limits of the requests.
+  /// - Throws: `ReelError` if it can't be fetched or read, or of kind `unsupported` if nothing in it can be presented as HLS;
+  ///   `CancellationError`.
+  public init(
+    url: URL, fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration()
+  ) async throws {
+    let loader = ManifestLoader(
+      fetcher: ConfinedFetcher(base: fetcher, source: url, headers: configuration.headers(of: url)),
+      configuration: configuration, scope: LoadScope(), recorder: StartupRecorder())
+    try await self.init(loader.presentation(at: url), loader: loader)
+  }
+
+  /// The same of a manifest that was read.
+  package init(_ resolved: ResolvedPresentation, loader: ManifestLoader) async throws {
+    var source = ManifestSource(resolved: resolved, loader: loader)
+    let (presentation, failures) = try await source.first()
+    do throws(ReelError) {
+      try self.init(presentation)
+    } catch {
+      throw failures.first ?? error.located(at: resolved.url.reelName)
+    }
+    self.source = source
+    self.failures = failures
+  }
+
+  /// Reads a live presentation again, and returns it as it is now: with the same numbers, URLs and target duration, and
+  /// without what has left it. Of HLS, only the playlist of `track` is read.
+  ///
+  /// - Throws: `ReelError` if it can't be read, `CancellationError`.
+  package func next(for track: Track, reads: Bool) async throws -> VirtualHLS {
+    guard var source else { return self }
+    if source.isByTrack {
+      let found = try await source.playlist(at: track.anchor.place)
+      var next = self
+      next.tracks[track.index].take(found)
+      return next
+    }
+    let presentation = reads ? try await source.reload() : try await source.atTime()
+    var next = try VirtualHLS(presentation, following: self)
+    next.source = source
+    next.failures = failures
+    return next
+  }
+}
+
+extension VirtualHLS.Track {
+  /// Takes over a reading of its own playlist (HLS).
+  fileprivate mutating func take(_ found: RungSegments) {
+    let numbering = LiveNumbering(format: .hls, nominalDuration: .zero)
+    if let known = parts.last {
+      parts = [numbering.part(known, continuing: found.list)]
+    } else if let part = numbering.part(found.list, period: 0, after: nil, published: nil) {
+      parts = [part]
+    }
+    hasEnded = found.live == nil
+  }
+}
+
+/// Reads the manifest of a presentation, and what it refers to, again and again if it is live.
+struct ManifestSource: Sendable {
+  private(set) var resolved: ResolvedPresentation
+  let loader: ManifestLoader
+  /// True if each rung of a live presentation has a playlist of its own (HLS).
+  private(set) var isByTrack = false
+  /// The indexes of files that were read.
+  private var indexes: [SegmentIndexReference: SegmentList] = [:]
+
+  init(resolved: ResolvedPresentation, loader: ManifestLoader) {
+    self.resolved = resolved
+    self.loader = loader
+  }
+
+  var clock: any WallClock { resolved.clock }
+
+  /// Returns the presentation with all segments, and the reasons why some are not known.
+  mutating func first() async throws -> (Presentation, [ReelError]) {
+    guard !resolved.presentation.isLive else { return (try await withIndexes(resolved.presentation), []) }
+    let loaded = try await loader.loadAll(of: resolved, withImages: false, Locked([]))
+    if loaded.presentation.isLive {
+      isByTrack = true
+      resolved.presentation.live = loaded.presentation.live
+    }
+    return (loaded.presentation, loaded.failures.map(\.error))
+  }
+
+  /// Reads the manifest again.
+  mutating func reload() async throws -> Presentation {
+    let presentation = try await loader.reload(resolved)
+    let next = try await withIndexes(presentation)
+    // The locations of the newest manifest count from now on. A complete one states none.
+    if presentation.isLive { resolved.presentation = presentation }
+    return next
+  }
+
+  /// Returns the presentation of the same manifest as it is by now.
+  mutating func atTime() async throws -> Presentation {
+    guard let atTime = resolved.presentation.live?.presentation else {
+      return try await withIndexes(resolved.presentation)
+    }
+    return try await withIndexes(atTime(clock.now))
+  }
+
+  /// Reads the playlist of one rung (HLS).
+  func playlist(at place: VirtualHLSCandidate.Place) async throws -> RungSegments {
+    let group = resolved.presentation.periods[0].trackGroups[place.group]
+    return try await loader.segments(
+      of: group.rungs[place.rung], variables: resolved.presentation.variables)
+  }
+
+  // MARK: - Private
+
+  /// Returns a presentation with the segments of the files that are complete: those of periods that have ended. One whose
+  /// end by the clock has come is not live any more.
+  private mutating func withIndexes(_ presentation: Presentation) async throws -> Presentation {
+    var presentation = presentation
+    let now = clock.now
+    var read: [SegmentIndexReference: SegmentList] = [:]
+    for period in presentation.periods.indices {
+      let end = presentation.periods[period].duration.map { presentation.periods[period].start + $0 }
+      for group in presentation.periods[period].trackGroups.indices {
+        for rung in presentation.periods[period].trackGroups[group].rungs.indices {
+          guard
+            case .index(let reference) = presentation.periods[period].trackGroups[group].rungs[rung].media,
+            presentation.periods[period].trackGroups[group].kind != .image
+          else { continue }
+          if let start = presentation.live?.availabilityStart {
+            guard let end, start + end <= now else { continue }
+          }
+          var list = indexes[reference]
+          if list == nil {
+            let found = try await loader.outcome(
+              of: presentation.periods[period].trackGroups[group].rungs[rung], variables: [:])
+            list = try? found.get().list
+          }
+          guard let list else { continue }
+          read[reference] = list
+          presentation.periods[period].trackGroups[group].rungs[rung].media = .segments(list)
+        }
+      }
+    }
+    indexes = read
+    if let live = presentation.live, isOver(presentation, live, at: now) { presentation.live = nil }
+    return presentation
+  }
+
+  private func isOver(_ presentation: Presentation, _ live: LiveTiming, at now: WallTime) -> Bool {
+    if let end = live.availabilityEnd, end <= now { return true }
+    guard case .never = live.reload, let start = live.availabilityStart, let last = presentation.periods.last,
+      let length = last.duration
+    else { return false }
+    return start + last.start + length <= now
+  }
+}

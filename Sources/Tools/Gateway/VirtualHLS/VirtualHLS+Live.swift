@@ -1,0 +1,196 @@
+import Foundation
+import ReelCore
+import ReelManifest
+
+extension VirtualHLS {
+  /// What the playlists of a live presentation go on from.
+  struct Live: Sendable {
+    /// The timing of the latest manifest; nil once the presentation has ended.
+    var timing: LiveTiming?
+    /// The wall-clock time of the timeline's zero (@availabilityStartTime when the manifest was first read); nil if segments
+    /// are not tied to the clock.
+    var start: WallTime?
+    /// The time by which the timeline of the latest manifest is later than the first one's, because the presentation was
+    /// started anew.
+    var shift = MediaTime.zero
+    /// The numbers of the latest periods, by their ids or else their starts.
+    var periods: [String: Int] = [:]
+    /// The number of the next new period.
+    var nextPeriod = 0
+    /// The start of the newest period.
+    var newestStart: MediaTime?
+  }
+}
+
+/// Numbers the segments of a live presentation: each has the same number in every reading of the manifest.
+///
+/// Numbers begin with the position of the first segment on the timeline, counted in segments, so that another process
+/// gives the same ones, and renditions with segments of equal length are in step. From then on, a segment is the one that
+/// was listed before if it is at the same place of the timeline (DASH), or has the same number (HLS).
+struct LiveNumbering {
+  let format: ManifestFormat
+  /// The length that positions are counted in.
+  let nominalDuration: MediaTime
+
+  /// The number of segments that a playlist lists in one period.
+  static let limit = 5000
+  /// The number of readings that end before what is listed, after which the presentation counts as restarted.
+  private static let patience = 3
+
+  /// Returns a part after the track's other parts: what comes after `published`.
+  func part(
+    _ list: SegmentList, period: Int, after previous: VirtualHLS.Part?, published: MediaTime?
+  ) -> VirtualHLS.Part? {
+    var list = list.part(max(0, list.count - Self.limit)..<list.count)
+    if let published, format == .dash {
+      let first = list.indices.bisect { list[$0].start + list[$0].duration.half > published }
+      list = list.part(first..<list.count)
+    }
+    guard let first = list.first else { return nil }
+    return VirtualHLS.Part(
+      list: list, firstIndex: max(previous?.endIndex ?? 0, number(of: first)), period: period,
+      statesDurations: true)
+  }
+
+  /// Returns a part as the latest manifest lists it. What was listed keeps its numbers.
+  func part(_ known: VirtualHLS.Part, continuing list: SegmentList) -> VirtualHLS.Part {
+    guard let last = known.list.last, let first = list.first, let newest = list.last else { return known }
+    var part = known
+    switch place(of: last, in: list, from: first, to: newest) {
+    case .at(let index):
+      let dropped = max(0, index - (known.list.count - 1), list.count - Self.limit)
+      part.list = list.part(dropped..<list.count)
+      part.firstIndex = known.endIndex - 1 - index + dropped
+      part.stepsBack = 0
+    case .before:
+      part.list = list.part(max(0, list.count - Self.limit)..<list.count)
+      part.firstIndex = max(known.endIndex, number(of: part.list.first ?? first))
+      part.stepsBack = 0
+    case .after:
+      part.stepsBack += 1
+      // An old copy, as a cache has it.
+      guard part.stepsBack >= Self.patience, format == .hls else { return part }
+      part.firstIndex = known.endIndex
+      part.list = list
+      part.stepsBack = 0
+    }
+    return part
+  }
+
+  /// Returns a part that another one follows, so that it gets no more segments. Those that have left the manifest go.
+  func closed(_ known: VirtualHLS.Part, trimmedTo list: SegmentList) -> VirtualHLS.Part {
+    guard let start = list.first?.start else { return known }
+    let gone = known.list.indices.bisect { known.list[$0].start + known.list[$0].duration.half > start }
+    var part = known
+    part.list = known.list.part(min(gone, known.list.count - 1)..<known.list.count)
+    part.firstIndex += min(gone, known.list.count - 1)
+    return part
+  }
+
+  // MARK: - Private
+
+  private enum Place {
+    case at(Int)
+    /// Before the list, which begins later.
+    case before
+    /// After the list, which ends earlier.
+    case after
+  }
+
+  private func place(
+    of segment: SegmentReference, in list: SegmentList, from first: SegmentReference,
+    to newest: SegmentReference
+  ) -> Place {
+    if format == .hls {
+      if segment.number < first.number { return .before }
+      return segment.number > newest.number ? .after : .at(Int(segment.number - first.number))
+    }
+    // By its middle, because starts may be rounded differently in the new list.
+    let middle = segment.start + segment.duration.half
+    if middle < first.start { return .before }
+    return middle >= newest.start + newest.duration ? .after : .at(list.index(at: middle) ?? 0)
+  }
+
+  private func number(of segment: SegmentReference) -> Int {
+    if format == .hls { return Int(clamping: max(0, segment.number)) }
+    guard nominalDuration > .zero else { return 0 }
+    return Int(max(0, min(segment.start.seconds / nominalDuration.seconds, 1e15)).rounded())
+  }
+}
+
+extension SegmentList {
+  /// The same list, with the number of its period, and with gaps where its timeline has holes: each at most as long as the
+  /// longest segment.
+  func filled(period: Int) -> SegmentList {
+    guard let first, let last else { return self }
+    var result: SegmentList = self
+    let isWhole = last.start - first.start == first.duration * Int64(count - 1)
+    if !isWhole {
+      var holes: [(index: Int, start: MediaTime, duration: MediaTime, count: Int)] = []
+      let longest = lazy.map(\.duration).max() ?? first.duration
+      var previous = first
+      for index in indices.dropFirst() {
+        let segment = self[index]
+        let (end, hole) = (
+          previous.start + previous.duration, segment.start - previous.start - previous.duration
+        )
+        // Less is the imprecision of a timeline.
+        if hole > longest.half, longest > .zero, holes.count < LiveNumbering.limit {
+          let pieces = Int(Swift.min((hole.seconds / longest.seconds).rounded(.up), 1000))
+          holes.append((index, end, MediaTime(seconds: hole.seconds / Double(pieces)), pieces))
+        }
+        previous = segment
+      }
+      if !holes.isEmpty {
+        var lists: [SegmentList] = []
+        var next = 0
+        for hole in holes {
+          lists.append(part(next..<hole.index))
+          let gap = self[hole.index].gap
+          lists.append(
+            SegmentList(
+              count: hole.count, end: hole.start + hole.duration * Int64(hole.count)
+            ) { index in
+              var gap = gap
+              (gap.start, gap.duration) = (hole.start + hole.duration * Int64(index), hole.duration)
+              return gap
+            })
+          next = hole.index
+        }
+        result = SegmentList(joining: lists + [part(next..<count)])
+      }
+    }
+    return SegmentList(count: result.count, end: result.end, commonInitialization: commonInitialization) {
+      [result] index in
+      var segment = result[index]
+      segment.discontinuity = period
+      return segment
+    }
+  }
+}
+
+extension SegmentReference {
+  /// A gap of the same place.
+  var gap: SegmentReference {
+    var segment = self
+    segment.isGap = true
+    segment.byteRange = nil
+    segment.encryption = nil
+    segment.alternateURLs = []
+    if let url = VirtualHLS.emptySegment { segment.url = url }
+    return segment
+  }
+}
+
+extension VirtualHLS {
+  /// What stands in the place of missing media: an empty `free` box (ISO/IEC 14496-12 §8.1.2).
+  ///
+  /// Not every player respects EXT-X-GAP: FFmpeg 5.1 requests all of these segments, Chromium the first. An empty segment
+  /// does less harm than an error.
+  static let emptySegment = URL(string: "data:video/mp4;base64,AAAACGZyZWU=")
+}
+
+extension MediaTime {
+  /// Half of it, to the microsecond.
+  var half: MediaTime { MediaTime(value: ticks(timescale: 1_000_000) / 2, timescale: 1_000_000) }
+}
