@@ -108,7 +108,7 @@ import Testing
       origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: Self.size)))
       let gateway = try await Gateway.start(
         VirtualHLS(Self.presentation(origin.url("big.m4s"))),
-        configuration: Gateway.Configuration(isProxy: true), fetcher: makeFetcher(attempts: 1),
+        configuration: Gateway.Configuration(delivery: .relayed), fetcher: makeFetcher(attempts: 1),
         logger: silentLogger)
       let reading = try await StalledClient.connect(port: gateway.port)
       try await reading.send("GET /media/video-0/0.m4s HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -37,7 +37,8 @@ func withGateway<Result>(
   _ body: (Gateway) async throws -> Result
 ) async throws -> Result {
   let gateway = try await Gateway.start(
-    VirtualHLS(presentation), configuration: Gateway.Configuration(isProxy: isProxy), fetcher: fetcher,
+    VirtualHLS(presentation),
+    configuration: Gateway.Configuration(delivery: isProxy ? .relayed : .redirected), fetcher: fetcher,
     logger: silentLogger)
   do {
     let result = try await body(gateway)

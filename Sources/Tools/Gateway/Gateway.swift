@@ -17,8 +17,8 @@ public import ServiceLifecycle
 /// | `/media/video-0/index.m3u8` | the media playlist of a track |
 /// | `/media/video-0/init-0.mp4`, `…/12.m4s`, `…/file-0.mp4` | media |
 ///
-/// The gateway generates the playlists. It redirects requests for media to the origin (302), or relays the media. It
-/// always relays media that a client can't reach by itself (`file:`, `data:`).
+/// The gateway generates the playlists. It redirects requests for media to the origin (302), or relays the media, or names
+/// the origin in the playlists (`Delivery`). It always relays media that a client can't reach by itself (`file:`, `data:`).
 ///
 /// - Relayed media is read from the origin no faster than the client reads it. Single ranges are supported (206, 416).
 ///   The request to the origin ends when the client disconnects.
@@ -89,9 +89,10 @@ public final class Gateway: Sendable, Service {
     }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let (ports, port) = AsyncStream<Int?>.makeStream()
-    let playlists = GatewayPlaylists(hls, logger: logger)
+    let playlists = GatewayPlaylists(hls, isDirect: configuration.delivery == .direct, logger: logger)
     let routes = GatewayRoutes(
-      playlists: playlists, isProxy: configuration.isProxy, fetcher: hls.fetcher ?? fetcher, logger: logger)
+      playlists: playlists, isRelay: configuration.delivery == .relayed, fetcher: hls.fetcher ?? fetcher,
+      logger: logger)
     let server = Server(
       childChannelSetup: HTTP1Channel(
         responder: routes.respond,
@@ -170,15 +171,25 @@ extension Gateway {
     package var host: String
     /// The port to listen on; 0 for any free port.
     package var port: Int
-    /// True to relay all media. False to redirect clients to its origin if they can reach it (`http`, `https`).
-    package var isProxy: Bool
+    /// How media that clients can reach (`http`, `https`) gets to them.
+    package var delivery: Delivery
 
     /// Creates a configuration. By default, the gateway listens on any free port for clients on this machine.
-    public init(host: String = "127.0.0.1", port: Int = 0, isProxy: Bool = false) {
+    public init(host: String = "127.0.0.1", port: Int = 0, delivery: Delivery = .redirected) {
       self.host = host
       self.port = port
-      self.isProxy = isProxy
+      self.delivery = delivery
     }
+  }
+
+  /// How media gets to clients.
+  public enum Delivery: Sendable, Hashable {
+    /// Playlists name the gateway, which redirects clients to the origin of each segment.
+    case redirected
+    /// Playlists name the origin. A client keeps its connections to it, and the gateway sees no request for media.
+    case direct
+    /// The gateway passes all media on. Clients need not reach the origin.
+    case relayed
   }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
-import Logging
-import NIOCore
+package import Logging
+package import NIOCore
 import ReelCore
 import ReelManifest
 
@@ -8,12 +8,14 @@ import ReelManifest
 ///
 /// A live presentation is read again when a client asks for a playlist and that is due: once for all clients, and never
 /// while nobody asks. If it can't be read, the last playlists stand, and the next request tries again.
-actor GatewayPlaylists {
+package actor GatewayPlaylists {
   private var hls: VirtualHLS
   /// The playlists before these, for clients that still ask for segments that have left.
   private var earlier: [(hls: VirtualHLS, at: WallTime)] = []
   private let clock: any WallClock
   private let logger: Logger
+  /// True if playlists name the origin of media that clients can reach.
+  private let isDirect: Bool
   /// The media playlists of `hls`, by the index of the track.
   private var playlists: [Int: Task<Playlist, Never>] = [:]
   private var byteCount = 0
@@ -46,8 +48,9 @@ actor GatewayPlaylists {
     var task: Task<Void, Never>?
   }
 
-  init(_ hls: VirtualHLS, logger: Logger) {
+  package init(_ hls: VirtualHLS, isDirect: Bool = false, logger: Logger) {
     self.hls = hls
+    self.isDirect = isDirect
     self.logger = logger
     clock = hls.source?.clock ?? SystemWallClock()
   }
@@ -58,7 +61,7 @@ actor GatewayPlaylists {
   }
 
   /// Returns the media playlist of a track, with the names of its resources as URIs; nil if there is no such track.
-  func mediaPlaylist(ofTrackNamed name: String) async -> ByteBuffer? {
+  package func mediaPlaylist(ofTrackNamed name: String) async -> ByteBuffer? {
     guard let track = hls.track(named: name) else { return nil }
     await update(track)
     return await playlist(of: track.index).text
@@ -86,10 +89,11 @@ actor GatewayPlaylists {
 
   private func playlist(of track: Int) async -> Playlist {
     if let known = playlists[track] { return await known.value }
-    let hls = hls
+    let (hls, isDirect) = (hls, isDirect)
     let task = Task {
       var resources: [String: VirtualHLS.Resource] = [:]
       let text = hls.mediaPlaylist(of: hls.tracks[track]) { resource in
+        if isDirect, resource.isReachable { return resource.url.absoluteString.withoutUserInformation }
         if resource.kind != .segment { resources[resource.name] = resource }
         return resource.name
       }

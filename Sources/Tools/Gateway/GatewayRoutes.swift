@@ -9,7 +9,8 @@ import ReelManifest
 /// The responses of a gateway, by path.
 struct GatewayRoutes: Sendable {
   let playlists: GatewayPlaylists
-  let isProxy: Bool
+  /// True to relay all media.
+  let isRelay: Bool
   let fetcher: any Fetching
   let logger: Logger
   /// The index, among several locations of the same media, of the one that answered last.
@@ -111,15 +112,13 @@ struct GatewayRoutes: Sendable {
   private func media(
     _ resource: VirtualHLS.Resource, _ request: Request, _ connection: ClientConnection
   ) async throws -> Response {
-    let scheme = resource.url.scheme?.lowercased()
-    let isReachable = scheme == "http" || scheme == "https"
     logger.debug(
       "media",
       metadata: [
         "path": "\(request.uri.path)",
         "url": "\(resource.url.absoluteString.withoutUserInformation.prefix(1_000))",
       ])
-    if isReachable, !isProxy {
+    if resource.isReachable, !isRelay {
       let url = try await connection.whileOpen { await reachableURL(of: resource) }
       return Response(
         status: .found,

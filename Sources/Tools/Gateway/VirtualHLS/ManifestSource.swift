@@ -9,21 +9,19 @@ extension VirtualHLS {
   /// - Parameters:
   ///   - url: The URL of the manifest: `http`, `https`, or `file` with a fetcher that reads files.
   ///   - fetcher: Fetches the manifests.
-  ///   - configuration: The header fields and limits of the requests.
+  ///   - configuration: The header fields and limits of the requests, and the height above which video is left out.
+  ///   - maximumBitRate: The bit rate above which video is left out; nil for none.
   /// - Throws: `ReelError` if it can't be fetched or read, or of kind `unsupported` if nothing in it can be presented as HLS;
   ///   `CancellationError`.
   public init(
-    url: URL, fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration()
+    url: URL, fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
+    maximumBitRate: Int? = nil
   ) async throws {
     let loader = ManifestLoader(
       fetcher: ConfinedFetcher(base: fetcher, source: url, headers: configuration.headers(of: url)),
       configuration: configuration, scope: LoadScope(), recorder: StartupRecorder())
-    try await self.init(loader.presentation(at: url), loader: loader)
-  }
-
-  /// The same of a manifest that was read.
-  package init(_ resolved: ResolvedPresentation, loader: ManifestLoader) async throws {
-    var source = ManifestSource(resolved: resolved, loader: loader)
+    let resolved = try await loader.presentation(at: url)
+    var source = ManifestSource(resolved: resolved, loader: loader, maximumBitRate: maximumBitRate)
     let (presentation, failures) = try await source.first()
     do throws(ReelError) {
       try self.init(presentation)
@@ -76,9 +74,13 @@ struct ManifestSource: Sendable {
   /// The indexes of files that were read.
   private var indexes: [SegmentIndexReference: SegmentList] = [:]
 
-  init(resolved: ResolvedPresentation, loader: ManifestLoader) {
+  private let maximumBitRate: Int?
+
+  init(resolved: ResolvedPresentation, loader: ManifestLoader, maximumBitRate: Int?) {
     self.resolved = resolved
     self.loader = loader
+    self.maximumBitRate = maximumBitRate
+    self.resolved.presentation = limited(resolved.presentation)
   }
 
   var clock: any WallClock { resolved.clock }
@@ -96,7 +98,7 @@ struct ManifestSource: Sendable {
 
   /// Reads the manifest again.
   mutating func reload() async throws -> Presentation {
-    let presentation = try await loader.reload(resolved)
+    let presentation = limited(try await loader.reload(resolved))
     let next = try await withIndexes(presentation)
     // The locations of the newest manifest count from now on. A complete one states none.
     if presentation.isLive { resolved.presentation = presentation }
@@ -108,7 +110,7 @@ struct ManifestSource: Sendable {
     guard let atTime = resolved.presentation.live?.presentation else {
       return try await withIndexes(resolved.presentation)
     }
-    return try await withIndexes(atTime(clock.now))
+    return try await withIndexes(limited(atTime(clock.now)))
   }
 
   /// Reads the playlist of one rung (HLS).
@@ -119,6 +121,28 @@ struct ManifestSource: Sendable {
   }
 
   // MARK: - Private
+
+  /// Returns a presentation without the rungs of video above the limits. If all of a group are, the lowest one stays.
+  private func limited(_ presentation: Presentation) -> Presentation {
+    let height = loader.configuration.maximumHeight
+    guard height != nil || maximumBitRate != nil else { return presentation }
+    var presentation = presentation
+    for period in presentation.periods.indices {
+      for group in presentation.periods[period].trackGroups.indices
+      where presentation.periods[period].trackGroups[group].kind == .video {
+        let rungs = presentation.periods[period].trackGroups[group].rungs
+        let allowed = rungs.filter { rung in
+          rung.size?.height ?? 0 <= height ?? .max && rung.bitsPerSecond ?? 0 <= maximumBitRate ?? .max
+        }
+        let lowest = rungs.min {
+          ($0.size?.height ?? 0, $0.bitsPerSecond ?? 0) < ($1.size?.height ?? 0, $1.bitsPerSecond ?? 0)
+        }
+        presentation.periods[period].trackGroups[group].rungs =
+          allowed.isEmpty ? lowest.map { [$0] } ?? [] : allowed
+      }
+    }
+    return presentation
+  }
 
   /// Returns a presentation with the segments of the files that are complete: those of periods that have ended. One whose
   /// end by the clock has come is not live any more.

@@ -253,6 +253,9 @@ extension VirtualHLS {
     package let name: String
     /// The media type (RFC 9110 §8.3.1).
     package let mediaType: String
+
+    /// True if a client can reach it by itself.
+    var isReachable: Bool { ["http", "https"].contains(url.scheme?.lowercased()) }
   }
 }
 

@@ -19,9 +19,10 @@ struct ServeCommand: AsyncParsableCommand {
     discussion: """
       Prints the URL to open, then serves until it is interrupted.
 
-      A manifest (DASH or HLS, on demand) is served as HLS. Reel generates the playlists; requests for init and media \
-      segments are redirected to their origin, or passed through with --proxy. Local media is always passed through. \
-      --timeout limits the reading of the manifest.
+      A manifest (DASH or HLS, on demand or live) is served as HLS. Reel generates the playlists; requests for init and media \
+      segments are redirected to their origin. With --direct, the playlists name the origin instead, so that a player \
+      keeps its connection to it; with --proxy, media is passed through. Local media is always passed through. \
+      --timeout limits the reading of the manifest. --bandwidth and --max-height leave out the video above them.
 
       A folder is served as it is. Of a feed file (reel feed --help), the local items are served. --link models one \
       bottleneck for all connections. It takes a rate and a round-trip \
@@ -42,7 +43,7 @@ struct ServeCommand: AsyncParsableCommand {
       --record writes each request and each swipe to a new file, as JSON Lines: without values of queries, cookies, \
       credentials and addresses. Any other player can report its swipes with POST /-/report.
 
-      --json has no effect.
+      --json prints the URL as {"url": …}.
 
       \(HelpText.examples(examples))
       """)
@@ -70,6 +71,9 @@ struct ServeCommand: AsyncParsableCommand {
 
   @Flag(help: "For a manifest: pass media through instead of redirecting to its origin.")
   var proxy = false
+
+  @Flag(help: "For a manifest: write the URLs of the origin into the playlists instead of redirecting to it.")
+  var direct = false
 
   @Option(help: ArgumentHelp("For a folder or feed: model this link.", valueName: "spec"), completion: .links)
   var link: String?
@@ -99,7 +103,11 @@ struct ServeCommand: AsyncParsableCommand {
     try OptionValue.check(port, of: "--port", in: 0...65535)
     try WalkResultOptions.checkFile(record, of: "--record")
     if isServed {
-      if proxy { throw ValidationError("--proxy requires a manifest: \(source) is not one") }
+      if proxy || direct {
+        throw ValidationError("--proxy and --direct require a manifest: \(source) is not one")
+      }
+    } else if proxy, direct {
+      throw ValidationError("--proxy and --direct can't be combined")
     } else if link != nil || !fault.isEmpty || record != nil || !script.isEmpty {
       throw ValidationError(
         "--link, --fault, --record and --script require a folder or a feed: \(source) is neither")
@@ -107,7 +115,7 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let logger = options.bootstrapLogging()
+    let logger = options.bootstrapLogging(level: options.quiet ? .critical : .warning)
     try await ExitStatus.run {
       try await Interruption.cancelling {
         if let feed = try served {
@@ -156,7 +164,7 @@ struct ServeCommand: AsyncParsableCommand {
       server.recording?.discard()
       throw error
     }
-    try Console.print(origin.baseURL.absoluteString)
+    try printURL(origin.baseURL)
     if let record {
       Console.remark(
         "\(feed.items.count.counted("item")) at \(origin.url("-/feed").absoluteString), recorded in \(record)"
@@ -165,6 +173,12 @@ struct ServeCommand: AsyncParsableCommand {
     await untilCancelled(or: { server.recording?.failure != nil })
     await origin.stop()
     try server.recording?.finish()
+  }
+
+  private func printURL(_ url: URL) throws {
+    var json = JSONText()
+    json.object { $0.field("url", url.absoluteString) }
+    try Console.print(options.json ? String(decoding: json.bytes, as: UTF8.self) : url.absoluteString)
   }
 
   private func linkSpec() throws(ReelError) -> LinkSpec? {
@@ -191,10 +205,14 @@ struct ServeCommand: AsyncParsableCommand {
     let fetcher = try options.transport(logger: logger)
     let loading = try options.loading()
     let source = try MediaSource(argument: source)
+    let maximumBitRate =
+      options.bandwidth == nil || options.adaptsBitRate ? nil : loading.preferredPeakBitRate
     let hls = try await WorkProgress.showing(when: !options.quiet, \.progressText) {
       try await withLimit(seconds: options.timeout, source: source.name, fetcher: fetcher) { fetcher, _ in
         switch source {
-        case .url(let url): return try await VirtualHLS(url: url, fetcher: fetcher, configuration: loading)
+        case .url(let url):
+          return try await VirtualHLS(
+            url: url, fetcher: fetcher, configuration: loading, maximumBitRate: maximumBitRate)
         case .standardInput:
           let opener = TrackOpener(fetcher: fetcher, configuration: loading, logger: logger)
           return try VirtualHLS(try await opener.manifest(at: source))
@@ -202,9 +220,15 @@ struct ServeCommand: AsyncParsableCommand {
       }
     }
     hls.report(quietly: options.quiet)
+    let delivery: Gateway.Delivery = proxy ? .relayed : direct ? .direct : .redirected
     let gateway = try await Gateway.start(
-      hls, configuration: .init(host: host, port: port, isProxy: proxy), fetcher: fetcher, logger: logger)
-    try Console.print(gateway.url.absoluteString)
+      hls, configuration: .init(host: host, port: port, delivery: delivery), fetcher: fetcher, logger: logger)
+    try printURL(gateway.url)
+    if !options.quiet, delivery != .relayed, source.url?.isFileURL == false {
+      Console.remark(
+        "players load media from its origin: a page needs crossorigin on its video element and CORS from there; --proxy passes media through"
+      )
+    }
     await untilCancelled()
     await gateway.stop()
   }

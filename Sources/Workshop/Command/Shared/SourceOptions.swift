@@ -108,9 +108,11 @@ struct SourceOptions: ParsableArguments {
   }
 
   /// Sets the log level and the style of text from the flags. Call it once per process.
-  func bootstrapLogging() -> Logger {
+  ///
+  /// - Parameter level: The level without `--verbose`.
+  func bootstrapLogging(level: Logger.Level = .critical) -> Logger {
     print.apply()
-    let level: Logger.Level = verbose ? .debug : .critical
+    let level = verbose ? .debug : level
     LoggingSystem.bootstrap { label in
       var handler = StreamLogHandler(label: label, stream: Console.Log())
       handler.logLevel = level

@@ -1,0 +1,321 @@
+import Foundation
+import Logging
+import NIOCore
+import ReelCore
+import ReelGateway
+import ReelManifest
+import ReelSources
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+/// When the simulations begin: 2026-01-31T12:00:00Z.
+private let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+
+private func seconds(_ value: Double) -> MediaTime { MediaTime(seconds: value, timescale: 1_000_000) }
+
+/// The playlists of live presentations, hour by hour in simulated time, against the rules of RFC 8216 §6.2.
+@Suite("Live presentations as HLS", .hangLimit)
+struct LivePlaylistTests {
+  private let clock = ManualClock(launch)
+
+  /// The addressings, with the fixture that has segments for each.
+  static let cases: [(String, DASHLiveSimulation.Options)] = [
+    ("dash-number/manifest.mpd", .init(addressing: .number, periods: .onePerPass)),
+    ("dash-number/manifest.mpd", .init(addressing: .timeline, periods: .onePerPass)),
+    ("dash-timeline/manifest.mpd", .init(addressing: .timeline, periods: .single)),
+    ("dash-number/manifest.mpd", .init(addressing: .timeline, timeShiftBufferDepth: seconds(60))),
+    (
+      "dash-number/manifest.mpd",
+      .init(addressing: .timeline, periods: .onePerPass, minimumUpdatePeriod: seconds(5))
+    ),
+    (
+      "dash-number/manifest.mpd",
+      .init(addressing: .number, availabilityTimeOffset: seconds(0.5), timeSchemes: [.direct])
+    ),
+    (
+      "dash-number/manifest.mpd",
+      .init(
+        addressing: .timeline,
+        disturbances: .init(
+          stalls: [.init(after: seconds(150), length: seconds(20))],
+          staleCopies: .init(every: 3, age: seconds(4))))
+    ),
+  ]
+
+  @Test(
+    "A day of each addressing: every segment once, in order, and the same for every client",
+    arguments: 0..<cases.count)
+  func day(number: Int) async throws {
+    let (name, options) = Self.cases[number]
+    let simulation = try simulation(name, options, after: 100)
+    let source = try await playlists(simulation)
+    var followers: [String: Follower] = [:]
+    let tracks = source.tracks
+    #expect(tracks.count >= 2)
+    // A minute of polling, once an hour, and what comes after an hour in which nobody asked.
+    for hour in 0..<24 {
+      for step in 0..<80 {
+        for track in tracks {
+          let text = try #require(await source.text(track))
+          try followers[track, default: Follower()].take(text, isAfterPause: step == 0 && hour > 0)
+        }
+        clock.advance(by: seconds(0.75))
+      }
+      clock.advance(by: seconds(3_540))
+    }
+    for (track, follower) in followers {
+      #expect(follower.problems.isEmpty, "\(track): \(follower.problems.prefix(3))")
+      #expect(follower.count > 24 * 50, "\(track)")
+    }
+    let starts = Set(followers.values.map(\.targetDurations))
+    #expect(starts.count == 1)
+  }
+
+  @Test("A segment is listed as soon as the MPD lists it")
+  func latency() async throws {
+    let simulation = try simulation("dash-number/manifest.mpd", .init(addressing: .timeline), after: 100.2)
+    let source = try await playlists(simulation)
+    for _ in 0..<40 {
+      let text = try #require(await source.text("video-0"))
+      let playlist = try hlsPlaylist(text)
+      let newest = try #require(playlist.dates.last)
+      // The end of the newest segment, and the time.
+      #expect((clock.now - newest - seconds(1)).seconds < 1 + 0.5)
+      clock.advance(by: seconds(0.5))
+    }
+  }
+
+  @Test("An MPD that becomes static ends the playlists")
+  func ending() async throws {
+    let simulation = try simulation(
+      "dash-number/manifest.mpd", .init(addressing: .timeline, passCount: 40), after: 100)
+    let source = try await playlists(simulation)
+    let before = try #require(await source.text("video-0"))
+    #expect(!before.contains("#EXT-X-ENDLIST"))
+    clock.advance(by: seconds(60))
+    let after = try #require(await source.text("video-0"))
+    #expect(after.hasSuffix("#EXT-X-ENDLIST\n"))
+    let (old, new) = (try hlsPlaylist(before), try hlsPlaylist(after))
+    #expect(new.sequence >= old.sequence)
+    #expect(new.segments.last.map { $0.uri } == "\(new.sequence + new.segments.count - 1).m4s")
+    let audio = try #require(await source.text("audio-0"))
+    #expect(audio.hasSuffix("#EXT-X-ENDLIST\n"))
+  }
+
+  @Test("An origin that fails leaves the playlists as they are; then they go on")
+  func failure() async throws {
+    let simulation = try simulation("dash-number/manifest.mpd", .init(addressing: .timeline), after: 100)
+    let fetcher = SwitchedFetcher(SimulationFetcher(resource: simulation))
+    let source = try await playlists(simulation, fetcher: fetcher)
+    var follower = Follower()
+    for step in 0..<180 {
+      fetcher.fails = (60..<120).contains(step)
+      try follower.take(try #require(await source.text("video-0")), isAfterPause: step == 120)
+      clock.advance(by: seconds(1))
+    }
+    #expect(follower.problems.isEmpty, "\(follower.problems.prefix(3))")
+    #expect(follower.count > 100)
+  }
+
+  @Test("One reading serves all clients, and only while one asks")
+  func readings() async throws {
+    let simulation = try simulation(
+      "dash-number/manifest.mpd", .init(addressing: .timeline, minimumUpdatePeriod: seconds(2)), after: 100)
+    let fetcher = SwitchedFetcher(SimulationFetcher(resource: simulation))
+    let source = try await playlists(simulation, fetcher: fetcher)
+    let first = fetcher.count
+    for _ in 0..<20 { _ = await source.text("video-0") }
+    #expect(fetcher.count == first)
+    clock.advance(by: seconds(600))
+    #expect(fetcher.count == first)
+    await withTaskGroup(of: Void.self) { group in
+      for track in ["video-0", "audio-0"] {
+        for _ in 0..<50 { group.addTask { _ = await source.text(track) } }
+      }
+    }
+    #expect(fetcher.count == first + 1)
+  }
+
+  @Test("Live HLS goes on too, each playlist by itself")
+  func hls() async throws {
+    clock.set(launch + seconds(100))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8"))
+    let simulation = try HLSLiveSimulation(material, start: launch) { [clock] in clock.now }
+    let source = try await playlists(simulation, at: simulation.manifestPath)
+    var followers: [String: Follower] = [:]
+    for _ in 0..<200 {
+      for track in source.tracks {
+        try followers[track, default: Follower()].take(
+          try #require(await source.text(track)), isAfterPause: false)
+      }
+      clock.advance(by: seconds(0.5))
+    }
+    for (track, follower) in followers {
+      #expect(follower.problems.isEmpty, "\(track): \(follower.problems.prefix(3))")
+      #expect(follower.count >= 95, "\(track)")
+    }
+  }
+
+  @Test("A presentation that has not begun says so")
+  func notBegun() async throws {
+    let simulation = try simulation("dash-number/manifest.mpd", .init(addressing: .timeline), after: 0.1)
+    let error = await reelError { _ = try await playlists(simulation) }
+    #expect(error != nil)
+  }
+
+  // MARK: - Private
+
+  private func simulation(
+    _ name: String, _ options: DASHLiveSimulation.Options, after elapsed: Double
+  ) throws -> DASHLiveSimulation {
+    clock.set(launch + seconds(elapsed))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: name))
+    return try DASHLiveSimulation(material, start: launch, options: options) { [clock] in clock.now }
+  }
+
+  private func playlists(
+    _ simulation: DASHLiveSimulation, fetcher: (any Fetching)? = nil
+  ) async throws -> LivePlaylists {
+    try await playlists(simulation, at: simulation.manifestPath, fetcher: fetcher)
+  }
+
+  private func playlists(
+    _ simulation: any DynamicResource, at path: String, fetcher: (any Fetching)? = nil
+  ) async throws -> LivePlaylists {
+    var configuration = LoadingConfiguration()
+    configuration.clock = clock
+    let url = try #require(URL(string: "http://origin.example\(path)"))
+    let hls = try await VirtualHLS(
+      url: url, fetcher: fetcher ?? SimulationFetcher(resource: simulation), configuration: configuration)
+    return LivePlaylists(GatewayPlaylists(hls, logger: silentLogger), hls.tracks.map(\.name))
+  }
+}
+
+/// The playlists of a gateway, as text.
+private struct LivePlaylists {
+  let tracks: [String]
+  private let playlists: GatewayPlaylists
+
+  init(_ playlists: GatewayPlaylists, _ tracks: [String]) {
+    self.playlists = playlists
+    self.tracks = tracks
+  }
+
+  func text(_ track: String) async -> String? {
+    await playlists.mediaPlaylist(ofTrackNamed: track).map { String(buffer: $0) }
+  }
+}
+
+/// A fetcher that fails when told to, and counts its requests.
+private final class SwitchedFetcher: Fetching {
+  private let base: any Fetching
+  private let state = Locked((fails: false, count: 0))
+
+  init(_ base: any Fetching) { self.base = base }
+
+  var fails: Bool {
+    get { state.withLock { $0.fails } }
+    set { state.withLock { $0.fails = newValue } }
+  }
+  var count: Int { state.withLock { $0.count } }
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    let fails = state.withLock { state in
+      state.count += 1
+      return state.fails
+    }
+    if fails { throw ReelError(.server, "503 Service Unavailable", status: 503) }
+    return try await base.fetch(request)
+  }
+}
+
+/// The lines of a media playlist that matter here.
+private struct TextPlaylist {
+  struct Segment: Hashable {
+    var uri: String
+    var duration: String
+    var map: String?
+    var isGap: Bool
+    var discontinuity: Int
+  }
+
+  var sequence = 0
+  var discontinuitySequence = 0
+  var targetDuration = ""
+  var segments: [Segment] = []
+  /// The date of each segment, from the dates that are stated.
+  var dates: [WallTime] = []
+}
+
+private func hlsPlaylist(_ text: String) throws -> TextPlaylist {
+  var playlist = TextPlaylist()
+  var (map, duration, isGap, discontinuities): (String?, String, Bool, Int) = (nil, "", false, 0)
+  var date: WallTime?
+  for line in text.split(separator: "\n").map(String.init) {
+    func value(_ tag: String) -> String? {
+      line.hasPrefix(tag + ":") ? String(line.dropFirst(tag.count + 1)) : nil
+    }
+    if let number = value("#EXT-X-MEDIA-SEQUENCE") { playlist.sequence = try #require(Int(number)) }
+    if let number = value("#EXT-X-DISCONTINUITY-SEQUENCE") {
+      playlist.discontinuitySequence = try #require(Int(number))
+      discontinuities = playlist.discontinuitySequence
+    }
+    if let number = value("#EXT-X-TARGETDURATION") { playlist.targetDuration = number }
+    if let text = value("#EXT-X-MAP") { map = text }
+    if let text = value("#EXTINF") { duration = text }
+    if let text = value("#EXT-X-PROGRAM-DATE-TIME") { date = WallTime(iso8601: text) }
+    if line == "#EXT-X-GAP" { isGap = true }
+    if line == "#EXT-X-DISCONTINUITY" { (discontinuities, map) = (discontinuities + 1, nil) }
+    if !line.hasPrefix("#") {
+      playlist.segments.append(
+        .init(uri: line, duration: duration, map: map, isGap: isGap, discontinuity: discontinuities))
+      if let known = date {
+        playlist.dates.append(known)
+        date = known + seconds(try #require(Double(duration.dropLast())))
+      }
+      isGap = false
+    }
+  }
+  return playlist
+}
+
+/// A client that remembers what every segment was, and compares.
+private struct Follower {
+  private var known: [Int: TextPlaylist.Segment] = [:]
+  private var last: TextPlaylist?
+  private(set) var problems: [String] = []
+  private(set) var targetDurations: Set<String> = []
+  /// The number of different segments.
+  private(set) var count = 0
+
+  mutating func take(_ text: String, isAfterPause: Bool) throws {
+    let playlist = try hlsPlaylist(text)
+    targetDurations.insert(playlist.targetDuration)
+    if playlist.segments.isEmpty { problems.append("no segments") }
+    if targetDurations.count > 1 { problems.append("another target duration") }
+    if let last {
+      if playlist.sequence < last.sequence { problems.append("\(last.sequence) -> \(playlist.sequence)") }
+      let end = last.sequence + last.segments.count
+      if playlist.sequence + playlist.segments.count < end { problems.append("the end went back") }
+      if playlist.sequence > end, !isAfterPause { problems.append("missed \(end)..<\(playlist.sequence)") }
+    }
+    for (index, segment) in playlist.segments.enumerated() {
+      let number = playlist.sequence + index
+      if let before = known[number] {
+        if before != segment { problems.append("\(number): \(before) -> \(segment)") }
+      } else {
+        known[number] = segment
+        count += 1
+        if segment.isGap { problems.append("\(number) is a gap") }
+      }
+    }
+    // Dates rise without holes, but for rounding.
+    for (earlier, later) in zip(playlist.dates, playlist.dates.dropFirst())
+    where (later - earlier).seconds < 0.2 || (later - earlier).seconds > 2.5 {
+      problems.append("\(earlier) -> \(later)")
+    }
+    known = known.filter { $0.key >= playlist.sequence - 100 }
+    last = playlist
+  }
+}
