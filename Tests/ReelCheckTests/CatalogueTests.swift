@@ -1,4 +1,4 @@
-import ReelCheck
+@testable import ReelCheck
 import Testing
 
 @Suite("Catalogue of findings")
@@ -55,25 +55,16 @@ struct CatalogueTests {
     }
   }
 
-  @Test("Names are found with and without a kind, and others are not")
-  func matches() {
-    #expect(Catalogue.match("moov-last")?.kind == nil)
-    #expect(Catalogue.match("Timestamp-Break/GAP")?.kind?.name == "gap")
-    for name in ["", "moov", "moov-last/", "moov-last/gap", "timestamp-break/gap/1", "/gap"] {
-      #expect(Catalogue.match(name) == nil)
-    }
-    #expect(Catalogue.names.allSatisfy { Catalogue.match($0) != nil })
-    #expect(Set(Catalogue.names).count == Catalogue.names.count)
-  }
-
   @Test("An explanation has the thresholds, the kinds and the sources")
   func explanation() throws {
-    let all = try #require(Catalogue.match("timestamp-break")).explanation
+    let entry = Catalogue.entry(for: .timestampBreak)
+    let all = entry.explanation(of: nil)
     #expect(all.hasPrefix("timestamp-break: The timestamps break\n\n"))
     #expect(all.contains("\n  overlap  warning  a segment begins before the end of the one before\n"))
     #expect(all.contains("\n  timestamp-break.gap=100ms\n"))
     #expect(all.contains("\n  RFC 8216 §4.3.2.3: https://www.rfc-editor.org/rfc/rfc8216#section-4.3.2.3\n"))
-    let gap = try #require(Catalogue.match("timestamp-break/gap")).explanation
+    let kind = try #require(entry.kinds.first { $0.name == "gap" })
+    let gap = entry.explanation(of: kind)
     #expect(gap.hasPrefix("timestamp-break/gap (warning): time without audio or video"))
     #expect(!gap.contains("Kinds:"))
   }

@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import ReelCheck
+@testable import ReelCheck
 import ReelCore
 import ReelManifest
 import ReelSources

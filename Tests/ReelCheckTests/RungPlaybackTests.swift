@@ -1,5 +1,5 @@
 import Foundation
-import ReelCheck
+@testable import ReelCheck
 import ReelCore
 import ReelManifest
 import ReelPlayback

@@ -1,6 +1,6 @@
 import Foundation
 import Logging
-import ReelCheck
+@testable import ReelCheck
 import ReelCore
 import ReelSources
 import ReelTestSupport

@@ -1,4 +1,4 @@
-import ReelCheck
+@testable import ReelCheck
 import Testing
 
 @Suite("Thresholds of a check")

@@ -42,42 +42,8 @@ package enum Catalogue {
     package let url: String
   }
 
-  /// An entry, and the kind that was asked for.
-  package struct Match: Sendable {
-    package let entry: Entry
-    /// Nil for all of the entry.
-    package let kind: Kind?
-
-    package init(entry: Entry, kind: Kind?) {
-      self.entry = entry
-      self.kind = kind
-    }
-  }
-
   /// All entries, in the order of `FindingID`.
   package static let all: [Entry] = FindingID.allCases.map(entry)
-
-  /// All names that `match` knows: `timestamp-break`, `timestamp-break/gap`.
-  package static let names: [String] = all.flatMap { entry in
-    [entry.id.rawValue] + entry.kinds.map { "\(entry.id.rawValue)/\($0.name)" }
-  }
-
-  /// Returns the entry of a name such as `timestamp-break` or `timestamp-break/gap`, in any letter case; nil for
-  /// an unknown name.
-  package static func match(_ name: String) -> Match? {
-    let parts = name.lowercased().split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let first = parts.first, let id = FindingID(rawValue: String(first)) else { return nil }
-    let entry = entry(for: id)
-    guard parts.count == 2 else { return Match(entry: entry, kind: nil) }
-    guard let kind = entry.kinds.first(where: { $0.name == parts[1] }) else { return nil }
-    return Match(entry: entry, kind: kind)
-  }
-
-  /// Returns the level that a finding of this id and kind usually has.
-  package static func level(of id: FindingID, _ kind: String?) -> FindingLevel {
-    let entry = entry(for: id)
-    return entry.kinds.first { $0.name == kind }?.level ?? entry.level
-  }
 
   // MARK: - Private
 
@@ -100,33 +66,34 @@ package enum Catalogue {
 
 // MARK: - Explanation
 
-extension Catalogue.Match {
-  /// The text that `reel check --explain` prints, without line breaks inside paragraphs.
-  package var explanation: String {
+extension Catalogue.Entry {
+  /// Returns the text that `reel check --explain` prints, without line breaks inside paragraphs.
+  ///
+  /// - Parameter kind: Nil for all of the entry.
+  package func explanation(of kind: Catalogue.Kind?) -> String {
     var lines = [
-      kind.map { "\(entry.id.rawValue)/\($0.name) (\($0.level.rawValue)): \($0.meaning)" }
-        ?? "\(entry.id.rawValue)\(entry.kinds.isEmpty ? " (\(entry.level.rawValue))" : ""): \(entry.title)",
-      "", entry.meaning, "", "For a viewer: \(entry.effect)", "", "Measured: \(entry.measurement)", "",
-      "Fix: \(entry.fix).", "",
+      kind.map { "\(id.rawValue)/\($0.name) (\($0.level.rawValue)): \($0.meaning)" }
+        ?? "\(id.rawValue)\(kinds.isEmpty ? " (\(level.rawValue))" : ""): \(title)",
+      "", meaning, "", "For a viewer: \(effect)", "", "Measured: \(measurement)", "", "Fix: \(fix).", "",
     ]
-    if kind == nil, !entry.kinds.isEmpty {
+    if kind == nil, !kinds.isEmpty {
       lines.append("Kinds:")
-      let width = entry.kinds.map(\.name.count).max() ?? 0
-      lines += entry.kinds.map { kind in
+      let width = kinds.map(\.name.count).max() ?? 0
+      lines += kinds.map { kind in
         let name = kind.name + String(repeating: " ", count: width - kind.name.count)
         let level = kind.level.rawValue + String(repeating: " ", count: 7 - kind.level.rawValue.count)
         return "  \(name)  \(level)  \(kind.meaning)"
       }
       lines.append("")
     }
-    if !entry.otherLevels.isEmpty { lines += ["Level: \(entry.otherLevels)", ""] }
-    if !entry.thresholds.isEmpty {
+    if !otherLevels.isEmpty { lines += ["Level: \(otherLevels)", ""] }
+    if !thresholds.isEmpty {
       lines.append("Thresholds (--set):")
-      lines += entry.thresholds.map { "  \($0.rawValue)=\($0.compactText)" }
+      lines += thresholds.map { "  \($0.rawValue)=\($0.compactText)" }
       lines.append("")
     }
     lines.append("Sources:")
-    lines += entry.sources.map { "  \($0.name): \($0.url)" }
+    lines += sources.map { "  \($0.name): \($0.url)" }
     return lines.joined(separator: "\n") + "\n"
   }
 }

@@ -20,8 +20,6 @@ package struct CheckResult: Sendable {
   /// True if the check was cancelled. The result then has the findings so far.
   package var isInterrupted = false
 
-  package init(source: String) { self.source = source }
-
   /// The error if no media arrived in time, so that nothing is known of the stream, and a later check may know more.
   package var silence: ReelError? { judgement.silence }
 
@@ -62,17 +60,6 @@ package struct StartResult: Sendable {
     package var firstByte: Double
     package var end: Double
     package var byteCount: Int64
-
-    package init(
-      url: String, purpose: FetchPurpose, began: Double, firstByte: Double, end: Double, byteCount: Int64
-    ) {
-      self.url = url
-      self.purpose = purpose
-      self.began = began
-      self.firstByte = firstByte
-      self.end = end
-      self.byteCount = byteCount
-    }
   }
 
   /// One course of a start.
@@ -87,8 +74,6 @@ package struct StartResult: Sendable {
     /// The time that the player of a model takes for itself.
     package var working = 0.0
     package var requests: [Request] = []
-
-    package init(milliseconds: Double) { self.milliseconds = milliseconds }
   }
 
   /// What is known of playing on after the start.
@@ -106,11 +91,6 @@ package struct StartResult: Sendable {
     package var finding: String
     /// The start afterwards.
     package var milliseconds: Double
-
-    package init(finding: String, milliseconds: Double) {
-      self.finding = finding
-      self.milliseconds = milliseconds
-    }
   }
 
   package var link: String
@@ -137,12 +117,6 @@ package struct StartResult: Sendable {
   package var steps: [Step] = []
   /// The start with all of them mended; nil if there is none.
   package var mended: Course?
-
-  package init(link: String, now: Course, floorMilliseconds: Double) {
-    self.link = link
-    self.now = now
-    self.floorMilliseconds = floorMilliseconds
-  }
 
   /// What is possible without changing the stream further: the start once all findings are mended.
   package var possibleMilliseconds: Double { steps.last?.milliseconds ?? now.milliseconds }

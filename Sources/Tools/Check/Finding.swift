@@ -132,12 +132,6 @@ package struct CheckStill: Sendable {
   /// The time on the presentation's timeline, in seconds.
   package var time: Double
   package var jpeg: [UInt8]
-
-  package init(rung: String?, time: Double, jpeg: [UInt8]) {
-    self.rung = rung
-    self.time = time
-    self.jpeg = jpeg
-  }
 }
 
 /// A measurement of a finding.
@@ -232,9 +226,4 @@ package enum StartChange: Sendable, Hashable {
 package struct StartBytes: Sendable, Hashable {
   package var url: String
   package var range: ByteRange
-
-  package init(url: String, range: ByteRange) {
-    self.url = url
-    self.range = range
-  }
 }

@@ -17,16 +17,6 @@ package struct PlayedRung: Sendable {
   /// The number of segments whose size is not known; it was estimated by the highest rate that is stated or measured.
   package var estimatedCount: Int
 
-  package init(
-    rung: String, course: LinkPlayback.Course, duration: Double, bitsPerSecond: Double, estimatedCount: Int
-  ) {
-    self.rung = rung
-    self.course = course
-    self.duration = duration
-    self.bitsPerSecond = bitsPerSecond
-    self.estimatedCount = estimatedCount
-  }
-
   /// The milliseconds of all stalls.
   package var stalledMilliseconds: Double { course.stalled.milliseconds }
 }

@@ -32,8 +32,6 @@ package struct StreamFacts: Sendable {
   package var live: LiveFacts?
   /// What could not be checked.
   package var notChecked: [NotChecked] = []
-
-  package init() {}
 }
 
 /// A check that was not made.
@@ -116,11 +114,6 @@ package struct RungFacts: Sendable {
   /// The sample that is being fetched.
   var pending: PendingSegment?
 
-  package init(name: String, kind: TrackGroup.Kind) {
-    self.name = name
-    self.kind = kind
-  }
-
   /// True if it can't be judged although that is no fault of it.
   package var isExcused: Bool { if case .excused = status { true } else { false } }
 
@@ -168,8 +161,6 @@ package struct SegmentFacts: Sendable {
   package var hasTimestamps = true
   package var video: TrackFacts?
   package var audio: TrackFacts?
-
-  package init(index: Int) { self.index = index }
 }
 
 extension Comparable {
@@ -255,8 +246,6 @@ package struct TrackFacts: Sendable {
   /// The bytes of the samples.
   package var byteCount: Int64 = 0
 
-  package init(stream: StreamInfo) { self.stream = stream }
-
   /// The start of the first sample in presentation order.
   package var start: Double? { samples.first?.start }
   /// The end of the last sample.
@@ -269,13 +258,6 @@ package struct SampleFacts: Sendable, Hashable {
   package var end: Double
   package var byteCount: Int
   package var isKey: Bool
-
-  package init(start: Double, end: Double, byteCount: Int, isKey: Bool) {
-    self.start = start
-    self.end = end
-    self.byteCount = byteCount
-    self.isKey = isKey
-  }
 }
 
 /// The decoded pictures and sound of a run of neighbouring segments of one rung.
@@ -301,8 +283,6 @@ package struct ContentFacts: Sendable {
   package var level: Int?
   /// Why it could not be decoded.
   package var failure: ReelError?
-
-  package init(segments: Range<Int>) { self.segments = segments }
 }
 
 /// Units from which no frame could be decoded.
@@ -339,22 +319,6 @@ package struct FrameFacts: Sendable {
   package var brightest: Float = 0
   /// True if it consists of two fields.
   package var isInterlaced = false
-
-  package init(
-    time: Double, duration: Double, segment: Int, isDamaged: Bool, darkShare: Float, change: Float,
-    luma: [UInt8], lumaSize: PixelSize, size: PixelSize, presentationSize: PixelSize
-  ) {
-    self.time = time
-    self.duration = duration
-    self.segment = segment
-    self.isDamaged = isDamaged
-    self.darkShare = darkShare
-    self.change = change
-    self.luma = luma
-    self.lumaSize = lumaSize
-    self.size = size
-    self.presentationSize = presentationSize
-  }
 }
 
 /// A tenth of a second of sound.
@@ -364,12 +328,6 @@ package struct SoundFacts: Sendable, Hashable {
   package var duration: Double
   /// The largest sample, from 0 to 1.
   package var peak: Float
-
-  package init(time: Double, duration: Double, peak: Float) {
-    self.time = time
-    self.duration = duration
-    self.peak = peak
-  }
 }
 
 /// The structure of an MP4 file.
@@ -388,8 +346,6 @@ package struct FileFacts: Sendable {
   package var hiddenSampleCount = 0
   /// The samples of all tracks in order of time: when each is due, in seconds, and its size.
   package var samples: [(time: Double, byteCount: Int64)] = []
-
-  package init() {}
 }
 
 /// Bytes that stand before the end of the first frame and that it does not need.
@@ -465,16 +421,6 @@ package struct RequestFacts: Sendable {
   package var ended: Duration?
   /// True if the whole body arrived. False for a transfer that the reader ended early.
   package var isComplete = false
-
-  package init(
-    url: URL, purpose: FetchPurpose, method: HTTPRequest.Method, range: ByteRange?, began: Duration
-  ) {
-    self.url = url
-    self.purpose = purpose
-    self.method = method
-    self.range = range
-    self.began = began
-  }
 }
 
 /// The start of the source as a player opens it.
@@ -492,8 +438,6 @@ package struct StartFacts: Sendable {
   package var reorderDepth = 0
   /// The bytes of manifests and of the first segment, before the end of the first frame, that it does not need.
   package var surplus: [StartSurplus] = []
-
-  package init() {}
 }
 
 /// A live presentation, watched for some time.
@@ -515,14 +459,6 @@ package struct LiveFacts: Sendable {
     /// True if the newest segment that should be there by the clock is not (DASH); nil if segments do not follow from
     /// the clock, or were not asked for.
     package var lacksNewest: Bool?
-
-    package init(time: Double, lastNumber: Int64?, end: Double, age: Double? = nil, maxAge: Double? = nil) {
-      self.time = time
-      self.lastNumber = lastNumber
-      self.end = end
-      self.age = age
-      self.maxAge = maxAge
-    }
   }
 
   /// The readings of each rung's playlist, by the name of the rung.
@@ -535,6 +471,4 @@ package struct LiveFacts: Sendable {
   package var updatePeriod: Double?
   /// True if the presentation ended while it was watched.
   package var hasEnded = false
-
-  package init() {}
 }

@@ -59,8 +59,8 @@ struct CheckText {
   /// The entry of the catalogue.
   static func explanation(of pattern: FindingPattern) -> String {
     let entry = Catalogue.entry(for: pattern.id)
-    let match = Catalogue.Match(entry: entry, kind: entry.kinds.first { $0.name == pattern.kind })
-    return HelpText.fitted(match.explanation, to: HelpText.columns)
+    let kind = entry.kinds.first { $0.name == pattern.kind }
+    return HelpText.fitted(entry.explanation(of: kind), to: HelpText.columns)
   }
 
   // MARK: - Private
