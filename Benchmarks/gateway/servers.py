@@ -1,0 +1,240 @@
+"""The origin (nginx), the gateways, and a relay that counts what a gateway sends."""
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+CONFIGURATION = """
+daemon off; user root; worker_processes 1; pid {folder}/pid; error_log {folder}/errors;
+events {{}}
+http {{
+  types {{ application/dash+xml mpd; application/vnd.apple.mpegurl m3u8; video/mp2t ts; video/mp4 mp4 m4s; }}
+  log_format requests escape=json '{{"path":"$request_uri","status":$status,"bytes":$body_bytes_sent,"agent":"$http_user_agent"}}';
+  access_log {folder}/requests requests;
+  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
+  server {{
+    listen 127.0.0.1:{port};
+    root {root};
+    add_header Access-Control-Allow-Origin *;
+    add_header Access-Control-Allow-Headers "Range";
+    add_header Access-Control-Expose-Headers "Content-Length, Content-Range";
+    location ~ \\.(mpd|m3u8)$ {{ add_header Access-Control-Allow-Origin *; add_header Cache-Control no-cache; }}
+  }}
+}}
+"""
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def wait_for(port, process, seconds=30):
+    limit = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            if process.poll() is not None or time.monotonic() > limit:
+                raise RuntimeError("the server did not start") from None
+            time.sleep(0.1)
+
+
+def end(process):
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+class Origin:
+    """nginx over the folder of the presentations, while the `with` lasts."""
+
+    def __init__(self, root, folder):
+        self.root, self.folder, self.port = root, Path(folder), free_port()
+
+    def __enter__(self):
+        configuration = self.folder / "configuration"
+        configuration.write_text(CONFIGURATION.format(folder=self.folder, root=self.root, port=self.port))
+        self.process = subprocess.Popen(["nginx", "-c", configuration, "-p", self.folder], stderr=subprocess.DEVNULL)
+        wait_for(self.port, self.process)
+        return self
+
+    def __exit__(self, *_):
+        end(self.process)
+
+    def url(self, case):
+        return f"http://127.0.0.1:{self.port}/{case.name}/{case.path}"
+
+    def mark(self):
+        log = self.folder / "requests"
+        return log.stat().st_size if log.exists() else 0
+
+    def since(self, mark):
+        """The requests that ended after a mark."""
+        with open(self.folder / "requests", "rb") as log:
+            log.seek(mark)
+            return [json.loads(line) for line in log.read().splitlines() if line.endswith(b"}")]
+
+
+class Counter:
+    """A TCP relay in front of a gateway: `sent` bytes went to clients."""
+
+    def __init__(self, port):
+        self.target, self.sent, self.connections = port, 0, 0
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self.relay, args=(client,), daemon=True).start()
+
+    def relay(self, client):
+        with client:
+            try:
+                server = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                return
+            with server:
+                other = {client: server, server: client}
+                try:
+                    while other:
+                        for source in select.select(list(other), [], [])[0]:
+                            data = source.recv(65536)
+                            if not data:
+                                return
+                            other[source].sendall(data)
+                            if source is server:
+                                self.sent += len(data)
+                except OSError:
+                    return
+
+    def close(self):
+        self.listener.close()
+
+
+class Gateway:
+    """A gateway in front of one presentation, while the `with` lasts. `url` is for the client; `problem` says why there is none."""
+
+    name = program = None
+
+    def __init__(self, case, source, log):
+        self.case, self.source, self.log, self.port, self.problem = case, source, Path(log), free_port(), None
+
+    def command(self):
+        raise NotImplementedError
+
+    def path(self):
+        raise NotImplementedError
+
+    def environment(self):
+        return None
+
+    def __enter__(self):
+        self.output = open(self.log, "w")
+        self.process = subprocess.Popen(self.command(), stdout=self.output, stderr=subprocess.STDOUT, env=self.environment())
+        self.counter = Counter(self.port)
+        self.url = f"http://127.0.0.1:{self.counter.port}{self.path()}"
+        try:
+            wait_for(self.port, self.process, 60)
+        except RuntimeError:
+            self.process.poll()
+            self.problem = self.words() or "it did not start"
+            return self
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}{self.path()}", timeout=30).read()
+        except urllib.error.HTTPError as error:
+            self.problem = f"{error.code}: {error.read(300).decode(errors='replace').strip()}"
+        except OSError as error:
+            self.problem = str(error)
+        return self
+
+    def __exit__(self, *_):
+        end(self.process)
+        self.counter.close()
+        self.output.close()
+
+    def words(self):
+        """The last line that it wrote."""
+        lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        return next((line for line in reversed(lines) if "error" in line.lower()), lines[-1] if lines else "")
+
+
+REEL = os.environ.get("REEL", "reel")
+
+
+class Reel(Gateway):
+    name, program, options = "reel", REEL, ()
+
+    def command(self):
+        keys = [word for pair in self.case.keys for word in ("--key", ":".join(pair))]
+        return [REEL, "serve", self.source, "--port", str(self.port), *self.options, *keys]
+
+    def path(self):
+        return "/master.m3u8"
+
+
+class ReelProxy(Reel):
+    name, options = "reel --proxy", ("--proxy",)
+
+
+class Mediaflow(Gateway):
+    name, program = "mediaflow-proxy", "mediaflow_proxy"
+
+    def command(self):
+        return [sys.executable, "-m", "uvicorn", "mediaflow_proxy.main:app", "--host", "127.0.0.1", "--port", str(self.port), "--log-level", "warning"]
+
+    def path(self):
+        values = {"d": self.source}
+        kind = "hls" if self.case.path.endswith("m3u8") else "mpd"
+        # A pair of lists: its option for several keys.
+        if self.case.keys:
+            values["key_id"] = ",".join(key_id for key_id, _ in self.case.keys)
+            values["key"] = ",".join(key for _, key in self.case.keys)
+        return f"/proxy/{kind}/manifest.m3u8?" + urllib.parse.urlencode(values)
+
+
+class Direct:
+    """No gateway: the origin's own manifest, for players that read it."""
+
+    name, program, problem = "none", None, None
+
+    def __init__(self, case, source, log):
+        self.url = source
+        self.counter = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def words(self):
+        return ""
+
+
+GATEWAYS = {each.name: each for each in (Reel, ReelProxy, Mediaflow, Direct)}
+
+
+def missing():
+    """The programs that are needed and not there."""
+    return [name for name in ("nginx", "ffmpeg", REEL) if not shutil.which(name)]
