@@ -26,6 +26,9 @@ struct ServeCommandTests {
       text = (try? String(contentsOfFile: "\(folder.path)/output", encoding: .utf8)) ?? ""
       return text.hasSuffix("\n") || !command.isRunning
     }
+    if arguments.contains("--json") {
+      text = try #require(try jsonObject(text)["url"] as? String)
+    }
     try await body(try #require(URL(string: text.trimmingCharacters(in: .newlines))), command)
     command.interrupt()
     #expect(try await command.result().status == 130)
@@ -42,6 +45,18 @@ struct ServeCommandTests {
       ).object
       let frames = try #require(record["frames"] as? [[String: Any]])
       #expect(frames.compactMap { $0["md5"] as? String } == (try Fixtures.golden("dash-number-1")))
+    }
+    await origin.stop()
+  }
+
+  @Test("Playlists name the origin if told to, and leave out video above a limit")
+  func directly() async throws {
+    let origin = try await Origin.start(.init(directory: Fixtures.folder))
+    let source = origin.baseURL.appending(path: "dash-number/manifest.mpd").absoluteString
+    try await withServer([source, "--direct", "--max-height", "90", "--json"]) { url, _ in
+      let result = try await Command.run("manifest", url.absoluteString, status: 0)
+      #expect(result.outputText.contains(origin.baseURL.appending(path: "dash-number/0/").absoluteString))
+      #expect(!result.outputText.contains(origin.baseURL.appending(path: "dash-number/1/").absoluteString))
     }
     await origin.stop()
   }
@@ -103,7 +118,8 @@ struct ServeCommandTests {
   @Test(
     "Usage and failures",
     arguments: [
-      ([Fixtures.folder.path, "--proxy"], Int32(64)),
+      ([Fixtures.folder.path, "--proxy"], Int32(64)), ([Fixtures.folder.path, "--direct"], 64),
+      ([Fixtures.path("dash-number/manifest.mpd"), "--proxy", "--direct"], 64),
       ([Fixtures.path("dash-number/manifest.mpd"), "--link", "3g"], 64),
       (["--port", "70000", Fixtures.folder.path], 64), (["/nowhere/a.mpd"], 66),
       ([Fixtures.path("media/h264.ts")], 65), ([Fixtures.path("bad/encrypted.mpd"), "--port", "0"], 65),
