@@ -16,13 +16,13 @@ package actor GatewayPlaylists {
   private let logger: Logger
   /// True if playlists name the origin of media that clients can reach.
   private let isDirect: Bool
-  /// The media playlists of `hls`, by the index of the track.
-  private var playlists: [Int: Task<Playlist, Never>] = [:]
+  /// The media playlists of `hls`, by the name of the track.
+  private var playlists: [String: Task<Playlist, Never>] = [:]
   private var byteCount = 0
-  /// The resources that playlists name by their URLs, by the index of the track.
-  private var named: [Int: [String: VirtualHLS.Resource]] = [:]
-  /// The state of reading by track, or at 0 for all of them.
-  private var readings: [Int: Reading] = [:]
+  /// The resources that playlists name by their URLs, by the name of the track.
+  private var named: [String: [String: VirtualHLS.Resource]] = [:]
+  /// The state of reading, by the name of the track or, if one manifest lists all of them, empty.
+  private var readings: [String: Reading] = [:]
 
   /// A long playlist takes a second or two, which should not be spent for each client. At most so many bytes are kept; the
   /// rest is generated again.
@@ -64,7 +64,7 @@ package actor GatewayPlaylists {
   package func mediaPlaylist(ofTrackNamed name: String) async -> ByteBuffer? {
     guard let track = hls.track(named: name) else { return nil }
     await update(track)
-    return await playlist(of: track.index).text
+    return await playlist(of: track).text
   }
 
   /// Returns what a media playlist names; nil if there is no such thing, or it has left the playlist a while ago.
@@ -74,10 +74,10 @@ package actor GatewayPlaylists {
     for old in earlier.reversed() {
       if let segment = old.hls.track(named: trackName)?.segment(named: name) { return segment }
     }
-    if let known = named[track.index]?[name] { return known }
+    if let known = named[trackName]?[name] { return known }
     // A client may come back with names of an earlier process.
-    _ = await playlist(of: track.index)
-    return named[track.index]?[name]
+    _ = await playlist(of: track)
+    return named[trackName]?[name]
   }
 
   /// Ends all readings.
@@ -87,26 +87,27 @@ package actor GatewayPlaylists {
 
   // MARK: - Private
 
-  private func playlist(of track: Int) async -> Playlist {
-    if let known = playlists[track] { return await known.value }
+  private func playlist(of track: VirtualHLS.Track) async -> Playlist {
+    let name = track.name
+    if let known = playlists[name] { return await known.value }
     let (hls, isDirect) = (hls, isDirect)
     let task = Task {
       var resources: [String: VirtualHLS.Resource] = [:]
-      let text = hls.mediaPlaylist(of: hls.tracks[track]) { resource in
+      let text = hls.mediaPlaylist(of: hls.track(named: name) ?? track) { resource in
         if isDirect, resource.isReachable { return resource.url.absoluteString.withoutUserInformation }
         if resource.kind != .segment { resources[resource.name] = resource }
         return resource.name
       }
       return Playlist(text: ByteBuffer(string: text), resources: resources)
     }
-    playlists[track] = task
+    playlists[name] = task
     let playlist = await task.value
-    if named[track]?.count ?? 0 > Self.nameLimit { named[track] = nil }
-    named[track, default: [:]].merge(playlist.resources) { $1 }
+    if hls.live != nil, named[name]?.count ?? 0 > Self.nameLimit { named[name] = nil }
+    named[name, default: [:]].merge(playlist.resources) { $1 }
     byteCount += playlist.text.readableBytes
     if byteCount > Self.byteLimit {
       byteCount -= playlist.text.readableBytes
-      playlists[track] = nil
+      playlists[name] = nil
     }
     return playlist
   }
@@ -114,7 +115,7 @@ package actor GatewayPlaylists {
   /// Reads a live presentation again if that is due, or waits for the client that does.
   private func update(_ track: VirtualHLS.Track) async {
     guard let source = hls.source, hls.live != nil else { return }
-    let key = source.isByTrack ? track.index : 0
+    let key = source.isByTrack ? track.name : ""
     let now = clock.now
     var reading = readings[key] ?? Reading(readAt: now, lookedAt: now)
     let age = now - reading.readAt
@@ -130,7 +131,10 @@ package actor GatewayPlaylists {
 
   /// Returns whether the manifest has to be read again, true, or the clock may have brought segments, false; nil for neither.
   private func dueReading(of track: VirtualHLS.Track, _ reading: Reading, at now: WallTime) -> Bool? {
-    guard let timing = hls.live?.timing, !track.hasEnded else { return nil }
+    guard let timing = hls.live?.timing, !track.hasEnded else {
+      // Players do not ask for a playlist that has ended, unless it is one that an origin has resumed.
+      return reading.readAt + Self.memory <= now ? true : nil
+    }
     let duration = track.parts.last?.list.last?.duration ?? .zero
     if let delay = timing.reloadDelay(hasChanged: reading.hasChanged, segmentDuration: duration),
       reading.readAt + delay <= now
@@ -142,7 +146,7 @@ package actor GatewayPlaylists {
     return false
   }
 
-  private func read(_ track: VirtualHLS.Track, _ key: Int, reads: Bool) async {
+  private func read(_ track: VirtualHLS.Track, _ key: String, reads: Bool) async {
     let began = clock.now
     let known = hls.tracks.map(\.endIndex)
     var reading = readings[key] ?? Reading(readAt: began, lookedAt: began)
@@ -183,7 +187,7 @@ package actor GatewayPlaylists {
     if hls.source?.isByTrack == true {
       // The playlists of others may have been read meanwhile.
       hls.tracks[track.index] = next.tracks[track.index]
-      playlists[track.index] = nil
+      playlists[track.name] = nil
     } else {
       hls = next
       playlists = [:]

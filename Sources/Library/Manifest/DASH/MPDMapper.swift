@@ -285,6 +285,7 @@ struct MPDMapper {
       timeShiftBufferDepth: mpd.timeShiftBufferDepth, availabilityStart: start,
       availabilityEnd: ends.compactMap { $0 }.min())
     timing.drift = drift
+    timing.maxSegmentDuration = mpd.maxSegmentDuration
     for location in mpd.locations.prefix(BaseURLSet.limit) where !location.isEmpty {
       do throws(ReelError) {
         timing.locations.append(try resolver.resolve(location, place: .element("MPD/Location")))

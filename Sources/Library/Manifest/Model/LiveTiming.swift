@@ -21,6 +21,8 @@ package struct LiveTiming: Sendable {
   package var delay: MediaTime
   /// Segments that begin less than this before the edge stay available; nil for all of them (@timeShiftBufferDepth).
   package var timeShiftBufferDepth: MediaTime?
+  /// The duration that no segment exceeds (@maxSegmentDuration); nil if not stated.
+  package var maxSegmentDuration: MediaTime?
   /// The wall-clock time of the timeline's zero; nil if segments are not tied to the clock (HLS).
   package var availabilityStart: WallTime?
   /// The end of the presentation; nil if unknown.

@@ -41,49 +41,47 @@ struct LiveNumbering {
   func part(
     _ list: SegmentList, period: Int, after previous: VirtualHLS.Part?, published: MediaTime?
   ) -> VirtualHLS.Part? {
-    var list = list.part(max(0, list.count - Self.limit)..<list.count)
+    var first = max(0, list.count - Self.limit)
     if let published, format == .dash {
-      let first = list.indices.bisect { list[$0].start + list[$0].duration.half > published }
-      list = list.part(first..<list.count)
+      first = max(first, list.indices.bisect { list[$0].start + list[$0].duration.half > published })
     }
-    guard let first = list.first else { return nil }
+    guard first < list.count else { return nil }
     return VirtualHLS.Part(
-      list: list, firstIndex: max(previous?.endIndex ?? 0, number(of: first)), period: period,
-      statesDurations: true)
+      list.part(first..<list.count), firstIndex: max(previous?.endIndex ?? 0, number(of: list[first])),
+      period: period, statesDurations: true)
   }
 
   /// Returns a part as the latest manifest lists it. What was listed keeps its numbers.
   func part(_ known: VirtualHLS.Part, continuing list: SegmentList) -> VirtualHLS.Part {
     guard let last = known.list.last, let first = list.first, let newest = list.last else { return known }
-    var part = known
+    let firstIndex: Int
+    var dropped = max(0, list.count - Self.limit)
     switch place(of: last, in: list, from: first, to: newest) {
     case .at(let index):
-      let dropped = max(0, index - (known.list.count - 1), list.count - Self.limit)
-      part.list = list.part(dropped..<list.count)
-      part.firstIndex = known.endIndex - 1 - index + dropped
-      part.stepsBack = 0
+      // What has left does not come back.
+      dropped = max(dropped, index - (known.list.count - 1))
+      firstIndex = known.endIndex - 1 - index
     case .before:
-      part.list = list.part(max(0, list.count - Self.limit)..<list.count)
-      part.firstIndex = max(known.endIndex, number(of: part.list.first ?? first))
-      part.stepsBack = 0
+      firstIndex = max(known.endIndex, number(of: list[dropped]) - dropped)
     case .after:
+      var part = known
       part.stepsBack += 1
-      // An old copy, as a cache has it.
+      // An old copy, as a cache has it; or the numbers of a playlist begin anew.
       guard part.stepsBack >= Self.patience, format == .hls else { return part }
-      part.firstIndex = known.endIndex
-      part.list = list
-      part.stepsBack = 0
+      firstIndex = known.endIndex
     }
+    var part = VirtualHLS.Part(list, firstIndex: firstIndex, period: known.period, statesDurations: true)
+    part.drop(dropped)
     return part
   }
 
   /// Returns a part that another one follows, so that it gets no more segments. Those that have left the manifest go.
   func closed(_ known: VirtualHLS.Part, trimmedTo list: SegmentList) -> VirtualHLS.Part {
     guard let start = list.first?.start else { return known }
-    let gone = known.list.indices.bisect { known.list[$0].start + known.list[$0].duration.half > start }
+    let segments = known.list
+    let gone = segments.indices.bisect { segments[$0].start + segments[$0].duration.half > start }
     var part = known
-    part.list = known.list.part(min(gone, known.list.count - 1)..<known.list.count)
-    part.firstIndex += min(gone, known.list.count - 1)
+    part.drop(min(gone, segments.count - 1))
     return part
   }
 
@@ -166,6 +164,16 @@ extension SegmentList {
       segment.discontinuity = period
       return segment
     }
+  }
+}
+
+extension LiveTiming {
+  /// The target duration of playlists, in whole seconds, given that of the segments that are listed so far.
+  func targetDuration(atLeast longest: Int64) -> Int64 {
+    if case .targetDuration(let stated) = reload { return max(longest, Int64(stated.seconds.rounded())) }
+    // Players keep three target durations to the edge: a limit far above the segments would cost latency.
+    guard let limit = maxSegmentDuration, limit.seconds <= Double(2 * longest) else { return longest }
+    return max(longest, Int64(limit.seconds.rounded()))
   }
 }
 

@@ -64,8 +64,9 @@ public struct VirtualHLS: Sendable {
     guard count <= Self.segmentLimit else {
       throw ReelError(.unsupported, "\(count) segments in all tracks, more than \(Self.segmentLimit)")
     }
+    let longest = tracks.lazy.filter { $0.kind != .text }.map(\.targetDuration).max() ?? 1
     targetDuration =
-      previous?.targetDuration ?? tracks.lazy.filter { $0.kind != .text }.map(\.targetDuration).max() ?? 1
+      previous?.targetDuration ?? presentation.live?.targetDuration(atLeast: longest) ?? longest
   }
 
   /// Fetches what the manifest names, within the limits of the source; nil if the presentation was not read by this type.
@@ -178,11 +179,13 @@ extension VirtualHLS {
   /// The part of a track in one period.
   struct Part: Sendable {
     /// The segments. Those that stand for missing ones are gaps without media.
-    var list: SegmentList
+    private(set) var list: SegmentList
+    /// The segments of the reading that `list` is a part of.
+    private var whole: SegmentList
     /// The number of the first segment.
-    var firstIndex: Int
+    private(set) var firstIndex: Int
     /// The period: the number of those before it since the beginning, or since it was first read.
-    var period: Int
+    let period: Int
     /// The period's start, if another period precedes it.
     var start: MediaTime?
     /// The next period's start, if there is one.
@@ -192,7 +195,26 @@ extension VirtualHLS {
     /// The number of readings in a row that ended before what is listed.
     var stepsBack = 0
 
+    init(
+      _ list: SegmentList, firstIndex: Int, period: Int, start: MediaTime? = nil, end: MediaTime? = nil,
+      statesDurations: Bool = false
+    ) {
+      (self.list, whole) = (list, list)
+      self.firstIndex = firstIndex
+      self.period = period
+      (self.start, self.end) = (start, end)
+      self.statesDurations = statesDurations
+    }
+
     var endIndex: Int { firstIndex + list.count }
+
+    /// Takes away the first segments.
+    mutating func drop(_ count: Int) {
+      guard count > 0 else { return }
+      firstIndex += count
+      // Not a part of a part: it would become one of another with each reading.
+      list = whole.part(whole.count - list.count + count..<whole.count)
+    }
 
     /// Calls `body` with the number, the segment and its length in nanoseconds, in order.
     ///

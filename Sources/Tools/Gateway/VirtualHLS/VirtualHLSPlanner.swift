@@ -263,7 +263,7 @@ struct VirtualHLSPlanner {
       guard let list = candidate?.list ?? gaps(in: index, of: row) else { continue }
       parts.append(
         VirtualHLS.Part(
-          list: list, firstIndex: parts.last?.endIndex ?? 0, period: index,
+          list, firstIndex: parts.last?.endIndex ?? 0, period: index,
           start: index > 0 ? periods[index].period.start : nil,
           end: index + 1 < periods.count ? periods[index + 1].period.start : nil))
     }
