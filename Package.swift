@@ -283,7 +283,8 @@ let package = Package(
     .library(name: "Reel", targets: libraryModules),
     .library(name: "ReelFiles", targets: ["ReelFiles"]),
     .library(name: "ReelStills", targets: ["ReelStills"]),
-    .library(name: "ReelGateway", targets: ["ReelGateway"]),
+    // With what fetches over HTTP: neither needs FFmpeg.
+    .library(name: "ReelGateway", targets: ["ReelGateway", "ReelSources", "ReelTransport", "ReelCore"]),
     .library(name: "ReelTesting", targets: ["ReelTesting", "ReelSimulation"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
   ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),
