@@ -56,7 +56,9 @@ def make_clips():
         part = CACHE / f"{name}.part.mp4"
         ffmpeg("-f", "lavfi", "-i", f"testsrc2=s={size}:r=25:d={SECONDS}", "-f", "lavfi", "-i", f"sine=330:r=48000:d={SECONDS}",
                "-c:v", "libx264", "-preset", "veryfast", "-profile:v", "main", "-bf", 2, "-b:v", bits, "-maxrate", bits, "-bufsize", 2 * bits,
-               "-pix_fmt", "yuv420p", "-g", 50, "-keyint_min", 50, "-sc_threshold", 0, "-c:a", "aac", "-b:a", "64k", "-ac", 2, part)
+               "-pix_fmt", "yuv420p", "-g", 50, "-keyint_min", 50, "-sc_threshold", 0, "-c:a", "aac", "-b:a", "64k", "-ac", 2,
+               # No edit list: ffmpeg names a first $Time$ segment by its negative time, and states 0.
+               "-use_editlist", 0, "-movflags", "+negative_cts_offsets", part)
         part.rename(clip(name))
 
 
