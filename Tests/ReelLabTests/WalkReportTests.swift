@@ -12,8 +12,8 @@ struct WalkReportTests {
   func totals() throws {
     let totals = WalkReport.sample().totals
     #expect(totals.swipeCount == 7)
-    #expect(totals.countedSwipeCount == 5)
-    #expect(totals.abandonedSwipeCount == 1)
+    #expect(totals.counted.count == 5)
+    #expect(WalkFigures["abandoned"].value(in: totals) == .count(1))
     let first = totals.firstFrame
     #expect(first.hits?.count == 3)
     #expect(first.hits?.max == .microseconds(20))
@@ -26,12 +26,12 @@ struct WalkReportTests {
     #expect(totals.hitRatio() == 0.6)
     #expect(totals.hitRatio(.manifest) == 0.8)
     #expect(totals.hitRatio(.buffered) == 0.4)
-    #expect(totals.stallCount == 3)
-    #expect(totals.stallDuration == .milliseconds(1_200))
-    #expect(totals.longestStall == .milliseconds(600))
-    #expect(totals.slotHighWaterByteCount == 11_000_000)
+    #expect(WalkFigures["stalls.count"].value(in: totals) == .count(3))
+    #expect(WalkFigures["stalls.total"].value(in: totals) == .time(.milliseconds(1_200)))
+    #expect(WalkFigures["stalls.max"].value(in: totals) == .time(.milliseconds(600)))
+    #expect(WalkFigures["memory.slot"].value(in: totals) == .size(11_000_000))
     #expect(WalkFigures["bytes.wasted"].value(in: totals) == .share(0.225))
-    #expect(totals.failedItemCount == 1)
+    #expect(WalkFigures["failed"].value(in: totals) == .count(1))
   }
 
   @Test("Waits over 100 ms and 1 s, rebuffering, and the rungs that were shown")
@@ -47,13 +47,14 @@ struct WalkReportTests {
     #expect(WalkFigures["second_frame.over_100ms"].value(in: totals) == .share(0.4))
     #expect(WalkFigures["second_frame.over_1s"].value(in: totals) == .share(0.2))
     // From first frames on: four items, less 12, 20 and 16 us and 355 ms. The start waited longer than it was watched.
-    #expect(totals.watchedDuration == .microseconds(8_000_000 - 12 - 20 - 16 - 355_000))
-    let ratio = try #require(totals.rebufferingRatio)
-    #expect(abs(ratio - 1.2 / 7.644_952) < 1e-12)
-    #expect(totals.meanBitRate == 625_000)
-    #expect(totals.rungSwitchCount == 1)
-    #expect(WalkReport.empty.totals.meanBitRate == nil)
-    #expect(WalkReport.empty.totals.rebufferingRatio == nil)
+    #expect(
+      WalkFigures["watched"].value(in: totals) == .time(.microseconds(8_000_000 - 12 - 20 - 16 - 355_000)))
+    let ratio = try #require(WalkFigures["rebuffering"].value(in: totals))
+    #expect(abs(ratio.scalar - 1.2 / 7.644_952) < 1e-12)
+    #expect(WalkFigures["rung.mean"].value(in: totals) == .bitRate(625_000))
+    #expect(WalkFigures["rung.switches"].value(in: totals) == .count(1))
+    #expect(WalkFigures["rung.mean"].value(in: WalkReport.empty.totals) == nil)
+    #expect(WalkFigures["rebuffering"].value(in: WalkReport.empty.totals) == nil)
   }
 
   @Test("An item of one frame does not wait for a second, one that failed between them neither")

@@ -109,14 +109,14 @@ extension WalkReport {
     let frames = "\(text("frames.decoded")) decoded, \(text("frames.wasted", .count)) never shown"
     var facts: [(name: String, fact: String)] = [
       ("reached", stages.isEmpty ? "no swipe was counted" : stages.joined(separator: ", ")),
-      ("stalls", totals.stallCount == 0 ? "none" : stalls), ("bytes", bytes + share("bytes.wasted")),
+      ("stalls", text("stalls.count") == "0" ? "none" : stalls), ("bytes", bytes + share("bytes.wasted")),
     ]
-    if totals.decodedFrameCount != nil { facts.append(("frames", frames + share("frames.wasted"))) }
-    if totals.meanBitRate != nil {
-      let switches = totals.rungSwitchCount.counted("switch", "switches")
-      facts.append(("rungs", "\(text("rung.mean")) on average, \(switches)"))
+    if settings.player == nil { facts.append(("frames", frames + share("frames.wasted"))) }
+    if let mean = WalkFigures["rung.mean"].text(in: totals) {
+      let switches = swipes.reduce(0) { $0 + $1.rungSwitchCount }.counted("switch", "switches")
+      facts.append(("rungs", "\(mean) on average, \(switches)"))
     }
-    if totals.abandonedSwipeCount > 0 {
+    if text("abandoned") != "0" {
       facts.append(("abandoned", "\(text("abandoned")) left before their first frame"))
     }
     if !slotHighWaterByteCounts.isEmpty {
@@ -124,8 +124,8 @@ extension WalkReport {
       let kinds = settings.isVirtual ? ", packets and frames" : ""
       facts.append(("memory", "\(pool)by slot at most \(Self.list(slotHighWaterByteCounts))\(kinds)"))
     }
-    if totals.countedSwipeCount < totals.swipeCount {
-      let number = totals.swipeCount - totals.countedSwipeCount
+    let number = totals.swipeCount - totals.counted.count
+    if number > 0 {
       facts.append(
         (
           "uncounted",

@@ -109,8 +109,7 @@ package enum WalkFigures {
       "wait.\(name)", "wait for \(title)", "mean wait of a swipe for \(meaning)", .time, .lab,
       absence: "no swipe was counted"
     ) { totals in
-      totals.countedSwipeCount > 0
-        ? .time((totals.waits[name] ?? .zero) / totals.countedSwipeCount) : nil
+      totals.counted.isEmpty ? nil : .time((totals.waits[name] ?? .zero) / totals.counted.count)
     }
   }
 
@@ -118,7 +117,7 @@ package enum WalkFigures {
     [
       WalkFigure("swipes", "swipes", "number of swipes", .count, .lab) { .count($0.swipeCount) },
       WalkFigure("counted_swipes", "counted swipes", "number of swipes whose waits count", .count) {
-        .count($0.countedSwipeCount)
+        .count($0.counted.count)
       },
       WalkFigure(
         "hit.ratio", "hits", "swipes whose first frame was ready", .share, [.page, .comparison, .links],
@@ -135,19 +134,24 @@ package enum WalkFigures {
 
   private static let costs: [WalkFigure] = [
     WalkFigure("stalls.count", "stalls", "number of stalls", .count, [.page, .comparison, .links, .lab]) {
-      .count($0.stallCount)
+      .count($0.report.swipes.reduce(0) { $0 + $1.stallCount })
     },
     WalkFigure(
       "stalls.total", "stalled in all", "total time of all stalls", .time, [.page, .comparison, .links]
     ) { .time($0.stallDuration) },
-    WalkFigure("stalls.max", "longest stall", "longest stall", .time, .comparison) { .time($0.longestStall) },
+    WalkFigure("stalls.max", "longest stall", "longest stall", .time, .comparison) {
+      .time($0.report.swipes.map(\.longestStall).max() ?? .zero)
+    },
     WalkFigure("watched", "watched", "time watched, from first frames on", .time) {
       .time($0.watchedDuration)
     },
     WalkFigure(
       "rebuffering", "rebuffering", "stalled share of the time watched from first frames on", .share,
       [.comparison, .lab, .means, .differences], heading: "rebuf.", absence: "nothing was watched"
-    ) { $0.rebufferingRatio.map(WalkValue.share) },
+    ) { totals in
+      let watched = totals.watchedDuration
+      return watched > .zero ? .share(totals.stallDuration / watched) : nil
+    },
     WalkFigure(
       "rung.mean", "mean bit rate", "mean declared bit rate of the frames shown, weighted by time", .bitRate,
       [.comparison, .lab, .means], heading: "rung",
@@ -155,44 +159,46 @@ package enum WalkFigures {
     ) { $0.meanBitRate.map(WalkValue.bitRate) },
     WalkFigure(
       "rung.switches", "rung switches", "changes of rung within items", .count, [.comparison, .lab]
-    ) { .count($0.rungSwitchCount) },
+    ) { .count($0.report.swipes.reduce(0) { $0 + $1.rungSwitchCount }) },
     WalkFigure(
       "bytes.fetched", "bytes fetched", "bytes fetched for all items", .size,
       [.page, .comparison, .links, .lab, .means, .differences], heading: "fetched"
-    ) { .size($0.fetchedByteCount) },
+    ) { .size($0.report.fetchedByteCount) },
     WalkFigure(
       "bytes.wasted", "wasted bytes", "bytes fetched but never shown", [.share, .size],
       [.page, .comparison, .links, .lab, .means], heading: "wasted",
       absence: "nothing was fetched"
-    ) { .part($0.unshownByteCount, of: $0.fetchedByteCount, as: $1) },
+    ) { .part($0.report.unshownByteCount, of: $0.report.fetchedByteCount, as: $1) },
     WalkFigure(
       "frames.decoded", "decoded frames", "frames decoded for all items", .count, .lab,
       absence: "a modelled player decodes no frames"
-    ) { $0.decodedFrameCount.map { .count($0) } },
+    ) { $0.report.settings.player == nil ? .count($0.report.decodedFrameCount) : nil },
     WalkFigure(
       "frames.wasted", "wasted frames", "frames decoded but never shown", [.share, .count], .comparison,
       absence: "no frame was decoded"
     ) { totals, kind in
-      totals.decodedFrameCount.flatMap { .part(Int64(totals.unshownFrameCount), of: Int64($0), as: kind) }
+      let report = totals.report
+      return report.settings.player == nil
+        ? .part(Int64(report.unshownFrameCount), of: Int64(report.decodedFrameCount), as: kind) : nil
     },
     WalkFigure(
       "memory.slot", "peak memory of a slot", "peak memory of any slot", .size, .comparison,
       absence: "memory was not measured"
-    ) { $0.slotHighWaterByteCount.map { .size(Int64($0)) } },
+    ) { $0.report.slotHighWaterByteCounts.max().map { .size(Int64($0)) } },
     WalkFigure(
       "memory.pool", "peak memory", "peak memory of all slots together", .size,
       [.page, .comparison, .lab, .means], heading: "memory",
       absence: "memory was not measured"
-    ) { $0.poolHighWaterByteCount.map { .size(Int64($0)) } },
+    ) { $0.report.poolHighWaterByteCount.map { .size(Int64($0)) } },
     WalkFigure(
       "failed", "failed items",
       "items that could not be played, whether or not the viewer waited for the error",
       .count, [.page, .comparison, .links, .lab]
-    ) { .count($0.failedItemCount) },
+    ) { .count($0.report.failedItems.count) },
     WalkFigure(
       "abandoned", "abandoned swipes", "swipes left before their first frame, to items that did not fail",
       .count, [.page, .comparison, .links, .lab]
-    ) { .count($0.abandonedSwipeCount) },
+    ) { .count($0.counted.count { $0.timeToFirstFrame == nil }) },
   ]
 }
 
