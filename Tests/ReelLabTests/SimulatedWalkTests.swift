@@ -204,14 +204,15 @@ struct SimulatedWalkTests {
     var configuration = PoolConfiguration()
     configuration.enter(simulation)
     let isShown = ObservedSource(false)
-    let replay = FeedReplay(
+    let walk = Walk(
       feed, plan: plan,
       settings: WalkSettings(
         feed: feed.name, itemCount: feed.items.count, slotCount: 3, policy: "adaptive", dwell: "fixed:1s",
         seed: 1),
-      label: "cancelled", configuration: configuration,
-      fetcher: ThrottledFetcher(fixtures, link: try LinkSpec(parsing: "2Mbit/40ms"), in: simulation),
-      frames: { _, _ in isShown.set(true) }, logger: silentLogger)
+      label: "cancelled", configuration: configuration, frames: { _, _ in isShown.set(true) })
+    let replay = FeedReplay(
+      walk, fetcher: ThrottledFetcher(fixtures, link: try LinkSpec(parsing: "2Mbit/40ms"), in: simulation),
+      logger: silentLogger)
     let task = Task { try await replay.run(in: simulation) }
     for await value in isShown.values where value { break }
     task.cancel()

@@ -16,7 +16,7 @@ package struct Walk: Sendable {
   package var settings: WalkSettings
   /// Distinguishes the report from others.
   package let label: String
-  /// The settings of the pool.
+  /// The settings of the pool. Its clock is also that of the walk.
   package var configuration: PoolConfiguration
   /// Gets every event of the walk.
   package var trace: WalkTrace?
@@ -52,33 +52,11 @@ package final class FeedReplay: Sendable {
   private let logger: Logger
   private let interrupted = Locked<WalkReport?>(nil)
 
-  /// A walk that ``run(in:)`` performs.
-  ///
   /// - Parameters:
-  ///   - feed: The feed, with as many items as the plan was made for.
-  ///   - plan: The swipes and dwell times.
-  ///   - settings: The settings of the walk, for the report.
-  ///   - label: Distinguishes the report from others.
-  ///   - configuration: The settings of the pool. Its clock is also that of the walk.
   ///   - fetcher: Fetches manifests and media, for instance over a modelled link (`ThrottledFetcher`).
-  ///   - trace: Gets every event of the walk.
-  ///   - frames: Called with the first frame shown of each item, once per item.
   ///   - patience: The time to wait, after the walk, for an item that the viewer left before its first frame,
   ///     to determine whether it failed or was slow. In a simulation, up to 10 simulated minutes.
   ///   - logger: Gets the messages of the pool and its players.
-  package convenience init(
-    _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
-    fetcher: any Fetching, trace: WalkTrace? = nil,
-    frames: (@Sendable (FeedItem, VideoFrame) -> Void)? = nil, patience: Duration = .seconds(30),
-    logger: Logger = Logger(label: "reel.replay")
-  ) {
-    self.init(
-      Walk(
-        feed, plan: plan, settings: settings, label: label, configuration: configuration, trace: trace,
-        frames: frames),
-      fetcher: fetcher, patience: patience, logger: logger)
-  }
-
   package init(_ walk: Walk, fetcher: any Fetching, patience: Duration = .seconds(30), logger: Logger) {
     (self.walk, self.fetcher, self.patience, self.logger) = (walk, fetcher, patience, logger)
   }
@@ -135,7 +113,7 @@ package final class FeedReplay: Sendable {
     var report = recorder.report(label: walk.label, settings: walk.settings)
     let unopened = recorder.unopenedIndices
     guard !unopened.isEmpty else { return report }
-    trace.record(check: unopened.count, at: clock.now)
+    trace.record(.check, at: clock.now) { $0.count = unopened.count }
     let check = FirstFrameCheck(
       fetcher: fetcher, configuration: walk.configuration.player, limit: patience, logger: logger)
     do {

@@ -169,7 +169,7 @@ final class WalkRecorder: FrameOutput {
   func sampleMemory() {
     let entries = pool.memory.entries.filter { $0.slot != nil }
     let bytes = entries.map(\.account.byteCount)
-    trace.record(memory: bytes, at: clock.now)
+    trace.record(.memory, at: clock.now) { $0.slotByteCounts = bytes }
     state.withLock { state in
       if state.slotHighWater.count < bytes.count {
         state.slotHighWater += Array(repeating: 0, count: bytes.count - state.slotHighWater.count)

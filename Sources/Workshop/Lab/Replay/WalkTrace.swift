@@ -5,37 +5,16 @@ package import ReelPool
 
 /// The stream of all events of a walk.
 ///
-/// ``init(write:)`` makes a trace that writes them as JSON Lines. Each line has `event` and `time_ms` (since the walk
+/// ``lines(_:)`` makes a consumer that writes them as JSON Lines. Each line has `event` and `time_ms` (since the walk
 /// began). Depending on the event, it also has `item` (the identity), `slot`, `detail`, `count`, `seconds` (the frame's
 /// time on the item's timeline), `request` (its number, from 1), `url`, `purpose` and `bytes`.
 package final class WalkTrace: Sendable {
   /// Receives each event, on any thread; must not block.
   package typealias Consumer = @Sendable (WalkEvent) -> Void
 
-  private struct Line: Encodable {
-    var event: String
-    var timeMs: Double
-    var item: String?
-    var slot: Int?
-    var detail: String?
-    var count: Int?
-    var seconds: Double?
-    var request: Int?
-    var url: String?
-    var purpose: String?
-    var bytes: Int64?
-  }
-
   private let began = Locked(Duration.zero)
   private let requestCount = Locked(0)
   private let consumers: [Consumer]
-
-  /// A trace that passes each line to `write`.
-  ///
-  /// - Parameter write: Called with each line, without a line end, on any thread.
-  package convenience init(write: @escaping @Sendable (String) -> Void) {
-    self.init(consumers: [Self.lines(write)])
-  }
 
   /// A trace that passes each event to all consumers, in their order.
   package init(consumers: [Consumer]) { self.consumers = consumers }
@@ -44,10 +23,12 @@ package final class WalkTrace: Sendable {
   package static func lines(_ write: @escaping @Sendable (String) -> Void) -> Consumer {
     { event in
       guard ![.chunk, .memory, .check].contains(event.kind) else { return }
-      let line = Line(
-        event: event.kind.rawValue, timeMs: event.time.milliseconds, item: event.item?.description,
-        slot: event.slot, detail: event.detail, count: event.count, seconds: event.seconds,
-        request: event.request, url: event.url, purpose: event.purpose?.rawValue, bytes: event.byteCount)
+      let line: JSONFields = [
+        "event": event.kind.rawValue, "time_ms": event.time, "item": event.item?.description,
+        "slot": event.slot, "detail": event.detail, "count": event.count, "seconds": event.seconds,
+        "request": event.request, "url": event.url, "purpose": event.purpose?.rawValue,
+        "bytes": event.byteCount,
+      ]
       if let text = try? JSONLine.string(line, of: "event") { write(text) }
     }
   }
@@ -65,26 +46,21 @@ package final class WalkTrace: Sendable {
     stage: PreloadStage? = nil, detail: String? = nil, count: Int? = nil, seconds: Double? = nil
   ) {
     guard let now else { return }
+    record(kind, at: now) { event in
+      event.item = id
+      event.slot = slot
+      event.stage = stage
+      event.detail = detail ?? stage?.reportName
+      event.count = count
+      event.seconds = seconds
+    }
+  }
+
+  /// Records an event that `fill` describes.
+  func record(_ kind: WalkEvent.Kind, at now: Duration, _ fill: (inout WalkEvent) -> Void) {
     var event = WalkEvent(kind, at: time(of: now))
-    event.item = id
-    event.slot = slot
-    event.stage = stage
-    event.detail = detail ?? stage?.reportName
-    event.count = count
-    event.seconds = seconds
-    put(event)
-  }
-
-  func record(memory byteCounts: [Int], at now: Duration) {
-    var event = WalkEvent(.memory, at: time(of: now))
-    event.slotByteCounts = byteCounts
-    put(event)
-  }
-
-  func record(check count: Int, at now: Duration) {
-    var event = WalkEvent(.check, at: time(of: now))
-    event.count = count
-    put(event)
+    fill(&event)
+    for consumer in consumers { consumer(event) }
   }
 
   /// Returns a number that distinguishes the events of a request from those of others to the same URL.
@@ -99,21 +75,15 @@ package final class WalkTrace: Sendable {
     _ kind: WalkEvent.Kind, _ request: FetchRequest, number: Int, of item: FeedItem.ID?, at now: Duration,
     bytes: Int64?, detail: String?
   ) {
-    var event = WalkEvent(kind, at: time(of: now))
-    event.item = item
-    event.request = number
-    // The contents of a data: URL may be a key.
-    event.url = request.url.scheme?.lowercased() == "data" ? "data:" : request.url.absoluteString
-    event.purpose = request.purpose
-    event.byteCount = bytes
-    event.detail = detail
-    put(event)
-  }
-
-  // MARK: - Private
-
-  private func put(_ event: WalkEvent) {
-    for consumer in consumers { consumer(event) }
+    record(kind, at: now) { event in
+      event.item = item
+      event.request = number
+      // The contents of a data: URL may be a key.
+      event.url = request.url.scheme?.lowercased() == "data" ? "data:" : request.url.absoluteString
+      event.purpose = request.purpose
+      event.byteCount = bytes
+      event.detail = detail
+    }
   }
 }
 
