@@ -97,11 +97,10 @@ package final class LabStore {
     for (index, line) in lines.enumerated() {
       guard let line else { continue }
       let bytes = try file.read(line.range)
-      guard let stored = try? decoder.decode(StoredResult.self, from: Data(bytes)) else {
+      guard var result = try? decoder.decode(LabResult.self, from: Data(bytes)) else {
         throw damaged("the result of run \(index) can't be read")
       }
-      var result = LabResult(run: runs[index], figures: stored.figures, error: stored.error)
-      result.failedItems = stored.failedItems
+      result.run = runs[index]
       results.append(result)
     }
     return results
@@ -123,17 +122,6 @@ package final class LabStore {
   }
 
   // MARK: - Private
-
-  private struct StoredResult: Decodable {
-    var figures: [String: Double]
-    var error: String?
-    var failedItems: [WalkReport.FailedItem]?
-
-    private enum CodingKeys: String, CodingKey {
-      case figures, error
-      case failedItems = "failed_items"
-    }
-  }
 
   private var headerEnd: Int64 = 0
 
