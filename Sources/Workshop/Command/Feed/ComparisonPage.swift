@@ -78,8 +78,7 @@ extension [WalkReport] {
         seed: settings.seed)
       if let player = settings.player {
         let words = settings.policy.dropFirst(player.count).trimmingCharacters(in: .whitespaces)
-        let pool = LabPool(slotCount: run.slotCount, policy: run.policy)
-        scene.preloads[pool] = words.isEmpty ? "preloading nothing" : words
+        scene.preloads[run.pool] = words.isEmpty ? "preloading nothing" : words
       }
       return LabResult(run: run, report: report)
     }

@@ -67,17 +67,14 @@ struct LabPage {
     for result in results {
       let count = Int(min(max(result.figures["failed"] ?? 0, 0), 1e9))
       guard count > 0 || result.error != nil else { continue }
-      var run = result.run
-      let pool = summary.name(of: LabPool(slotCount: run.slotCount, policy: run.policy))
-      (run.slotCount, run.policy) = (0, "")
-      let failure = Failure(run: run, error: result.error)
+      let failure = Failure(run: result.run.pair, error: result.error)
       let place = places[failure] ?? found.count
       if place == found.count {
         places[failure] = place
         found.append((failure, 0, []))
       }
       found[place].most = max(found[place].most, count)
-      found[place].pools.append(pool)
+      found[place].pools.append(summary.name(of: result.run.pool))
     }
     let lines = found.prefix(Self.failureLimit).map { failure, most, pools in
       let run = failure.run

@@ -71,7 +71,7 @@ package struct LabGroup: Sendable {
   /// The pool with which others are compared: the smallest with the baseline's policy; `nil` without one.
   package let reference: LabPool?
   /// For each other pool, the difference from ``reference``.
-  package let differences: [LabDifference]
+  package private(set) var differences: [LabDifference] = []
   private let samples: [LabPool: LabSamples]
 
   /// The number of walks.
@@ -94,32 +94,31 @@ package struct LabGroup: Sendable {
         figures: Dictionary(uniqueKeysWithValues: figures))
     }
     reference = pools.first { $0.policy == baseline }
-    differences = pools.compactMap { [reference] pool in
-      pool == reference ? nil : reference.flatMap { Self.difference(of: pool, minus: $0, samples) }
-    }
+    guard let reference else { return }
+    differences = pools.compactMap { $0 == reference ? nil : difference(of: $0, minus: reference) }
   }
 
   /// Returns the difference of any two pools; `nil` if the group lacks one, or if they have no pair of walks.
   package func difference(
     of pool: LabPool, minus other: LabPool, figures: [WalkFigure] = LabSamples.figures
   ) -> LabDifference? {
-    Self.difference(of: pool, minus: other, samples, figures: figures)
+    guard let own = samples[pool], let others = samples[other] else { return nil }
+    let difference = LabDifference(pool, own, minus: other, others, figures: figures)
+    return difference.pairCount > 0 ? difference : nil
+  }
+
+  /// The mean of a figure over the walks of a pool; 0 without one.
+  func mean(_ figure: WalkFigure, of pool: LabPool) -> Double {
+    rows.first { $0.pool == pool }?.mean(figure) ?? 0
+  }
+
+  func difference(_ figure: WalkFigure, of pool: LabPool, minus other: LabPool) -> LabDifference.Figure? {
+    difference(of: pool, minus: other, figures: [figure])?.figures[figure.name]
   }
 
   /// The figure of each walk of a pool that has it, in no order that means anything but the same each time.
   package func values(_ figure: WalkFigure, of pool: LabPool) -> [Double] {
     samples[pool]?.values(of: figure) ?? []
-  }
-
-  // MARK: - Private
-
-  private static func difference(
-    of pool: LabPool, minus other: LabPool, _ samples: [LabPool: LabSamples],
-    figures: [WalkFigure] = LabSamples.figures
-  ) -> LabDifference? {
-    guard let own = samples[pool], let others = samples[other] else { return nil }
-    let difference = LabDifference(pool, own, minus: other, others, figures: figures)
-    return difference.pairCount > 0 ? difference : nil
   }
 }
 

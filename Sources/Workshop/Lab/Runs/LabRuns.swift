@@ -31,6 +31,15 @@ package struct LabRun: Sendable, Hashable, Codable {
 }
 
 extension LabRun {
+  package var pool: LabPool { LabPool(slotCount: slotCount, policy: policy) }
+
+  /// What two paired walks have in common: the run without its pool.
+  package var pair: LabRun {
+    var run = self
+    (run.slotCount, run.policy) = (0, "")
+    return run
+  }
+
   private enum CodingKeys: String, CodingKey {
     case feed, link, viewer, device, policy, seed
     case linkGroup = "link_group"

@@ -80,28 +80,6 @@ package struct LabSummary: Sendable {
 
   // MARK: - Private
 
-  /// The properties that two paired walks have in common.
-  private struct Pair: Hashable {
-    let feed: String
-    let linkGroup: String
-    let link: String
-    let viewer: String
-    let device: String
-    let seed: UInt64
-
-    init(_ run: LabRun) {
-      (feed, linkGroup, link) = (run.feed, run.linkGroup, run.link)
-      (viewer, device, seed) = (run.viewer, run.device, run.seed)
-    }
-
-    static func isBefore(_ one: Pair, _ other: Pair) -> Bool {
-      let (texts, others) = (one.texts, other.texts)
-      return texts == others ? one.seed < other.seed : texts.lexicographicallyPrecedes(others)
-    }
-
-    private var texts: [String] { [feed, linkGroup, link, viewer, device] }
-  }
-
   private static func dimensions(of results: [LabResult]) -> Dimensions {
     func distinct<Value: Hashable>(_ value: (LabRun) -> Value) -> [Value] {
       var known: Set<Value> = []
@@ -136,16 +114,18 @@ package struct LabSummary: Sendable {
   private static func groups(
     _ results: [LabResult], _ dimensions: Dimensions, baseline: String?
   ) -> [LabGroup] {
-    let pairs = Set(results.map { Pair($0.run) }).sorted(by: Pair.isBefore)
+    let pairs = Set(results.map(\.run.pair)).sorted { one, other in
+      (one.feed, one.linkGroup, one.link, one.viewer, one.device, one.seed)
+        < (other.feed, other.linkGroup, other.link, other.viewer, other.device, other.seed)
+    }
     let numbers = Dictionary(uniqueKeysWithValues: pairs.enumerated().map { ($1, $0) })
-    let numbered = results.map { (pair: numbers[Pair($0.run)] ?? 0, result: $0) }.sorted { $0.pair < $1.pair }
+    let numbered = results.map { (pair: numbers[$0.run.pair] ?? 0, result: $0) }.sorted { $0.pair < $1.pair }
     let hasMargins =
       [dimensions.feeds, dimensions.linkGroups, dimensions.viewers, dimensions.devices]
       .count { $0.count > 1 } > 1
     var samples: [LabGroup.Key: [LabPool: LabSamples]] = [:]
     for (pair, result) in numbered {
       let run = result.run
-      let pool = LabPool(slotCount: run.slotCount, policy: run.policy)
       var keys = [
         LabGroup.Key(),
         LabGroup.Key(
@@ -158,7 +138,9 @@ package struct LabSummary: Sendable {
           LabGroup.Key(viewer: run.viewer), LabGroup.Key(device: run.device),
         ]
       }
-      for key in keys { samples[key, default: [:]][pool, default: LabSamples()].append(result, pair: pair) }
+      for key in keys {
+        samples[key, default: [:]][run.pool, default: LabSamples()].append(result, pair: pair)
+      }
     }
     return keys(dimensions).compactMap { key, extent in
       guard let samples = samples[key] else { return nil }
@@ -171,33 +153,28 @@ package struct LabSummary: Sendable {
 
   /// Returns the keys of all possible groups, in order.
   private static func keys(_ dimensions: Dimensions) -> [(LabGroup.Key, LabGroup.Extent)] {
-    var keys: [(LabGroup.Key, LabGroup.Extent)] = [(LabGroup.Key(), .all)]
-    func add<Value>(_ values: [Value], _ field: WritableKeyPath<LabGroup.Key, Value?>) {
-      guard values.count > 1 else { return }
-      for value in values {
-        var key = LabGroup.Key()
-        key[keyPath: field] = value
-        keys.append((key, .dimension))
-      }
-    }
-    add(dimensions.feeds, \.feed)
-    add(dimensions.linkGroups, \.linkGroup)
-    add(dimensions.viewers, \.viewer)
-    add(dimensions.devices, \.device)
-    for feed in dimensions.feeds {
-      for group in dimensions.linkGroups {
-        for viewer in dimensions.viewers {
-          for device in dimensions.devices {
-            for slotCount in dimensions.slotCounts {
-              let key = LabGroup.Key(
-                feed: feed, linkGroup: group, viewer: viewer, device: device, slotCount: slotCount)
-              keys.append((key, .cell))
-            }
-          }
+    func keys<Value>(
+      of keys: [LabGroup.Key] = [LabGroup.Key()], _ values: [Value],
+      _ field: WritableKeyPath<LabGroup.Key, Value?>
+    ) -> [LabGroup.Key] {
+      keys.flatMap { key in
+        values.map { value in
+          var key = key
+          key[keyPath: field] = value
+          return key
         }
       }
     }
-    return keys
+    let margins = [
+      keys(dimensions.feeds, \.feed), keys(dimensions.linkGroups, \.linkGroup),
+      keys(dimensions.viewers, \.viewer), keys(dimensions.devices, \.device),
+    ]
+    var cells = keys(of: margins[0], dimensions.linkGroups, \.linkGroup)
+    cells = keys(of: cells, dimensions.viewers, \.viewer)
+    cells = keys(of: cells, dimensions.devices, \.device)
+    cells = keys(of: cells, dimensions.slotCounts, \.slotCount)
+    return [(LabGroup.Key(), .all)]
+      + margins.filter { $0.count > 1 }.joined().map { ($0, .dimension) } + cells.map { ($0, .cell) }
   }
 }
 

@@ -30,43 +30,31 @@ package struct LabVerdict {
   package init?(_ group: LabGroup, among isCandidate: (LabPool) -> Bool = { _ in true }) {
     let pools = group.rows.filter { $0.mean(Self.delay) != nil }.map(\.pool).filter(isCandidate)
     func least(_ pools: [LabPool], _ figure: WalkFigure) -> LabPool? {
-      pools.min { Self.mean(figure, of: $0, in: group) < Self.mean(figure, of: $1, in: group) }
+      pools.min { group.mean(figure, of: $0) < group.mean(figure, of: $1) }
     }
     guard let best = least(pools, Self.delay), let quickest = least(pools, Self.mean) else { return nil }
     (self.group, self.pools, self.best) = (group, pools, best)
     reference = group.reference.flatMap { pools.contains($0) ? $0 : nil } ?? pools[0]
     func isLonger(_ pool: LabPool, than other: LabPool, _ figure: WalkFigure) -> Bool {
-      guard let found = Self.difference(figure, of: pool, minus: other, in: group) else { return false }
+      guard let found = group.difference(figure, of: pool, minus: other) else { return false }
       return (found.interval?.lower ?? found.mean) > Self.unnoticed
     }
     let equal = pools.filter { !isLonger($0, than: quickest, Self.mean) }
     // For as many bytes, the shorter wait.
-    let bytes = { Self.mean(Self.bytes, of: $0, in: group) }
+    let bytes = { group.mean(Self.bytes, of: $0) }
     let limit = (equal.map(bytes).min() ?? 0) * (1 + Self.sameShare)
     let cheap = equal.filter { bytes($0) <= limit }
-    let waits = { Self.mean(Self.delay, of: $0, in: group) }
+    let waits = { group.mean(Self.delay, of: $0) }
     let longest = (cheap.map(waits).min() ?? 0) + Self.unnoticed
     advised = least(cheap.filter { waits($0) <= longest }, Self.bytes) ?? best
   }
 
   /// The mean over the walks of a pool; 0 without one.
   package func mean(_ figure: WalkFigure, of pool: LabPool) -> Double {
-    Self.mean(figure, of: pool, in: group)
+    group.mean(figure, of: pool)
   }
 
   package func difference(
     _ figure: WalkFigure, of pool: LabPool, minus other: LabPool
-  ) -> LabDifference.Figure? { Self.difference(figure, of: pool, minus: other, in: group) }
-
-  // MARK: - Private
-
-  private static func mean(_ figure: WalkFigure, of pool: LabPool, in group: LabGroup) -> Double {
-    group.rows.first { $0.pool == pool }?.mean(figure) ?? 0
-  }
-
-  private static func difference(
-    _ figure: WalkFigure, of pool: LabPool, minus other: LabPool, in group: LabGroup
-  ) -> LabDifference.Figure? {
-    group.difference(of: pool, minus: other, figures: [figure])?.figures[figure.name]
-  }
+  ) -> LabDifference.Figure? { group.difference(figure, of: pool, minus: other) }
 }
