@@ -109,3 +109,15 @@ final class NotingAudio: AudioOutput {
 
   func finish() throws {}
 }
+
+extension WalkPlan {
+  /// A plan for a feed of items of which nothing is known.
+  init(
+    itemCount: Int, swipeCount: Int? = nil, dwell: DwellSpec, settle: Duration = .zero, seed: UInt64 = 0
+  ) throws {
+    var feed = Feed(name: "items")
+    for index in 0..<itemCount { feed.append(try MediaSource(argument: "/\(index).mp4")) }
+    try self.init(
+      feed, swipeCount: swipeCount, viewer: try ViewerSpec(dwell: dwell), settle: settle, seed: seed)
+  }
+}

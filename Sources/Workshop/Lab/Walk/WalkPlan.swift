@@ -66,29 +66,6 @@ package struct WalkPlan: Sendable, Hashable {
     return .microseconds(Int64((seconds * 1e6).rounded()))
   }
 
-  /// Makes a plan for a feed of which only the number of items is known.
-  ///
-  /// - Parameters:
-  ///   - itemCount: The number of items in the feed.
-  ///   - swipeCount: The number of swipes, including those within bursts. With `nil`, there is one for each line of a
-  ///     trace, or 20 without a trace.
-  ///   - dwell: The dwell times.
-  ///   - settle: The time from the end of each drag to its settle.
-  ///   - seed: The seed of the random sequences.
-  /// - Throws: `ReelError` of kind `usage` for an empty feed, for a number of swipes below 0 or above `swipeLimit`, and
-  ///   for dwell times by retention, which need the items; `ReelError` of kind `badManifest` for a trace that leads out
-  ///   of the feed.
-  package init(
-    itemCount: Int, swipeCount: Int? = nil, dwell: DwellSpec, settle: Duration = .zero, seed: UInt64 = 0
-  ) throws(ReelError) {
-    try self.init(
-      itemCount: itemCount, swipeCount: swipeCount, viewer: try ViewerSpec(dwell: dwell), settle: settle,
-      seed: seed
-    ) { index throws(ReelError) in
-      throw ReelError(.usage, "dwell times by retention need the items of the feed")
-    }
-  }
-
   /// Makes a plan for the items of a feed.
   ///
   /// - Parameters:
@@ -108,15 +85,7 @@ package struct WalkPlan: Sendable, Hashable {
     if viewer.dwell == .retention {
       for (index, item) in feed.items.enumerated() { _ = try Self.curve(of: item, at: index) }
     }
-    try self.init(
-      itemCount: feed.items.count, swipeCount: swipeCount, viewer: viewer, settle: settle, seed: seed
-    ) { index throws(ReelError) in try Self.curve(of: feed.items[index], at: index) }
-  }
-
-  private init(
-    itemCount: Int, swipeCount: Int?, viewer: ViewerSpec, settle: Duration, seed: UInt64,
-    curve: (Int) throws(ReelError) -> Curve
-  ) throws(ReelError) {
+    let itemCount = feed.items.count
     guard itemCount > 0 else { throw ReelError(.usage, "an empty feed can't be walked") }
     let count = swipeCount ?? Self.usualSwipeCount(viewer.dwell)
     guard (0...Self.swipeLimit).contains(count) else {
@@ -133,7 +102,7 @@ package struct WalkPlan: Sendable, Hashable {
     var steps: [WalkStep] = []
     var current = 0
     for way in Self.ways(itemCount: itemCount, swipeCount: count, shares: viewer.shares, seed: seed) {
-      let look = try Self.next(viewer.dwell, of: current, &dwells, curve)
+      let look = try Self.next(viewer.dwell, of: current, &dwells, feed)
       let step =
         way.kind == .burst
         ? WalkStep(dwell: look, burstOf: way.count, from: way.from, direction: way.direction)
@@ -142,7 +111,7 @@ package struct WalkPlan: Sendable, Hashable {
       steps.append(step)
     }
     self.steps = steps
-    closingDwell = try Self.next(viewer.dwell, of: current, &dwells, curve)
+    closingDwell = try Self.next(viewer.dwell, of: current, &dwells, feed)
   }
 
   // MARK: - Private
@@ -185,14 +154,14 @@ package struct WalkPlan: Sendable, Hashable {
 
   /// Returns the dwell time of an item in whole microseconds, as it is printed.
   private static func next(
-    _ dwell: DwellSpec, of index: Int, _ random: inout SplitMix64, _ curve: (Int) throws(ReelError) -> Curve
+    _ dwell: DwellSpec, of index: Int, _ random: inout SplitMix64, _ feed: Feed
   ) throws(ReelError) -> Duration {
     switch dwell {
     case .fixed(let duration): return duration
     case .exponential(let mean):
       return .microseconds(Int64((Double(mean.wholeMicroseconds) * random.nextExponential()).rounded()))
     case .retention:
-      let curve = try curve(index)
+      let curve = try curve(of: feed.items[index], at: index)
       guard let seconds = curve.retention.seconds(fallingTo: random.nextUnit()) else { return curve.end }
       return .microseconds(Int64((seconds * 1e6).rounded()))
     case .trace: return .zero
