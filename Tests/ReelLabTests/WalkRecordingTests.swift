@@ -79,32 +79,31 @@ struct WalkRecordingTests {
     let url = try #require(URL(string: "https://host/a.mp4"))
     feed.append(.url(url))
     let id = try #require(feed.items.first?.id)
-    let recorder = TimelineRecorder(
-      feed, limits: .init(stayCount: 1, requestCount: 1, stallCount: 1, binCount: 4))
+    let recorder = TimelineRecorder(feed)
     recorder.record(event(.assigned, .zero, id) { $0.slot = 0 })
-    let exchange = request(1, .source, [.milliseconds(10), .milliseconds(60), .milliseconds(400)], of: id)
+    let exchange = request(1, .source, [.milliseconds(10), .milliseconds(60), .seconds(80)], of: id)
     for event in exchange.dropLast() { recorder.record(event) }
     recorder.record(event(.chunk, .milliseconds(70), id) { ($0.request, $0.byteCount) = (1, 700) })
     recorder.record(event(.memory, .milliseconds(80), id) { $0.slotByteCounts = [5, 6] })
     // Slots that are large one after the other are never large together.
     recorder.record(event(.memory, .milliseconds(81), id) { $0.slotByteCounts = [9, 0] })
     recorder.record(event(.memory, .milliseconds(82), id) { $0.slotByteCounts = [0, 9] })
-    recorder.record(event(.chunk, .milliseconds(399), id) { ($0.request, $0.byteCount) = (1, 300) })
+    recorder.record(event(.chunk, .milliseconds(79_900), id) { ($0.request, $0.byteCount) = (1, 300) })
     for event in exchange.suffix(1) { recorder.record(event) }
     recorder.record(event(.reached, .milliseconds(80), id) { $0.stage = .manifest })
-    recorder.record(event(.evicted, .milliseconds(700), id) { $0.slot = 0 })
-    recorder.record(event(.assigned, .milliseconds(800), id) { $0.slot = 0 })
+    recorder.record(event(.evicted, .seconds(81), id) { $0.slot = 0 })
+    for _ in 0..<4_000 { recorder.record(event(.assigned, .seconds(82), id) { $0.slot = 0 }) }
     let timeline = recorder.timeline
-    #expect(timeline.stays.count == 1)
-    #expect(timeline.stays.first?.to == .milliseconds(700))
+    #expect(timeline.stays.count == 4_000)
+    #expect(timeline.stays.first?.to == .seconds(81))
     #expect(timeline.stays.first?.stages.map(\.stage) == [.manifest])
     #expect(timeline.omittedCount == 1)
     #expect(timeline.requests.first?.answeredAt == .milliseconds(60))
     #expect(timeline.requests.first?.slot == 0)
-    #expect(timeline.duration == .milliseconds(800))
+    #expect(timeline.duration == .seconds(82))
     // Bins were merged, and nothing is lost; memory lasts until its next sample, and is that of one moment.
     #expect(timeline.binWidth == .milliseconds(100))
-    #expect(timeline.bins.count == 4)
+    #expect(timeline.bins.count == 800)
     #expect(timeline.bins.reduce(0) { $0 + $1.byteCounts.reduce(0, +) } == 1_000)
     #expect(timeline.bins.last?.memory == [5, 6])
   }

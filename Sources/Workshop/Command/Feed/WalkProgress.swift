@@ -73,21 +73,18 @@ final class FirstFrames: Sendable {
   /// The maximum number of items with a frame.
   static let limit = 120
 
-  private let indices: [FeedItem.ID: Int]
+  private let feed: Feed
   private let images = Locked<[Int: RGBImage]>([:])
 
-  init(_ feed: Feed) {
-    var indices: [FeedItem.ID: Int] = [:]
-    for (index, item) in feed.items.enumerated() { indices[item.id] = index }
-    self.indices = indices
-  }
+  init(_ feed: Feed) { self.feed = feed }
 
   /// The images by the index of their item.
   var all: [Int: RGBImage] { images.withLock { $0 } }
 
   /// Keeps a frame with its own aspect ratio, HDR as SDR. A frame that can't be converted is left out.
   func add(_ frame: VideoFrame, of item: FeedItem) {
-    guard let index = indices[item.id], images.withLock({ $0.count < Self.limit && $0[index] == nil }) else {
+    guard let index = feed.index(of: item.id), images.withLock({ $0.count < Self.limit && $0[index] == nil })
+    else {
       return
     }
     let natural = frame.presentationSize

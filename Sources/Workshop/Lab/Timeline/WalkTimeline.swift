@@ -5,24 +5,6 @@ package import ReelPool
 /// The activity of the slots of a pool during a walk, for a chart. All times are measured since the walk
 /// began.
 package struct WalkTimeline: Sendable {
-  /// The limits of a timeline. Anything beyond them is counted in ``omittedCount``.
-  package struct Limits: Sendable, Hashable {
-    package var stayCount: Int
-    package var requestCount: Int
-    package var stallCount: Int
-    package var binCount: Int
-
-    /// Enough for a page: 4,000 stays, 6,000 requests, 2,000 stalls, 800 bins.
-    package static let page = Limits(stayCount: 4_000, requestCount: 6_000, stallCount: 2_000, binCount: 800)
-
-    package init(stayCount: Int, requestCount: Int, stallCount: Int, binCount: Int) {
-      self.stayCount = stayCount
-      self.requestCount = requestCount
-      self.stallCount = stallCount
-      self.binCount = binCount
-    }
-  }
-
   /// A stage that an item reached.
   package struct Reached: Sendable, Hashable {
     package let stage: PreloadStage
@@ -83,7 +65,7 @@ package struct WalkTimeline: Sendable {
   package var bins: [Bin] = []
   /// The length of the span of each bin.
   package var binWidth: Duration = .milliseconds(50)
-  /// The number of stays, requests and stalls beyond the limits.
+  /// The number of stays, requests and stalls beyond the limits of ``TimelineRecorder``.
   package var omittedCount = 0
 
   package init() {}
@@ -91,9 +73,11 @@ package struct WalkTimeline: Sendable {
 
 /// Collects a ``WalkTimeline`` from the events of a walk.
 ///
-/// Bins initially cover 50 ms. When there are more than the limit, neighbours are merged in pairs, and bins
-/// cover twice as much.
+/// Enough is kept for a page. Bins initially cover 50 ms. When there are more than the limit, neighbours are merged in
+/// pairs, and bins cover twice as much.
 package final class TimelineRecorder: Sendable {
+  private static let (stayLimit, requestLimit, stallLimit, binLimit) = (4_000, 6_000, 2_000, 800)
+
   fileprivate struct State {
     var timeline = WalkTimeline()
     /// The indices of the open stays by slot, requests by number, and stalls by item.
@@ -106,15 +90,11 @@ package final class TimelineRecorder: Sendable {
   }
 
   private let indices: [FeedItem.ID: Int]
-  private let limits: WalkTimeline.Limits
   private let state = Locked(State())
 
   /// A recorder for a walk through `feed`.
-  package init(_ feed: Feed, limits: WalkTimeline.Limits = .page) {
-    var indices: [FeedItem.ID: Int] = [:]
-    for (index, item) in feed.items.enumerated() { indices[item.id] = index }
-    self.indices = indices
-    self.limits = limits
+  package init(_ feed: Feed) {
+    indices = Dictionary(uniqueKeysWithValues: feed.items.enumerated().map { ($1.id, $0) })
   }
 
   package func record(_ event: WalkEvent) {
@@ -171,7 +151,7 @@ package final class TimelineRecorder: Sendable {
     state.leave(slot, nil, at: event.time)
     state.slots[item] = slot
     state.timeline.slotCount = max(state.timeline.slotCount, slot + 1)
-    guard state.timeline.stays.count < limits.stayCount else {
+    guard state.timeline.stays.count < Self.stayLimit else {
       state.timeline.omittedCount += 1
       return
     }
@@ -181,7 +161,7 @@ package final class TimelineRecorder: Sendable {
 
   private func stall(_ event: WalkEvent, _ index: Int?, _ state: inout State) {
     guard let index, state.stalls[index] == nil else { return }
-    guard state.timeline.stalls.count < limits.stallCount else {
+    guard state.timeline.stalls.count < Self.stallLimit else {
       state.timeline.omittedCount += 1
       return
     }
@@ -191,7 +171,7 @@ package final class TimelineRecorder: Sendable {
 
   private func begin(_ event: WalkEvent, _ index: Int?, _ state: inout State) {
     guard let number = event.request, let purpose = event.purpose else { return }
-    guard state.timeline.requests.count < limits.requestCount else {
+    guard state.timeline.requests.count < Self.requestLimit else {
       state.timeline.omittedCount += 1
       return
     }
@@ -248,7 +228,7 @@ package final class TimelineRecorder: Sendable {
   /// Returns the index of the bin for a time, which is created if needed.
   private func bin(at time: Duration, _ state: inout State) -> Int {
     let microseconds = max(0, time.wholeMicroseconds)
-    while microseconds / state.timeline.binWidth.wholeMicroseconds >= Int64(limits.binCount) {
+    while microseconds / state.timeline.binWidth.wholeMicroseconds >= Int64(Self.binLimit) {
       state.timeline.mergeBins()
     }
     let index = Int(microseconds / state.timeline.binWidth.wholeMicroseconds)
