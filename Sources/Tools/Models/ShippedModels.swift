@@ -30,17 +30,6 @@ extension PlayerModel {
     }
   }
 
-  /// Throws for an argument that is neither a name nor a path, and for nothing that is wrong in a file.
-  package static func check(argument: String) throws(ReelError) {
-    do throws(ReelError) {
-      _ = try Self(argument: argument)
-    } catch  where error.kind == .usage {
-      throw error
-    } catch {
-      // The file is read again for its model.
-    }
-  }
-
   /// The file of a model that Reel has; nil for another name.
   package static func json(of name: String) -> [UInt8]? {
     switch name {

@@ -192,6 +192,7 @@ struct CheckCommand: AsyncParsableCommand {
       try gates(links: try linkList().map(\.name))
     }
     _ = try OptionValue.read { () throws(ReelError) in try checkOptions() }
+    if isModelled { try OptionValue.check { () throws(ReelError) in _ = try PlayerModel(argument: player) } }
     if let watch, !(watch > 0 && watch <= 1e6) { throw ValidationError("--watch takes a time above 0") }
     for (option, path) in [("--junit", junit), ("--report", reportFile)]
     where path == "" || path == "-" {
@@ -319,7 +320,6 @@ struct CheckCommand: AsyncParsableCommand {
     check.areLinksNamed = !named.isEmpty
     if let device { check.device = try DeviceModel(argument: device) }
     check.isDeviceNamed = device != nil
-    if isModelled { try PlayerModel.check(argument: player) }
     for (name, value) in try file().set.sorted(by: { $0.key < $1.key }) {
       try ThresholdChange.apply("\(name)=\(value)", to: &check.thresholds)
     }

@@ -271,18 +271,12 @@ struct FeedCommand: AsyncParsableCommand {
       if link?.isFolder == true, trace != nil {
         throw ReelError(.usage, "--trace can't be combined with a folder of recordings")
       }
-      do throws(ReelError) {
-        if try models() == nil { _ = try pools() }
-      } catch  where error.kind == .usage {
-        throw error
-      } catch {
-        // The file of a model is read again when the command runs, and fails then.
-      }
       _ = try cost()
       _ = try shares()
       _ = try settleTime()
       for text in assertions { _ = try WalkAssertion(parsing: text) }
     }
+    try OptionValue.check { () throws(ReelError) in if try models() == nil { _ = try pools() } }
     if compare != nil, trace != nil {
       throw ValidationError("--trace can't be combined with --compare")
     }

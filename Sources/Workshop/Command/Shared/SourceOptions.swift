@@ -315,6 +315,14 @@ enum OptionValue {
     throw ValidationError("\(option) takes a number from \(range.lowerBound) to \(range.upperBound)")
   }
 
+  /// Reads a value that may be in a file. Only errors of usage become a `ValidationError`: the file is read again when the
+  /// command runs, and fails then.
+  static func check(_ body: () throws(ReelError) -> Void) throws(ValidationError) {
+    try read { () throws(ReelError) in
+      do throws(ReelError) { try body() } catch { if error.kind == .usage { throw error } }
+    }
+  }
+
   /// Returns the value that `body` reads. Its `ReelError` becomes a `ValidationError`.
   ///
   /// - Parameter option: Put before the reason; nil for a reason that names the option, with its advice.
