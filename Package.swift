@@ -161,6 +161,7 @@ let workshop: [Target] = [
       "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool",
       "ReelFiles", "ReelSimulation", "ReelModels",
       deques, logging,
+      .product(name: "SystemPackage", package: "swift-system"),
     ]),
   module(
     "Testing", in: "Workshop",

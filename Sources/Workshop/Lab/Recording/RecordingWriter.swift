@@ -1,13 +1,6 @@
 internal import Foundation
 package import ReelCore
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#elseif canImport(Darwin)
-  internal import Darwin
-#endif
+internal import SystemPackage
 
 /// Writes a recording as JSON Lines. Each line is written at once, so a recording that is cut off is whole up to its last
 /// line. Used from any thread.
@@ -21,7 +14,7 @@ package final class RecordingWriter: Sendable {
 
   private struct State {
     /// Nil when the recording has ended.
-    var descriptor: Int32?
+    var file: FileDescriptor?
     var byteCount: Int64 = 0
     var playbacks: Set<String> = []
     var failure: ReelError?
@@ -45,13 +38,18 @@ package final class RecordingWriter: Sendable {
       names[item.name] = item.name
       names[item.path] = item.name
     }
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
+    do {
+      let file = try FileDescriptor.open(
+        path, .writeOnly, options: [.create, .exclusiveCreate, .append, .closeOnExec],
+        permissions: .ownerReadWrite)
+      state = Locked(State(file: file), rank: .transfer)
+    } catch {
+      let code = (error as? Errno) ?? .ioError
       throw ReelError(
-        .cannotCreateOutput, "the recording can't be created: \(ReelError.systemText(errno))", at: path,
-        advice: errno == EEXIST ? "name another file; a recording is never replaced" : nil)
+        .cannotCreateOutput, "the recording can't be created: \(ReelError.systemText(code.rawValue))",
+        at: path,
+        advice: code == .fileExists ? "name another file; a recording is never replaced" : nil)
     }
-    state = Locked(State(descriptor: descriptor), rank: .transfer)
     write(run)
     if let failure { throw failure }
   }
@@ -120,7 +118,7 @@ package final class RecordingWriter: Sendable {
   /// - Throws: The error that ended it before, of kind `cannotWriteOutput`.
   package func finish() throws(ReelError) {
     let failure = state.withLock { state in
-      if let descriptor = state.descriptor.take() { close(descriptor) }
+      try? state.file.take()?.close()
       return state.failure
     }
     if let failure { throw failure }
@@ -129,7 +127,7 @@ package final class RecordingWriter: Sendable {
   /// Ends the recording and removes its file, because nothing was served.
   package func discard() {
     try? finish()
-    unlink(path)
+    try? FileManager.default.removeItem(atPath: path)
   }
 
   // MARK: - Private
@@ -138,28 +136,20 @@ package final class RecordingWriter: Sendable {
     guard let text = try? JSONLine.string(line, of: "line") else { return }
     let bytes = Array((text + "\n").utf8)
     state.withLock { state in
-      guard let descriptor = state.descriptor else { return }
-      var rest = bytes[...]
-      while !rest.isEmpty {
-        let count = rest.withUnsafeBytes { Self.write(descriptor, $0) }
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else {
-          state.failure = ReelError(
-            .cannotWriteOutput, "the recording can't be written: \(ReelError.systemText(errno))", at: path)
-          // A part of a line is worth nothing.
-          _ = ftruncate(descriptor, off_t(state.byteCount))
-          close(descriptor)
-          state.descriptor = nil
-          return
-        }
-        rest = rest.dropFirst(count)
+      guard let file = state.file else { return }
+      do {
+        try file.writeAll(bytes)
+        state.byteCount += Int64(bytes.count)
+      } catch {
+        let code = (error as? Errno) ?? .ioError
+        state.failure = ReelError(
+          .cannotWriteOutput, "the recording can't be written: \(ReelError.systemText(code.rawValue))",
+          at: path)
+        // A part of a line is worth nothing.
+        try? file.resize(to: state.byteCount)
+        try? file.close()
+        state.file = nil
       }
-      state.byteCount += Int64(bytes.count)
     }
-  }
-
-  /// Calls `write(2)`, whose name a method hides.
-  private static func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    Foundation.write(descriptor, bytes.baseAddress, bytes.count)
   }
 }
