@@ -88,16 +88,13 @@ package final class PlayerRecording {
         return nil
       }
       do {
-        var kind = Self.kind(of: line)
-        // Another program may write spaces.
-        if kind.isEmpty { kind = try decoder.decode(Kind.self, from: Data(line)).kind ?? "" }
-        switch kind {
+        switch try decoder.decode(Kind.self, from: Data(line)).kind {
         case "request":
           if isWithoutRequests { continue }
           return .request(try decoder.decode(RecordedRequest.self, from: Data(line)))
         case "start", "swipe", "end":
           return try placed(try decoder.decode(PlayerReport.self, from: Data(line)))
-        default: _ = try decoder.decode([String: JSONValue].self, from: Data(line))
+        default: continue
         }
       } catch {
         throw ReelError(
@@ -110,25 +107,7 @@ package final class PlayerRecording {
 
   // MARK: - Private
 
-  /// Before the kind of a line. In a string, the quotation marks would be escaped.
-  private static let kindMark = Array(#""kind":""#.utf8)
-
-  /// Returns the kind of a line without decoding it; empty for none.
-  private static func kind(of line: ArraySlice<UInt8>) -> String {
-    line.withUnsafeBytes { bytes in
-      let places = bytes.indices.dropLast(kindMark.count)
-      let start = places.first { start in
-        bytes[start] == kindMark[0] && bytes[start...].starts(with: kindMark)
-      }
-      guard let start else { return "" }
-      return String(decoding: bytes[(start + kindMark.count)...].prefix { $0 != kindMark[0] }, as: UTF8.self)
-    }
-  }
-
   private struct Kind: Decodable { let kind: String? }
-
-  /// A value that is not used.
-  private struct JSONValue: Decodable { init(from decoder: any Decoder) {} }
 
   private func placed(_ report: PlayerReport) throws(ReelError) -> RecordedLine {
     try report.check()
