@@ -175,23 +175,17 @@ struct SimulatedWalkTests {
       walk.memory = memory
       return walk
     }
-    var ended: [Int] = []
-    let reports = try await SimulatedWalk.run(shared, concurrently: 4) { place, _ in ended.append(place) }
-    #expect(ended.sorted() == Array(walks.indices))
-    #expect(reports.count == walks.count)
-    for (walk, report) in zip(walks, reports) {
-      #expect(try report.json() == (await walk.run()).json())
+    var reports: [Int: WalkReport] = [:]
+    var waiting = shared.enumerated().makeIterator()
+    try await SideBySide.run(4, next: { waiting.next() }) { _, walk in
+      try await walk.run()
+    } ended: { walk, result in
+      reports[walk.offset] = try result.get()
     }
-    let serial = try await SimulatedWalk.run(walks, concurrently: 1)
-    #expect(serial == reports)
-  }
-
-  @Test("A set of walks can be cancelled")
-  func cancellation() async throws {
-    let walks = try (0..<4).map { _ in try walk(try PreloadPolicies.parse("adjacent")) }
-    let task = Task { try await SimulatedWalk.run(walks, concurrently: 2) }
-    task.cancel()
-    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(reports.count == walks.count)
+    for (place, walk) in walks.enumerated() {
+      #expect(try reports[place]?.json() == (await walk.run()).json())
+    }
   }
 
   @Test("A walk that is cancelled leaves no work of its pool behind")

@@ -121,8 +121,7 @@ struct FeedJob: Sendable {
           reports.withLock { $0[place] = report }
         }
       } else if command.virtual {
-        try await simulate(walks, cost: device?.decodeCost ?? cost, fetcher: fetcher) {
-          place, report in
+        try await simulate(walks, cost: device?.decodeCost ?? cost, fetcher: fetcher) { place, report in
           reports.withLock { $0[place] = report }
         }
       } else {
@@ -171,14 +170,16 @@ struct FeedJob: Sendable {
     record: @escaping @Sendable (Int, WalkReport) -> Void
   ) async throws {
     let memory = SimulatedWalk.Memory()
-    let simulated = walks.enumerated().map { place, walk in
+    var waiting = walks.enumerated().makeIterator()
+    try await SideBySide.run(next: { waiting.next() }) { place, walk in
       var simulated = SimulatedWalk(
         walk.walk, decodeCost: cost, link: walk.link?.spec, fetcher: fetcher,
         limit: .seconds(command.options.timeout), memory: memory, logger: logger)
       simulated.onInterruption = { record(place, $0) }
-      return simulated
+      return try await simulated.run()
+    } ended: { walk, result in
+      record(walk.offset, try result.get())
     }
-    _ = try await SimulatedWalk.run(simulated) { place, report in record(place, report) }
   }
 
   /// Performs walks with modelled players, once the facts of their items are read.

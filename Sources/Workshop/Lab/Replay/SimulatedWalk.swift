@@ -57,30 +57,4 @@ package struct SimulatedWalk: Sendable {
       throw error
     }
   }
-
-  /// Performs walks in parallel, each as if it were alone: with the same real answers, it gives the same
-  /// report.
-  ///
-  /// - Parameters:
-  ///   - walks: The walks. They begin in this order.
-  ///   - count: The number of concurrent walks; nil for one per processor.
-  ///   - progress: Called with the index of each walk that has ended, and its report, in the order in which
-  ///     they end, one call at a time.
-  /// - Returns: The reports, in the order of the walks.
-  /// - Throws: The first error of a walk; the others are cancelled. `CancellationError` if the task is cancelled.
-  package static func run(
-    _ walks: [SimulatedWalk], concurrently count: Int? = nil,
-    progress: (Int, WalkReport) -> Void = { _, _ in }
-  ) async throws -> [WalkReport] {
-    var reports = [WalkReport?](repeating: nil, count: walks.count)
-    var waiting = walks.enumerated().makeIterator()
-    try await SideBySide.run(count, next: { waiting.next() }) { place, walk in
-      (place, try await walk.run())
-    } ended: { _, result in
-      let (place, report) = try result.get()
-      reports[place] = report
-      progress(place, report)
-    }
-    return reports.compactMap { $0 }
-  }
 }
