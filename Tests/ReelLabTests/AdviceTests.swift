@@ -1,4 +1,4 @@
-import ReelLab
+@testable import ReelLab
 import ReelModels
 import ReelTestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Foundation
 import ReelCore
-import ReelLab
+@testable import ReelLab
 import ReelTestSupport
 import Testing
 

@@ -92,7 +92,7 @@ package final class FeedReplay: Sendable {
     let waits = WaitRecorder()
     let trace = (walk.trace ?? WalkTrace(consumers: [])).appending { waits.record($0) }
     let pool = PlayerPool(
-      fetcher: TracedFetcher(fetcher, trace: trace, clock: clock), configuration: walk.configuration,
+      fetcher: TracedFetcher(base: fetcher, trace: trace, clock: clock), configuration: walk.configuration,
       logger: logger)
     let recorder = WalkRecorder(
       walk.feed, pool: pool, clock: clock, trace: trace, waits: waits, frames: walk.frames)
@@ -221,18 +221,11 @@ struct FirstFrameCheck: Sendable {
   /// The number of items opened at a time.
   static let concurrency = 4
 
-  private let fetcher: any Fetching
-  private let configuration: PlayerConfiguration
-  private let limit: Duration
-  private let logger: Logger
-
-  /// - Parameter limit: The maximum time for an item, by the clock of the configuration.
-  init(fetcher: any Fetching, configuration: PlayerConfiguration, limit: Duration, logger: Logger) {
-    self.fetcher = fetcher
-    self.configuration = configuration
-    self.limit = limit
-    self.logger = logger
-  }
+  let fetcher: any Fetching
+  let configuration: PlayerConfiguration
+  /// The maximum time for an item, by the clock of the configuration.
+  let limit: Duration
+  let logger: Logger
 
   /// Returns the items that fail, in the order of the feed.
   ///

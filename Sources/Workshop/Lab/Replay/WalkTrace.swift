@@ -128,15 +128,9 @@ package struct WalkEvent: Sendable {
 
 /// Records each request, its answer, and the result of its body.
 struct TracedFetcher: Fetching, ConnectionOpening {
-  private let base: any Fetching
-  private let trace: WalkTrace
-  private let clock: any MonotonicClock
-
-  init(_ base: any Fetching, trace: WalkTrace, clock: any MonotonicClock) {
-    self.base = base
-    self.trace = trace
-    self.clock = clock
-  }
+  let base: any Fetching
+  let trace: WalkTrace
+  let clock: any MonotonicClock
 
   func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
 

@@ -4,11 +4,6 @@ import ReelSimulation
 package struct LabPool: Sendable, Hashable {
   package var slotCount: Int
   package var policy: String
-
-  package init(slotCount: Int, policy: String) {
-    self.slotCount = slotCount
-    self.policy = policy
-  }
 }
 
 /// The walks of a lab that have some dimensions in common, by pool.
@@ -211,11 +206,6 @@ package enum PairedBootstrap {
 
     /// A value that is 0 but for the rounding of sums.
     private static let nothing = 1e-6
-
-    package init(lower: Double, upper: Double) {
-      self.lower = lower
-      self.upper = upper
-    }
   }
 
   /// The number of times that the pairs are drawn.

@@ -50,16 +50,11 @@ extension LabRun {
 /// The runs of a lab, created on access: all combinations of its dimensions.
 ///
 /// Runs that differ only in pool size and policy are consecutive, so an interrupted lab has complete
-/// comparisons of its finished runs.
+/// comparisons of its finished runs. The product of the counts must be an `Int`.
 package struct LabRuns: Sendable {
   package struct Link: Sendable, Hashable {
-    package let name: String
-    package let group: String
-
-    package init(name: String, group: String) {
-      self.name = name
-      self.group = group
-    }
+    let name: String
+    let group: String
   }
 
   /// The positions of a run's values in the lists of the lab.
@@ -73,27 +68,13 @@ package struct LabRuns: Sendable {
     package var policy = 0
   }
 
-  private let feeds: [String]
-  private let links: [Link]
-  private let viewers: [String]
-  private let devices: [String]
-  private let slotCounts: [Int]
-  private let policies: [String]
-  private let seeds: [UInt64]
-
-  /// - Precondition: The product of the counts is an `Int`.
-  package init(
-    feeds: [String], links: [Link], viewers: [String], devices: [String], slotCounts: [Int],
-    policies: [String], seeds: [UInt64]
-  ) {
-    self.feeds = feeds
-    self.links = links
-    self.viewers = viewers
-    self.devices = devices
-    self.slotCounts = slotCounts
-    self.policies = policies
-    self.seeds = seeds
-  }
+  let feeds: [String]
+  let links: [Link]
+  let viewers: [String]
+  let devices: [String]
+  let slotCounts: [Int]
+  let policies: [String]
+  let seeds: [UInt64]
 
   /// Returns the positions of the values of the run at `index` in their lists.
   package func places(at index: Int) -> Places {
