@@ -66,22 +66,6 @@ import Testing
         """)
   }
 
-  @Test func drm() throws {
-    let error = manifestError(.unsupported) {
-      _ = try VirtualHLS(
-        hlsPresentation(
-          """
-          #EXTM3U
-          #EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://k",KEYFORMAT="com.apple.streamingkeydelivery"
-          #EXTINF:4,
-          a.ts
-          #EXT-X-ENDLIST
-          """))
-    }
-    #expect(
-      error?.reason == "nothing in it can be presented as HLS: the rung '0' is left out: encrypted: FairPlay")
-  }
-
   /// A map is encrypted by the key that stands before it, and by no other (RFC 8216 §4.3.2.5).
   @Test func encryptedInitialization() throws {
     let key = SegmentEncryption(

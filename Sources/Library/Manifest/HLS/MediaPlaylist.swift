@@ -131,6 +131,10 @@ extension MediaPlaylist {
     package var initializationVector: [UInt8]?
     /// KEYFORMAT; `identity` if it has none.
     package var keyFormat: String
+    /// KEYFORMATVERSIONS.
+    package var keyFormatVersions: String?
+    /// KEYID, which some packagers add: the id of the key as a hexadecimal number.
+    package var keyID: KeyID?
 
     init(_ attributes: AttributeList, place: ReelError.Place) throws(ReelError) {
       guard let method = attributes["METHOD"] else {
@@ -139,6 +143,8 @@ extension MediaPlaylist {
       self.method = method.uppercased()
       reference = attributes["URI"]
       keyFormat = attributes["KEYFORMAT"] ?? "identity"
+      keyFormatVersions = attributes["KEYFORMATVERSIONS"]
+      keyID = attributes["KEYID"].flatMap { $0.lowercased().hasPrefix("0x") ? KeyID($0.dropFirst(2)) : nil }
       guard let text = attributes["IV"] else { return }
       guard let bytes = Self.hexadecimal(text) else {
         throw ReelError(
@@ -291,7 +297,26 @@ extension SegmentEncryption {
       method: drm ?? key.method, keyURL: key.reference.flatMap { try? resolver.resolve($0) },
       keyFormat: key.keyFormat, initializationVector: vector,
       // Some packagers write ISO-23001-7 for SAMPLE-AES-CTR.
-      encryptsSamples: key.method.hasPrefix("SAMPLE-AES") || key.method == "ISO-23001-7", systems: systems)
+      encryptsSamples: key.method.hasPrefix("SAMPLE-AES") || key.method == "ISO-23001-7", systems: systems,
+      systemKeys: keys.compactMap { Key($0, resolver: resolver) })
+  }
+}
+
+extension SegmentEncryption.Key {
+  /// Nil for a plain key, or without a URI.
+  fileprivate init?(_ key: MediaPlaylist.Key, resolver: URLResolver) {
+    guard key.keyFormat != "identity", let reference = key.reference else { return nil }
+    // A system takes its URI as text, so an absolute one stays as it is written.
+    let scheme = reference.utf8.prefix { $0 != UInt8(ascii: ":") }
+    let isAbsolute =
+      scheme.count < reference.utf8.count
+      && scheme.allSatisfy { $0.isDigit || "+-.".utf8.contains($0) || (0x41...0x5a).contains($0 & 0xdf) }
+    let resolved =
+      isAbsolute ? nil : (try? resolver.resolve(reference))?.absoluteString.withoutUserInformation
+    guard let uri = isAbsolute ? reference : resolved else { return nil }
+    self.init(
+      method: key.method, uri: uri, keyFormat: key.keyFormat, keyFormatVersions: key.keyFormatVersions,
+      keyID: key.keyID, initializationVector: key.initializationVector)
   }
 }
 

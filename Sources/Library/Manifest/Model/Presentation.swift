@@ -328,13 +328,43 @@ package struct SegmentEncryption: Sendable, Hashable {
   /// The names of the DRM systems that provide the key; empty if `keyURL` gives the key itself (KEYFORMAT
   /// `identity`).
   package var systems: [String]
+  /// The same key for each DRM system, also if `keyURL` gives the key itself.
+  package var systemKeys: [Key]
+
+  /// The key of segments for a DRM system: an EXT-X-KEY with a KEYFORMAT other than `identity`.
+  package struct Key: Sendable, Hashable {
+    /// METHOD.
+    package var method: String
+    /// URI, whose form the system defines: often `skd:` or `data:`.
+    package var uri: String
+    /// KEYFORMAT.
+    package var keyFormat: String
+    /// KEYFORMATVERSIONS.
+    package var keyFormatVersions: String?
+    /// KEYID, which no standard has: the id of the key.
+    package var keyID: KeyID?
+    /// IV: 16 bytes.
+    package var initializationVector: [UInt8]?
+
+    package init(
+      method: String, uri: String, keyFormat: String, keyFormatVersions: String? = nil, keyID: KeyID? = nil,
+      initializationVector: [UInt8]? = nil
+    ) {
+      self.method = method
+      self.uri = uri
+      self.keyFormat = keyFormat
+      self.keyFormatVersions = keyFormatVersions
+      self.keyID = keyID
+      self.initializationVector = initializationVector
+    }
+  }
 
   /// - Parameters:
   ///   - encryptsSamples: Nil to derive it from `method`.
   ///   - systems: Nil for none, or for `method` if that is the name of a DRM system.
   package init(
     method: String, keyURL: URL?, keyFormat: String?, initializationVector: [UInt8]?,
-    encryptsSamples: Bool? = nil, systems: [String]? = nil
+    encryptsSamples: Bool? = nil, systems: [String]? = nil, systemKeys: [Key] = []
   ) {
     self.method = method
     self.keyURL = keyURL
@@ -342,6 +372,7 @@ package struct SegmentEncryption: Sendable, Hashable {
     self.initializationVector = initializationVector
     self.encryptsSamples = encryptsSamples ?? method.hasPrefix("SAMPLE-AES")
     self.systems = systems ?? (keyFormat ?? "identity" == "identity" ? [] : [method])
+    self.systemKeys = systemKeys
   }
 }
 

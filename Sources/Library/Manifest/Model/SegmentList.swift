@@ -64,6 +64,19 @@ extension SegmentList {
     }
   }
 
+  /// The same segments and their initialization, encrypted in this way.
+  package func encrypted(_ encryption: SegmentEncryption) -> SegmentList {
+    var common = commonInitialization
+    common?.encryption = encryption
+    return SegmentList(count: count, end: end, commonInitialization: common, precision: precision) {
+      [self] index in
+      var segment = self[index]
+      segment.encryption = encryption
+      segment.initialization?.encryption = encryption
+      return segment
+    }
+  }
+
   /// The segments at these indices, which must be in the list.
   package func part(_ indices: Range<Int>) -> SegmentList {
     let last = indices.isEmpty ? nil : self[indices.upperBound - 1]

@@ -185,6 +185,8 @@ struct MediaPlaylistWriter {
     private var initialization: InitializationReference?
     private var encryption: SegmentEncryption?
     private var isDated = false
+    /// The KEYFORMATs in force.
+    private var keyFormats: Set<String> = []
 
     init(
       track: VirtualHLS.Track, start: WallTime?, reference: @escaping (VirtualHLS.Resource) -> String
@@ -215,7 +217,7 @@ struct MediaPlaylistWriter {
         write(key: map.encryption)
         write(map)
       }
-      if !segment.isGap || segment.encryption != nil { write(key: segment.encryption) }
+      if segment.encryption != nil || !segment.isFiller { write(key: segment.encryption) }
       if let time = segment.programDateTime ?? start.flatMap({ isDated ? nil : $0 + segment.start }) {
         text += "#EXT-X-PROGRAM-DATE-TIME:\(time)\n"
         isDated = true
@@ -244,30 +246,19 @@ struct MediaPlaylistWriter {
       initialization = map
     }
 
+    /// Writes an EXT-X-KEY for each way to get a key, or one that ends the encryption.
     private mutating func write(key: SegmentEncryption?) {
       guard key != encryption else { return }
       encryption = key
-      var attributes = AttributeListWriter(tag: "#EXT-X-KEY:")
-      guard let key else {
-        attributes.add("METHOD", "NONE")
-        text += attributes.text + "\n"
-        return
+      let keys = key.map { track.keys($0, reference: reference) } ?? []
+      let formats = Set(keys.map(\.keyFormat))
+      // A key stays in force until the next one of its format (RFC 8216 §4.3.2.4).
+      if !keyFormats.isSubset(of: formats) { text += "#EXT-X-KEY:METHOD=NONE\n" }
+      keyFormats = formats
+      for key in keys {
+        if key.keyFormat != "identity" { require(version: 5) }
+        text += key.text + "\n"
       }
-      attributes.add("METHOD", VirtualHLSPlanner.keyMethods.contains(key.method) ? key.method : "SAMPLE-AES")
-      if let resource = track.key(key) {
-        attributes.add("URI", quoted: reference(resource))
-      } else if let url = key.keyURL {
-        attributes.add("URI", quoted: url.absoluteString.withoutUserInformation)
-      }
-      if let vector = key.initializationVector {
-        let digits = vector.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        attributes.add("IV", "0x\(digits)")
-      }
-      if let format = key.keyFormat, format != "identity" {
-        require(version: 5)
-        attributes.add("KEYFORMAT", quoted: format)
-      }
-      text += attributes.text + "\n"
     }
 
     private mutating func writeLength(_ nanoseconds: Int64) {

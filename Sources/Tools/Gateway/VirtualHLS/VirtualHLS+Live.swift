@@ -188,6 +188,9 @@ extension SegmentReference {
     if let url = VirtualHLS.emptySegment { segment.url = url }
     return segment
   }
+
+  /// True for a gap that the manifest does not list.
+  var isFiller: Bool { isGap && url == VirtualHLS.emptySegment }
 }
 
 extension VirtualHLS {

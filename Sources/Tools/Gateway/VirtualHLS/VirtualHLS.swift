@@ -28,7 +28,8 @@ import ReelSources
 public struct VirtualHLS: Sendable {
   /// Video first, then audio, then text, each in manifest order.
   package internal(set) var tracks: [Track]
-  /// The groups and rungs that were left out, each with the reason; at most 100.
+  /// The groups and rungs that were left out, each with the reason, and what a player needs for media that stays
+  /// encrypted; at most 100.
   public let warnings: [ReelError]
   let variants: [Variant]
   let audioGroups: [AudioGroup]
@@ -307,9 +308,9 @@ extension VirtualHLS.Track {
       mediaType: container.mediaType(for: kind))
   }
 
-  /// Returns nil if the key's URL is not a resource, such as `skd:`.
+  /// Returns nil if a DRM system has the key, or its URL is not a resource.
   func key(_ encryption: SegmentEncryption) -> VirtualHLS.Resource? {
-    guard let url = encryption.keyURL, let scheme = url.scheme?.lowercased(),
+    guard encryption.systems.isEmpty, let url = encryption.keyURL, let scheme = url.scheme?.lowercased(),
       ["http", "https", "file", "data"].contains(scheme)
     else { return nil }
     return VirtualHLS.Resource(.key, url, [], pathExtension: "key", mediaType: "application/octet-stream")

@@ -12,9 +12,9 @@ struct VirtualHLSPlanner {
     var live: VirtualHLS.Live?
   }
 
-  /// The methods of EXT-X-KEY (RFC 8216 §4.3.2.4, draft-pantos-hls-rfc8216bis §4.4.4.4). The name of a DRM is
-  /// not one of them.
-  static let keyMethods: Set = ["AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR"]
+  /// The methods of EXT-X-KEY (RFC 8216 §4.3.2.4, draft-pantos-hls-rfc8216bis §4.4.4.4), and other names of
+  /// SAMPLE-AES-CTR, which players know from packagers.
+  static let keyMethods: Set = ["AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR", "SAMPLE-AES-CENC", "ISO-23001-7"]
   /// The limits of EXT-X-STREAM-INF tags, video tracks, audio groups, and languages of one group or of
   /// subtitles, each.
   static let limit = 64
@@ -115,7 +115,7 @@ struct VirtualHLSPlanner {
         leaveOut(images: group)
         continue
       }
-      if let reason = group.unplayableReason ?? group.encryption {
+      if let reason = group.unplayableReason {
         leaveOut(group, nil, reason)
         continue
       }
@@ -124,6 +124,7 @@ struct VirtualHLSPlanner {
         case .failure(let refusal) where refusal.isPending: result.pending.insert(group.kind)
         case .failure(let refusal): leaveOut(group, rung, refusal.reason)
         case .success(let candidate):
+          noteEncryption(of: candidate)
           switch group.kind {
           case .video: result.video.append(candidate)
           case .audio: result.audio.append(candidate)
@@ -136,7 +137,7 @@ struct VirtualHLSPlanner {
   }
 
   /// The reason why a rung is left out.
-  private struct Refusal: Error {
+  struct Refusal: Error {
     var reason: String
     /// True if the segments of a live presentation are still to come.
     var isPending = false
@@ -145,7 +146,7 @@ struct VirtualHLSPlanner {
   private func candidate(
     _ rung: Rung, of group: TrackGroup, at place: VirtualHLSCandidate.Place
   ) -> Result<VirtualHLSCandidate, Refusal> {
-    guard case .segments(let list) = rung.media else {
+    guard case .segments(var list) = rung.media else {
       return .failure(Refusal(reason: "its segments are not known", isPending: live != nil))
     }
     guard let first = list.first, let last = list.last else {
@@ -159,16 +160,43 @@ struct VirtualHLSPlanner {
     if group.kind != .text, container == .webVTT || container == .otherText {
       return .failure(Refusal(reason: "text where media is expected"))
     }
-    if let method = first.encryption?.method, !Self.keyMethods.contains(method) {
-      return .failure(Refusal(reason: "encrypted: \(method)"))
+    if let encryption = first.encryption, let reason = refusal(of: encryption) {
+      return .failure(Refusal(reason: reason))
     }
     if [first, last].contains(where: { $0.byteRange != nil && $0.byteRange?.length == nil }) {
       return .failure(Refusal(reason: "a byte range without an end"))
+    }
+    if let protection = rung.protection {
+      do throws(Refusal) {
+        list = list.encrypted(try SegmentEncryption(protection))
+      } catch {
+        return .failure(error)
+      }
     }
     return .success(
       VirtualHLSCandidate(
         rung: rung, list: list.moved(by: live?.shift ?? .zero), container: container, group: group,
         content: .init(group), place: place))
+  }
+
+  /// Returns the reason why HLS can't say how segments are encrypted; nil if it can.
+  private func refusal(of encryption: SegmentEncryption) -> String? {
+    if encryption.systems.isEmpty, !Self.keyMethods.contains(encryption.method) {
+      return "encrypted: \(encryption.method)"
+    }
+    if !encryption.systems.isEmpty, encryption.systemKeys.isEmpty {
+      return "encrypted: \(encryption.systems.joined(separator: ", ")), without the URI of a key"
+    }
+    let other = encryption.systemKeys.first { !Self.keyMethods.contains($0.method) }
+    return other.map { "encrypted: \($0.method)" }
+  }
+
+  /// Says where a player gets the key of media that stays encrypted.
+  private mutating func noteEncryption(of candidate: VirtualHLSCandidate) {
+    guard warnings.count < ManifestLimits().warnings, let note = candidate.list.first?.encryption?.note,
+      !warnings.contains(where: { $0.reason == note })
+    else { return }
+    warnings.append(ReelError(.unsupported, note))
   }
 
   private mutating func leaveOut(_ group: TrackGroup, _ rung: Rung?, _ reason: String) {
@@ -310,7 +338,7 @@ struct VirtualHLSPlanner {
     var map: InitializationReference?
     if row.items[..<index].allSatisfy({ $0 == nil }) {
       map = row.items.lazy.compactMap { $0 }.first?.list.first?.initialization
-      if map?.encryption != nil { map = nil }
+      if map?.encryption?.encryptsSamples == false { map = nil }
     }
     return SegmentList(count: list.count, end: list.end) { [map] index in
       var gap = list[index].gap
