@@ -13,8 +13,8 @@ extension VirtualHLS {
     /// The time by which the timeline of the latest manifest is later than the first one's, because the presentation was
     /// started anew.
     var shift = MediaTime.zero
-    /// The numbers of the latest periods, by their ids or else their starts.
-    var periods: [String: Int] = [:]
+    /// The numbers of the latest periods, by their starts in tenths of a second.
+    var periods: [Int64: Int] = [:]
     /// The number of the next new period.
     var nextPeriod = 0
     /// The start of the newest period.

@@ -91,9 +91,9 @@ struct VirtualHLSPlanner {
     for index in periods.indices { periods[index].number = index }
     guard var live else { return }
     for index in periods.indices {
-      let period = periods[index].period
-      let name = period.id.map { "id \($0)" } ?? "at \(period.start.seconds)"
-      let start = period.start + live.shift
+      let start = periods[index].period.start + live.shift
+      // Ids are used again, as by advertisements.
+      let name = start.ticks(timescale: 10)
       var number = live.periods[name]
       if number == nil, live.newestStart.map({ $0 < start }) ?? true {
         number = live.nextPeriod
@@ -353,8 +353,7 @@ extension VirtualHLS.Track {
   init(
     _ kind: Kind, _ row: VirtualHLSRow, index: Int, name: String, parts: [VirtualHLS.Part]
   ) {
-    let all = row.items.compactMap { $0 }
-    let rungs = all.map(\.rung)
+    let rungs = row.items.allSatisfy { $0 == nil } ? [row.anchor.rung] : row.items.compactMap { $0?.rung }
     let group = row.anchor.group
     let rates = rungs.compactMap(\.bitsPerSecond)
     let averages = rungs.compactMap(\.averageBitsPerSecond)
