@@ -164,6 +164,41 @@ struct LivePlaylistTests {
     #expect(error != nil)
   }
 
+  @Test("Periods with segments of different lengths, and the same ids again, leave no hole in the numbers")
+  func periodsOfDifferentLengths() throws {
+    let start =
+      #"availabilityStartTime="2026-01-01T00:00:00Z" minimumUpdatePeriod="PT2S" timeShiftBufferDepth="PT30S""#
+    func presentation(at seconds: Int) throws -> Presentation {
+      // Periods of 12 s in turn with segments of 2 s and of 4 s.
+      let periods = (0...(seconds / 12)).filter { $0 * 12 + 12 > seconds - 40 }.map { index in
+        let length = index % 2 == 0 ? 2 : 4
+        let template =
+          #"<SegmentTemplate duration="\#(length)" initialization="\#(index)/i.mp4" media="\#(index)/$Number$.m4s"/>"#
+        return #"<Period id="\#(index % 2)" start="PT\#(index * 12)S">"#
+          + set(#"contentType="video""#, template + rung("v", 300_000, "avc1.64000b")) + "</Period>"
+      }
+      let text =
+        #"<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" \#(start)>\#(periods.joined())</MPD>"#
+      let now =
+        try #require(WallTime(iso8601: "2026-01-01T00:00:00Z"))
+        + MediaTime(value: Int64(seconds), timescale: 1)
+      return try dashPresentation(text, now: now)
+    }
+    var hls = try VirtualHLS(presentation(at: 50))
+    var follower = Follower()
+    for seconds in 51..<200 {
+      let text = hls.mediaPlaylist(of: try #require(hls.tracks.first)) { $0.name }
+      try follower.take(text, isAfterPause: false)
+      let playlist = try hlsPlaylist(text)
+      #expect(
+        playlist.segments.map(\.uri) == playlist.segments.indices.map { "\(playlist.sequence + $0).m4s" })
+      hls = try VirtualHLS(presentation(at: seconds), following: hls)
+    }
+    // Dates are 4 s apart where the segments are.
+    #expect(follower.problems.filter { !$0.hasPrefix("2026-01-01T") } == [])
+    #expect(follower.count > 50)
+  }
+
   // MARK: - Private
 
   private func simulation(

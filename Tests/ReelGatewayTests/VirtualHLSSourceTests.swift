@@ -103,6 +103,23 @@ import Testing
         """))
   }
 
+  /// The codecs of a variant are those of its audio too (RFC 8216 §4.3.4.2).
+  @Test func codecs() throws {
+    var presentation = try hlsPresentation(
+      """
+      #EXTM3U
+      #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="en",URI="a.m3u8"
+      #EXT-X-STREAM-INF:BANDWIDTH=1000,CODECS="avc1.64001f,mp4a.40.2",AUDIO="a"
+      v.m3u8
+      """)
+    let segment = SegmentReference(
+      number: 1, url: manifestURL, start: .zero, duration: MediaTime(value: 1, timescale: 1))
+    for group in presentation.periods[0].trackGroups.indices {
+      presentation.periods[0].trackGroups[group].rungs[0].media = .segments(SegmentList([segment]))
+    }
+    #expect(try VirtualHLS(presentation).multivariantPlaylist().contains("CODECS=\"avc1.64001f,mp4a.40.2\""))
+  }
+
   @Test func datesAndIndependence() throws {
     let text = try Self.playlist(
       [

@@ -25,6 +25,21 @@ import Testing
     #"<SegmentTemplate media="$Number$" \#(more)><SegmentTimeline>\#(entries)</SegmentTimeline></SegmentTemplate>"#
   }
 
+  /// Lists that have lost their first segments count from @startNumber, and others from the start of the period.
+  @Test(
+    arguments: [(51, 106.0, [100, 102, 104]), (51, 6.5, [0, 2, 4]), (1, 6.5, [0, 2, 4])]
+      as [(Int, Double, [Double])])
+  func slidingLists(number: Int, seconds: Double, starts: [Double]) throws {
+    let presentation = try live(
+      """
+      <SegmentList duration="2" startNumber="\(number)"><SegmentURL media="a"/><SegmentURL media="b"/>\
+      <SegmentURL media="c"/></SegmentList>
+      """, at: seconds)
+    let segments = try presentation.segments()
+    #expect(segments.map(\.start.seconds) == starts)
+    #expect(segments.map(\.url.lastPathComponent) == ["a", "b", "c"])
+  }
+
   @Test(
     arguments: [
       (0, []), (1.999, []), (2, [1]), (7.999, [1, 2, 3]), (8, [1, 2, 3, 4]), (-5, []),

@@ -156,7 +156,11 @@ extension MPDMapper {
       throw ReelError(.badManifest, "the SegmentList has no SegmentURL")
     }
     try check(list.urls, context.bases.preferred)
-    let timing = try timing(list.common, hasParts: false, available: list.urls.count, in: context)
+    var common = list.common
+    if let passed = passedTicks(of: list, in: context) {
+      common.earliestPresentationTimeDelta = (common.earliestPresentationTimeDelta ?? 0) &+ passed
+    }
+    let timing = try timing(common, hasParts: false, available: list.urls.count, in: context)
     let (urls, firstNumber) = (list.urls.withEnds, list.common.startNumber ?? 1)
     var reference = list.common.base.initialization
     if reference?.sourceURL == nil, reference?.range == nil, let first = urls.first, first.media == nil,
@@ -166,11 +170,27 @@ extension MPDMapper {
       reference?.range = ByteRange(offset: 0, length: length)
     }
     let initialization = try initialization(reference, context.bases)
-    return self.list(timing, list.common, initialization, in: context) { slot in
+    return self.list(timing, common, initialization, in: context) { slot in
       let index = Int(clamping: slot.number &- firstNumber)
       guard urls.indices.contains(index) else { return ("", nil) }
       return (urls[index].media ?? "", urls[index].mediaRange)
     }
+  }
+
+  /// Returns how much later than its period a live list begins, in ticks, if it has lost its first segments and says so by
+  /// its @startNumber alone; nil if it begins with the period. The clock decides: the newest segment of a list ends about now.
+  private func passedTicks(of list: MPD.SegmentList, in context: MediaContext) -> Int64? {
+    guard let window, list.common.timeline == nil, let duration = list.common.duration,
+      let number = list.common.startNumber, number > 1
+    else { return nil }
+    let (passed, overflow) = duration.multipliedReportingOverflow(by: number - 1)
+    let (length, tooLong) = duration.multipliedReportingOverflow(by: Int64(list.urls.count))
+    guard !overflow, !tooLong else { return nil }
+    let timescale = list.common.base.timescale ?? 1
+    let now = window.now - context.period.start
+    let end = MediaTime(ticks: length, timescale: timescale)
+    let later = end + MediaTime(ticks: passed, timescale: timescale)
+    return abs((later - now).seconds) < abs((end - now).seconds) ? passed : nil
   }
 
   /// Returns the times of the segments. Throws if they can't be determined, or if there are none and none

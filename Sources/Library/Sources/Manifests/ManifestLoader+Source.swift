@@ -24,7 +24,9 @@ extension ManifestLoader {
         .manifest, recorder.clock.now - start, requests: response.requestCount, bytes: Int64(bytes.count))
       switch text ?? TextFormat(bytes) {
       case .manifest(let format):
-        return try await presentation(from: bytes, format: format, url: response.url, name: url.reelName)
+        let resolved = try await presentation(
+          from: bytes, format: format, url: response.url, name: url.reelName)
+        return try setting(resolved, to: response.date)
       case .other(let what):
         throw ReelError(.badManifest, "\(what), and neither HLS nor DASH")
       case nil:
@@ -34,4 +36,23 @@ extension ManifestLoader {
       throw error.located(at: response.url.reelName)
     }
   }
+
+  // MARK: - Private
+
+  /// Returns a live presentation by the clock of the server that it came from, if it names no other and this machine's is
+  /// far from it.
+  private func setting(_ resolved: ResolvedPresentation, to date: WallTime?) throws -> ResolvedPresentation {
+    guard let date, let live = resolved.presentation.live, live.clockSources.isEmpty, live.drift == nil,
+      let atTime = live.presentation
+    else { return resolved }
+    let offset = date - resolved.clock.now
+    // A Date field is in whole seconds, and a cache may have kept it for a while.
+    guard abs(offset.seconds) > Self.clockTolerance else { return resolved }
+    var resolved = resolved
+    resolved.clock = ServerClock(base: resolved.clock, offset: offset)
+    resolved.presentation = try atTime(resolved.clock.now)
+    return resolved
+  }
+
+  private static let clockTolerance = 10.0
 }

@@ -37,18 +37,24 @@ struct LiveNumbering {
   /// The number of readings that end before what is listed, after which the presentation counts as restarted.
   private static let patience = 3
 
-  /// Returns a part after the track's other parts: what comes after `published`.
+  /// Returns a part that was not listed before.
+  ///
+  /// - Parameters:
+  ///   - part: The part before it in the playlist.
+  ///   - published: The last part that was listed before; nil at first. Only what comes after it is new.
   func part(
-    _ list: SegmentList, period: Int, after previous: VirtualHLS.Part?, published: MediaTime?
+    _ list: SegmentList, period: Int, after part: VirtualHLS.Part?, published: VirtualHLS.Part?
   ) -> VirtualHLS.Part? {
     var first = max(0, list.count - Self.limit)
     if let published, format == .dash {
-      first = max(first, list.indices.bisect { list[$0].start + list[$0].duration.half > published })
+      first = max(
+        first, list.indices.bisect { list[$0].start + list[$0].duration.half > published.list.end })
     }
     guard first < list.count else { return nil }
+    // Numbers follow each other in a playlist, whatever was missed.
+    let firstIndex = part?.endIndex ?? max(published?.endIndex ?? 0, number(of: list[first]))
     return VirtualHLS.Part(
-      list.part(first..<list.count), firstIndex: max(previous?.endIndex ?? 0, number(of: list[first])),
-      period: period, statesDurations: true)
+      list.part(first..<list.count), firstIndex: firstIndex, period: period, statesDurations: true)
   }
 
   /// Returns a part as the latest manifest lists it. What was listed keeps its numbers.

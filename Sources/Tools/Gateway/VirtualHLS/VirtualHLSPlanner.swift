@@ -319,8 +319,7 @@ struct VirtualHLSPlanner {
         parts.append(
           isOpen ? numbering.part(known, continuing: list) : numbering.closed(known, trimmedTo: list))
       } else if let part = numbering.part(
-        list, period: period.number, after: parts.last ?? previous?.parts.last,
-        published: previous?.parts.last?.list.end)
+        list, period: period.number, after: parts.last, published: previous?.parts.last)
       {
         parts.append(part)
       }
@@ -413,7 +412,8 @@ extension VirtualHLS.Variant {
       let averages = added.compactMap { $0.averageBitsPerSecond.map { Int64($0) } }
       average = averages.count == added.count ? average.flatMap { Self.sum($0, averages.max() ?? 0) } : nil
     }
-    let lists = [main.codecs] + others.map(\.codecs)
+    // So do its codecs.
+    let lists = [main.codecs] + (format == .hls ? [] : others.map(\.codecs))
     var codecs: [String] = []
     if lists.allSatisfy({ !$0.isEmpty }) {
       for codec in lists.joined() where !codecs.contains(codec) { codecs.append(codec) }
