@@ -179,7 +179,7 @@ CASES = {case.name: case for case in [
     Case("list", DEMAND, "manifest.mpd", dash("-use_template", "0", "-use_timeline", "0")),
     Case("list-ranges", DEMAND, "manifest.mpd", dash("-use_template", "0", "-use_timeline", "0", "-single_file", "1")),
     Case("base", DEMAND, "manifest.mpd", packaged(*MPD), packager="shaka"),
-    Case("periods", DEMAND, "manifest.mpd", packaged(*STATIC, "--ad_cues", "50;100", template=True), packager="shaka"),
+    Case("periods", DEMAND, "manifest.mpd", packaged(*STATIC, "--ad_cues", "6;50", template=True), packager="shaka"),
     Case("hls-fmp4", DEMAND, "manifest.m3u8", hls("fmp4")),
     Case("hls-ts", DEMAND, "manifest.m3u8", hls("ts")),
     Case("live-number", LIVE, "manifest.mpd", live_dash(*TEMPLATE, "-use_timeline", "0")),

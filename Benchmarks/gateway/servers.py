@@ -18,7 +18,7 @@ daemon off; user root; worker_processes 1; pid {folder}/pid; error_log {folder}/
 events {{}}
 http {{
   types {{ application/dash+xml mpd; application/vnd.apple.mpegurl m3u8; video/mp2t ts; video/mp4 mp4 m4s; }}
-  log_format requests escape=json '{{"path":"$request_uri","status":$status,"bytes":$body_bytes_sent,"agent":"$http_user_agent"}}';
+  log_format requests escape=json '{{"path":"$request_uri","status":$status,"bytes":$body_bytes_sent,"range":"$http_range","agent":"$http_user_agent"}}';
   access_log {folder}/requests requests;
   client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
   server {{
@@ -197,6 +197,10 @@ class ReelProxy(Reel):
     name, options = "reel --proxy", ("--proxy",)
 
 
+class ReelDirect(Reel):
+    name, options = "reel --direct", ("--direct",)
+
+
 class Mediaflow(Gateway):
     name, program = "mediaflow-proxy", "mediaflow_proxy"
 
@@ -232,7 +236,7 @@ class Direct:
         return ""
 
 
-GATEWAYS = {each.name: each for each in (Reel, ReelProxy, Mediaflow, Direct)}
+GATEWAYS = {each.name: each for each in (Reel, ReelDirect, ReelProxy, Mediaflow, Direct)}
 
 
 def missing():
