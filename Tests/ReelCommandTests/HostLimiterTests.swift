@@ -46,7 +46,7 @@ struct HostLimiterTests {
       Issue.record("a third source of a host")
       return
     }
-    limiter.finished(first.tickets[0], .answered, at: .zero)
+    limiter.finished(first.tickets[0], .answered)
     #expect(begin(&limiter).items == ["a3"])
   }
 
@@ -92,7 +92,7 @@ struct HostLimiterTests {
     let first = begin(&limiter)
     #expect(first.items == ["a1", "b1", "a2", "b2", "a3"])
     for ticket in first.tickets where ticket.host == "a" {
-      limiter.finished(ticket, .failedTemporarily, at: .zero)
+      limiter.finished(ticket, .failedTemporarily)
     }
     limiter.add("b3", host: "b")
     // While more may come, and before others are begun, the host waits.
@@ -101,7 +101,7 @@ struct HostLimiterTests {
     for item in ["a4", "a5", "a6"] {
       let probe = begin(&limiter)
       #expect(probe.items == [item])
-      for ticket in probe.tickets { limiter.finished(ticket, .failedTemporarily, at: .zero) }
+      for ticket in probe.tickets { limiter.finished(ticket, .failedTemporarily) }
     }
     var left: [String] = []
     while case .giveUp(let item, _) = limiter.next(at: .zero, isDrained: true) { left.append(item) }
@@ -121,11 +121,11 @@ struct HostLimiterTests {
       if case .start(_, let ticket) = limiter.next(at: .zero, isDrained: false) { ticket } else { nil }
     }
     // Six were open when the host began to fail.
-    for ticket in first { limiter.finished(ticket, .failedTemporarily, at: .zero) }
+    for ticket in first { limiter.finished(ticket, .failedTemporarily) }
     #expect(begin(&limiter, isDrained: false).items.isEmpty)
     let probe = begin(&limiter)
     #expect(probe.items == ["a7"])
-    limiter.finished(probe.tickets[0], .answered, at: .zero)
+    limiter.finished(probe.tickets[0], .answered)
     #expect(begin(&limiter, isDrained: false).items == ["a8", "a9", "a10", "a11", "a12"])
   }
 
@@ -135,7 +135,7 @@ struct HostLimiterTests {
     for number in 0..<5 { limiter.add("\(number)", host: "") }
     let (items, tickets) = begin(&limiter)
     #expect(items.count == 5)
-    for ticket in tickets { limiter.finished(ticket, .failedTemporarily, at: .zero) }
+    for ticket in tickets { limiter.finished(ticket, .failedTemporarily) }
     limiter.add("5", host: "")
     #expect(begin(&limiter).items == ["5"])
   }

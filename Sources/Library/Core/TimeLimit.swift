@@ -6,15 +6,16 @@ package enum TimeLimit {
   /// not react to that, such as a long computation, ends later by itself.
   ///
   /// - Parameters:
-  ///   - end: A time of `clock`.
+  ///   - end: A time of `clock`; nil for no limit.
   ///   - extended: Asked at the end. Returns a later one, or nil if that was the last.
   ///
   /// Throws the errors of `body`, or `CancellationError`.
   package static func run<Result: Sendable>(
-    until end: Duration, on clock: any MonotonicClock = SystemMonotonicClock(),
+    until end: Duration?, on clock: any MonotonicClock = SystemMonotonicClock(),
     extended: @escaping @Sendable () -> Duration? = { nil },
     _ body: @escaping @Sendable () async throws -> Result
   ) async throws -> Result? {
+    guard let end else { return try await body() }
     let (outcomes, outcome) = AsyncThrowingStream<Result?, any Error>.makeStream()
     let work = Task {
       do {

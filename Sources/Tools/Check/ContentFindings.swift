@@ -344,13 +344,9 @@ private struct PictureComparison {
 
   /// Returns the frame that is on show.
   private static func frame(at time: Double, in frames: [FrameFacts]) -> FrameFacts? {
-    var (low, high) = (0, frames.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if frames[middle].time <= time { low = middle + 1 } else { high = middle }
-    }
-    guard low > 0 else { return nil }
-    let frame = frames[low - 1]
+    let next = frames.indices.bisect { frames[$0].time > time }
+    guard next > 0 else { return nil }
+    let frame = frames[next - 1]
     return time < frame.time + max(frame.duration, 0.02) * 1.5 ? frame : nil
   }
 

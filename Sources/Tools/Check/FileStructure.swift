@@ -144,10 +144,9 @@ package struct FileStructure: Sendable {
 
   private static func tracks(in movie: [UInt8]) -> [MP4Track] {
     guard let root = MP4Box.all(in: movie[...]).first, root.type == "moov" else { return [] }
-    let boxes = MP4Box.all(in: movie[root.body])
-    let scale = boxes.first { $0.type == "mvhd" }.flatMap { MP4Track.timescale(in: movie[$0.body]) } ?? 1000
-    return boxes.filter { $0.type == "trak" }.prefix(64).enumerated().compactMap { number, box in
-      MP4Track(box, id: number, in: movie, movieScale: scale, limit: sampleLimit)
+    let boxes = MP4Box.all(in: movie[root.body]).filter { $0.type == "trak" }
+    return boxes.prefix(64).enumerated().compactMap { number, box in
+      MP4Track(box, id: number, in: movie, limit: sampleLimit)
     }
   }
 
@@ -206,32 +205,27 @@ private struct MP4Track {
   var isEnabled = true
   var samples: [Sample] = []
 
-  init?(_ track: MP4Box, id: Int, in movie: [UInt8], movieScale: Double, limit: Int) {
+  init?(_ track: MP4Box, id: Int, in movie: [UInt8], limit: Int) {
     self.id = id
-    let parts = MP4Box.all(in: movie[track.body])
-    guard let media = parts.first(where: { $0.type == "mdia" }) else { return nil }
-    let mediaParts = MP4Box.all(in: movie[media.body])
-    if let header = parts.first(where: { $0.type == "tkhd" }) {
+    func child(_ type: FourCC, of box: MP4Box?) -> MP4Box? {
+      box.flatMap { box in MP4Box.all(in: movie[box.body]).first { $0.type == type } }
+    }
+    if let header = child("tkhd", of: track) {
       isEnabled = movie[header.body].dropFirst(3).first.map { $0 & 1 == 1 } ?? true
     }
-    if let handler = mediaParts.first(where: { $0.type == "hdlr" }) {
+    let media = child("mdia", of: track)
+    if let handler = child("hdlr", of: media) {
       isVideo = movie[handler.body].dropFirst(8).prefix(4).elementsEqual("vide".utf8)
     }
-    guard let header = mediaParts.first(where: { $0.type == "mdhd" }),
-      let scale = Self.timescale(in: movie[header.body]),
-      let information = mediaParts.first(where: { $0.type == "minf" }),
-      let tables = MP4Box.all(in: movie[information.body]).first(where: { $0.type == "stbl" })
+    guard let header = child("mdhd", of: media), let scale = Self.timescale(in: movie[header.body]),
+      let tables = child("stbl", of: child("minf", of: media))
     else { return nil }
     let boxes = MP4Box.all(in: movie[tables.body])
     func table(_ types: FourCC...) -> (type: FourCC, fields: BigEndianReader)? {
       boxes.first { types.contains($0.type) }.map { ($0.type, BigEndianReader(movie[$0.body].dropFirst(4))) }
     }
-    var edit = 0.0
-    if let edits = parts.first(where: { $0.type == "edts" }),
-      let list = MP4Box.all(in: movie[edits.body]).first(where: { $0.type == "elst" })
-    {
-      edit = Self.mediaTime(in: movie[list.body]) / scale
-    }
+    let list = child("elst", of: child("edts", of: track))
+    let edit = list.map { Self.mediaTime(in: movie[$0.body]) / scale } ?? 0
     guard
       let ranges = Self.ranges(
         sizes: table("stsz")?.fields, runs: table("stsc")?.fields, chunks: table("stco", "co64"), limit: limit

@@ -328,9 +328,7 @@ private struct FrameComparison {
   /// The longer side of `FrameFacts.luma`.
   private static let lumaSide = 40
   /// The last frame that differed from the one before it: a slow fade is a change, even if each step is small.
-  private var reference: LumaPlane?
-
-  init(stillChange: Float) { self.stillChange = stillChange }
+  var reference: LumaPlane?
 
   mutating func facts(
     of frame: Frame, stream: StreamInfo, time: Double, duration: Double, segment: Int
@@ -403,11 +401,9 @@ private struct FrameComparison {
 /// The peaks of sound, in windows of equal length.
 private struct SoundWindow {
   let duration: Double
-  private var sounds: [SoundFacts] = []
-  private var current: SoundFacts?
-  private var end = 0.0
-
-  init(duration: Double) { self.duration = duration }
+  var sounds: [SoundFacts] = []
+  var current: SoundFacts?
+  var end = 0.0
 
   mutating func add(_ buffer: PCMBuffer, unit: Double) {
     guard buffer.sampleRate > 0, buffer.frameCount > 0 else { return }

@@ -1,7 +1,6 @@
 internal import Foundation
 internal import ReelCore
 internal import ReelManifest
-internal import ReelFFmpeg
 internal import ReelSources
 
 /// The segments of each rung that are read.

@@ -161,7 +161,7 @@ final class SourceReading: Sendable {
       }
     }
     do {
-      guard let start = try await outcome(until: time(for: Self.startShare), of: read) else {
+      guard let start = try await TimeLimit.run(until: time(for: Self.startShare), on: clock, read) else {
         // Its transfers and its thread end.
         scope.cancel()
         throw ReelError(.timedOut, "no first frame within \((clock.now - began).text)")
@@ -170,13 +170,6 @@ final class SourceReading: Sendable {
     } catch let error as ReelError {
       change { $0.startFailure = error.located(at: name) }
     }
-  }
-
-  private func outcome<Result: Sendable>(
-    until end: Duration?, of body: @escaping @Sendable () async throws -> Result
-  ) async throws -> Result? {
-    guard let end else { return try await body() }
-    return try await TimeLimit.run(until: end, on: clock, body)
   }
 
   // MARK: Rungs
@@ -590,7 +583,7 @@ final class SourceReading: Sendable {
           facts.format = outcome.format
           facts.duration = outcome.duration
         }
-        try FileMeter(meter, container, sample: sample).read(into: &outcome)
+        try FileMeter(meter: meter, container: container, sample: sample).read(into: &outcome)
       } catch let error as ReelError {
         if outcome.segment.video == nil, outcome.segment.audio == nil {
           outcome.segment.failure = SegmentFailure(.segment, .init(error), error.located(at: name))
@@ -633,9 +626,9 @@ struct FileOutcome: Sendable {
 
 /// Reads a media file: all of a short one; of a longer one the beginning, the middle and the end.
 struct FileMeter {
-  private let meter: MediaMeter
-  private let container: ContainerReader
-  private let sample: CheckOptions.Sample
+  let meter: MediaMeter
+  let container: ContainerReader
+  let sample: CheckOptions.Sample
 
   /// The seconds of a file that is read as a whole.
   private static let wholeDuration = 24.0
@@ -644,12 +637,6 @@ struct FileMeter {
   /// The largest number of bytes of a part, and of a file that is read as a whole. They are held in memory.
   private static let partByteLimit = 256 << 20
   private static let wholeByteLimit = 1 << 30
-
-  init(_ meter: MediaMeter, _ container: ContainerReader, sample: CheckOptions.Sample) {
-    self.meter = meter
-    self.container = container
-    self.sample = sample
-  }
 
   func read(into outcome: inout FileOutcome) throws {
     let duration = container.durationMicroseconds.map { Double($0) / 1e6 }

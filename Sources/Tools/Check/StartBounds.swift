@@ -1,6 +1,5 @@
 internal import Foundation
 internal import ReelCore
-internal import ReelFFmpeg
 internal import ReelManifest
 internal import ReelSimulation
 

@@ -1,12 +1,11 @@
 internal import Foundation
-package import Logging
+internal import Logging
 internal import ReelCore
-internal import ReelFFmpeg
 internal import ReelManifest
 internal import ReelModels
 internal import ReelPlayback
 package import ReelSimulation
-package import ReelSources
+internal import ReelSources
 
 /// Replays a recorded start in simulated time: as it is, with the change of each finding alone, and with all changes in
 /// turn, the largest saving first.
@@ -14,11 +13,13 @@ package import ReelSources
 /// A replay is a real player on a modelled link and a modelled device, so its times depend on neither the network nor
 /// this machine: the same recording gives the same times.
 package struct StartReplay: Sendable {
-  private let recording: StartRecording
-  private let source: MediaSource
-  private let configuration: LoadingConfiguration
-  private let options: CheckOptions
-  private let logger: Logger
+  /// The start; a replay fetches what is missing through its fetcher.
+  let recording: StartRecording
+  let source: MediaSource
+  /// The configuration that the start was recorded with.
+  let configuration: LoadingConfiguration
+  let options: CheckOptions
+  let logger: Logger
   private let starts = DecodedStarts()
 
   /// The most replays of a source on a link.
@@ -27,21 +28,6 @@ package struct StartReplay: Sendable {
   private static let patience = Duration.seconds(600)
   /// The real time to wait for bytes that were not recorded.
   private static let realPatience = Duration.seconds(5)
-
-  /// - Parameters:
-  ///   - recording: The start; a replay fetches what is missing through its fetcher.
-  ///   - configuration: The configuration that the start was recorded with.
-  package init(
-    recording: StartRecording, source: MediaSource, configuration: LoadingConfiguration,
-    options: CheckOptions,
-    logger: Logger
-  ) {
-    self.recording = recording
-    self.source = source
-    self.configuration = configuration
-    self.options = options
-    self.logger = logger
-  }
 
   /// Returns the start on each link, and adds the costs of findings.
   ///
@@ -356,7 +342,7 @@ package struct StartReplay: Sendable {
     decoders.leavesOutHiddenFrames = changed.hiddenFrameCount > 0
     decoders.onUse = { record.decoded($0) }
     player.decoders = decoders
-    let fetcher = ReplayedLink(network, changed: changed, record: record, simulation: simulation)
+    let fetcher = ReplayedLink(link: network, changed: changed, record: record, simulation: simulation)
     let replayed = Player(fetcher: fetcher, configuration: player, logger: logger)
     let item = PlayerItem(url: changed.dropsRedirects ? recording.target(of: url) : url)
     let outcome: Result<Void, any Error>
@@ -409,13 +395,6 @@ private struct ReplayedLink: Fetching {
   let changed: ChangedStart
   let record: CourseRecord
   let simulation: SimulatedRuntime
-
-  init(_ link: ThrottledFetcher, changed: ChangedStart, record: CourseRecord, simulation: SimulatedRuntime) {
-    self.link = link
-    self.changed = changed
-    self.record = record
-    self.simulation = simulation
-  }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request

@@ -38,7 +38,7 @@ package struct StreamChecker: Sendable {
     var endReason: String?
     var openingError: ReelError?
     do {
-      let ended: Void? = try await time.outcome(until: time.readingEnd) { try await reading.run() }
+      let ended: Void? = try await TimeLimit.run(until: time.readingEnd) { try await reading.run() }
       if ended == nil {
         endReason = Self.timeIsUp
         if reading.facts.format.isEmpty {
@@ -62,7 +62,7 @@ package struct StreamChecker: Sendable {
     // An interrupted task waits for nothing.
     let judgingEnd = result.isInterrupted ? nil : time.end
     let judging = Locked((facts: facts, findings: [Rules: [Finding]]()))
-    _ = try await time.outcome(until: judgingEnd) { [facts, options, isInterrupted = result.isInterrupted] in
+    _ = try await TimeLimit.run(until: judgingEnd) { [facts, options, isInterrupted = result.isInterrupted] in
       var facts = facts
       facts.placeContent()
       if facts.start != nil, !isInterrupted { try await StartStructure.describe(&facts, from: recording) }
@@ -101,7 +101,7 @@ package struct StreamChecker: Sendable {
     result.facts = facts
     if options.takesStills, !result.isInterrupted {
       let stills = FindingStills(fetcher: fetcher, configuration: configuration, logger: logger)
-      let findings = try await time.outcome(until: time.end) { [findings = result.findings, facts] in
+      let findings = try await TimeLimit.run(until: time.end) { [findings = result.findings, facts] in
         try await stills.findings(findings, with: facts, of: source)
       }
       if let findings { result.findings = findings }
@@ -123,7 +123,7 @@ package struct StreamChecker: Sendable {
       let replay = StartReplay(
         recording: recording, source: source, configuration: configuration, options: options, logger: logger)
       do {
-        let outcome = try await time.outcome(until: time.end) { [findings = result.findings] in
+        let outcome = try await TimeLimit.run(until: time.end) { [findings = result.findings] in
           var findings = findings
           let starts = try await replay.results(for: &findings, facts: facts)
           return (findings, starts)
@@ -257,14 +257,6 @@ private struct CheckTime: Sendable {
     readingLimit = limit.map { $0 - min($0 / 5, Self.longestJudging) } ?? .zero
     end = limit.map { now + $0 }
     readingEnd = limit.map { [readingLimit] _ in now + readingLimit }
-  }
-
-  /// Runs `body`; nil if it did not end in time.
-  func outcome<Result: Sendable>(
-    until end: Duration?, _ body: @escaping @Sendable () async throws -> Result
-  ) async throws -> Result? {
-    guard let end else { return try await body() }
-    return try await TimeLimit.run(until: end, body)
   }
 }
 

@@ -32,6 +32,8 @@ package struct StreamFacts: Sendable {
   package var live: LiveFacts?
   /// What could not be checked.
   package var notChecked: [NotChecked] = []
+
+  package init() {}
 }
 
 /// A check that was not made.

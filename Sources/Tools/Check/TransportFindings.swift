@@ -8,7 +8,7 @@ internal import ReelManifest
 package enum TransportFindings {
   package static func findings(in facts: StreamFacts, _ thresholds: Thresholds) -> [Finding] {
     let requests = facts.requests.filter { $0.host != nil }
-    return slowAnswers(requests, facts, thresholds) + redirects(requests, facts) + closings(requests)
+    return slowAnswers(requests, facts, thresholds) + redirects(requests) + closings(requests)
       + refusedRanges(requests, facts) + headers(requests, facts) + brokenAnswers(requests, facts)
   }
 
@@ -110,7 +110,7 @@ package enum TransportFindings {
 
   // MARK: - Redirects
 
-  private static func redirects(_ requests: [RequestFacts], _ facts: StreamFacts) -> [Finding] {
+  private static func redirects(_ requests: [RequestFacts]) -> [Finding] {
     let redirected = requests.filter { ($0.metrics?.redirectCount ?? 0) > 0 }
     func hops(_ purposes: Set<FetchPurpose>) -> (count: Int, example: RequestFacts?) {
       let some = redirected.filter { purposes.contains($0.purpose) }
@@ -125,9 +125,9 @@ package enum TransportFindings {
     let isWarning = source >= 2 || playlists + media + keys > 0
     var parts: [String] = []
     if source > 0 { parts.append("the source (\(source == 1 ? "1 hop" : "\(source) hops"))") }
-    if playlists > 0 { parts.append(count(playlists, "playlist")) }
-    if media > 0 { parts.append(count(media, "segment")) }
-    if keys > 0 { parts.append(count(keys, "key")) }
+    if playlists > 0 { parts.append(playlists.counted("playlist")) }
+    if media > 0 { parts.append(media.counted("segment")) }
+    if keys > 0 { parts.append(keys.counted("key")) }
     let example = medium ?? playlist ?? key ?? redirected.first { $0.purpose == .source }
     var finding = Finding(
       .redirects, nil, isWarning ? .warning : .note, url: example?.url.reelText,
@@ -336,7 +336,7 @@ package enum TransportFindings {
       let number = Set(some.map(\.url)).count
       var finding = Finding(
         .responseHeaders, "type", level, url: some.first?.url.reelText,
-        "\(count(number, what)) \(number == 1 ? "has" : "have") the Content-Type \(type)", fix: fix)
+        "\(number.counted(what)) \(number == 1 ? "has" : "have") the Content-Type \(type)", fix: fix)
       finding.evidence = [("content_type", .text(type)), ("answers", .integer(some.count))]
       findings.append(finding)
     }
@@ -378,7 +378,7 @@ package enum TransportFindings {
     let coding = first.field("Content-Encoding") ?? ""
     var finding = Finding(
       .responseHeaders, "encoding", .warning, url: first.url.reelText,
-      "\(count(encoded.count, "answer")) with media \(encoded.count == 1 ? "is" : "are") compressed (Content-Encoding: \(coding)), which saves nothing, and forbids ranges",
+      "\(encoded.count.counted("answer")) with media \(encoded.count == 1 ? "is" : "are") compressed (Content-Encoding: \(coding)), which saves nothing, and forbids ranges",
       fix: "turn off compression for media; keep it for playlists")
     finding.evidence = [("content_encoding", .text(coding)), ("answers", .integer(encoded.count))]
     // A compressed file arrives as a whole; segments do in any case.
@@ -414,7 +414,7 @@ package enum TransportFindings {
     if !facts.isLive, let first = unstated.first {
       var finding = Finding(
         .responseHeaders, "length", .note, url: first.url.reelText,
-        "\(count(unstated.count, "answer")) with media \(unstated.count == 1 ? "has" : "have") no Content-Length, so players can't tell whether one was cut off",
+        "\(unstated.count.counted("answer")) with media \(unstated.count == 1 ? "has" : "have") no Content-Length, so players can't tell whether one was cut off",
         fix: "state the Content-Length of files")
       finding.evidence = [("answers", .integer(unstated.count))]
       findings.append(finding)
@@ -448,10 +448,6 @@ package enum TransportFindings {
   }
 
   private static func milliseconds(_ seconds: Double) -> String { "\(Int((seconds * 1000).rounded())) ms" }
-
-  private static func count(_ number: Int, _ noun: String) -> String {
-    "\(number) \(noun)\(number == 1 ? "" : "s")"
-  }
 }
 
 // MARK: - Unreachable

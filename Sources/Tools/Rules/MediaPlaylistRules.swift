@@ -39,7 +39,9 @@ struct MediaPlaylistRules {
     case "EXT-X-MAP": hasMap = true
     case "EXT-X-PROGRAM-DATE-TIME": dates.readDate(tag, log: &log)
     case "EXT-X-DATERANGE": dates.readRange(tag, log: &log)
-    case "EXT-X-TARGETDURATION": readTargetDuration(tag, log: &log)
+    case "EXT-X-TARGETDURATION":
+      hasTargetDuration = true
+      targetDuration = targetDuration ?? tag.value.integer
     case "EXT-X-MEDIA-SEQUENCE":
       if hasSegments { log.add("\(tag.name) after the first segment", tag) }
     case "EXT-X-DISCONTINUITY-SEQUENCE":
@@ -141,11 +143,6 @@ struct MediaPlaylistRules {
       return
     }
     byteRange = (text, tag.line)
-  }
-
-  private mutating func readTargetDuration(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
-    hasTargetDuration = true
-    targetDuration = targetDuration ?? tag.value.integer
   }
 
   /// Returns true if the name of the resource leaves no doubt.

@@ -1,4 +1,3 @@
-import ReelCore
 import ReelManifest
 
 /// The rules of a multivariant playlist: variants, renditions and the groups that connect them (RFC 8216
@@ -25,10 +24,13 @@ struct MultivariantPlaylistRules {
   private var sessionKeys: Set<[String]> = []
 
   mutating func read(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
-    endVariant(at: tag, log: &log)
+    if let pending {
+      log.add("EXT-X-STREAM-INF without a URI in the next line", .rfc("4.3.4.2"), line: pending, .loss)
+    }
+    pending = nil
     switch tag.name {
     case "EXT-X-MEDIA": readRendition(tag, log: &log)
-    case "EXT-X-STREAM-INF": readVariant(tag, log: &log)
+    case "EXT-X-STREAM-INF": readVariant(tag)
     case "EXT-X-I-FRAME-STREAM-INF": addUse("VIDEO", of: tag)
     case "EXT-X-SESSION-DATA": readSessionData(tag, log: &log)
     case "EXT-X-SESSION-KEY": readSessionKey(tag, log: &log)
@@ -60,13 +62,7 @@ struct MultivariantPlaylistRules {
 
   // MARK: - Private
 
-  private mutating func endVariant(at tag: PlaylistRules.Tag, log: inout RuleLog) {
-    guard let line = pending else { return }
-    log.add("EXT-X-STREAM-INF without a URI in the next line", .rfc("4.3.4.2"), line: line, .loss)
-    pending = nil
-  }
-
-  private mutating func readVariant(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
+  private mutating func readVariant(_ tag: PlaylistRules.Tag) {
     pending = tag.line
     for type in ["AUDIO", "VIDEO", "SUBTITLES"] { addUse(type, of: tag) }
     let captions = tag.attributes["CLOSED-CAPTIONS"]

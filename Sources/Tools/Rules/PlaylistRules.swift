@@ -138,7 +138,7 @@ struct PlaylistRules {
     }
     guard rule.scope == .both || rule.scope == (kind == .media ? .media : .multivariant) else {
       let place = kind == .media ? "a media playlist" : "a multivariant playlist"
-      log.add("\(name) in \(place)", Self.scopeSource(name, rule), line: number, rule.effect)
+      log.add("\(name) in \(place)", Self.scopeSource(rule), line: number, rule.effect)
       return
     }
     let value = colon.map { $0 + 1..<line.upperBound } ?? line.upperBound..<line.upperBound
@@ -212,7 +212,7 @@ struct PlaylistRules {
     }
   }
 
-  private static func scopeSource(_ name: String, _ rule: TagRule) -> RuleSource {
+  private static func scopeSource(_ rule: TagRule) -> RuleSource {
     guard case .rfc(let section) = rule.source else { return rule.source }
     return .rfc(section.split(separator: ".").prefix(3).joined(separator: "."))
   }

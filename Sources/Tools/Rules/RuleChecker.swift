@@ -1,5 +1,4 @@
 package import Foundation
-import ReelCore
 package import ReelManifest
 
 /// Finds the violations of its standard in a manifest.

@@ -1,5 +1,4 @@
 import ReelCore
-import ReelManifest
 
 enum RuleSource: Sendable, Hashable {
   /// A section of RFC 8216.

@@ -193,8 +193,7 @@ package final class StoryboardTiles {
 
   /// Returns the report. Call it after the last tile.
   package func report() throws -> Storyboard.Report {
-    try work.report(
-      missing: missing, lastSlot: lastSlot, lastTime: lastTime, keyFrameByteCount: keyFrameByteCount)
+    try work.report(missing: missing, lastSlot: lastSlot, keyFrameByteCount: keyFrameByteCount)
   }
 }
 
@@ -274,7 +273,7 @@ final class StoryboardWork: Sendable {
   }
 
   func report(
-    missing: [Storyboard.Missing], lastSlot: Int, lastTime: MediaTime?, keyFrameByteCount: Int64
+    missing: [Storyboard.Missing], lastSlot: Int, keyFrameByteCount: Int64
   ) throws -> Storyboard.Report {
     let state = state.withLock { $0 }
     guard let plan = state.plan else { throw ReelError(.internalFault, "a storyboard without a plan") }

@@ -49,11 +49,6 @@ struct CommandTree: Decodable {
     func options(_ name: String) -> [Argument] { commands.first { $0.commandName == name }?.options ?? [] }
     return options("probe").filter(options("serve").contains)
   }
-
-  /// The options of list mode.
-  var listOptions: [Argument] {
-    commands.first { $0.commandName == "frames" }?.options.filter { $0.sectionTitle == "Lists" } ?? []
-  }
 }
 
 extension CommandTree.Node {

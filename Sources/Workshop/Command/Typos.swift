@@ -1,4 +1,3 @@
-import ReelCore
 import ReelLab
 
 /// Suggestions for words that users mistype.

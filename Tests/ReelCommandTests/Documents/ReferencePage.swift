@@ -30,12 +30,17 @@ struct ReferencePage {
         lines += ["And the [shared options](#shared-options)\(lists).", ""]
       }
     }
-    lines += ["## Lists", "", Self.prose(RunOptions.discussion), ""] + table(tree.listOptions)
+    lines += ["## Lists", "", Self.prose(RunOptions.discussion), ""] + table(listOptions)
     lines += ["## Shared options", ""] + table(tree.sharedOptions)
     return lines.joined(separator: "\n")
   }
 
   // MARK: - Private
+
+  /// The options of list mode, as `frames` has them.
+  private var listOptions: [CommandTree.Argument] {
+    tree.commands.first { $0.commandName == "frames" }?.options.filter { $0.sectionTitle == "Lists" } ?? []
+  }
 
   private func table(_ options: [CommandTree.Argument]) -> [String] {
     guard !options.isEmpty else { return [] }

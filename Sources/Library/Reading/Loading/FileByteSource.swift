@@ -5,12 +5,6 @@ internal import ReelSources
 internal import SystemPackage
 internal import Synchronization
 
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Darwin)
-  internal import Darwin
-#endif
-
 /// A local file, or a pipe, as a source for a demuxer.
 ///
 /// Ownership: it closes the descriptor that it opened; standard input stays open.

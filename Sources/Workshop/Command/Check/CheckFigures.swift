@@ -4,7 +4,6 @@ import ReelCore
 import ReelLab
 import ReelManifest
 import ReelSimulation
-import ReelPool
 
 /// An expectation on a checked source (`--expect`).
 typealias CheckExpectation = FigureAssertion<CheckResult>
@@ -87,9 +86,7 @@ enum CheckFigures {
     },
     time("ttfb.p95", "from a request to its first byte, 95th percentile", absence: "no server was asked") {
       check in
-      let times = check.facts.requests.compactMap(\.metrics?.timeToFirstByte).sorted()
-      guard !times.isEmpty else { return nil }
-      return times[min(times.count - 1, Int((Double(times.count) * 0.95).rounded(.up)) - 1)].milliseconds
+      LatencySummary(check.facts.requests.compactMap(\.metrics?.timeToFirstByte))?.p95.milliseconds
     },
     time("gop.max", "longest distance of key frames in the sample", absence: "no two key frames were read") {
       longestGOP($0.facts).map { $0 * 1000 }

@@ -13,10 +13,10 @@ extension CheckedSource {
       answer.isFault ? .init(answer.text, .bad, plain: answer.text + mark) : .init(answer.text)
     }
     var table = Table(
-      [.left, .left, .left, .left] + starts.map { _ in .right } + [.left, .left], indentation: 2)
+      [.left, .left, .left, .left] + self.starts.map { _ in .right } + [.left, .left], indentation: 2)
     table.add(
       cells: ["rung", "", "opens", "decodes"].map { .init($0) }
-        + starts.map { .init("start, \($0.link)", plain: $0.link) }
+        + self.starts.map { .init("start, \($0.link)", plain: $0.link) }
         + (hasStatements ? ["declared", "measured"] : ["measured"]).map { .init($0) })
     for row in ladder {
       let first = Table.Cell(row.name, plain: "\(row.name) *", classes: "best")
@@ -24,7 +24,7 @@ extension CheckedSource {
       let isStarted = row.isFirst || ladder.count == 1
       table.add(
         cells: [row.isFirst ? first : .init(row.name), .init(row.detail), cell(row.opens), cell(row.decodes)]
-          + starts.map { .init(isStarted ? CheckWords.time($0.now.milliseconds) : "") }
+          + self.starts.map { .init(isStarted ? CheckWords.time($0.now.milliseconds) : "") }
           + (hasStatements ? [.init(row.says)] : []) + [cell(row.actual, mark: "  <-")])
     }
     return table

@@ -54,10 +54,10 @@ struct CheckPage {
         figures.append(("possible on \(start.link)", CheckWords.time(start.possibleMilliseconds)))
       }
     }
-    if !source.format.isEmpty {
-      figures.append(("format", source.format.uppercased() + (source.isLive ? ", live" : "")))
+    if !source.facts.format.isEmpty {
+      figures.append(("format", source.facts.format.uppercased() + (source.facts.isLive ? ", live" : "")))
     }
-    if let duration = source.duration {
+    if let duration = source.facts.duration {
       figures.append(
         ("duration", DurationText.readable(.microseconds(Int64(min(max(duration, 0), 1e9) * 1e6)))))
     }

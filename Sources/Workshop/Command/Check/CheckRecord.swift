@@ -42,9 +42,9 @@ struct CheckRecord: SourceRecord {
     self.verdict = Redaction.clean(checked.verdict)
     judged = checked.judgement == .judged
     fails = verdict.fails ? true : nil
-    format = checked.format.isEmpty ? nil : checked.format
-    live = checked.format.isEmpty ? nil : checked.isLive
-    duration = checked.duration.map { $0.rounded(places: 6) }
+    format = checked.facts.format.isEmpty ? nil : checked.facts.format
+    live = checked.facts.format.isEmpty ? nil : checked.facts.isLive
+    duration = checked.facts.duration.map { $0.rounded(places: 6) }
     start = Dictionary(checked.starts.map { ($0.link, Self.start($0)) }) { first, _ in first }
     let places = zip(result.facts.rungs, checked.ladder)
     rungs = places.map { rung, row in

@@ -76,13 +76,13 @@ struct CheckText {
   }
 
   private var reading: String {
-    guard !checked.format.isEmpty else { return "" }
+    guard !checked.facts.format.isEmpty else { return "" }
     let coverage = checked.coverage
     let formats = ["hls": "HLS", "dash": "DASH", "mp4": "MP4", "mov": "MP4"]
     var facts: [String] = []
-    if let duration = checked.duration {
+    if let duration = checked.facts.duration {
       facts.append("\(duration.formatted(places: 2)) s")
-    } else if checked.isLive {
+    } else if checked.facts.isLive {
       facts.append("live")
     }
     if checked.ladder.count > 1 {
@@ -103,7 +103,7 @@ struct CheckText {
       done.append("\(coverage.frameCount.counted("frame")) decoded, \(damaged) damaged")
     }
     if coverage.audioDuration > 0 { done.append("\(coverage.audioDuration.formatted(places: 1)) s of audio") }
-    let name = formats[checked.format] ?? checked.format.uppercased()
+    let name = formats[checked.facts.format] ?? checked.facts.format.uppercased()
     let parts = ["\(name)  \(facts.joined(separator: ", "))", done.joined(separator: ", ")]
     return parts.filter { !$0.isEmpty }.joined(separator: "   ")
   }

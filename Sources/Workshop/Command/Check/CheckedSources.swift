@@ -1,5 +1,4 @@
 import ReelCheck
-import ReelCore
 
 /// The order of sources: by what they are, by what they cost, then by name, so that it does not depend on the order in
 /// which they were checked.

@@ -1,10 +1,8 @@
 import Dispatch
 import Foundation
 import ReelCore
-import ReelFFmpeg
 import ReelFiles
 import ReelReading
-import ReelSources
 
 /// Writes the frames of one source.
 ///

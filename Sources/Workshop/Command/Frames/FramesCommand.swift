@@ -3,7 +3,6 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
-import ReelFiles
 import ReelReading
 import ReelSources
 

@@ -1,10 +1,6 @@
-import ArgumentParser
 import Dispatch
 import Foundation
 import ReelCore
-import ReelFFmpeg
-import ReelFiles
-import ReelLab
 import ReelSources
 import ReelTransport
 
@@ -337,7 +333,7 @@ private struct BatchLoop {
     {
       limiter.hold(listed.host, for: time - now, at: now)
     }
-    limiter.finished(running.ticket, isTemporary ? .failedTemporarily : .answered, at: now)
+    limiter.finished(running.ticket, isTemporary ? .failedTemporarily : .answered)
     if isTemporary, listed.attempt == 1, limiter.isHeld(listed.host, at: now) {
       // The server has stated when to retry.
       listed.attempt = 2

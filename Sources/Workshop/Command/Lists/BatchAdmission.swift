@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import ReelPlayback
 import ReelPool
 import ReelSources
 

@@ -1,5 +1,4 @@
 import DequeModule
-import ReelCore
 
 /// Decides which source is begun next, within the limits of each host.
 ///
@@ -112,7 +111,7 @@ struct HostLimiter<Item: Sendable>: Sendable {
     return entry.notBefore
   }
 
-  mutating func finished(_ ticket: Ticket, _ outcome: Outcome, at now: Duration) {
+  mutating func finished(_ ticket: Ticket, _ outcome: Outcome) {
     let host = ticket.host
     hosts[host]?.running -= 1
     switch outcome {

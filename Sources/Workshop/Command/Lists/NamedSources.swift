@@ -1,5 +1,4 @@
 import ReelCore
-import ReelFiles
 import ReelLab
 import ReelSources
 

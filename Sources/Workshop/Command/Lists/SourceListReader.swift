@@ -2,13 +2,6 @@ import Dispatch
 import Foundation
 import ReelCore
 import ReelFFmpeg
-import ReelPool
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// Parses a list of sources piece by piece, so that a list of any length needs little memory.
 ///

@@ -1,10 +1,8 @@
 import ArgumentParser
 import Foundation
 import Logging
-import ReelCore
 import ReelLab
 import ReelPlayback
-import ReelPool
 
 /// `reel memory`: measures the memory of players that have loaded an item and wait.
 struct MemoryCommand: AsyncParsableCommand {

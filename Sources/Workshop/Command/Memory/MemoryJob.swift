@@ -1,18 +1,11 @@
 import Foundation
 import Logging
 import ReelCore
-import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 import ReelLab
 import ReelReading
 import ReelSources
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// One run of `reel memory`.
 final class MemoryJob: Sendable {

@@ -1,10 +1,8 @@
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
-import ReelReading
 import ReelSources
 import ReelPool
-import ReelLab
 import Logging
 
 /// A player of `reel memory`, with the account of its memory.

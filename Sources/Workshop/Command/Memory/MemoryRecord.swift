@@ -1,10 +1,8 @@
 import Foundation
 import ReelCore
-import ReelFFmpeg
 import ReelPlayback
 public import ReelPool
 import ReelLab
-import ReelSources
 
 /// The JSON record of `reel memory` for a player.
 struct MemoryPlayerRecord: Encodable, Sendable {

@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import ReelLab
 import ReelPool
 
 /// The report of `reel memory` as text.

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import Logging
 import ReelCore
-import ReelFFmpeg
 import ReelFiles
 import ReelPlayback
 import ReelLab

@@ -1,7 +1,6 @@
 import Foundation
 import Logging
 import ReelCore
-import ReelFFmpeg
 import ReelFiles
 import ReelPlayback
 import ReelPool
@@ -177,7 +176,7 @@ final class PlayJob: Sendable {
     if outputs.isEmpty { outputs.append(NullOutput()) }
     var imageOptions = PlayFrames.Options(
       duration: command.playedTime, elapsed: { [clock, start] in clock.now - start })
-    if command.md5 { imageOptions.report = { [report] record in try report.add(record) } }
+    if command.md5 { imageOptions.report = { [report] record in try report.add(frame: record) } }
     return PlayFrames(outputs, options: imageOptions)
   }
 

@@ -16,7 +16,7 @@ struct PlayPage {
     var page = ReportPage(title: title, subtitle: names.count > 1 ? names.joined(separator: " · ") : "")
     for recording in sources {
       guard let summary = recording.summary else { continue }
-      page.add(heading(recording, summary))
+      page.add(heading(summary))
       page.add("Start-up", startup(summary), note: startupNote(summary))
       let charts = [
         buffer(recording, summary), bitRate(recording, summary), lateness(recording, summary),
@@ -38,7 +38,7 @@ struct PlayPage {
 
   // MARK: - Private
 
-  private func heading(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
+  private func heading(_ summary: PlayRecordSummary) -> String {
     let ended =
       summary.ended == .duration ? "duration reached" : summary.ended.rawValue.replacing("_", with: " ")
     let figures = PlaybackFigures.all.filter { $0.places.contains(.page) }.compactMap { figure in

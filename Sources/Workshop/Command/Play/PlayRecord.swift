@@ -101,29 +101,17 @@ struct PlayRecord: Encodable, Sendable {
   }
 }
 
-/// A shown frame as a line of `reel play --json --md5`. Its keys are those of `reel frames`.
-struct PlayRecordFrame: Encodable {
-  let event = "frame"
-  let pts: Int64?
-  let ptsTime: Double
-  let timeBase: String
-  let time: Double
-  let timeMs: Double
-  let keyFrame: Bool
-  let damaged: Bool
-  let md5: String
-
+extension VideoFrame {
+  /// The shown frame as a line of `reel play --json --md5`. Its keys are those of `reel frames`.
+  ///
   /// - Parameter after: The time since work on the source began. Throws `ReelError.internalFault` if memory
   ///   runs out.
-  init(_ frame: VideoFrame, after: Duration) throws(ReelError) {
-    pts = frame.presentationTicks
-    ptsTime = frame.ptsTime
-    timeBase = frame.stream.timeBase.description
-    time = frame.time.roundedSeconds
-    timeMs = after.milliseconds
-    keyFrame = frame.isKey
-    damaged = frame.isDamaged
-    md5 = try frame.md5()
+  func playRecord(after: Duration) throws(ReelError) -> JSONFields {
+    [
+      "event": "frame", "pts": presentationTicks, "pts_time": ptsTime,
+      "time_base": stream.timeBase.description, "time": time.roundedSeconds, "time_ms": after,
+      "key_frame": isKey, "damaged": isDamaged, "md5": try md5(),
+    ]
   }
 }
 
@@ -152,18 +140,8 @@ struct PlayRecordSummary: SourceRecord {
 
     /// Nil if there are no values.
     init?(_ values: [Duration]) {
-      let sorted = values.sorted()
-      guard let median = Self.percentile(0.5, of: sorted), let high = Self.percentile(0.99, of: sorted) else {
-        return nil
-      }
-      (p50Ms, p99Ms) = (median.milliseconds, high.milliseconds)
-    }
-
-    /// The value that this share of the sorted values does not exceed; nil if there are none.
-    private static func percentile(_ share: Double, of sorted: [Duration]) -> Duration? {
-      guard !sorted.isEmpty else { return nil }
-      let index = Int((Double(sorted.count) * share).rounded(.up)) - 1
-      return sorted[min(max(index, 0), sorted.count - 1)]
+      guard let summary = LatencySummary(values) else { return nil }
+      (p50Ms, p99Ms) = (summary.p50.milliseconds, summary.p99.milliseconds)
     }
   }
 

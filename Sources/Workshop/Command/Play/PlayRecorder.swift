@@ -1,5 +1,4 @@
 import ReelCore
-import ReelFFmpeg
 import ReelPlayback
 import ReelLab
 import ReelReading
@@ -122,7 +121,7 @@ final class PlayReport: Sendable {
   }
 
   /// Prints a frame, only in JSON. Throws `ReelError.cannotWriteOutput`.
-  func add(_ frame: PlayRecordFrame) throws(ReelError) {
+  func add(frame: JSONFields) throws(ReelError) {
     if form == .json { try Console.print(JSONLine.string(frame)) }
   }
 
@@ -178,7 +177,7 @@ final class PlayFrames: FrameOutput {
     /// Media time to play; nil for no limit.
     var duration: MediaTime?
     /// Called with each frame's record; nil for no records.
-    var report: (@Sendable (PlayRecordFrame) throws -> Void)?
+    var report: (@Sendable (JSONFields) throws -> Void)?
     /// Returns the time since work on the source began.
     var elapsed: @Sendable () -> Duration
   }
@@ -296,7 +295,7 @@ final class PlayFrames: FrameOutput {
     }
     do {
       if let report = options.report {
-        try report(PlayRecordFrame(frame, after: options.elapsed()))
+        try report(frame.playRecord(after: options.elapsed()))
       }
       try passing { for output in outputs { try output.show(frame) } }
     } catch {

@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import ReelFFmpeg
 import ReelLab
 import ReelPlayback
 import ReelPool

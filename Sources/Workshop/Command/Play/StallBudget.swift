@@ -1,4 +1,3 @@
-import ReelCore
 import ReelPool
 
 /// The stalls of a source, weighed against the media that was played between them.

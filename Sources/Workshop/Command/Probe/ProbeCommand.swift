@@ -1,5 +1,4 @@
 import ArgumentParser
-import ReelCore
 import ReelReading
 internal import ReelSources
 

@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import ReelLab
 
 /// Plots of figures. Each is a pure function from values to SVG.
 enum Charts {

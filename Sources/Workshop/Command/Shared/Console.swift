@@ -2,12 +2,6 @@ import ArgumentParser
 import Foundation
 import ReelCore
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// Standard output for results, standard error for everything else. Each line is written in one piece.
 enum Console {
   private static let output = Locked(STDOUT_FILENO)

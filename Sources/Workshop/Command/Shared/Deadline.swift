@@ -6,12 +6,6 @@ import ReelPool
 import ReelReading
 import ReelSources
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// Runs `body`, and cancels it when the time is up, unless it has lifted the limit. A result that it returns nevertheless
 /// counts.
 ///

@@ -1,12 +1,6 @@
 import Foundation
 import ReelSources
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// Identifies the file of a path: two paths to one file, through links of any kind, have the same identity.
 ///
 /// Pipes and devices have none, because writing to them replaces nothing.

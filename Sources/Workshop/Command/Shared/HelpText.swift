@@ -1,14 +1,5 @@
-import ArgumentParser
 import Foundation
-import ReelCore
 import ReelFFmpeg
-import ReelLab
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// Parts of help texts, and their layout.
 enum HelpText {

@@ -7,43 +7,13 @@ import ReelSources
 struct FrameNames: Sendable {
   /// The name of the first file; nil if it is known only with the frame.
   let first: String?
+  /// Whether names are made from times.
+  let usesTime: Bool
   /// Returns a name for the number of the frame, counted from 1, and its time in seconds. `isTaken` is true
   /// if an earlier frame has the name without a number.
-  private let name: @Sendable (_ number: Int, _ time: Double, _ isTaken: Bool) -> String
+  let name: @Sendable (_ number: Int, _ time: Double, _ isTaken: Bool) -> String
   /// The names so far, if they are made from times.
-  private var taken: Set<String> = []
-  private let usesTime: Bool
-
-  /// `STEM-000001.png`, or `STEM.y4m`.
-  init(stem: String, format: StillFileFormat) {
-    let name: @Sendable (Int) -> String = { number in
-      format.still?.fileName(stem: stem, number: number) ?? "\(stem).\(format.fileExtension)"
-    }
-    first = name(1)
-    self.name = { number, _, _ in name(number) }
-    usesTime = false
-  }
-
-  /// One file with this name.
-  init(_ name: String) {
-    first = name
-    self.name = { _, _, _ in name }
-    usesTime = false
-  }
-
-  /// - Parameters:
-  ///   - first: The name of the first file; nil if it is known only with the frame.
-  ///   - usesTime: Whether names are made from times.
-  ///   - name: Returns the name of a frame's file, from its number, its time in seconds, and whether an
-  ///     earlier frame has the name without a number.
-  init(
-    first: String?, usesTime: Bool,
-    name: @escaping @Sendable (_ number: Int, _ time: Double, _ isTaken: Bool) -> String
-  ) {
-    self.first = first
-    self.usesTime = usesTime
-    self.name = name
-  }
+  private(set) var taken: Set<String> = []
 
   /// Returns the name of the next frame's file.
   mutating func next(number: Int, time: MediaTime) -> String {
@@ -51,6 +21,19 @@ struct FrameNames: Sendable {
     guard usesTime else { return plain }
     return taken.insert(plain).inserted ? plain : name(number, time.seconds, true)
   }
+}
+
+extension FrameNames {
+  /// `STEM-000001.png`, or `STEM.y4m`.
+  init(stem: String, format: StillFileFormat) {
+    let name: @Sendable (Int) -> String = { number in
+      format.still?.fileName(stem: stem, number: number) ?? "\(stem).\(format.fileExtension)"
+    }
+    self.init(first: name(1), usesTime: false) { number, _, _ in name(number) }
+  }
+
+  /// One file with this name.
+  init(_ name: String) { self.init(first: name, usesTime: false) { _, _, _ in name } }
 }
 
 /// Names for the files of several sources, made distinct if two are equal.

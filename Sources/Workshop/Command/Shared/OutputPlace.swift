@@ -4,12 +4,6 @@ import ReelFFmpeg
 import ReelFiles
 import ReelSources
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 extension ExistingFiles {
   /// - Parameter source: A local file, which is never replaced by output made from it.
   init(areReplaced: Bool, of source: MediaSource) {

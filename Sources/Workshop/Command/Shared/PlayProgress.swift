@@ -1,12 +1,6 @@
 import Foundation
 import ReelCore
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// A status line at the bottom of a terminal that is rewritten in place, below lines that scroll. It uses
 /// standard error only.
 final class PlayProgress: Sendable {

@@ -1,17 +1,10 @@
 import Foundation
 import ReelCore
-import ReelFFmpeg
 import ReelReading
 
 // Not with a sanitizer (Package.swift).
 #if canImport(ReelArenas)
   import ReelArenas
-#endif
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
 #endif
 
 /// Settings of the process for work with many sources.

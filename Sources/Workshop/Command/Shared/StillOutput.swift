@@ -1,7 +1,5 @@
 import ArgumentParser
 import Foundation
-import ReelCore
-import ReelFFmpeg
 
 /// The combined meaning of `-o` and `--format`: the place and the format of frames.
 struct StillOutput {

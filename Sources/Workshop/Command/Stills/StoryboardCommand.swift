@@ -3,8 +3,6 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
-import ReelFiles
-import ReelPool
 import ReelReading
 import ReelStills
 

@@ -1,8 +1,6 @@
 import ArgumentParser
 import Foundation
 import ReelCore
-import ReelFFmpeg
-import ReelFiles
 import ReelPool
 import ReelStills
 
