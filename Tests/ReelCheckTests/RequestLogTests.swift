@@ -113,7 +113,8 @@ struct RequestLogTests {
     facts.format = format
     var thresholds = Thresholds()
     thresholds[.ttfbSlow] = 200
-    try await ServerProbe(log, headers: SourceHeaders(of: nil), thresholds).run(facts)
+    try await ServerProbe(log: log, headers: SourceHeaders(of: nil), thresholds: thresholds)
+      .run(facts)
     facts.requests = log.requests
     #expect(facts.requests.count == (format == "hls" ? 3 : 2))
     return TransportFindings.findings(in: facts, thresholds).map(\.name)

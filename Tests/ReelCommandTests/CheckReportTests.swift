@@ -85,6 +85,10 @@ struct CheckReportTests {
     result.coverage.frameCount = 660
     result.coverage.audioDuration = 11.4
     result.thresholds[.blackRun] = 5
+    result.findings[1].stills = [
+      CheckStill(rung: "180p", time: 0.5, jpeg: [0xff, 0xd8, 0xff, 0xe0]),
+      CheckStill(rung: "360p", time: 1.5, jpeg: [0xff, 0xd8, 0xff, 0xe1]),
+    ]
     result.findings[5].waiver = "the redirect counts viewers, ticket 4711"
     return CheckedSource(result)
   }
@@ -148,10 +152,6 @@ struct CheckReportTests {
   func singlePage() throws {
     var sources = CheckedSources()
     var source = Self.sample()
-    source.findings[1].stills = [
-      CheckStill(rung: "180p", time: 0.5, jpeg: [0xff, 0xd8, 0xff, 0xe0]),
-      CheckStill(rung: "360p", time: 1.5, jpeg: [0xff, 0xd8, 0xff, 0xe1]),
-    ]
     source.unmet = ["start.lte<800ms: 956 ms"]
     sources.add(source)
     let html = CheckPage(sources: sources, run: RunDescription(arguments: ["check", Self.url])).html

@@ -44,11 +44,11 @@ struct ChangedStart: Fetching {
     }
     for url in moved.union(removed.keys) {
       files[url] = try await RewrittenFile(
-        url, removing: (removed[url] ?? []).joined, movesIndex: moved.contains(url), in: recording)
+        url, removing: (removed[url] ?? []).merged(), movesIndex: moved.contains(url), in: recording)
     }
     for (url, ranges) in freed {
       let places = files[url].map { file in ranges.flatMap { file.places(of: $0) } } ?? ranges
-      free[url] = places.joined
+      free[url] = places.merged()
     }
   }
 

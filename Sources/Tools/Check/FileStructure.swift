@@ -89,7 +89,7 @@ package struct FileStructure: Sendable {
     facts.samples = tracks.flatMap { $0.samples.map { (time: $0.time, byteCount: Int64($0.range.count)) } }
       .sorted { $0.time < $1.time }
     func add(_ kind: FileSurplus.Kind, _ ranges: [Range<Int64>]) {
-      let joined = ranges.joined
+      let joined = ranges.merged()
       guard !joined.isEmpty else { return }
       facts.surplus.append(
         FileSurplus(kind, joined.map { ByteRange(offset: $0.lowerBound, length: Int64($0.count)) }))
@@ -98,7 +98,8 @@ package struct FileStructure: Sendable {
       box.range.lowerBound < end && !Self.neededTypes.contains(box.type)
     }.map { $0.range.lowerBound..<min($0.range.upperBound, end) }
     // Bytes of the media that belong to no sample.
-    let samples = tracks.flatMap { track in track.samples.map(\.range).filter { $0.lowerBound < end } }.joined
+    let samples = tracks.flatMap { track in track.samples.map(\.range).filter { $0.lowerBound < end } }
+      .merged()
     for media in boxes where media.type == "mdat" && media.bodyStart < end {
       var position = media.bodyStart
       for range in samples where range.upperBound > position && range.lowerBound < media.range.upperBound {
@@ -166,18 +167,18 @@ package struct FileStructure: Sendable {
   }
 }
 
-extension [Range<Int64>] {
-  /// The ranges in order, those that touch each other as one, without empty ones.
-  var joined: Self {
-    var joined: Self = []
+extension Array {
+  /// Returns the ranges in order, those that touch each other as one, without empty ones.
+  func merged<Bound: Comparable>() -> Self where Element == Range<Bound> {
+    var merged: Self = []
     for range in sorted(by: { $0.lowerBound < $1.lowerBound }) where !range.isEmpty {
-      if let last = joined.last, range.lowerBound <= last.upperBound {
-        joined[joined.count - 1] = last.lowerBound..<Swift.max(last.upperBound, range.upperBound)
+      if let last = merged.last, range.lowerBound <= last.upperBound {
+        merged[merged.count - 1] = last.lowerBound..<Swift.max(last.upperBound, range.upperBound)
       } else {
-        joined.append(range)
+        merged.append(range)
       }
     }
-    return joined
+    return merged
   }
 }
 

@@ -1,23 +1,16 @@
 internal import Foundation
 internal import HTTPTypes
-package import ReelCore
+internal import ReelCore
 
 /// Asks servers what the requests of a check left open: whether they serve ranges of a file, whether they compress
 /// segments for those who accept it, whether a first answer that came late is the rule, and how long the answers of a
 /// start take at least.
 package struct ServerProbe: Sendable {
-  private let log: RequestLog
-  private let headers: SourceHeaders
-  private let thresholds: Thresholds
-
-  /// - Parameters:
-  ///   - log: Sends the requests, and records them.
-  ///   - headers: The header fields of the source.
-  package init(_ log: RequestLog, headers: SourceHeaders, _ thresholds: Thresholds) {
-    self.log = log
-    self.headers = headers
-    self.thresholds = thresholds
-  }
+  /// Sends the requests, and records them.
+  let log: RequestLog
+  /// The header fields of the source.
+  let headers: SourceHeaders
+  let thresholds: Thresholds
 
   /// Sends a few small requests, if any are needed, and waits for their answers. The log has them afterwards.
   ///

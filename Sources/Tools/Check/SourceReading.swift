@@ -113,8 +113,9 @@ final class SourceReading: Sendable {
         _ = try await opener.use(source, readsAhead: true) { try await readFile($0, wantsVideo: false) }
       }
     }
-    try await ServerProbe(fetcher, headers: configuration.headers(of: source.url), options.thresholds).run(
-      facts)
+    let probe = ServerProbe(
+      log: fetcher, headers: configuration.headers(of: source.url), thresholds: options.thresholds)
+    try await probe.run(facts)
   }
 
   // MARK: - Private

@@ -14,7 +14,7 @@ package enum StartStructure {
   package static func describe(_ facts: inout StreamFacts, from recording: StartRecording) async throws {
     guard let url = facts.url, facts.start != nil else { return }
     guard facts.presentation != nil else {
-      if ContainerFormatName.isMP4(facts.format) {
+      if facts.format == ContainerFormat.mp4.rawValue {
         // The size is known with the first bytes.
         _ = try await recording.bytes(in: ByteRange(offset: 0, length: 16), of: url)
         facts.file = try await FileStructure(of: url, in: recording).facts(
@@ -66,13 +66,9 @@ package enum StartStructure {
       var ranges: [Range<Int>] = []
       for start in stride(from: first, through: bytes.count - size, by: size)
       where bytes[start + 1] & 0x1f == 0x1f && bytes[start + 2] == 0xff {
-        if let last = ranges.last, last.upperBound == start {
-          ranges[ranges.count - 1] = last.lowerBound..<start + size
-        } else {
-          ranges.append(start..<start + size)
-        }
+        ranges.append(start..<start + size)
       }
-      return ranges
+      return ranges.merged()
     }
     // The last box may not be whole.
     var ranges: [Range<Int>] = []
@@ -96,13 +92,6 @@ package enum StartStructure {
   /// descriptions of events (RFC 8216 §4.3.2.7, ISO/IEC 23009-1 §5.10).
   package static func surplus(in bytes: [UInt8]) -> [Range<Int>] {
     var ranges: [Range<Int>] = []
-    func add(_ range: Range<Int>) {
-      if let last = ranges.last, last.upperBound == range.lowerBound {
-        ranges[ranges.count - 1] = last.lowerBound..<range.upperBound
-      } else if !range.isEmpty {
-        ranges.append(range)
-      }
-    }
     if bytes.starts(with: "#EXTM3U".utf8) {
       var start = 0
       while start < bytes.count {
@@ -110,11 +99,11 @@ package enum StartStructure {
         let line = bytes[start..<end].drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d || $0 == 0x0a }
         let isComment = line.first == UInt8(ascii: "#") && !line.starts(with: "#EXT".utf8)
         if line.isEmpty || isComment || eventTags.contains(where: { line.starts(with: $0.utf8) }) {
-          add(start..<end)
+          ranges.append(start..<end)
         }
         start = end
       }
-      return ranges
+      return ranges.merged()
     }
     var position = 0
     while let open = bytes[position...].firstIndex(of: UInt8(ascii: "<")) {
@@ -122,10 +111,10 @@ package enum StartStructure {
       for (begin, end) in [("<!--", "-->"), ("<EventStream ", "</EventStream>")]
       where bytes[open...].starts(with: begin.utf8) {
         position = bytes[open...].firstRange(of: Array(end.utf8))?.upperBound ?? bytes.count
-        add(open..<position)
+        ranges.append(open..<position)
       }
     }
-    return ranges
+    return ranges.merged()
   }
 }
 
@@ -144,9 +133,4 @@ extension StreamFacts {
 
   /// The segment that is started with.
   var startSegment: SegmentReference? { startRung?.segments.first { $0.url == start?.mediaURL } }
-}
-
-/// The names of containers in `StreamFacts.format`.
-private enum ContainerFormatName {
-  static func isMP4(_ name: String) -> Bool { name == ContainerFormat.mp4.rawValue }
 }

@@ -124,7 +124,7 @@ package enum TransportFindings {
     guard source + playlists + media + keys > 0 else { return [] }
     let isWarning = source >= 2 || playlists + media + keys > 0
     var parts: [String] = []
-    if source > 0 { parts.append("the source (\(source == 1 ? "1 hop" : "\(source) hops"))") }
+    if source > 0 { parts.append("the source (\(source.counted("hop")))") }
     if playlists > 0 { parts.append(playlists.counted("playlist")) }
     if media > 0 { parts.append(media.counted("segment")) }
     if keys > 0 { parts.append(keys.counted("key")) }
