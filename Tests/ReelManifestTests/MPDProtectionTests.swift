@@ -119,7 +119,7 @@ import Testing
   /// Data that can't be used is a warning with its place; the rest counts.
   @Test(arguments: [
     ("<cenc:pssh>...</cenc:pssh>", "the content of <pssh> is not base64: ignored"),
-    ("<cenc:pssh>AAAA</cenc:pssh>", "the content of <pssh> is not a pssh box: ignored"),
+    ("<cenc:pssh>AAAAIXBzc2g=</cenc:pssh>", "the content of <pssh> is not a pssh box: ignored"),
     ("<mspr:pro>BgA</mspr:pro>", "the content of <pro> is not base64: ignored"),
     (
       "<cenc:pssh>\(String(repeating: "AAAA", count: 6000))</cenc:pssh>",
@@ -135,6 +135,18 @@ import Testing
     let rung = try #require(presentation.periods.first?.trackGroups.first?.rungs.first)
     #expect(rung.protection?.systems.map(\.systemData) == [[box]])
     #expect(rung.protection?.systems.first?.playReadyObject == nil)
+  }
+
+  /// Some writers state the data alone, without the box around it.
+  @Test func dataWithoutItsBox() throws {
+    let presentation = try presentation(element(ofSystem: Self.widevine, "<cenc:pssh>CAESEA==</cenc:pssh>"))
+    let box = try psshBox(Self.widevine, data: [8, 1, 18, 16])
+    let protection = presentation.periods.first?.trackGroups.first?.rungs.first?.protection
+    #expect(protection?.systems.map(\.systemData) == [[box]])
+    #expect(
+      presentation.warnings.map(\.reason) == [
+        "the content of <pssh> is not a pssh box: treated as the data of one"
+      ])
   }
 
   @Test func boxesAreCounted() throws {

@@ -402,9 +402,23 @@ extension MPD {
       let size = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
       if bytes.count >= 32, size == bytes.count, bytes.has("pssh", at: 4) {
         systemData.append(bytes)
+      } else if !bytes.has("pssh", at: 4),
+        let id = ProtectionSystem.id(ofScheme: scheme).flatMap({ KeyID($0) })
+      {
+        // Some writers leave out the box around its data.
+        reader.warn("the content of <pssh> is not a pssh box: treated as the data of one")
+        systemData.append(Self.box(id, data: bytes))
       } else {
         reader.warn("the content of <pssh> is not a pssh box: ignored")
       }
+    }
+
+    /// Returns a `pssh` box of version 0 (ISO/IEC 23001-7 §8.1).
+    private static func box(_ system: KeyID, data: [UInt8]) -> [UInt8] {
+      func bytes(_ number: Int) -> [UInt8] {
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
+      }
+      return bytes(32 + data.count) + Array("pssh".utf8) + bytes(0) + system.bytes + bytes(data.count) + data
     }
 
     private static func keyURI(_ text: String?) -> String? {

@@ -116,7 +116,7 @@ extension ProtectionSystem {
   }
 
   /// Returns the id in a `urn:uuid:`, in lower case without dashes; nil for another scheme.
-  fileprivate static func id(ofScheme scheme: String) -> String? {
+  static func id(ofScheme scheme: String) -> String? {
     let scheme = scheme.lowercased()
     guard scheme.hasPrefix("urn:uuid:") else { return nil }
     return scheme.dropFirst(9).filter { $0 != "-" }
