@@ -16,6 +16,12 @@ package struct WalkReport: Sendable, Hashable {
     /// The description of the error.
     package var error: String
 
+    package init(index: Int, id: String, error: String) {
+      self.index = index
+      self.id = id
+      self.error = error
+    }
+
     private enum CodingKeys: String, CodingKey {
       case index = "item_index"
       case id = "item_id"
