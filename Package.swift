@@ -136,6 +136,8 @@ let tools: [Target] = [
       .product(name: "HummingbirdCore", package: "hummingbird"),
       lifecycle,
     ]),
+  // Apart from the gateway, which needs no FFmpeg.
+  module("GatewayKeys", in: "Tools", ["ReelCore", "ReelFFmpeg", "ReelSources", "ReelGateway"]),
 ]
 
 // Programs that measure memory link ReelArenas and with it jemalloc; the library does not. A sanitizer brings its own malloc:
@@ -176,7 +178,8 @@ let workshop: [Target] = [
     dependencies: [
       "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", "ReelPlayback",
       "ReelPool", "ReelFiles",
-      "ReelStills", "ReelSimulation", "ReelModels", "ReelCheck", "ReelGateway", "ReelLab", "ReelTesting",
+      "ReelStills", "ReelSimulation", "ReelModels", "ReelCheck", "ReelGateway", "ReelGatewayKeys", "ReelLab",
+      "ReelTesting",
       deques, httpTypes, logging,
       .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ] + (hasArenas ? ["ReelArenas"] : []),
@@ -265,7 +268,10 @@ let testTargets: [Target] = [
     ]),
   tests(
     "ReelGateway",
-    ["ReelGateway", "ReelTesting", "ReelManifest", "ReelSources", lifecycle, logging, nio, nioPosix]),
+    [
+      "ReelGateway", "ReelGatewayKeys", "ReelTesting", "ReelManifest", "ReelFFmpeg", "ReelSources", lifecycle,
+      logging, nio, nioPosix,
+    ]),
   tests(
     "ReelCommand",
     [
@@ -286,6 +292,7 @@ let package = Package(
     .library(name: "ReelStills", targets: ["ReelStills"]),
     // With what fetches over HTTP: neither needs FFmpeg.
     .library(name: "ReelGateway", targets: ["ReelGateway", "ReelSources", "ReelTransport", "ReelCore"]),
+    .library(name: "ReelGatewayKeys", targets: ["ReelGatewayKeys", "ReelGateway", "ReelSources", "ReelCore"]),
     .library(name: "ReelTesting", targets: ["ReelTesting", "ReelSimulation"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
   ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),

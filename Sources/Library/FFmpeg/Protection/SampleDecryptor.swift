@@ -100,9 +100,15 @@ final class SampleDecryptor {
         subsample = $1
         cipher.decrypt($0, blockCount: $0.count / Self.blockByteCount, vector: &vector)
       }
-    default:
+    default: try Self.check(protection.scheme)
+    }
+  }
+
+  /// Throws `unsupported` for an unknown scheme.
+  static func check(_ scheme: FourCC) throws(ReelError) {
+    guard [.cenc, .cens, .cbc1, .cbcs].contains(scheme) else {
       throw ReelError(
-        .unsupported, found: .encrypted, "samples encrypted as '\(protection.scheme)' can't be decrypted")
+        .unsupported, found: .encrypted, "samples encrypted as '\(scheme)' can't be decrypted")
     }
   }
 

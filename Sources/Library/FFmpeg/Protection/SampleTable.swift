@@ -12,9 +12,6 @@ struct SampleTable {
   private let hasSubsamples: [Bool]?
   private let allHaveSubsamples: Bool
 
-  /// A box with more samples is treated as damaged.
-  private static let limit = 1 << 22
-
   /// - Parameters:
   ///   - boxes: The boxes of a sample table and its track, or of a track fragment.
   ///   - base: The position that offsets are relative to.
@@ -32,13 +29,10 @@ struct SampleTable {
       let (_, flags) = try fields.versionAndFlags()
       // In PIFF, this overrides the track's defaults.
       if flags & 1 != 0 { try fields.skip(20) }
-      let count = try fields.integer(4)
+      let count = min(try fields.integer(4), sampleCounts.reduce(0, +))
       allHaveSubsamples = flags & 2 != 0
       hasSubsamples = nil
       let start = fields.range.lowerBound
-      guard count <= Self.limit else {
-        throw ReelError(.badMedia, "there is encryption metadata for \(count) samples")
-      }
       for sample in 0..<count {
         offsets.append(fields.range.lowerBound - start)
         try fields.skip((groups[sample] ?? entry.defaults).sampleVectorByteCount)
@@ -110,15 +104,21 @@ extension SampleDefaults {
 
 /// A protected sample entry: the scheme and `tenc` (ISO/IEC 23001-7 §4.2).
 struct ProtectedEntry: Hashable, Sendable {
+  /// The sample entry's type before it was encrypted.
+  var format: FourCC
   var scheme: FourCC
   var defaults: SampleDefaults
 
   /// Reads the boxes of `sinf`.
   init(_ boxes: [MP4Box], in bytes: [UInt8]) throws(ReelError) {
-    guard let type = boxes.first(where: { $0.type == "schm" }) else {
-      throw ReelError(.badMedia, "the encryption of a track has no scheme (schm)")
+    guard let original = boxes.first(where: { $0.type == "frma" }),
+      let type = boxes.first(where: { $0.type == "schm" })
+    else {
+      throw ReelError(.badMedia, "the encryption of a track has no original format (frma) or scheme (schm)")
     }
-    var fields = BoxFields(bytes, type.body)
+    var fields = BoxFields(bytes, original.body)
+    format = try fields.fourCC()
+    fields = BoxFields(bytes, type.body)
     try fields.skip(4)
     scheme = try fields.fourCC()
     guard let information = boxes.first(where: { $0.type == "schi" }),
@@ -139,7 +139,6 @@ struct AuxiliaryInformation {
   var sizes: [Int]
   var bytes: [UInt8]
 
-  private static let limit = 1 << 22
   private static let byteLimit = 16 << 20
 
   /// Nil if there is none.
@@ -158,10 +157,7 @@ struct AuxiliaryInformation {
     var fields = BoxFields(bytes, saiz.body)
     if try fields.versionAndFlags().flags & 1 != 0 { try fields.skip(8) }
     let size = try fields.integer(1)
-    let count = try fields.integer(4)
-    guard count <= Self.limit else {
-      throw ReelError(.badMedia, "there is encryption metadata for \(count) samples")
-    }
+    let count = min(try fields.integer(4), sampleCounts.reduce(0, +))
     sizes = size > 0 ? [Int](repeating: size, count: count) : try fields.bytes(count).map(Int.init)
     fields = BoxFields(bytes, saio.body)
     let (version, flags) = try fields.versionAndFlags()
@@ -202,6 +198,15 @@ extension MP4Box {
 
   /// True for `senc` and PIFF's equivalent box.
   var isSampleEncryption: Bool { type == "senc" || userType == 0xa239_4f52 }
+
+  /// True if it says of the samples of a track or a track fragment how they are encrypted.
+  func describesEncryption(in bytes: [UInt8]) -> Bool {
+    switch type {
+    case "saiz", "saio": true
+    case "sgpd", "sbgp": bytes[body].dropFirst(4).starts(with: "seig".utf8)
+    default: isSampleEncryption
+    }
+  }
 }
 
 /// The encryption parameters from `tenc`, for all samples of a track, or from a `seig` description, for the samples

@@ -39,6 +39,11 @@ struct TrackProtection {
     return try entries[description - 1]?.get()
   }
 
+  /// Throws unless all that its encrypted samples need is a key.
+  func check() throws(ReelError) {
+    for case let entry? in entries { try SampleDecryptor.check(try entry.get().scheme) }
+  }
+
   /// The first encrypted sample description that can be read.
   var firstEntry: ProtectedEntry? { entries.lazy.compactMap { try? $0?.get() }.first }
 
@@ -168,7 +173,7 @@ struct ProtectionTables {
   ///   - bytes: The whole box.
   ///   - read: Reads bytes of the file.
   mutating func takeMovie(_ bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]) throws {
-    takeSystemData(MP4Box.all(["moov", "pssh"], in: bytes[...]), in: &bytes)
+    takeSystemData("moov", in: &bytes)
     for track in MP4Box.all(["moov", "trak"], in: bytes[...]) {
       try takeTrack(track, in: &bytes, read: read)
     }
@@ -185,20 +190,33 @@ struct ProtectionTables {
     _ bytes: inout [UInt8], at position: Int64, keepsAll: Bool, read: (Range<Int64>) throws -> [UInt8]
   ) {
     guard isProtected else { return }
-    takeSystemData(MP4Box.all(["moof", "pssh"], in: bytes[...]), in: &bytes)
-    let fragment = FragmentProtection(bytes, at: position, tracks: tracks, read: read)
-    for track in MP4Box.all(["moof", "traf"], in: bytes[...]) {
-      Self.hide(MP4Box.all(in: bytes[track.body]), in: &bytes)
-    }
+    let fragment = takeFragment(&bytes, at: position, read: read)
     fragments.removeAll { $0.position == position }
     fragments.append(fragment)
     if !keepsAll, fragments.count > Self.keptFragmentCount { fragments.removeFirst() }
   }
 
+  /// Returns the encryption metadata of a `moof` box and removes it from `bytes`.
+  mutating func takeFragment(
+    _ bytes: inout [UInt8], at position: Int64, read: (Range<Int64>) throws -> [UInt8]
+  ) -> FragmentProtection {
+    takeSystemData("moof", in: &bytes)
+    let fragment = FragmentProtection(bytes, at: position, tracks: tracks, read: read)
+    for track in MP4Box.all(["moof", "traf"], in: bytes[...]) {
+      Self.hide(MP4Box.all(in: bytes[track.body]), in: &bytes)
+    }
+    return fragment
+  }
+
+  /// Throws unless all that the encrypted samples need are keys.
+  func check() throws(ReelError) {
+    for track in tracks.values { try track.check() }
+  }
+
   // MARK: - Private
 
-  private mutating func takeSystemData(_ boxes: [MP4Box], in bytes: inout [UInt8]) {
-    for box in boxes {
+  private mutating func takeSystemData(_ parent: FourCC, in bytes: inout [UInt8]) {
+    for box in MP4Box.all([parent, "pssh"], in: bytes[...]) {
       let data = Array(bytes[box.start..<box.end])
       if systemData.count < Self.systemDataLimit, !systemData.contains(data) { systemData.append(data) }
       Self.free(box, in: &bytes)
@@ -233,14 +251,14 @@ struct ProtectionTables {
   /// original format.
   private static func takeEntry(_ entry: MP4Box, in bytes: inout [UInt8]) -> TrackProtection.Entry? {
     guard let header = fieldsByteCount(of: entry, in: bytes), entry.body.count >= header else { return nil }
-    let boxes = MP4Box.all(in: bytes[entry.body.dropFirst(header)])
-    for protection in boxes where protection.type == "sinf" {
+    let protections = MP4Box.all(in: bytes[entry.body.dropFirst(header)]).filter { $0.type == "sinf" }
+    for protection in protections {
       let inner = MP4Box.all(in: bytes[protection.body])
       guard let format = inner.first(where: { $0.type == "frma" }), format.body.count >= 4 else {
         continue
       }
       bytes.replaceSubrange(entry.start + 4..<entry.start + 8, with: bytes[format.body.prefix(4)])
-      free(protection, in: &bytes)
+      for protection in protections { free(protection, in: &bytes) }
       do throws(ReelError) {
         return .success(try ProtectedEntry(inner, in: bytes))
       } catch {
@@ -269,10 +287,7 @@ struct ProtectionTables {
 
   /// Hides boxes that describe encrypted samples.
   private static func hide(_ boxes: [MP4Box], in bytes: inout [UInt8]) {
-    for box in boxes
-    where box.isSampleEncryption || box.type == "saiz" || box.type == "saio" {
-      free(box, in: &bytes)
-    }
+    for box in boxes where box.describesEncryption(in: bytes) { free(box, in: &bytes) }
   }
 
   /// Turns a box into a `free` box of the same size, which demuxers skip.
@@ -283,18 +298,28 @@ struct ProtectionTables {
 
 /// The positions of the samples of one movie fragment, and their encryption (ISO/IEC 14496-12 §8.8).
 struct FragmentProtection {
-  /// The position of its `moof` in the file.
-  let position: Int64
-
-  private struct Track {
-    let id: Int
-    /// Sample numbers by file position.
-    var samples: [Int64: Int] = [:]
-    /// The error if the encryption metadata can't be read.
-    var table: Result<SampleTable, ReelError>
+  struct Sample {
+    /// Its position in the file.
+    let position: Int64
+    let byteCount: Int
+    /// Its number in the track fragment.
+    let number: Int
   }
 
-  private var tracks: [Track] = []
+  /// A track fragment whose samples may be encrypted.
+  struct Track {
+    let id: Int
+    /// In order of position.
+    var samples: [Sample]
+    /// The error if the encryption metadata can't be read.
+    var table: Result<SampleTable, ReelError>
+    /// True if all of its runs could be read.
+    var isComplete: Bool
+  }
+
+  /// The position of its `moof` in the file.
+  let position: Int64
+  private(set) var tracks: [Track] = []
 
   /// A fragment with more samples is treated as damaged.
   private static let sampleLimit = 1 << 20
@@ -310,6 +335,7 @@ struct FragmentProtection {
     self.position = position
     // The data of a track without its own offset follows the data of the previous track, as in libavformat's mov.
     var implicit = position
+    var room = Self.sampleLimit
     for fragment in TrackFragment.all(in: bytes[...]) {
       let base =
         switch fragment.base {
@@ -319,45 +345,46 @@ struct FragmentProtection {
         }
       let track = known[fragment.track]
       let size = fragment.defaults.size ?? track?.defaults?.size ?? 0
-      var samples: [Int64: Int] = [:]
+      var samples: [Sample] = []
       var counts: [Int] = []
       for run in fragment.runs {
-        guard let end = Self.place(run, from: base, defaultSize: size, into: &samples) else { break }
+        guard run.count <= room, run.count <= run.readableCount else { break }
+        room -= run.count
         counts.append(run.count)
-        implicit = end
+        implicit = Self.place(run, from: base, defaultSize: size, into: &samples)
       }
       guard let track, track.isProtected else { continue }
       let table = Self.table(fragment, in: bytes, base: base, track, sampleCounts: counts, read: read)
-      tracks.append(Track(id: fragment.track, samples: samples, table: table))
+      let isComplete = counts.count == fragment.boxes.count { $0.type == "trun" }
+      samples.sort { ($0.position, $0.number) < ($1.position, $1.number) }
+      tracks.append(Track(id: fragment.track, samples: samples, table: table, isComplete: isComplete))
     }
   }
 
   /// Returns the number of the sample of a track at a file position, and the encryption of its run; nil if it is not in
   /// this fragment.
   func find(track id: Int, at position: Int64) -> (table: Result<SampleTable, ReelError>, sample: Int)? {
-    tracks.lazy.filter { $0.id == id }.compactMap { track in
-      track.samples[position].map { (track.table, $0) }
-    }.first
+    for track in tracks where track.id == id {
+      let next = track.samples.indices.bisect { track.samples[$0].position > position }
+      guard next > 0, track.samples[next - 1].position == position else { continue }
+      return (track.table, track.samples[next - 1].number)
+    }
+    return nil
   }
 
   // MARK: - Private
 
-  /// Records the positions of a run's samples, up to one that has no bytes. Returns the end of the last one; nil if not all
-  /// samples have a position.
+  /// Records the positions of a run's samples. Returns the end of the last one.
   private static func place(
-    _ run: SampleRun, from base: Int64, defaultSize: Int, into samples: inout [Int64: Int]
-  ) -> Int64? {
-    guard run.count <= sampleLimit - samples.count else { return nil }
-    var offset = base &+ (run.dataOffset?.value ?? 0)
-    let first = samples.count
+    _ run: SampleRun, from base: Int64, defaultSize: Int, into samples: inout [Sample]
+  ) -> Int64 {
+    var position = base &+ (run.dataOffset?.value ?? 0)
     for index in 0..<run.count {
-      guard index < run.readableCount, case let size = run[index].size ?? defaultSize, size > 0 else {
-        return nil
-      }
-      samples[offset] = first + index
-      offset &+= Int64(size)
+      let size = run[index].size ?? defaultSize
+      samples.append(Sample(position: position, byteCount: size, number: samples.count))
+      position &+= Int64(size)
     }
-    return offset
+    return position
   }
 
   private static func table(

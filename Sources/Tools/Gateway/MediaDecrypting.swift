@@ -1,0 +1,25 @@
+public import ReelCore
+
+/// Decrypts the media that a ``Gateway`` serves.
+///
+/// `MediaDecryptor` of ReelGatewayKeys is one. The decrypted bytes have the size of the encrypted ones, so that byte
+/// ranges in playlists and indexes stay right.
+public protocol MediaDecrypting: Sendable {
+  /// Returns whether it can decrypt media that is encrypted with this key.
+  func holdsKey(for id: KeyID) -> Bool
+
+  /// Returns an initialization of fragmented MP4 without its encryption.
+  ///
+  /// Throws `ReelError` for one that can't be decrypted; an HTTP client then gets 502 with the reason.
+  func initialization(_ bytes: [UInt8]) async throws -> [UInt8]
+
+  /// Returns a segment of fragmented MP4 without its encryption.
+  ///
+  /// Throws `ReelError` for one that can't be decrypted; an HTTP client then gets 502 with the reason.
+  ///
+  /// - Parameters:
+  ///   - bytes: The whole segment.
+  ///   - position: The position of its first byte in its file: 0 if the segment is a file.
+  ///   - initialization: Its initialization, with its encryption; nil if the segment has one itself.
+  func segment(_ bytes: [UInt8], at position: Int64, initialization: [UInt8]?) async throws -> [UInt8]
+}
