@@ -197,7 +197,11 @@ let testTargets: [Target] = [
     path: "Tests/ReelTestSupport", swiftSettings: settings),
   // What programs of other packages can write.
   tests(
-    "Reel", ["Reel", "ReelStills", "ReelGateway", "ReelTesting", httpTypes, metrics, metricsTestKit],
+    "Reel",
+    [
+      "Reel", "ReelStills", "ReelGateway", "ReelGatewayKeys", "ReelTesting", httpTypes, metrics,
+      metricsTestKit,
+    ],
     packageAccess: false),
   tests("ReelCore", [httpTypes]),
   tests("ReelManifest", ["ReelManifest", "ReelRules"]),
@@ -269,8 +273,9 @@ let testTargets: [Target] = [
   tests(
     "ReelGateway",
     [
-      "ReelGateway", "ReelGatewayKeys", "ReelTesting", "ReelManifest", "ReelFFmpeg", "ReelSources", lifecycle,
-      logging, nio, nioPosix,
+      "ReelGateway", "ReelGatewayKeys", "ReelTesting", "ReelManifest", "ReelFFmpeg", "ReelSources",
+      "ReelReading",
+      lifecycle, logging, nio, nioPosix,
     ]),
   tests(
     "ReelCommand",
@@ -292,7 +297,8 @@ let package = Package(
     .library(name: "ReelStills", targets: ["ReelStills"]),
     // With what fetches over HTTP: neither needs FFmpeg.
     .library(name: "ReelGateway", targets: ["ReelGateway", "ReelSources", "ReelTransport", "ReelCore"]),
-    .library(name: "ReelGatewayKeys", targets: ["ReelGatewayKeys", "ReelGateway", "ReelSources", "ReelCore"]),
+    .library(
+      name: "ReelGatewayKeys", targets: ["ReelGatewayKeys", "ReelGateway", "ReelSources", "ReelCore"]),
     .library(name: "ReelTesting", targets: ["ReelTesting", "ReelSimulation"]),
     .executable(name: "reel", targets: ["ReelCommand"]),
   ] + (hasArenas ? [.library(name: "ReelArenas", targets: ["ReelArenas"])] : []),

@@ -70,6 +70,35 @@ struct ServeCommandTests {
     }
   }
 
+  private static let key = "31323334353637383930313233343536:32333435363738393031323334353637"
+
+  @Test("With its key, encrypted media is served in the clear")
+  func decrypted() async throws {
+    let source = Fixtures.path("encrypted/cbcs/manifest.mpd")
+    try await withServer([source, "--key", Self.key]) { url, _ in
+      let record = try await Command.run(
+        "frames", url.absoluteString, "--count", "0", "--json", "--md5", "-o", try TemporaryFolder().path,
+        status: 0
+      ).object
+      let frames = try #require(record["frames"] as? [[String: Any]])
+      #expect(frames.compactMap { $0["md5"] as? String } == (try Fixtures.golden("encrypted-clear")))
+    }
+  }
+
+  @Test("A warning comes first if others could play decrypted media")
+  func decryptedForOthers() async throws {
+    // No machine has this address (RFC 5737).
+    let arguments = ["--host", "192.0.2.1", "--port", "0", "--quiet"]
+    let source = Fixtures.path("encrypted/cbcs/manifest.mpd")
+    let result = try await Command.run(["serve", source, "--key", Self.key] + arguments)
+    let lines = result.errorText.split(separator: "\n")
+    #expect(lines.count == 2)
+    #expect(lines.first?.contains("media is decrypted, and everyone who reaches 192.0.2.1") == true)
+    #expect(!result.errorText.contains("3233343536373839"))
+    let clear = try await Command.run(["serve", Fixtures.path("dash-number/manifest.mpd")] + arguments)
+    #expect(!clear.errorText.contains("decrypted"))
+  }
+
   @Test("A folder is served as it is")
   func folder() async throws {
     try await withServer([Fixtures.folder.path]) { url, _ in

@@ -65,6 +65,39 @@ import Testing
     #expect(found.isEmpty, "\(found)")
   }
 
+  @Test("The gateway's product needs no FFmpeg")
+  func gateway() throws {
+    let package = try String(contentsOf: Self.root.appending(path: "Package.swift"), encoding: .utf8)
+    func names(in list: Substring) -> [String] {
+      list.matches(of: /"(\w+)"/).map { String($0.1) }
+    }
+    var modules: [String: (folder: String, dependencies: [String])] = [:]
+    for module in package.matches(of: /module\(\s*"(\w+)", in: "(\w+)",\s*\[([^\]]*)\]/) {
+      modules["Reel\(module.1)"] = ("\(module.2)/\(module.1)", names(in: module.3))
+    }
+    let product = try #require(
+      package.firstMatch(of: /\.library\(name: "ReelGateway", targets: \[([^\]]*)\]/))
+    var reached = Set(names(in: product.1))
+    var rest = Array(reached)
+    while let name = rest.popLast() {
+      for dependency in modules[name]?.dependencies ?? [] where reached.insert(dependency).inserted {
+        rest.append(dependency)
+      }
+    }
+    #expect(reached.isSuperset(of: ["ReelGateway", "ReelSources", "ReelManifest", "ReelCore"]))
+    #expect(!reached.contains { $0.contains("FFmpeg") })
+    for name in reached.sorted() {
+      guard let module = modules[name] else { continue }
+      let folder = Self.root.appending(path: "Sources/\(module.folder)")
+      for file in try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+      where file.hasSuffix(".swift") {
+        let text = try String(contentsOf: folder.appending(path: file), encoding: .utf8)
+        let imports = text.matches(of: /(?m)^[a-z@]*\s*import (\w+)/).map { $0.1 }
+        #expect(!imports.contains { $0.contains("FFmpeg") }, "\(name)/\(file)")
+      }
+    }
+  }
+
   @Test("A command names only types of its own folder, of Lists and of Shared; Lists those of Shared")
   func commands() throws {
     let root = Self.root.appending(path: "Sources/Workshop/Command")

@@ -176,6 +176,16 @@ import Testing
     await gateway.stop()
   }
 
+  @Test("A gateway serves encrypted media in the clear")
+  func decryptingGateway() async throws {
+    let id = try #require(KeyID("31323334353637383930313233343536"))
+    let key = try #require(ContentKey("32333435363738393031323334353637"))
+    let gateway = try await serveDecrypted(Self.url("encrypted/cbcs/manifest.mpd"), keys: [id: key])
+    let image = try await FrameExtractor().image(at: .first, of: gateway.url)
+    #expect(image.size.width == 128)
+    await gateway.stop()
+  }
+
   @Test("A media file can't be served as HLS")
   func gatewayOfMedia() async throws {
     let error = await reelError { _ = try await serveAsHLS(Self.url("media/h264-faststart.mp4")) }

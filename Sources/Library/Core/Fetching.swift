@@ -390,9 +390,12 @@ extension URL {
     return URL(string: "http://\(name.contains(":") ? "[\(name)]" : name):\(port)/\(path)")
   }
 
-  /// True if the host is this machine (RFC 6761 §6.3, RFC 1122 §3.2.1.3).
-  package var isLoopback: Bool {
-    guard let host = host()?.lowercased() else { return false }
+  /// True if the host is this machine.
+  package var isLoopback: Bool { host().map(Self.isLoopback) ?? false }
+
+  /// Returns true for the names and addresses of this machine (RFC 6761 §6.3, RFC 1122 §3.2.1.3).
+  package static func isLoopback(host: String) -> Bool {
+    let host = host.lowercased()
     return host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "[::1]"
       || host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." }
   }

@@ -18,7 +18,8 @@ public import ServiceLifecycle
 /// | `/media/video-0/init-0.mp4`, `…/12.m4s`, `…/file-0.mp4` | media |
 ///
 /// The gateway generates the playlists. It redirects requests for media to the origin (302), or relays the media, or names
-/// the origin in the playlists (`Delivery`). It always relays media that a client can't reach by itself (`file:`, `data:`).
+/// the origin in the playlists (`Delivery`). It always relays media that a client can't reach by itself (`file:`, `data:`),
+/// and media that it decrypts.
 ///
 /// - Relayed media is read from the origin no faster than the client reads it. Single ranges are supported (206, 416).
 ///   The request to the origin ends when the client disconnects.
@@ -56,16 +57,18 @@ public final class Gateway: Sendable, Service {
   ///   - configuration: The address to listen on, and how to deliver media.
   ///   - fetcher: Fetches the manifests, also again while a live presentation is watched, and media like `start(_:)`.
   ///   - loading: The header fields and limits of the requests.
+  ///   - decryption: Decrypts the media whose keys it has; nil for none. Decrypted media is relayed, never redirected.
   ///   - logger: Receives requests for media and failures of origins.
   /// - Throws: `ReelError` of `VirtualHLS.init(url:fetcher:configuration:)`, or of kind `usage` for an invalid host or port,
   ///   or `network` if the address can't be bound; `CancellationError`.
   public static func start(
     _ source: URL, configuration: Configuration = Configuration(), fetcher: any Fetching,
-    loading: LoadingConfiguration = LoadingConfiguration(), logger: Logger = Logger(label: "reel.gateway")
+    loading: LoadingConfiguration = LoadingConfiguration(), decryption: (any MediaDecrypting)? = nil,
+    logger: Logger = Logger(label: "reel.gateway")
   ) async throws -> Gateway {
     try await start(
-      VirtualHLS(url: source, fetcher: fetcher, configuration: loading), configuration: configuration,
-      fetcher: fetcher, logger: logger)
+      VirtualHLS(url: source, fetcher: fetcher, configuration: loading, decryption: decryption),
+      configuration: configuration, fetcher: fetcher, logger: logger)
   }
 
   /// Starts a gateway and returns once it listens.
@@ -90,8 +93,10 @@ public final class Gateway: Sendable, Service {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let (ports, port) = AsyncStream<Int?>.makeStream()
     let playlists = GatewayPlaylists(hls, isDirect: configuration.delivery == .direct, logger: logger)
+    let origin = hls.fetcher ?? fetcher
     let routes = GatewayRoutes(
-      playlists: playlists, isRelay: configuration.delivery == .relayed, fetcher: hls.fetcher ?? fetcher,
+      playlists: playlists, isRelay: configuration.delivery == .relayed, fetcher: origin,
+      decrypted: hls.decryption.map { DecryptedMedia(decryption: $0, fetcher: origin, logger: logger) },
       logger: logger)
     let server = Server(
       childChannelSetup: HTTP1Channel(

@@ -12,6 +12,8 @@ struct GatewayRoutes: Sendable {
   /// True to relay all media.
   let isRelay: Bool
   let fetcher: any Fetching
+  /// Nil if no media is decrypted.
+  let decrypted: DecryptedMedia?
   let logger: Logger
   /// The index, among several locations of the same media, of the one that answered last.
   let location = Locked(0)
@@ -118,6 +120,9 @@ struct GatewayRoutes: Sendable {
         "path": "\(request.uri.path)",
         "url": "\(resource.url.absoluteString.withoutUserInformation.prefix(1_000))",
       ])
+    if let part = resource.encryptedPart, let decrypted {
+      return try await decrypted.response(to: request, for: resource, part, connection: connection)
+    }
     if resource.isReachable, !isRelay {
       let url = try await connection.whileOpen { await reachableURL(of: resource) }
       return Response(
@@ -136,5 +141,11 @@ extension Response {
       status: status,
       headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
       body: ResponseBody(byteBuffer: ByteBuffer(string: text + "\n")))
+  }
+
+  /// Returns an answer for media that can't be served. It contains no location, so that it does not reveal local paths.
+  static func failure(of part: String, _ error: ReelError) -> Response {
+    let status: HTTPResponse.Status = error.kind == .timedOut ? .gatewayTimeout : .badGateway
+    return text(status, "\(part): \(error.reason.printable.prefix(500))")
   }
 }

@@ -28,9 +28,7 @@ struct ResourceRelay: Sendable {
         failure = failure ?? error
       }
     }
-    // The text contains no location, so that it does not reveal local paths.
-    let reason = (failure?.reason ?? "no URL").printable.prefix(500)
-    return .text(failure?.kind == .timedOut ? .gatewayTimeout : .badGateway, "origin: \(reason)")
+    return .failure(of: "origin", failure ?? ReelError(.network, "no URL"))
   }
 
   // MARK: - Private

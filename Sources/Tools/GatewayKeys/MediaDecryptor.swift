@@ -22,7 +22,8 @@ public struct MediaDecryptor: MediaDecrypting {
     try ProtectedSegment.clearInitialization(bytes)
   }
 
-  public func segment(_ bytes: [UInt8], at position: Int64, initialization: [UInt8]?) async throws -> [UInt8] {
+  public func segment(_ bytes: [UInt8], at position: Int64, initialization: [UInt8]?) async throws -> [UInt8]
+  {
     let segment = try ProtectedSegment(bytes, at: position, initialization: initialization)
     var found: [KeyID: ContentKey] = [:]
     for request in segment.requests {

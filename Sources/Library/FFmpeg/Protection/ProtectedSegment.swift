@@ -102,7 +102,8 @@ package struct ProtectedSegment: Sendable {
     let movie = MP4Box.all(in: fragment[...])
     var count = 0
     for box in movie {
-      for track in try MP4Box.whole(in: fragment[box.body], of: "a movie fragment") where track.type == "traf" {
+      for track in try MP4Box.whole(in: fragment[box.body], of: "a movie fragment") where track.type == "traf"
+      {
         _ = try MP4Box.whole(in: fragment[track.body], of: "a track fragment")
         count += 1
       }
@@ -122,6 +123,9 @@ package struct ProtectedSegment: Sendable {
       throw ReelError(.badMedia, "the samples of an encrypted track fragment can't be located (trun)")
     }
     sampleCount += track.samples.count
+    guard sampleCount <= bytes.count else {
+      throw ReelError(.badMedia, "the segment states \(sampleCount) samples and has \(bytes.count) bytes")
+    }
     let table = try track.table.get()
     for sample in track.samples where sample.byteCount > 0 {
       guard let protection = try table.protection(of: sample.number) else { continue }
@@ -130,9 +134,10 @@ package struct ProtectedSegment: Sendable {
       guard !start.overflow, start.partialValue >= 0, start.partialValue <= bytes.count,
         sample.byteCount <= bytes.count - Int(start.partialValue)
       else {
-        throw ReelError(.badMedia, "an encrypted sample lies outside of its segment", place: .byte(sample.position))
+        throw ReelError(
+          .badMedia, "an encrypted sample lies outside of its segment", place: .byte(sample.position))
       }
-      guard sampleCount <= bytes.count, encryptedByteCount <= bytes.count else {
+      guard encryptedByteCount <= bytes.count else {
         throw ReelError(.badMedia, "encrypted samples overlap", place: .byte(sample.position))
       }
       let first = Int(start.partialValue)
@@ -164,7 +169,8 @@ extension ProtectionTables {
     }
     try check()
     for descriptions in MP4Box.all(["moov", "trak", "mdia", "minf", "stbl", "stsd"], in: movie[...]) {
-      let entries = try MP4Box.whole(in: movie[descriptions.body].dropFirst(8), of: "a sample description (stsd)")
+      let entries = try MP4Box.whole(
+        in: movie[descriptions.body].dropFirst(8), of: "a sample description (stsd)")
       // The type of an entry that was read is the original format.
       guard let unknown = entries.first(where: { $0.type.description.hasPrefix("enc") }) else { continue }
       throw ReelError(

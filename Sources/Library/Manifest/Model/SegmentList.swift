@@ -64,14 +64,18 @@ extension SegmentList {
     }
   }
 
-  /// The same segments and their initialization, encrypted in this way.
-  package func encrypted(_ encryption: SegmentEncryption) -> SegmentList {
+  /// The same segments and initializations, encrypted as `change` says.
+  package func encrypted(
+    _ change: @escaping @Sendable (SegmentEncryption?) -> SegmentEncryption?
+  ) -> SegmentList {
     var common = commonInitialization
+    let encryption = change(common?.encryption)
     common?.encryption = encryption
     return SegmentList(count: count, end: end, commonInitialization: common, precision: precision) {
       [self] index in
       var segment = self[index]
-      segment.encryption = encryption
+      segment.encryption = change(segment.encryption)
+      let encryption = change(segment.initialization?.encryption)
       segment.initialization?.encryption = encryption
       return segment
     }

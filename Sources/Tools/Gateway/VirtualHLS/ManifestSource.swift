@@ -10,12 +10,13 @@ extension VirtualHLS {
   ///   - url: The URL of the manifest: `http`, `https`, or `file` with a fetcher that reads files.
   ///   - fetcher: Fetches the manifests.
   ///   - configuration: The header fields and limits of the requests, and the height above which video is left out.
+  ///   - decryption: Decrypts the media whose keys it has, when a gateway serves it; nil for none.
   ///   - maximumBitRate: The bit rate above which video is left out; nil for none.
   /// - Throws: `ReelError` if it can't be fetched or read, or of kind `unsupported` if nothing in it can be presented as HLS;
   ///   `CancellationError`.
   public init(
     url: URL, fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    maximumBitRate: Int? = nil
+    decryption: (any MediaDecrypting)? = nil, maximumBitRate: Int? = nil
   ) async throws {
     let loader = ManifestLoader(
       fetcher: ConfinedFetcher(base: fetcher, source: url, headers: configuration.headers(of: url)),
@@ -24,7 +25,7 @@ extension VirtualHLS {
     var source = ManifestSource(resolved: resolved, loader: loader, maximumBitRate: maximumBitRate)
     let (presentation, failures) = try await source.first()
     do throws(ReelError) {
-      try self.init(presentation)
+      try self.init(presentation, decryption: decryption)
     } catch {
       throw failures.first ?? error.located(at: resolved.url.reelName)
     }
@@ -56,9 +57,10 @@ extension VirtualHLS.Track {
   /// Takes over a reading of its own playlist (HLS).
   fileprivate mutating func take(_ found: RungSegments) {
     let numbering = LiveNumbering(format: .hls, nominalDuration: .zero)
+    let list = isDecrypted ? found.list.withoutSampleEncryption : found.list
     if let known = parts.last {
-      parts = [numbering.part(known, continuing: found.list)]
-    } else if let part = numbering.part(found.list, period: 0, after: nil, published: nil) {
+      parts = [numbering.part(known, continuing: list)]
+    } else if let part = numbering.part(list, period: 0, after: nil, published: nil) {
       parts = [part]
     }
     hasEnded = found.live == nil

@@ -228,18 +228,20 @@ struct MediaPlaylistWriter {
         text += "#EXT-X-GAP\n"
       }
       writeLength(nanoseconds)
-      if let range = segment.byteRange, let length = range.length {
+      let media = track.media(of: segment, at: index)
+      if media.encryptedPart == nil, let range = segment.byteRange, let length = range.length {
         require(version: 4)
         text += "#EXT-X-BYTERANGE:\(length)@\(range.offset)\n"
       }
-      text += reference(track.media(of: segment, at: index)) + "\n"
+      text += reference(media) + "\n"
     }
 
     private mutating func write(_ map: InitializationReference) {
       require(version: 7)
       var attributes = AttributeListWriter(tag: "#EXT-X-MAP:")
-      attributes.add("URI", quoted: reference(track.initialization(map)))
-      if let range = map.byteRange, let length = range.length {
+      let resource = track.initialization(map)
+      attributes.add("URI", quoted: reference(resource))
+      if resource.encryptedPart == nil, let range = map.byteRange, let length = range.length {
         attributes.add("BYTERANGE", "\"\(length)@\(range.offset)\"")
       }
       text += attributes.text + "\n"

@@ -42,18 +42,26 @@ public struct VirtualHLS: Sendable {
   package var failures: [ReelError] = []
   /// What the presentation was read with; nil if it can't be read again.
   var source: ManifestSource?
+  /// Decrypts the media of some tracks; nil if none is decrypted.
+  let decryption: (any MediaDecrypting)?
 
   /// The maximum number of segments in all tracks together. Each is read once.
   static let segmentLimit = 2_000_000
 
   /// Plans the playlists of a presentation. Rungs whose segments are not known yet are left out.
   ///
-  /// - Parameter previous: The playlists of the same live presentation as it was before, whose tracks, numbers and
-  ///   target duration stay.
+  /// - Parameters:
+  ///   - previous: The playlists of the same live presentation as it was before, whose tracks, numbers, target duration and
+  ///     decryption stay.
+  ///   - decryption: Decrypts the media whose keys it has; nil for none.
   /// - Throws: `ReelError` of kind `unsupported` for more than 2,000,000 segments in all tracks, or if no track is left,
   ///   with the reasons.
-  package init(_ presentation: Presentation, following previous: VirtualHLS? = nil) throws(ReelError) {
-    var planner = VirtualHLSPlanner(presentation, following: previous)
+  package init(
+    _ presentation: Presentation, following previous: VirtualHLS? = nil,
+    decryption: (any MediaDecrypting)? = nil
+  ) throws(ReelError) {
+    self.decryption = previous?.decryption ?? decryption
+    var planner = VirtualHLSPlanner(presentation, following: previous, decryption: self.decryption)
     let plan = try planner.plan()
     tracks = plan.tracks
     variants = plan.variants
@@ -146,6 +154,8 @@ extension VirtualHLS {
     let channels: String?
     let container: SegmentContainer
     let hasIndependentSegments: Bool
+    /// True if its media is decrypted on the way to a client, except for segments that state an encryption.
+    package let isDecrypted: Bool
     /// The rung that later periods of a live presentation are compared with.
     let anchor: VirtualHLSCandidate
     /// The parts in each period, in order. Their numbers follow each other.
@@ -276,9 +286,21 @@ extension VirtualHLS {
     package let name: String
     /// The media type (RFC 9110 §8.3.1).
     package let mediaType: String
+    /// The part of the file at `url` that is decrypted and served; nil if the file is served as it is.
+    var encryptedPart: EncryptedPart?
 
     /// True if a client can reach it by itself.
-    var isReachable: Bool { ["http", "https"].contains(url.scheme?.lowercased()) }
+    var isReachable: Bool {
+      encryptedPart == nil && ["http", "https"].contains(url.scheme?.lowercased())
+    }
+  }
+
+  /// A segment or an initialization in a file.
+  struct EncryptedPart: Sendable, Hashable {
+    /// Nil for the whole file.
+    var range: ByteRange?
+    /// The initialization of a segment; nil if it has one itself.
+    var initialization: InitializationReference?
   }
 }
 
@@ -295,17 +317,24 @@ extension VirtualHLS.Track {
 
   /// Returns the resource that contains a segment.
   func media(of segment: SegmentReference, at index: Int) -> VirtualHLS.Resource {
-    guard segment.byteRange == nil else { return file(segment.url, segment.alternateURLs) }
+    let isDecrypted = isDecrypted && segment.encryption == nil && !segment.isGap
+    guard isDecrypted || segment.byteRange == nil else { return file(segment.url, segment.alternateURLs) }
     return VirtualHLS.Resource(
       kind: .segment, url: segment.url, alternateURLs: segment.alternateURLs,
-      name: "\(index).\(container.segmentExtension)", mediaType: container.mediaType(for: kind))
+      name: "\(index).\(container.segmentExtension)", mediaType: container.mediaType(for: kind),
+      encryptedPart: isDecrypted
+        ? VirtualHLS.EncryptedPart(range: segment.byteRange, initialization: segment.initialization) : nil)
   }
 
   func initialization(_ reference: InitializationReference) -> VirtualHLS.Resource {
-    guard reference.byteRange == nil else { return file(reference.url, reference.alternateURLs) }
+    let isDecrypted = isDecrypted && reference.encryption == nil
+    guard isDecrypted || reference.byteRange == nil else {
+      return file(reference.url, reference.alternateURLs)
+    }
     return VirtualHLS.Resource(
       .initialization, reference.url, reference.alternateURLs, pathExtension: container.fileExtension,
-      mediaType: container.mediaType(for: kind))
+      mediaType: container.mediaType(for: kind),
+      encryptedPart: isDecrypted ? VirtualHLS.EncryptedPart(range: reference.byteRange) : nil)
   }
 
   /// Returns nil if a DRM system has the key, or its URL is not a resource.
@@ -324,18 +353,21 @@ extension VirtualHLS.Track {
 }
 
 extension VirtualHLS.Resource {
-  /// A resource that is named by its URL.
+  /// A resource that is named by its URL, and by its place there if it is a part.
   fileprivate init(
-    _ kind: Kind, _ url: URL, _ alternateURLs: [URL], pathExtension: String, mediaType: String
+    _ kind: Kind, _ url: URL, _ alternateURLs: [URL], pathExtension: String, mediaType: String,
+    encryptedPart: VirtualHLS.EncryptedPart? = nil
   ) {
+    let place = encryptedPart?.range.map { " \($0.offset) \($0.length ?? 0)" } ?? ""
     // FNV-1a: the same name in every process and every reading.
-    let hash = url.absoluteString.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
+    let hash = (url.absoluteString + place).utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
       ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
     }
     let digits = String(hash >> 24, radix: 16)
     let padding = String(repeating: "0", count: 10 - digits.utf8.count)
     self.init(
       kind: kind, url: url, alternateURLs: alternateURLs,
-      name: "\(kind.rawValue)-\(padding)\(digits).\(pathExtension)", mediaType: mediaType)
+      name: "\(kind.rawValue)-\(padding)\(digits).\(pathExtension)", mediaType: mediaType,
+      encryptedPart: encryptedPart)
   }
 }

@@ -110,6 +110,11 @@ extension ContentProtection.System {
   }
 }
 
+extension SegmentList {
+  /// The same list, for media whose samples are decrypted on the way.
+  var withoutSampleEncryption: SegmentList { encrypted { $0?.encryptsSamples == true ? nil : $0 } }
+}
+
 extension VirtualHLS.Track {
   /// Returns the ways in which a player gets the key of a segment or of its initialization.
   ///

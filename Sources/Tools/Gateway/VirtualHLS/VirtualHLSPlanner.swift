@@ -23,12 +23,16 @@ struct VirtualHLSPlanner {
   private let presentation: Presentation
   /// The playlists as they were before, of a live presentation.
   private let previous: VirtualHLS?
+  private let decryption: (any MediaDecrypting)?
   private var live: VirtualHLS.Live?
   private var periods: [Candidates] = []
 
-  init(_ presentation: Presentation, following previous: VirtualHLS?) {
+  init(
+    _ presentation: Presentation, following previous: VirtualHLS?, decryption: (any MediaDecrypting)?
+  ) {
     self.presentation = presentation
     self.previous = previous
+    self.decryption = decryption
     guard presentation.isLive || previous?.live != nil else { return }
     var live = previous?.live ?? VirtualHLS.Live()
     live.timing = presentation.live
@@ -160,15 +164,19 @@ struct VirtualHLSPlanner {
     if group.kind != .text, container == .webVTT || container == .otherText {
       return .failure(Refusal(reason: "text where media is expected"))
     }
-    if let encryption = first.encryption, let reason = refusal(of: encryption) {
+    let isDecrypted = container == .mp4 && isDecrypted(rung, [first, last])
+    if !isDecrypted, let encryption = first.encryption, let reason = refusal(of: encryption) {
       return .failure(Refusal(reason: reason))
     }
     if [first, last].contains(where: { $0.byteRange != nil && $0.byteRange?.length == nil }) {
       return .failure(Refusal(reason: "a byte range without an end"))
     }
-    if let protection = rung.protection {
+    if isDecrypted {
+      list = list.withoutSampleEncryption
+    } else if let protection = rung.protection {
       do throws(Refusal) {
-        list = list.encrypted(try SegmentEncryption(protection))
+        let encryption = try SegmentEncryption(protection)
+        list = list.encrypted { _ in encryption }
       } catch {
         return .failure(error)
       }
@@ -176,7 +184,24 @@ struct VirtualHLSPlanner {
     return .success(
       VirtualHLSCandidate(
         rung: rung, list: list.moved(by: live?.shift ?? .zero), container: container, group: group,
-        content: .init(group), place: place))
+        content: .init(group), place: place, isDecrypted: isDecrypted))
+  }
+
+  /// True if samples are encrypted, and can be decrypted on the way. A manifest may not name their keys, such as keys that
+  /// change: then it is up to the media.
+  private func isDecrypted(_ rung: Rung, _ segments: [SegmentReference]) -> Bool {
+    guard let decryption else { return false }
+    var keyIDs: [KeyID]
+    if let protection = rung.protection {
+      keyIDs = protection.keyIDs
+    } else {
+      let encryptions = segments.flatMap { [$0.encryption, $0.initialization?.encryption] }
+        .compactMap { $0 }
+      guard !encryptions.isEmpty, encryptions.allSatisfy(\.encryptsSamples) else { return false }
+      keyIDs = encryptions.flatMap(\.systemKeys).compactMap(\.keyID)
+    }
+    keyIDs.removeAll { $0 == .zero }
+    return keyIDs.allSatisfy(decryption.holdsKey(for:))
   }
 
   /// Returns the reason why HLS can't say how segments are encrypted; nil if it can.
@@ -369,6 +394,7 @@ extension VirtualHLS.Track {
       container: row.anchor.container,
       // Every audio frame can be decoded on its own.
       hasIndependentSegments: kind == .audio || kind == .video && rungs.allSatisfy(\.hasIndependentSegments),
+      isDecrypted: row.anchor.isDecrypted || row.items.contains { $0?.isDecrypted == true },
       anchor: row.anchor, parts: parts)
   }
 
@@ -595,6 +621,8 @@ struct VirtualHLSCandidate: Sendable {
   let group: TrackGroup
   let content: Content
   let place: Place
+  /// True if its media is decrypted on the way to a client.
+  var isDecrypted = false
 
   /// The position in a period.
   struct Place: Sendable, Hashable {

@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import ReelCore
 import ReelGateway
+import ReelGatewayKeys
 import ReelLab
 import ReelManifest
 import ReelPool
@@ -22,7 +23,7 @@ struct ServeCommand: AsyncParsableCommand {
       A manifest (DASH or HLS, on demand or live) is served as HLS. Reel generates the playlists; requests for init and media \
       segments are redirected to their origin. With --direct, the playlists name the origin instead, so that a player \
       keeps its connection to it; with --proxy, media is passed through. Local media is always passed through. \
-      --timeout limits the reading of the manifest. --bandwidth and --max-height leave out the video above them.
+      With --key or --key-file, encrypted fragmented MP4 is decrypted on the way, passed through and served in the clear;       the playlists name no key. --timeout limits the reading of the manifest. --bandwidth and --max-height leave out the video above them.
 
       A folder is served as it is. Of a feed file (reel feed --help), the local items are served. --link models one \
       bottleneck for all connections. It takes a rate and a round-trip \
@@ -205,6 +206,7 @@ struct ServeCommand: AsyncParsableCommand {
     let fetcher = try options.transport(logger: logger)
     let loading = try options.loading()
     let source = try MediaSource(argument: source)
+    let decryption = loading.keyProvider.map { MediaDecryptor(keys: $0) }
     let maximumBitRate =
       options.bandwidth == nil || options.adaptsBitRate ? nil : loading.preferredPeakBitRate
     let hls = try await WorkProgress.showing(when: !options.quiet, \.progressText) {
@@ -212,19 +214,25 @@ struct ServeCommand: AsyncParsableCommand {
         switch source {
         case .url(let url):
           return try await VirtualHLS(
-            url: url, fetcher: fetcher, configuration: loading, maximumBitRate: maximumBitRate)
+            url: url, fetcher: fetcher, configuration: loading, decryption: decryption,
+            maximumBitRate: maximumBitRate)
         case .standardInput:
           let opener = TrackOpener(fetcher: fetcher, configuration: loading, logger: logger)
-          return try VirtualHLS(try await opener.manifest(at: source))
+          return try VirtualHLS(try await opener.manifest(at: source), decryption: decryption)
         }
       }
+    }
+    if hls.tracks.contains(where: \.isDecrypted), !URL.isLoopback(host: host) {
+      Console.warn("media is decrypted, and everyone who reaches \(host) can play it: serve it on 127.0.0.1")
     }
     hls.report(quietly: options.quiet)
     let delivery: Gateway.Delivery = proxy ? .relayed : direct ? .direct : .redirected
     let gateway = try await Gateway.start(
       hls, configuration: .init(host: host, port: port, delivery: delivery), fetcher: fetcher, logger: logger)
     try printURL(gateway.url)
-    if !options.quiet, delivery != .relayed, source.url?.isFileURL == false {
+    if !options.quiet, delivery != .relayed, source.url?.isFileURL == false,
+      hls.tracks.contains(where: { !$0.isDecrypted })
+    {
       Console.remark(
         "players load media from its origin: a page needs crossorigin on its video element and CORS from there; --proxy passes media through"
       )
