@@ -345,47 +345,17 @@ package struct StartReplay: Sendable {
     let fetcher = ReplayedLink(link: network, changed: changed, record: record, simulation: simulation)
     let replayed = Player(fetcher: fetcher, configuration: player, logger: logger)
     let item = PlayerItem(url: changed.dropsRedirects ? recording.target(of: url) : url)
-    let outcome: Result<Void, any Error>
-    do {
-      try await simulation.run { try await Self.showFirstFrame(of: item, on: replayed, simulation) }
-      outcome = .success(())
-    } catch {
-      outcome = .failure(error)
+    let error = try await simulation.runToRest {
+      await replayed.loadFirstFrame(of: item) {
+        try? await simulation.sleep(for: Self.patience)
+        return ReelError(.timedOut, "no frame within \(Self.patience.components.seconds) s")
+      }
     }
-    // Work of the stopped player that has not ended keeps its threads, after an error too.
-    await simulation.runToRest()
-    try outcome.get()
+    if let error { throw error }
     guard let time = item.stageTimes[.firstFrame] else {
       throw ReelError(.internalFault, "a replay without a first frame", at: source.name)
     }
     return record.course(until: time)
-  }
-
-  private static func showFirstFrame(
-    of item: PlayerItem, on player: Player, _ simulation: SimulatedRuntime
-  ) async throws {
-    player.preloadTarget = PreloadTarget(stage: .firstFrame)
-    player.replaceCurrentItem(with: item)
-    let error = await withTaskGroup(of: ReelError?.self) { group in
-      group.addTask {
-        for await status in item.status.values {
-          switch status {
-          case .readyToPlay: return nil
-          case .failed(let error): return error
-          case .unknown: break
-          }
-        }
-        return ReelError(.internalFault, "an item that is neither ready nor failed")
-      }
-      group.addTask {
-        try? await simulation.sleep(for: patience)
-        return ReelError(.timedOut, "no frame within \(patience.components.seconds) s")
-      }
-      defer { group.cancelAll() }
-      return await group.next() ?? nil
-    }
-    await player.stopAndWait()
-    if let error { throw error }
   }
 }
 

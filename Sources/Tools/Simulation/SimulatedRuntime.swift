@@ -88,6 +88,17 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   /// Runs until nothing is left to run.
   public func runToRest() async { await drive { false } }
 
+  /// Runs `body` like ``run(_:)``, and then what it has left behind: work that has not ended keeps its threads, after an
+  /// error too.
+  package func runToRest<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) async throws -> Success {
+    let result: Result<Success, any Error>
+    do { result = .success(try await run(body)) } catch { result = .failure(error) }
+    await runToRest()
+    return try result.get()
+  }
+
   /// Runs `body` in the simulation until it has ended. Cancelling the calling task cancels `body`.
   ///
   /// - Returns: The value of `body`.

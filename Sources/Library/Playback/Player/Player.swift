@@ -99,6 +99,34 @@ public final class Player: Sendable {
   /// Like ``stop()``, but returns only when nothing of the item is running.
   public func stopAndWait() async { await core.stopAndWait() }
 
+  /// Loads an item up to its first frame, and stops. Returns its error, or that of `late` if this ends before; nil if the
+  /// item has a frame, or if the task was cancelled.
+  ///
+  /// - Parameter late: Waits as long as the item may take.
+  package func loadFirstFrame(
+    of item: PlayerItem, orUntil late: @escaping @Sendable () async -> ReelError?
+  ) async -> ReelError? {
+    preloadTarget = PreloadTarget(stage: .firstFrame)
+    replaceCurrentItem(with: item)
+    let error = await withTaskGroup(of: ReelError?.self) { group in
+      group.addTask {
+        for await status in item.status.values {
+          switch status {
+          case .readyToPlay: return nil
+          case .failed(let error): return error
+          case .unknown: break
+          }
+        }
+        return nil
+      }
+      group.addTask { await late() }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+    await stopAndWait()
+    return error
+  }
+
   /// Replaces the current item and begins loading the new one. If the player was playing, the new item plays too.
   ///
   /// An item that another player has is refused: this player is then without an item, and has the event

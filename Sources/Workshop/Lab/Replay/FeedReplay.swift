@@ -68,15 +68,7 @@ package final class FeedReplay: Sendable {
   /// - Throws: `CancellationError` if the task was cancelled, and the errors of `SimulatedRuntime.run(_:)`.
   package func run(in simulation: SimulatedRuntime? = nil) async throws -> WalkReport {
     guard let simulation else { return try await perform(patience: patience) }
-    let result: Result<WalkReport, any Error>
-    do {
-      result = .success(try await simulation.run { try await self.perform(patience: Self.simulatedPatience) })
-    } catch {
-      result = .failure(error)
-    }
-    // Work of the closed pool that has not ended keeps its threads, after an error too.
-    await simulation.runToRest()
-    return try result.get()
+    return try await simulation.runToRest { try await self.perform(patience: Self.simulatedPatience) }
   }
 
   /// The report of the walk up to the moment at which its task was cancelled; `nil` for a walk that was not.
@@ -252,24 +244,7 @@ struct FirstFrameCheck: Sendable {
     let traffic = OpeningTraffic(fetcher)
     let player = Player(fetcher: traffic, configuration: configuration, logger: logger)
     let playerItem = PlayerItem(item.source, headers: item.headers)
-    player.preloadTarget = PreloadTarget(stage: .firstFrame)
-    player.replaceCurrentItem(with: playerItem)
-    let error = await withTaskGroup(of: ReelError?.self) { group in
-      group.addTask {
-        for await status in playerItem.status.values {
-          switch status {
-          case .readyToPlay: return nil
-          case .failed(let error): return error
-          case .unknown: break
-          }
-        }
-        return nil
-      }
-      group.addTask { await self.lateError(of: playerItem, traffic) }
-      defer { group.cancelAll() }
-      return await group.next() ?? nil
-    }
-    await player.stopAndWait()
+    let error = await player.loadFirstFrame(of: playerItem) { await lateError(of: playerItem, traffic) }
     return error?.located(at: item.source.name)
   }
 
