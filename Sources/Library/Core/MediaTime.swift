@@ -234,3 +234,11 @@ extension Range<Int> {
     return low
   }
 }
+
+extension [Double] {
+  /// The middle value, or the mean of the two in the middle; nil without values.
+  package var median: Double? {
+    let sorted = sorted()
+    return isEmpty ? nil : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2
+  }
+}

@@ -40,8 +40,7 @@ package enum TransportFindings {
     for kind in AnswerKind.allCases {
       let answers = alone(requests.filter { $0.isSuccess && Self.kind(of: $0, in: facts) == kind })
       let times = answers.compactMap { waits.wait(of: $0)?.inSeconds }
-      guard times.count >= answerCount, let first = times.first else { continue }
-      let median = median(times)
+      guard times.count >= answerCount, let first = times.first, let median = times.median else { continue }
       let others = times.dropFirst()
       if median > limit, times.min() ?? 0 > limit / 2 {
         var finding = Finding(
@@ -439,12 +438,6 @@ package enum TransportFindings {
       }
     }
     return groups
-  }
-
-  private static func median(_ values: [Double]) -> Double {
-    let sorted = values.sorted()
-    let middle = sorted.count / 2
-    return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
   }
 
   private static func milliseconds(_ seconds: Double) -> String { "\(Int((seconds * 1000).rounded())) ms" }

@@ -100,20 +100,20 @@ package struct ModelFit: Sendable {
   private static func improve(_ costs: inout PlayerModel.Costs, _ swipes: [PredictedSwipe]) -> Set<String> {
     var names: Set<String> = []
     let (replaced, preloaded) = (swipes.filter(\.isReplaced), swipes.filter(\.isPreloaded))
-    if let shift = median(replaced.map { $0.lacking(\.recorded.firstFrame, \.firstFrame) }) {
+    if let shift = replaced.compactMap({ $0.lacking(\.recorded.firstFrame, \.firstFrame) }).median {
       names.insert("present_ms")
       add(shift, to: starts.map(\.path), of: &costs)
     }
-    let plays = replaced.filter { $0.visit.secondAt != nil }.map { swipe in
+    let plays = replaced.filter { $0.visit.secondAt != nil }.compactMap { swipe in
       swipe.lacking(\.recorded.secondFrame, \.secondFrame).flatMap { second in
         swipe.lacking(\.recorded.firstFrame, \.firstFrame).map { second - $0 }
       }
     }
-    if let shift = median(plays) {
+    if let shift = plays.median {
       names.insert("play_ms")
       add(shift, to: [\.playMs], of: &costs)
     }
-    if let shift = median(preloaded.map { $0.lacking(\.recorded.firstFrame, \.firstFrame) }) {
+    if let shift = preloaded.compactMap({ $0.lacking(\.recorded.firstFrame, \.firstFrame) }).median {
       names.insert("swap_ms")
       add(shift, to: [\.swapMs], of: &costs)
     }
@@ -133,11 +133,6 @@ package struct ModelFit: Sendable {
       // Rounding.
       if abs(rest) < 0.05 { rest = 0 }
     }
-  }
-
-  private static func median(_ values: [Double?]) -> Double? {
-    let sorted = values.compactMap(\.self).sorted()
-    return sorted.isEmpty ? nil : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
   }
 }
 

@@ -144,25 +144,21 @@ package struct WaitComparison: Sendable {
   /// The mean of the differences, without their signs.
   package let meanError: Duration
 
-  private init?(_ pairs: [(measured: Duration, predicted: Duration)]) {
+  /// The waits of those swipes that can be compared; nil without any.
+  ///
+  /// - Parameter frame: Returns the wait of a swipe as it was measured, and as it is predicted.
+  private init?(
+    _ swipes: [PredictedSwipe], frame: (PredictedSwipe) -> (measured: Duration?, predicted: Duration?)
+  ) {
+    let pairs = swipes.filter(\.isUsable).compactMap { swipe in
+      let (measured, predicted) = frame(swipe)
+      return measured.flatMap { measured in predicted.map { (measured: measured, predicted: $0) } }
+    }
     guard let measured = LatencySummary(pairs.map(\.measured)),
       let predicted = LatencySummary(pairs.map(\.predicted))
     else { return nil }
     (self.measured, self.predicted) = (measured, predicted)
     meanError = pairs.reduce(.zero) { $0 + ($1.measured - $1.predicted).magnitude } / pairs.count
-  }
-
-  /// The waits of those swipes that can be compared; nil without any.
-  ///
-  /// - Parameter frame: Returns the wait of a swipe as it was measured, and as it is predicted.
-  package init?(
-    _ swipes: [PredictedSwipe], frame: (PredictedSwipe) -> (measured: Duration?, predicted: Duration?)
-  ) {
-    self.init(
-      swipes.filter(\.isUsable).compactMap { swipe in
-        let (measured, predicted) = frame(swipe)
-        return measured.flatMap { measured in predicted.map { (measured, $0) } }
-      })
   }
 
   package static func firstFrames(of swipes: [PredictedSwipe]) -> WaitComparison? {

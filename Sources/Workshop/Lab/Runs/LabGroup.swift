@@ -42,8 +42,8 @@ package struct LabGroup: Sendable {
       let sorted = values.sorted()
       count = values.count
       mean = PairedBootstrap.mean(of: values)
-      median = sorted[(sorted.count * 50 + 99) / 100 - 1]
-      p95 = sorted[(sorted.count * 95 + 99) / 100 - 1]
+      median = sorted.percentile(50)
+      p95 = sorted.percentile(95)
     }
   }
 

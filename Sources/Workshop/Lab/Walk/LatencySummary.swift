@@ -27,20 +27,19 @@ package struct LatencySummary: Sendable, Hashable {
     let sorted = values.sorted()
     guard let last = sorted.last else { return nil }
     count = sorted.count
-    p50 = Self.percentile(50, of: sorted)
-    p95 = Self.percentile(95, of: sorted)
-    p99 = Self.percentile(99, of: sorted)
+    p50 = sorted.percentile(50)
+    p95 = sorted.percentile(95)
+    p99 = sorted.percentile(99)
     max = last
     mean = sorted.reduce(.zero, +) / sorted.count
     over100msCount = sorted.count { $0 > .milliseconds(100) }
     over1sCount = sorted.count { $0 > .seconds(1) }
   }
+}
 
-  // MARK: - Private
-
-  private static func percentile(_ percent: Int, of sorted: [Duration]) -> Duration {
-    sorted[(sorted.count * percent + 99) / 100 - 1]
-  }
+extension Array {
+  /// The percentile by nearest rank, of sorted values.
+  func percentile(_ percent: Int) -> Element { self[(count * percent + 99) / 100 - 1] }
 }
 
 extension LatencySummary: Encodable {
