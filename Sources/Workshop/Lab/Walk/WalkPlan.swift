@@ -99,30 +99,33 @@ package struct WalkPlan: Sendable, Hashable {
       return
     }
     var dwells = SplitMix64(seed: seed ^ 0x6477_656c_6c00_0000)
-    var steps: [WalkStep] = []
-    var current = 0
-    for way in Self.ways(itemCount: itemCount, swipeCount: count, shares: viewer.shares, seed: seed) {
-      let look = try Self.next(viewer.dwell, of: current, &dwells, feed)
-      let step =
-        way.kind == .burst
-        ? WalkStep(dwell: look, burstOf: way.count, from: way.from, direction: way.direction)
-        : WalkStep(dwell: look, kind: way.kind, from: way.from, to: way.from + way.direction)
-      current = step.target
-      steps.append(step)
+    var random = SplitMix64(seed: seed)
+    var (steps, current, travel, rest) = ([WalkStep](), 0, 1, itemCount > 1 ? count : 0)
+    while rest > 0 {
+      // Each step takes the same number of random values, whether it uses them or not.
+      let isBurst = SwipeShares.holds(viewer.shares.bursts, for: random.next())
+      let isBack = SwipeShares.holds(viewer.shares.back, for: random.next())
+      let length = Self.burstLengths.lowerBound + Int(random.next() % UInt64(Self.burstLengths.count))
+      if !(0..<itemCount).contains(current + travel) { travel = -travel }
+      let room = travel > 0 ? itemCount - 1 - current : current
+      let burst = min(length, room, rest)
+      let dwell = try Self.next(viewer.dwell, of: current, &dwells, feed)
+      if isBurst, burst > 1 {
+        let path = (1...burst).map { current + $0 * travel }
+        steps.append(WalkStep(dwell: dwell, kind: .burst, path: path))
+      } else {
+        let direction = isBack && (0..<itemCount).contains(current - travel) ? -travel : travel
+        steps.append(
+          WalkStep(dwell: dwell, kind: direction > 0 ? .next : .previous, path: [current + direction]))
+      }
+      current = steps[steps.count - 1].target
+      rest -= steps[steps.count - 1].path.count
     }
     self.steps = steps
     closingDwell = try Self.next(viewer.dwell, of: current, &dwells, feed)
   }
 
   // MARK: - Private
-
-  /// The target of a step, before its dwell time is known.
-  private struct Way {
-    let kind: SwipeKind
-    let from: Int
-    let direction: Int
-    let count: Int
-  }
 
   /// A curve, and the watch time of a viewer who is left at its end.
   private struct Curve {
@@ -168,32 +171,6 @@ package struct WalkPlan: Sendable, Hashable {
     }
   }
 
-  private static func ways(itemCount: Int, swipeCount: Int, shares: SwipeShares, seed: UInt64) -> [Way] {
-    guard itemCount > 1 else { return [] }
-    var random = SplitMix64(seed: seed)
-    var (ways, current, travel, rest) = ([Way](), 0, 1, swipeCount)
-    while rest > 0 {
-      // Each step takes the same number of random values, whether it uses them or not.
-      let isBurst = SwipeShares.holds(shares.bursts, for: random.next())
-      let isBack = SwipeShares.holds(shares.back, for: random.next())
-      let length = burstLengths.lowerBound + Int(random.next() % UInt64(burstLengths.count))
-      if !(0..<itemCount).contains(current + travel) { travel = -travel }
-      let room = travel > 0 ? itemCount - 1 - current : current
-      let burst = min(length, room, rest)
-      let way: Way
-      if isBurst, burst > 1 {
-        way = Way(kind: .burst, from: current, direction: travel, count: burst)
-      } else {
-        let direction = isBack && (0..<itemCount).contains(current - travel) ? -travel : travel
-        way = Way(kind: direction > 0 ? .next : .previous, from: current, direction: direction, count: 1)
-      }
-      ways.append(way)
-      current += way.direction * way.count
-      rest -= way.count
-    }
-    return ways
-  }
-
   private static func steps(
     of trace: DwellTrace, itemCount: Int, swipeCount: Int
   ) throws(ReelError) -> (steps: [WalkStep], closingDwell: Duration) {
@@ -227,7 +204,7 @@ package struct WalkPlan: Sendable, Hashable {
       guard target != current else { continue }
       travel = target < current ? -1 : 1
       let kind: SwipeKind = abs(target - current) > 1 ? .jump : travel > 0 ? .next : .previous
-      steps.append(WalkStep(dwell: look, kind: kind, from: current, to: target))
+      steps.append(WalkStep(dwell: look, kind: kind, path: [target]))
       current = target
       look = .zero
     }
@@ -255,27 +232,8 @@ package struct WalkStep: Sendable, Hashable {
   /// The target of each swipe, `WalkPlan.burstInterval` apart. Never empty; the first differs from the
   /// current item.
   package let path: [Int]
-  /// The direction of the last swipe: 1 towards higher indices, -1 towards lower ones.
-  package let direction: Int
-
   /// The item that is looked at afterwards.
   package var target: Int { path[path.count - 1] }
-
-  /// One swipe from an item to another.
-  init(dwell: Duration, kind: SwipeKind, from: Int, to target: Int) {
-    self.dwell = dwell
-    self.kind = kind
-    path = [target]
-    direction = target < from ? -1 : 1
-  }
-
-  /// A number of quick swipes in one direction, at least one.
-  init(dwell: Duration, burstOf count: Int, from: Int, direction: Int) {
-    self.dwell = dwell
-    kind = .burst
-    path = (1...max(count, 1)).map { from + $0 * direction }
-    self.direction = direction
-  }
 }
 
 /// The way in which an item became the current one.
