@@ -81,24 +81,15 @@ package struct LabAnswer {
 
   // MARK: - Numbers
 
-  /// A time: `1.02 s` from 1 s on, `130 ms` below.
-  package static func time(_ milliseconds: Double) -> String {
-    let text =
-      milliseconds.magnitude >= 999.5
-      ? "\((milliseconds / 1000).formatted(places: 2)) s"
-      : "\(milliseconds.formatted(places: milliseconds.magnitude >= 9.95 ? 0 : 1)) ms"
-    return text.signed
-  }
-
-  /// A time with its interval, in one unit: `970 ms [900, 1040]`.
-  static func time(_ milliseconds: Double, _ interval: PairedBootstrap.Interval?) -> String {
-    guard let interval else { return time(milliseconds) }
+  /// A time, `1.02 s` from 1 s on and `130 ms` below, with its interval in the same unit: `970 ms [900, 1040]`.
+  package static func time(_ milliseconds: Double, _ interval: PairedBootstrap.Interval? = nil) -> String {
     let isLong = milliseconds.magnitude >= 999.5
     let places = isLong ? 2 : milliseconds.magnitude >= 9.95 ? 0 : 1
-    let ends = [interval.lower, interval.upper].map { value in
+    func text(_ value: Double) -> String {
       (value / (isLong ? 1000 : 1)).formatted(places: places).signed
     }
-    return "\(time(milliseconds)) [\(ends.joined(separator: ", "))]"
+    let time = "\(text(milliseconds)) \(isLong ? "s" : "ms")"
+    return interval.map { "\(time) [\(text($0.lower)), \(text($0.upper))]" } ?? time
   }
 
   /// A list of names: `a`, `a and b`, `a, b and c`.

@@ -19,22 +19,7 @@ package import ReelSimulation
 /// }
 /// ```
 ///
-/// | field | meaning | default |
-/// |---|---|---|
-/// | `feeds` | feed files, as `reel feed` takes them; `feed` chooses one of several feeds in a file | required |
-/// | `links` | links, as `LinkArgument` takes them; a folder stands for all its recordings | `3g`, `lte`, `wifi` |
-/// | `tcp`, `tls`, `dns` | `false` to model these features only on links that name them | `true` |
-/// | `player` | a modelled player instead of Reel's pool: the name of a model, or its file | Reel's pool |
-/// | `viewers` | `ViewerSpec`'s texts, or objects with `dwell`, `back`, `bursts` and `name` | `exp:5s` |
-/// | `devices` | built-in devices | `mid`; of a modelled player, the costs of its model |
-/// | `pools` | numbers of players | 3; of a modelled player, as many as its policies need |
-/// | `policies` | preload policies | all that need no argument; of a modelled player, `ModelledPreload.usual` |
-/// | `seeds` | a list of seeds; or a number, which stands for 1 to that number | 1 |
-/// | `swipes` | swipes of a walk | as many as a trace has; 20 without one |
-/// | `settle` | the time from the end of a drag to the settle, from which waits count | `0ms` |
-/// | `bandwidth` | `auto`, where transfers choose the rungs, or the highest bit rate to open | `auto` |
-/// | `max_height` | rungs with more lines are left out | none |
-/// | `first_rung` | `adapted`, `low` or `auto` (`FirstRung`) | `adapted` |
+/// `reel lab --help` lists the fields with their defaults.
 ///
 /// Paths are relative to the folder of the configuration. `~/` stands for the home folder.
 package struct LabConfiguration: Sendable {
