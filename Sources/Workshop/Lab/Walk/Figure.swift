@@ -3,23 +3,19 @@ internal import ReelPool
 import ReelSimulation
 
 /// The outputs that show a figure, besides JSON, assertions and help texts, which have all figures.
-package struct FigurePlaces: OptionSet, Sendable {
+package enum FigurePlace: Sendable {
   /// The page of one run.
-  package static let page = Self(rawValue: 1 << 0)
+  case page
   /// Walks with several pools, side by side.
-  package static let comparison = Self(rawValue: 1 << 1)
+  case comparison
   /// Walks over several links.
-  package static let links = Self(rawValue: 1 << 2)
+  case links
   /// The results, CSV and JSON of labs.
-  package static let lab = Self(rawValue: 1 << 3)
+  case lab
   /// The table of a lab.
-  package static let means = Self(rawValue: 1 << 4)
+  case means
   /// The costs of which the table of a lab has differences from the reference.
-  package static let differences = Self(rawValue: 1 << 5)
-
-  package let rawValue: Int
-
-  package init(rawValue: Int) { self.rawValue = rawValue }
+  case differences
 }
 
 /// A named figure of a run, such as a walk or the playback of a source.
@@ -36,7 +32,7 @@ package struct Figure<Run: Sendable>: Sendable {
   package let kinds: [WalkValue.Kind]
   /// A phrase that explains why a run may lack the figure.
   package let absence: String
-  package let places: FigurePlaces
+  package let places: Set<FigurePlace>
   /// A short title for tables with many columns.
   package let heading: String?
   private let find: @Sendable (Run, WalkValue.Kind) -> WalkValue?
@@ -44,7 +40,7 @@ package struct Figure<Run: Sendable>: Sendable {
   /// A figure that is available as several kinds.
   package init(
     _ name: String, _ title: String, _ meaning: String, _ kinds: [WalkValue.Kind],
-    _ places: FigurePlaces = [], heading: String? = nil,
+    _ places: Set<FigurePlace> = [], heading: String? = nil,
     absence: String = "there is no such figure", find: @escaping @Sendable (Run, WalkValue.Kind) -> WalkValue?
   ) {
     (self.name, self.title, self.meaning, self.kinds) = (name, title, meaning, kinds)
@@ -55,7 +51,7 @@ package struct Figure<Run: Sendable>: Sendable {
   /// A figure of one kind.
   package init(
     _ name: String, _ title: String, _ meaning: String, _ kind: WalkValue.Kind,
-    _ places: FigurePlaces = [], heading: String? = nil,
+    _ places: Set<FigurePlace> = [], heading: String? = nil,
     absence: String = "there is no such figure", value: @escaping @Sendable (Run) -> WalkValue?
   ) {
     self.init(
@@ -179,13 +175,12 @@ package struct FigureAssertion<Run: Sendable>: Sendable {
   /// Evaluates the assertion for the figures of a run.
   package func evaluate(_ run: Run) -> Outcome {
     guard let value = figure.value(in: run, as: limit.kind) else {
-      return Outcome(
-        assertion: text, isMet: false, value: nil, reason: figure.absence, finding: figure.absence)
+      return Outcome(assertion: text, isMet: false, finding: figure.absence)
     }
     // A figure just beyond the limit must not print like the limit itself.
     let looksEqual = value != limit && value.description == limit.description
     return Outcome(
-      assertion: text, isMet: comparison.holds(value.number, limit.number), value: value, reason: nil,
+      assertion: text, isMet: comparison.holds(value.number, limit.number),
       finding: looksEqual ? value.exact : value.description)
   }
 
@@ -253,11 +248,7 @@ package struct AssertionOutcome: Sendable, Hashable {
   package let assertion: String
   /// True if the run meets the assertion.
   package let isMet: Bool
-  /// The run's figure, of the same kind as the limit; `nil` if the run lacks it.
-  package let value: WalkValue?
-  /// The reason why the run lacks the figure; `nil` if it does not.
-  package let reason: String?
-  /// The text of the figure or the reason.
+  /// The text of the figure, or why the run lacks it.
   package let finding: String
 }
 

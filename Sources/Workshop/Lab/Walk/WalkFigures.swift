@@ -11,7 +11,7 @@ package enum WalkFigures {
       "first_frame", "first frame",
       [
         "p50": [.page, .comparison, .links, .lab], "p95": [.page, .comparison, .lab],
-        "p99": [.comparison, .lab], "max": .comparison, "hit.p99": .comparison, "miss.p95": .comparison,
+        "p99": [.comparison, .lab], "max": [.comparison], "hit.p99": [.comparison], "miss.p95": [.comparison],
       ]
     ) { $0.firstFrame }
     + delays(
@@ -19,14 +19,14 @@ package enum WalkFigures {
       [
         "p50": [.page, .comparison, .links, .lab, .means],
         "p95": [.page, .comparison, .links, .lab, .means, .differences],
-        "p99": [.comparison, .lab, .means], "max": .comparison, "mean": .lab,
+        "p99": [.comparison, .lab, .means], "max": [.comparison], "mean": [.lab],
         "over_100ms": [.comparison, .lab, .means], "over_1s": [.comparison, .lab],
       ]
     ) { $0.secondFrame }
     + waits + hits + costs
 
   /// The figures that a place shows.
-  package static func all(in place: FigurePlaces) -> [WalkFigure] { all.filter { $0.places.contains(place) } }
+  package static func all(in place: FigurePlace) -> [WalkFigure] { all.filter { $0.places.contains(place) } }
 
   /// The figure with this name.
   ///
@@ -44,7 +44,7 @@ package enum WalkFigures {
   ///
   /// - Parameter places: By the rest of the name.
   private static func delays(
-    _ prefix: String, _ frame: String, _ places: [String: FigurePlaces],
+    _ prefix: String, _ frame: String, _ places: [String: Set<FigurePlace>],
     _ table: @escaping @Sendable (WalkTotals) -> LatencyTable
   ) -> [WalkFigure] {
     typealias Group = @Sendable (LatencyTable) -> LatencySummary?
@@ -106,7 +106,7 @@ package enum WalkFigures {
     ("second_frame", "the second frame", "the second frame, from the first one on"),
   ].map { name, title, meaning in
     WalkFigure(
-      "wait.\(name)", "wait for \(title)", "mean wait of a swipe for \(meaning)", .time, .lab,
+      "wait.\(name)", "wait for \(title)", "mean wait of a swipe for \(meaning)", .time, [.lab],
       absence: "no swipe was counted"
     ) { totals in
       totals.counted.isEmpty ? nil : .time((totals.waits[name] ?? .zero) / totals.counted.count)
@@ -115,7 +115,7 @@ package enum WalkFigures {
 
   private static let hits: [WalkFigure] =
     [
-      WalkFigure("swipes", "swipes", "number of swipes", .count, .lab) { .count($0.swipeCount) },
+      WalkFigure("swipes", "swipes", "number of swipes", .count, [.lab]) { .count($0.swipeCount) },
       WalkFigure("counted_swipes", "counted swipes", "number of swipes whose waits count", .count) {
         .count($0.counted.count)
       },
@@ -128,7 +128,7 @@ package enum WalkFigures {
       WalkFigure(
         "reached.\(stage.reportName)", "hits with the stage \(stage.reportName)",
         "swipes whose item had reached stage \(stage.reportName)", .share,
-        stage == .buffered ? .comparison : [], absence: "no swipe was counted"
+        stage == .buffered ? [.comparison] : [], absence: "no swipe was counted"
       ) { $0.hitRatio(stage).map(WalkValue.share) }
     }
 
@@ -139,7 +139,7 @@ package enum WalkFigures {
     WalkFigure(
       "stalls.total", "stalled in all", "total time of all stalls", .time, [.page, .comparison, .links]
     ) { .time($0.stallDuration) },
-    WalkFigure("stalls.max", "longest stall", "longest stall", .time, .comparison) {
+    WalkFigure("stalls.max", "longest stall", "longest stall", .time, [.comparison]) {
       .time($0.report.swipes.map(\.longestStall).max() ?? .zero)
     },
     WalkFigure("watched", "watched", "time watched, from first frames on", .time) {
@@ -170,11 +170,11 @@ package enum WalkFigures {
       absence: "nothing was fetched"
     ) { .part($0.report.unshownByteCount, of: $0.report.fetchedByteCount, as: $1) },
     WalkFigure(
-      "frames.decoded", "decoded frames", "frames decoded for all items", .count, .lab,
+      "frames.decoded", "decoded frames", "frames decoded for all items", .count, [.lab],
       absence: "a modelled player decodes no frames"
     ) { $0.report.settings.player == nil ? .count($0.report.decodedFrameCount) : nil },
     WalkFigure(
-      "frames.wasted", "wasted frames", "frames decoded but never shown", [.share, .count], .comparison,
+      "frames.wasted", "wasted frames", "frames decoded but never shown", [.share, .count], [.comparison],
       absence: "no frame was decoded"
     ) { totals, kind in
       let report = totals.report
@@ -182,7 +182,7 @@ package enum WalkFigures {
         ? .part(Int64(report.unshownFrameCount), of: Int64(report.decodedFrameCount), as: kind) : nil
     },
     WalkFigure(
-      "memory.slot", "peak memory of a slot", "peak memory of any slot", .size, .comparison,
+      "memory.slot", "peak memory of a slot", "peak memory of any slot", .size, [.comparison],
       absence: "memory was not measured"
     ) { $0.report.slotHighWaterByteCounts.max().map { .size(Int64($0)) } },
     WalkFigure(
