@@ -8,8 +8,8 @@ import Testing
 struct ComparisonTableTests {
   @Test("A column for each report, a dash for what it has not")
   func text() throws {
-    let table = ComparisonTable(reports: [.sample(label: "three slots"), .empty])
-    let lines = table.text.split(separator: "\n").map(String.init)
+    let reports: [WalkReport] = [.sample(label: "three slots"), .empty]
+    let lines = reports.table(corner: "players and policy").lines + reports.failureLines
     #expect(lines.count == WalkFigures.all(in: .comparison).count + 2)
     #expect(lines[0] == "players and policy       three slots  empty")
     for line in [

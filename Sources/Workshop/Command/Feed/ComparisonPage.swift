@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import ReelPool
 import ReelLab
 
 /// The reports of several pools, side by side, as a page.
@@ -21,7 +20,7 @@ struct ComparisonPage {
       note:
         "The share of swipes whose frame was on show after each delay. An abandoned swipe counts with the "
         + "time until then. Where lines lie on each other, the earlier ones are wider.")
-    let table = ComparisonTable(reports: reports).table()
+    let table = reports.table()
     page.add(
       "Figures", table.html(classes: "wide") + table.copyableText(),
       note: "The table as text has the names that --assert takes.")

@@ -1,24 +1,16 @@
 import ReelCore
 import ReelLab
 
-/// Several walks side by side: a column for each report under its label, a row for each figure.
-struct ComparisonTable: Sendable, Hashable {
-  let reports: [WalkReport]
-
-  /// For people: the figures, then the items that failed.
-  var text: String {
-    (table(corner: "players and policy").lines + reports.failureLines).joined(separator: "\n")
-  }
-
-  /// The figures. One that a walk does not have is a dash.
+extension [WalkReport] {
+  /// Several walks side by side: a column for each report under its label, a row for each figure. A figure that a walk does
+  /// not have is a dash.
   ///
   /// - Parameter corner: The text of the first cell.
   func table(corner: String = "") -> Table {
     var table = Table([.left])
     table.add(
-      cells: [.init(corner)]
-        + reports.enumerated().map { .init("\($0 + 1): \($1.poolName)", plain: $1.label) })
-    let totals = reports.map(\.totals)
+      cells: [.init(corner)] + enumerated().map { .init("\($0 + 1): \($1.poolName)", plain: $1.label) })
+    let totals = map(\.totals)
     for figure in WalkFigures.all(in: .comparison) {
       table.add(
         cells: [.init(figure.title, plain: figure.name)]
@@ -26,9 +18,19 @@ struct ComparisonTable: Sendable, Hashable {
     }
     return table
   }
-}
 
-extension [WalkReport] {
+  /// Walks over several links: a row for each report under its label, a column for each of a few figures.
+  var linkTable: Table {
+    var table = Table([.left])
+    let figures = WalkFigures.all(in: .links)
+    table.add(["link and pool"] + figures.map(\.name))
+    for report in self {
+      let totals = report.totals
+      table.add([report.poolName] + figures.map { $0.text(in: totals) ?? "-" })
+    }
+    return table
+  }
+
   /// A line for each item that failed, with the walks in which it failed unless it failed in all of them.
   var failureLines: [String] {
     var labels: [String: [String]] = [:]
@@ -43,22 +45,5 @@ extension [WalkReport] {
       guard let walks = labels[line], walks.count < count else { return line }
       return "\(line) (\(walks.joined(separator: ", ")))".printable
     }
-  }
-}
-
-/// Walks over several links: a row for each report under its label, a column for each of a few figures.
-struct LinkTable: Sendable, Hashable {
-  let reports: [WalkReport]
-
-  /// For people: the figures, then the items that failed. A figure that a walk does not have is a dash.
-  var text: String {
-    var table = Table([.left])
-    let figures = WalkFigures.all(in: .links)
-    table.add(["link and pool"] + figures.map(\.name))
-    for report in reports {
-      let totals = report.totals
-      table.add([report.poolName] + figures.map { $0.text(in: totals) ?? "-" })
-    }
-    return (table.lines + reports.failureLines).joined(separator: "\n")
   }
 }

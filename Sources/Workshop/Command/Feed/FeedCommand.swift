@@ -2,8 +2,6 @@ import ArgumentParser
 import Foundation
 import Logging
 import ReelCore
-import ReelFFmpeg
-import ReelFiles
 import ReelPool
 import ReelLab
 import ReelModels

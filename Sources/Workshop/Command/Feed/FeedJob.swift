@@ -2,7 +2,6 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
-import ReelFiles
 import ReelPool
 import ReelLab
 import ReelModels
@@ -116,14 +115,10 @@ struct FeedJob: Sendable {
     var outcome = Outcome(feed: feed, plannedCount: count)
     let reports = Locked([WalkReport?](repeating: nil, count: count))
     do {
-      if models != nil {
-        try await model(walks, decodeCost: device?.decodeCost, fetcher: fetcher, progress) { place, report in
-          reports.withLock { $0[place] = report }
-        }
-      } else if command.virtual {
-        try await simulate(walks, cost: device?.decodeCost ?? cost, fetcher: fetcher) { place, report in
-          reports.withLock { $0[place] = report }
-        }
+      if models != nil || command.virtual {
+        try await simulate(
+          walks, decodeCost: device?.decodeCost, usually: cost, fetcher: fetcher, progress
+        ) { place, report in reports.withLock { $0[place] = report } }
       } else {
         try await perform(walks, fetcher: fetcher) { place, report in reports.withLock { $0[place] = report }
         }
@@ -162,45 +157,40 @@ struct FeedJob: Sendable {
     }
   }
 
-  /// Performs walks in parallel, each in a simulation of its own.
+  /// Performs walks in parallel, each in a simulation of its own; those of modelled players once the facts of their items
+  /// are read.
   ///
-  /// - Parameter record: The same as for `perform`; called on any thread.
+  /// - Parameters:
+  ///   - decodeCost: The costs of a device.
+  ///   - usual: Those of Reel's pool without a device.
+  ///   - record: The same as for `perform`; called on any thread.
   private func simulate(
-    _ walks: [RecordedWalk], cost: DecodeCost, fetcher: any Fetching,
-    record: @escaping @Sendable (Int, WalkReport) -> Void
+    _ walks: [RecordedWalk], decodeCost: DecodeCost?, usually usual: DecodeCost, fetcher: any Fetching,
+    _ progress: WalkProgress, record: @escaping @Sendable (Int, WalkReport) -> Void
   ) async throws {
-    let memory = SimulatedWalk.Memory()
+    var facts = ModelledItems()
+    let modelled = walks.compactMap { walk in walk.model.map { (walk: walk.walk, model: $0) } }
+    if !modelled.isEmpty {
+      progress.prepare("reading the items")
+      let loading = try command.options.loading().playing(feed: command.feed)
+      try await facts.read(
+        modelled, with: ItemReader(fetcher: fetcher, configuration: loading, logger: logger))
+    }
+    let (items, memory) = (facts, SimulatedWalk.Memory())
     var waiting = walks.enumerated().makeIterator()
     try await SideBySide.run(next: { waiting.next() }) { place, walk in
+      if let model = walk.model {
+        return try ModelledReplay(
+          walk.walk, model: model, link: walk.link?.spec, items: items, decodeCost: decodeCost
+        ).report()
+      }
       var simulated = SimulatedWalk(
-        walk.walk, decodeCost: cost, link: walk.link?.spec, fetcher: fetcher,
+        walk.walk, decodeCost: decodeCost ?? usual, link: walk.link?.spec, fetcher: fetcher,
         limit: .seconds(command.options.timeout), memory: memory, logger: logger)
       simulated.onInterruption = { record(place, $0) }
       return try await simulated.run()
     } ended: { walk, result in
       record(walk.offset, try result.get())
-    }
-  }
-
-  /// Performs walks with modelled players, once the facts of their items are read.
-  private func model(
-    _ walks: [RecordedWalk], decodeCost: DecodeCost?, fetcher: any Fetching, _ progress: WalkProgress,
-    record: (Int, WalkReport) -> Void
-  ) async throws {
-    let modelled = walks.compactMap { walk in walk.model.map { (walk: walk, model: $0) } }
-    var facts = ModelledItems()
-    progress.prepare("reading the items")
-    try await facts.read(
-      modelled.map { (walk: $0.walk.walk, model: $0.model) },
-      with: ItemReader(
-        fetcher: fetcher, configuration: command.options.loading().playing(feed: command.feed),
-        logger: logger))
-    for (place, entry) in modelled.enumerated() {
-      try Task.checkCancellation()
-      let replay = try ModelledReplay(
-        entry.walk.walk, model: entry.model, link: entry.walk.link?.spec, items: facts,
-        decodeCost: decodeCost)
-      record(place, replay.report())
     }
   }
 
@@ -310,10 +300,10 @@ struct FeedJob: Sendable {
       for report in reports { try Console.print(try report.json()) }
     } else if !command.options.quiet {
       var texts: [String] = []
-      if Set(reports.map(\.settings.link)).count > 1 {
-        texts = [LinkTable(reports: reports).text]
-      } else if command.compare != nil {
-        texts = [ComparisonTable(reports: reports).text]
+      let areSeveralLinks = Set(reports.map(\.settings.link)).count > 1
+      if areSeveralLinks || command.compare != nil {
+        let table = areSeveralLinks ? reports.linkTable : reports.table(corner: "players and policy")
+        texts = table.lines + reports.failureLines
       } else {
         texts = reports.map { $0.text(includingSwipes: command.details) }
       }

@@ -5,7 +5,6 @@ import ReelCore
 import ReelLab
 import ReelModels
 import ReelPool
-import ReelReading
 import ReelSimulation
 import ReelSources
 

@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import ReelPool
 import ReelLab
 
 /// The results of a lab as one table: a row for each pool over all walks, then for each pool of each group. It is the

@@ -1,9 +1,7 @@
 import ReelCore
-import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 import ReelLab
-import ReelReading
 
 extension AssertionOutcome {
   /// Returns the outcome with its verdict in colour.
