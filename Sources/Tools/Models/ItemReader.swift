@@ -123,13 +123,12 @@ package struct ItemReader: Sendable {
     describe(&facts, start)
     facts.firstFrameRung = video.firstIndex { $0.id == start.rung } ?? 0
     guard let first = video.first else { throw ReelError(.badMedia, "no segments of video", at: name) }
+    let startRung = rungs.first { $0.id == start.rung } ?? rungs[0]
     let head = (video.indices.contains(facts.firstFrameRung) ? video[facts.firstFrameRung] : first)
       .initialization?.byteCount
     facts.firstFrameByteCount = start.frameEnd.map { max(1, $0 - (head ?? 0)) }
-    facts.firstSoundByteCount = try await firstSound(
-      of: rungs.first { $0.id == start.rung } ?? rungs[0], fetcher, name)
-    guard let audio = period.audioRung(beside: rungs.first { $0.id == start.rung } ?? rungs[0], configuration)
-    else { return facts }
+    facts.firstSoundByteCount = try await firstSound(of: startRung, fetcher, name)
+    guard let audio = period.audioRung(beside: startRung, configuration) else { return facts }
     for (index, group) in period.trackGroups.enumerated() where group.kind == .audio {
       guard let rung = group.rungs.firstIndex(where: { $0.id == audio.id }),
         rungs[0].audioGroup.map({ $0 == group.id }) ?? true

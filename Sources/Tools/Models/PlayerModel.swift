@@ -196,12 +196,8 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     package var date: String?
     package var note: String?
 
-    package init(
-      measurement: String? = nil, documentation: String? = nil, code: String? = nil, recording: String? = nil,
-      version: String? = nil, date: String? = nil, note: String? = nil
-    ) {
-      (self.measurement, self.documentation, self.code) = (measurement, documentation, code)
-      (self.recording, self.version, self.date, self.note) = (recording, version, date, note)
+    package init(recording: String, version: String? = nil, date: String? = nil) {
+      (self.recording, self.version, self.date) = (recording, version, date)
     }
 
     var isMeasured: Bool { measurement != nil || recording != nil }

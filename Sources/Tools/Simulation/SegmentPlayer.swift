@@ -439,6 +439,8 @@ private struct LoadingTrack: Sendable {
     /// Nil until it is requested.
     var media: Int?
     var isAppended = false
+    /// True once its media is read to its end.
+    var isRead = false
   }
 
   let rungs: [SegmentPlayer.Rung]
@@ -492,7 +494,7 @@ private struct LoadingTrack: Sendable {
 
   /// The segments that were loaded to their end, and what was read of the open one.
   var loadedParts: [SegmentPlayer.Loaded] {
-    guard open != nil, end > segmentStart, loaded.last?.end != end else { return loaded }
+    guard let open, !open.isRead, end > segmentStart else { return loaded }
     let part = SegmentPlayer.Loaded(
       rung: rung, start: segmentStart, end: end, byteCount: readCount - countBefore)
     return loaded + [part]
@@ -513,6 +515,7 @@ private struct LoadingTrack: Sendable {
       guard piece.readCount >= this.byteCount else { return }
       piece = (piece.index + 1, 0)
     }
+    open?.isRead = true
     loaded.append(
       SegmentPlayer.Loaded(rung: rung, start: segmentStart, end: end, byteCount: current.byteCount))
   }
