@@ -124,6 +124,49 @@ struct ProtectedSegmentTests {
     #expect(try Self.samples(joined, .video) == Self.original(.video))
   }
 
+  @Test(arguments: ["cenc", "cens", "cbc1", "cbcs"])
+  func `Two tracks in a segment`(folder: String) throws {
+    let video = try Self.parts(of: Fixtures.bytes("encrypted/\(folder)/video.mp4"))
+    let audio = try Self.parts(of: Fixtures.bytes("encrypted/\(folder)/audio.mp4"))
+    func box(_ path: [FourCC], of bytes: [UInt8]) throws -> [UInt8] {
+      let box = try #require(MP4Box.all(path, in: bytes[...]).first)
+      return Array(bytes[box.start..<box.end])
+    }
+    /// Writes a number of four bytes, so many bytes after the type of a box.
+    func set(_ value: Int, _ offset: Int, after type: String, in bytes: inout [UInt8]) throws {
+      let place = try #require(bytes.places(of: type).first) + 4 + offset
+      bytes.replaceSubrange(place..<place + 4, with: bigEndian(UInt64(value), bytes: 4))
+    }
+    var track = try box(["moov", "trak"], of: audio.initialization)
+    try set(2, 16, after: "tkhd", in: &track)
+    var defaults = try box(["moov", "mvex", "trex"], of: audio.initialization)
+    try set(2, 8, after: "trex", in: &defaults)
+    let movie = try mp4Box(
+      "moov",
+      box(["moov", "mvhd"], of: video.initialization) + box(["moov", "trak"], of: video.initialization)
+        + track
+        + mp4Box("mvex", box(["moov", "mvex", "trex"], of: video.initialization) + defaults))
+    let initialization = try box(["ftyp"], of: video.initialization) + movie
+    var joined = try ProtectedSegment.clearInitialization(initialization)
+    for (index, pair) in zip(video.segments, audio.segments).enumerated() {
+      let header = mp4Box("mfhd", [0, 0, 0, 0] + bigEndian(UInt64(index + 1), bytes: 4))
+      let media = try [pair.0.bytes, pair.1.bytes].map { Array(try box(["mdat"], of: $0).dropFirst(8)) }
+      var fragments = try [pair.0.bytes, pair.1.bytes].map { try box(["moof", "traf"], of: $0) }
+      try set(2, 8, after: "tfhd", in: &fragments[1])
+      let size = 8 + header.count + fragments[0].count + fragments[1].count
+      for (number, start) in [8 + header.count, 8 + header.count + fragments[0].count].enumerated() {
+        let offset = size + 8 + (number == 0 ? 0 : media[0].count)
+        try set(offset, 12, after: "trun", in: &fragments[number])
+        // The auxiliary information is in `senc`.
+        guard let place = fragments[number].places(of: "senc").first else { continue }
+        try set(start + place + 16, 12, after: "saio", in: &fragments[number])
+      }
+      let fragment = mp4Box("moof", header + fragments[0] + fragments[1])
+      joined += try Self.clear(fragment + mp4Box("mdat", media[0] + media[1]), after: initialization)
+    }
+    for kind in Kind.allCases { #expect(try Self.samples(joined, kind) == Self.original(kind)) }
+  }
+
   @Test func `Media in the clear stays as it is`() throws {
     let bytes = try Fixtures.bytes("dash-ondemand/low.mp4")
     #expect(try Self.clear(bytes, keys: [:]) == bytes)
@@ -219,7 +262,7 @@ struct ProtectedSegmentTests {
       "tenc", "moov", "moof", "traf", "tfhd", "trun", "trex", "stsd", "sgpd", "sbgp", "mdat",
     ] {
       for place in bytes.places(of: type).prefix(2) {
-        for offset in stride(from: -4, to: 32, by: 2) where place + offset < bytes.count {
+        for offset in stride(from: 0, to: 36, by: 2) where place + offset < bytes.count {
           var damaged = bytes
           damaged[place + offset] = offset.isMultiple(of: 3) ? 0xff : UInt8(truncatingIfNeeded: random.next())
           guard let clear = try? Self.clear(damaged) else { continue }
