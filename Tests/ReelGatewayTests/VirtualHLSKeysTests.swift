@@ -139,6 +139,7 @@ import Testing
     let error = manifestError(.unsupported) { _ = try virtualHLS(mpd(video(protections))) }
     #expect(
       error?.reason == "nothing in it can be presented as HLS: the rung 'v' is left out: \(reason)")
+    #expect(error?.advice?.contains("--key-file") == true)
     // Other tracks are presented.
     let audio = set(#"contentType="audio""#, template + rung("a", 32_000, "mp4a.40.2"))
     let hls = try virtualHLS(mpd(video(protections) + audio))

@@ -8,20 +8,19 @@ extension SegmentEncryption {
   init(_ protection: ContentProtection) throws(VirtualHLSPlanner.Refusal) {
     guard let scheme = protection.commonEncryption else {
       let names = protection.schemes.joined(separator: ", ")
-      throw VirtualHLSPlanner.Refusal(reason: "encrypted (\(names)): the MPD does not state the scheme")
+      throw VirtualHLSPlanner.Refusal.encrypted("encrypted (\(names)): the MPD does not state the scheme")
     }
     guard let method = Self.methods[scheme] else {
-      throw VirtualHLSPlanner.Refusal(
-        reason: "encrypted: HLS has no method for the scheme '\(scheme.excerpt)'")
+      throw VirtualHLSPlanner.Refusal.encrypted(
+        "encrypted: HLS has no method for the scheme '\(scheme.excerpt)'")
     }
     let keyID = protection.keyIDs.count == 1 ? protection.keyIDs.first : nil
     let keys = protection.systems.compactMap { Key($0, method: method, keyID: keyID) }
     guard !keys.isEmpty else {
       let named =
         protection.systemNames.isEmpty ? "no DRM system" : protection.systemNames.joined(separator: ", ")
-      throw VirtualHLSPlanner.Refusal(
-        reason:
-          "encrypted (\(scheme)): the MPD states no data by which a player of HLS gets the key (\(named))")
+      throw VirtualHLSPlanner.Refusal.encrypted(
+        "encrypted (\(scheme)): the MPD states no data by which a player of HLS gets the key (\(named))")
     }
     self.init(
       method: method, keyURL: nil, keyFormat: nil, initializationVector: nil, systems: protection.systemNames,

@@ -62,7 +62,8 @@ struct VirtualHLSPlanner {
       throw ReelError(
         .unsupported,
         "nothing in it can be presented as HLS"
-          + (reasons.isEmpty ? "" : ": \(reasons.prefix(3).joined(separator: "; "))"))
+          + (reasons.isEmpty ? "" : ": \(reasons.prefix(3).joined(separator: "; "))"),
+        advice: warnings.lazy.compactMap(\.advice).first)
     }
     numberPeriods()
     let video = chosen(\.video, .video)
@@ -120,13 +121,13 @@ struct VirtualHLSPlanner {
         continue
       }
       if let reason = group.unplayableReason {
-        leaveOut(group, nil, reason)
+        leaveOut(group, nil, Refusal(reason: reason))
         continue
       }
       for (rungIndex, rung) in group.rungs.enumerated() {
         switch candidate(rung, of: group, at: .init(group: groupIndex, rung: rungIndex)) {
         case .failure(let refusal) where refusal.isPending: result.pending.insert(group.kind)
-        case .failure(let refusal): leaveOut(group, rung, refusal.reason)
+        case .failure(let refusal): leaveOut(group, rung, refusal)
         case .success(let candidate):
           noteEncryption(of: candidate)
           switch group.kind {
@@ -145,6 +146,13 @@ struct VirtualHLSPlanner {
     var reason: String
     /// True if the segments of a live presentation are still to come.
     var isPending = false
+    var advice: String?
+
+    /// A refusal of encrypted media that could be decrypted on the way.
+    static func encrypted(_ reason: String) -> Refusal {
+      Refusal(
+        reason: reason, advice: "give the keys with --key or --key-file, or a MediaDecryptor to the gateway")
+    }
   }
 
   private func candidate(
@@ -224,10 +232,11 @@ struct VirtualHLSPlanner {
     warnings.append(ReelError(.unsupported, note))
   }
 
-  private mutating func leaveOut(_ group: TrackGroup, _ rung: Rung?, _ reason: String) {
+  private mutating func leaveOut(_ group: TrackGroup, _ rung: Rung?, _ refusal: Refusal) {
     guard warnings.count < ManifestLimits().warnings else { return }
     let name = rung.map { "the rung '\($0.id.excerpt)'" } ?? "a group of \(group.kind.rawValue)"
-    warnings.append(ReelError(.unsupported, "\(name) is left out: \(reason)"))
+    warnings.append(
+      ReelError(.unsupported, "\(name) is left out: \(refusal.reason)", advice: refusal.advice))
   }
 
   private mutating func leaveOut(images group: TrackGroup) {
