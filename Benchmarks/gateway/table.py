@@ -53,7 +53,7 @@ def section(lines):
     players = list(dict.fromkeys(line["client"] for line in found.values()))
     header = headers[-1] if headers else {"machine": "", "versions": {}}
     seconds = sorted({line["seconds"] for line in found.values()})
-    text = ["## Clients of the gateway", "", f"- {header['machine']}", "- " + "; ".join(value for value in header["versions"].values() if value),
+    text = ["## Clients of the gateway", "", f"- {header['machine']}", "- " + "; ".join(f"{name}: {value}" for name, value in header["versions"].items() if value),
             f"- each client played {' or '.join(f'{value:g}' for value in seconds)} s"]
     if header.get("remark"):
         text.append(f"- {header['remark']}")
