@@ -157,8 +157,10 @@ struct ProtectedSegmentTests {
       for (number, start) in [8 + header.count, 8 + header.count + fragments[0].count].enumerated() {
         let offset = size + 8 + (number == 0 ? 0 : media[0].count)
         try set(offset, 12, after: "trun", in: &fragments[number])
-        // The auxiliary information is in `senc`.
-        guard let place = fragments[number].places(of: "senc").first else { continue }
+        // The auxiliary information is in `senc`. The audio of `cbcs` has none.
+        guard !fragments[number].places(of: "saio").isEmpty,
+          let place = fragments[number].places(of: "senc").first
+        else { continue }
         try set(start + place + 16, 12, after: "saio", in: &fragments[number])
       }
       let fragment = mp4Box("moof", header + fragments[0] + fragments[1])
