@@ -61,12 +61,15 @@ struct LiveNumbering {
   func part(_ known: VirtualHLS.Part, continuing list: SegmentList) -> VirtualHLS.Part {
     guard let last = known.list.last, let first = list.first, let newest = list.last else { return known }
     let firstIndex: Int
+    var list = list
     var dropped = max(0, list.count - Self.limit)
     switch place(of: last, in: list, from: first, to: newest) {
     case .at(let index):
       // What has left does not come back.
       dropped = max(dropped, index - (known.list.count - 1))
       firstIndex = known.endIndex - 1 - index
+      // The end of a period cuts the last segment. It keeps the duration that players know.
+      list = list.replacing(index, by: last)
     case .before:
       firstIndex = max(known.endIndex, number(of: list[dropped]) - dropped)
     case .after:
@@ -123,6 +126,16 @@ struct LiveNumbering {
 }
 
 extension SegmentList {
+  /// The same list with the duration of another reading at `index`.
+  fileprivate func replacing(_ index: Int, by segment: SegmentReference) -> SegmentList {
+    guard self[index].duration != segment.duration else { return self }
+    return SegmentList(count: count, end: end, commonInitialization: commonInitialization) { [self] place in
+      var result = self[place]
+      if place == index { result.duration = segment.duration }
+      return result
+    }
+  }
+
   /// The same list, with the number of its period, and with gaps where its timeline has holes: each at most as long as the
   /// longest segment.
   func filled(period: Int) -> SegmentList {
