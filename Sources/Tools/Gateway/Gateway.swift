@@ -15,7 +15,7 @@ public import ServiceLifecycle
 /// |---|---|
 /// | `/`, `/master.m3u8` | the multivariant playlist |
 /// | `/media/video-0/index.m3u8` | the media playlist of a track |
-/// | `/media/video-0/init-0.mp4`, `…/12.m4s`, `…/file-0.mp4` | media |
+/// | `/media/video-0/12.m4s` and others | media and keys, as the playlists name them |
 ///
 /// The gateway generates the playlists. It redirects requests for media to the origin (302), or relays the media, or names
 /// the origin in the playlists (`Delivery`). It always relays media that a client can't reach by itself (`file:`, `data:`),
@@ -28,9 +28,11 @@ public import ServiceLifecycle
 /// - Web pages of any origin may read the answers (CORS). If media is redirected, its origin must allow CORS as well,
 ///   and the page must set `crossorigin` on its media element.
 ///
-/// It is also a `Service` of swift-service-lifecycle, for a program that runs it in a `ServiceGroup`.
+/// It serves from `start` on until `stop()` or the end of `run()`, also if nothing refers to it any more. It is also a
+/// `Service` of swift-service-lifecycle, for a program that runs it in a `ServiceGroup`.
 public final class Gateway: Sendable, Service {
-  /// The URL of the multivariant playlist, for a player. Its host is 127.0.0.1 if the gateway listens on all addresses.
+  /// The URL of the multivariant playlist, for a player. Its host is 127.0.0.1 if the gateway listens on all addresses: for
+  /// other devices, put this machine's address in its place.
   public let url: URL
   /// The port that the gateway listens on.
   public let port: Int
@@ -55,10 +57,11 @@ public final class Gateway: Sendable, Service {
   /// - Parameters:
   ///   - source: The URL of the manifest.
   ///   - configuration: The address to listen on, and how to deliver media.
-  ///   - fetcher: Fetches the manifests, also again while a live presentation is watched, and media like `start(_:)`.
-  ///   - loading: The header fields and limits of the requests.
+  ///   - fetcher: Fetches the manifests, again and again while a live presentation is watched, and relayed media.
+  ///   - loading: The header fields and limits of the requests. Its `keyProvider` is not used: pass `decryption`.
   ///   - decryption: Decrypts the media whose keys it has; nil for none. Decrypted media is relayed, never redirected.
-  ///   - logger: Receives requests for media and failures of origins.
+  ///   - logger: The same as in `start(_:configuration:fetcher:logger:)`, which also takes a `VirtualHLS`: create one to get
+  ///     its warnings, or to limit the bit rate.
   /// - Throws: `ReelError` of `VirtualHLS.init(url:fetcher:configuration:)`, or of kind `usage` for an invalid host or port,
   ///   or `network` if the address can't be bound; `CancellationError`.
   public static func start(
@@ -78,7 +81,7 @@ public final class Gateway: Sendable, Service {
   ///   - configuration: The address to listen on, and how to deliver media.
   ///   - fetcher: Fetches relayed media, and finds the first reachable URL of media with several.
   ///   - logger: Receives requests for media and failures of origins at level `debug`, and at level `warning` that a live
-  ///     manifest can't be read.
+  ///     manifest can't be read, or media can't be decrypted.
   /// - Throws: `ReelError` of kind `usage` for an invalid host or port, or `network` if the address can't be bound;
   ///   `CancellationError`.
   public static func start(

@@ -2,10 +2,10 @@ public import ReelCore
 
 /// Decrypts the media that a ``Gateway`` serves.
 ///
-/// `MediaDecryptor` of ReelGatewayKeys is one. The decrypted bytes have the size of the encrypted ones, so that byte
-/// ranges in playlists and indexes stay right.
+/// `MediaDecryptor` of ReelGatewayKeys is one. The decrypted bytes must have the size of the encrypted ones, so that byte
+/// ranges in playlists and indexes stay right. Methods are called concurrently.
 public protocol MediaDecrypting: Sendable {
-  /// Returns whether it can decrypt media that is encrypted with this key.
+  /// Returns whether it can decrypt media that is encrypted with this key. Other tracks stay encrypted, or are left out.
   func holdsKey(for id: KeyID) -> Bool
 
   /// Returns an initialization of fragmented MP4 without its encryption.

@@ -11,7 +11,10 @@ public struct MediaDecryptor: MediaDecrypting {
   private let keys: any KeyProvider
   private let known = KnownKeys()
 
-  /// Creates a decryptor that gets its keys from a provider. Each key is requested once.
+  /// Creates a decryptor that gets its keys from a provider.
+  ///
+  /// A key that was returned is not requested again, up to 4096 keys. After nil or an error, the next segment requests it
+  /// again. Different keys may be requested at the same time. `KeyProvider.holdsKey(for:)` decides which tracks are decrypted.
   public init(keys: any KeyProvider) {
     self.keys = keys
   }

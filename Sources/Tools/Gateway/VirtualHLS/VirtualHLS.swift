@@ -19,7 +19,7 @@ import ReelSources
 ///   presentation. In a live presentation, a segment has the duration that the manifest states, and EXT-X-GAP segments
 ///   fill the holes of its timeline.
 /// - **Live presentations.** A segment has the same number in every playlist that lists it, however often the manifest
-///   was read and whatever has left it (`next(for:)`). EXT-X-DISCONTINUITY-SEQUENCE counts periods.
+///   was read and whatever has left it. EXT-X-DISCONTINUITY-SEQUENCE counts periods.
 ///
 /// Trick-mode tracks, images, WebM, text other than WebVTT files, and unplayable tracks are left out; see `warnings`.
 ///

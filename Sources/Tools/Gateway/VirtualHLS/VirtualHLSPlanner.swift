@@ -151,7 +151,7 @@ struct VirtualHLSPlanner {
     /// A refusal of encrypted media that could be decrypted on the way.
     static func encrypted(_ reason: String) -> Refusal {
       Refusal(
-        reason: reason, advice: "give the keys with --key or --key-file, or a MediaDecryptor to the gateway")
+        reason: reason, advice: "give its key with --key or --key-file (in a program, pass a MediaDecryptor)")
     }
   }
 
@@ -186,7 +186,12 @@ struct VirtualHLSPlanner {
         let encryption = try SegmentEncryption(protection)
         list = list.encrypted { _ in encryption }
       } catch {
-        return .failure(error)
+        var refusal = error
+        if decryption != nil, !protection.keyIDs.isEmpty {
+          let names = protection.keyIDs.prefix(3).map(\.description).joined(separator: ", ")
+          refusal.advice = "its key ID \(names) is not among your keys"
+        }
+        return .failure(refusal)
       }
     }
     return .success(

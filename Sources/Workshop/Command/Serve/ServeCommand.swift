@@ -23,7 +23,8 @@ struct ServeCommand: AsyncParsableCommand {
       A manifest (DASH or HLS, on demand or live) is served as HLS. Reel generates the playlists; requests for init and media \
       segments are redirected to their origin. With --direct, the playlists name the origin instead, so that a player \
       keeps its connection to it; with --proxy, media is passed through. Local media is always passed through. \
-      With --key or --key-file, encrypted fragmented MP4 is decrypted on the way, passed through and served in the clear;       the playlists name no key. --timeout limits the reading of the manifest. --bandwidth and --max-height leave out the video above them.
+      With --key or --key-file, encrypted fragmented MP4 is decrypted on the way, passed through and served in the clear;       the playlists name no key. --timeout limits the reading of the manifest. --bandwidth and --max-height leave out the video above them; the \
+      lowest rung always stays, and without them nothing is left out.
 
       A folder is served as it is. Of a feed file (reel feed --help), the local items are served. --link models one \
       bottleneck for all connections. It takes a rate and a round-trip \
@@ -104,9 +105,14 @@ struct ServeCommand: AsyncParsableCommand {
     try OptionValue.check(port, of: "--port", in: 0...65535)
     try WalkResultOptions.checkFile(record, of: "--record")
     if isServed {
+      if !options.keys.isEmpty || !options.keyFiles.isEmpty {
+        throw ValidationError("--key and --key-file require a manifest: \(source) is not one")
+      }
       if proxy || direct {
         throw ValidationError("--proxy and --direct require a manifest: \(source) is not one")
       }
+    } else if source == "-", options.bandwidth != nil || options.maxHeight != nil {
+      throw ValidationError("--bandwidth and --max-height can't be used with standard input")
     } else if proxy, direct {
       throw ValidationError("--proxy and --direct can't be combined")
     } else if link != nil || !fault.isEmpty || record != nil || !script.isEmpty {
@@ -223,7 +229,12 @@ struct ServeCommand: AsyncParsableCommand {
       }
     }
     if hls.tracks.contains(where: \.isDecrypted), !URL.isLoopback(host: host) {
-      Console.warn("media is decrypted, and everyone who reaches \(host) can play it: serve it on 127.0.0.1")
+      Console.warn(
+        "media is decrypted, and everyone who reaches \(host) can play it: leave out --host if only this machine should"
+      )
+    }
+    if decryption != nil, !hls.tracks.contains(where: \.isDecrypted) {
+      Console.warn("none of the keys is used: only fragmented MP4 with a key ID among them is decrypted")
     }
     hls.report(quietly: options.quiet)
     let delivery: Gateway.Delivery = proxy ? .relayed : direct ? .direct : .redirected
@@ -234,8 +245,12 @@ struct ServeCommand: AsyncParsableCommand {
       hls.tracks.contains(where: { !$0.isDecrypted })
     {
       Console.remark(
-        "players load media from its origin: a page needs crossorigin on its video element and CORS from there; --proxy passes media through"
+        "players load the media from the origin; a page needs crossorigin on its video element and CORS from there. --proxy passes the media through"
       )
+      if !options.headers.isEmpty || !options.secretHeaders.isEmpty || source.url?.user != nil {
+        Console.warn(
+          "players load the media without your header fields and password: use --proxy if it needs them")
+      }
     }
     await untilCancelled()
     await gateway.stop()
