@@ -199,6 +199,58 @@ struct LivePlaylistTests {
     #expect(follower.count > 50)
   }
 
+  @Test(
+    "A period that is announced and withdrawn, and a wrong @availabilityStartTime, do not end the playlists")
+  func withdrawals() throws {
+    let start = try #require(WallTime(iso8601: "2026-01-01T00:00:00Z"))
+    func presentation(at second: Int, ad: Int? = nil, startedAt: String = "2026-01-01T00:00:00Z") throws
+      -> Presentation
+    {
+      let template =
+        #"<SegmentTemplate duration="2" initialization="$RepresentationID$/i.mp4" media="$RepresentationID$/$Number$.m4s"/>"#
+      func period(_ id: String, _ start: Int) -> String {
+        #"<Period id="\#(id)" start="PT\#(start)S">"#
+          + set(#"contentType="video""#, template + rung(id, 300_000, "avc1.64000b")) + "</Period>"
+      }
+      let attributes =
+        #"availabilityStartTime="\#(startedAt)" minimumUpdatePeriod="PT2S" timeShiftBufferDepth="PT30S""#
+      let text =
+        #"<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" \#(attributes)>"#
+        + period("p", 0) + (ad.map { period("ad", $0) } ?? "") + "</MPD>"
+      return try dashPresentation(text, now: start + MediaTime(value: Int64(second), timescale: 1))
+    }
+    var hls = try VirtualHLS(presentation(at: 100))
+    var follower = Follower()
+    func follow(_ next: Presentation) throws {
+      hls = try VirtualHLS(next, following: hls)
+      try follower.take(hls.mediaPlaylist(of: try #require(hls.tracks.first)) { $0.name }, isAfterPause: true)
+    }
+    for second in 100..<110 { try follow(presentation(at: second)) }
+    for second in 110..<116 { try follow(presentation(at: second, ad: 111)) }
+    for second in 116..<140 { try follow(presentation(at: second)) }
+    var end = try #require(hls.tracks.first).endIndex
+    let date = {
+      try hlsPlaylist(hls.mediaPlaylist(of: try #require(hls.tracks.first)) { $0.name }).dates.last
+    }
+    #expect(try (start + seconds(139) - #require(try date())).seconds < 4)
+    var second = 140
+    for wrong in ["2025-12-31T23:59:00Z", "1960-01-01T00:00:00Z", "2026-01-01T00:00:30Z"] {
+      for _ in 0..<4 {
+        try follow(presentation(at: second, startedAt: wrong))
+        second += 1
+      }
+      for _ in 0..<20 {
+        try follow(presentation(at: second))
+        second += 1
+      }
+      let now = try #require(hls.tracks.first).endIndex
+      #expect(now > end, "\(wrong)")
+      end = now
+      #expect(try (start + seconds(Double(second - 1)) - #require(try date())).seconds < 4, "\(wrong)")
+    }
+    #expect(follower.problems.filter { !$0.hasPrefix("20") && !$0.hasPrefix("19") } == [])
+  }
+
   // MARK: - Private
 
   private func simulation(

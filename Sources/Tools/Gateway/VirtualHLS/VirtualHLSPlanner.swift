@@ -41,6 +41,7 @@ struct VirtualHLSPlanner {
       // Another run: its periods are others, even if their names are the same.
       live.shift = own - first
       live.periods = [:]
+      live.newestStart = nil
     }
     self.live = live
   }
@@ -66,6 +67,9 @@ struct VirtualHLSPlanner {
         advice: warnings.lazy.compactMap(\.advice).first)
     }
     numberPeriods()
+    guard !periods.isEmpty else {
+      throw ReelError(.badManifest, "the live manifest has only periods before those that were listed")
+    }
     let video = chosen(\.video, .video)
     let audio = chosen(\.audio, .audio)
     let text = chosen(\.text, .text)
@@ -107,6 +111,16 @@ struct VirtualHLSPlanner {
         live.newestStart = start
       }
       periods[index].number = number ?? -1
+    }
+    // Where a newer period was withdrawn, the one before it goes on, as another one.
+    if let last = periods.indices.last, periods[last].number < live.nextPeriod - 1,
+      let list = (periods[last].video.first ?? periods[last].audio.first)?.list, let newest = list.last,
+      let published = previous?.tracks.compactMap({ $0.parts.last?.list.end }).max(),
+      list.end > published + newest.duration.half
+    {
+      periods[last].number = live.nextPeriod
+      live.periods[(periods[last].period.start + live.shift).ticks(timescale: 10)] = live.nextPeriod
+      live.nextPeriod += 1
     }
     periods.removeAll { $0.number < 0 }
     live.periods = live.periods.filter { $0.value + Self.limit > live.nextPeriod }

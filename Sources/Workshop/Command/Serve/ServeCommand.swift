@@ -224,7 +224,13 @@ struct ServeCommand: AsyncParsableCommand {
             maximumBitRate: maximumBitRate)
         case .standardInput:
           let opener = TrackOpener(fetcher: fetcher, configuration: loading, logger: logger)
-          return try VirtualHLS(try await opener.manifest(at: source), decryption: decryption)
+          let loaded = try await opener.manifest(at: source)
+          guard !loaded.presentation.isLive else {
+            throw ReelError(
+              .unsupported, "a live manifest on standard input can't be read again", at: source.name,
+              advice: "pass its URL")
+          }
+          return try VirtualHLS(loaded, decryption: decryption)
         }
       }
     }
