@@ -83,14 +83,15 @@ extension SegmentEncryption.Key {
 
   /// Returns the data in a `pssh` box (ISO/IEC 23001-7 §8.1); nil if there is none.
   private static func content(of box: [UInt8]) -> [UInt8]? {
-    func number(at index: Int) -> Int? {
-      guard index + 4 <= box.count else { return nil }
-      return box[index..<index + 4].reduce(0) { $0 << 8 | Int($1) }
+    var fields = BigEndianReader(box[...])
+    guard fields.bytes(8) != nil, let version = fields.number(1), fields.bytes(3 + 16) != nil else {
+      return nil
     }
-    var start = 28
-    if box.count > 8, box[8] > 0, let count = number(at: start) { start += 4 + count * 16 }
-    guard let size = number(at: start), size > 0, start + 4 + size <= box.count else { return nil }
-    return Array(box[start + 4..<start + 4 + size])
+    if version > 0 {
+      guard let count = fields.number(4), fields.bytes(Int(count) * 16) != nil else { return nil }
+    }
+    guard let size = fields.number(4), size > 0 else { return nil }
+    return fields.bytes(Int(size)).map { Array($0) }
   }
 }
 
