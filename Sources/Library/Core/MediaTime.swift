@@ -61,6 +61,9 @@ public struct MediaTime: Sendable, Hashable {
     return Int64(clamping: quotient)
   }
 
+  /// Half of it, rounded down to the microsecond.
+  package var half: MediaTime { MediaTime(value: ticks(timescale: 1_000_000) / 2, timescale: 1_000_000) }
+
   /// Returns `count` times a length. Exact, unless clamped to 64 bits.
   package static func * (time: MediaTime, count: Int64) -> MediaTime {
     MediaTime(value: Int64(clamping: Int128(time.value) * Int128(count)), timescale: time.timescale)

@@ -11,6 +11,8 @@ package struct SegmentWindow: Sendable {
     case number
     /// Its start on a timeline that all lists share (DASH).
     case start
+
+    package init(_ format: ManifestFormat) { self = format == .hls ? .number : .start }
   }
 
   /// The result of a reading.
@@ -75,11 +77,12 @@ package struct SegmentWindow: Sendable {
       self.hasEnded = hasEnded
       return new.isEmpty ? .unchanged : .grew(by: new.count)
     }
-    guard let newest = new.last, let oldest = new.first else {
+    guard let oldest = new.first else {
       self.hasEnded = hasEnded
       return .unchanged
     }
-    guard !isBefore(newest, last) else {
+    let place = new.place(of: last, by: identity)
+    if case .after = place {
       stepsBack += 1
       guard stepsBack >= Self.stepsBackLimit else { return .steppedBack }
       append(new, from: end)
@@ -88,7 +91,7 @@ package struct SegmentWindow: Sendable {
     }
     stepsBack = 0
     self.hasEnded = hasEnded
-    if let anchor = anchor(of: last, in: new) {
+    if case .at(let anchor) = place {
       let known = new[anchor]
       indexShift += list.count - 1 - anchor
       if identity == .number { timeShift = timeShift + last.start - known.start }
@@ -110,28 +113,6 @@ package struct SegmentWindow: Sendable {
     segment.start = segment.start + timeShift
     segment.discontinuity += runShift
     return segment
-  }
-
-  private func isBefore(_ segment: SegmentReference, _ other: SegmentReference) -> Bool {
-    switch identity {
-    case .number: segment.number < other.number
-    case .start: segment.start + segment.duration <= other.start
-    }
-  }
-
-  /// Returns the index in a newer list of `segment`, the last known one.
-  private func anchor(of segment: SegmentReference, in new: SegmentList) -> Int? {
-    switch identity {
-    case .number:
-      guard let first = new.first, segment.number >= first.number else { return nil }
-      return Int(clamping: Int128(segment.number) - Int128(first.number))
-    case .start:
-      // By its middle, because starts may be rounded differently in the new list.
-      let half = MediaTime(value: segment.duration.ticks(timescale: 1_000_000) / 2, timescale: 1_000_000)
-      let middle = segment.start + half
-      guard let index = new.index(at: middle), new[index].start <= middle else { return nil }
-      return new[index].start + new[index].duration > segment.start ? index : nil
-    }
   }
 
   /// Appends a list that continues after all known segments, at `start`, with a run of its own.

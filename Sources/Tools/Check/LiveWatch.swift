@@ -260,7 +260,7 @@ package struct LiveWatch: Sendable {
         return
       }
       if case .after(let period) = timing.reload { live.updatePeriod = period.seconds }
-      if let end = timing.availabilityEnd, end <= clock.now {
+      if timing.isOver(at: clock.now) {
         document.hasEnded = true
         return
       }

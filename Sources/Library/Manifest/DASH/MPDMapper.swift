@@ -315,8 +315,7 @@ struct MPDMapper {
     let stated = mpd.suggestedPresentationDelay ?? mpd.latencyTarget
     let longest = longestSegment > .zero ? longestSegment : mpd.maxSegmentDuration ?? .zero
     let minimum = mpd.minBufferTime ?? .zero
-    let buffer = min(
-      MediaTime(value: (minimum * 3).ticks(timescale: 1_000_000) / 2, timescale: 1_000_000), ten)
+    let buffer = min((minimum * 3).half, ten)
     let computed = max(longest * 3, buffer)
     let delay = stated ?? (computed > .zero ? computed : ten)
     guard let depth = mpd.timeShiftBufferDepth, depth > .zero else { return delay }

@@ -92,20 +92,28 @@ extension LiveTiming {
   ///   - hasChanged: Whether the last reading brought anything new.
   ///   - segmentDuration: The duration of the newest segment.
   package func reloadDelay(hasChanged: Bool, segmentDuration: MediaTime?) -> MediaTime? {
-    let half = MediaTime(value: 1, timescale: 2)
+    let shortest = MediaTime(value: 1, timescale: 2)
     let delay: MediaTime
     switch reload {
     case .never: return nil
     case .targetDuration(let target):
-      delay = hasChanged ? target : target.halved
+      delay = hasChanged ? target : target.half
     case .after(let period):
-      delay = period > .zero ? period : (segmentDuration ?? half).halved
+      delay = period > .zero ? period : (segmentDuration ?? shortest).half
     }
-    return min(max(delay, half), MediaTime(value: 120, timescale: 1))
+    return min(max(delay, shortest), MediaTime(value: 120, timescale: 1))
   }
 }
 
-extension MediaTime {
-  /// Half of it, to the millisecond.
-  fileprivate var halved: MediaTime { MediaTime(value: ticks(timescale: 1000) / 2, timescale: 1000) }
+extension LiveTiming {
+  /// Returns true if the presentation has ended by the clock.
+  ///
+  /// - Parameter lastPeriod: The last period of the manifest, whose end counts if the manifest is never reloaded; nil not
+  ///   to count it.
+  package func isOver(at now: WallTime, lastPeriod: Period? = nil) -> Bool {
+    if let availabilityEnd, availabilityEnd <= now { return true }
+    guard case .never = reload, let availabilityStart, let lastPeriod, let length = lastPeriod.duration
+    else { return false }
+    return availabilityStart + lastPeriod.start + length <= now
+  }
 }

@@ -421,6 +421,9 @@ package struct SegmentReference: Sendable {
     self.programDateTime = programDateTime
     self.alternateURLs = alternateURLs
   }
+
+  /// The middle of the segment. Starts are rounded, so a seek to a start may land in the segment before it.
+  package var middle: MediaTime { start + duration.half }
 }
 
 /// The division of the segments of an image track into tiles: rows from top to bottom, each from left to

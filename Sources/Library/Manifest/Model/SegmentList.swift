@@ -52,6 +52,30 @@ package struct SegmentList: RandomAccessCollection, Sendable {
 }
 
 extension SegmentList {
+  /// The place of a segment of another reading in a list.
+  package enum Place: Sendable, Hashable {
+    case at(Int)
+    /// Before the list, which begins later.
+    case before
+    /// After the list, which ends earlier.
+    case after
+  }
+
+  /// Returns where a segment of an earlier reading of the same rung is in this one.
+  package func place(of segment: SegmentReference, by identity: SegmentWindow.Identity) -> Place {
+    guard let first, let last else { return .before }
+    switch identity {
+    case .number:
+      if segment.number < first.number { return .before }
+      return segment.number > last.number
+        ? .after : .at(Int(clamping: Int128(segment.number) - Int128(first.number)))
+    case .start:
+      // By its middle, because starts may be rounded differently in the new list.
+      if segment.middle < first.start { return .before }
+      return segment.start >= last.start + last.duration ? .after : .at(index(at: segment.middle) ?? 0)
+    }
+  }
+
   /// The same segments, later on the timeline by `shift`, or earlier if it is negative.
   package func moved(by shift: MediaTime) -> SegmentList {
     guard shift != .zero else { return self }

@@ -392,8 +392,7 @@ struct LiveTrack: Sendable {
     if let first = periods.first, !periods.contains(where: { $0.carries(role) }) { _ = try choose(first) }
     let first = try reading(of: resolved.presentation)
     let start = resolved.presentation.live?.availabilityStart
-    let identity: SegmentWindow.Identity = resolved.presentation.format == .hls ? .number : .start
-    return segments(first, identity: identity) {
+    return segments(first, identity: .init(resolved.presentation.format)) {
       try reading(of: await manifests.reload(resolved), since: start)
     }
   }

@@ -441,7 +441,7 @@ struct TimestampRepeats: Sendable {
       streams[kind] = Stream(place: place, keyTime: isEntry ? time : nil, end: end)
       return false
     }
-    let half = MediaTime(seconds: duration.seconds / 2)
+    let half = duration.half
     if stream.isBehind {
       guard isEntry, time + half >= stream.end else { return true }
       stream.isBehind = false

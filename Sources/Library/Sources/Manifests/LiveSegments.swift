@@ -277,8 +277,9 @@ package final class LiveSegments: Sendable {
     {
       return nil
     }
-    let half = MediaTime(seconds: max(last.duration.seconds / 2, 0.5))
-    return next > state.readAt ? max(next, state.readAt + Self.shortestReload) : state.readAt + half
+    return next > state.readAt
+      ? max(next, state.readAt + Self.shortestReload)
+      : state.readAt + max(last.duration.half, Self.shortestReload)
   }
 
   /// Reloads the manifest. Returns false if it can't be read for now.
@@ -302,7 +303,7 @@ package final class LiveSegments: Sendable {
     try state.withLock { state in
       let isOver =
         reading.live.map { live in
-          Self.isOver(live, at: clock.now) && reading.segments.end <= state.window.end
+          live.isOver(at: clock.now) && reading.segments.end <= state.window.end
         } ?? true
       let change = state.window.update(
         reading.segments, hasEnded: isOver, beginsRun: reading.timelineShift != state.reading.timelineShift)
@@ -322,7 +323,7 @@ package final class LiveSegments: Sendable {
     let now = clock.now
     guard let segmentsAtTime = state.withLock({ $0.reading.segmentsAtTime }) else { return false }
     let segments = try segmentsAtTime(now)
-    let isComplete = live.map { Self.isOver($0, at: now) } ?? true
+    let isComplete = live?.isOver(at: now) ?? true
     // Without reloads, a segment that is not available within a year never will be.
     let year = MediaTime(value: 365 * 86_400, timescale: 1)
     let isOver = try isComplete || (isNeverRead && segmentsAtTime(now + year).end == segments.end)
@@ -342,11 +343,6 @@ package final class LiveSegments: Sendable {
   private var isNeverRead: Bool {
     if case .never = live?.reload { return true }
     return false
-  }
-
-  /// Returns true if the manifest states that the presentation has ended.
-  private static func isOver(_ live: LiveTiming, at now: WallTime) -> Bool {
-    live.availabilityEnd.map { $0 <= now } ?? false
   }
 
   /// Returns true if the presentation currently lacks the track.

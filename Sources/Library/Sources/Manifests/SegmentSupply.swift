@@ -103,9 +103,6 @@ extension SegmentReference {
   /// The segment's part of the timeline.
   package var range: Range<MediaTime> { start..<start + max(.zero, duration) }
 
-  /// The middle of the segment. Starts are rounded, so a seek to a start may land in the segment before it.
-  package var middle: MediaTime { start + MediaTime(seconds: duration.seconds / 2) }
-
   /// Returns true if the segment continues the byte stream that `first` began.
   package func continues(_ first: SegmentReference) -> Bool {
     discontinuity == first.discontinuity && initialization == first.initialization && !isGap

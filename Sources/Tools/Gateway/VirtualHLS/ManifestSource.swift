@@ -176,15 +176,9 @@ struct ManifestSource: Sendable {
       }
     }
     indexes = read
-    if let live = presentation.live, isOver(presentation, live, at: now) { presentation.live = nil }
+    if presentation.live?.isOver(at: now, lastPeriod: presentation.periods.last) == true {
+      presentation.live = nil
+    }
     return presentation
-  }
-
-  private func isOver(_ presentation: Presentation, _ live: LiveTiming, at now: WallTime) -> Bool {
-    if let end = live.availabilityEnd, end <= now { return true }
-    guard case .never = live.reload, let start = live.availabilityStart, let last = presentation.periods.last,
-      let length = last.duration
-    else { return false }
-    return start + last.start + length <= now
   }
 }

@@ -48,7 +48,7 @@ struct LiveNumbering {
     var first = max(0, list.count - Self.limit)
     if let published, format == .dash {
       first = max(
-        first, list.indices.bisect { list[$0].start + list[$0].duration.half > published.list.end })
+        first, list.indices.bisect { list[$0].middle > published.list.end })
     }
     guard first < list.count else { return nil }
     // Numbers follow each other in a playlist, whatever was missed.
@@ -59,11 +59,11 @@ struct LiveNumbering {
 
   /// Returns a part as the latest manifest lists it. What was listed keeps its numbers.
   func part(_ known: VirtualHLS.Part, continuing list: SegmentList) -> VirtualHLS.Part {
-    guard let last = known.list.last, let first = list.first, let newest = list.last else { return known }
+    guard let last = known.list.last, !list.isEmpty else { return known }
     let firstIndex: Int
     var list = list
     var dropped = max(0, list.count - Self.limit)
-    switch place(of: last, in: list, from: first, to: newest) {
+    switch list.place(of: last, by: .init(format)) {
     case .at(let index):
       // What has left does not come back.
       dropped = max(dropped, index - (known.list.count - 1))
@@ -88,35 +88,13 @@ struct LiveNumbering {
   func closed(_ known: VirtualHLS.Part, trimmedTo list: SegmentList) -> VirtualHLS.Part {
     guard let start = list.first?.start else { return known }
     let segments = known.list
-    let gone = segments.indices.bisect { segments[$0].start + segments[$0].duration.half > start }
+    let gone = segments.indices.bisect { segments[$0].middle > start }
     var part = known
     part.drop(min(gone, segments.count - 1))
     return part
   }
 
   // MARK: - Private
-
-  private enum Place {
-    case at(Int)
-    /// Before the list, which begins later.
-    case before
-    /// After the list, which ends earlier.
-    case after
-  }
-
-  private func place(
-    of segment: SegmentReference, in list: SegmentList, from first: SegmentReference,
-    to newest: SegmentReference
-  ) -> Place {
-    if format == .hls {
-      if segment.number < first.number { return .before }
-      return segment.number > newest.number ? .after : .at(Int(segment.number - first.number))
-    }
-    // By its middle, because starts may be rounded differently in the new list.
-    let middle = segment.start + segment.duration.half
-    if middle < first.start { return .before }
-    return middle >= newest.start + newest.duration ? .after : .at(list.index(at: middle) ?? 0)
-  }
 
   private func number(of segment: SegmentReference) -> Int {
     if format == .hls { return Int(clamping: max(0, segment.number)) }
@@ -218,9 +196,4 @@ extension VirtualHLS {
   /// Not every player respects EXT-X-GAP: FFmpeg 5.1 requests all of these segments, Chromium the first. An empty segment
   /// does less harm than an error.
   static let emptySegment = URL(string: "data:video/mp4;base64,AAAACGZyZWU=")
-}
-
-extension MediaTime {
-  /// Half of it, to the microsecond.
-  var half: MediaTime { MediaTime(value: ticks(timescale: 1_000_000) / 2, timescale: 1_000_000) }
 }
