@@ -29,14 +29,25 @@ package actor GatewayPlaylists {
   private static let byteLimit = 64 << 20
   /// How long earlier playlists, and the names in them, are known (RFC 8216 §6.2.2).
   private static let memory = MediaTime(value: 60, timescale: 1)
+  /// The shortest time between earlier playlists that are kept.
+  private static let memoryInterval = MediaTime(value: 10, timescale: 1)
   private static let nameLimit = 4096
-  /// How long a client waits for a reading before it gets what was known, and what is older than a minute.
-  private static let patience = (Duration.seconds(3), stale: Duration.seconds(10))
+  /// How long a client waits for a reading before it gets the last playlist.
+  private static let patience = Duration.seconds(3)
+  /// The same if the last playlist is older than `memory`.
+  private static let stalePatience = Duration.seconds(10)
 
   private struct Playlist: Sendable {
     var text: ByteBuffer
     /// The resources that it names by their URLs.
     var resources: [String: VirtualHLS.Resource]
+  }
+
+  /// Where new segments may be found.
+  private enum Look {
+    case inManifest
+    /// In the manifest that is known: the clock makes segments available.
+    case byClock
   }
 
   private struct Reading {
@@ -119,39 +130,39 @@ package actor GatewayPlaylists {
     let now = clock.now
     var reading = readings[key] ?? Reading(readAt: now, lookedAt: now)
     let age = now - reading.readAt
-    if reading.task == nil, let reads = dueReading(of: track, reading, at: now) {
-      reading.task = Task { await read(track, key, reads: reads) }
+    if reading.task == nil, let look = dueLook(of: track, reading, at: now) {
+      reading.task = Task { await read(track, key, look) }
     }
     readings[key] = reading
     guard let task = reading.task else { return }
-    let limit = age > Self.memory ? Self.patience.stale : Self.patience.0
+    let limit = age > Self.memory ? Self.stalePatience : Self.patience
     let timer = SystemMonotonicClock()
     _ = try? await TimeLimit.run(until: timer.now + limit, on: timer) { await task.value }
   }
 
-  /// Returns whether the manifest has to be read again, true, or the clock may have brought segments, false; nil for neither.
-  private func dueReading(of track: VirtualHLS.Track, _ reading: Reading, at now: WallTime) -> Bool? {
+  /// Returns where to look for new segments now; nil if none are expected.
+  private func dueLook(of track: VirtualHLS.Track, _ reading: Reading, at now: WallTime) -> Look? {
     guard let timing = hls.live?.timing, !track.hasEnded else {
       // Players do not ask for a playlist that has ended, unless it is one that an origin has resumed.
-      return reading.readAt + Self.memory <= now ? true : nil
+      return reading.readAt + Self.memory <= now ? .inManifest : nil
     }
     let duration = track.parts.last?.list.last?.duration ?? .zero
     if let delay = timing.reloadDelay(hasChanged: reading.hasChanged, segmentDuration: duration),
       reading.readAt + delay <= now
     {
-      return true
+      return .inManifest
     }
     guard let expected = hls.nextSegmentTime, expected <= now, reading.lookedAt + duration.half.half <= now
     else { return nil }
-    return false
+    return .byClock
   }
 
-  private func read(_ track: VirtualHLS.Track, _ key: String, reads: Bool) async {
+  private func read(_ track: VirtualHLS.Track, _ key: String, _ look: Look) async {
     let began = clock.now
     let known = hls.tracks.map(\.endIndex)
     var reading = readings[key] ?? Reading(readAt: began, lookedAt: began)
     reading.lookedAt = began
-    var reads = reads
+    var reads = look == .inManifest
     do {
       var next = try await hls.next(for: track, reads: reads)
       if !reads, next.tracks.map(\.endIndex) == known, case .after? = hls.live?.timing?.reload,
@@ -180,7 +191,7 @@ package actor GatewayPlaylists {
   }
 
   private func take(_ next: VirtualHLS, of track: VirtualHLS.Track, at time: WallTime) {
-    if earlier.last.map({ time - $0.at > MediaTime(value: Self.memory.value / 6, timescale: 1) }) ?? true {
+    if earlier.last.map({ time - $0.at > Self.memoryInterval }) ?? true {
       earlier.append((hls, time))
       earlier.removeAll { time - $0.at > Self.memory }
     }

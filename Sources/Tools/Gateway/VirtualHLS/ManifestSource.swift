@@ -129,19 +129,15 @@ struct ManifestSource: Sendable {
     let height = loader.configuration.maximumHeight
     guard height != nil || maximumBitRate != nil else { return presentation }
     var presentation = presentation
-    for period in presentation.periods.indices {
-      for group in presentation.periods[period].trackGroups.indices
-      where presentation.periods[period].trackGroups[group].kind == .video {
-        let rungs = presentation.periods[period].trackGroups[group].rungs
-        let allowed = rungs.filter { rung in
-          rung.size?.height ?? 0 <= height ?? .max && rung.bitsPerSecond ?? 0 <= maximumBitRate ?? .max
-        }
-        let lowest = rungs.min {
-          ($0.size?.height ?? 0, $0.bitsPerSecond ?? 0) < ($1.size?.height ?? 0, $1.bitsPerSecond ?? 0)
-        }
-        presentation.periods[period].trackGroups[group].rungs =
-          allowed.isEmpty ? lowest.map { [$0] } ?? [] : allowed
+    presentation.updateGroups { group in
+      guard group.kind == .video else { return }
+      let lowest = group.rungs.min {
+        ($0.size?.height ?? 0, $0.bitsPerSecond ?? 0) < ($1.size?.height ?? 0, $1.bitsPerSecond ?? 0)
       }
+      group.rungs.removeAll { rung in
+        rung.size?.height ?? 0 > height ?? .max || rung.bitsPerSecond ?? 0 > maximumBitRate ?? .max
+      }
+      if group.rungs.isEmpty, let lowest { group.rungs = [lowest] }
     }
     return presentation
   }
@@ -149,36 +145,45 @@ struct ManifestSource: Sendable {
   /// Returns a presentation with the segments of the files that are complete: those of periods that have ended. One whose
   /// end by the clock has come is not live any more.
   private mutating func withIndexes(_ presentation: Presentation) async throws -> Presentation {
-    var presentation = presentation
     let now = clock.now
-    var read: [SegmentIndexReference: SegmentList] = [:]
-    for period in presentation.periods.indices {
-      let end = presentation.periods[period].duration.map { presentation.periods[period].start + $0 }
-      for group in presentation.periods[period].trackGroups.indices {
-        for rung in presentation.periods[period].trackGroups[group].rungs.indices {
-          guard
-            case .index(let reference) = presentation.periods[period].trackGroups[group].rungs[rung].media,
-            presentation.periods[period].trackGroups[group].kind != .image
-          else { continue }
-          if let start = presentation.live?.availabilityStart {
-            guard let end, start + end <= now else { continue }
-          }
-          var list = indexes[reference]
-          if list == nil {
-            let found = try await loader.outcome(
-              of: presentation.periods[period].trackGroups[group].rungs[rung], variables: [:])
-            list = try? found.get().list
-          }
-          guard let list else { continue }
-          read[reference] = list
-          presentation.periods[period].trackGroups[group].rungs[rung].media = .segments(list)
+    var found: [SegmentIndexReference: SegmentList] = [:]
+    for period in presentation.periods where hasEnded(period, of: presentation, at: now) {
+      for rung in period.trackGroups.filter({ $0.kind != .image }).flatMap(\.rungs) {
+        guard case .index(let reference) = rung.media else { continue }
+        found[reference] = indexes[reference]
+        if found[reference] == nil {
+          let outcome = try await loader.outcome(of: rung, variables: [:])
+          found[reference] = try? outcome.get().list
         }
       }
     }
-    indexes = read
+    indexes = found
+    var presentation = presentation
+    presentation.updateGroups { group in
+      for index in group.rungs.indices {
+        guard case .index(let reference) = group.rungs[index].media, let list = found[reference] else {
+          continue
+        }
+        group.rungs[index].media = .segments(list)
+      }
+    }
     if presentation.live?.isOver(at: now, lastPeriod: presentation.periods.last) == true {
       presentation.live = nil
     }
     return presentation
+  }
+
+  private func hasEnded(_ period: Period, of presentation: Presentation, at now: WallTime) -> Bool {
+    guard let start = presentation.live?.availabilityStart else { return true }
+    return period.duration.map { start + period.start + $0 <= now } ?? false
+  }
+}
+
+extension Presentation {
+  /// Changes each track group of each period.
+  fileprivate mutating func updateGroups(_ update: (inout TrackGroup) -> Void) {
+    for period in periods.indices {
+      for group in periods[period].trackGroups.indices { update(&periods[period].trackGroups[group]) }
+    }
   }
 }

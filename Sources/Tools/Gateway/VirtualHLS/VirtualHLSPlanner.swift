@@ -315,7 +315,7 @@ struct VirtualHLSPlanner {
       plan.tracks.append(
         VirtualHLS.Track(
           kind, row, index: plan.tracks.count, name: name,
-          parts: live == nil ? parts(row) : liveParts(row, kind, previous?.track(named: name))))
+          parts: live == nil ? parts(row) : liveParts(row, previous?.track(named: name))))
       return plan.tracks.count - 1
     }
     for index in pairing.usedVideo { places[.video(index)] = add(.video, video[index]) }
@@ -353,7 +353,7 @@ struct VirtualHLSPlanner {
 
   /// Returns the same of a live presentation, numbered on from what was listed before.
   private func liveParts(
-    _ row: VirtualHLSRow, _ kind: VirtualHLS.Track.Kind, _ previous: VirtualHLS.Track?
+    _ row: VirtualHLSRow, _ previous: VirtualHLS.Track?
   ) -> [VirtualHLS.Part] {
     let reference = periods.lazy.compactMap { ($0.video.first ?? $0.audio.first)?.list }.first
     let length = reference.flatMap { list in list.first.map { list.end - $0.start } } ?? .zero
