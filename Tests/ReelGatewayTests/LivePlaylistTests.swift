@@ -157,6 +157,32 @@ struct LivePlaylistTests {
     }
   }
 
+  @Test("A file whose index can't be read is not requested at each reading")
+  func unreadableIndex() async throws {
+    clock.set(launch + seconds(100))
+    let template =
+      #"<SegmentTemplate duration="2" initialization="i.mp4" media="$Number$.m4s"/>"#
+      + rung("v", 300_000, "avc1.64000b")
+    let file = #"<BaseURL>gone.mp4</BaseURL><SegmentBase indexRange="0-99"/>"#
+    let manifest = FixedManifest(
+      text: #"<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="\#(launch)""#
+        + #" minimumUpdatePeriod="PT2S"><Period id="a" start="PT0S" duration="PT60S">"#
+        + set(#"contentType="video""#, rung("v", 300_000, "avc1.64000b", content: file))
+        + #"</Period><Period id="b" start="PT60S">"# + set(#"contentType="video""#, template)
+        + "</Period></MPD>")
+    let fetcher = SwitchedFetcher(SimulationFetcher(resource: manifest))
+    let source = try await playlists(manifest, at: "/live.mpd", fetcher: fetcher)
+    for _ in 0..<10 {
+      _ = await source.text("video-0")
+      clock.advance(by: seconds(2))
+    }
+    #expect(fetcher.count(of: "live.mpd") > 5)
+    #expect(fetcher.count(of: "gone.mp4") == 1)
+    clock.advance(by: seconds(60))
+    _ = await source.text("video-0")
+    #expect(fetcher.count(of: "gone.mp4") == 2)
+  }
+
   @Test("A presentation that has not begun says so")
   func notBegun() async throws {
     let simulation = try simulation("dash-number/manifest.mpd", .init(addressing: .timeline), after: 0.1)
@@ -297,7 +323,7 @@ private struct LivePlaylists {
 /// A fetcher that fails when told to, and counts its requests.
 private final class SwitchedFetcher: Fetching {
   private let base: any Fetching
-  private let state = Locked((fails: false, count: 0))
+  private let state = Locked((fails: false, names: [String]()))
 
   init(_ base: any Fetching) { self.base = base }
 
@@ -305,15 +331,27 @@ private final class SwitchedFetcher: Fetching {
     get { state.withLock { $0.fails } }
     set { state.withLock { $0.fails = newValue } }
   }
-  var count: Int { state.withLock { $0.count } }
+  var count: Int { state.withLock { $0.names.count } }
+
+  /// The number of requests for a file.
+  func count(of name: String) -> Int { state.withLock { $0.names.count { $0 == name } } }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let fails = state.withLock { state in
-      state.count += 1
+      state.names.append(request.url.lastPathComponent)
       return state.fails
     }
     if fails { throw ReelError(.server, "503 Service Unavailable", status: 503) }
     return try await base.fetch(request)
+  }
+}
+
+/// An MPD that stays as it is, at `/live.mpd`.
+private struct FixedManifest: DynamicResource {
+  let text: String
+
+  func response(at path: String) -> Origin.Response? {
+    path == "/live.mpd" ? Origin.Response(text, contentType: "application/dash+xml") : nil
   }
 }
 

@@ -293,7 +293,8 @@ extension MPDMapper {
     }
     let (lastStart, lastDuration) = time(timing[last], last)
     return SegmentList(
-      count: timing.count, end: lastStart + lastDuration, commonInitialization: initialization
+      count: timing.count, end: lastStart + lastDuration, commonInitialization: initialization,
+      holes: timing.holes
     ) { index in
       let slot = timing[index]
       let (start, duration) = time(slot, index)

@@ -17,6 +17,8 @@ struct SegmentTiming: Sendable {
     /// In ticks.
     var duration: Int64
 
+    var end: Int64 { start + segmentCount * duration }
+
     /// Drops the first `count` segments.
     fileprivate mutating func leaveOut(_ count: Int64) {
       segmentCount -= count
@@ -46,6 +48,8 @@ struct SegmentTiming: Sendable {
   private(set) var latestEnd: Int64?
   /// The end of the last listed segment in ticks, whether or not it is available yet; nil if none is listed.
   private(set) var listedEnd: Int64?
+  /// The indices of the elements that begin later than the ones before them end.
+  private(set) var holes: [Int] = []
   /// The number of oldest segments left out because there are more than the limit.
   private(set) var omittedCount: Int64 = 0
 
@@ -103,6 +107,7 @@ struct SegmentTiming: Sendable {
     var index = 0
     for position in runs.indices {
       runs[position].firstIndex = index
+      if position > 0, runs[position].start > runs[position - 1].end { holes.append(index) }
       index += Int(runs[position].segmentCount * runs[position].partCount)
     }
   }
@@ -227,7 +232,7 @@ struct SegmentTiming: Sendable {
     longestDuration = max(longestDuration, run.duration)
     if let last = runs.last, last.duration == run.duration, last.partCount == run.partCount,
       last.number + last.segmentCount == run.number,
-      last.start + last.segmentCount * last.duration == run.start
+      last.end == run.start
     {
       runs[runs.count - 1].segmentCount += run.segmentCount
     } else {

@@ -18,17 +18,21 @@ package struct SegmentList: RandomAccessCollection, Sendable {
   /// The initialization segment that all segments share; nil if they have none, or different ones.
   package let commonInitialization: InitializationReference?
   package let precision: Precision
+  /// DASH: the indices of the segments that begin later than the ones before them end.
+  package let holes: [Int]
   private let element: @Sendable (Int) -> SegmentReference
 
   /// Creates a list of `count` segments; `element` returns the one at an index, counted from 0.
   package init(
     count: Int, end: MediaTime, commonInitialization: InitializationReference? = nil,
-    precision: Precision = .exact, element: @escaping @Sendable (Int) -> SegmentReference
+    precision: Precision = .exact, holes: [Int] = [],
+    element: @escaping @Sendable (Int) -> SegmentReference
   ) {
     self.count = count
     self.end = end
     self.commonInitialization = commonInitialization
     self.precision = precision
+    self.holes = holes
     self.element = element
   }
 
@@ -79,8 +83,9 @@ extension SegmentList {
   /// The same segments, later on the timeline by `shift`, or earlier if it is negative.
   package func moved(by shift: MediaTime) -> SegmentList {
     guard shift != .zero else { return self }
-    return SegmentList(count: count, end: end + shift, commonInitialization: commonInitialization) {
-      [self] index in
+    return SegmentList(
+      count: count, end: end + shift, commonInitialization: commonInitialization, holes: holes
+    ) { [self] index in
       var segment = self[index]
       segment.start = segment.start + shift
       segment.timestampOffset = segment.timestampOffset.map { $0 + shift }
@@ -95,8 +100,9 @@ extension SegmentList {
     var common = commonInitialization
     let encryption = change(common?.encryption)
     common?.encryption = encryption
-    return SegmentList(count: count, end: end, commonInitialization: common, precision: precision) {
-      [self] index in
+    return SegmentList(
+      count: count, end: end, commonInitialization: common, precision: precision, holes: holes
+    ) { [self] index in
       var segment = self[index]
       segment.encryption = change(segment.encryption)
       let encryption = change(segment.initialization?.encryption)

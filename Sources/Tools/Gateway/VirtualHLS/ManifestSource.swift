@@ -73,10 +73,19 @@ struct ManifestSource: Sendable {
   let loader: ManifestLoader
   /// True if each rung of a live presentation has a playlist of its own (HLS).
   private(set) var isByTrack = false
-  /// The indexes of files that were read.
-  private var indexes: [SegmentIndexReference: SegmentList] = [:]
+  /// The indexes of files that were requested.
+  private var indexes: [SegmentIndexReference: FileIndex] = [:]
 
   private let maximumBitRate: Int?
+
+  private struct FileIndex {
+    /// Nil if it could not be read.
+    var list: SegmentList?
+    var requestedAt: WallTime
+  }
+
+  /// The time after which an index that could not be read is requested again.
+  private static let retryInterval = MediaTime(value: 30, timescale: 1)
 
   init(resolved: ResolvedPresentation, loader: ManifestLoader, maximumBitRate: Int?) {
     self.resolved = resolved
@@ -146,22 +155,26 @@ struct ManifestSource: Sendable {
   /// end by the clock has come is not live any more.
   private mutating func withIndexes(_ presentation: Presentation) async throws -> Presentation {
     let now = clock.now
-    var found: [SegmentIndexReference: SegmentList] = [:]
+    var requested: [SegmentIndexReference: FileIndex] = [:]
     for period in presentation.periods where hasEnded(period, of: presentation, at: now) {
       for rung in period.trackGroups.filter({ $0.kind != .image }).flatMap(\.rungs) {
         guard case .index(let reference) = rung.media else { continue }
-        found[reference] = indexes[reference]
-        if found[reference] == nil {
+        if let known = indexes[reference],
+          known.list != nil || now < known.requestedAt + Self.retryInterval
+        {
+          requested[reference] = known
+        } else {
           let outcome = try await loader.outcome(of: rung, variables: [:])
-          found[reference] = try? outcome.get().list
+          requested[reference] = FileIndex(list: try? outcome.get().list, requestedAt: now)
         }
       }
     }
-    indexes = found
+    indexes = requested
     var presentation = presentation
     presentation.updateGroups { group in
       for index in group.rungs.indices {
-        guard case .index(let reference) = group.rungs[index].media, let list = found[reference] else {
+        guard case .index(let reference) = group.rungs[index].media, let list = requested[reference]?.list
+        else {
           continue
         }
         group.rungs[index].media = .segments(list)

@@ -115,48 +115,31 @@ extension SegmentList {
   }
 
   /// The same list, with the number of its period, and with gaps where its timeline has holes: each at most as long as the
-  /// longest segment.
+  /// longer of the segments around it.
   func filled(period: Int) -> SegmentList {
-    guard let first, let last else { return self }
-    var result: SegmentList = self
-    let isWhole = last.start - first.start == first.duration * Int64(count - 1)
-    if !isWhole {
-      var holes: [(index: Int, start: MediaTime, duration: MediaTime, count: Int)] = []
-      let longest = lazy.map(\.duration).max() ?? first.duration
-      var previous = first
-      for index in indices.dropFirst() {
-        let segment = self[index]
-        let (end, hole) = (
-          previous.start + previous.duration, segment.start - previous.start - previous.duration
-        )
-        // Less is the imprecision of a timeline.
-        if hole > longest.half, longest > .zero, holes.count < LiveNumbering.limit {
-          let pieces = Int(Swift.min((hole.seconds / longest.seconds).rounded(.up), 1000))
-          holes.append((index, end, MediaTime(seconds: hole.seconds / Double(pieces)), pieces))
-        }
-        previous = segment
-      }
-      if !holes.isEmpty {
-        var lists: [SegmentList] = []
-        var next = 0
-        for hole in holes {
-          lists.append(part(next..<hole.index))
-          let gap = self[hole.index].gap
-          lists.append(
-            SegmentList(
-              count: hole.count, end: hole.start + hole.duration * Int64(hole.count)
-            ) { index in
-              var gap = gap
-              (gap.start, gap.duration) = (hole.start + hole.duration * Int64(index), hole.duration)
-              return gap
-            })
-          next = hole.index
-        }
-        result = SegmentList(joining: lists + [part(next..<count)])
-      }
+    var lists: [SegmentList] = []
+    var next = 0
+    for index in holes.prefix(LiveNumbering.limit) {
+      let (before, after) = (self[index - 1], self[index])
+      let (start, longest) = (before.start + before.duration, Swift.max(before.duration, after.duration))
+      let length = after.start - start
+      // Less is the imprecision of a timeline.
+      guard length > longest.half, longest > .zero else { continue }
+      let pieces = Int(Swift.min((length.seconds / longest.seconds).rounded(.up), 1000))
+      let duration = MediaTime(seconds: length.seconds / Double(pieces))
+      let gap = after.gap
+      lists.append(part(next..<index))
+      lists.append(
+        SegmentList(count: pieces, end: start + duration * Int64(pieces)) { index in
+          var gap = gap
+          (gap.start, gap.duration) = (start + duration * Int64(index), duration)
+          return gap
+        })
+      next = index
     }
+    let result = lists.isEmpty ? self : SegmentList(joining: lists + [part(next..<count)])
     return SegmentList(count: result.count, end: result.end, commonInitialization: commonInitialization) {
-      [result] index in
+      index in
       var segment = result[index]
       segment.discontinuity = period
       return segment

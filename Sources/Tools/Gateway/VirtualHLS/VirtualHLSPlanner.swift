@@ -392,7 +392,7 @@ struct VirtualHLSPlanner {
       map = row.items.lazy.compactMap { $0 }.first?.list.first?.initialization
       if map?.encryption?.encryptsSamples == false { map = nil }
     }
-    return SegmentList(count: list.count, end: list.end) { [map] index in
+    return SegmentList(count: list.count, end: list.end, holes: list.holes) { [map] index in
       var gap = list[index].gap
       gap.initialization = map
       return gap
