@@ -43,7 +43,7 @@ import Testing
         """)
     #expect(
       hls.warnings.map(\.reason) == [
-        "the media stays encrypted (SAMPLE-AES-CTR): a player needs a license from Widevine or PlayReady;"
+        "video 'v' stays encrypted (SAMPLE-AES-CTR): a player needs a license from Widevine or PlayReady;"
           + " HLS can't name the key for ClearKey"
       ])
   }
@@ -138,13 +138,13 @@ import Testing
   func refusals(protections: String, reason: String) throws {
     let error = manifestError(.unsupported) { _ = try virtualHLS(mpd(video(protections))) }
     #expect(
-      error?.reason == "nothing in it can be presented as HLS: the rung 'v' is left out: \(reason)")
+      error?.reason == "nothing in it can be presented as HLS: video 'v' is left out: \(reason)")
     #expect(error?.advice?.contains("--key-file") == true)
     // Other tracks are presented.
     let audio = set(#"contentType="audio""#, template + rung("a", 32_000, "mp4a.40.2"))
     let hls = try virtualHLS(mpd(video(protections) + audio))
     #expect(hls.tracks.map(\.name) == ["audio-0"])
-    #expect(hls.warnings.map(\.reason) == ["the rung 'v' is left out: \(reason)"])
+    #expect(hls.warnings.map(\.reason) == ["video 'v' is left out: \(reason)"])
   }
 
   /// Rungs of one set may have keys of their own, as for UHD.
@@ -381,7 +381,7 @@ private func base64(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedStrin
       return
     }
     let error = manifestError(.unsupported) { _ = try VirtualHLS(hlsPresentation(source)) }
-    #expect(error?.reason == "nothing in it can be presented as HLS: the rung '0' is left out: \(reason)")
+    #expect(error?.reason == "nothing in it can be presented as HLS: video '0' is left out: \(reason)")
   }
 
   @Test(arguments: [

@@ -284,7 +284,7 @@ import Testing
         #EXT-X-ENDLIST
 
         """)
-    #expect(hls.warnings.map(\.reason) == ["the rung 's' is left out: text other than WebVTT files"])
+    #expect(hls.warnings.map(\.reason) == ["text 's' is left out: text other than WebVTT files"])
   }
 
   /// What a manifest says can't leave its attribute.
@@ -309,7 +309,9 @@ import Testing
 
   @Test func nothingIsLeft() throws {
     let text = mpd(
-      set(#"mimeType="video/webm""#, template.replacing(".m4s", with: ".webm") + rung("w", 1, "vp9"))
+      set(
+        #"mimeType="video/webm""#,
+        template.replacing(".m4s", with: ".webm") + rung("w", 1, "vp9") + rung("x", 2, "vp9"))
         + set(
           #"contentType="video""#,
           #"<EssentialProperty schemeIdUri="http://dashif.org/guidelines/trickmode" value="1"/>"# + template
@@ -317,7 +319,7 @@ import Testing
     let error = manifestError(.unsupported) { _ = try virtualHLS(text) }
     #expect(
       error?.reason
-        == "nothing in it can be presented as HLS: the rung 'w' is left out: HLS has no WebM segments; a group of video is left out: trick mode"
+        == "nothing in it can be presented as HLS: video 'w' and video 'x' are left out: HLS has no WebM segments; a group of video is left out: trick mode"
     )
   }
 
@@ -327,7 +329,7 @@ import Testing
     let error = manifestError(.unsupported) { _ = try virtualHLS(text) }
     #expect(
       error?.reason
-        == "nothing in it can be presented as HLS: the rung 'v' is left out: its segments are not known")
+        == "nothing in it can be presented as HLS: video 'v' is left out: its segments are not known")
   }
 
   @Test func tooManySegments() throws {

@@ -196,6 +196,14 @@ extension URL {
     guard user(percentEncoded: true) != nil || password(percentEncoded: true) != nil else { return self }
     return URL(string: absoluteString.withoutUserInformation) ?? self
   }
+
+  /// The URL for a log: without user name and password, with `…` for its query, which may be a credential, and without the
+  /// contents of a `data:` URL, which may be a key.
+  package var logText: String {
+    if scheme?.lowercased() == "data" { return "data:" }
+    let text = absoluteString.withoutUserInformation
+    return query == nil ? text : text.prefix { $0 != "?" } + "?…"
+  }
 }
 
 extension StringProtocol {

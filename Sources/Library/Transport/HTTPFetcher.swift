@@ -86,7 +86,7 @@ final class HTTPFetcher: Fetching {
     }
     logger.debug(
       "will try again",
-      metadata: ["url": "\(url.withoutUserInformation)", "reason": "\(error.reason)", "delay": "\(delay)"])
+      metadata: ["url": "\(url.logText)", "reason": "\(error.reason)", "delay": "\(delay)"])
     session.recordFailedAttempt()
     session.request.recordFailedAttempt?(error)
     try await Task.sleep(for: delay)
@@ -158,7 +158,7 @@ final class HTTPFetcher: Fetching {
         session.recordRedirect()
         logger.debug(
           "redirected",
-          metadata: ["url": "\(plan.url.withoutUserInformation)", "to": "\(target.withoutUserInformation)"])
+          metadata: ["url": "\(plan.url.logText)", "to": "\(target.logText)"])
         plan.url = target
       default:
         let text = await transfer.drain()
@@ -255,7 +255,7 @@ final class HTTPFetcher: Fetching {
       logger.debug(
         "request",
         metadata: [
-          "url": "\(plan.url.withoutUserInformation)", "range": "\(plan.range?.httpHeaderValue ?? "-")",
+          "url": "\(plan.url.logText)", "range": "\(plan.range?.httpHeaderValue ?? "-")",
         ])
       let transfer = HTTPTransfer.start(
         request, for: session.request, on: client, configuration: configuration, logger: logger)
@@ -270,7 +270,7 @@ final class HTTPFetcher: Fetching {
       logger.debug(
         "answer",
         metadata: [
-          "url": "\(plan.url.withoutUserInformation)", "status": "\(head.status.code)",
+          "url": "\(plan.url.logText)", "status": "\(head.status.code)",
           "after": "\(ContinuousClock.now - sentAt)",
         ])
       return (transfer, head)

@@ -118,7 +118,7 @@ struct GatewayRoutes: Sendable {
       "media",
       metadata: [
         "path": "\(request.uri.path)",
-        "url": "\(resource.url.absoluteString.withoutUserInformation.prefix(1_000))",
+        "url": "\(resource.url.logText.prefix(1_000))",
       ])
     if let part = resource.encryptedPart, let decrypted {
       return try await decrypted.response(to: request, for: resource, part, connection: connection)
@@ -145,7 +145,14 @@ extension Response {
 
   /// Returns an answer for media that can't be served. It contains no location, so that it does not reveal local paths.
   static func failure(of part: String, _ error: ReelError) -> Response {
-    let status: HTTPResponse.Status = error.kind == .timedOut ? .gatewayTimeout : .badGateway
+    let status: HTTPResponse.Status =
+      if error.kind == .timedOut {
+        .gatewayTimeout
+      } else if error.found == .encrypted {
+        .forbidden
+      } else {
+        .badGateway
+      }
     return text(status, "\(part): \(error.reason.printable.prefix(500))")
   }
 }

@@ -8,14 +8,14 @@ public protocol MediaDecrypting: Sendable {
   /// Returns whether it can decrypt media that is encrypted with this key. Other tracks stay encrypted, or are left out.
   func holdsKey(for id: KeyID) -> Bool
 
-  /// Returns an initialization of fragmented MP4 without its encryption.
+  /// Returns an initialization segment of fragmented MP4 without its encryption.
   ///
-  /// Throws `ReelError` for one that can't be decrypted; an HTTP client then gets 502 with the reason.
+  /// Throws `ReelError` for one that can't be decrypted; an HTTP client then gets 502 with the reason, or 403 if a key is missing.
   func initialization(_ bytes: [UInt8]) async throws -> [UInt8]
 
   /// Returns a segment of fragmented MP4 without its encryption.
   ///
-  /// Throws `ReelError` for one that can't be decrypted; an HTTP client then gets 502 with the reason.
+  /// Throws `ReelError` for one that can't be decrypted; an HTTP client then gets 502 with the reason, or 403 if a key is missing.
   ///
   /// - Parameters:
   ///   - bytes: The whole segment.

@@ -27,12 +27,12 @@ extension SegmentEncryption {
       systemKeys: keys)
   }
 
-  /// The DRM systems from which a player can get the key, as a sentence; nil if the key is given by its URL.
+  /// The method and the DRM systems from which a player can get the key; nil if the key is given by its URL.
   var note: String? {
     guard !systems.isEmpty else { return nil }
     let names = systemKeys.map { ProtectionSystem(keyFormat: $0.keyFormat)?.name ?? $0.keyFormat.excerpt }
     let others = systems.filter { !names.contains($0) }
-    return "the media stays encrypted (\(systemKeys.first?.method ?? method)):"
+    return "encrypted (\(systemKeys.first?.method ?? method)):"
       + " a player needs a license from \(names.joined(separator: " or "))"
       + (others.isEmpty ? "" : "; HLS can't name the key for \(others.joined(separator: ", "))")
   }

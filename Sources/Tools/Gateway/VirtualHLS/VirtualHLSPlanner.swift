@@ -19,7 +19,9 @@ struct VirtualHLSPlanner {
   /// subtitles, each.
   static let limit = 64
 
-  private(set) var warnings: [ReelError] = []
+  /// What is left out or stays encrypted, and why; at most 100.
+  var warnings: [ReelError] { notes.map { ReelError(.unsupported, $0.text, advice: $0.advice) } }
+  private var notes: [Note] = []
   private let presentation: Presentation
   /// The playlists as they were before, of a live presentation.
   private let previous: VirtualHLS?
@@ -53,7 +55,7 @@ struct VirtualHLSPlanner {
       // A stretch without audio and video can't be part of a playable timeline.
       if !candidates.video.isEmpty || !candidates.audio.isEmpty { periods.append(candidates) }
     }
-    guard !periods.isEmpty || live == nil || !warnings.isEmpty else {
+    guard !periods.isEmpty || live == nil || !notes.isEmpty else {
       throw ReelError(
         .unsupported, "no segment of the live presentation is available yet",
         advice: "try again when it has begun")
@@ -75,7 +77,7 @@ struct VirtualHLSPlanner {
     let text = chosen(\.text, .text)
     let grouping = VirtualHLSPairing(video: video, audio: audio, format: presentation.format)
     if grouping.hasLeftOut {
-      warnings.append(ReelError(.unsupported, "more than \(Self.limit) qualities: some are left out"))
+      note("some of more than \(Self.limit) qualities", "are left out")
     }
     return assemble(grouping, video: video, audio: audio, text: text)
   }
@@ -153,6 +155,22 @@ struct VirtualHLSPlanner {
       }
     }
     return result
+  }
+
+  /// What there is to say of one rung or of several.
+  private struct Note {
+    /// What it is said of, each once.
+    var names: [String]
+    /// The rest of the sentence, for one name and for several.
+    let singular: String
+    let plural: String
+    let advice: String?
+
+    var text: String {
+      guard names.count > 1, let last = names.last else { return "\(names.first ?? "") \(singular)" }
+      let list = names.count > 6 ? names.prefix(5) + ["\(names.count - 5) more"] : names.dropLast() + [last]
+      return list.dropLast().joined(separator: ", ") + " and \(list.last ?? last) \(plural)"
+    }
   }
 
   /// The reason why a rung is left out.
@@ -243,29 +261,44 @@ struct VirtualHLSPlanner {
     return other.map { "encrypted: \($0.method)" }
   }
 
+  /// Adds a name to what was said of others, or a note.
+  private mutating func note(
+    _ name: String, _ singular: String, _ plural: String? = nil, advice: String? = nil
+  ) {
+    let limit = ManifestLimits().warnings
+    let known = notes.firstIndex { $0.singular == singular && $0.advice == advice }
+    guard let known else {
+      guard notes.count < limit else { return }
+      return notes.append(
+        Note(names: [name], singular: singular, plural: plural ?? singular, advice: advice))
+    }
+    guard notes[known].names.count < limit, !notes[known].names.contains(name) else { return }
+    notes[known].names.append(name)
+  }
+
   /// Says where a player gets the key of media that stays encrypted.
   private mutating func noteEncryption(of candidate: VirtualHLSCandidate) {
-    guard warnings.count < ManifestLimits().warnings, let note = candidate.list.first?.encryption?.note,
-      !warnings.contains(where: { $0.reason == note })
-    else { return }
-    warnings.append(ReelError(.unsupported, note))
+    guard let text = candidate.list.first?.encryption?.note else { return }
+    note(Self.name(candidate.rung, of: candidate.group), "stays \(text)", "stay \(text)")
   }
 
   private mutating func leaveOut(_ group: TrackGroup, _ rung: Rung?, _ refusal: Refusal) {
-    guard warnings.count < ManifestLimits().warnings else { return }
-    let name = rung.map { "the rung '\($0.id.excerpt)'" } ?? "a group of \(group.kind.rawValue)"
-    warnings.append(
-      ReelError(.unsupported, "\(name) is left out: \(refusal.reason)", advice: refusal.advice))
+    let name = rung.map { Self.name($0, of: group) } ?? "a group of \(group.kind.rawValue)"
+    let text = "left out: \(refusal.reason)"
+    note(name, "is \(text)", "are \(text)", advice: refusal.advice)
   }
 
   private mutating func leaveOut(images group: TrackGroup) {
-    guard warnings.count < ManifestLimits().warnings else { return }
-    let isMetadata = group.rungs.allSatisfy { $0.tiles == nil }
-    let name =
-      isMetadata
-      ? "timed metadata is" : presentation.format == .hls ? "image playlists are" : "thumbnail images are"
-    warnings.append(
-      ReelError(.unsupported, "\(name) left out: only video, audio and subtitles are presented as HLS"))
+    let text = "left out: only video, audio and subtitles are presented as HLS"
+    if group.rungs.allSatisfy({ $0.tiles == nil }) {
+      note("timed metadata", "is \(text)")
+    } else {
+      note(presentation.format == .hls ? "image playlists" : "thumbnail images", "are \(text)")
+    }
+  }
+
+  private static func name(_ rung: Rung, of group: TrackGroup) -> String {
+    "\(group.kind.rawValue) '\(rung.id.excerpt)'"
   }
 
   /// Returns the tracks of a kind: their rungs in each period, nil if the period lacks the kind.
