@@ -161,6 +161,22 @@ struct ServeCommandTests {
     let result = try await Command.run(["serve"] + arguments, status: status)
     #expect(!result.errorText.isEmpty)
   }
+
+  @Test(
+    "Errors name the path or the host, and say what to do",
+    arguments: [
+      (["/nowhere/a.mpd"], Int32(66), "reel: /nowhere/a.mpd: no such file"),
+      ([Fixtures.path("media/h264.ts")], 65, "serve media files as they are with reel serve FOLDER"),
+      ([Fixtures.path("hls-ts"), "--host", "300.1.1.1"], 64, "300.1.1.1 is not a host to listen on"),
+      (
+        [Fixtures.path("dash-number/manifest.mpd"), "--host", "300.1.1.1"], 64,
+        "300.1.1.1 is not a host to listen on"
+      ),
+    ] as [([String], Int32, String)])
+  func errors(arguments: [String], status: Int32, words: String) async throws {
+    let result = try await Command.run(["serve", "--port", "0"] + arguments, status: status)
+    #expect(result.errorText.contains(words), "\(result.errorText)")
+  }
 }
 
 #if os(Linux)

@@ -66,7 +66,7 @@ struct FileFetchTests {
     try await withFolder { folder in
       let missing = folder.appending(path: "missing.mp4")
       let error = await reelError { _ = try await TransportFetcher().bytes(missing) }
-      #expect(error == ReelError(.noSuchFile, "no such file", at: missing.absoluteString))
+      #expect(error == ReelError(.noSuchFile, "no such file", at: missing.path))
 
       let directory = await reelError { _ = try await TransportFetcher().bytes(folder) }
       #expect(directory?.kind == .badMedia)

@@ -15,7 +15,7 @@ import Synchronization
 
 /// An open file. Reads block. The descriptor is closed when the value is released.
 final class LocalFile: Sendable {
-  /// The URL in errors.
+  /// The path, for errors.
   let location: String
   /// Nil if it is not a regular file.
   let byteCount: Int64?
@@ -25,10 +25,10 @@ final class LocalFile: Sendable {
   ///
   /// - Throws: `ReelError`: `noSuchFile` if it does not exist or can't be read, `badMedia` for a directory.
   init(url: URL) throws {
-    location = url.absoluteString
     let path = url.path(percentEncoded: false)
+    location = path
     guard url.host()?.isEmpty ?? true || url.host() == "localhost", !path.contains("\0") else {
-      throw ReelError(.noSuchFile, "not a path on this machine", at: location)
+      throw ReelError(.noSuchFile, "not a path on this machine", at: url.absoluteString)
     }
     // Without O_NONBLOCK, opening a pipe without a writer would block.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -112,15 +112,13 @@ final class FileFetcher: Fetching {
       logger.debug("file", metadata: ["url": "\(request.url)", "offset": "\(offset)"])
       guard let size = file.byteCount else {
         guard request.range == nil else {
-          throw ReelError(
-            .unsupported, "ranges of a stream can't be requested", at: request.url.absoluteString)
+          throw ReelError(.unsupported, "ranges of a stream can't be requested", at: file.location)
         }
         return response(to: session, file: file, offset: 0, length: nil)
       }
       guard offset < size || (offset == 0 && size == 0) else {
         throw ReelError(
-          .badMedia, "byte \(offset) is beyond the end: it has \(size) bytes",
-          at: request.url.absoluteString)
+          .badMedia, "byte \(offset) is beyond the end: it has \(size) bytes", at: file.location)
       }
       let length = min(request.range?.length ?? .max, size - offset)
       return response(to: session, file: file, offset: offset, length: length)

@@ -128,9 +128,9 @@ public final class Gateway: Sendable, Service {
     let outcome = await running.result
     try? await group.shutdownGracefully()
     try Task.checkCancellation()
-    if case .failure(let error) = outcome, error is IOError {
+    if case .failure(let error as IOError) = outcome {
       throw ReelError(
-        .network, "can't listen: \(text(error))", at: address,
+        .network, "can't listen: \(ReelError.systemText(error.errnoCode).lowercased())", at: address,
         advice: "choose another port, or 0 for any free port")
     }
     throw ReelError(.usage, "\(configuration.host) is not a host to listen on", at: address)
@@ -164,11 +164,6 @@ public final class Gateway: Sendable, Service {
     var logger = logger
     logger.logLevel = .critical
     return logger
-  }
-
-  private static func text(_ error: any Error) -> String {
-    guard let error = error as? IOError else { return String(describing: error) }
-    return ReelError.systemText(error.errnoCode).lowercased()
   }
 }
 

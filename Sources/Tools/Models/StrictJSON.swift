@@ -126,6 +126,9 @@ extension ReelError {
       case .typeMismatch(let type, let context), .valueNotFound(let type, let context):
         (context.codingPath, "must be \(words(type))")
       case .keyNotFound(let key, let context): (context.codingPath + [key], "the field is missing")
+      case .dataCorrupted(let context) where context.debugDescription.hasPrefix("Cannot initialize "):
+        // Swift's own words for the name of a case that does not exist.
+        (context.codingPath, "an unknown value")
       case .dataCorrupted(let context):
         (
           context.codingPath,

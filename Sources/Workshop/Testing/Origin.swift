@@ -82,6 +82,8 @@ public final class Origin: Sendable {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()
     let connections = ConnectionList()
+    let address = "\(configuration.host):\(configuration.port)"
+    let noHost = ReelError(.usage, "\(configuration.host) is not a host to listen on", at: address)
     do {
       let shaper = try await loop.submit {
         NIOLoopBound(
@@ -112,15 +114,15 @@ public final class Origin: Sendable {
         .bind(host: configuration.host, port: configuration.port).get()
       guard let port = listener.localAddress?.port,
         let baseURL = URL.server(host: configuration.host, port: port, path: "")
-      else { throw ReelError(.usage, "\(configuration.host) is not a host to listen on") }
+      else { throw noHost }
       return Origin(
         baseURL: baseURL, port: port, state: state, group: group, listener: listener, connections: connections
       )
     } catch {
       try? await group.shutdownGracefully()
-      if error is ReelError { throw error }
+      guard let error = error as? IOError else { throw noHost }
       throw ReelError(
-        .network, "can't listen: \(Self.text(error))", at: "\(configuration.host):\(configuration.port)",
+        .network, "can't listen: \(ReelError.systemText(error.errnoCode).lowercased())", at: address,
         advice: "choose another port, or 0 for any free port")
     }
   }
@@ -160,13 +162,6 @@ public final class Origin: Sendable {
   /// Replaces all fault rules; counts start again.
   public func setFaults(_ faults: [FaultRule]) {
     state.setFaults(faults)
-  }
-
-  // MARK: - Private
-
-  private static func text(_ error: any Error) -> String {
-    guard let error = error as? IOError else { return String(describing: error) }
-    return ReelError.systemText(error.errnoCode).lowercased()
   }
 }
 

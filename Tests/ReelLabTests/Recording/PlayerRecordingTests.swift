@@ -106,7 +106,7 @@ struct PlayerRecordingTests {
       (#"{"kind":"swipe"}"#, 400, "playback: the field is missing"),
       ("no JSON", 400, "the report can't be read"), ("", 400, "the report can't be read"),
       ("[1]", 400, "the report can't be read"),
-      (#"{"kind":"jump","playback":"p","sent_ms":1}"#, 400, "kind: "),
+      (#"{"kind":"jump","playback":"p","sent_ms":1}"#, 400, "kind: an unknown value"),
       (#"{"kind":"end","playback":"p","sent_ms":"1"}"#, 400, "sent_ms: must be a number"),
       (#"{"kind":"end","playback":"p","sent_ms":-1}"#, 400, "sent_ms is not a time"),
       (#"{"kind":"end","playback":"p","sent_ms":1e300}"#, 400, "sent_ms is not a time"),

@@ -28,9 +28,9 @@ extension ManifestLoader {
           from: bytes, format: format, url: response.url, name: url.reelName)
         return try setting(resolved, to: response.date)
       case .other(let what):
-        throw ReelError(.badManifest, "\(what), and neither HLS nor DASH")
+        throw ReelError(.badManifest, "\(what), and neither HLS nor DASH", advice: Self.advice)
       case nil:
-        throw ReelError(.badManifest, "neither HLS nor DASH")
+        throw ReelError(.badManifest, "neither HLS nor DASH", advice: Self.advice)
       }
     } catch let error as ReelError {
       throw error.located(at: response.url.reelName)
@@ -55,4 +55,5 @@ extension ManifestLoader {
   }
 
   private static let clockTolerance = 10.0
+  private static let advice = "pass a manifest, or serve media files as they are with reel serve FOLDER"
 }
