@@ -183,11 +183,33 @@ struct LivePlaylistTests {
     #expect(fetcher.count(of: "gone.mp4") == 2)
   }
 
-  @Test("A presentation that has not begun says so")
-  func notBegun() async throws {
-    let simulation = try simulation("dash-number/manifest.mpd", .init(addressing: .timeline), after: 0.1)
-    let error = await reelError { _ = try await playlists(simulation) }
-    #expect(error != nil)
+  @Test("Clients of a presentation that has not begun get 503 until it does", arguments: [-30.0, 0.1])
+  func notBegun(after elapsed: Double) async throws {
+    clock.set(launch + seconds(elapsed))
+    let template = #"<SegmentTemplate duration="2" initialization="i.mp4" media="$Number$.m4s"/>"#
+    let manifest = FixedManifest(
+      text: #"<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="\#(launch)""#
+        + #" minimumUpdatePeriod="PT2S"><Period id="a" start="PT0S">"#
+        + set(#"contentType="video""#, template + rung("v", 300_000, "avc1.64000b")) + "</Period></MPD>")
+    var loading = LoadingConfiguration()
+    loading.clock = clock
+    let fetcher = SwitchedFetcher(SimulationFetcher(resource: manifest))
+    let gateway = try await Gateway.start(
+      #require(URL(string: "http://origin.example/live.mpd")), fetcher: fetcher, loading: loading,
+      logger: silentLogger)
+    for path in ["/master.m3u8", "/media/video-0/index.m3u8", "/"] {
+      let early = try await http(gateway.url(path))
+      #expect(early.status == 503)
+      #expect(early.fields["retry-after"] == "2")
+      #expect(early.text == "the presentation has not begun\n")
+    }
+    #expect(fetcher.count(of: "live.mpd") == 1)
+    clock.set(launch + seconds(5))
+    #expect(try await http(gateway.url("/master.m3u8")).text.contains("media/video-0/index.m3u8"))
+    let playlist = try hlsPlaylist(try await http(gateway.url("/media/video-0/index.m3u8")).text)
+    #expect(playlist.segments.map(\.uri) == ["0.m4s", "1.m4s"])
+    #expect(playlist.targetDuration == "2")
+    await gateway.stop()
   }
 
   @Test("Periods with segments of different lengths, and the same ids again, leave no hole in the numbers")

@@ -23,6 +23,7 @@ public import ServiceLifecycle
 ///
 /// - Relayed media is read from the origin no faster than the client reads it. Single ranges are supported (206, 416).
 ///   The request to the origin ends when the client disconnects.
+/// - Before a live presentation has begun, everything is answered with 503 and Retry-After.
 /// - A path outside of the presentation is answered with 404. If the origin fails, the answer is 502, or 504 after a
 ///   time-out, with a line of text.
 /// - Web pages of any origin may read the answers (CORS). If media is redirected, its origin must allow CORS as well,
@@ -94,6 +95,11 @@ public final class Gateway: Sendable, Service {
         .usage, "\(configuration.port) is not a port", at: address, advice: "use 0 for any free port")
     }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    if hls.tracks.isEmpty {
+      logger.warning(
+        "the presentation has not begun: clients get 503 until it does",
+        metadata: hls.live?.start.map { ["begins": "\($0)"] })
+    }
     let (ports, port) = AsyncStream<Int?>.makeStream()
     let playlists = GatewayPlaylists(hls, isDirect: configuration.delivery == .direct, logger: logger)
     let origin = hls.fetcher ?? fetcher

@@ -66,6 +66,14 @@ package actor GatewayPlaylists {
     clock = hls.source?.clock ?? SystemWallClock()
   }
 
+  /// False for a live presentation of which no segment is available yet.
+  package var hasBegun: Bool {
+    get async {
+      if hls.tracks.isEmpty { await update(nil) }
+      return !hls.tracks.isEmpty
+    }
+  }
+
   /// The multivariant playlist.
   func multivariantPlaylist(reference: @escaping @Sendable (VirtualHLS.Track) -> String) -> String {
     hls.multivariantPlaylist(reference: reference)
@@ -124,9 +132,11 @@ package actor GatewayPlaylists {
   }
 
   /// Reads a live presentation again if that is due, or waits for the client that does.
-  private func update(_ track: VirtualHLS.Track) async {
+  ///
+  /// - Parameter track: The track that a client asks for; nil for a presentation that has not begun.
+  private func update(_ track: VirtualHLS.Track?) async {
     guard let source = hls.source, hls.live != nil else { return }
-    let key = source.isByTrack ? track.name : ""
+    let key = source.isByTrack ? track?.name ?? "" : ""
     let now = clock.now
     var reading = readings[key] ?? Reading(readAt: now, lookedAt: now)
     let age = now - reading.readAt
@@ -141,12 +151,12 @@ package actor GatewayPlaylists {
   }
 
   /// Returns where to look for new segments now; nil if none are expected.
-  private func dueLook(of track: VirtualHLS.Track, _ reading: Reading, at now: WallTime) -> Look? {
-    guard let timing = hls.live?.timing, !track.hasEnded else {
+  private func dueLook(of track: VirtualHLS.Track?, _ reading: Reading, at now: WallTime) -> Look? {
+    guard let timing = hls.live?.timing, track?.hasEnded != true else {
       // Players do not ask for a playlist that has ended, unless it is one that an origin has resumed.
       return reading.readAt + Self.memory <= now ? .inManifest : nil
     }
-    let duration = track.parts.last?.list.last?.duration ?? .zero
+    let duration = Self.segmentDuration(of: track)
     if let delay = timing.reloadDelay(hasChanged: reading.hasChanged, segmentDuration: duration),
       reading.readAt + delay <= now
     {
@@ -157,7 +167,12 @@ package actor GatewayPlaylists {
     return .byClock
   }
 
-  private func read(_ track: VirtualHLS.Track, _ key: String, _ look: Look) async {
+  /// The duration of the newest segment, or a common one before there are any.
+  private static func segmentDuration(of track: VirtualHLS.Track?) -> MediaTime {
+    track?.parts.last?.list.last?.duration ?? MediaTime(value: 2, timescale: 1)
+  }
+
+  private func read(_ track: VirtualHLS.Track?, _ key: String, _ look: Look) async {
     let began = clock.now
     let known = hls.tracks.map(\.endIndex)
     var reading = readings[key] ?? Reading(readAt: began, lookedAt: began)
@@ -166,7 +181,7 @@ package actor GatewayPlaylists {
     do {
       var next = try await hls.next(for: track, reads: reads)
       if !reads, next.tracks.map(\.endIndex) == known, case .after? = hls.live?.timing?.reload,
-        reading.readAt + (track.parts.last?.list.last?.duration.half ?? .zero) <= began
+        reading.readAt + Self.segmentDuration(of: track).half <= began
       {
         // A manifest that lists its segments is read when the next one should be there.
         reads = true
@@ -190,12 +205,12 @@ package actor GatewayPlaylists {
     readings[key] = reading
   }
 
-  private func take(_ next: VirtualHLS, of track: VirtualHLS.Track, at time: WallTime) {
+  private func take(_ next: VirtualHLS, of track: VirtualHLS.Track?, at time: WallTime) {
     if earlier.last.map({ time - $0.at > Self.memoryInterval }) ?? true {
       earlier.append((hls, time))
       earlier.removeAll { time - $0.at > Self.memory }
     }
-    if hls.source?.isByTrack == true {
+    if let track, hls.source?.isByTrack == true {
       // The playlists of others may have been read meanwhile.
       hls.tracks[track.index] = next.tracks[track.index]
       playlists[track.name] = nil
@@ -210,7 +225,7 @@ package actor GatewayPlaylists {
 extension VirtualHLS {
   /// When the next segment of a live presentation is expected; nil if its segments are not tied to the clock.
   fileprivate var nextSegmentTime: WallTime? {
-    guard let start = live?.start else { return nil }
+    guard let start = live?.start, !tracks.isEmpty else { return live?.start }
     let times = tracks.lazy.filter { $0.kind != .text }.compactMap { track -> MediaTime? in
       guard let list = track.parts.last?.list, let last = list.last else { return nil }
       return list.end + last.duration - (track.anchor.rung.availabilityTimeOffset ?? .zero)

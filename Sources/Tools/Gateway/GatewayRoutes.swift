@@ -65,13 +65,14 @@ struct GatewayRoutes: Sendable {
 
   /// Returns the resource served at a path; nil for none.
   private func content(for request: Request, _ connection: ClientConnection) async throws -> Response? {
+    let playlists = playlists
+    guard try await connection.whileOpen({ await playlists.hasBegun }) else { return .notBegun }
     let path = request.uri.path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
     switch path.count {
     case 0: return await multivariantPlaylist
     case 1 where path[0] == "master.m3u8": return await multivariantPlaylist
     case 3 where path[0] == "media":
       if path[2] == Self.playlistName {
-        let playlists = playlists
         let text = try await connection.whileOpen { await playlists.mediaPlaylist(ofTrackNamed: path[1]) }
         return text.map(playlist)
       }
@@ -141,6 +142,13 @@ extension Response {
       status: status,
       headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
       body: ResponseBody(byteBuffer: ByteBuffer(string: text + "\n")))
+  }
+
+  /// The answer before a live presentation has begun.
+  static var notBegun: Response {
+    var response = text(.serviceUnavailable, "the presentation has not begun")
+    response.headers[.retryAfter] = "2"
+    return response
   }
 
   /// Returns an answer for media that can't be served. It contains no location, so that it does not reveal local paths.

@@ -34,19 +34,20 @@ extension VirtualHLS {
   }
 
   /// Reads a live presentation again, and returns it as it is now: with the same numbers, URLs and target duration, and
-  /// without what has left it. Of HLS, only the playlist of `track` is read.
+  /// without what has left it. Of HLS, only the playlist of `track` is read, which is nil for one that has not begun.
   ///
   /// - Throws: `ReelError` if it can't be read, `CancellationError`.
-  package func next(for track: Track, reads: Bool) async throws -> VirtualHLS {
+  package func next(for track: Track?, reads: Bool) async throws -> VirtualHLS {
     guard var source else { return self }
-    if source.isByTrack {
+    if source.isByTrack, let track {
       let found = try await source.playlist(at: track.anchor.place)
       var next = self
       next.tracks[track.index].take(found)
       return next
     }
     let presentation = reads ? try await source.reload() : try await source.atTime()
-    var next = try VirtualHLS(presentation, following: self)
+    var next = try VirtualHLS(
+      presentation, following: tracks.isEmpty ? nil : self, decryption: decryption)
     next.source = source
     next.failures = failures
     return next

@@ -26,7 +26,7 @@ import ReelSources
 /// FFmpeg's HLS demuxer keeps the first EXT-X-MAP, so it decodes later periods wrongly if their initialization segments
 /// differ.
 public struct VirtualHLS: Sendable {
-  /// Video first, then audio, then text, each in manifest order.
+  /// Video first, then audio, then text, each in manifest order. Empty for a live presentation that has not begun.
   package internal(set) var tracks: [Track]
   /// The groups and rungs that were left out, each with the reason, and what a player needs for media that stays
   /// encrypted; at most 100.

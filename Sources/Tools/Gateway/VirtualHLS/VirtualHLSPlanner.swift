@@ -48,7 +48,7 @@ struct VirtualHLSPlanner {
     self.live = live
   }
 
-  /// Throws `unsupported` if nothing is left.
+  /// Returns an empty plan for a live presentation that has not begun. Throws `unsupported` if nothing is left.
   mutating func plan() throws(ReelError) -> Plan {
     for period in presentation.periods {
       let candidates = candidates(of: period)
@@ -56,6 +56,7 @@ struct VirtualHLSPlanner {
       if !candidates.video.isEmpty || !candidates.audio.isEmpty { periods.append(candidates) }
     }
     guard !periods.isEmpty || live == nil || !notes.isEmpty else {
+      if previous == nil, presentation.format == .dash { return Plan(live: live) }
       throw ReelError(
         .unsupported, "no segment of the live presentation is available yet",
         advice: "try again when it has begun")

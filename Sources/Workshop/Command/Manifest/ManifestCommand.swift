@@ -124,6 +124,11 @@ struct ManifestCommand: AsyncParsableCommand {
       (record.manifestUrl, record.url) = (record.url, nil)
     } else {
       let hls = try VirtualHLS(loaded)
+      guard !hls.tracks.isEmpty else {
+        throw ReelError(
+          .unsupported, "no segment of the live presentation is available yet", at: loaded.url.reelName,
+          advice: "try again when it has begun")
+      }
       hls.report(quietly: options.quiet)
       try HLSOutput(hls: hls).write(to: folder)
     }

@@ -234,12 +234,13 @@ struct ServeCommand: AsyncParsableCommand {
         }
       }
     }
-    if hls.tracks.contains(where: \.isDecrypted), !URL.isLoopback(host: host) {
+    let decrypts = hls.tracks.isEmpty ? decryption != nil : hls.tracks.contains(where: \.isDecrypted)
+    if decrypts, !URL.isLoopback(host: host) {
       Console.warn(
         "media is decrypted, and everyone who reaches \(host) can play it: leave out --host if only this machine should"
       )
     }
-    if decryption != nil, !hls.tracks.contains(where: \.isDecrypted) {
+    if decryption != nil, !decrypts {
       Console.warn("none of the keys is used: only fragmented MP4 with a key ID among them is decrypted")
     }
     hls.report(quietly: options.quiet)
