@@ -34,7 +34,7 @@ struct ServeCommandTests {
     #expect(try await command.result().status == 130)
   }
 
-  @Test("A presentation is served as HLS, redirected and passed through", arguments: [[], ["--proxy"]])
+  @Test("A presentation is served as HLS, redirected and relayed", arguments: [[], ["--proxy"]])
   func presentation(options: [String]) async throws {
     let origin = try await Origin.start(.init(directory: Fixtures.folder))
     let source = origin.baseURL.appending(path: "dash-number/manifest.mpd").absoluteString
@@ -61,7 +61,7 @@ struct ServeCommandTests {
     await origin.stop()
   }
 
-  @Test("A presentation on this machine is passed through")
+  @Test("A presentation on this machine is relayed")
   func localPresentation() async throws {
     try await withServer([Fixtures.path("dash-ondemand/manifest.mpd")]) { url, _ in
       let result = try await Command.run(

@@ -243,7 +243,7 @@ import Testing
     }
   }
 
-  /// What a client could not fetch itself is passed through in either mode.
+  /// What a client could not fetch itself is relayed in either mode.
   @Test func localFilesAndData() async throws {
     let local = try await presentation(at: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
     let data = Data("some bytes".utf8).base64EncodedString()

@@ -58,7 +58,7 @@ import Testing
     #expect(list.count == 1)
   }
 
-  @Test func `A Clear Key licence`() async throws {
+  @Test func `A Clear Key license`() async throws {
     var list = KeyList()
     let text = """
        {"keys":[{"kty":"oct","kid":"MTIzNDU2Nzg5MDEyMzQ1Ng","k":"MjM0NTY3ODkwMTIzNDU2Nw"},

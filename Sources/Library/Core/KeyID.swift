@@ -54,7 +54,7 @@ public struct ContentKey: Sendable, Hashable {
 
   // MARK: - Private
 
-  /// Decodes 16 bytes from hexadecimal digits or base64url. Also accepts plain base64, which licence servers send.
+  /// Decodes 16 bytes from hexadecimal digits or base64url. Also accepts plain base64, which license servers send.
   fileprivate static func decode(_ text: some StringProtocol) -> [UInt8]? {
     let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
     if digits.count == 2 * byteCount, let bytes = hexadecimal(digits) { return bytes }

@@ -33,7 +33,7 @@ public struct KeyRequest: Sendable, Hashable {
   public var scheme: String
   /// The names of the DRM systems that have the key according to the manifest and the media, such as `Widevine`.
   public var systems: [String]
-  /// The whole `pssh` boxes of the media (ISO/IEC 23001-7 §8.1), for the request to a licence server.
+  /// The whole `pssh` boxes of the media (ISO/IEC 23001-7 §8.1), for the request to a license server.
   public var systemData: [[UInt8]]
   /// The URL of the key itself in an HLS playlist (KEYFORMAT `identity`). Reel fetches it if the provider returns
   /// nil.
@@ -61,7 +61,7 @@ package struct KeyList: KeyProvider {
   /// The keys for media that names no key.
   private var unnamed: [ContentKey] = []
 
-  /// The largest key file or licence that is accepted: 1 MiB.
+  /// The largest key file or license that is accepted: 1 MiB.
   package static let byteLimit = 1 << 20
 
   /// Creates an empty list.
@@ -93,7 +93,7 @@ package struct KeyList: KeyProvider {
   }
 
   /// Adds the keys of a file. It has either one key per line, in the form that `add(parsing:)` reads, with empty
-  /// lines and comments after `#`, or a W3C Clear Key licence in JSON (Encrypted Media Extensions §9.1.4).
+  /// lines and comments after `#`, or a W3C Clear Key license in JSON (Encrypted Media Extensions §9.1.4).
   ///
   /// Throws `ReelError.usage` with the line number, and for a file without a key. The error does not repeat the
   /// line's text.
@@ -104,8 +104,8 @@ package struct KeyList: KeyProvider {
     // Some editors begin a file with a byte order mark.
     let file = file.starts(with: [0xef, 0xbb, 0xbf]) ? file.dropFirst(3) : file[...]
     let text = String(decoding: file, as: UTF8.self)
-    let isLicence = text.drop(while: \.isWhitespace).first == "{"
-    let added = isLicence ? try add(licence: file) : try add(lines: text)
+    let isLicense = text.drop(while: \.isWhitespace).first == "{"
+    let added = isLicense ? try add(license: file) : try add(lines: text)
     guard added > 0 else { throw ReelError(.usage, "the file has no key") }
   }
 
@@ -127,7 +127,7 @@ package struct KeyList: KeyProvider {
 
   // MARK: - Private
 
-  private struct Licence: Decodable {
+  private struct License: Decodable {
     struct Key: Decodable {
       let kty: String?
       let kid: String
@@ -156,13 +156,13 @@ package struct KeyList: KeyProvider {
   }
 
   /// Returns the number of added keys.
-  private mutating func add(licence: ArraySlice<UInt8>) throws(ReelError) -> Int {
-    guard let licence = try? JSONDecoder().decode(Licence.self, from: Data(licence)) else {
+  private mutating func add(license: ArraySlice<UInt8>) throws(ReelError) -> Int {
+    guard let license = try? JSONDecoder().decode(License.self, from: Data(license)) else {
       throw ReelError(
         .usage, "the JSON is not a Clear Key license: {\"keys\":[{\"kty\":\"oct\",\"kid\":…,\"k\":…}]}")
     }
     var added = 0
-    for (index, entry) in licence.keys.enumerated() where entry.kty ?? "oct" == "oct" {
+    for (index, entry) in license.keys.enumerated() where entry.kty ?? "oct" == "oct" {
       guard let id = KeyID(entry.kid), let key = ContentKey(entry.k) else {
         throw ReelError(
           .usage, "key \(index + 1) of the license or its ID is not 16 bytes in base64url")

@@ -136,7 +136,7 @@ struct DecryptedMedia: Sendable {
   }
 }
 
-/// The initializations that were fetched, as encrypted: each segment needs its own.
+/// The initialization segments fetched so far, still encrypted: each media segment needs its own.
 private actor Initializations {
   private var tasks: [InitializationReference: Task<[UInt8], any Error>] = [:]
 

@@ -53,12 +53,12 @@ public final class Gateway: Sendable, Service {
     self.server = server
   }
 
-  /// Reads a presentation of HLS or DASH, complete or live, starts a gateway for it, and returns once it listens.
+  /// Reads a presentation of HLS or DASH, on demand or live, starts a gateway for it, and returns once it listens.
   ///
   /// - Parameters:
   ///   - source: The URL of the manifest.
   ///   - configuration: The address to listen on, and how to deliver media.
-  ///   - fetcher: Fetches the manifests, again and again while a live presentation is watched, and relayed media.
+  ///   - fetcher: Fetches relayed media and the manifests, those of a live presentation for as long as a client asks.
   ///   - loading: The header fields and limits of the requests. Its `keyProvider` is not used: pass `decryption`.
   ///   - decryption: Decrypts the media whose keys it has; nil for none. Decrypted media is relayed, never redirected.
   ///   - logger: The same as in `start(_:configuration:fetcher:logger:)`, which also takes a `VirtualHLS`: create one to get
@@ -78,7 +78,7 @@ public final class Gateway: Sendable, Service {
   /// Starts a gateway and returns once it listens.
   ///
   /// - Parameters:
-  ///   - hls: The playlists to serve. Those of a live presentation go on.
+  ///   - hls: The playlists to serve. Those of a live presentation are updated.
   ///   - configuration: The address to listen on, and how to deliver media.
   ///   - fetcher: Fetches relayed media, and finds the first reachable URL of media with several.
   ///   - logger: Receives requests for media and failures of origins at level `debug`, and at level `warning` that a live

@@ -10,7 +10,7 @@ import ReelManifest
 /// while nobody asks. If it can't be read, the last playlists stand, and the next request tries again.
 package actor GatewayPlaylists {
   private var hls: VirtualHLS
-  /// The playlists before these, for clients that still ask for segments that have left.
+  /// The playlists before these, for clients that still request segments that are no longer listed.
   private var earlier: [(hls: VirtualHLS, at: WallTime)] = []
   private let clock: any WallClock
   private let logger: Logger
@@ -86,7 +86,7 @@ package actor GatewayPlaylists {
     return await playlist(of: track).text
   }
 
-  /// Returns what a media playlist names; nil if there is no such thing, or it has left the playlist a while ago.
+  /// Returns a resource that a media playlist names; nil if none does, or none has for a minute.
   func resource(named name: String, ofTrackNamed trackName: String) async -> VirtualHLS.Resource? {
     guard let track = hls.track(named: trackName) else { return nil }
     if let segment = track.segment(named: name) { return segment }

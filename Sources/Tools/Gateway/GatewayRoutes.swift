@@ -89,7 +89,7 @@ struct GatewayRoutes: Sendable {
     }
   }
 
-  /// A complete playlist does not change while it is served, but another gateway may follow at the same port.
+  /// On demand, a playlist does not change while it is served, but another gateway may follow at the same port.
   private func playlist(_ text: ByteBuffer) -> Response {
     Response(
       status: .ok, headers: [.contentType: "application/vnd.apple.mpegurl", .cacheControl: "no-cache"],

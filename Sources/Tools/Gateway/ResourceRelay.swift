@@ -6,7 +6,7 @@ import NIOCore
 import ReelCore
 import ReelManifest
 
-/// Passes a resource through from its origin to a client.
+/// Relays a resource from its origin to a client.
 struct ResourceRelay: Sendable {
   let resource: VirtualHLS.Resource
   let fetcher: any Fetching
@@ -114,8 +114,8 @@ struct ResourceRelay: Sendable {
     return Response(status: .ok, headers: headers, body: body)
   }
 
-  /// The part that was asked for. An origin that sends everything has what is too much cut off; one that does not say
-  /// how much it is going to send gets to send the whole.
+  /// Returns the requested part. If the origin sends more than that, the rest is cut off. If it does not state how much it
+  /// sends, the client gets all of it.
   private func part(_ opened: Opened, _ range: RangeField, connection: ClientConnection) -> Response {
     let response = opened.response
     let end = response.bodyByteCount.map { response.bodyOffset.addingReportingOverflow($0) }

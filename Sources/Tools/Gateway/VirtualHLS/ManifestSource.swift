@@ -34,7 +34,11 @@ extension VirtualHLS {
   }
 
   /// Reads a live presentation again, and returns it as it is now: with the same numbers, URLs and target duration, and
-  /// without what has left it. Of HLS, only the playlist of `track` is read, which is nil for one that has not begun.
+  /// without the segments that it no longer lists. Of HLS, only the playlist of `track` is read.
+  ///
+  /// - Parameters:
+  ///   - track: The track that a client asks for; nil if the presentation has not begun.
+  ///   - reads: True to fetch the manifest; false for the segments that the known manifest has by now.
   ///
   /// - Throws: `ReelError` if it can't be read, `CancellationError`.
   package func next(for track: Track?, reads: Bool) async throws -> VirtualHLS {
@@ -68,7 +72,7 @@ extension VirtualHLS.Track {
   }
 }
 
-/// Reads the manifest of a presentation, and what it refers to, again and again if it is live.
+/// Reads the manifest of a presentation and the playlists and indexes that it refers to, repeatedly if it is live.
 struct ManifestSource: Sendable {
   private(set) var resolved: ResolvedPresentation
   let loader: ManifestLoader
@@ -112,7 +116,7 @@ struct ManifestSource: Sendable {
   mutating func reload() async throws -> Presentation {
     let presentation = limited(try await loader.reload(resolved))
     let next = try await withIndexes(presentation)
-    // The locations of the newest manifest count from now on. A complete one states none.
+    // The locations of the newest live manifest replace the ones before.
     if presentation.isLive { resolved.presentation = presentation }
     return next
   }

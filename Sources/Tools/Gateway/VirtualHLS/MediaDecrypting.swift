@@ -20,6 +20,6 @@ public protocol MediaDecrypting: Sendable {
   /// - Parameters:
   ///   - bytes: The whole segment.
   ///   - position: The position of its first byte in its file: 0 if the segment is a file.
-  ///   - initialization: Its initialization, with its encryption; nil if the segment has one itself.
+  ///   - initialization: Its initialization segment, still encrypted; nil if the segment contains its own.
   func segment(_ bytes: [UInt8], at position: Int64, initialization: [UInt8]?) async throws -> [UInt8]
 }

@@ -323,7 +323,7 @@ enum SegmentContainer: Sendable, Hashable {
   /// Text of another kind, such as TTML.
   case otherText
 
-  /// Determines the container from the media type, the presence of an initialization, the extension of the
+  /// Determines the container from the media type, the presence of an initialization segment, the extension of the
   /// first segment's URL, or the most common container of the format.
   init(mimeType: String?, first segment: SegmentReference, format: ManifestFormat) {
     let pathExtension = segment.url.pathExtension.lowercased()
@@ -340,7 +340,7 @@ enum SegmentContainer: Sendable, Hashable {
   /// The extension of a segment that is a resource of its own.
   var segmentExtension: String { self == .mp4 ? "m4s" : fileExtension }
 
-  /// The extension of an initialization, or of a file with all segments.
+  /// The extension of an initialization segment, or of a file with all segments.
   var fileExtension: String {
     switch self {
     case .mp4: "mp4"

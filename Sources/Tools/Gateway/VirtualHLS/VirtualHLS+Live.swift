@@ -3,7 +3,7 @@ import ReelCore
 import ReelManifest
 
 extension VirtualHLS {
-  /// What the playlists of a live presentation go on from.
+  /// The state that the playlists of a live presentation keep from one reading of the manifest to the next.
   struct Live: Sendable {
     /// The timing of the latest manifest; nil once the presentation has ended.
     var timing: LiveTiming?
@@ -11,7 +11,7 @@ extension VirtualHLS {
     /// are not tied to the clock.
     var start: WallTime?
     /// The time by which the timeline of the latest manifest is later than the first one's, because the presentation was
-    /// started anew.
+    /// restarted.
     var shift = MediaTime.zero
     /// The numbers of the latest periods, by their starts in tenths of a second.
     var periods: [Int64: Int] = [:]
@@ -41,7 +41,7 @@ struct LiveNumbering {
   ///
   /// - Parameters:
   ///   - part: The part before it in the playlist.
-  ///   - published: The last part that was listed before; nil at first. Only what comes after it is new.
+  ///   - published: The last part that was listed before; nil at first. Only segments after it are new.
   func part(
     _ list: SegmentList, period: Int, after part: VirtualHLS.Part?, published: VirtualHLS.Part?
   ) -> VirtualHLS.Part? {
@@ -57,7 +57,7 @@ struct LiveNumbering {
       list.part(first..<list.count), firstIndex: firstIndex, period: period, statesDurations: true)
   }
 
-  /// Returns a part as the latest manifest lists it. What was listed keeps its numbers.
+  /// Returns a part as the latest manifest lists it. Segments that were listed before keep their numbers.
   func part(_ known: VirtualHLS.Part, continuing list: SegmentList) -> VirtualHLS.Part {
     guard let last = known.list.last, !list.isEmpty else { return known }
     let firstIndex: Int
@@ -65,7 +65,7 @@ struct LiveNumbering {
     var dropped = max(0, list.count - Self.limit)
     switch list.place(of: last, by: .init(format)) {
     case .at(let index):
-      // What has left does not come back.
+      // Segments that were removed do not come back.
       dropped = max(dropped, index - (known.list.count - 1))
       firstIndex = known.endIndex - 1 - index
       // The end of a period cuts the last segment. It keeps the duration that players know.
@@ -75,7 +75,7 @@ struct LiveNumbering {
     case .after:
       var part = known
       part.stepsBack += 1
-      // An old copy, as a cache has it; or the numbers of a playlist begin anew.
+      // An old copy from a cache, or a playlist whose numbers have restarted.
       guard part.stepsBack >= Self.patience, format == .hls else { return part }
       firstIndex = known.endIndex
     }
@@ -84,7 +84,8 @@ struct LiveNumbering {
     return part
   }
 
-  /// Returns a part that another one follows, so that it gets no more segments. Those that have left the manifest go.
+  /// Returns a part that gets no more segments, because another one follows. Segments that the manifest no longer lists are
+  /// removed.
   func closed(_ known: VirtualHLS.Part, trimmedTo list: SegmentList) -> VirtualHLS.Part {
     guard let start = list.first?.start else { return known }
     let segments = known.list
@@ -174,7 +175,7 @@ extension SegmentReference {
 }
 
 extension VirtualHLS {
-  /// What stands in the place of missing media: an empty `free` box (ISO/IEC 14496-12 §8.1.2).
+  /// The placeholder for missing media: an empty `free` box (ISO/IEC 14496-12 §8.1.2).
   ///
   /// Not every player respects EXT-X-GAP: FFmpeg 5.1 requests all of these segments, Chromium the first. An empty segment
   /// does less harm than an error.

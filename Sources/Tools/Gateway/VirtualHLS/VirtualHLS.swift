@@ -3,8 +3,8 @@ public import ReelCore
 package import ReelManifest
 import ReelSources
 
-/// A presentation as HLS: a multivariant playlist and media playlists (RFC 8216), complete or as they are at one moment
-/// of a live presentation.
+/// A presentation as HLS: a multivariant playlist and media playlists (RFC 8216), on demand or as they are at one
+/// moment of a live presentation.
 ///
 /// With it, a player that supports HLS only can play a DASH presentation. `Gateway` serves the playlists.
 ///
@@ -28,7 +28,7 @@ import ReelSources
 public struct VirtualHLS: Sendable {
   /// Video first, then audio, then text, each in manifest order. Empty for a live presentation that has not begun.
   package internal(set) var tracks: [Track]
-  /// The groups and rungs that were left out, each with the reason, and what a player needs for media that stays
+  /// The groups and rungs that were left out, with the reasons, and the licenses that a player needs for media that stays
   /// encrypted; at most 100.
   public let warnings: [ReelError]
   let variants: [Variant]
@@ -36,11 +36,11 @@ public struct VirtualHLS: Sendable {
   /// The longest video or audio segment in whole seconds: the same for all playlists, as RFC 8216 §6.2.4 demands, and for
   /// as long as a live presentation lasts (§6.2.1).
   let targetDuration: Int64
-  /// What a live presentation goes on from; nil for a complete one.
+  /// The state of a live presentation; nil for one on demand.
   var live: Live?
   /// The reasons why the segments of some rungs are not known.
   package var failures: [ReelError] = []
-  /// What the presentation was read with; nil if it can't be read again.
+  /// Reads the presentation again; nil if that is not possible.
   var source: ManifestSource?
   /// Decrypts the media of some tracks; nil if none is decrypted.
   let decryption: (any MediaDecrypting)?
@@ -78,7 +78,7 @@ public struct VirtualHLS: Sendable {
       previous?.targetDuration ?? presentation.live?.targetDuration(atLeast: longest) ?? longest
   }
 
-  /// Fetches what the manifest names, within the limits of the source; nil if the presentation was not read by this type.
+  /// Fetches the resources that the manifest names, within the limits of the source; nil if the presentation was not read by this type.
   var fetcher: (any Fetching)? { source?.loader.fetcher }
 
   /// Returns the track with a name such as `video-0`.
@@ -165,7 +165,7 @@ extension VirtualHLS {
 
     /// The number of segments, including placeholders.
     package var segmentCount: Int { endIndex - startIndex }
-    /// The number of the first segment (EXT-X-MEDIA-SEQUENCE): 0 in a complete presentation.
+    /// The number of the first segment (EXT-X-MEDIA-SEQUENCE): 0 on demand.
     package var startIndex: Int { parts.first?.firstIndex ?? 0 }
     /// The number after that of the last segment.
     package var endIndex: Int { parts.last?.endIndex ?? 0 }
@@ -203,7 +203,7 @@ extension VirtualHLS {
     var end: MediaTime?
     /// True if each segment has the duration that the manifest states for it, because the next one may not be known yet.
     var statesDurations = false
-    /// The number of readings in a row that ended before what is listed.
+    /// The number of readings in a row that ended before the last listed segment.
     var stepsBack = 0
 
     init(
@@ -267,11 +267,11 @@ extension VirtualHLS {
   /// the playlist says so (EXT-X-BYTERANGE, the BYTERANGE of EXT-X-MAP).
   package struct Resource: Sendable, Hashable {
     package enum Kind: String, Sendable {
-      /// An initialization that is a resource of its own (EXT-X-MAP).
+      /// An initialization segment that is a resource of its own (EXT-X-MAP).
       case initialization = "init"
       /// A segment that is a resource of its own.
       case segment
-      /// A file that contains segments or their initialization.
+      /// A file that contains segments or their initialization segment.
       case file
       /// A key (EXT-X-KEY).
       case key
@@ -295,11 +295,11 @@ extension VirtualHLS {
     }
   }
 
-  /// A segment or an initialization in a file.
+  /// A media segment or an initialization segment in a file.
   struct EncryptedPart: Sendable, Hashable {
     /// Nil for the whole file.
     var range: ByteRange?
-    /// The initialization of a segment; nil if it has one itself.
+    /// The initialization segment of a media segment; nil if that contains its own.
     var initialization: InitializationReference?
   }
 }

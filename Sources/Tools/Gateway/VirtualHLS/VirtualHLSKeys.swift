@@ -3,7 +3,7 @@ import ReelCore
 import ReelManifest
 
 extension SegmentEncryption {
-  /// Returns what HLS says of a rung with this protection: the method of its scheme (draft-pantos-hls-rfc8216bis
+  /// Describes the protection of a rung in the terms of HLS: the method of its scheme (draft-pantos-hls-rfc8216bis
   /// §4.4.4.4), and the key of each DRM system whose data the MPD states.
   init(_ protection: ContentProtection) throws(VirtualHLSPlanner.Refusal) {
     guard let scheme = protection.commonEncryption else {
@@ -103,7 +103,7 @@ extension ContentProtection.System {
     return "urn:uuid:" + parts.map(\.hexadecimal).joined(separator: "-")
   }
 
-  /// Returns the `pssh` box that names a key id or, if none does, the first.
+  /// Returns the `pssh` box that names a key ID or, if none does, the first.
   fileprivate func box(for keyID: KeyID?) -> [UInt8]? {
     guard let keyID, systemData.count > 1 else { return systemData.first }
     return systemData.first { $0.firstRange(of: keyID.bytes) != nil } ?? systemData.first
@@ -116,7 +116,7 @@ extension SegmentList {
 }
 
 extension VirtualHLS.Track {
-  /// Returns the ways in which a player gets the key of a segment or of its initialization.
+  /// Returns the ways in which a player gets the key of a segment or of its initialization segment.
   ///
   /// - Parameter reference: Returns the URI of a key that is a resource.
   func keys(

@@ -19,7 +19,7 @@ struct VirtualHLSPlanner {
   /// subtitles, each.
   static let limit = 64
 
-  /// What is left out or stays encrypted, and why; at most 100.
+  /// The tracks that are left out or stay encrypted, with the reasons; at most 100.
   var warnings: [ReelError] { notes.map { ReelError(.unsupported, $0.text, advice: $0.advice) } }
   private var notes: [Note] = []
   private let presentation: Presentation
@@ -115,7 +115,7 @@ struct VirtualHLSPlanner {
       }
       periods[index].number = number ?? -1
     }
-    // Where a newer period was withdrawn, the one before it goes on, as another one.
+    // If a newer period was withdrawn, the one before it continues under a new number.
     if let last = periods.indices.last, periods[last].number < live.nextPeriod - 1,
       let list = (periods[last].video.first ?? periods[last].audio.first)?.list, let newest = list.last,
       let published = previous?.tracks.compactMap({ $0.parts.last?.list.end }).max(),
@@ -158,9 +158,9 @@ struct VirtualHLSPlanner {
     return result
   }
 
-  /// What there is to say of one rung or of several.
+  /// A sentence about one rung or several.
   private struct Note {
-    /// What it is said of, each once.
+    /// The subjects of the sentence, each once.
     var names: [String]
     /// The rest of the sentence, for one name and for several.
     let singular: String
@@ -262,7 +262,7 @@ struct VirtualHLSPlanner {
     return other.map { "encrypted: \($0.method)" }
   }
 
-  /// Adds a name to what was said of others, or a note.
+  /// Adds a subject to a note, or a new note.
   private mutating func note(
     _ name: String, _ singular: String, _ plural: String? = nil, advice: String? = nil
   ) {
@@ -385,7 +385,7 @@ struct VirtualHLSPlanner {
     return parts
   }
 
-  /// Returns the same of a live presentation, numbered on from what was listed before.
+  /// Returns the same for a live presentation. Numbers continue from the previous playlist.
   private func liveParts(
     _ row: VirtualHLSRow, _ previous: VirtualHLS.Track?
   ) -> [VirtualHLS.Part] {

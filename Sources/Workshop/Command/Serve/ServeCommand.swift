@@ -20,11 +20,11 @@ struct ServeCommand: AsyncParsableCommand {
     discussion: """
       Prints the URL to open, then serves until it is interrupted.
 
-      A manifest (DASH or HLS, on demand or live) is served as HLS. Reel generates the playlists; requests for init and media \
-      segments are redirected to their origin. With --direct, the playlists name the origin instead, so that a player \
-      keeps its connection to it; with --proxy, media is passed through. Local media is always passed through. \
-      With --key or --key-file, encrypted fragmented MP4 is decrypted on the way, passed through and served in the clear;       the playlists name no key. --timeout limits the reading of the manifest. --bandwidth and --max-height leave out the video above them; the \
-      lowest rung always stays, and without them nothing is left out.
+      A manifest (DASH or HLS, on demand or live) is served as HLS. Reel generates the playlists; requests for media are \
+      redirected to its origin. With --direct, the playlists name the origin instead, so that a player keeps its \
+      connection to it; with --proxy, media is relayed. Local media is always relayed. With --key or --key-file, encrypted \
+      fragmented MP4 is decrypted and relayed; the playlists name no key. --timeout limits the reading of the manifest. \
+      --bandwidth and --max-height leave out the video above them, but never the lowest rung.
 
       A folder is served as it is. Of a feed file (reel feed --help), the local items are served. --link models one \
       bottleneck for all connections. It takes a rate and a round-trip \
@@ -71,7 +71,7 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "The port to listen on; 0 for any free port.")
   var port = 8080
 
-  @Flag(help: "For a manifest: pass media through instead of redirecting to its origin.")
+  @Flag(help: "For a manifest: relay media instead of redirecting to its origin.")
   var proxy = false
 
   @Flag(help: "For a manifest: write the URLs of the origin into the playlists instead of redirecting to it.")
@@ -252,7 +252,7 @@ struct ServeCommand: AsyncParsableCommand {
       hls.tracks.contains(where: { !$0.isDecrypted })
     {
       Console.remark(
-        "players load the media from the origin; a page needs crossorigin on its video element and CORS from there. --proxy passes the media through"
+        "players load the media from the origin; a page needs crossorigin on its video element and CORS from there. --proxy relays the media"
       )
       if !options.headers.isEmpty || !options.secretHeaders.isEmpty || source.url?.user != nil {
         Console.warn(
