@@ -23,14 +23,22 @@ extension VirtualHLS {
       configuration: configuration, scope: LoadScope(), recorder: StartupRecorder())
     let resolved = try await loader.presentation(at: url)
     var source = ManifestSource(resolved: resolved, loader: loader, maximumBitRate: maximumBitRate)
-    let (presentation, failures) = try await source.first()
-    do throws(ReelError) {
-      try self.init(presentation, decryption: decryption)
-    } catch {
-      throw failures.first ?? error.located(at: resolved.url.reelName)
-    }
+    try self.init(await source.first(), decryption: decryption)
     self.source = source
-    self.failures = failures
+  }
+
+  /// Makes HLS from a manifest that was read, and decrypts the media whose keys there are.
+  ///
+  /// Throws the reason why a rung has no segments if no other rung is left, and `unsupported`.
+  package init(
+    _ loaded: LoadedManifest, decryption: (any MediaDecrypting)? = nil
+  ) throws(ReelError) {
+    do throws(ReelError) {
+      try self.init(loaded.presentation, decryption: decryption)
+    } catch {
+      throw loaded.failures.first?.error ?? error.located(at: loaded.url.reelName)
+    }
+    failures = loaded.failures.map(\.error)
   }
 
   /// Reads a live presentation again, and returns it as it is now: with the same numbers, URLs and target duration, and
@@ -101,15 +109,19 @@ struct ManifestSource: Sendable {
 
   var clock: any WallClock { resolved.clock }
 
-  /// Returns the presentation with all segments, and the reasons why some are not known.
-  mutating func first() async throws -> (Presentation, [ReelError]) {
-    guard !resolved.presentation.isLive else { return (try await withIndexes(resolved.presentation), []) }
+  /// Returns the presentation with all segments.
+  mutating func first() async throws -> LoadedManifest {
+    guard !resolved.presentation.isLive else {
+      return LoadedManifest(
+        presentation: try await withIndexes(resolved.presentation), url: resolved.url,
+        fetcher: loader.fetcher)
+    }
     let loaded = try await loader.loadAll(of: resolved, withImages: false, Locked([]))
     if loaded.presentation.isLive {
       isByTrack = true
       resolved.presentation.live = loaded.presentation.live
     }
-    return (loaded.presentation, loaded.failures.map(\.error))
+    return loaded
   }
 
   /// Reads the manifest again.
