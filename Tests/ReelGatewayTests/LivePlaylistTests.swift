@@ -157,6 +157,52 @@ struct LivePlaylistTests {
     }
   }
 
+  @Test(
+    "Holes of a live timeline are gaps, at most as long as the segments around them",
+    arguments: [
+      (
+        #"<S t="0" d="2" r="1"/><S t="10" d="2" r="1"/>"#,
+        ["2,", "2,", "gap 2,", "gap 2,", "gap 2,", "2,", "2,"]
+      ),
+      (#"<S t="0" d="2" r="1"/><S t="10" d="4"/>"#, ["2,", "2,", "gap 3,", "gap 3,", "4,"]),
+      (#"<S t="0" d="2"/><S d="3"/><S t="6" d="2"/>"#, ["2,", "3,", "2,"]),
+    ])
+  func holes(entries: String, durations: [String]) throws {
+    let template =
+      #"<SegmentTemplate initialization="i.mp4" media="$RepresentationID$/$Time$.m4s"><SegmentTimeline>"#
+      + entries + "</SegmentTimeline></SegmentTemplate>"
+    let rungs = rung("a", 300_000, "avc1.64000b") + rung("b", 600_000, "avc1.64000b")
+    let text =
+      #"<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="\#(launch)""#
+      + #" minimumUpdatePeriod="PT2S"><Period id="a" start="PT0S">"#
+      + set(#"contentType="video""#, template + rungs) + "</Period></MPD>"
+    let hls = try VirtualHLS(dashPresentation(text, now: launch + seconds(15)))
+    #expect(hls.tracks.count == 2)
+    for track in hls.tracks {
+      let playlist = try hlsPlaylist(hls.mediaPlaylist(of: track) { $0.name })
+      #expect(playlist.segments.map { $0.isGap ? "gap \($0.duration)" : $0.duration } == durations)
+    }
+  }
+
+  @Test("Audio that is available before video does not begin a presentation alone")
+  func beginning() throws {
+    func hls(at elapsed: Double) throws -> VirtualHLS {
+      let text =
+        #"<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="\#(launch)">"#
+        + #"<Period id="a" start="PT0S">"#
+        + set(
+          #"contentType="video""#,
+          #"<SegmentTemplate duration="2" media="v$Number$.m4s"/>"# + rung("v", 300_000, "avc1.64000b"))
+        + set(
+          #"contentType="audio""#,
+          #"<SegmentTemplate duration="1" media="a$Number$.m4s"/>"# + rung("a", 64_000, "mp4a.40.2"))
+        + "</Period></MPD>"
+      return try VirtualHLS(dashPresentation(text, now: launch + seconds(elapsed)))
+    }
+    #expect(try hls(at: 1.5).tracks.isEmpty)
+    #expect(try hls(at: 2.5).tracks.map(\.name) == ["video-0", "audio-0"])
+  }
+
   @Test("A file whose index can't be read is not requested at each reading")
   func unreadableIndex() async throws {
     clock.set(launch + seconds(100))

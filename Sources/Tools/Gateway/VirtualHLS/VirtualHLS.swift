@@ -78,7 +78,8 @@ public struct VirtualHLS: Sendable {
       previous?.targetDuration ?? presentation.live?.targetDuration(atLeast: longest) ?? longest
   }
 
-  /// Fetches the resources that the manifest names, within the limits of the source; nil if the presentation was not read by this type.
+  /// Fetches the resources that the manifest names, within the limits of the source; nil if the presentation was not read
+  /// by this type.
   var fetcher: (any Fetching)? { source?.loader.fetcher }
 
   /// Returns the track with a name such as `video-0`.

@@ -50,13 +50,17 @@ struct VirtualHLSPlanner {
 
   /// Returns an empty plan for a live presentation that has not begun. Throws `unsupported` if nothing is left.
   mutating func plan() throws(ReelError) -> Plan {
+    var pending: Set<TrackGroup.Kind> = []
     for period in presentation.periods {
       let candidates = candidates(of: period)
+      pending.formUnion(candidates.pending)
       // A stretch without audio and video can't be part of a playable timeline.
       if !candidates.video.isEmpty || !candidates.audio.isEmpty { periods.append(candidates) }
     }
+    if previous == nil, presentation.isLive, presentation.format == .dash, isBeginning(pending) {
+      return Plan(live: live)
+    }
     guard !periods.isEmpty || live == nil || !notes.isEmpty else {
-      if previous == nil, presentation.format == .dash { return Plan(live: live) }
       throw ReelError(
         .unsupported, "no segment of the live presentation is available yet",
         advice: "try again when it has begun")
@@ -95,6 +99,15 @@ struct VirtualHLSPlanner {
     var pending: Set<TrackGroup.Kind> = []
     /// The number of periods before it.
     var number = 0
+  }
+
+  /// Returns true for a live presentation that has no segments yet, or whose first segments lack a kind of track: audio may
+  /// be available some milliseconds before video.
+  private func isBeginning(_ pending: Set<TrackGroup.Kind>) -> Bool {
+    guard periods.allSatisfy({ ($0.video + $0.audio).allSatisfy { $0.list.count < 3 } }) else { return false }
+    return periods.isEmpty && notes.isEmpty
+      || pending.contains(.video) && periods.allSatisfy(\.video.isEmpty)
+      || pending.contains(.audio) && periods.allSatisfy(\.audio.isEmpty)
   }
 
   /// Numbers the periods, those of a live presentation on from the ones that were known. Periods before those, which an old
