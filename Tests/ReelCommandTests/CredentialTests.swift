@@ -69,6 +69,21 @@ struct CredentialTests {
     }
   }
 
+  @Test("The log of requests has no queries, which may be signatures")
+  func queries() async throws {
+    try await Origin.use { origin in
+      let target = origin.url("media/h264-faststart.mp4").absoluteString + "?signature=SIGNATURE"
+      let faults = [FaultRule("a.mp4", .redirect(to: target))]
+      try await Origin.use(.init(routes: ["/a.mp4": .init("")], faults: faults)) { home in
+        let folder = try TemporaryFolder()
+        let result = try await Command.run(
+          "frames", home.url("a.mp4").absoluteString, "--verbose", "-o", folder.path, status: 0)
+        #expect(result.errorText.contains("media/h264-faststart.mp4?"))
+        #expect(!result.errorText.contains("SIGNATURE"), "\(result.errorText)")
+      }
+    }
+  }
+
   @Test("A named host gets them, and the user name and password of the source too")
   func namedHost() async throws {
     try await withServers { home, other in
