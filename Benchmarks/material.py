@@ -2,12 +2,10 @@
 import os
 import shutil
 import struct
-import subprocess
-import sys
 from collections import namedtuple
-from pathlib import Path
 
 from floor import Continue, Get
+from shared import CACHE, ffmpeg, make_file, make_folder, output_of
 
 SECONDS = 20
 RATE = 30
@@ -28,13 +26,9 @@ RUNGS = {
 }
 
 
-def ffmpeg(*arguments, cwd=None):
-    subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-y", *map(str, arguments)], check=True, cwd=cwd)
-
-
-def encode(target, codec, size, bits, peak):
+def encode(target, codec, rung):
     """A slow zoom under noise: detail everywhere, and a first key frame of about 80 kB at 2.5 Mbit/s."""
-    width, height = size
+    (width, height), bits, peak, _ = RUNGS[rung]
     picture = f"mandelbrot=s={width}x{height}:r={RATE}:end_pts={SECONDS * RATE},trim=duration={SECONDS},noise=alls=10:allf=t:all_seed=7"
     common = ["-b:v", bits, "-maxrate", peak, "-bufsize", 2 * bits, "-pix_fmt", "yuv420p", "-g", GOP]
     if codec == "h264":
@@ -47,44 +41,38 @@ def encode(target, codec, size, bits, peak):
            *coder, *common, "-c:a", "aac", "-b:a", "128k", "-ac", 2, "-threads", 1, target)
 
 
-def make(cache, codec, rungs, audio):
+def encoded(codec, rung):
+    return make_file(CACHE / f"{codec}-{rung}.mp4", lambda file: encode(file, codec, rung))
+
+
+def make(codec, rungs, audio):
     name = f"{codec}-{rungs}{'-audio' if audio else ''}"
-    folder = cache / name
-    if not (folder / "complete").exists():
-        print_status(f"making the material {name}, which takes a minute or two")
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        build(folder, cache, codec, list(RUNGS)[:rungs], audio)
-        (folder / "complete").touch()
+    folder = make_folder(CACHE / name, lambda folder: build(folder, codec, list(RUNGS)[:rungs], audio))
     first = first_picture(folder / "hls-fmp4/high", "init.mp4", "segment-0.m4s")
+    shape = f"{'with' if audio else 'no'} sound, {rungs} rung{'s' if rungs > 1 else ''}"
     describe = (
         f"720×1280 {'H.264' if codec == 'h264' else 'HEVC'}, {RATE} fps, {SECONDS} s, 2.5 Mbit/s, closed GOPs and segments of 2 s, "
-        f"{'with' if audio else 'no'} sound, {rungs} rung{'s' if rungs > 1 else ''}; first key frame {first.size:,} bytes"
+        f"{shape}; first key frame {first.size:,} bytes"
     )
-    shape = f"{'with' if audio else 'no'} sound, {rungs} rung{'s' if rungs > 1 else ''}"
     return Media(folder, describe_sources(folder), describe, shape)
 
 
-def build(folder, cache, codec, rungs, audio):
-    files = {}
-    for rung in rungs:
-        size, bits, peak, _ = RUNGS[rung]
-        files[rung] = cache / f"{codec}-{rung}.mp4"
-        if not files[rung].exists():
-            encode(files[rung].with_suffix(".part.mp4"), codec, size, bits, peak)
-            files[rung].with_suffix(".part.mp4").rename(files[rung])
+def hls(source, folder, kind, *streams, seconds=2):
+    """A media playlist and its segments, cut from one encode: `ts` or `fmp4`."""
+    folder.mkdir(parents=True)
+    how = ["-hls_segment_type", "fmp4", "-hls_fmp4_init_filename", "init.mp4"] if kind == "fmp4" else []
+    ffmpeg("-i", source, *streams, "-c", "copy", "-f", "hls", "-hls_time", seconds, "-hls_list_size", 0, "-hls_playlist_type", "vod",
+           *how, "-hls_segment_filename", "segment-%d." + ("m4s" if kind == "fmp4" else "ts"), "index.m3u8", cwd=folder)
+
+
+def build(folder, codec, rungs, audio):
+    files = {rung: encoded(codec, rung) for rung in rungs}
     sound = ["-map", "0:a"] if audio else []
-    hls = ["-c", "copy", "-f", "hls", "-hls_time", 2, "-hls_list_size", 0, "-hls_playlist_type", "vod"]
-    fmp4 = [*hls, "-hls_segment_type", "fmp4", "-hls_fmp4_init_filename", "init.mp4", "-hls_segment_filename", "segment-%d.m4s"]
     for rung, file in files.items():
-        for kind in ("hls-ts", "hls-fmp4"):
-            (folder / kind / rung).mkdir(parents=True)
-        ffmpeg("-i", file, "-map", "0:v", *sound, *hls, "-hls_segment_filename", "segment-%d.ts", "index.m3u8",
-               cwd=folder / "hls-ts" / rung)
-        ffmpeg("-i", file, "-map", "0:v", *fmp4, "index.m3u8", cwd=folder / "hls-fmp4" / rung)
+        hls(file, folder / "hls-ts" / rung, "ts", "-map", "0:v", *sound)
+        hls(file, folder / "hls-fmp4" / rung, "fmp4", "-map", "0:v")
     if audio:
-        (folder / "hls-fmp4/audio").mkdir()
-        ffmpeg("-i", files["high"], "-map", "0:a", *fmp4, "index.m3u8", cwd=folder / "hls-fmp4/audio")
+        hls(files["high"], folder / "hls-fmp4/audio", "fmp4", "-map", "0:a")
     multivariant(folder / "hls-ts/master.m3u8", rungs, codec, "muxed" if audio else None)
     multivariant(folder / "hls-fmp4/master.m3u8", rungs, codec, "apart" if audio else None)
 
@@ -119,18 +107,15 @@ def multivariant(target, rungs, codec, audio):
     target.write_text("\n".join(lines) + "\n")
 
 
-def make_many(cache, count):
+def make_short(folder):
+    base = make("h264", 1, False).folder
+    ffmpeg("-i", base / "progressive.mp4", "-t", 4, "-c", "copy", "-movflags", "+faststart", folder / "clip.mp4")
+    hls(folder / "clip.mp4", folder / "hls", "fmp4")
+
+
+def make_many(count):
     """`count` names for the first four seconds of the same material, as HLS-fMP4 and as progressive MP4."""
-    base = make(cache, "h264", 1, False).folder
-    folder = cache / "many"
-    short = cache / "short"
-    if not (short / "complete").exists():
-        shutil.rmtree(short, ignore_errors=True)
-        (short / "hls").mkdir(parents=True)
-        ffmpeg("-i", base / "progressive.mp4", "-t", 4, "-c", "copy", "-movflags", "+faststart", short / "clip.mp4")
-        ffmpeg("-i", short / "clip.mp4", "-c", "copy", "-f", "hls", "-hls_time", 2, "-hls_list_size", 0, "-hls_playlist_type",
-               "vod", "-hls_segment_type", "fmp4", "-hls_segment_filename", "segment-%d.m4s", "index.m3u8", cwd=short / "hls")
-        (short / "complete").touch()
+    short, folder = make_folder(CACHE / "short", make_short), CACHE / "many"
     lists = {"HLS-fMP4, 4 s": [], "MP4, 4 s": []}
     for number in range(count):
         link(short / "clip.mp4", folder / f"mp4/clip-{number:03}.mp4")
@@ -204,9 +189,8 @@ def first_picture(folder, init, segment):
         skipped = (folder / init).stat().st_size
         path = folder / ".joined"
         path.write_bytes((folder / init).read_bytes() + (folder / segment).read_bytes())
-    text = subprocess.run(
-        ["ffprobe", "-v", "error", "-select_streams", "v:0", "-read_intervals", "%+#1", "-show_entries", "packet=pos,size",
-         "-of", "default=nw=1", path], check=True, capture_output=True, text=True).stdout
+    text = output_of("ffprobe", "-v", "error", "-select_streams", "v:0", "-read_intervals", "%+#1", "-show_entries", "packet=pos,size",
+                     "-of", "default=nw=1", path)
     if init:
         path.unlink()
     fields = dict(line.split("=") for line in text.splitlines() if "=" in line)
@@ -245,7 +229,3 @@ def moov_place(path):
             return at, head
         at += size
     raise SystemExit(f"benchmark: no moov in {path}")
-
-
-def print_status(text):
-    print(f"benchmark: {text}", file=sys.stderr)

@@ -1,88 +1,44 @@
 """The clients. Each yields samples: what the client itself says of where it is, about four times a second."""
 import json
-import os
+import queue
 import re
 import shutil
 import signal
 import socket
 import subprocess
-import sys
-import tarfile
 import tempfile
 import threading
 import time
-import zipfile
 from pathlib import Path
 
-import material
+from shared import CHROMIUM, SYSTEM_PYTHON, Browser, end_group, lines_of
 
 HERE = Path(__file__).resolve().parent
-SYSTEM_PYTHON = os.environ.get("SYSTEM_PYTHON", "/usr/bin/python3")
-# The PyPI package that has hls.js, and where in it.
-LIBRARY = ("OctoPrint==1.11.8", "octoprint/static/js/lib/hls.js")
-
-
-def fetch_hls_js():
-    """hls.js: $HLS_JS, or the file in the cache, which PyPI's package is fetched for."""
-    if os.environ.get("HLS_JS"):
-        return Path(os.environ["HLS_JS"])
-    file = material.CACHE / "hls.js"
-    if not file.exists():
-        with tempfile.TemporaryDirectory() as spare:
-            subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", spare, LIBRARY[0]], check=True)
-            archive = next(Path(spare).iterdir())
-            if archive.suffix == ".whl":
-                data = zipfile.ZipFile(archive).read(LIBRARY[1])
-            else:
-                with tarfile.open(archive) as tar:
-                    data = tar.extractfile(next(each for each in tar if each.name.endswith(LIBRARY[1]))).read()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
-    return file
-
-
-def stop(process):
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(8)
-            return
-        except ProcessLookupError:
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    process.wait()
-
-
-def lines_of(command, seconds):
-    """The objects that a program of ours prints; an error where it ends without one."""
-    with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
-        timer = threading.Timer(seconds + 60, stop, [process])
-        timer.start()
-        count = 0
-        try:
-            for line in process.stdout:
-                count += 1
-                yield json.loads(line)
-            process.wait()
-            errors.seek(0)
-            said = [line for line in errors.read().splitlines() if line.strip()]
-            if count == 0 or process.returncode not in (0, -signal.SIGTERM):
-                yield {"at": time.monotonic(), "position": None, "failed": f"ended with {process.returncode}: {said[-1] if said else 'no word'}"}
-        finally:
-            timer.cancel()
-            stop(process)
 
 
 def browser(player):
     def play(url, seconds, is_live):
-        return lines_of([sys.executable, HERE / "browser_play.py", player, url, seconds, fetch_hls_js()], seconds)
+        with Browser(HERE / "page.html", ["hls.js"] if player == "hls.js" else [], "400,300", player=player, url=url) as page:
+            # The seconds count from the page's first sample.
+            began, limit = None, time.monotonic() + 30
+            while time.monotonic() < limit:
+                try:
+                    sample = {**page.said.get(timeout=1), "at": time.monotonic()}
+                except queue.Empty:
+                    continue
+                if began is None:
+                    began, limit = sample["at"], sample["at"] + seconds
+                yield sample
+                if sample["ended"] or sample["failed"]:
+                    break
     return play
 
 
 def gstreamer(url, seconds, is_live):
-    return lines_of([SYSTEM_PYTHON, HERE / "gst_play.py", url, seconds], seconds)
+    try:
+        yield from lines_of([SYSTEM_PYTHON, HERE / "gst_play.py", url, seconds], 60)
+    except RuntimeError as error:
+        yield {"at": time.monotonic(), "position": None, "failed": str(error)}
 
 
 def mpv(url, seconds, is_live):
@@ -130,22 +86,25 @@ def mpv(url, seconds, is_live):
                 sample["failed"] = (sample["problems"] or [f"ended with {process.returncode}"])[-1]
             yield sample
         finally:
-            stop(process)
+            end_group(process)
 
 
 def mpv_problems(log):
-    """Its warnings and errors, each once with its count."""
-    counts = {}
+    """Its warnings and errors."""
     try:
         lines = Path(log).read_text(errors="replace").splitlines()
     except OSError:
         return []
-    for line in lines:
-        found = re.match(r"\[ *[\d.]+\]\[([wef])\]\[[^]]*\] (.*)", line)
-        if found:
-            text = re.sub(r"https?://\S+|'[^']*'", "…", found[2])
-            text = re.sub(r"\d+(\.\d+)?", "N", text)
-            counts[text] = counts.get(text, 0) + 1
+    return counted(re.match(r"\[ *[\d.]+\]\[[wef]\]\[[^]]*\] (.*)", line) for line in lines)
+
+
+def counted(found):
+    """Each text that was found once, with its count, without URLs and numbers."""
+    counts = {}
+    for each in filter(None, found):
+        text = re.sub(r"https?://\S+|'[^']*'|0x[0-9a-f]+", "…", each[1])
+        text = re.sub(r"\d+(\.\d+)?", "N", text)
+        counts[text] = counts.get(text, 0) + 1
     return [f"{text} (×{count})" if count > 1 else text for text, count in counts.items()]
 
 
@@ -157,7 +116,7 @@ def ffmpeg(url, seconds, is_live):
             ["ffmpeg", "-nostdin", "-hide_banner", "-loglevel", "level+warning", *pace, "-i", url, "-map", "0:v:0", "-map", "0:a:0",
              "-t", str(seconds), "-progress", "pipe:1", "-stats_period", "0.25", "-f", "null", "-"],
             stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
-        timer = threading.Timer(seconds + (20 if is_live else 5), stop, [process])
+        timer = threading.Timer(seconds + (20 if is_live else 5), end_group, [process])
         timer.start()
         try:
             values = {}
@@ -170,19 +129,13 @@ def ffmpeg(url, seconds, is_live):
                            "frames": int(values.get("frame", 0)), "ended": False, "failed": None, "problems": []}
             process.wait()
             errors.seek(0)
-            counts = {}
-            for line in errors.read().splitlines():
-                found = re.match(r"(?:\[[^]]* @ [^]]*\] )?\[(warning|error|fatal)\] (.*)", line)
-                if found:
-                    text = re.sub(r"https?://\S+|'[^']*'|0x[0-9a-f]+", "…", found[2])
-                    text = re.sub(r"\d+(\.\d+)?", "N", text)
-                    counts[text] = counts.get(text, 0) + 1
-            problems = [f"{text} (×{count})" if count > 1 else text for text, count in counts.items()]
+            lines = errors.read().splitlines()
+            problems = counted(re.match(r"(?:\[[^]]* @ [^]]*\] )?\[(?:warning|error|fatal)\] (.*)", line) for line in lines)
             yield {"at": time.monotonic(), "position": None, "ended": process.returncode == 0, "problems": problems,
                    "failed": None if process.returncode in (0, 255, -signal.SIGTERM) else (problems or [f"ended with {process.returncode}"])[-1]}
         finally:
             timer.cancel()
-            stop(process)
+            end_group(process)
 
 
 CLIENTS = {"chromium": browser("chromium"), "chromium, no crossorigin": browser("chromium-plain"), "hls.js": browser("hls.js"),
@@ -193,7 +146,7 @@ DEFAULT = [name for name in CLIENTS if name != "chromium, no crossorigin"]
 def missing():
     """The clients that are not installed, with what to install."""
     found = {}
-    if not shutil.which(os.environ.get("CHROMIUM", "chromium")):
+    if not shutil.which(CHROMIUM):
         found["chromium"] = found["hls.js"] = found["chromium, no crossorigin"] = "chromium"
     for name in "mpv", "ffmpeg":
         if not shutil.which(name):

@@ -10,7 +10,10 @@ import time
 from collections import namedtuple
 from pathlib import Path
 
-CACHE = Path(__file__).resolve().parent.parent / ".cache" / "gateway"
+import shared
+from shared import ffmpeg
+
+CACHE = shared.CACHE / "gateway"
 SECONDS = 150
 RUNGS = [("low", "256x144", 150_000), ("high", "384x216", 350_000)]
 
@@ -39,27 +42,19 @@ def shaka():
     return None
 
 
-def ffmpeg(*arguments, cwd=None):
-    subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-y", *map(str, arguments)], check=True, cwd=cwd)
-
-
 def clip(rung):
     return CACHE / f"{rung}.mp4"
 
 
 def make_clips():
     """Two rungs of a moving pattern with a counter, and AAC: closed GOPs of 2 s."""
-    CACHE.mkdir(parents=True, exist_ok=True)
     for name, size, bits in RUNGS:
-        if clip(name).exists():
-            continue
-        part = CACHE / f"{name}.part.mp4"
-        ffmpeg("-f", "lavfi", "-i", f"testsrc2=s={size}:r=25:d={SECONDS}", "-f", "lavfi", "-i", f"sine=330:r=48000:d={SECONDS}",
-               "-c:v", "libx264", "-preset", "veryfast", "-profile:v", "main", "-bf", 2, "-b:v", bits, "-maxrate", bits, "-bufsize", 2 * bits,
-               "-pix_fmt", "yuv420p", "-g", 50, "-keyint_min", 50, "-sc_threshold", 0, "-c:a", "aac", "-b:a", "64k", "-ac", 2,
-               # No edit list: ffmpeg names a first $Time$ segment by its negative time, and states 0.
-               "-use_editlist", 0, "-movflags", "+negative_cts_offsets", part)
-        part.rename(clip(name))
+        shared.make_file(clip(name), lambda file: ffmpeg(
+            "-f", "lavfi", "-i", f"testsrc2=s={size}:r=25:d={SECONDS}", "-f", "lavfi", "-i", f"sine=330:r=48000:d={SECONDS}",
+            "-c:v", "libx264", "-preset", "veryfast", "-profile:v", "main", "-bf", 2, "-b:v", bits, "-maxrate", bits, "-bufsize", 2 * bits,
+            "-pix_fmt", "yuv420p", "-g", 50, "-keyint_min", 50, "-sc_threshold", 0, "-c:a", "aac", "-b:a", "64k", "-ac", 2,
+            # No edit list: ffmpeg names a first $Time$ segment by its negative time, and states 0.
+            "-use_editlist", 0, "-movflags", "+negative_cts_offsets", file))
 
 
 # MARK: - On demand
@@ -206,17 +201,13 @@ CASES = {case.name: case for case in [
 
 
 def make(case):
-    """The folder of a presentation on demand, made if it is not there."""
+    """The folder of a presentation on demand."""
+    def build(folder):
+        case.make(folder)
+        (folder / "key.bin").write_bytes(bytes.fromhex(KEY))
+
     make_clips()
-    folder = CACHE / "root" / case.name
-    if (folder / "complete").exists():
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    case.make(folder)
-    (folder / "key.bin").write_bytes(bytes.fromhex(KEY))
-    (folder / "complete").touch()
-    return folder
+    return shared.make_folder(CACHE / "root" / case.name, build)
 
 
 class Packager:

@@ -1,36 +1,17 @@
 """The origin (nginx), the gateways, and a relay that counts what a gateway sends."""
-import json
-import os
 import select
 import shutil
 import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
 
-CONFIGURATION = """
-daemon off; user root; worker_processes 1; pid {folder}/pid; error_log {folder}/errors;
-events {{}}
-http {{
-  types {{ application/dash+xml mpd; application/vnd.apple.mpegurl m3u8; video/mp2t ts; video/mp4 mp4 m4s; }}
-  log_format requests escape=json '{{"path":"$request_uri","status":$status,"bytes":$body_bytes_sent,"range":"$http_range","agent":"$http_user_agent"}}';
-  access_log {folder}/requests requests;
-  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  server {{
-    listen 127.0.0.1:{port};
-    root {root};
-    add_header Access-Control-Allow-Origin *;
-    add_header Access-Control-Allow-Headers "Range";
-    add_header Access-Control-Expose-Headers "Content-Length, Content-Range";
-    location ~ \\.(mpd|m3u8)$ {{ add_header Access-Control-Allow-Origin *; add_header Cache-Control no-cache; }}
-  }}
-}}
-"""
+import shared
+from shared import REEL
 
 
 def free_port():
@@ -39,55 +20,24 @@ def free_port():
         return found.getsockname()[1]
 
 
-def wait_for(port, process, seconds=30):
-    limit = time.monotonic() + seconds
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            if process.poll() is not None or time.monotonic() > limit:
-                raise RuntimeError("the server did not start") from None
-            time.sleep(0.1)
-
-
-def end(process):
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-class Origin:
+class Origin(shared.Nginx):
     """nginx over the folder of the presentations, while the `with` lasts."""
 
     def __init__(self, root, folder):
-        self.root, self.folder, self.port = root, Path(folder), free_port()
-
-    def __enter__(self):
-        configuration = self.folder / "configuration"
-        configuration.write_text(CONFIGURATION.format(folder=self.folder, root=self.root, port=self.port))
-        self.process = subprocess.Popen(["nginx", "-c", configuration, "-p", self.folder], stderr=subprocess.DEVNULL)
-        wait_for(self.port, self.process)
-        return self
-
-    def __exit__(self, *_):
-        end(self.process)
+        port = free_port()
+        super().__init__(folder, f"""
+  server {{
+    listen 127.0.0.1:{port};
+    root {root};
+    add_header Access-Control-Allow-Origin *;
+    add_header Access-Control-Allow-Headers "Range";
+    add_header Access-Control-Expose-Headers "Content-Length, Content-Range";
+    location ~ \\.(mpd|m3u8)$ {{ add_header Access-Control-Allow-Origin *; add_header Cache-Control no-cache; }}
+  }}""", port)
+        self.base = f"http://127.0.0.1:{port}"
 
     def url(self, case):
-        return f"http://127.0.0.1:{self.port}/{case.name}/{case.path}"
-
-    def mark(self):
-        log = self.folder / "requests"
-        return log.stat().st_size if log.exists() else 0
-
-    def since(self, mark):
-        """The requests that ended after a mark."""
-        with open(self.folder / "requests", "rb") as log:
-            log.seek(mark)
-            return [json.loads(line) for line in log.read().splitlines() if line.endswith(b"}")]
+        return f"{self.base}/{case.name}/{case.path}"
 
 
 class Counter:
@@ -97,7 +47,8 @@ class Counter:
         self.target, self.sent, self.connections = port, 0, 0
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread.start()
 
     def accept(self):
         while True:
@@ -129,6 +80,9 @@ class Counter:
                     return
 
     def close(self):
+        # Ends the accept first: it would take connections of the next listener that gets this descriptor.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.listener.close()
 
 
@@ -155,7 +109,7 @@ class Gateway:
         self.counter = Counter(self.port)
         self.url = f"http://127.0.0.1:{self.counter.port}{self.path()}"
         try:
-            wait_for(self.port, self.process, 60)
+            shared.wait_for(self.process, self.port)
         except RuntimeError:
             self.process.poll()
             self.problem = self.words() or "it did not start"
@@ -169,7 +123,7 @@ class Gateway:
         return self
 
     def __exit__(self, *_):
-        end(self.process)
+        shared.end(self.process)
         self.counter.close()
         self.output.close()
 
@@ -177,9 +131,6 @@ class Gateway:
         """The last line that it wrote."""
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         return next((line for line in reversed(lines) if "error" in line.lower()), lines[-1] if lines else "")
-
-
-REEL = os.environ.get("REEL", "reel")
 
 
 class Reel(Gateway):

@@ -47,7 +47,7 @@ def section(lines):
     headers = [line["header"] for line in lines if "header" in line]
     found = {(line["case"], line["gateway"], line["client"]): line for line in lines if "case" in line}
     if not found:
-        raise SystemExit("gateway: no results in the file")
+        raise SystemExit("benchmark: no results in the file")
     cases = list(dict.fromkeys((line["case"], line["kind"]) for line in found.values()))
     gateways = list(dict.fromkeys(line["gateway"] for line in found.values()))
     players = list(dict.fromkeys(line["client"] for line in found.values()))

@@ -55,7 +55,7 @@ def main():
                 if found:
                     errors[key[0], title, share].append(found)
                     each.append((key, title, share, found))
-    print(f"| player | | combinations | within the goal | error, median | worst | worst, of the real |")
+    print("| player | | combinations | within the goal | error, median | worst | worst, of the real |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for (player, title, share), found in sorted(errors.items()):
         worst = max(found, key=lambda each: abs(each[2]))

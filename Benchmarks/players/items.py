@@ -1,11 +1,11 @@
 """The items of the feed, made once with ffmpeg and kept in the cache folder: seven short vertical videos in nine packagings."""
-import shutil
-import subprocess
-import sys
 from collections import namedtuple
-from pathlib import Path
 
-CACHE = Path(__file__).resolve().parent.parent / ".cache" / "players"
+import shared
+from material import hls
+from shared import ffmpeg, make_folder
+
+CACHE = shared.CACHE / "players"
 COUNT, SECONDS, RATE, GOP = 7, 20, 30, 60
 
 # The highest first, as most packagers write them.
@@ -34,14 +34,10 @@ PACKAGINGS = {
 }
 
 
-def ffmpeg(*arguments, cwd=None):
-    subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-y", *map(str, arguments)], check=True, cwd=cwd)
-
-
-def encode(number, seconds, folder):
+def encode(number, folder):
     """The rungs of an item, with sound: closed GOPs of 2 s, so that segments of 2 s and of 6 s are cut from one encode."""
     x, y = PLACES[number]
-    picture = (f"mandelbrot=s=720x1280:r={RATE}:start_x={x}:start_y={y}:end_pts={SECONDS * RATE},trim=duration={seconds},"
+    picture = (f"mandelbrot=s=720x1280:r={RATE}:start_x={x}:start_y={y}:end_pts={SECONDS * RATE},trim=duration={SECONDS},"
                f"noise=alls=10:allf=t:all_seed={number}")
     scaled = ";".join(f"[v{name}]scale={width}:{height}[{name}]" for name, width, height, _ in RUNGS)
     split = f"[0:v]split={len(RUNGS)}" + "".join(f"[v{name}]" for name, *_ in RUNGS)
@@ -51,16 +47,8 @@ def encode(number, seconds, folder):
                     "-pix_fmt", "yuv420p", "-b:v", bits, "-maxrate", bits * 1.4, "-bufsize", 2 * bits, "-g", GOP,
                     "-x264-params", f"keyint={GOP}:min-keyint={GOP}:scenecut=0:open-gop=0",
                     "-c:a", "aac", "-b:a", SOUND, "-ac", 2, folder / f"{name}.mp4"]
-    ffmpeg("-f", "lavfi", "-i", picture, "-f", "lavfi", "-i", f"sine=frequency={300 + 40 * number}:sample_rate=48000:duration={seconds}",
+    ffmpeg("-f", "lavfi", "-i", picture, "-f", "lavfi", "-i", f"sine=frequency={300 + 40 * number}:sample_rate=48000:duration={SECONDS}",
            "-filter_complex", f"{split};{scaled}", *outputs)
-
-
-def segments(source, kind, seconds, folder, *streams):
-    """A media playlist and its segments."""
-    folder.mkdir(parents=True)
-    how = ["-hls_segment_type", "fmp4", "-hls_fmp4_init_filename", "init.mp4"] if kind == "fmp4" else []
-    ffmpeg("-i", source, *streams, "-c", "copy", "-f", "hls", "-hls_time", seconds, "-hls_list_size", 0, "-hls_playlist_type", "vod",
-           *how, "-hls_segment_filename", "segment-%d." + ("m4s" if kind == "fmp4" else "ts"), "index.m3u8", cwd=folder)
 
 
 def package(encodes, folder, packaging):
@@ -70,15 +58,15 @@ def package(encodes, folder, packaging):
         ffmpeg("-i", encodes / "high.mp4", "-c", "copy", "-movflags", "+faststart", folder / packaging.path)
         return
     if packaging.rungs == 1:
-        segments(encodes / "high.mp4", packaging.kind, packaging.seconds, folder)
+        hls(encodes / "high.mp4", folder, packaging.kind, seconds=packaging.seconds)
         return
     apart = packaging.kind == "fmp4"
     lines = ["#EXTM3U", "#EXT-X-VERSION:7", "#EXT-X-INDEPENDENT-SEGMENTS"]
     if apart:
-        segments(encodes / "high.mp4", packaging.kind, packaging.seconds, folder / "audio", "-map", "0:a")
+        hls(encodes / "high.mp4", folder / "audio", packaging.kind, "-map", "0:a", seconds=packaging.seconds)
         lines.append('#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="sound",NAME="Sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="audio/index.m3u8"')
     for name, width, height, bits in RUNGS:
-        segments(encodes / f"{name}.mp4", packaging.kind, packaging.seconds, folder / name, *(["-map", "0:v"] if apart else []))
+        hls(encodes / f"{name}.mp4", folder / name, packaging.kind, *(["-map", "0:v"] if apart else []), seconds=packaging.seconds)
         lines.append(f'#EXT-X-STREAM-INF:BANDWIDTH={int((bits + SOUND) * 1.1)},AVERAGE-BANDWIDTH={bits + SOUND},'
                      f'CODECS="avc1.64001f,mp4a.40.2",RESOLUTION={width}x{height},FRAME-RATE={RATE}' + (',AUDIO="sound"' if apart else ""))
         lines.append(f"{name}/index.m3u8")
@@ -87,28 +75,15 @@ def package(encodes, folder, packaging):
 
 def make():
     """The folder that has PACKAGING/itemN/…, and PACKAGING/long/…, an item of two minutes."""
-    folder = CACHE / "media"
-    if (folder / "complete").exists():
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    for number in range(COUNT):
-        print(f"making item {number + 1} of {COUNT}", file=sys.stderr, flush=True)
-        encodes = CACHE / "encodes" / f"item{number}"
-        if not (encodes / "complete").exists():
-            encodes.mkdir(parents=True, exist_ok=True)
-            encode(number, SECONDS, encodes)
-            (encodes / "complete").touch()
+    return make_folder(CACHE / "media", build)
+
+
+def build(media):
+    def repeat(folder):
+        for name, *_ in RUNGS:
+            ffmpeg("-stream_loop", 120 // SECONDS - 1, "-i", CACHE / "encodes" / "item0" / f"{name}.mp4", "-c", "copy", folder / f"{name}.mp4")
+
+    encodes = [make_folder(CACHE / "encodes" / f"item{number}", lambda folder: encode(number, folder)) for number in range(COUNT)]
+    for source in (*encodes, make_folder(CACHE / "encodes" / "long", repeat)):
         for name, packaging in PACKAGINGS.items():
-            package(encodes, folder / name / f"item{number}", packaging)
-    long = CACHE / "encodes" / "long"
-    long.mkdir(exist_ok=True)
-    for name, *_ in RUNGS:
-        ffmpeg("-stream_loop", 120 // SECONDS - 1, "-i", CACHE / "encodes" / "item0" / f"{name}.mp4", "-c", "copy", long / f"{name}.mp4")
-    for name, packaging in PACKAGINGS.items():
-        package(long, folder / name / "long", packaging)
-    (folder / "complete").touch()
-    return folder
-
-
-if __name__ == "__main__":
-    print(make())
+            package(source, media / name / source.name, packaging)
