@@ -293,6 +293,31 @@ struct LivePlaylistTests {
     #expect(follower.count > 50)
   }
 
+  @Test("A period whose start moves along with its list of segments, as FFmpeg writes it, is one period")
+  func movingStart() throws {
+    func presentation(at newest: Int) throws -> Presentation {
+      let first = max(1, newest - 14)
+      let urls = (first...newest).map { #"<SegmentURL media="\#($0).m4s"/>"# }.joined()
+      let list =
+        #"<SegmentList timescale="1000000" duration="2000000" startNumber="\#(first)">"#
+        + #"<Initialization sourceURL="i.mp4"/>\#(urls)</SegmentList>"#
+      let text =
+        #"<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="\#(launch)""#
+        + #" minimumUpdatePeriod="PT2S"><Period id="0" start="PT\#((first - 1) * 2)S">"#
+        + set(#"contentType="video""#, rung("v", 300_000, "avc1.64000b", content: list)) + "</Period></MPD>"
+      return try dashPresentation(text, now: launch + seconds(Double(newest * 2)))
+    }
+    var hls = try VirtualHLS(presentation(at: 5))
+    for newest in 6..<60 {
+      hls = try VirtualHLS(presentation(at: newest), following: hls)
+      let playlist = try hlsPlaylist(hls.mediaPlaylist(of: #require(hls.tracks.first)) { $0.name })
+      let first = max(1, newest - 14)
+      #expect(playlist.sequence == first - 1)
+      #expect(playlist.segments.map(\.uri) == (first...newest).map { "\($0 - 1).m4s" })
+      #expect(!playlist.segments.contains { $0.discontinuity != 0 })
+    }
+  }
+
   @Test(
     "A period that is announced and withdrawn, and a wrong @availabilityStartTime, do not end the playlists")
   func withdrawals() throws {

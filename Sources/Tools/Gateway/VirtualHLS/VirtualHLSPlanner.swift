@@ -115,6 +115,11 @@ struct VirtualHLSPlanner {
   private mutating func numberPeriods() {
     for index in periods.indices { periods[index].number = index }
     guard var live else { return }
+    if presentation.format == .dash, let first = periods.first, continuesNewest(first) {
+      let start = first.period.start + live.shift
+      live.periods[start.ticks(timescale: 10)] = live.nextPeriod - 1
+      live.newestStart = max(start, live.newestStart ?? start)
+    }
     for index in periods.indices {
       let start = periods[index].period.start + live.shift
       // Ids are used again, as by advertisements.
@@ -141,6 +146,24 @@ struct VirtualHLSPlanner {
     periods.removeAll { $0.number < 0 }
     live.periods = live.periods.filter { $0.value + Self.limit > live.nextPeriod }
     self.live = live
+  }
+
+  /// Returns true if the first period of the manifest has segments of the newest one that was listed, at the same places: FFmpeg
+  /// moves the start of a period along with its list of segments.
+  private func continuesNewest(_ period: Candidates) -> Bool {
+    let listed = (previous?.tracks ?? []).compactMap(\.parts.last).filter {
+      $0.period == (live?.nextPeriod ?? 0) - 1
+    }
+    return (period.video + period.audio).contains { candidate in
+      listed.contains { part in
+        guard let last = part.list.last, case .at(let index) = candidate.list.place(of: last, by: .start)
+        else {
+          return false
+        }
+        let segment = candidate.list[index]
+        return segment.url == last.url && segment.byteRange == last.byteRange
+      }
+    }
   }
 
   private mutating func candidates(of period: Period) -> Candidates {
