@@ -143,7 +143,7 @@ def live_packaged(*options):
             os.mkfifo(pipe)
             started.append(subprocess.Popen(
                 ["ffmpeg", "-nostdin", "-y", "-v", "error", "-re", "-stream_loop", "-1", "-i", str(clip(name)), "-c", "copy", "-f", "mpegts", str(pipe)]))
-        window = ("--time_shift_buffer_depth", "30", "--preserved_segments_outside_live_window", "15", "--io_block_size", "65536",
+        window = ("--time_shift_buffer_depth", "30", "--preserved_segments_outside_live_window", "15", "--io_block_size", "4096",
                   "--suggested_presentation_delay", "6", "--minimum_update_period", "2")
         # The packager reads a pipe once: the sound comes from one of its own.
         pipe = folder / "sound.pipe"
