@@ -52,13 +52,12 @@ def section(lines):
     gateways = list(dict.fromkeys(line["gateway"] for line in found.values()))
     players = list(dict.fromkeys(line["client"] for line in found.values()))
     header = headers[-1] if headers else {"machine": "", "versions": {}}
-    seconds = sorted({line["seconds"] for line in found.values()})
-    text = ["## Clients of the gateway", "", f"- {header['machine']}", "- " + "; ".join(f"{name}: {value}" for name, value in header["versions"].items() if value),
-            f"- each client played {' or '.join(f'{value:g}' for value in seconds)} s"]
+    text = ["## Clients of the gateway", "", f"- {header['machine']}", "- " + "; ".join(f"{name}: {value}" for name, value in header["versions"].items() if value)]
     if header.get("remark"):
         text.append(f"- {header['remark']}")
     for gateway in gateways:
-        text += ["", f"### {gateway}", "", "| presentation | " + " | ".join(players) + " | relayed of media |", "|---|" + "---|" * len(players) + "---:|"]
+        seconds = sorted({line["seconds"] for line in found.values() if line["gateway"] == gateway})
+        text += ["", f"### {gateway}", "", f"Each client played {' or '.join(f'{value:g}' for value in seconds)} s.", "", "| presentation | " + " | ".join(players) + " | relayed of media |", "|---|" + "---|" * len(players) + "---:|"]
         for case, kind in cases:
             row = [found.get((case, gateway, player)) for player in players]
             if not any(row):

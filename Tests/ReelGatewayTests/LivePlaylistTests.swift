@@ -305,7 +305,7 @@ struct LivePlaylistTests {
         #"<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="\#(launch)""#
         + #" minimumUpdatePeriod="PT2S"><Period id="0" start="PT\#((first - 1) * 2)S">"#
         + set(#"contentType="video""#, rung("v", 300_000, "avc1.64000b", content: list)) + "</Period></MPD>"
-      return try dashPresentation(text, now: launch + seconds(Double(newest * 2)))
+      return try dashPresentation(text, now: launch + seconds(Double(newest * 2) + 3))
     }
     var hls = try VirtualHLS(presentation(at: 5))
     for newest in 6..<60 {

@@ -187,6 +187,11 @@ extension MPDMapper {
     let (length, tooLong) = duration.multipliedReportingOverflow(by: Int64(list.urls.count))
     guard !overflow, !tooLong else { return nil }
     let timescale = list.common.base.timescale ?? 1
+    // FFmpeg moves the start of the period along with the list.
+    let moved = context.period.start - MediaTime(ticks: passed, timescale: timescale)
+    guard abs(moved.seconds) > MediaTime(ticks: duration, timescale: timescale).seconds / 2 else {
+      return nil
+    }
     let now = window.now - context.period.start
     let end = MediaTime(ticks: length, timescale: timescale)
     let later = end + MediaTime(ticks: passed, timescale: timescale)
