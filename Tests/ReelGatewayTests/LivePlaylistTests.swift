@@ -53,7 +53,7 @@ struct LivePlaylistTests {
     var followers: [String: Follower] = [:]
     let tracks = source.tracks
     #expect(tracks.count >= 2)
-    // Some seconds of polling, once an hour, and what comes after an hour in which nobody asked.
+    // Polls for some seconds of each hour, and so also after an hour without a request.
     for hour in 0..<24 {
       for step in 0..<16 {
         for track in tracks {
