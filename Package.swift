@@ -38,7 +38,7 @@ let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 
 // What a program imports.
 let libraryModules = [
-  "Reel", "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading",
+  "Reel", "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelCache", "ReelSources", "ReelReading",
   "ReelPlayback", "ReelPool",
 ]
 let library: [Target] = [
@@ -65,6 +65,7 @@ let library: [Target] = [
       .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
       .product(name: "NIOSSL", package: "swift-nio-ssl"),
     ]),
+  module("Cache", in: "Library", ["ReelCore", "ReelFFmpeg", httpTypes, logging]),
   module("Sources", in: "Library", ["ReelCore", "ReelManifest", httpTypes, logging]),
   module(
     "Reading", in: "Library",
@@ -87,8 +88,8 @@ let library: [Target] = [
   .target(
     name: "Reel",
     dependencies: [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", "ReelPlayback",
-      "ReelPool", logging,
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelCache", "ReelSources", "ReelReading",
+      "ReelPlayback", "ReelPool", logging,
     ],
     path: "Sources/Library/Reel", swiftSettings: settings),
 ]
@@ -176,8 +177,8 @@ let workshop: [Target] = [
   .executableTarget(
     name: "ReelCommand",
     dependencies: [
-      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelSources", "ReelReading", "ReelPlayback",
-      "ReelPool", "ReelFiles",
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelCache", "ReelSources", "ReelReading",
+      "ReelPlayback", "ReelPool", "ReelFiles",
       "ReelStills", "ReelSimulation", "ReelModels", "ReelCheck", "ReelGateway", "ReelGatewayKeys", "ReelLab",
       "ReelTesting",
       deques, httpTypes, logging,
@@ -213,6 +214,7 @@ let testTargets: [Target] = [
       "ReelTransport", "ReelTesting", "ReelSimulation", httpTypes, nio, nioPosix,
       .product(name: "NIOSSL", package: "swift-nio-ssl"),
     ]),
+  tests("ReelCache", ["ReelCache", "ReelTransport", "ReelFFmpeg", "ReelTesting", httpTypes, logging]),
   tests("ReelTesting", ["ReelTesting", "ReelTransport", "ReelManifest", httpTypes]),
   tests(
     "ReelPlayback",

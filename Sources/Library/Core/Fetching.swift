@@ -48,6 +48,8 @@ public struct FetchRequest: Sendable {
   package var source: SourceHeaders?
   /// The purpose of the request.
   public var purpose: FetchPurpose
+  /// True if the response shall have the head of the answer, as a cache in front of the fetcher needs it.
+  public var wantsHead = false
   /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer
   /// that can't use fewer. With 0, bytes are delivered as they arrive. Fetchers may ignore it.
   package var minimumChunkByteCount = 0
@@ -91,8 +93,15 @@ public struct FetchResponse: Sendable {
   package var supportsRanges: Bool
   /// The time of the answer by the server's clock (`Date`, RFC 9110 §6.6.1).
   package var date: WallTime?
-  /// The number of requests sent for this response: 1, plus 1 for each redirect and retry.
+  /// The number of requests sent for this response: 1, plus 1 for each redirect and retry; 0 if it came from a store.
   package var requestCount = 1
+  /// The head of the answer, if the request wants it and the answer came over HTTP.
+  public var head: AnswerHead?
+  /// What tells this version of the resource from others (RFC 9110 §8.8): a strong entity tag or a date; nil if unknown.
+  package var validator: String?
+  /// Returns how many of the bytes that the body has given so far came from a store, without the network; nil if no part
+  /// of the answer is stored.
+  package var storedByteCount: (@Sendable () -> Int64)?
   /// The body.
   public var body: FetchBody
 
@@ -108,6 +117,23 @@ public struct FetchResponse: Sendable {
     self.resourceByteCount = resourceByteCount
     self.supportsRanges = supportsRanges
     self.body = body
+  }
+}
+
+/// The status and the header fields of an answer over HTTP.
+public struct AnswerHead: Sendable, Hashable {
+  /// The status: 200, 206, or 304 for a request with `If-None-Match` or `If-Modified-Since`, whose body is empty.
+  public var status: Int
+  /// The fields as the server sent them. `Content-Encoding` and `Content-Length` describe the body before decompression.
+  public var fields: HTTPFields
+  /// True if the request was sent with credentials, cookies included. A cache keeps no such answer.
+  public var isPersonal: Bool
+
+  /// Creates a head.
+  public init(status: Int, fields: HTTPFields, isPersonal: Bool) {
+    self.status = status
+    self.fields = fields
+    self.isPersonal = isPersonal
   }
 }
 
@@ -268,6 +294,16 @@ public protocol Fetching: Sendable {
   func fetch(_ request: FetchRequest) async throws -> FetchResponse
 }
 
+/// A fetcher in front of another that keeps what it fetches, such as on disk.
+package protocol MediaStoring: Fetching {
+  /// Returns true if the bytes of the request, from the first one on, are stored and need no request to a server.
+  func holds(_ request: FetchRequest) -> Bool
+  /// The number of bytes that the store occupies.
+  var storedByteCount: Int64 { get }
+  /// Removes what was not used for the longest time, until at most this many bytes are left.
+  func trim(toByteCount byteCount: Int64) async
+}
+
 // Shared by fetchers that wrap another fetcher.
 
 extension FetchRequest {
@@ -291,6 +327,19 @@ extension FetchRequest {
 }
 
 extension FetchResponse {
+  /// Returns a function to call after each piece of the body, which says whether that piece came from a store.
+  package func pieceOrigin() -> @Sendable () -> Bool {
+    guard let storedByteCount else { return { false } }
+    let counted = Locked(Int64(0))
+    return {
+      let count = storedByteCount()
+      return counted.withLock { counted in
+        defer { counted = count }
+        return count > counted
+      }
+    }
+  }
+
   /// Returns the response with a body whose chunks `pull` takes from the original body.
   package func wrappingBody(
     onEnd: FetchBody.EndHandler? = nil, _ pull: @escaping @Sendable (FetchBody) async throws -> [UInt8]?

@@ -69,6 +69,8 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
     case encrypted
     /// A reference to another document, which is not read.
     case reference
+    /// Another version of a resource than the one that its other bytes, which were stored, are of.
+    case otherVersion
   }
 
   /// The kind of the failure.

@@ -147,6 +147,9 @@ extension FetchRequest {
     return fields
   }
 
+  /// True if the answer may be 304, without a body (RFC 9110 §13.1).
+  package var isConditional: Bool { headers.contains(.ifNoneMatch) || headers.contains(.ifModifiedSince) }
+
   /// True if the source has credentials, and the server of `hop` gets none.
   package func withholdsCredentials(from hop: URL) -> Bool {
     guard !fields(for: hop).contains(where: \.isCredential) else { return false }

@@ -1,6 +1,7 @@
 // The one import that a program needs to play media. The other products, for files, simulations, tests and an HLS server, are
 // separate imports.
 
+@_exported public import ReelCache
 @_exported public import ReelCore
 @_exported public import ReelFFmpeg
 @_exported public import ReelManifest

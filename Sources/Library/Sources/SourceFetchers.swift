@@ -96,7 +96,7 @@ package final class TrafficCounter: Fetching {
 
   /// The network traffic so far.
   package var network: Traffic { counts.withLock { $0.network } }
-  /// The traffic of local files so far.
+  /// The traffic of local files and of a store so far.
   package var local: Traffic { counts.withLock { $0.local } }
 
   /// The last temporary failure of a request or a body, unless its URL has been answered since: the probable
@@ -118,9 +118,12 @@ package final class TrafficCounter: Fetching {
     let sent = request
     let response = try await recording(url) { [base] in try await base.fetch(sent) }
     record(response.requestCount, of: counted, isLocal: isLocal)
+    // Nothing was sent for what is stored.
+    if response.requestCount == 0 { add(Traffic(requestCount: -1), isLocal: isLocal) }
+    let isStored = response.pieceOrigin()
     return response.wrappingBody { [self] body in
       let chunk = try await recording(url) { try await body.next() }
-      if let chunk { add(Traffic(byteCount: Int64(chunk.count)), isLocal: isLocal) }
+      if let chunk { add(Traffic(byteCount: Int64(chunk.count)), isLocal: isLocal || isStored()) }
       return chunk
     }
   }

@@ -32,7 +32,7 @@ final class HTTPFetcher: Fetching {
     do {
       let (transfer, answer) = try await open(RequestPlan(request), for: session)
       let body: FetchBody
-      if request.method == .head {
+      if request.method == .head || answer.status == 304 {
         await transfer.drain()
         session.finish(.success(()))
         body = FetchBody { nil }
@@ -45,6 +45,8 @@ final class HTTPFetcher: Fetching {
         bodyByteCount: answer.bodyByteCount, resourceByteCount: answer.resourceByteCount,
         supportsRanges: answer.supportsRanges, body: body)
       response.date = answer.date
+      response.validator = answer.validator
+      response.head = session.answerHead
       response.requestCount = session.requestCount
       return response
     } catch {
@@ -139,6 +141,8 @@ final class HTTPFetcher: Fetching {
           refusal = error
           plan.range = .all
         }
+      case 304 where session.request.isConditional:
+        return (transfer, try ResponseHead(head: head, url: plan.url, range: nil))
       case 301, 302, 303, 307, 308:
         await transfer.drain()
         try Task.checkCancellation()
@@ -251,7 +255,7 @@ final class HTTPFetcher: Fetching {
         headers: plan.headers(userAgent: configuration.userAgent, cookies: cookies))
       let client = HTTPConnections.client(for: plan.url, configuration)
       let sentAt = ContinuousClock.now
-      session.recordRequest()
+      session.recordRequest(isPersonal: session.request.wantsHead && plan.isPersonal(cookies))
       logger.debug(
         "request",
         metadata: [
@@ -380,6 +384,11 @@ struct RequestPlan {
 
   /// True for a request of a whole resource.
   var isForWhole: Bool { method == .GET && range == nil }
+
+  /// True if the server of `url` gets credentials or cookies.
+  func isPersonal(_ cookies: CookieStore) -> Bool {
+    request.fields(for: url, cookies: cookies).contains(where: \.isCredential)
+  }
 
   /// True if the source has credentials that the server of `url` does not get.
   var withholdsCredentials: Bool { request.withholdsCredentials(from: url) }

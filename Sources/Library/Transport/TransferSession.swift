@@ -17,6 +17,8 @@ final class TransferSession: Sendable {
     var failureCount = 0
     var connectFailureCount = 0
     var isReported = false
+    /// True if a request was sent with credentials.
+    var isPersonal = false
   }
 
   private let state: Locked<State>
@@ -32,11 +34,23 @@ final class TransferSession: Sendable {
 
   var requestCount: Int { state.withLock { $0.metrics.requestCount } }
 
+  /// The head of the last answer, if the request wants it.
+  var answerHead: AnswerHead? {
+    guard request.wantsHead else { return nil }
+    let (head, isPersonal) = state.withLock { ($0.head, $0.isPersonal) }
+    return head.map {
+      AnswerHead(status: Int($0.status.code), fields: HTTPFields($0.headers), isPersonal: isPersonal)
+    }
+  }
+
   /// True if any request has been answered.
   var hasAnswer: Bool { state.withLock { $0.head != nil } }
 
-  func recordRequest() {
-    state.withLock { $0.metrics.requestCount += 1 }
+  func recordRequest(isPersonal: Bool = false) {
+    state.withLock { state in
+      state.metrics.requestCount += 1
+      state.isPersonal = state.isPersonal || isPersonal
+    }
   }
 
   func recordRedirect() {
