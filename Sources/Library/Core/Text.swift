@@ -165,7 +165,7 @@ extension Unicode.Scalar {
   }
 }
 
-/// Times as users write them: `2`, `2.5s`, `500ms`, `250us`, `1.5min`, `1h`, `1:30` or `00:01:30.5`.
+/// Times as users write them: `2`, `2.5s`, `500ms`, `250us`, `1.5min`, `1h`, `7d`, `1:30` or `00:01:30.5`.
 ///
 /// Letter case does not matter. White space is allowed around the text and before the unit.
 package enum TimeText {
@@ -184,7 +184,7 @@ package enum TimeText {
   // MARK: - Private
 
   private static let units: [(name: String, seconds: Double)] = [
-    ("us", 1e-6), ("ms", 1e-3), ("min", 60), ("h", 3600), ("s", 1), ("", 1),
+    ("us", 1e-6), ("ms", 1e-3), ("min", 60), ("h", 3600), ("d", 86_400), ("s", 1), ("", 1),
   ]
 
   /// Hours, minutes and seconds, or only the last two.
