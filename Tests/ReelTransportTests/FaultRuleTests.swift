@@ -28,6 +28,10 @@ struct FaultRuleTests {
       ("a=loop", FaultRule("a", .redirectLoop)),
       ("a=corrupt:1000+50", FaultRule("a", .corrupt(offset: 1_000, length: 50))),
       ("a=corrupt:0.5%", FaultRule("a", .corruptShare(0.005))),
+      (
+        "a=fields:Cache-Control: max-age=60;ETag:x2",
+        FaultRule("a", .fields([.cacheControl: "max-age=60", .eTag: ""]), count: 2)
+      ),
       ("a=norangex2", FaultRule("a", .ignoreRange, count: 2)),
       ("a=gzip", FaultRule("a", .gzip)),
     ]
@@ -59,6 +63,7 @@ struct FaultRuleTests {
       "a", "=gzip", "a=", "a=what", "a=status", "a=status:99", "a=status:abc", "a=status:503;x", "a=delay:5",
       "a=delay:-5ms", "a=stall", "a=stall:-1", "a=close:x", "a=length:0", "a=redirect", "a=redirects:0",
       "a=corrupt:5", "a=corrupt:0%", "a=corrupt:101%", "a=gzip:1", "a=loop:1", "a=stall:1x0",
+      "a=fields", "a=fields:ETag",
     ])
   func malformed(text: String) {
     #expect(throws: ReelError.self) { try FaultRule.parse(text) }

@@ -67,6 +67,85 @@ struct OriginTests {
     }
   }
 
+  /// The status, the values of the fields, and the body of the answer to a GET request with these fields.
+  private func answer(
+    of origin: Origin, to path: String, _ fields: String...
+  ) async throws -> (status: Int?, fields: [String: String], body: String) {
+    let lines = fields.map { "\($0)\r\n" }.joined()
+    let answer = try await RawClient.exchange(
+      "GET \(path) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\(lines)\r\n", port: origin.port)
+    let end = try #require(answer.firstRange(of: "\r\n\r\n"))
+    let head = answer[..<end.lowerBound].split(separator: "\r\n").map(String.init)
+    let pairs = head.dropFirst().compactMap { line in
+      line.firstRange(of: ": ").map { (String(line[..<$0.lowerBound]), String(line[$0.upperBound...])) }
+    }
+    return (
+      head.first.flatMap { Int($0.split(separator: " ")[1]) }, Dictionary(pairs) { "\($0), \($1)" },
+      String(answer[end.upperBound...])
+    )
+  }
+
+  @Test("A version that the client has is not sent again, and a range of another one is not sent")
+  func conditionalRequests() async throws {
+    let folder = try TemporaryFolder()
+    try folder.write("0123456789", to: "a.ts")
+    try await Origin.use(.init(directory: folder.url)) { origin in
+      let first = try await answer(of: origin, to: "/a.ts")
+      let tag = try #require(first.fields["ETag"])
+      let time = try #require(first.fields["Last-Modified"])
+      let past = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+      for condition in [
+        "If-None-Match: \(tag)", "If-None-Match: \"x\", W/\(tag)", "If-None-Match: *",
+        "If-Modified-Since: \(time)",
+      ] {
+        let second = try await answer(of: origin, to: "/a.ts", condition, "Range: bytes=2-4")
+        #expect(second.status == 304 && second.body.isEmpty, "\(condition)")
+        #expect(second.fields["ETag"] == tag && second.fields["Last-Modified"] == time, "\(condition)")
+        #expect(
+          second.fields["Content-Length"] == nil && second.fields["Content-Type"] == nil, "\(condition)")
+      }
+      for condition in ["If-None-Match: \"x\"", "If-Modified-Since: \(past)", "If-Modified-Since: yesterday"]
+      {
+        let second = try await answer(of: origin, to: "/a.ts", condition)
+        #expect(second.status == 200 && second.body == "0123456789", "\(condition)")
+      }
+      // A tag that does not match settles it: the date is not asked.
+      let both = try await answer(
+        of: origin, to: "/a.ts", "If-None-Match: \"x\"", "If-Modified-Since: \(time)")
+      #expect(both.status == 200)
+
+      for (version, status) in [(tag, 206), (time, 206), ("W/\(tag)", 200), ("\"x\"", 200), (past, 200)] {
+        let part = try await answer(of: origin, to: "/a.ts", "If-Range: \(version)", "Range: bytes=2-4")
+        #expect(part.status == status && part.body == (status == 206 ? "234" : "0123456789"), "\(version)")
+      }
+    }
+  }
+
+  @Test("A response or a fault sets the fields for caches, and removes the validator")
+  func cachingFields() async throws {
+    let configuration = Origin.Configuration(
+      routes: [
+        "/a": .init("a", headers: [.eTag: "W/\"1\"", .cacheControl: "max-age=60", .vary: "Accept"]),
+        "/b": .init("b"), "/c": .init("c", headers: [.cacheControl: "no-cache"]),
+      ],
+      faults: try FaultRule.parse(
+        "b=fields:ETag:;Cache-Control: private;Cache-Control: no-store, c=fields:ETag: \"2\";Cache-Control: x1"
+      ))
+    try await Origin.use(configuration) { origin in
+      let a = try await answer(of: origin, to: "/a", "If-None-Match: \"1\"")
+      #expect(a.status == 304 && a.fields["ETag"] == "W/\"1\"")
+      #expect(a.fields["Cache-Control"] == "max-age=60" && a.fields["Vary"] == "Accept")
+      let b = try await answer(of: origin, to: "/b", "If-None-Match: \"1-0\"")
+      #expect(b.status == 200 && b.body == "b" && b.fields["ETag"] == nil)
+      #expect(b.fields["Cache-Control"] == "private, no-store")
+      let c = try await answer(of: origin, to: "/c", "If-None-Match: \"2\"")
+      #expect(c.status == 304 && c.fields["Cache-Control"] == nil)
+      let after = try await answer(of: origin, to: "/c", "If-None-Match: \"2\"")
+      #expect(after.status == 200 && after.fields["Cache-Control"] == "no-cache")
+    }
+  }
+
   @Test("Other methods are refused, and what a browser asks first is allowed")
   func methods() async throws {
     try await Origin.use(.init(routes: ["/a": .init("a")])) { origin in

@@ -90,7 +90,7 @@ struct AnswerPlanner {
   func answer(to head: HTTPRequestHead, path: String?, fault: Fault?, posted: Origin.Response?) -> Answer {
     var answer =
       posted.map { whole(Resource($0, at: path ?? "")) }
-      ?? sound(head, path: path, ignoresRange: fault == .ignoreRange, storesGzip: fault == .gzip)
+      ?? sound(head, path: path, fault: fault)
     if let fault { apply(fault, to: &answer, head: head) }
     if !head.isKeepAlive, answer.ending == .keepAlive { answer.ending = .close }
     if answer.ending == .close { answer.headers.replaceOrAdd(name: "Connection", value: "close") }
@@ -103,9 +103,7 @@ struct AnswerPlanner {
 
   // MARK: - Private
 
-  private func sound(
-    _ head: HTTPRequestHead, path: String?, ignoresRange: Bool, storesGzip: Bool
-  ) -> Answer {
+  private func sound(_ head: HTTPRequestHead, path: String?, fault: Fault?) -> Answer {
     guard [.GET, .HEAD, .OPTIONS].contains(head.method) else {
       return text(.methodNotAllowed, extra: [("Allow", methods)])
     }
@@ -118,24 +116,32 @@ struct AnswerPlanner {
     guard let path else { return text(.badRequest) }
     guard var resource = resource(path) else { return text(.notFound) }
     guard resource.status == 200 else { return whole(resource) }
+    let storesGzip = fault == .gzip
     if storesGzip {
       let stored = StoredGzip.encode(resource.readAll())
       resource = Resource(bytes: stored, contentType: resource.contentType)
     }
 
     var answer = Answer(status: .ok)
-    answer.resource = resource
-    answer.byteCount = resource.byteCount
     answer.headers = Self.common
     answer.headers.add(name: "Content-Type", value: resource.contentType)
     answer.headers.add(name: "ETag", value: resource.entityTag)
+    if let time = resource.modificationTime {
+      answer.headers.add(name: "Last-Modified", value: time.httpDate)
+    }
+    answer.headers.replace(resource.headers)
+    if case .fields(let fields) = fault { answer.headers.replace(fields) }
+    guard !answer.headers.describeVersion(heldBy: head.headers) else {
+      answer.status = .notModified
+      answer.headers.remove(name: "Content-Type")
+      return answer
+    }
+    answer.resource = resource
+    answer.byteCount = resource.byteCount
     if storesGzip { answer.headers.add(name: "Content-Encoding", value: "gzip") }
-    for field in resource.headers { answer.headers.add(name: field.name.rawName, value: field.value) }
-    let offersRanges = supportsRanges && !ignoresRange && !storesGzip
-    if offersRanges {
+    if supportsRanges, fault != .ignoreRange, !storesGzip {
       answer.headers.add(name: "Accept-Ranges", value: "bytes")
-      let isCurrent = head.headers.first(name: "If-Range").map { $0 == resource.entityTag } ?? true
-      let field = isCurrent ? head.headers.first(name: "Range") : nil
+      let field = answer.headers.allowRange(of: head.headers) ? head.headers.first(name: "Range") : nil
       if let range = RangeField(field) {
         guard let part = range.bytes(of: resource.byteCount) else {
           return text(.rangeNotSatisfiable, extra: [("Content-Range", "bytes */\(resource.byteCount)")])
@@ -194,7 +200,7 @@ struct AnswerPlanner {
       let (end, overflow) = offset.addingReportingOverflow(length)
       answer.corruption = .range(offset..<(overflow ? .max : end))
     case .corruptShare(let share): answer.corruption = .share(share)
-    case .ignoreRange, .gzip: break
+    case .fields, .ignoreRange, .gzip: break
     }
   }
 
@@ -237,6 +243,35 @@ struct AnswerPlanner {
     let target = uri.prefix { $0 != "#" }
     guard let mark = target.firstIndex(of: "?") else { return (target, "") }
     return (target[..<mark], target[target.index(after: mark)...])
+  }
+}
+
+/// The fields of a resource, and conditional requests for it (RFC 9110 §13).
+extension HTTPHeaders {
+  /// Replaces the fields of the same names. A field without a value only removes them.
+  fileprivate mutating func replace(_ fields: HTTPFields) {
+    for field in fields { remove(name: field.name.rawName) }
+    for field in fields where !field.value.isEmpty { add(name: field.name.rawName, value: field.value) }
+  }
+
+  /// Returns true if a GET or HEAD request says that the client has the version with these fields.
+  fileprivate func describeVersion(heldBy request: HTTPHeaders) -> Bool {
+    let held = request[canonicalForm: "If-None-Match"]
+    guard held.isEmpty else {
+      func opaque(_ tag: Substring) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag }
+      let tag = first(name: "ETag").map { opaque($0[...]) }
+      return held.contains { $0 == "*" || opaque($0) == tag }
+    }
+    guard let known = request.first(name: "If-Modified-Since").flatMap({ WallTime(httpDate: $0) }),
+      let modified = first(name: "Last-Modified").flatMap({ WallTime(httpDate: $0) })
+    else { return false }
+    return modified <= known
+  }
+
+  /// Returns false if `If-Range` names another version. A weak entity tag names none.
+  fileprivate func allowRange(of request: HTTPHeaders) -> Bool {
+    guard let version = request.first(name: "If-Range") else { return true }
+    return !version.hasPrefix("W/") && [first(name: "ETag"), first(name: "Last-Modified")].contains(version)
   }
 }
 

@@ -39,6 +39,10 @@ public struct FaultRule: Sendable, Hashable {
     ("redirects:3", "redirect this many times, then send the resource"),
     ("loop", "redirect to the same path"),
     ("corrupt:1000+50", "corrupt 50 bytes from byte 1000 on; corrupt:0.1% corrupts a share of all bytes"),
+    (
+      "fields:Cache-Control: max-age=60",
+      "add these header fields, or replace those of the same names; fields:ETag: removes one"
+    ),
     ("norange", "ignore ranges"),
     ("gzip", "compress the body (Content-Encoding: gzip)"),
   ]
@@ -106,6 +110,8 @@ public struct FaultRule: Sendable, Hashable {
     case "redirect": return argument.isEmpty ? nil : .redirect(to: String(argument))
     case "redirects": return Int(argument).flatMap { $0 > 0 ? .redirectChain($0) : nil }
     case "corrupt": return corruption(argument)
+    case "fields":
+      return headerFields(argument.split(separator: ";")).flatMap { $0.isEmpty ? nil : .fields($0) }
     case "silence" where argument.isEmpty: return .silence
     case "loop" where argument.isEmpty: return .redirectLoop
     case "norange" where argument.isEmpty: return .ignoreRange
@@ -117,13 +123,17 @@ public struct FaultRule: Sendable, Hashable {
   private static func status(_ argument: Substring) -> Fault? {
     let parts = argument.split(separator: ";")
     guard let code = parts.first.flatMap({ Int($0.trimmed) }), (200...599).contains(code) else { return nil }
+    return headerFields(parts.dropFirst()).map { .status(code, headers: $0) }
+  }
+
+  private static func headerFields(_ parts: some Sequence<Substring>) -> HTTPFields? {
     var headers: HTTPFields = [:]
-    for part in parts.dropFirst() {
+    for part in parts {
       guard let colon = part.firstIndex(of: ":") else { return nil }
       guard let name = HTTPField.Name(String(part[..<colon].trimmed)) else { return nil }
       headers.append(HTTPField(name: name, value: String(part[part.index(after: colon)...].trimmed)))
     }
-    return .status(code, headers: headers)
+    return headers
   }
 
   private static func corruption(_ argument: Substring) -> Fault? {
@@ -195,6 +205,9 @@ package enum Fault: Sendable, Hashable {
   case corrupt(offset: Int64, length: Int64)
   /// Inverts bits in a share of the bytes of the resource, from 0 to 1. The choice of bytes is deterministic.
   case corruptShare(Double)
+  /// Sends these header fields with the resource, in place of its own of the same names. A field without a value only
+  /// removes them. Conditional requests apply to the `ETag` and `Last-Modified` that are sent.
+  case fields(HTTPFields)
   /// Ignores ranges and sends the whole resource.
   case ignoreRange
   /// Sends the body with `Content-Encoding: gzip`, even if the client does not accept it. The data is stored without

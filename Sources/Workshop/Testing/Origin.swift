@@ -11,10 +11,11 @@ import ReelCore
 ///
 /// It serves files, responses in memory, and generated responses (`DynamicResource`).
 ///
-/// It answers GET, HEAD and OPTIONS, keeps connections alive, and supports single ranges (206, 416) with `If-Range`.
-/// It derives the media type from the file extension, and allows web pages of any origin to read the answers (CORS). A
-/// path can't leave the directory, neither by `..` nor by a symbolic link. Files are read as they are sent. A request
-/// for a directory gives 404. A connection on which no request arrives for 30 s, or only a part of one, is closed.
+/// It answers GET, HEAD and OPTIONS, keeps connections alive, and supports single ranges (206, 416) and conditional
+/// requests (304, `If-Range`): each resource has an entity tag, and a file has `Last-Modified`. It derives the media type
+/// from the file extension, and allows web pages of any origin to read the answers (CORS). A path can't leave the
+/// directory, neither by `..` nor by a symbolic link. Files are read as they are sent. A request for a directory gives
+/// 404. A connection on which no request arrives for 30 s, or only a part of one, is closed.
 ///
 /// ## The modelled link
 ///
@@ -226,7 +227,8 @@ extension Origin {
     package var bytes: [UInt8]
     /// The media type; nil to derive it from the extension of the path.
     package var contentType: String?
-    /// Additional header fields.
+    /// Additional header fields, in place of the origin's of the same names, such as `ETag`. One without a value only
+    /// removes those.
     package var headers: HTTPFields
 
     /// Creates a response from bytes.

@@ -24,6 +24,8 @@ final class Resource: Sendable {
   let contentType: String
   /// A strong entity tag, with quotes.
   let entityTag: String
+  /// The time of the last change; nil if unknown.
+  let modificationTime: WallTime?
   /// Additional header fields.
   let headers: HTTPFields
   let status: Int
@@ -38,6 +40,7 @@ final class Resource: Sendable {
     self.headers = headers
     self.status = status
     entityTag = "\"\(bytes.count)-\(version)\""
+    modificationTime = nil
   }
 
   /// - Parameter version: Distinguishes these bytes from others of the same size at the same path.
@@ -70,8 +73,9 @@ final class Resource: Sendable {
     headers = [:]
     self.status = 200
     let attributes = try? FileManager.default.attributesOfItem(atPath: real)
-    let changed = (attributes?[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
-    entityTag = "\"\(byteCount)-\(changed)\""
+    let changed = attributes?[.modificationDate] as? Date
+    entityTag = "\"\(byteCount)-\(changed?.timeIntervalSince1970 ?? 0)\""
+    modificationTime = changed.map { WallTime($0) }
   }
 
   deinit {
