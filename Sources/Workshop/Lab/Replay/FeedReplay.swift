@@ -83,9 +83,10 @@ package final class FeedReplay: Sendable {
     let clock = walk.configuration.player.clock
     let waits = WaitRecorder()
     let trace = (walk.trace ?? WalkTrace(consumers: [])).appending { waits.record($0) }
-    let pool = PlayerPool(
-      fetcher: TracedFetcher(base: fetcher, trace: trace, clock: clock), configuration: walk.configuration,
-      logger: logger)
+    let traced = TracedFetcher(base: fetcher, trace: trace, clock: clock)
+    let store = fetcher as? any MediaStoring
+    let network: any Fetching = store.map { TracedStore(traced: traced, store: $0) } ?? traced
+    let pool = PlayerPool(fetcher: network, configuration: walk.configuration, logger: logger)
     let recorder = WalkRecorder(
       walk.feed, pool: pool, clock: clock, trace: trace, waits: waits, frames: walk.frames)
     defer {

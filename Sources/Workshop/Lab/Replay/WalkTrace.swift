@@ -171,6 +171,22 @@ struct TracedFetcher: Fetching, ConnectionOpening {
   }
 }
 
+/// A traced fetcher in front of a store, which the pool uses as a store too.
+struct TracedStore: MediaStoring, ConnectionOpening {
+  let traced: TracedFetcher
+  let store: any MediaStoring
+
+  var storedByteCount: Int64 { store.storedByteCount }
+
+  func holds(_ request: FetchRequest) -> Bool { store.holds(request) }
+
+  func trim(toByteCount byteCount: Int64) async { await store.trim(toByteCount: byteCount) }
+
+  func openConnection(to url: URL) { traced.openConnection(to: url) }
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse { try await traced.fetch(request) }
+}
+
 extension ByteRange {
   fileprivate var httpText: String { length.map { "\(offset)+\($0)" } ?? "\(offset)+" }
 }
