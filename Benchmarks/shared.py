@@ -9,6 +9,7 @@ import queue
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -128,12 +129,14 @@ def memory(pid, field, file="status"):
 class Server:
     """`reel serve` over a folder on a free port, while the `with` lasts. A link is modelled for all connections of a server."""
 
-    def __init__(self, folder, link=None, faults=()):
+    def __init__(self, folder, link=None, faults=(), record=None):
         if not shutil.which(REEL):
             raise SystemExit(f"benchmark: no executable at {REEL}: run Scripts/build, or set REEL")
         command = [REEL, "serve", folder, "--port", "0", *(["--link", link] if link else [])]
         for fault in faults:
             command += ["--fault", fault]
+        if record:
+            command += ["--record", record]
         self.process = subprocess.Popen(words(command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def __enter__(self):
@@ -145,6 +148,12 @@ class Server:
 
     def __exit__(self, *_):
         end(self.process)
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 def wait_for(process, port, address="127.0.0.1", namespace=None):

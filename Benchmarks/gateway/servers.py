@@ -11,13 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import shared
-from shared import REEL
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+from shared import REEL, free_port
 
 
 class Origin(shared.Nginx):
