@@ -81,6 +81,12 @@ struct UsageTests {
       ("play --input x --name {stem}", "require -o"), ("play --input x -o y --name {time}", "{time}"),
       ("play - --resume", "standard input"), ("storyboard --input x --name {time}", "{time}"),
       ("probe", "at least one source"), ("probe a --overwrite", "results"), ("probe --resume", "or a list"),
+      ("frames a --cache ,1GB", "--cache takes a folder"), ("probe a --cache x,2024", "too small"),
+      ("check a --cache x", "--sample start"), ("feed a --cache x --link lte", "--simulated-cache"),
+      ("feed a --cache x --virtual", "--simulated-cache"),
+      ("feed a --cache x --player hls.js", "--simulated-cache"),
+      ("feed --like a --cache x", "can't be combined with --like"), ("cache", "<folder>"),
+      ("cache x --clear --older 1d", "can't be combined"), ("cache x --older soon", "not a time"),
     ]
 
   @Test("What makes no sense is refused", arguments: all)

@@ -23,7 +23,7 @@ struct Reel: AsyncParsableCommand {
     subcommands: [
       FramesCommand.self, PosterCommand.self, StoryboardCommand.self, PlayCommand.self, MemoryCommand.self,
       FeedCommand.self, LabCommand.self, ProbeCommand.self, CheckCommand.self, ManifestCommand.self,
-      ServeCommand.self, ReportCommand.self,
+      ServeCommand.self, ReportCommand.self, CacheCommand.self,
     ]
   )
 

@@ -23,7 +23,8 @@ struct Document: CustomTestStringConvertible {
   static let guides =
     ["README.md"]
     + [
-      "Checking", "CommandLine", "Feeds", "Formats", "Lists", "Manifests", "Playing", "Pool", "Thumbnails",
+      "Caching", "Checking", "CommandLine", "Feeds", "Formats", "Lists", "Manifests", "Playing", "Pool",
+      "Thumbnails",
     ].map { "Docs/\($0).md" }
 
   let path: String

@@ -34,7 +34,8 @@ struct CheckCommand: AsyncParsableCommand {
 
       \(CheckFile.usualPath) in the current folder, or the file of --waivers, holds links, expect, set, and ignore: a list \
       of objects with id, reason, and optionally url (with * for any text) and until (a date). Waived findings are \
-      reported, but do not fail the run. --timeout limits the work on each source; what was found until then is kept.
+      reported, but do not fail the run. --timeout limits the work on each source; what was found until then is kept. With \
+      --cache, what is read from disk says nothing of its server.
 
       \(RunOptions.discussion)
 
@@ -182,6 +183,9 @@ struct CheckCommand: AsyncParsableCommand {
       return
     }
     try runOptions.validate(style, options)
+    if runOptions.cache.given != nil, sample != "start" {
+      throw ValidationError("--cache takes --sample start: all else judges what the servers have now")
+    }
     do throws(ReelError) {
       _ = try file()
     } catch {

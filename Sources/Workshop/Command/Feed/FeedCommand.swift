@@ -222,6 +222,8 @@ struct FeedCommand: AsyncParsableCommand {
   )
   var assertions: [String] = []
 
+  @OptionGroup var cache: CacheOptions
+
   @OptionGroup var results: WalkResultOptions
 
   @Option(
@@ -258,6 +260,11 @@ struct FeedCommand: AsyncParsableCommand {
       for (option, isGiven) in refused where isGiven {
         throw ValidationError("\(option) can't be combined with --player: the model states it")
       }
+    }
+    if cache.given != nil, virtual || link != nil || player.lowercased() != "reel" {
+      throw ValidationError(
+        "--cache keeps what the real network brings, in real time; with --link, --virtual or --player, use --simulated-cache"
+      )
     }
     if !virtual, decodeCost != nil { throw ValidationError("--decode-cost requires --virtual") }
     if device != nil, decodeCost != nil || cores != nil {
@@ -323,7 +330,7 @@ struct FeedCommand: AsyncParsableCommand {
       ("--compare", compare != nil), ("--assert", !assertions.isEmpty), ("--junit", junit != nil),
       ("--trace", trace != nil), ("--report", results.report != nil), ("--csv", results.csv != nil),
       ("--device", device != nil), ("--virtual", virtual), ("--decode-cost", decodeCost != nil),
-      ("--cores", cores != nil), ("--first-rung", firstRung != nil),
+      ("--cores", cores != nil), ("--first-rung", firstRung != nil), ("--cache", cache.given != nil),
     ]
     for (option, isGiven) in determined where isGiven {
       throw ValidationError("\(option) can't be combined with --like, which walks what was recorded")

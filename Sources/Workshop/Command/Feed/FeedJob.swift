@@ -120,8 +120,8 @@ struct FeedJob: Sendable {
           walks, decodeCost: device?.decodeCost, usually: cost, fetcher: fetcher, progress
         ) { place, report in reports.withLock { $0[place] = report } }
       } else {
-        try await perform(walks, fetcher: fetcher) { place, report in reports.withLock { $0[place] = report }
-        }
+        let cached = try command.cache.applied(to: fetcher, logger: logger)
+        try await perform(walks, fetcher: cached) { place, report in reports.withLock { $0[place] = report } }
       }
     } catch {
       outcome.failure = error

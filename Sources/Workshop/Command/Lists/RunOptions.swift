@@ -31,6 +31,8 @@ struct RunOptions: ParsableArguments {
       """, valueName: "n"))
   var jobs: Int?
 
+  @OptionGroup var cache: CacheOptions
+
   @OptionGroup(title: "Lists") var list: ListOptions
 
   /// Checks the options together with the style of the command.

@@ -5,7 +5,6 @@ import ReelFiles
 import ReelLab
 import ReelReading
 import ReelSources
-import ReelTransport
 
 /// How a command works through its sources: those that the command line names (`NamedSources`), or a list (`Batch`).
 ///
@@ -70,7 +69,8 @@ enum SourceRun {
     let batch = style.isList(run) ? Batch(try Batch.Configuration(style, run, options)) : nil
     try await ExitStatus.run {
       try await Interruption.cancelling(isResumable: batch != nil) {
-        let fetcher = try options.transport(logger: logger, recordRetryAfter: batch.map { $0.hold })
+        let transport = try options.transport(logger: logger, recordRetryAfter: batch.map { $0.hold })
+        let fetcher = try run.cache.applied(to: transport, logger: logger)
         let worker = try prepare(Setting(fetcher: fetcher, logger: logger))
         guard let batch else { return await NamedSources(style, run, options, worker).run() }
         return await batch.run(worker)
@@ -80,8 +80,8 @@ enum SourceRun {
 
   /// The ingredients of a worker.
   struct Setting: Sendable {
-    /// Tells the run when a server asks to be left alone for a while.
-    let fetcher: TransportFetcher
+    /// Has the cache of the run in front. Tells the run when a server asks to be left alone for a while.
+    let fetcher: any Fetching
     let logger: Logger
   }
 
