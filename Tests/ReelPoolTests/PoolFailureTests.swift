@@ -135,7 +135,7 @@ import Testing
       #expect(slot.fetchedByteCount > Int64(slot.bufferedByteCount))
       #expect(slot.waiting == .atTarget)
       #expect(slot.rung != nil)
-      let times = PreloadStage.allCases.dropFirst().compactMap { slot.stageTimes[$0] }
+      let times = PreloadStage.ofPlayers.compactMap { slot.stageTimes[$0] }
       #expect(times.count == 4)
       #expect(times == times.sorted())
       // Each stage was told once, in order.

@@ -50,6 +50,7 @@ public final class FakePlayerPool: PlayerPooling {
     let defaultStage: PreloadStage
     var isPlaying: Bool
     var handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?
+    var itemsOnDisk: [FeedItem] = []
     var news: [News] = []
 
     init(pictures: [VideoFrame], defaultStage: PreloadStage, isPlaying: Bool) {
@@ -311,6 +312,11 @@ public final class FakePlayerPool: PlayerPooling {
       _ = state.move(to: index)
     }
   }
+
+  /// The items of the last call of `keepOnDisk(_:)`. Nothing is kept.
+  public var itemsOnDisk: [FeedItem] { state.withLock { $0.itemsOnDisk } }
+
+  public func keepOnDisk(_ items: [FeedItem]) { state.withLock { $0.itemsOnDisk = items } }
 
   public func setPlaying(_ isPlaying: Bool) {
     state.withLock { state in

@@ -244,7 +244,7 @@ public final class PlayerItem: Sendable {
 
   func record(_ stage: PreloadStage, after duration: Duration) {
     state.withLock { state in
-      for earlier in PreloadStage.allCases where earlier > .notLoaded && earlier <= stage {
+      for earlier in PreloadStage.ofPlayers where earlier <= stage {
         if state.stageTimes[earlier] == nil { state.stageTimes[earlier] = duration }
       }
     }

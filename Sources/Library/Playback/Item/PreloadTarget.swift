@@ -2,6 +2,9 @@
 public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// Nothing is loaded.
   case notLoaded
+  /// A cache has the item's head: all that a start requests, except keys, and the first seconds of media. This needs no
+  /// player and no memory. A player by itself loads nothing for it.
+  case onDisk
   /// The manifest was read, or the format of a media file is known.
   case manifest
   /// The container's header and its first video packet were read. The streams of that container are known.
@@ -11,10 +14,14 @@ public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// The forward buffer is full, in time or in bytes, or contains the rest of the item.
   case buffered
 
+  /// The stages that a player reaches, in order.
+  package static let ofPlayers: [PreloadStage] = [.manifest, .initialization, .firstFrame, .buffered]
+
   /// The name in texts, such as `first frame`.
   package var text: String {
     switch self {
     case .notLoaded: "not loaded"
+    case .onDisk: "on disk"
     case .firstFrame: "first frame"
     default: String(describing: self)
     }
@@ -31,9 +38,10 @@ public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
 public struct PreloadTarget: Sendable, Hashable {
   /// The stage to reach.
   public var stage: PreloadStage
-  /// The compressed media to load ahead of the first frame, for the stage `.buffered`. 3 s by default.
+  /// The compressed media to load ahead of the first frame, for the stage `.buffered`, or to keep from the item's start,
+  /// for the stage `.onDisk`. 3 s by default.
   public var bufferDuration: Duration
-  /// The number of bytes at which loading stops too, for the stage `.buffered`. If nil, 64 MiB.
+  /// The number of bytes at which loading stops too, for the stages `.buffered` and `.onDisk`. If nil, 64 MiB.
   public var byteLimit: Int?
   /// Whether to keep the decoder open after the first frame, with the second frame decoded. This needs memory for the
   /// decoder's reference frames, but the key frame need not be decoded again when playback starts.

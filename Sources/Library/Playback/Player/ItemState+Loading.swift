@@ -20,7 +20,7 @@ extension ItemState {
 
   /// Begins to load, if anything is wanted.
   mutating func begin(_ out: inout Effects) {
-    guard source.isUnbegun, target.map({ $0.stage > .notLoaded }) ?? true else { return }
+    guard source.isUnbegun, target.map({ $0.stage >= .manifest }) ?? true else { return }
     source = .resolving
     out.resolve(after: .zero)
   }
@@ -121,7 +121,7 @@ extension ItemState {
     // Separate audio comes after the first frame.
     guard loader == .video else { return target.stage >= .buffered }
     switch target.stage {
-    case .notLoaded, .manifest: return false
+    case .notLoaded, .onDisk, .manifest: return false
     case .initialization: return !hasVideoPacket
     case .firstFrame: return onShow.time == nil
     case .buffered: return true

@@ -95,12 +95,30 @@ public struct MemoryLedger: Sendable, Hashable {
     }
   }
 
+  /// The start of an item on disk, which takes no memory.
+  public struct Head: Sendable, Hashable {
+    /// The item.
+    public var item: FeedItem.ID
+    /// The bytes that were read to store it, manifests included.
+    public var byteCount: Int64
+
+    /// A head on disk.
+    package init(item: FeedItem.ID, byteCount: Int64) {
+      self.item = item
+      self.byteCount = byteCount
+    }
+  }
+
   /// One entry per player: the slots in order, then the pinned players.
   public var entries: [Entry]
   /// The memory that the allocator takes from the system for everything that no single player owns: connections, tasks,
   /// and all other allocations of the program. Bytes in flight are not included, but pages that were never written are, so
   /// it can exceed the memory of the process. `nil` without `ReelArenas`.
   public var sharedByteCount: Int?
+  /// The heads of items that the pool has loaded and that are on disk now, in the order of loading. Empty without a cache.
+  public var heads: [Head] = []
+  /// The bytes that the cache occupies on disk, those of other pools and programs included; `nil` without one.
+  public var storedByteCount: Int64?
 
   /// A ledger with these entries.
   package init(entries: [Entry], sharedByteCount: Int? = nil) {

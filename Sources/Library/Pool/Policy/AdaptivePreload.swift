@@ -20,6 +20,8 @@ package import ReelPlayback
 ///   Then come the start of the next item, the depth of the current one, and the neighbours by rank.
 /// - **Neighbours.** The next item; then the previous item or the one after the next, whichever is more
 ///   likely to save a wait; then further items ahead.
+/// - **Disk.** With a cache, it keeps the first 2 s of the items ahead that have no slot: as many, up to 8, as are likely
+///   enough to be reached, by the rule of the depth.
 ///
 /// Nothing more is loaded once every item has its depth.
 public struct AdaptivePreload: PreloadPlanning, Hashable {
@@ -114,7 +116,25 @@ private struct Outlook {
         target: PreloadTarget(stage: .buffered, bufferDuration: depth, peakBitRate: peak))
     }
     plan.reviewInterval = isComplete ? nil : Self.reviewInterval
+    if situation.hasStore { plan.neighbours += heads(beyond: neighbours, at: peak) }
     return plan
+  }
+
+  /// Returns the items ahead without a slot whose starts are worth keeping on disk: the wait that each saves, if it is
+  /// reached, outweighs the media that is loaded for nothing, if it is not.
+  private func heads(
+    beyond neighbours: [PoolSituation.Item], at peakBitRate: Int
+  ) -> [PreloadPlan.Neighbour] {
+    let target = PreloadTarget(
+      stage: .onDisk, bufferDuration: AdaptivePreload.leastDepth, peakBitRate: peakBitRate)
+    return (1...PreloadPlan.headLimit).map { $0 * situation.direction }.filter { distance in
+      guard situation.hasItem(at: distance), !neighbours.contains(where: { $0.distance == distance }) else {
+        return false
+      }
+      let reached = pow(forwardShare, Double(abs(distance)))
+      let wait = startDuration(of: situation.item(at: distance), at: peakBitRate).inSeconds
+      return reached * wait * Self.stallWeight > (1 - reached) * AdaptivePreload.leastDepth.inSeconds
+    }.map { PreloadPlan.Neighbour(distance: $0, target: target) }
   }
 
   /// True if a swipe back is more likely than a swipe forward that is followed by another one before the
@@ -258,7 +278,7 @@ package struct StageCosts: Sendable, Hashable {
 
   /// Adds the cost of an item that has reached `stage`. The cost includes the earlier stages.
   package mutating func record(_ cost: StageCost, of stage: PreloadStage) {
-    guard stage != .notLoaded else { return }
+    guard stage >= .manifest else { return }
     guard var average = averages[stage] else {
       averages[stage] = Average(cost: cost, sampleCount: 1)
       return
@@ -291,7 +311,7 @@ package struct StageCosts: Sendable, Hashable {
   /// - Returns: `nil` if neither the stage nor a later one has been measured, or if the target keeps the decoder open
   ///   and no open decoder has been measured.
   package func memoryByteCount(of target: PreloadTarget) -> Int? {
-    guard target.stage != .notLoaded else { return 0 }
+    guard target.stage >= .manifest else { return 0 }
     guard var byteCount = knownMemory(of: target.stage) else { return nil }
     if target.stage == .buffered, let first = self[.firstFrame]?.memoryByteCount, first <= byteCount {
       let share = bufferDuration > .zero ? max(target.bufferDuration / bufferDuration, 0) : 1

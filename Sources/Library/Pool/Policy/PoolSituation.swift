@@ -22,6 +22,8 @@ package struct PoolSituation: Sendable, Hashable {
     /// An item that ended and was left starts over: it is at the stage `.initialization` and the position 0, with
     /// nothing buffered. If a plan requests its first frame, it is rewound.
     package var stage = PreloadStage.notLoaded
+    /// True if the item's head is on disk, as far as this pool has loaded it.
+    package var isOnDisk = false
     /// The position of the frame on show; 0 for an item that was not played.
     package var position = Duration.zero
     /// The compressed media that is loaded ahead of ``position``.
@@ -61,7 +63,8 @@ package struct PoolSituation: Sendable, Hashable {
   package var watchedDuration = Duration.zero
   /// The viewer's watch times of the items before the current one.
   package var history = ViewingHistory()
-  /// The current item and the items near it: as many on each side as there are other slots, in the feed's order.
+  /// The current item and the items near it, in the feed's order: as many on each side as there are other slots, and with
+  /// a store at least ``PreloadPlan/headLimit``.
   package var items: [Item] = []
   /// The measured costs of the stages so far.
   package var costs = StageCosts()
@@ -77,6 +80,8 @@ package struct PoolSituation: Sendable, Hashable {
   package var maximumOpenDecoders: Int?
   /// The memory that all players together may hold, in bytes; `nil` for no limit.
   package var memoryLimit: Int?
+  /// True if what the pool fetches is stored, such as on disk, so that a plan may have targets `.onDisk`.
+  package var hasStore = false
 
   /// Creates a situation in which nothing is loaded or known, for instance to test a policy with.
   ///
@@ -142,6 +147,8 @@ package struct PoolWindow: Sendable, Hashable {
   /// The entries by rank: the current item, then the preloads in the order in which they are loaded. Empty
   /// for an empty feed.
   package let entries: [Entry]
+  /// The items without a slot whose heads are to be on disk, the most important one first. Empty without a store.
+  package let heads: [Entry]
   package let slotCount: Int
 
   /// The window of a plan. It grows as described in ``PreloadPlan``.
@@ -149,11 +156,12 @@ package struct PoolWindow: Sendable, Hashable {
     slotCount = situation.slotCount
     guard situation.itemCount > 0 else {
       entries = []
+      heads = []
       return
     }
     let current = situation.currentIndex
     var left = plan.neighbours.filter {
-      $0.target.stage != .notLoaded && $0.distance != 0 && $0.distance.magnitude < situation.slotCount
+      $0.target.stage >= .manifest && $0.distance != 0 && $0.distance.magnitude < situation.slotCount
         && situation.hasItem(at: $0.distance)
     }
     // The positions of the neighbours in the plan that are loaded: those between `low` and `high`.
@@ -169,6 +177,11 @@ package struct PoolWindow: Sendable, Hashable {
     entries =
       [Entry(index: current, distance: 0, target: .current)]
       + left.map { Entry(index: current + $0.distance, distance: $0.distance, target: $0.target) }
+    taken.insert(0)
+    heads = plan.neighbours.filter {
+      situation.hasStore && $0.target.stage == .onDisk && situation.hasItem(at: $0.distance)
+        && taken.insert($0.distance).inserted
+    }.map { Entry(index: current + $0.distance, distance: $0.distance, target: $0.target) }
   }
 
   /// The indices that have a slot; empty for an empty feed.

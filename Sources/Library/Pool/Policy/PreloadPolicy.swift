@@ -12,6 +12,10 @@ public protocol PreloadPolicy: Sendable, CustomStringConvertible {
   /// in the direction of travel. After the answer `none`, it is not called for items further away on that
   /// side, so the loaded items are contiguous. The call must not block.
   ///
+  /// The answer `.onDisk` needs no slot. With a cache in front of the network, the pool keeps the item's head in it, and
+  /// then calls also for items beyond the slots, as long as the answer is `.onDisk`: for at most 8 of them. Without a
+  /// cache it counts as `none`.
+  ///
   /// - Parameters:
   ///   - distance: The neighbour's distance from the current item, in items: negative for items before it, never 0.
   ///   - context: The feed, the direction of travel, and the measured bandwidth.
@@ -38,6 +42,10 @@ package protocol PreloadPlanning: PreloadPolicy {
 /// priority gets the next slot, until no slot is free or no neighbour adjoins. All others are left out, and
 /// so are invalid entries: the current item as its own neighbour, items outside the feed, a second entry for
 /// an item, the stage `.notLoaded`.
+///
+/// A neighbour with the target `.onDisk` needs no slot, and need not adjoin. If what the pool fetches is stored
+/// (``PoolSituation/hasStore``), its head is fetched while no slot uses the network, one head at a time in the order of the
+/// plan. An item that fails, or of which nothing was stored, is not tried again for some minutes.
 ///
 /// A changed plan affects loading from then on, and nothing is fetched again because of it, with one
 /// exception. A target below `.firstFrame` for an item that has its first frame releases the item's memory,
@@ -69,6 +77,9 @@ package struct PreloadPlan: Sendable, Hashable {
   /// False if the plan does not change when items have reached their targets.
   package var followsProgress = true
 
+  /// The number of heads for which `target(at:in:)` is called beyond the slots: 8.
+  package static let headLimit = 8
+
   /// The shortest time between two plans if the feed and the current item stay the same: 50 ms.
   package static let minimumReviewInterval = Duration.milliseconds(50)
 
@@ -97,15 +108,25 @@ extension PreloadPolicy {
       bandwidth: situation.throughput?.mean)
     var openSides = [forward, -forward]
     var distance = 1
-    while !openSides.isEmpty, plan.neighbours.count + 1 < situation.slotCount {
+    // Beyond a head, no item of its side has a slot.
+    var headSides: [Int] = []
+    var headRoom = situation.hasStore ? PreloadPlan.headLimit : 0
+    while !openSides.isEmpty, context.rank + 1 < situation.slotCount || headRoom > 0 {
       openSides = openSides.filter { side in
-        guard plan.neighbours.count + 1 < situation.slotCount else { return false }
+        let hasSlot = context.rank + 1 < situation.slotCount && !headSides.contains(side)
+        guard hasSlot || headRoom > 0 else { return false }
         let offset = side * distance
         guard situation.hasItem(at: offset) else { return false }
-        context.rank = plan.neighbours.count
         let target = target(at: offset, in: context)
-        guard target.stage != .notLoaded else { return false }
+        let isHead = target.stage == .onDisk
+        guard isHead ? headRoom > 0 : hasSlot && target.stage != .notLoaded else { return false }
         plan.neighbours.append(PreloadPlan.Neighbour(distance: offset, target: target))
+        if isHead {
+          headRoom -= 1
+          headSides.append(side)
+          return true
+        }
+        context.rank += 1
         context.plannedByteCount = context.plannedByteCount.addingClamped(
           situation.costs.memoryByteCount(of: target) ?? 0)
         return true

@@ -124,6 +124,13 @@ public final class PlayerPool: PlayerPooling {
     core.update(snapshot, index: index)
   }
 
+  /// Keeps the heads of further items on disk, such as those at which other feeds were left: all that their starts
+  /// request, and the first 3 s of media. It replaces the items of the call before.
+  ///
+  /// They are loaded one at a time, while no player uses the network, and after those that the policy wants. Without a
+  /// cache the call does nothing.
+  public func keepOnDisk(_ items: [FeedItem]) { core.keepOnDisk(items) }
+
   /// Sets the handler of failures. Setting `nil` removes it.
   ///
   /// It is called when an item of the window can't be played, and once more if such an item is shown again. The call
@@ -176,7 +183,7 @@ public final class PlayerPool: PlayerPooling {
   package var slotReadiness: [SlotReadiness] { core.slotReadiness }
 
   /// The memory that each player currently holds, by kind, and its total.
-  public var memory: MemoryLedger { core.ledger }
+  public var memory: MemoryLedger { core.ledgerWithDisk }
 
   /// Ends preloads, the least important first, until all players together hold at most `byteCount` bytes.
   ///
@@ -186,6 +193,17 @@ public final class PlayerPool: PlayerPooling {
   /// - Returns: The bytes held afterwards by the players that have an item.
   @discardableResult
   public func trim(to byteCount: Int) -> Int { core.trim(to: byteCount) }
+
+  /// Removes from the cache on disk what was not used for the longest time, until at most `byteCount` bytes are left. What
+  /// other pools and programs keep there counts too.
+  ///
+  /// - Returns: The bytes on disk afterwards; 0 without a cache.
+  @discardableResult
+  public func trimDisk(to byteCount: Int64) async -> Int64 {
+    guard let store = core.resources.network.store else { return 0 }
+    await store.trim(toByteCount: max(byteCount, 0))
+    return store.storedByteCount
+  }
 
   // MARK: Pinning
 
@@ -297,6 +315,10 @@ public protocol PlayerPooling: AnyObject, Sendable {
   ///   - index: The index of the current item; `nil` if there is none any more.
   func update(_ snapshot: FeedSnapshot, currentIndex index: Int?)
 
+  /// Keeps the heads of further items on disk, in place of those of the call before. By default, and without a cache, it
+  /// does nothing.
+  func keepOnDisk(_ items: [FeedItem])
+
   /// Plays the current item and those shown from now on, or pauses them.
   func setPlaying(_ isPlaying: Bool)
 
@@ -309,6 +331,8 @@ public protocol PlayerPooling: AnyObject, Sendable {
 }
 
 extension PlayerPooling {
+  public func keepOnDisk(_ items: [FeedItem]) {}
+
   /// Plays the current item, and every item shown from now on.
   public func play() { setPlaying(true) }
 
@@ -341,6 +365,8 @@ public enum PoolEvent: Sendable, Hashable {
   case pinned(FeedItem.ID, PictureInPictureState)
   /// `PlayerPool.trim(to:)` ended preloads; this many bytes are held now.
   case trimmed(byteCount: Int)
+  /// The head of an item without a slot is on disk.
+  case stored(FeedItem.ID)
   /// An event of the player of an item.
   case player(FeedItem.ID, PlayerEvent)
 
@@ -349,7 +375,7 @@ public enum PoolEvent: Sendable, Hashable {
     switch self {
     case .assigned(let id, _), .reached(let id, _, _, _), .evicted(let id, _, _), .shown(let id, _, _),
       .surfaceAttached(let id), .surfaceDetached(let id), .posterShown(let id), .pinned(let id, _),
-      .player(let id, _):
+      .stored(let id), .player(let id, _):
       id
     case .trimmed: nil
     }

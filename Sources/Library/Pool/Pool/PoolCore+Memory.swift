@@ -23,7 +23,13 @@ extension PoolCore {
 
   var slotReadiness: [SlotReadiness] {
     let attempts = configuration.player.retryPolicy.attempts
-    return state.withLock { $0.slots }.enumerated().map { SlotReadiness($0, $1, attempts: attempts) }
+    return state.withLock { $0.slots }.enumerated().map { number, slot in
+      var readiness = SlotReadiness(number, slot, attempts: attempts)
+      if readiness.stage == .notLoaded, let id = slot.id, heads?.isOnDisk(id) == true {
+        readiness.stage = .onDisk
+      }
+      return readiness
+    }
   }
 
   /// The memory of each player, by kind.
@@ -35,6 +41,14 @@ extension PoolCore {
       MemoryLedger.Entry(slot: holder.number, item: holder.slot.id, account: account)
     }
     return MemoryLedger(entries: entries, shared: configuration.keepsAccounts ? MemoryAccount.shared : nil)
+  }
+
+  /// The same, with what is on disk.
+  var ledgerWithDisk: MemoryLedger {
+    var ledger = ledger
+    ledger.storedByteCount = resources.network.store?.storedByteCount
+    ledger.heads = heads?.heads ?? []
+    return ledger
   }
 
   /// Ends preloads until the plan fits the memory limit. Call it when the slots have the planned items and

@@ -31,9 +31,16 @@ extension PoolCore {
         configuration.firstRung.peakBitRate(
           isAwaited: entry.distance == 0, throughput: situation.throughput,
           start: configuration.player.thresholds.start))
+      if let bitRate = heads?.bitRate(of: item.id) { order.begin(atHead: bitRate) }
       plan.entries.append(PoolState.Plan.Entry(item: item, order: order))
     }
     limitMemory(of: &plan, state)
+    if heads != nil {
+      let others = PreloadTarget(stage: .onDisk, peakBitRate: preload.current.peakBitRate)
+      plan.heads = wantedHeads(
+        window.heads.map { (state.snapshot.items[$0.index], $0.target) }
+          + state.itemsOnDisk.map { ($0, others) }, beside: plan, state, situation.throughput)
+    }
     return plan
   }
 
@@ -49,13 +56,15 @@ extension PoolCore {
     situation.throughput = resources.network.throughput
     situation.maximumOpenDecoders = configuration.maximumOpenDecoders
     situation.memoryLimit = configuration.memoryLimit
-    let reach = situation.slotCount - 1
+    situation.hasStore = heads != nil
+    let reach = max(situation.slotCount - 1, situation.hasStore ? PreloadPlan.headLimit : 0)
     let current = situation.currentIndex
     let near = max(current - reach, 0)...min(current + reach, situation.itemCount - 1)
     situation.items = near.map { index in
       let feedItem = state.snapshot.items[index]
       var item = PoolSituation.Item(feedItem, index: index, distance: index - current)
       if let slot = state.slot(of: feedItem.id) { item.record(slot) }
+      item.isOnDisk = heads?.isOnDisk(feedItem.id) ?? false
       return item
     }
     return situation
@@ -81,6 +90,23 @@ extension PoolCore {
   }
 
   // MARK: - Private
+
+  /// Returns the heads to keep: each item once, and none of an item that has a slot or is a local file.
+  private func wantedHeads(
+    _ items: [(item: FeedItem, target: PreloadTarget)], beside plan: PoolState.Plan, _ state: PoolState,
+    _ throughput: ThroughputEstimate?
+  ) -> [HeadKeeper.Wanted] {
+    var taken = Set(plan.entries.map(\.item.id) + state.pinned.map(\.id))
+    return items.compactMap { item, target in
+      guard item.host != nil, taken.insert(item.id).inserted else { return nil }
+      var target = target
+      target.startPeakBitRate =
+        target.startPeakBitRate
+        ?? configuration.firstRung.peakBitRate(
+          isAwaited: false, throughput: throughput, start: configuration.player.thresholds.start)
+      return HeadKeeper.Wanted(item: item, target: target, playsAudio: !state.isMuted)
+    }
+  }
 
   /// Lowers the targets of preloads according to the memory limit. Without a limit, nothing changes.
   private func limitMemory(of plan: inout PoolState.Plan, _ state: PoolState) {

@@ -34,6 +34,8 @@ final class PoolCore: Sendable {
   /// Held while outputs of the window's players are called.
   let outputLock: OutputLock
   let posters: PosterStore
+  /// Nil if what the pool fetches is not stored.
+  let heads: HeadKeeper?
   let events: EventChannel<PoolEvent>
   let readiness: ObservedSource<[SlotReadiness]>
   /// The frames on show, for `frameStream`.
@@ -67,7 +69,7 @@ final class PoolCore: Sendable {
       events.send(event)
       switch event {
       case .evicted(let id, _, _), .pinned(let id, .willStop): events.forget { $0.item == id }
-      case .pinned(_, .didStop), .trimmed: events.forget { $0 == event }
+      case .pinned(_, .didStop), .trimmed, .stored: events.forget { $0 == event }
       default: break
       }
     }
@@ -78,6 +80,7 @@ final class PoolCore: Sendable {
     let taskLoop = TaskLoop(named: "pool", runtime: runtime, clock: clock)
     self.taskLoop = taskLoop
     posters = PosterStore(network: resources.network, runtime: runtime, logger: logger) { taskLoop.wake() }
+    heads = HeadKeeper(network: resources.network, configuration: configuration) { emit(.stored($0)) }
     readiness = ObservedSource((0..<configuration.slotCount).map { SlotReadiness(slot: $0) })
     let players = (0..<configuration.slotCount).map { _ in
       PooledPlayer(resources, configuration: configuration)
@@ -112,6 +115,7 @@ final class PoolCore: Sendable {
     } catch { return Handover(error: error) }
     let frame = slot.flatMap { self.frame(of: $0) }
     var stage = slot?.load?.stage ?? .notLoaded
+    if stage == .notLoaded, heads?.isOnDisk(item.id) == true { stage = .onDisk }
     // The frame or its stage may have arrived just now; report both consistently.
     if frame == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
     var failure: ReelError?
@@ -137,6 +141,15 @@ final class PoolCore: Sendable {
     }
     followCurrent()
     releaseCurrent()
+    wake()
+  }
+
+  func keepOnDisk(_ items: [FeedItem]) {
+    guard heads != nil else { return }
+    state.withLock { state in
+      state.itemsOnDisk = items
+      state.beginGeneration()
+    }
     wake()
   }
 
@@ -175,6 +188,7 @@ final class PoolCore: Sendable {
       MemoryAccount.purgeProcess()
     }
     posters.close()
+    heads?.close()
     readiness.set(slotReadiness)
     events.finish()
     readiness.finish()
@@ -225,6 +239,7 @@ final class PoolCore: Sendable {
     guard isCurrent(plan) else { return }
     if showsPosters { posters.keep(plan.entries.compactMap { $0.item.poster }, awaited: awaited) }
     openConnections(behind: plan)
+    heads?.keep(plan.heads, in: plan.snapshot.feed)
   }
 
   private func isCurrent(_ plan: PoolState.Plan) -> Bool {
@@ -236,13 +251,14 @@ final class PoolCore: Sendable {
     emit(.assigned(id, slot: number))
     let load = PoolState.Load(
       feedItem: entry.item, item: PlayerItem(entry.item.source, headers: entry.item.headers),
-      fetchedBefore: player.fetchedByteCount, order: entry.order)
+      fetchedBefore: player.fetchedByteCount, storedBefore: player.storedByteCount, order: entry.order)
     state.withLock { state in
       if let place = state.slots.firstIndex(where: { $0.player === player }) {
         state.slots[place].load = load
       }
     }
-    player.begin(load, observer: observer(of: id))
+    player.begin(
+      load, expectsRequest: entry.item.host != nil && heads?.isOnDisk(id) != true, observer: observer(of: id))
     // If the pool was closed meanwhile, `close` may have missed this item.
     if state.withLock({ $0.isClosed }) { end(PoolState.Slot(player: player, load: load)) }
   }

@@ -14,6 +14,8 @@ struct PoolState: Sendable {
   var phase = SwipePhase.settled
   var isPlaying = true
   var isMuted = false
+  /// The items outside the feed whose heads are kept on disk.
+  var itemsOnDisk: [FeedItem] = []
   /// The time at which playback of the current item was requested, by the clock.
   var settledAt = Duration.zero
   /// The time at which the current item became current, or its swipe settled, by the clock.
@@ -63,6 +65,8 @@ extension PoolState {
     }
     /// The bytes transferred over the network for the item.
     var fetchedByteCount: Int64 { load.map { player.fetchedByteCount - $0.fetchedBefore } ?? 0 }
+    /// The bytes for the item that came from a store instead.
+    var storedByteCount: Int64 { load.map { player.storedByteCount - $0.storedBefore } ?? 0 }
   }
 
   struct Load: Sendable {
@@ -70,6 +74,8 @@ extension PoolState {
     let item: PlayerItem
     /// The bytes that the player had transferred for other items.
     let fetchedBefore: Int64
+    /// The bytes that it had got from a store for them.
+    let storedBefore: Int64
     var order: Order
     /// The stage that was reported last.
     var reported = PreloadStage.notLoaded
@@ -124,6 +130,8 @@ extension PoolState {
     /// The indices of the window in the snapshot.
     var indices = 0..<0
     var entries: [Entry] = []
+    /// The heads of items without a slot that should be on disk, the most important one first.
+    var heads: [HeadKeeper.Wanted] = []
     /// The bytes by which the pool's memory is expected to grow; 0 without a memory limit.
     var growth = 0
     /// The time until the next plan if nothing changes; nil for none.
@@ -366,7 +374,7 @@ extension PoolState {
     for number in slots.indices {
       guard let load = slots[number].load else { continue }
       let stage = load.item.preloadStage.value
-      let stages = PreloadStage.allCases.filter { $0 > load.reported && $0 <= stage }
+      let stages = PreloadStage.ofPlayers.filter { $0 > load.reported && $0 <= stage }
       guard !stages.isEmpty else { continue }
       slots[number].load?.reported = stage
       progress.append((number, slots[number], stages))
@@ -418,6 +426,11 @@ extension PoolState.Order {
     }
     target.startPeakBitRate = target.startPeakBitRate ?? peakBitRate
     self.target = target
+  }
+
+  /// Begins with the rung whose start is on disk.
+  mutating func begin(atHead bitRate: Int) {
+    if target == nil { bounds.startPeakBitRate = bitRate } else { target?.startPeakBitRate = bitRate }
   }
 
   /// Returns true if the player has frames or media that are no longer wanted. Loading then starts over with

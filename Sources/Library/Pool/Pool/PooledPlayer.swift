@@ -34,6 +34,8 @@ final class PooledPlayer: Sendable {
 
   /// The bytes transferred over the network, for all its items.
   var fetchedByteCount: Int64 { network.statistics.byteCount }
+  /// The bytes that came from a store instead.
+  var storedByteCount: Int64 { network.statistics.storedByteCount }
   /// True while it waits for slots of better rank.
   var isHeldBack: Bool { network.isHeldBack }
   /// True while it waits for another player to close its decoder.
@@ -41,13 +43,18 @@ final class PooledPlayer: Sendable {
 
   /// Begins to load an item.
   ///
-  /// - Parameter observer: Receives the player's signals.
-  func begin(_ load: PoolState.Load, observer: @escaping @Sendable (PlayerItem, PlayerSignal) -> Void) {
+  /// - Parameters:
+  ///   - expectsRequest: True if the first request needs the network.
+  ///   - observer: Receives the player's signals.
+  func begin(
+    _ load: PoolState.Load, expectsRequest: Bool,
+    observer: @escaping @Sendable (PlayerItem, PlayerSignal) -> Void
+  ) {
     let (item, order) = (load.item, load.order)
     network.setOwner(load.feedItem.id)
     setRank(order.rank)
     // The first request is sent on another thread. No player of lower rank may overtake it.
-    if load.feedItem.host != nil { network.expectRequest() }
+    if expectsRequest { network.expectRequest() }
     player.setObserver { observer(item, $0) }
     player.preloadTarget = order.target
     player.setMuted(order.isMuted)

@@ -51,6 +51,8 @@ public struct SlotReadiness: Sendable, Hashable {
   package var stageTimes: [PreloadStage: Duration] = [:]
   /// The bytes of the item fetched over the network.
   public var fetchedByteCount: Int64 = 0
+  /// The bytes of the item that came from a cache instead.
+  public var storedByteCount: Int64 = 0
   /// The reason why the slot does not load.
   public var waiting = Waiting.atTarget
 
@@ -80,6 +82,7 @@ extension SlotReadiness {
     rung = load.item.rung.value
     stageTimes = load.item.stageTimes
     fetchedByteCount = slot.fetchedByteCount
+    storedByteCount = slot.storedByteCount
     waiting = reason(of: slot.player, load, attempts: attempts)
   }
 

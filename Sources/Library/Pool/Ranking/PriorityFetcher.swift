@@ -22,11 +22,15 @@ package enum RequestOwner {
 ///
 /// A running transfer is held back by not being read: bytes that its receiver buffers without that still
 /// arrive.
+///
+/// What comes from a store (`MediaStoring`) uses no network: it waits for nobody, holds back nobody, and measures nothing.
 package final class PriorityFetcher: Sendable {
   /// A slot's use of the network.
   package struct Statistics: Sendable, Hashable {
     package var requestCount = 0
     package var byteCount: Int64 = 0
+    /// The number of bytes that came from a store instead.
+    package var storedByteCount: Int64 = 0
     /// The number of requests and pieces that had to wait for others.
     package var heldCount = 0
 
@@ -66,7 +70,12 @@ package final class PriorityFetcher: Sendable {
     var meter = ThroughputMeter()
   }
 
+  /// The rank of a slot whose requests and pieces begin only while no other slot has one, or waits.
+  package static let backgroundRank = Int.max - 1
+
   private let base: any Fetching
+  /// Nil if what is fetched is not stored.
+  package let store: (any MediaStoring)?
   private let clock: any MonotonicClock
   private let patience: Duration
   private let grace: Duration
@@ -84,6 +93,7 @@ package final class PriorityFetcher: Sendable {
   ) {
     self.maximumTransfers = maximumTransfers.map { max($0, 1) }
     self.base = base
+    store = base as? any MediaStoring
     self.clock = clock
     self.patience = patience
     self.grace = grace
@@ -122,8 +132,13 @@ package final class PriorityFetcher: Sendable {
 
     package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
       let (network, number) = (network, number)
-      network.count(of: number) { $0.requestCount += 1 }
       let owner = owner.withLock { $0 }
+      if let store = network.store, store.holds(request) {
+        let response = try await RequestOwner.$item.withValue(owner) { try await store.fetch(request) }
+        network.count(of: number) { $0.requestCount += response.requestCount }
+        return followingStore(response, isStored: true)
+      }
+      network.count(of: number) { $0.requestCount += 1 }
       var metered = request
       metered.addReport { [weak network] in network?.recordRoundTrips($0) }
       let sent = metered
@@ -131,7 +146,10 @@ package final class PriorityFetcher: Sendable {
         try await RequestOwner.$item.withValue(owner) { try await network.base.fetch(sent) }
       }
       let further = response.requestCount - 1
-      if further > 0 { network.count(of: number) { $0.requestCount += further } }
+      if further != 0 { network.count(of: number) { $0.requestCount += further } }
+      if response.storedByteCount != nil {
+        return followingStore(response, isStored: response.requestCount == 0)
+      }
       // The body retains the slot: its account is kept as long as more may arrive.
       let receiver = Locked(ThroughputMeter.Receiver())
       return response.wrappingBody { [self] body in
@@ -140,6 +158,44 @@ package final class PriorityFetcher: Sendable {
         }
         if let chunk {
           withExtendedLifetime(self) { network.count(of: number) { $0.byteCount += Int64(chunk.count) } }
+        }
+        return chunk
+      }
+    }
+
+    /// Returns a response whose pieces come from a store or over the network.
+    ///
+    /// - Parameter isStored: True if the first piece is expected from the store. A later one is expected where the one
+    ///   before it came from.
+    private func followingStore(_ response: FetchResponse, isStored: Bool) -> FetchResponse {
+      let (network, number) = (network, number)
+      let (receiver, last) = (Locked(ThroughputMeter.Receiver()), Locked(isStored))
+      let origin = response.pieceOrigin()
+      let isStored = { @Sendable () -> Bool in
+        let isStored = origin()
+        last.withLock { $0 = isStored }
+        return isStored
+      }
+      return response.wrappingBody { [self] body in
+        let isExpected = last.withLock { $0 }
+        let chunk =
+          if isExpected {
+            try await body.next()
+          } else {
+            try await network.inTurn(of: number) {
+              try await network.metering(receiver, isStored: isStored) { try await body.next() }
+            }
+          }
+        guard let chunk else { return nil }
+        let wasStored = isExpected ? isStored() : last.withLock { $0 }
+        withExtendedLifetime(self) {
+          network.count(of: number) {
+            if wasStored {
+              $0.storedByteCount += Int64(chunk.count)
+            } else {
+              $0.byteCount += Int64(chunk.count)
+            }
+          }
         }
         return chunk
       }
@@ -174,14 +230,16 @@ package final class PriorityFetcher: Sendable {
     return try await body()
   }
 
-  /// Receives the next piece of a body, and measures its rate.
+  /// Receives the next piece of a body, and measures its rate unless it was stored.
   private func metering(
-    _ receiver: Locked<ThroughputMeter.Receiver>, _ receive: () async throws -> FetchBody.Element?
+    _ receiver: Locked<ThroughputMeter.Receiver>, isStored: () -> Bool = { false },
+    _ receive: () async throws -> FetchBody.Element?
   ) async throws -> FetchBody.Element? {
     update(receiver) { $0.begin(&$1, at: $2) }
     do {
       let piece = try await receive()
-      update(receiver) { $0.end(&$1, byteCount: piece?.count ?? 0, at: $2) }
+      let byteCount = isStored() ? 0 : piece?.count ?? 0
+      update(receiver) { $0.end(&$1, byteCount: byteCount, at: $2) }
       return piece
     } catch {
       update(receiver) { $0.end(&$1, byteCount: 0, at: $2) }
@@ -355,12 +413,20 @@ extension PriorityFetcher.State {
     if let index = slots.firstIndex(where: { $0.number == slot }) { body(&slots[index].statistics) }
   }
 
-  /// Returns the number of running requests and pieces of other slots.
-  fileprivate func operationCount(without slot: Int) -> Int { operations.count { $0.slot != slot } }
+  /// Returns the number of running requests and pieces of other slots, except in the background.
+  fileprivate func operationCount(without slot: Int) -> Int {
+    operations.count { $0.slot != slot && rank(of: $0.slot) != PriorityFetcher.backgroundRank }
+  }
 
   /// Returns false while a slot of better rank waits for bytes.
   fileprivate func mayBegin(_ slot: Int, at now: Duration, patience: Duration, grace: Duration) -> Bool {
     let rank = rank(of: slot)
+    if rank == PriorityFetcher.backgroundRank,
+      operations.contains(where: { self.rank(of: $0.slot) < rank })
+        || waiters.contains(where: { self.rank(of: $0.slot) < rank })
+    {
+      return false
+    }
     let isHeld = operations.contains { self.rank(of: $0.slot) < rank && now < $0.began + patience }
     return !isHeld && !slots.contains { $0.rank < rank && $0.servedAt.map { now < $0 + grace } ?? false }
   }

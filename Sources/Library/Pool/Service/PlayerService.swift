@@ -5,7 +5,8 @@ public import ReelSources
 /// Navigates one or several feeds on one pool: it keeps the current item of each feed, and determines the
 /// targets of swipes.
 ///
-/// Each feed keeps its position, and returns to it when it is selected again.
+/// Each feed keeps its position, and returns to it when it is selected again. If the pool has a cache, the heads of the
+/// items at which the other feeds were left are kept on disk, so that they start without the network.
 ///
 /// An index outside the feed changes nothing, and the handover has an error of kind `usage`. A call that has no target,
 /// such as `next()` at the end of a feed, changes nothing and returns `nil`.
@@ -32,6 +33,13 @@ public final class PlayerService: Sendable {
     var place: Place {
       get { places[selected] }
       set { places[selected] = newValue }
+    }
+
+    /// The items that a change of feed would show.
+    var others: [FeedItem] {
+      places.enumerated().compactMap { number, place in
+        number == selected || place.feed.items.isEmpty ? nil : place.feed.items[place.index ?? 0]
+      }
     }
   }
 
@@ -78,6 +86,7 @@ public final class PlayerService: Sendable {
     state = Locked(State(places: feeds.map { Place($0) }), rank: .service)
     selectedFeedSource = ObservedSource(feeds[0].name)
     pool.setFailureHandler { [weak self] id, _ in self?.skip(id) }
+    keepOthersOnDisk()
   }
 
   // The pool's failure handler is left in place without effect, because it may belong to another service by
@@ -144,7 +153,9 @@ public final class PlayerService: Sendable {
       state.phase = .settled
       return change(&state)
     }
-    return order.flatMap { tell($0, isShown: $0.index != nil) }
+    let handover = order.flatMap { tell($0, isShown: $0.index != nil) }
+    if order != nil { keepOthersOnDisk() }
+    return handover
   }
 
   /// Adds an item at the end of a feed.
@@ -163,7 +174,7 @@ public final class PlayerService: Sendable {
       let item = state.places[index].feed.append(source, describe: describe)
       return (item, index == state.selected ? change(&state) : nil)
     }
-    if let order { _ = tell(order, isShown: false) }
+    if let order { _ = tell(order, isShown: false) } else { keepOthersOnDisk() }
     return item
   }
 
@@ -186,11 +197,25 @@ public final class PlayerService: Sendable {
       return (place == state.selected ? change(&state) : nil, index == current)
     }
     guard let removed else { return false }
-    if let order = removed.order { _ = tell(order, isShown: removed.isCurrent && order.index != nil) }
+    if let order = removed.order {
+      _ = tell(order, isShown: removed.isCurrent && order.index != nil)
+    } else {
+      keepOthersOnDisk()
+    }
     return true
   }
 
   // MARK: - Private
+
+  /// Tells the pool the items at which the other feeds were left. Calls from several threads may reach it in another order
+  /// than their changes, so the thread repeats it until nothing has changed.
+  private func keepOthersOnDisk() {
+    var told: [FeedItem]?
+    while case let others = state.withLock({ $0.others }), others != told {
+      pool.keepOnDisk(others)
+      told = others
+    }
+  }
 
   private func show(_ index: Int, _ phase: SwipePhase) -> Handover {
     show(phase) { _ in index }

@@ -170,7 +170,7 @@ struct TimelineChart {
         let after = DurationText.readable(reached.time - stay.from)
         svg.rect(
           x(reached.time), y, max(end - x(reached.time), 0.5), 18,
-          "\(color) o\(reached.stage.rawValue + 1)",
+          "\(color) o\(reached.stage.rawValue)",
           title: "\(name(stay.itemIndex)): \(reached.stage.reportName) after \(after)")
       }
       if let failed = stay.failedAt {
@@ -261,8 +261,8 @@ struct TimelineChart {
   private var legend: String {
     let reached = Set(timeline.stays.flatMap(\.stages).map(\.stage))
     var entries: [(classes: String, name: String)] = [("k0 o1", "has a slot")]
-    entries += PreloadStage.allCases.dropFirst().filter(reached.contains).map {
-      ("k0 o\($0.rawValue + 1)", $0.text)
+    entries += PreloadStage.ofPlayers.filter(reached.contains).map {
+      ("k0 o\($0.rawValue)", $0.text)
     }
     entries.append(("mute o2", "request, no answer yet"))
     if hasFrames { entries.append(("mute o4", "frames decoded")) }

@@ -97,7 +97,7 @@ extension WalkReport {
   private func rows(of totals: WalkTotals) -> [(name: String, fact: String)] {
     func text(_ name: String, _ kind: WalkValue.Kind? = nil) -> String { totals.text(name, as: kind) }
     func share(_ name: String) -> String { WalkFigures[name].text(in: totals).map { " (\($0))" } ?? "" }
-    let stages = PreloadStage.allCases.dropFirst().map(\.reportName).compactMap { stage in
+    let stages = PreloadStage.ofPlayers.map(\.reportName).compactMap { stage in
       WalkFigures["reached.\(stage)"].text(in: totals).map { "\(stage) \($0)" }
     }
     let stalls =

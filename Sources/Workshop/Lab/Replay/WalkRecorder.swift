@@ -264,7 +264,7 @@ final class WalkRecorder: FrameOutput {
       trace.record(.evicted, id, at: now, slot: slot, stage: stage)
     case .posterShown(let id): trace.record(.poster, id, at: now)
     case .player(let id, let event): record(event, of: id, at: now)
-    case .shown, .pinned, .trimmed: break
+    case .shown, .pinned, .trimmed, .stored: break
     }
   }
 

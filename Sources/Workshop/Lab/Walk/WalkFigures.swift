@@ -124,7 +124,7 @@ package enum WalkFigures {
         absence: "no swipe was counted"
       ) { $0.hitRatio().map(WalkValue.share) },
     ]
-    + PreloadStage.allCases.dropFirst().map { stage in
+    + PreloadStage.ofPlayers.map { stage in
       WalkFigure(
         "reached.\(stage.reportName)", "hits with the stage \(stage.reportName)",
         "swipes whose item had reached stage \(stage.reportName)", .share,
