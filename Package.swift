@@ -65,7 +65,7 @@ let library: [Target] = [
       .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
       .product(name: "NIOSSL", package: "swift-nio-ssl"),
     ]),
-  module("Cache", in: "Library", ["ReelCore", "ReelFFmpeg", httpTypes, logging]),
+  module("Cache", in: "Library", ["ReelCore", "ReelManifest", "ReelFFmpeg", httpTypes, logging]),
   module("Sources", in: "Library", ["ReelCore", "ReelManifest", httpTypes, logging]),
   module(
     "Reading", in: "Library",

@@ -2,26 +2,405 @@ public import Foundation
 internal import HTTPTypes
 public import Logging
 public import ReelCore
+internal import ReelManifest
 
-/// A fetcher that keeps what another one fetches in a folder.
+/// A fetcher that keeps what another one fetches in a folder, as a private cache (RFC 9111).
+///
+/// It keeps manifests, initializations, indexes and media of `http` and `https` URLs, as long as the server's fields allow:
+/// what is fresh is used without a request; what is stale is asked for again with its validator, and used without asking if
+/// the server can't be reached, unless its fields forbid that. Media whose server says nothing at all is assumed to be fresh
+/// for a time. Ranges are kept as ranges: a request sends for what is missing, and two readers of a range fetch it once.
+///
+/// It never keeps keys, manifests of live streams, manifests that contain keys or URLs with queries, and what was fetched with
+/// credentials or cookies. Files are named by hashes: no URL is in the folder but those in manifests and the targets of
+/// redirects without queries.
+///
+/// Several processes may share a folder. The smallest limit of those that run holds. A folder that can't be used is named once
+/// in the log, and everything is fetched.
 public final class MediaCache: Fetching, ConnectionOpening {
   private let base: any Fetching
+  let folder: CacheFolder
+  let running = RunningTransfers()
+  private let manifests = KeptManifests()
+  private let assumedFreshness: Duration
+  private let clock: any WallClock
+  private let logger: Logger
+  /// The servers that could not be reached, and until when they are not asked if there is something stored.
+  private let unreachable = Locked<[ServerAddress: ContinuousClock.Instant]>([:])
 
-  /// Creates a cache.
-  public init(
-    at folder: URL, byteLimit: Int64, in front: any Fetching,
+  /// How long a server may take to confirm an answer that may be used without it.
+  private static let patience = Duration.seconds(5)
+  /// How long a server that could not be reached is left alone.
+  private static let pause = Duration.seconds(30)
+  private static let manifestByteLimit = 16 << 20
+
+  /// Creates a cache. The folder is created if it does not exist. One with other content is left alone.
+  ///
+  /// - Parameters:
+  ///   - folder: A local folder.
+  ///   - byteLimit: The maximum number of bytes on disk.
+  ///   - fetcher: Fetches what is not stored.
+  ///   - assumedFreshness: The lifetime of media whose server states neither a lifetime nor a validator.
+  ///   - logger: Gets a warning if the folder can't be used or a file is damaged.
+  public convenience init(
+    at folder: URL, byteLimit: Int64, inFrontOf fetcher: any Fetching,
     assumedFreshness: Duration = .seconds(86_400), logger: Logger = Logger(label: "reel.cache")
   ) {
-    base = front
+    self.init(
+      at: folder, byteLimit: byteLimit, inFrontOf: fetcher, assumedFreshness: assumedFreshness,
+      clock: SystemWallClock(), logger: logger)
   }
 
+  package init(
+    at folder: URL, byteLimit: Int64, inFrontOf fetcher: any Fetching, assumedFreshness: Duration,
+    clock: any WallClock, logger: Logger
+  ) {
+    base = fetcher
+    self.folder = CacheFolder(at: folder, byteLimit: byteLimit, logger: logger)
+    self.assumedFreshness = assumedFreshness
+    self.clock = clock
+    self.logger = logger
+  }
+
+  /// Opens a connection with the fetcher behind.
   public func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
 
-  public func fetch(_ request: FetchRequest) async throws -> FetchResponse { try await base.fetch(request) }
+  /// Answers from the folder, or from the fetcher behind.
+  ///
+  /// - Throws: The errors of that fetcher, also from the body; `ReelError` of kind `server` if the resource changed while parts of
+  ///   it came from the folder.
+  public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    guard Self.mayStore(request) else { return try await base.fetch(request) }
+    let keys = Self.keys(of: request)
+    let position = request.range?.offset ?? 0
+    var requestCount = 0
+    var isConfirmed = false
+    while true {
+      try Task.checkCancellation()
+      let entry = entry(for: request, keys)
+      if let entry, isConfirmed || isUsable(entry, for: request), hasStart(of: entry, at: position) {
+        return response(from: entry, to: request, requestCount: requestCount)
+      }
+      switch running.turn(for: keys, at: position) {
+      case .wait(let opening): await opening.wait()
+      case .join(let transfer):
+        guard transfer.answer.matches(request) else {
+          running.leave(transfer)
+          return try await base.fetch(request)
+        }
+        return response(
+          from: Entry(key: transfer.key, answer: transfer.answer), joined: transfer, to: request,
+          requestCount: requestCount)
+      case .open(let opening):
+        do {
+          let old = isConfirmed ? nil : entry
+          switch try await send(request, keys, confirming: old) {
+          case .confirmed(let count):
+            isConfirmed = true
+            requestCount += count
+            running.end(opening, of: keys[0])
+          case .unusable:
+            running.end(opening, of: keys[0])
+          case .unreachable(let old):
+            running.end(opening, of: keys[0])
+            return response(from: old, to: request, requestCount: requestCount)
+          case .answer(let response, let sentAt):
+            return try await keep(response, to: request, keys, opening, sentAt: sentAt, requestCount)
+          }
+        } catch {
+          running.end(opening, of: keys[0])
+          throw error
+        }
+      }
+    }
+  }
+
+  // MARK: - Requests
+
+  /// What is stored of a resource, or of one answer for a range of it.
+  struct Entry {
+    let key: EntryKey
+    var answer: StoredAnswer
+  }
+
+  private enum Outcome {
+    case answer(FetchResponse, sentAt: WallTime)
+    /// What is stored holds, as the server said in this many answers.
+    case confirmed(requestCount: Int)
+    /// What is stored may not be used any more, and was removed.
+    case unusable
+    /// The server did not answer, and what is stored may be used without it.
+    case unreachable(Entry)
+  }
+
+  /// - Parameter entry: What is stored; it may be fresh, without the first byte that is wanted.
+  private func send(
+    _ request: FetchRequest, _ keys: [EntryKey], confirming entry: Entry?
+  ) async throws -> Outcome {
+    var sent = request
+    sent.wantsHead = true
+    let sentAt = clock.now
+    guard let entry else { return .answer(try await base.fetch(sent), sentAt: sentAt) }
+    if entry.answer.isFresh(at: sentAt, assuming: assumedFreshness) {
+      sent.range = missing(of: entry, request)
+      return .answer(try await base.fetch(sent), sentAt: sentAt)
+    }
+    let mayStandIn = entry.answer.servesDisconnected && hasStart(of: entry, at: request.range?.offset ?? 0)
+    sent.headers += entry.answer.conditions
+    let response: FetchResponse
+    do {
+      response = try await mayStandIn ? fetchPatiently(sent) : base.fetch(sent)
+    } catch let error as ReelError where mayStandIn && mayReplace(error, entry) {
+      if let server = ServerAddress(request.url), error.status == nil {
+        unreachable.withLock { $0[server] = .now + Self.pause }
+      }
+      logger.warning(
+        "the server can't be asked; what is stored is used",
+        metadata: ["url": "\(request.url.logText)", "reason": "\(error.reason)"])
+      return .unreachable(entry)
+    }
+    if let server = ServerAddress(request.url) { unreachable.withLock { $0[server] = nil } }
+    guard let head = response.head, head.status == 304 else { return .answer(response, sentAt: sentAt) }
+    var answer = entry.answer
+    guard answer.update(with: head, sentAt: sentAt, receivedAt: clock.now) else {
+      folder.remove(entry.key)
+      return .unusable
+    }
+    record(Entry(key: entry.key, answer: answer))
+    return .confirmed(requestCount: response.requestCount)
+  }
+
+  private func mayReplace(_ error: ReelError, _ entry: Entry) -> Bool {
+    if let status = error.status {
+      return (500...504).contains(status) && entry.answer.servesErrors(at: clock.now, assuming: assumedFreshness)
+    }
+    return error.kind == .network || error.kind == .timedOut
+  }
+
+  private func fetchPatiently(_ request: FetchRequest) async throws -> FetchResponse {
+    try await withThrowingTaskGroup(of: FetchResponse.self) { [base] group in
+      group.addTask { try await base.fetch(request) }
+      group.addTask {
+        try await Task.sleep(for: Self.patience)
+        throw ReelError(.timedOut, "no answer within \(Self.patience.components.seconds) s", at: request.url.absoluteString)
+      }
+      defer { group.cancelAll() }
+      guard let response = try await group.next() else { throw CancellationError() }
+      return response
+    }
+  }
+
+  /// The part of the wanted range before bytes that are stored; all of it if none are.
+  private func missing(of entry: Entry, _ request: FetchRequest) -> ByteRange? {
+    let position = request.range?.offset ?? 0
+    guard entry.answer.strongValidator != nil, entry.answer.supportsRanges,
+      let next = folder.nextStart(of: entry.key, version: entry.answer.version, after: position),
+      request.range?.end.map({ next < $0 }) ?? true
+    else { return request.range }
+    return ByteRange(offset: position, length: next - position)
+  }
+
+  // MARK: - Answers
+
+  /// Keeps an answer of the server if that is allowed, and returns it.
+  private func keep(
+    _ response: FetchResponse, to request: FetchRequest, _ keys: [EntryKey], _ opening: Completion, sentAt: WallTime,
+    _ requestCount: Int
+  ) async throws -> FetchResponse {
+    var response = response
+    response.requestCount += requestCount
+    let receivedAt = clock.now
+    var text: (bytes: [UInt8], format: ManifestFormat)?
+    if request.range == nil, request.purpose == .source || request.purpose == .manifest {
+      text = try await response.takeManifest(upTo: Self.manifestByteLimit)
+    }
+    guard
+      var answer = StoredAnswer(
+        response, to: request, isManifest: text != nil, sentAt: sentAt, receivedAt: receivedAt)
+    else {
+      for key in keys { folder.remove(key) }
+      running.end(opening, of: keys[0])
+      return response
+    }
+    let key = answer.strongValidator == nil ? keys[1] : keys[0]
+    if let text {
+      answer.resourceByteCount = Int64(text.bytes.count)
+      keep(
+        text.bytes, text.format, of: Entry(key: key, answer: answer), requested: request.url, at: response.url)
+      running.end(opening, of: keys[0])
+      return response
+    }
+    if let known = answer.resourceByteCount ?? storedAnswer(key)?.knownByteCount(of: answer.version) {
+      answer.resourceByteCount = known
+    }
+    // Other versions are of no use any more.
+    if key == keys[1] { folder.remove(keys[0]) }
+    folder.remove(key, exceptVersion: answer.version)
+    let entry = Entry(key: key, answer: answer)
+    guard record(entry) else {
+      running.end(opening, of: keys[0])
+      return response
+    }
+    let transfer = share(response, entry)
+    running.end(opening, of: keys[0], with: transfer)
+    return self.response(from: entry, joined: transfer, to: request, requestCount: response.requestCount, response)
+  }
+
+  /// Returns the transfer of a body into the folder.
+  func share(_ response: FetchResponse, _ entry: Entry) -> SharedTransfer {
+    SharedTransfer(response, of: entry.key, answer: entry.answer, into: folder) { [weak self] end in
+      guard let self, entry.answer.resourceByteCount == nil, response.bodyByteCount == nil else { return }
+      var entry = entry
+      entry.answer.resourceByteCount = end
+      record(entry)
+    }
+  }
+
+  /// - Parameters:
+  ///   - transfer: Where its first byte is, if it is not stored.
+  ///   - own: The answer of the server to this very request.
+  private func response(
+    from entry: Entry, joined transfer: SharedTransfer? = nil, to request: FetchRequest, requestCount: Int,
+    _ own: FetchResponse? = nil
+  ) -> FetchResponse {
+    let answer = entry.answer
+    // A stored playlist is complete.
+    if answer.isManifest { for parent in manifests.of(request.url) { store(parent.bytes, parent.entry) } }
+    let start = own?.bodyOffset ?? request.range?.offset ?? 0
+    let end = answer.end(of: request.range)
+    let read = CachedRead(request, of: entry, from: start, to: end, joining: transfer, in: self)
+    var response =
+      own
+      ?? FetchResponse(
+        url: answer.finalURL.flatMap { URL(string: $0) } ?? request.url, contentType: answer.contentType,
+        bodyOffset: start, bodyByteCount: end.map { $0 - start }, resourceByteCount: answer.resourceByteCount,
+        supportsRanges: answer.supportsRanges, body: FetchBody { nil })
+    // The server may have been asked for less than the request wants.
+    if let end { response.bodyByteCount = end - start }
+    response.validator = answer.strongValidator ?? response.validator
+    response.requestCount = requestCount
+    response.storedByteCount = { read.storedByteCount }
+    response.body = FetchBody(onEnd: { read.end($0, reports: own == nil) }) { try await read.next() }
+    return response
+  }
+
+  /// Sends for the rest of a body.
+  ///
+  /// - Throws: The errors of the fetcher behind, and `server` if it has another version.
+  func fetchRest(_ request: FetchRequest, of entry: Entry, from position: Int64, to end: Int64?) async throws -> FetchResponse {
+    guard let validator = entry.answer.strongValidator else {
+      throw ReelError(.network, "the rest of an answer without a validator is missing", at: request.url.absoluteString)
+    }
+    var rest = request
+    rest.report = nil
+    rest.wantsHead = true
+    let next = folder.nextStart(of: entry.key, version: entry.answer.version, after: position)
+    rest.range = ByteRange(offset: position, length: [next, end].compactMap { $0 }.min().map { $0 - position })
+    rest.headers[.ifRange] = validator
+    let response = try await base.fetch(rest)
+    let size = response.resourceByteCount
+    guard StoredAnswer.strongValidator(response) == validator,
+      size == nil || entry.answer.resourceByteCount == nil || size == entry.answer.resourceByteCount
+    else {
+      folder.remove(entry.key)
+      response.body.close()
+      throw ReelError(
+        .server, found: .otherVersion, "the resource changed, and parts of it were stored",
+        at: request.url.absoluteString)
+    }
+    return response
+  }
+
+  // MARK: - Entries
+
+  /// True for a request whose answer may be in the folder. What a program says of caches itself is passed on.
+  private static func mayStore(_ request: FetchRequest) -> Bool {
+    let steering: Set = ["cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-range", "range"]
+    return request.method == .get && !request.bypassesStore && request.purpose != .key && request.purpose != .clock
+      && ServerAddress(request.url) != nil && request.url.user() == nil && request.url.password() == nil
+      && !request.headers.contains { $0.isCredential || steering.contains($0.name.canonicalName) }
+  }
+
+  /// The entry of a resource, and the one of a single answer whose bytes can't be joined with others.
+  private static func keys(of request: FetchRequest) -> [EntryKey] {
+    let url = request.url.absoluteString.prefix { $0 != "#" }
+    let range = request.range ?? .all
+    return [EntryKey(hashing: [String(url)]), EntryKey(hashing: [String(url), range.httpHeaderValue])]
+  }
+
+  private func entry(for request: FetchRequest, _ keys: [EntryKey]) -> Entry? {
+    for key in keys {
+      guard let answer = storedAnswer(key), answer.matches(request) else { continue }
+      let entry = Entry(key: key, answer: answer)
+      // Bytes of an answer without a strong validator are of use only if all are there: no others can follow.
+      if answer.strongValidator != nil || isWhole(entry, request) { return entry }
+    }
+    return nil
+  }
+
+  private func storedAnswer(_ key: EntryKey) -> StoredAnswer? {
+    folder.record(of: key).flatMap { try? JSONDecoder().decode(StoredAnswer.self, from: Data($0)) }
+  }
+
+  @discardableResult
+  private func record(_ entry: Entry) -> Bool {
+    guard let bytes = try? JSONEncoder().encode(entry.answer) else { return false }
+    return folder.setRecord([UInt8](bytes), of: entry.key)
+  }
+
+  private func isUsable(_ entry: Entry, for request: FetchRequest) -> Bool {
+    if entry.answer.isFresh(at: clock.now, assuming: assumedFreshness) { return true }
+    guard entry.answer.servesDisconnected, let server = ServerAddress(request.url) else { return false }
+    return unreachable.withLock { $0[server] }.map { .now < $0 } ?? false
+  }
+
+  private func hasStart(of entry: Entry, at position: Int64) -> Bool {
+    entry.answer.resourceByteCount == 0
+      || folder.storedEnd(of: entry.key, version: entry.answer.version, from: position) != nil
+  }
+
+  private func isWhole(_ entry: Entry, _ request: FetchRequest) -> Bool {
+    let position = request.range?.offset ?? 0
+    guard let end = entry.answer.end(of: request.range) else { return false }
+    return end <= position
+      || folder.storedEnd(of: entry.key, version: entry.answer.version, from: position).map { $0 >= end } ?? false
+  }
+
+  // MARK: - Manifests
+
+  /// Stores a manifest if it may be, and the multivariant playlists that this one decides on.
+  private func keep(_ bytes: [UInt8], _ format: ManifestFormat, of entry: Entry, requested: URL, at url: URL) {
+    switch manifests.decision(on: bytes, format, of: entry, requested: requested, at: url, now: clock.now) {
+    case .store(let parents):
+      store(bytes, entry)
+      for parent in parents { store(parent.bytes, parent.entry) }
+    case .leave: folder.remove(entry.key)
+    case .remove(let parents):
+      folder.remove(entry.key)
+      for parent in parents { folder.remove(parent.entry.key) }
+    }
+  }
+
+  private func store(_ bytes: [UInt8], _ entry: Entry) {
+    guard storedAnswer(entry.key) != entry.answer else { return }
+    folder.remove(entry.key, exceptVersion: entry.answer.version)
+    var position = 0
+    while position < bytes.count {
+      let piece = Array(bytes[position..<min(bytes.count, position + SharedTransfer.pieceByteCount)])
+      guard folder.write(piece, at: Int64(position), of: entry.key, version: entry.answer.version) else { return }
+      position += piece.count
+    }
+    record(entry)
+  }
 }
 
 extension MediaCache: MediaStoring {
-  package func holds(_ request: FetchRequest) -> Bool { false }
-  package var storedByteCount: Int64 { 0 }
-  package func trim(toByteCount byteCount: Int64) async {}
+  package func holds(_ request: FetchRequest) -> Bool {
+    guard Self.mayStore(request), let entry = entry(for: request, Self.keys(of: request)) else { return false }
+    return isUsable(entry, for: request) && isWhole(entry, request)
+  }
+
+  package var storedByteCount: Int64 { folder.storedByteCount }
+
+  package func trim(toByteCount byteCount: Int64) async { folder.trim(toByteCount: byteCount) }
 }

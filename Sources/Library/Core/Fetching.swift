@@ -50,6 +50,8 @@ public struct FetchRequest: Sendable {
   public var purpose: FetchPurpose
   /// True if the response shall have the head of the answer, as a cache in front of the fetcher needs it.
   public var wantsHead = false
+  /// True if a store between the program and the server must neither answer the request nor keep its answer.
+  package var bypassesStore = false
   /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer
   /// that can't use fewer. With 0, bytes are delivered as they arrive. Fetchers may ignore it.
   package var minimumChunkByteCount = 0

@@ -1,0 +1,286 @@
+internal import ReelCore
+
+/// The body of one answer on its way into the folder. All readers of its bytes share it (`RunningTransfers`).
+///
+/// It goes on as its readers ask for more, whichever is ahead.
+final class SharedTransfer: Sendable {
+  /// What a reader gets at its position.
+  enum Part: Sendable {
+    case bytes([UInt8])
+    /// The bytes there have left the transfer: they are in the folder, if they could be written.
+    case passed
+    /// The body has ended before it.
+    case ended
+  }
+
+  fileprivate struct State {
+    /// The position of the first byte in `recent`.
+    var start: Int64
+    /// Bytes that are not written yet.
+    var recent: [UInt8] = []
+    /// Nil while the body may give more.
+    var result: Result<Void, any Error>?
+    /// Ends when the next bytes have come; nil while nobody asks for any.
+    var pull: Completion?
+    var task: Task<Void, Never>?
+    /// False once bytes could not be written.
+    var isWriting = true
+
+    var position: Int64 { start + Int64(recent.count) }
+  }
+
+  let key: EntryKey
+  let answer: StoredAnswer
+  private let body: FetchBody
+  private let folder: CacheFolder
+  /// Called with the position of the end when the whole body has come.
+  private let onEnd: @Sendable (Int64) -> Void
+  private let state: Locked<State>
+
+  /// Files are written in pieces of this size. The first one is smaller, so that a head is kept early.
+  static let pieceByteCount = 256 << 10
+  private static let firstPieceByteCount = 64 << 10
+  /// A reader joins a transfer that is at most this far behind it.
+  static let nearByteCount: Int64 = 64 << 10
+
+  init(
+    _ response: FetchResponse, of key: EntryKey, answer: StoredAnswer, into folder: CacheFolder,
+    onEnd: @escaping @Sendable (Int64) -> Void
+  ) {
+    self.key = key
+    self.answer = answer
+    body = response.body
+    self.folder = folder
+    self.onEnd = onEnd
+    state = Locked(State(start: response.bodyOffset))
+  }
+
+  /// True if a reader at the position gets its bytes here, now or soon.
+  func reaches(_ position: Int64) -> Bool {
+    state.withLock { state in
+      let ahead = state.result == nil ? Self.nearByteCount : -1
+      return state.start <= position && position <= state.position + ahead
+    }
+  }
+
+  /// Returns what there is at a position, and waits for it if it is ahead.
+  ///
+  /// - Throws: The error of the transfer, or `CancellationError`.
+  func next(at position: Int64) async throws -> Part {
+    while true {
+      try Task.checkCancellation()
+      let mine = Completion()
+      let pull: Completion
+      switch state.withLock({ $0.step(at: position, mine) }) {
+      case .part(let result): return try result.get()
+      case .wait(let other): pull = other
+      case .pull:
+        pull = mine
+        // The task goes on if this reader is cancelled: others may wait for the same bytes.
+        begin(mine)
+      }
+      await pull.wait()
+    }
+  }
+
+  /// Ends the transfer, when it has no reader any more. What came until then stays.
+  func close() {
+    let (isPulled, task) = state.withLock { state in
+      if state.result == nil { state.result = .failure(CancellationError()) }
+      return (state.pull != nil, state.task.take())
+    }
+    task?.cancel()
+    body.close()
+    if !isPulled { write(all: true) }
+  }
+
+  // MARK: - Private
+
+  private func begin(_ completion: Completion) {
+    let task = Task { await pull(completion) }
+    let isClosed = state.withLock { state in
+      state.task = task
+      return state.result != nil
+    }
+    // It was closed meanwhile, or the task has already ended.
+    if isClosed { task.cancel() }
+  }
+
+  private func pull(_ completion: Completion) async {
+    let chunk: Result<[UInt8]?, any Error>
+    do { chunk = .success(try await body.next()) } catch { chunk = .failure(error) }
+    let end = state.withLock { state -> Int64? in
+      switch chunk {
+      case .success(let bytes?): state.recent += bytes
+      case .failure(let error): state.result = state.result ?? .failure(error)
+      // A body that was closed has not ended there.
+      case .success(nil) where state.result == nil:
+        state.result = .success(())
+        return state.position
+      case .success(nil): break
+      }
+      return nil
+    }
+    write(all: state.withLock { $0.result != nil })
+    if let end { onEnd(end) }
+    state.withLock { $0.pull = nil }
+    completion.finish()
+  }
+
+  /// Writes what has come, in whole pieces or all of it. Only the task that pulls does so, or the one that closes.
+  private func write(all: Bool) {
+    while true {
+      let (start, piece, isWriting) = state.withLock { state -> (Int64, [UInt8], Bool) in
+        let wanted = state.start == 0 ? Self.firstPieceByteCount : Self.pieceByteCount
+        let isDue = all || state.recent.count >= wanted
+        return (state.start, isDue ? Array(state.recent.prefix(wanted)) : [], state.isWriting)
+      }
+      guard !piece.isEmpty else { return }
+      let isWritten = isWriting && folder.write(piece, at: start, of: key, version: answer.version)
+      state.withLock { state in
+        state.isWriting = isWritten
+        state.recent.removeFirst(piece.count)
+        state.start += Int64(piece.count)
+      }
+    }
+  }
+}
+
+extension SharedTransfer.State {
+  fileprivate enum Step {
+    case part(Result<SharedTransfer.Part, any Error>)
+    case wait(Completion)
+    case pull
+  }
+
+  /// - Parameter pull: Becomes the current pull if the reader has to begin one.
+  fileprivate mutating func step(at position: Int64, _ pull: Completion) -> Step {
+    if position < start { return .part(.success(.passed)) }
+    if position < self.position { return .part(.success(.bytes(Array(recent[Int(position - start)...])))) }
+    if let result { return .part(result.map { .ended }) }
+    if let running = self.pull { return .wait(running) }
+    self.pull = pull
+    return .pull
+  }
+}
+
+/// The transfers that run in this process and the requests that wait for their heads, so that two readers of a range fetch
+/// it once.
+final class RunningTransfers: Sendable {
+  /// What a reader does that needs bytes which are not stored.
+  enum Turn {
+    /// Read from this transfer, and call `leave` in the end.
+    case join(SharedTransfer)
+    /// Another request may bring them: wait for its head, and look again.
+    case wait(Completion)
+    /// Send a request, and call `end` when its head has come.
+    case open(Completion)
+  }
+
+  private struct State {
+    var transfers: [EntryKey: [(transfer: SharedTransfer, readerCount: Int)]] = [:]
+    var openings: [EntryKey: [(position: Int64, completion: Completion)]] = [:]
+  }
+
+  // Transfers have locks of their own.
+  private let state = Locked(State(), rank: .body)
+
+  /// - Parameters:
+  ///   - keys: The entries that may have the bytes. The first one is that of the resource.
+  ///   - version: The version that is wanted; nil for any.
+  func turn(for keys: [EntryKey], at position: Int64, version: EntryVersion? = nil) -> Turn {
+    state.withLock { state in
+      for key in keys {
+        for index in (state.transfers[key] ?? []).indices {
+          guard let transfer = state.transfers[key]?[index].transfer, transfer.reaches(position),
+            version.map({ $0 == transfer.answer.version }) ?? true
+          else { continue }
+          state.transfers[key]?[index].readerCount += 1
+          return .join(transfer)
+        }
+      }
+      let key = keys[0]
+      let reach = 0...SharedTransfer.nearByteCount
+      let other = state.openings[key]?.first { reach.contains(position - $0.position) }
+      if let other { return .wait(other.completion) }
+      let completion = Completion()
+      state.openings[key, default: []].append((position, completion))
+      return .open(completion)
+    }
+  }
+
+  /// Ends an opening.
+  ///
+  /// - Parameter transfer: What it brings, to be shared. The caller is its first reader.
+  func end(_ opening: Completion, of key: EntryKey, with transfer: SharedTransfer? = nil) {
+    state.withLock { state in
+      state.openings[key]?.removeAll { $0.completion === opening }
+      if state.openings[key]?.isEmpty ?? false { state.openings[key] = nil }
+      if let transfer { state.transfers[transfer.key, default: []].append((transfer, 1)) }
+    }
+    opening.finish()
+  }
+
+  /// Ends a transfer with its last reader.
+  func leave(_ transfer: SharedTransfer) {
+    let isLast = state.withLock { state -> Bool in
+      guard let index = state.transfers[transfer.key]?.firstIndex(where: { $0.transfer === transfer }) else { return false }
+      state.transfers[transfer.key]?[index].readerCount -= 1
+      guard state.transfers[transfer.key]?[index].readerCount == 0 else { return false }
+      state.transfers[transfer.key]?.remove(at: index)
+      if state.transfers[transfer.key]?.isEmpty ?? false { state.transfers[transfer.key] = nil }
+      return true
+    }
+    if isLast { transfer.close() }
+  }
+}
+
+/// Something that tasks wait for.
+final class Completion: Sendable {
+  private enum State {
+    case pending([(number: Int, continuation: CheckedContinuation<Void, Never>)], next: Int)
+    case done
+  }
+
+  private let state = Locked(State.pending([], next: 0))
+
+  func finish() {
+    let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+      defer { state = .done }
+      guard case .pending(let waiting, _) = state else { return [] }
+      return waiting.map(\.continuation)
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  /// Returns when it is done, or when the task is cancelled.
+  func wait() async {
+    let number = state.withLock { state -> Int in
+      guard case .pending(let waiting, let next) = state else { return 0 }
+      state = .pending(waiting, next: next + 1)
+      return next
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+        let isOver = state.withLock { state -> Bool in
+          // If it was cancelled before it could wait, nothing would end the wait.
+          guard case .pending(var waiting, let next) = state, !Task.isCancelled else { return true }
+          waiting.append((number, continuation))
+          state = .pending(waiting, next: next)
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      let cancelled = state.withLock { state -> CheckedContinuation<Void, Never>? in
+        guard case .pending(var waiting, let next) = state,
+          let index = waiting.firstIndex(where: { $0.number == number })
+        else { return nil }
+        let continuation = waiting.remove(at: index).continuation
+        state = .pending(waiting, next: next)
+        return continuation
+      }
+      cancelled?.resume()
+    }
+  }
+}
