@@ -2,17 +2,46 @@ package import Foundation
 package import ReelCore
 
 /// Sends the requests of one source, with its header fields, within the limits of what a manifest may refer to: one
-/// from the network can't refer to local files.
+/// from the network can't refer to local files. And all parts of a resource are of one version: a store in front of a server
+/// may have parts of an older one.
 package struct ConfinedFetcher: Fetching {
+  /// What tells one version of a resource from others.
+  private struct Version {
+    var validator: String?
+    var byteCount: Int64?
+    /// True if it came from a store, without the server's word for it.
+    var isStored: Bool
+
+    init(_ response: FetchResponse) {
+      validator = response.validator
+      byteCount = response.resourceByteCount
+      isStored = response.requestCount == 0
+    }
+
+    func differs(from other: Version) -> Bool {
+      func areOther<Value: Equatable>(_ first: Value?, _ second: Value?) -> Bool {
+        first != nil && second != nil && first != second
+      }
+      // Servers behind one name may have validators of their own.
+      return isStored != other.isStored
+        && (areOther(validator, other.validator) || areOther(byteCount, other.byteCount))
+    }
+  }
+
   private let base: any Fetching
   /// The URL of the source; nil for standard input. Only a local one can refer to local files.
   private let source: URL?
   private let headers: SourceHeaders
+  private let bypassesStore: Bool
+  /// The versions of the resources that are read in parts.
+  private let versions = Locked<[URL: Version]>([:])
 
-  package init(base: any Fetching, source: URL?, headers: SourceHeaders) {
+  /// - Parameter bypassesStore: True to take everything from the servers.
+  package init(base: any Fetching, source: URL?, headers: SourceHeaders, bypassesStore: Bool = false) {
     self.base = base
     self.source = source
     self.headers = headers
+    self.bypassesStore = bypassesStore
   }
 
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
@@ -32,12 +61,30 @@ package struct ConfinedFetcher: Fetching {
     var sent = request
     headers.apply(to: &sent)
     sent.url = sent.url.withoutUserInformation
+    sent.bypassesStore = bypassesStore
     do {
-      return try await base.fetch(sent)
+      let response = try await base.fetch(sent)
+      if !bypassesStore, request.range != nil || request.purpose == .source { try check(response, to: request) }
+      return response
     } catch let error as ReelError where error.kind == .usage && request.url != source {
       // The URL comes from a manifest, so it is not a usage error.
       throw ReelError(.badManifest, error.reason, at: error.location, advice: error.advice)
     }
+  }
+
+  private func check(_ response: FetchResponse, to request: FetchRequest) throws(ReelError) {
+    let version = Version(response)
+    let isOther = versions.withLock { versions in
+      guard let first = versions[request.url] else {
+        versions[request.url] = version
+        return false
+      }
+      return version.differs(from: first)
+    }
+    guard isOther else { return }
+    response.body.close()
+    throw ReelError(
+      .server, found: .otherVersion, "the resource changed, and parts of it were stored", at: request.url.reelName)
   }
 }
 

@@ -73,6 +73,8 @@ final class ItemReader: @unchecked Sendable {
   }
 
   func recover(from error: ReelError) -> TaskLoop.Next {
+    // The source is opened again.
+    if error.found == .otherVersion { reader = nil }
     let next = session.change { state, out -> TaskLoop.Next in
       guard !state.isOver(kind) else { return .idle }
       // The error is from a position that is no longer wanted.

@@ -32,6 +32,7 @@ extension ItemState {
   }
 
   mutating func sourceFailed(_ error: ReelError, _ out: inout Effects) {
+    if reopens(after: error, &out) { return }
     if let pause = tryAgain(after: error, &out) { return out.resolve(after: pause) }
     log(error, .failed)
     health = .failing(error)
@@ -201,7 +202,7 @@ extension ItemState {
   ) -> Duration? {
     var error = failure
     if hasVideoPacket, error.kind == .network { error.isTemporary = true }
-    if let pause = tryAgain(after: error, &out) {
+    if let pause = reopens(after: error, &out) ? .zero : tryAgain(after: error, &out) {
       // What it has loaded is kept.
       if let scope = readingJobs[loader]?.scope {
         readingJobs[loader] = makeJob(loader, at: place, scope: scope)
@@ -317,6 +318,17 @@ extension ItemState {
 
   private mutating func makeJob(_ loader: Loader, at time: MediaTime?, scope: LoadScope) -> ReadingJob {
     ReadingJob(start: time, loop: iterations.begin(at: time, of: loader), scope: scope)
+  }
+
+  /// Opens the source again, past the store, if what is stored of it is of another version than what servers have. Returns
+  /// false for other errors.
+  private mutating func reopens(after error: ReelError, _ out: inout Effects) -> Bool {
+    guard error.found == .otherVersion, !bypassesStore else { return false }
+    bypassesStore = true
+    source = .resolving
+    log(error, .retried)
+    out.resolve(after: .zero)
+    return true
   }
 
   /// Returns the pause before the next attempt, and reports it; nil if there is none.

@@ -4,6 +4,7 @@ public import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 public import ReelSources
+internal import Synchronization
 
 /// Extracts decoded frames from sources, as `reel frames` does.
 ///
@@ -125,7 +126,14 @@ public struct FrameExtractor: Sendable {
     if case .every(let interval) = selection, interval <= .zero {
       throw ReelError(.usage, "the interval between frames must be greater than 0", at: source.name)
     }
-    return try await opener.use(source, readsAhead: selection.readsAhead) { opening in
+    let hasFrame = Atomic(false)
+    let handle = { @Sendable (frame: VideoFrame) throws in
+      hasFrame.store(true, ordering: .relaxed)
+      try handle(frame)
+    }
+    return try await opener.use(
+      source, readsAhead: selection.readsAhead, mayRepeat: { !hasFrame.load(ordering: .relaxed) }
+    ) { opening in
       try await BlockingThread.run(
         named: "extract", on: opening.context.scope.runtime, cachesMemory: true
       ) {

@@ -35,17 +35,28 @@ package struct TrackOpener: Sendable {
   /// - Parameters:
   ///   - readsAhead: True if more than the first few frames are needed, in order.
   ///   - record: Receives each manifest that is read.
+  ///   - mayRepeat: False once `body` can't be called again, because it has passed something on. It is called again if a
+  ///     store has another version of a part than the server.
   ///
   /// Throws `ReelError` located at the source, the error of `body`, or `CancellationError`.
   package func use<Result: Sendable>(
     _ source: MediaSource, readsAhead: Bool,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
-    _ body: (OpenSource) async throws -> Result
+    mayRepeat: () -> Bool = { true }, _ body: (OpenSource) async throws -> Result
   ) async throws -> Result {
-    guard let limit else { return try await read(source, readsAhead: readsAhead, recording: record, body) }
-    return try await limit.withPermit {
-      try await read(source, readsAhead: readsAhead, recording: record, body)
+    func read(bypassesStore: Bool) async throws -> Result {
+      try await self.read(
+        source, readsAhead: readsAhead, bypassesStore: bypassesStore, recording: record, body)
     }
+    func readOneVersion() async throws -> Result {
+      do {
+        return try await read(bypassesStore: false)
+      } catch let error as ReelError where error.found == .otherVersion && mayRepeat() {
+        return try await read(bypassesStore: true)
+      }
+    }
+    guard let limit else { return try await readOneVersion() }
+    return try await limit.withPermit { try await readOneVersion() }
   }
 
   /// Reads the manifest at `source`. With `readsSegments`, also reads the playlists and indexes of all rungs, as far as they
@@ -76,7 +87,8 @@ package struct TrackOpener: Sendable {
   // MARK: - Private
 
   private func read<Result: Sendable>(
-    _ source: MediaSource, readsAhead: Bool, recording record: (@Sendable (LoadedManifest.Document) -> Void)?,
+    _ source: MediaSource, readsAhead: Bool, bypassesStore: Bool,
+    recording record: (@Sendable (LoadedManifest.Document) -> Void)?,
     _ body: (OpenSource) async throws -> Result
   ) async throws -> Result {
     let share = cores.map { CoreShare(of: $0) }
@@ -88,7 +100,9 @@ package struct TrackOpener: Sendable {
       }
       do {
         return try await body(
-          try await open(source, readsAhead: readsAhead, scope: scope, share: share, recording: record))
+          try await open(
+            source, readsAhead: readsAhead, bypassesStore: bypassesStore, scope: scope, share: share,
+            recording: record))
       } catch let error as ReelError {
         throw error.located(at: source.name)
       } catch {
@@ -101,7 +115,7 @@ package struct TrackOpener: Sendable {
   }
 
   private func open(
-    _ source: MediaSource, readsAhead: Bool, scope: LoadScope, share: CoreShare?,
+    _ source: MediaSource, readsAhead: Bool, bypassesStore: Bool, scope: LoadScope, share: CoreShare?,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)?
   ) async throws -> OpenSource {
     // The clock of a share leaves out the wait for cores.
@@ -111,6 +125,7 @@ package struct TrackOpener: Sendable {
     await share?.begin(fetches: source.url?.isFileURL == false)
     return try await OpenSource(
       source, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
-      gate: gate ?? share, logger: logger, readsAhead: readsAhead, recording: record)
+      gate: gate ?? share, logger: logger, readsAhead: readsAhead, bypassesStore: bypassesStore,
+      recording: record)
   }
 }

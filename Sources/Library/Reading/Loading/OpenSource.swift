@@ -100,16 +100,18 @@ extension OpenSource {
   /// - Parameters:
   ///   - recorder: Measures the stages, by its clock.
   ///   - readsAhead: The property of `TrackContext`.
+  ///   - bypassesStore: True to take everything from the servers, because what is stored is of another version.
   ///   - record: Receives each manifest that is read.
   ///
   /// Throws `ReelError`, or `CancellationError`.
   package init(
     _ source: MediaSource, fetcher: any Fetching, configuration: LoadingConfiguration, scope: LoadScope,
     recorder: StartupRecorder, gate: (any DecodingGate)?, logger: Logger, readsAhead: Bool,
-    recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil
+    bypassesStore: Bool = false, recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil
   ) async throws {
     let fetcher = ConfinedFetcher(
-      base: fetcher, source: source.url, headers: configuration.headers(of: source.url))
+      base: fetcher, source: source.url, headers: configuration.headers(of: source.url),
+      bypassesStore: bypassesStore)
     manifests = ManifestLoader(
       fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, record: record)
     context = TrackContext(

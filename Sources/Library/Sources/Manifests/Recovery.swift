@@ -34,6 +34,8 @@ package enum Recovery: Sendable {
   package static func after(_ error: ReelError, in situation: Situation) -> Recovery {
     switch error.kind {
     case .internalFault, .usage: return .fail
+    // The source is opened again.
+    case _ where error.found == .otherVersion: return .fail
     // Without an answer, another rung would not help.
     case .network: return situation.hasOtherLocation ? .otherLocation : .fail
     case _ where situation.hasOtherRung: return .otherRung

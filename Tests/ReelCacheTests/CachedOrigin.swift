@@ -1,0 +1,115 @@
+import Foundation
+import HTTPTypes
+import ReelCore
+
+/// A server that answers as RFC 9110 wants, and a record of what it was asked.
+final class CachedOrigin: Fetching {
+  struct Resource {
+    var bytes: [UInt8]
+    var fields: HTTPFields = [:]
+    /// The size of the chunks of a body.
+    var chunkByteCount = 10_000
+    /// The number of bytes after which a body breaks; nil for none.
+    var breaksAfter: Int?
+    var isPersonal = false
+    var redirectsTo: String?
+  }
+
+  struct Asked: Equatable {
+    var path: String
+    var range: ByteRange?
+    var isConditional = false
+  }
+
+  private struct State {
+    var resources: [String: Resource] = [:]
+    var asked: [Asked] = []
+    var sentByteCount = 0
+    var failure: ReelError?
+    /// Called before an answer.
+    var gate: (@Sendable () async -> Void)?
+  }
+
+  private let state = Locked(State())
+
+  subscript(path: String) -> Resource? {
+    get { state.withLock { $0.resources[path] } }
+    set { state.withLock { $0.resources[path] = newValue } }
+  }
+
+  var asked: [Asked] { state.withLock { $0.asked } }
+  var sentByteCount: Int { state.withLock { $0.sentByteCount } }
+
+  func forget() {
+    state.withLock { state in
+      state.asked = []
+      state.sentByteCount = 0
+    }
+  }
+
+  /// Lets all requests fail; nil for none.
+  func fail(with error: ReelError?) { state.withLock { $0.failure = error } }
+
+  func hold(_ gate: (@Sendable () async -> Void)?) { state.withLock { $0.gate = gate } }
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    let path = request.url.path
+    let isConditional = request.isConditional
+    let (resource, failure, gate) = state.withLock { state in
+      state.asked.append(Asked(path: path, range: request.range, isConditional: isConditional))
+      return (state.resources[path], state.failure, state.gate)
+    }
+    await gate?()
+    if let failure { throw failure }
+    guard let resource else { throw ReelError(.server, "404", at: path, status: 404) }
+    let tag = resource.fields[.eTag]
+    let isSame =
+      request.headers[.ifNoneMatch].map { $0 == tag }
+      ?? request.headers[.ifModifiedSince].map { $0 == resource.fields[.lastModified] } ?? false
+    if isSame { return response(to: request, 304, resource, bytes: [], from: 0) }
+    let mayBePart = request.headers[.ifRange].map { $0 == tag || $0 == resource.fields[.lastModified] } ?? true
+    if let range = request.range, mayBePart {
+      let start = Int(range.offset)
+      guard start < resource.bytes.count else { throw ReelError(.server, "416", at: path, status: 416) }
+      let end = min(range.end.map(Int.init) ?? resource.bytes.count, resource.bytes.count)
+      return response(to: request, 206, resource, bytes: Array(resource.bytes[start..<end]), from: start)
+    }
+    return response(to: request, 200, resource, bytes: resource.bytes, from: 0)
+  }
+
+  private func response(
+    to request: FetchRequest, _ status: Int, _ resource: Resource, bytes: [UInt8], from start: Int
+  ) -> FetchResponse {
+    let position = Locked(0)
+    let body = FetchBody { [state] in
+      let from = position.withLock { $0 }
+      if let limit = resource.breaksAfter, from >= limit { throw ReelError(.network, "broken", at: "\(request.url)") }
+      let chunk = Array(bytes[from..<min(bytes.count, from + resource.chunkByteCount)])
+      position.withLock { $0 += chunk.count }
+      state.withLock { $0.sentByteCount += chunk.count }
+      return chunk.isEmpty ? nil : chunk
+    }
+    let url = resource.redirectsTo.flatMap { URL(string: $0) } ?? request.url
+    var response = FetchResponse(
+      url: url, contentType: resource.fields[.contentType], bodyOffset: Int64(start),
+      bodyByteCount: Int64(bytes.count), resourceByteCount: Int64(resource.bytes.count), supportsRanges: true, body: body)
+    if request.wantsHead {
+      response.head = AnswerHead(status: status, fields: resource.fields, isPersonal: resource.isPersonal)
+    }
+    response.validator = resource.fields[.eTag] ?? resource.fields[.lastModified]
+    return response
+  }
+}
+
+/// A clock that is set by hand.
+final class SetClock: WallClock {
+  private let time = Locked(WallTime(nanosecondsSince1970: 1_700_000_000_000_000_000))
+
+  var now: WallTime { time.withLock { $0 } }
+
+  func advance(by seconds: Int64) {
+    time.withLock { $0 = $0 + MediaTime(value: seconds, timescale: 1) }
+  }
+
+  func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
+}
