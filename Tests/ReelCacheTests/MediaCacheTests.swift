@@ -238,7 +238,7 @@ import Testing
         bytes: Self.bytes(200_000, seed: UInt8(number)), fields: [.cacheControl: "max-age=60", .eTag: "\"\(number)\""])
     }
     let cache = makeCache(byteLimit: 600_000)
-    for number in (0..<8) + (0..<8) {
+    for number in Array(0..<8) + Array(0..<8) {
       #expect(try await read(cache, "/\(number).m4s") == Self.bytes(200_000, seed: UInt8(number)))
       #expect(cache.storedByteCount <= 600_000)
     }

@@ -115,6 +115,26 @@ public final class MediaCache: Fetching, ConnectionOpening {
     }
   }
 
+  // MARK: - The folder
+
+  /// What is in the folder of a cache.
+  ///
+  /// - Throws: `ReelError` of kind `noSuchFile`, or `usage` if the folder is not a cache.
+  public static func contents(of folder: URL) throws -> CacheContents { try CacheFolder.contents(of: folder) }
+
+  /// Removes everything from the folder of a cache. Programs that use it go on.
+  ///
+  /// - Throws: Like `contents(of:)`; `cannotWriteOutput` if something can't be removed.
+  public static func removeAll(in folder: URL) throws { try CacheFolder.removeAll(in: folder) }
+
+  /// Removes what was not used for a time, and returns how many resources that were and the bytes that they took.
+  ///
+  /// - Throws: Like `removeAll(in:)`.
+  @discardableResult
+  public static func remove(
+    in folder: URL, unusedFor age: Duration
+  ) throws -> (entryCount: Int, byteCount: Int64) { try CacheFolder.remove(in: folder, unusedFor: age) }
+
   // MARK: - Requests
 
   /// What is stored of a resource, or of one answer for a range of it.
@@ -384,12 +404,8 @@ public final class MediaCache: Fetching, ConnectionOpening {
   private func store(_ bytes: [UInt8], _ entry: Entry) {
     guard storedAnswer(entry.key) != entry.answer else { return }
     folder.remove(entry.key, exceptVersion: entry.answer.version)
-    var position = 0
-    while position < bytes.count {
-      let piece = Array(bytes[position..<min(bytes.count, position + SharedTransfer.pieceByteCount)])
-      guard folder.write(piece, at: Int64(position), of: entry.key, version: entry.answer.version) else { return }
-      position += piece.count
-    }
+    // Bytes without their record are never found.
+    guard folder.write(bytes, at: 0, of: entry.key, version: entry.answer.version) else { return }
     record(entry)
   }
 }

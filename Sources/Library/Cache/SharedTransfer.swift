@@ -38,7 +38,7 @@ final class SharedTransfer: Sendable {
   private let state: Locked<State>
 
   /// Files are written in pieces of this size. The first one is smaller, so that a head is kept early.
-  static let pieceByteCount = 256 << 10
+  static let pieceByteCount = CacheFolder.pieceByteLimit
   private static let firstPieceByteCount = 64 << 10
   /// A reader joins a transfer that is at most this far behind it.
   static let nearByteCount: Int64 = 64 << 10

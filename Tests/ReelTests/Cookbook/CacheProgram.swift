@@ -5,6 +5,6 @@ import Reel
 
 /// Makes a pool whose items start from disk if the folder has them.
 func makePool(of feed: Feed, keptIn folder: URL) -> PlayerPool {
-  let cache = MediaCache(at: folder, byteLimit: 500_000_000, in: TransportFetcher())
+  let cache = MediaCache(at: folder, byteLimit: 500_000_000, inFrontOf: TransportFetcher())
   return PlayerPool(feed: feed, fetcher: cache)
 }

@@ -25,7 +25,7 @@ struct CacheOptions: ParsableArguments {
     let log = logger.logLevel <= .warning ? logger : Logger(label: "reel.cache") { _ in WarningLog() }
     return MediaCache(
       at: URL(fileURLWithPath: place.folder, isDirectory: true), byteLimit: Int64(place.limit.byteCount),
-      in: fetcher, logger: log)
+      inFrontOf: fetcher, logger: log)
   }
 
   /// Nil without the option.
