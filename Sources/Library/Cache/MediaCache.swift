@@ -213,7 +213,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
   /// The part of the wanted range before bytes that are stored; all of it if none are.
   private func missing(of entry: Entry, _ request: FetchRequest) -> ByteRange? {
     let position = request.range?.offset ?? 0
-    guard entry.answer.strongValidator != nil, entry.answer.supportsRanges,
+    guard entry.answer.strongValidator != nil, entry.answer.supportsRanges, entry.answer.resourceByteCount != nil,
       let next = folder.nextStart(of: entry.key, version: entry.answer.version, after: position),
       request.range?.end.map({ next < $0 }) ?? true
     else { return request.range }
@@ -314,7 +314,10 @@ public final class MediaCache: Fetching, ConnectionOpening {
     var rest = request
     rest.report = nil
     rest.wantsHead = true
-    let next = folder.nextStart(of: entry.key, version: entry.answer.version, after: position)
+    // Without a size, only the server knows where it ends.
+    let next =
+      entry.answer.resourceByteCount == nil
+      ? nil : folder.nextStart(of: entry.key, version: entry.answer.version, after: position)
     rest.range = ByteRange(offset: position, length: [next, end].compactMap { $0 }.min().map { $0 - position })
     rest.headers[.ifRange] = validator
     let response = try await base.fetch(rest)
