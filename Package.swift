@@ -214,7 +214,7 @@ let testTargets: [Target] = [
       "ReelTransport", "ReelTesting", "ReelSimulation", httpTypes, nio, nioPosix,
       .product(name: "NIOSSL", package: "swift-nio-ssl"),
     ]),
-  tests("ReelCache", ["ReelCache", "ReelTransport", "ReelFFmpeg", "ReelTesting", httpTypes, logging]),
+  tests("ReelCache", ["ReelCache", "ReelReading", "ReelSources", "ReelFFmpeg", httpTypes, logging]),
   tests("ReelTesting", ["ReelTesting", "ReelTransport", "ReelManifest", httpTypes]),
   tests(
     "ReelPlayback",

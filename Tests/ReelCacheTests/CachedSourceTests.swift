@@ -1,0 +1,50 @@
+import Foundation
+import HTTPTypes
+import Logging
+import ReelCore
+import ReelReading
+import ReelSources
+import ReelTestSupport
+import Testing
+
+@testable import ReelCache
+
+/// Sources that are read through a cache.
+@Suite struct CachedSourceTests {
+  private let origin = CachedOrigin()
+  private let folder: TemporaryFolder
+  private let cache: MediaCache
+
+  init() throws {
+    folder = try TemporaryFolder()
+    cache = MediaCache(at: folder.url, byteLimit: 100_000_000, inFrontOf: origin, logger: Logger(label: "test"))
+  }
+
+  private static let url = URL(string: "http://example.com/a.mp4")!
+
+  private func serve(_ path: String, tag: String) throws {
+    origin["/a.mp4"] = .init(
+      bytes: try Fixtures.bytes(path), fields: [.cacheControl: "max-age=600", .eTag: tag], chunkByteCount: 1000)
+  }
+
+  @Test("A file that changed while its beginning was stored is read from the server alone")
+  func changedFile() async throws {
+    try serve("media/colour-709-full.mp4", tag: "\"1\"")
+    let head = try await cache.fetch(
+      FetchRequest(url: Self.url, range: ByteRange(offset: 0, length: 6000), purpose: .segment))
+    _ = try await head.body.collect(upTo: 10_000)
+    try serve("media/colour-hlg.mp4", tag: "\"2\"")
+    let frames = try await extract(.count(0), from: .url(Self.url), fetcher: cache).frames
+    #expect(frames == (try await ReelTestSupport.frames(of: "media/colour-hlg.mp4")))
+  }
+
+  @Test("A file is decoded from the folder without a request")
+  func storedFile() async throws {
+    try serve("media/colour-709-full.mp4", tag: "\"1\"")
+    let first = try await extract(.count(0), from: .url(Self.url), fetcher: cache).frames
+    origin.forget()
+    let second = try await extract(.count(0), from: .url(Self.url), fetcher: cache).frames
+    #expect(first == second && !first.isEmpty)
+    #expect(origin.asked.isEmpty)
+  }
+}
