@@ -40,8 +40,8 @@ public struct FaultRule: Sendable, Hashable {
     ("loop", "redirect to the same path"),
     ("corrupt:1000+50", "corrupt 50 bytes from byte 1000 on; corrupt:0.1% corrupts a share of all bytes"),
     (
-      "fields:Cache-Control: max-age=60",
-      "add these header fields, or replace those of the same names; fields:ETag: removes one"
+      "fields:Age: 60",
+      "send these header fields, separated by semicolons, instead of others of these names; one without a value only removes them"
     ),
     ("norange", "ignore ranges"),
     ("gzip", "compress the body (Content-Encoding: gzip)"),
