@@ -1,5 +1,6 @@
 internal import ReelCore
 internal import ReelPlayback
+internal import ReelReading
 internal import Synchronization
 
 /// When which frame came, since the last swipe.

@@ -1,14 +1,16 @@
 internal import Foundation
+internal import ReelCache
 internal import ReelCore
 internal import ReelPlayback
 internal import ReelPool
+internal import ReelReading
 internal import ReelSources
 internal import ReelTransport
 
 /// Swipes through a feed with a pool, and prints what each swipe took.
 struct Walker {
   private let pool: PlayerPool
-  private let isWarm: Bool
+  private var isWarm = false
   private let log = FrameLog()
   private let sleeper = Sleeper()
   private let clock = ContinuousClock()
@@ -23,12 +25,42 @@ struct Walker {
     try pool.setSurface(log.makeOutput())
   }
 
+  /// With the default policy, and with a cache in this folder, if there is one.
+  init(cache: URL?) throws {
+    let transport = TransportFetcher()
+    let fetcher: any Fetching =
+      cache.map { MediaCache(at: $0, byteLimit: 1 << 30, in: transport) } ?? transport
+    pool = PlayerPool(fetcher: fetcher)
+    try pool.setSurface(log.makeOutput())
+  }
+
   /// Forward only, item after item, each for as long as `dwell`.
   func swipe(_ urls: [String], count: Int, dwell: Duration) async throws {
     let playlist = try Self.playlist("swipes", urls, count: count + 1)
     pool.show(0, of: playlist)
     try await clock.sleep(for: dwell)
-    for index in 1...count { try await swipe(to: index, of: playlist, dwell: dwell) }
+    for index in 1...count { try await swipe(dwell: dwell) { pool.show(index, of: playlist) } }
+    pool.close()
+  }
+
+  /// Changes between two feeds, to positions that were on show before.
+  func change(_ urls: [String], count: Int, dwell: Duration) async throws {
+    let sources = try urls.map { try MediaSource(argument: $0) }
+    let half = sources.count / 2
+    let feeds = [
+      Feed(name: "recommended", sources: Array(sources[..<half])),
+      Feed(name: "following", sources: Array(sources[half...])),
+    ]
+    let service = PlayerService(pool: pool, feeds: feeds)
+    for feed in feeds {
+      service.select(feed: feed.name)
+      try await clock.sleep(for: dwell)
+      service.next()
+      try await clock.sleep(for: dwell)
+    }
+    for number in 0..<count {
+      try await swipe(dwell: dwell) { service.select(feed: feeds[number % 2].name) }
+    }
     pool.close()
   }
 
@@ -67,9 +99,10 @@ struct Walker {
       guard isReady else { throw Failure.timeOut }
       try await clock.sleep(for: .milliseconds(20))
       let shown = pinned.reduce(0) { $0 + $1.player.statistics.decodedFrameCount }
-      try await swipe(to: index, of: playlist, dwell: dwell, isTurn: isTurn) {
-        pinned.reduce(0) { $0 + $1.player.statistics.decodedFrameCount } - shown
-      }
+      try await swipe(
+        dwell: dwell, isTurn: isTurn,
+        decoded: { pinned.reduce(0) { $0 + $1.player.statistics.decodedFrameCount } - shown }
+      ) { pool.show(index, of: playlist) }
     }
     for player in pinned { player.stop() }
     pool.close()
@@ -80,13 +113,12 @@ struct Walker {
     return FeedSnapshot(Feed(name: name, sources: sources))
   }
 
-  enum Failure: Error { case timeOut }
+  enum Failure: Error { case timeOut, noFeed }
 
   // MARK: - Private
 
   private func swipe(
-    to index: Int, of playlist: FeedSnapshot, dwell: Duration, isTurn: Bool = false,
-    decoded: () -> Int = { 0 }
+    dwell: Duration, isTurn: Bool = false, decoded: () -> Int = { 0 }, show: () -> Handover?
   ) async throws {
     log.clear()
     // Each of the three follows upon a wait, as a touch does.
@@ -97,10 +129,11 @@ struct Walker {
     let switches = threadSwitches()
     let core = threadTime()
     let began = clock.now
-    let handover = pool.show(index, of: playlist)
+    let shown = show()
     let returned = clock.now
     let worked = threadTime() - core
     let after = threadSwitches()
+    guard let handover = shown else { throw Failure.noFeed }
     // On a hit the frame is here; nothing of the item before comes to the surface any more.
     let first = handover.frame?.time
     let (isHit, duration) = (first != nil, handover.duration.value)
