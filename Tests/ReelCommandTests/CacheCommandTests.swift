@@ -38,7 +38,7 @@ struct CacheCommandTests {
 
   @Test(
     "What is fresh is read from disk, and gives the same frames",
-    arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "media/h264-faststart.mp4"])
+    arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "media/h264-bframes.ts"])
   func fresh(path: String) async throws {
     let folder = try TemporaryFolder()
     let option = folder.path("kept") + ",20MB"
@@ -90,7 +90,7 @@ struct CacheCommandTests {
     let folder = try TemporaryFolder()
     let cache = ["--cache", folder.path("kept")]
     try await withOrigin(Self.keptForAnHour) { origin in
-      let urls = ["hls-fmp4/master.m3u8", "media/h264-faststart.mp4"].map { origin.url($0).absoluteString }
+      let urls = ["hls-fmp4/master.m3u8", "media/h264-bframes.ts"].map { origin.url($0).absoluteString }
       let list = try folder.write(urls.joined(separator: "\n"), to: "list.txt")
       try await Command.run(
         ["frames", "--input", list, "-o", folder.path("a"), "--count", "0", "--quiet"] + cache, status: 0)
