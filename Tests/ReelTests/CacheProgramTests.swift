@@ -11,7 +11,7 @@ import Testing
     let faults = try FaultRule.parse("*=fields:Cache-Control: max-age=3600")
     try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let feed = Feed(urls: [origin.url("hls-fmp4/master.m3u8")])
-      var frames: [[UInt8]] = []
+      var frames: [Data] = []
       for _ in 0..<2 {
         let pool = makePool(of: feed, keptIn: folder.url.appending(path: "kept"))
         defer { pool.close() }

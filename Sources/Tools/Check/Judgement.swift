@@ -60,7 +60,7 @@ package struct Unjudged: Sendable, Hashable {
     case .unsupportedContainer, .otherStreams: kind = isProtected ? .encrypted : .unsupported
     case nil where error.kind == .unsupported: kind = isProtected ? .encrypted : .unsupported
     case nil where TransportFindings.isUnanswered(error): kind = .unanswered
-    case nil, .notMedia, .neitherVideoNorAudio: kind = .faulty
+    case nil, .notMedia, .neitherVideoNorAudio, .otherVersion: kind = .faulty
     }
   }
 
