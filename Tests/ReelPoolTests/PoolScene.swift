@@ -30,6 +30,8 @@ final class PoolScene: Sendable {
   }
 
   let fetcher: FixtureFetcher
+  /// The store in front of the fetcher and the link; nil for none.
+  let store: MemoryStore?
   let pool: PlayerPool
   let feed: Feed
   /// On the system's runtime of the pool alone: what runs for it.
@@ -44,11 +46,12 @@ final class PoolScene: Sendable {
   /// - Parameters:
   ///   - paths: Those of the items, below Fixtures.
   ///   - link: The modelled link that simulated players load over.
+  ///   - keeps: Returns true for the requests whose answers are stored; nil for no store.
   init(
     _ paths: [String], runtime: Runtime = .simulated, slots: Int = 3,
     policy: any PreloadPolicy = AdjacentPreload(isNextDecoderWarm: true),
     fetcher: FixtureFetcher = FixtureFetcher(), link: LinkSpec? = nil,
-    describe: (Int, inout FeedItem) -> Void = { _, _ in },
+    keeps: (@Sendable (FetchRequest) -> Bool)? = nil, describe: (Int, inout FeedItem) -> Void = { _, _ in },
     configure: (inout PoolConfiguration) -> Void = { _ in }
   ) throws {
     var configuration = PoolConfiguration()
@@ -73,7 +76,8 @@ final class PoolScene: Sendable {
     self.threads = threads
     let base: any Fetching =
       if let link { ThrottledFetcher(fetcher, link: link, in: simulation) } else { fetcher }
-    pool = PlayerPool(fetcher: base, configuration: configuration, logger: silentLogger)
+    store = keeps.map { MemoryStore(in: base, keeps: $0) }
+    pool = PlayerPool(fetcher: store ?? base, configuration: configuration, logger: silentLogger)
     pool.setObserver { [weak self] in self?.record($0) }
     try pool.setSurface(makeOutput())
   }

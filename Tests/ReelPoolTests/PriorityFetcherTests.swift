@@ -122,6 +122,56 @@ struct PriorityFetcherTests {
     #expect(lines.withLock { $0 }.dropFirst(2).first == "6000.0 b head")
   }
 
+  @Test("The background begins only when no slot uses the network, however long that takes")
+  func background() async throws {
+    let network = PriorityFetcher(SlowFetcher(simulation: simulation, head: .seconds(2)), clock: simulation)
+    let background = network.makeSlot(rank: PriorityFetcher.backgroundRank)
+    let tasks = [fetch("a", by: network.makeSlot(rank: 3)), fetch("b", by: background)]
+    try await simulation.run { for task in tasks { await task.value } }
+    #expect(lines.withLock { $0 } == ["2000.0 a head", "2040.0 a 3000", "4060.0 b head", "4100.0 b 3000"])
+  }
+
+  @Test("The background is held at its next piece, and counts for no limit of transfers")
+  func backgroundHeld() async throws {
+    let network = PriorityFetcher(
+      SlowFetcher(simulation: simulation), clock: simulation, maximumTransfers: 1)
+    let first = fetch("b", by: network.makeSlot(rank: PriorityFetcher.backgroundRank))
+    await simulation.run(until: .milliseconds(115))
+    let second = fetch("a", by: network.makeSlot(rank: 1))
+    try await simulation.run {
+      await first.value
+      await second.value
+    }
+    #expect(lines.withLock { $0 } == ["100.0 b head", "215.0 a head", "255.0 a 3000", "295.0 b 3000"])
+  }
+
+  @Test("What is stored waits for nobody, holds up nobody, and measures nothing")
+  func stored() async throws {
+    let store = MemoryStore(in: SlowFetcher(simulation: simulation))
+    store.put([UInt8](repeating: 1, count: 100_000), at: URL(filePath: "/s"))
+    let network = PriorityFetcher(store, clock: simulation)
+    let slots = (0..<3).map { network.makeSlot(rank: $0) }
+    var tasks = [fetch("a", by: slots[1])]
+    await simulation.run(until: .milliseconds(50))
+    tasks += [fetch("s", by: slots[0]), fetch("s", by: slots[2])]
+    try await simulation.run { [tasks] in for task in tasks { await task.value } }
+    #expect(
+      lines.withLock { $0.prefix(4).sorted() } == [
+        "50.0 s 100000", "50.0 s 100000", "50.0 s head", "50.0 s head",
+      ])
+    // As if it were alone.
+    #expect(lines.withLock { $0.suffix(2) } == ["100.0 a head", "140.0 a 3000"])
+    for slot in [slots[0], slots[2]] {
+      #expect(slot.statistics.requestCount == 0)
+      #expect(slot.statistics.byteCount == 0)
+      #expect(slot.statistics.storedByteCount == 100_000)
+      #expect(slot.statistics.heldCount == 0)
+    }
+    #expect(slots[1].statistics.requestCount == 1)
+    #expect(slots[1].statistics.storedByteCount == 0)
+    #expect(network.throughput == nil)
+  }
+
   @Test("A change of rank counts at once")
   func change() async throws {
     let network = PriorityFetcher(SlowFetcher(simulation: simulation), clock: simulation)

@@ -20,8 +20,8 @@ package import ReelPlayback
 ///   Then come the start of the next item, the depth of the current one, and the neighbours by rank.
 /// - **Neighbours.** The next item; then the previous item or the one after the next, whichever is more
 ///   likely to save a wait; then further items ahead.
-/// - **Disk.** With a cache, it keeps the first 2 s of the items ahead that have no slot: as many, up to 8, as are likely
-///   enough to be reached, by the rule of the depth.
+/// - **Disk.** With a cache, the first 2 s of the nearest item ahead that has no slot are kept in it, and those of the items
+///   after it, up to 8 items ahead, that are likely enough to be reached, by the rule of the depth.
 ///
 /// Nothing more is loaded once every item has its depth.
 public struct AdaptivePreload: PreloadPlanning, Hashable {
@@ -120,17 +120,18 @@ private struct Outlook {
     return plan
   }
 
-  /// Returns the items ahead without a slot whose starts are worth keeping on disk: the wait that each saves, if it is
-  /// reached, outweighs the media that is loaded for nothing, if it is not.
+  /// Returns the items ahead without a slot whose starts are kept on disk: the nearest one, and those of which the wait that
+  /// is saved, if they are reached, outweighs the media that is loaded for nothing, if they are not.
   private func heads(
     beyond neighbours: [PoolSituation.Item], at peakBitRate: Int
   ) -> [PreloadPlan.Neighbour] {
     let target = PreloadTarget(
       stage: .onDisk, bufferDuration: AdaptivePreload.leastDepth, peakBitRate: peakBitRate)
-    return (1...PreloadPlan.headLimit).map { $0 * situation.direction }.filter { distance in
-      guard situation.hasItem(at: distance), !neighbours.contains(where: { $0.distance == distance }) else {
-        return false
-      }
+    let ahead = (1...PreloadPlan.headLimit).map { $0 * situation.direction }.filter { distance in
+      situation.hasItem(at: distance) && !neighbours.contains { $0.distance == distance }
+    }
+    return ahead.filter { distance in
+      guard distance != ahead[0] else { return true }
       let reached = pow(forwardShare, Double(abs(distance)))
       let wait = startDuration(of: situation.item(at: distance), at: peakBitRate).inSeconds
       return reached * wait * Self.stallWeight > (1 - reached) * AdaptivePreload.leastDepth.inSeconds

@@ -179,7 +179,8 @@ package struct PoolWindow: Sendable, Hashable {
       + left.map { Entry(index: current + $0.distance, distance: $0.distance, target: $0.target) }
     taken.insert(0)
     heads = plan.neighbours.filter {
-      situation.hasStore && $0.target.stage == .onDisk && situation.hasItem(at: $0.distance)
+      situation.hasStore && $0.target.stage == .onDisk && $0.distance.magnitude < situation.itemCount
+        && situation.hasItem(at: $0.distance)
         && taken.insert($0.distance).inserted
     }.map { Entry(index: current + $0.distance, distance: $0.distance, target: $0.target) }
   }
