@@ -63,7 +63,7 @@ struct ReferenceTests {
       ("check --explain bla", ["black"]), ("check x --fail-on nev", ["never"]),
       ("feed x --assert hit.r", ["hit.ratio"]), ("check x --device h", ["high"]),
       ("memory x --stage b", ["buffered"]), ("memory --sta", ["--stage"]),
-      ("sto", ["storyboard"]),
+      ("sto", ["storyboard"]), ("cache su", ["sub"]),
     ])
   func bash(line: String, offered: [String]) async throws {
     let folder = try TemporaryFolder()
