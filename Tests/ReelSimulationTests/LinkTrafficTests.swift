@@ -68,7 +68,7 @@ struct LinkTrafficTests {
   @Test("An answer in a cache comes at once and takes nothing from the link")
   func known() throws {
     var traffic = try traffic { _ in }
-    let number = traffic.send(try request("a"), isKnown: true, at: .seconds(1))
+    let number = traffic.send(try request("a"), knownByteCount: .max, at: .seconds(1))
     #expect(traffic.exchanges[number].endedAt == .seconds(1))
     #expect(traffic.arrivedCount(of: [number]) == 0)
   }

@@ -74,9 +74,13 @@ extension PlayerModel {
 
   /// What a player of this model loads of an item.
   ///
-  /// - Parameter measuredRate: The rate of the link as other players have measured it; nil if they have not.
-  package func item(_ facts: ItemFacts, measuredRate: Double? = nil) -> SegmentPlayer.Item {
-    let first = firstRung(of: facts, measuredRate: measuredRate)
+  /// - Parameters:
+  ///   - measuredRate: The rate of the link as other players have measured it; nil if they have not.
+  ///   - rung: The index of the rung to begin with; nil for the one that the model chooses.
+  package func item(_ facts: ItemFacts, measuredRate: Double? = nil, from rung: Int? = nil)
+    -> SegmentPlayer.Item
+  {
+    let first = rung ?? firstRung(of: facts, measuredRate: measuredRate)
     let rung = facts.video.indices.contains(first) ? facts.video[first] : ItemFacts.Rung([])
     func request(_ resource: Resource) -> LinkPlayback.Request? {
       switch resource {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import ReelCore
 package import ReelSimulation
 
 /// A walk through a feed with the players of a model, by arithmetic: one loop over the arrivals of a link that all players
@@ -27,6 +28,8 @@ package struct ModelledWalk: Sendable {
   package let end: Duration
   /// The costs of a device, which replace those of the model for opening a decoder and for decoding.
   package var decodeCost: DecodeCost?
+  /// The cache on disk that the program has given the player, with what earlier visits have left there; nil for none.
+  package var disk: StoredMedia?
 
   /// - Parameters:
   ///   - swipes: In the order of their times. The first one begins the walk.
@@ -88,6 +91,9 @@ package struct ModelledWalk: Sendable {
     package var fetchedByteCount: Int64 = 0
     /// The bytes of items that were never on show, and of the others what was not played.
     package var unshownByteCount: Int64 = 0
+    /// The cache after the walk, and the bytes that were read from it.
+    package var disk: StoredMedia?
+    package var diskByteCount: Int64 = 0
   }
 
   package func run() -> Outcome {
@@ -108,13 +114,27 @@ private struct WalkLoop {
     var wasShown = false
   }
 
+  /// The beginning of an item on disk.
+  private struct Head {
+    let rung: Int
+    let urls: [URL]
+    let isComplete: Bool
+  }
+
   private let walk: ModelledWalk
   private let model: PlayerModel
   private let rules: LinkPlayback.Rules
   private let parcelByteCount: Int
   private var traffic: LinkTraffic
   private var held: [Held] = []
-  private var cached: Set<URL> = []
+  private var cached: [URL: Int64] = [:]
+  private var disk: StoredMedia?
+  /// The player that puts the beginning of an item on disk.
+  private var head: Held?
+  /// The items whose beginnings are on disk, at least in part.
+  private var heads: [Int: Head] = [:]
+  /// The bytes that these took of the link, and the items that were on show.
+  private var (headByteCounts, shownItems) = ([Int: Int64](), Set<Int>())
   private var outcome = ModelledWalk.Outcome()
   private var visit: ModelledWalk.Visit?
   /// The state of the player at the beginning of the visit.
@@ -134,6 +154,7 @@ private struct WalkLoop {
 
   init(_ walk: ModelledWalk) {
     self.walk = walk
+    disk = walk.disk
     model = walk.model
     rules = walk.model.rules
     let parcel = Double(walk.link.bitsPerSecond) / 8 * (Self.parcelDuration / .seconds(1))
@@ -147,14 +168,21 @@ private struct WalkLoop {
     while now < walk.end {
       while let time = nextSwipe, time <= now { swipe(at: time) }
       repeat { for index in held.indices { advance(index, at: now) } } while beginPreload(at: now)
+      loadHeads(at: now)
       traffic.take(by: now)
-      var next = walk.end
+      var next = min(walk.end, head?.player.nextTime ?? walk.end)
       for index in held.indices { next = min(next, held[index].player.nextTime ?? next) }
       next = max(now, min(next, nextSwipe ?? next))
       now = traffic.takeNews(by: next)
     }
     leave(at: walk.end)
     for index in held.indices.reversed() { drop(index, at: walk.end) }
+    endHead(at: walk.end)
+    for (item, byteCount) in headByteCounts where !shownItems.contains(item) {
+      outcome.unshownByteCount += byteCount
+    }
+    outcome.disk = disk
+    if disk != nil { outcome.diskByteCount = traffic.exchanges.reduce(0) { $0 + Int64($1.localByteCount) } }
     outcome.exchanges = traffic.exchanges
     outcome.fetchedByteCount = traffic.arrivedCount(of: Array(traffic.exchanges.indices))
     return outcome
@@ -196,6 +224,8 @@ private struct WalkLoop {
       held[index].player.rules.target = neighbour.rule.forwardS
     }
     waiting = neighbours.filter { neighbour in !held.contains { $0.item == neighbour.item } }
+    if let item = head?.item, wanted.contains(item) { endHead(at: time) }
+    removeFarHeads()
     guard let index = held.firstIndex(where: { $0.item == current }) else {
       visit = ModelledWalk.Visit(swipe: swipe, found: .nothing)
       (visitPosition, visitStallCount) = (0, 0)
@@ -244,7 +274,10 @@ private struct WalkLoop {
         let second = playedAt + player.rules.costs.play + frame
         visit.secondAt = second <= time ? second : nil
       }
-      if visit.shownAt != nil { held[index].wasShown = true }
+      if visit.shownAt != nil {
+        held[index].wasShown = true
+        shownItems.insert(current)
+      }
       visit.rungs = Self.played(of: player, from: visitPosition)
       held[index].player.pause(at: time)
       visit.stalls = Array(held[index].player.stalls.dropFirst(visitStallCount))
@@ -283,6 +316,13 @@ private struct WalkLoop {
 
   /// Gives an item a player; returns its index. Nil if the item can't be played.
   private mutating func begin(_ item: Int, stopping stopCost: Duration, at now: Duration) -> Int? {
+    guard let player = player(for: item, stopping: stopCost, at: now) else { return nil }
+    let number = (0...held.count).first { number in !held.contains { $0.number == number } } ?? 0
+    held.append(Held(item: item, number: number, from: now, player: player))
+    return held.count - 1
+  }
+
+  private func player(for item: Int, stopping stopCost: Duration, at now: Duration) -> SegmentPlayer? {
     guard let facts = walk.items[item] else { return nil }
     var rules = rules
     rules.costs.create += stopCost
@@ -296,15 +336,13 @@ private struct WalkLoop {
       rules.firstFrame?.wholeSegment = false
       rules.firstFrame?.ahead = model.start.firstFrame.fileAheadMs / 1000
     }
-    rules.cached = cached
+    rules.cached = knownByteCounts(at: now)
     let rate = model.adaptation?.shared == true ? measuredRate : nil
     var player = SegmentPlayer(
-      model.item(facts, measuredRate: rate), rules: rules, pieceByteCount: max(parcelByteCount, 8 << 10),
+      model.item(facts, measuredRate: rate, from: heads[item]?.rung), rules: rules, pieceByteCount: max(parcelByteCount, 8 << 10),
       at: now)
     player.measuredRate = rate
-    let number = (0...held.count).first { number in !held.contains { $0.number == number } } ?? 0
-    held.append(Held(item: item, number: number, from: now, player: player))
-    return held.count - 1
+    return player
   }
 
   /// Begins the preload that is due. Returns false if there is none.
@@ -344,14 +382,98 @@ private struct WalkLoop {
     outcome.unshownByteCount +=
       held.wasShown
       ? held.player.unplayedByteCount(traffic) : traffic.arrivedCount(of: held.player.exchanges)
-    if model.cache {
-      for exchange in held.player.exchanges.map({ traffic.exchanges[$0] }) where exchange.isComplete {
-        cached.insert(exchange.request.url)
-      }
-    }
+    store(held.player, at: now)
     outcome.stays.append(
       ModelledWalk.Stay(
         item: held.item, player: held.number, from: held.from, to: now, openedAt: held.player.openedAt,
         decodedAt: held.player.decodedAt.flatMap { $0 <= now ? $0 : nil }))
+  }
+
+  // MARK: - Disk
+
+  /// The bytes of answers that need no request, or only one that asks whether they have changed, by URL.
+  private func knownByteCounts(at now: Duration) -> [URL: Int64] {
+    guard let disk else { return cached }
+    // CacheDataSource of Media3 never asks again.
+    let neverAsks = model.preload.disk != nil
+    return disk.heads { resource in
+      let isKnown = neverAsks || resource.checkedAt >= disk.visitBegan || disk.isFresh(resource, at: now)
+      // The answer without a body counts as one byte, which takes a round trip.
+      return max(0, resource.headByteCount - (isKnown ? 0 : 1))
+    }
+  }
+
+  /// Records what a cache keeps of a player's answers. Of a player with a disk stage, that is the beginnings alone.
+  private mutating func store(_ player: SegmentPlayer, isHead: Bool = false, at now: Duration) {
+    let isWriting = isHead || model.preload.disk == nil && model.cache
+    for exchange in player.exchanges.map({ traffic.exchanges[$0] }) {
+      let request = exchange.request
+      if disk == nil {
+        if isWriting, exchange.isComplete { cached[request.url] = .max }
+      } else if isWriting, exchange.crossedCount > 0 {
+        // A part of a resource, such as an index, is no manifest.
+        let isManifest = [.source, .manifest].contains(request.purpose) && request.url.fragment == nil
+        disk?.add(
+          0..<Int64(exchange.arrivedCount), of: request.url, size: request.byteCount, isManifest: isManifest,
+          at: now)
+        disk?.confirm(request.url, at: now)
+      } else if exchange.localByteCount > 0 {
+        disk?.touch(request.url)
+      }
+    }
+  }
+
+  /// Puts beginnings on disk, one after the other, once all preloads are loaded.
+  private mutating func loadHeads(at now: Duration) {
+    guard let stage = model.preload.disk, disk != nil else { return }
+    while true {
+      if head == nil {
+        guard waiting.isEmpty, held.allSatisfy({ $0.item == current || $0.player.isFull }),
+          let item = nextHead(stage), var player = player(for: item, stopping: .zero, at: now)
+        else { return }
+        player.rules.target = stage.forwardS
+        player.rules.loadsWholeSegments = walk.items[item]?.format != .file
+        head = Held(item: item, number: 0, from: now, player: player)
+      }
+      guard var loading = head else { return }
+      loading.player.advance(&traffic, at: now)
+      while outcome.owners.count < traffic.exchanges.count { outcome.owners.append(loading.item) }
+      head = loading
+      guard loading.player.isFull else { return }
+      endHead(at: now)
+    }
+  }
+
+  private mutating func endHead(at now: Duration) {
+    guard var head = head.take() else { return }
+    let isComplete = head.player.isFull
+    head.player.stop(&traffic, at: now)
+    store(head.player, isHead: true, at: now)
+    heads[head.item] = Head(
+      rung: head.player.item.firstRung,
+      urls: head.player.exchanges.map { traffic.exchanges[$0].request.url }, isComplete: isComplete)
+    headByteCounts[head.item, default: 0] += traffic.arrivedCount(of: head.player.exchanges)
+  }
+
+  /// The nearest item without a player whose beginning was not put on disk; of two, that in the direction of travel.
+  private func nextHead(_ stage: PlayerModel.Preload.Disk) -> Int? {
+    guard stage.items > 1 else { return nil }
+    for distance in 1...stage.items / 2 {
+      for item in [current + distance * direction, current - distance * direction] {
+        guard walk.items.indices.contains(item), walk.items[item] != nil, heads[item]?.isComplete != true,
+          !held.contains(where: { $0.item == item })
+        else { continue }
+        return item
+      }
+    }
+    return nil
+  }
+
+  private mutating func removeFarHeads() {
+    guard let stage = model.preload.disk else { return }
+    for (item, head) in heads where abs(item - current) > stage.items / 2 {
+      heads[item] = nil
+      for url in head.urls { disk?.remove(url) }
+    }
   }
 }

@@ -21,6 +21,7 @@ extension PlayerModel {
       let items = try neighbours(parsing: text)
       model.preload.items = items
       model.preload.players = items.count + 1
+      if items.isEmpty { model.preload.disk = nil }
     }
     if let players {
       // More players than the model states preload further ahead.

@@ -155,6 +155,16 @@ package struct PlayerModel: Sendable, Hashable, Codable {
       }
     }
 
+    /// Beginnings of items that are put on disk, without a player.
+    package struct Disk: Sendable, Hashable, Codable {
+      /// The media of each item, in seconds.
+      package var forwardS: Double
+      /// The number of items, half of them on each side of the current one. The others are removed from the disk.
+      package var items: Int
+      /// True if what is on disk stays there for the next visit.
+      package var kept: Bool
+    }
+
     /// The number of players, that of the current item included.
     package var players: Int
     /// True if a preloaded player decodes its first frame.
@@ -165,6 +175,8 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     package var waitsUntil: Beginning
     /// The most important first. Only as many as there are players beside the current one are preloaded.
     package var items: [Neighbour]
+    /// What is put on disk once `items` are loaded, if the program has given the player a cache. Nil for nothing.
+    package var disk: Disk?
   }
 
   /// The time that a player takes for itself, in milliseconds.
@@ -228,6 +240,9 @@ package struct PlayerModel: Sendable, Hashable, Codable {
   package var isMeasured: Bool {
     sources.contains { ($0.key == "costs" || $0.key.hasPrefix("costs.")) && $0.value.isMeasured }
   }
+
+  /// True if it keeps on disk what it fetches, or beginnings of items, once the program gives it a cache.
+  package var stores: Bool { cache || preload.disk != nil }
 
   /// The name for reports, with a remark if nothing of the model was measured.
   package var title: String { isMeasured ? name : "\(name) (from documentation, not measured)" }
@@ -317,6 +332,9 @@ extension PlayerModel {
   private func checkPreload() throws(ReelError) {
     guard (1...1000).contains(preload.players) else {
       throw Self.failure("preload.players", "must be from 1 to 1000, not \(preload.players)")
+    }
+    if let items = preload.disk?.items, !(0...1000).contains(items) {
+      throw Self.failure("preload.disk.items", "must be from 0 to 1000, not \(items)")
     }
     var waits: [Int: Int] = [:]
     for (place, item) in preload.items.enumerated() {

@@ -81,8 +81,8 @@ package struct LinkPlayback: Sendable {
     package var firstFrame: FirstFrame?
     package var adaptation: Adaptation?
     package var costs = Costs()
-    /// The answers that are in a cache.
-    package var cached: Set<URL> = []
+    /// The bytes of answers that are in a cache, from the first one on.
+    package var cached: [URL: Int64] = [:]
 
     /// Reel's player: it uses bytes as they come, and requests a segment when the one before has been read.
     package init(_ thresholds: BufferingThresholds = BufferingThresholds(), target: Duration = .seconds(3)) {
@@ -102,7 +102,7 @@ package struct LinkPlayback: Sendable {
       return rules
     }
 
-    func isCached(_ url: URL) -> Bool { !cached.isEmpty && cached.contains(url) }
+    func cachedByteCount(of url: URL) -> Int64 { cached.isEmpty ? 0 : cached[url] ?? 0 }
   }
 
   /// What must have come before the first frame can be decoded.

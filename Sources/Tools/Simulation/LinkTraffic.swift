@@ -22,8 +22,8 @@ package struct LinkTraffic: Sendable {
     package let request: LinkPlayback.Request
     package let byteCount: Int
     package let sentAt: Duration
-    /// True if it took no bytes from the link, such as for an answer in a cache.
-    package let isLocal: Bool
+    /// The bytes that do not cross the link, from the first one on: those of an answer in a cache.
+    package let localByteCount: Int
     /// The time at which the first byte arrived.
     package fileprivate(set) var answeredAt: Duration?
     /// The time at which the last byte arrived, or at which the request was cancelled.
@@ -38,6 +38,8 @@ package struct LinkTraffic: Sendable {
     fileprivate var transfer: Int?
 
     package var isComplete: Bool { arrivedCount == byteCount }
+    /// The bytes that have crossed the link.
+    package var crossedCount: Int { arrivedCount - localByteCount }
     fileprivate var unreadCount: Int { arrivedCount - readCount }
   }
 
@@ -62,7 +64,7 @@ package struct LinkTraffic: Sendable {
 
   /// The bytes of some requests that have crossed the link.
   package func arrivedCount(of numbers: [Int]) -> Int64 {
-    numbers.reduce(0) { $0 + (exchanges[$1].isLocal ? 0 : Int64(exchanges[$1].arrivedCount)) }
+    numbers.reduce(0) { $0 + Int64(exchanges[$1].crossedCount) }
   }
 
   /// Sends a request, and returns its number.
@@ -70,18 +72,19 @@ package struct LinkTraffic: Sendable {
   /// - Parameters:
   ///   - isTakenAtOnce: False if bytes wait in the connection until they are read, and hold it back.
   ///   - opensAhead: True to open another connection to the host, if none is free.
-  ///   - isKnown: True if the answer is in a cache.
+  ///   - knownByteCount: The bytes that a cache has of the answer, from the first one on. Only the rest crosses the link.
   package mutating func send(
     _ request: LinkPlayback.Request, isTakenAtOnce: Bool = true, opensAhead: Bool = false,
-    isKnown: Bool = false, at now: Duration
+    knownByteCount: Int64 = 0, at now: Duration
   ) -> Int {
     let number = exchanges.count
-    let host = isKnown ? nil : request.host
+    let byteCount = Int(clamping: max(request.byteCount, 1))
+    let host = knownByteCount >= Int64(byteCount) ? nil : request.host
     var exchange = Exchange(
-      request: request, byteCount: Int(clamping: max(request.byteCount, 1)), sentAt: now,
-      isLocal: host == nil, isTakenAtOnce: isTakenAtOnce)
+      request: request, byteCount: byteCount, sentAt: now,
+      localByteCount: host == nil ? byteCount : Int(knownByteCount), isTakenAtOnce: isTakenAtOnce)
+    exchange.arrivedCount = exchange.localByteCount
     guard let host else {
-      exchange.arrivedCount = exchange.byteCount
       exchange.answeredAt = now
       exchange.endedAt = now
       exchanges.append(exchange)
@@ -97,9 +100,10 @@ package struct LinkTraffic: Sendable {
 
   /// Records that bytes were read, which makes room for more.
   package mutating func read(_ count: Int, of number: Int, at now: Duration) {
+    let local = max(0, min(count, exchanges[number].localByteCount - exchanges[number].readCount))
     exchanges[number].readCount += count
     guard !exchanges[number].isTakenAtOnce, let transfer = exchanges[number].transfer else { return }
-    model.read(count, of: transfer, at: now)
+    model.read(count - local, of: transfer, at: now)
   }
 
   /// Ends a request whose answer has not arrived. Its connection is closed, unless it carries others.
@@ -197,7 +201,7 @@ package struct LinkTraffic: Sendable {
       else { continue }
       let transfer = model.begin(
         readyAt: settled.time + settled.roundTrip + exchanges[number].request.wait, on: settled.connection)
-      model.put(exchanges[number].byteCount, of: transfer, at: now)
+      model.put(exchanges[number].byteCount - exchanges[number].localByteCount, of: transfer, at: now)
       _ = model.complete(transfer)
       exchanges[number].transfer = transfer
     }

@@ -214,7 +214,7 @@ package struct SegmentPlayer: Sendable {
   ) -> Int {
     let number = traffic.send(
       request, isTakenAtOnce: isTakenAtOnce, opensAhead: opensAhead,
-      isKnown: rules.isCached(request.url), at: now)
+      knownByteCount: rules.cachedByteCount(of: request.url), at: now)
     exchanges.append(number)
     return number
   }
@@ -346,7 +346,9 @@ package struct SegmentPlayer: Sendable {
   }
 
   private mutating func measure(_ exchange: LinkTraffic.Exchange) {
-    guard let adaptation = rules.adaptation, let end = exchange.endedAt, end > exchange.sentAt else { return }
+    guard let adaptation = rules.adaptation, let end = exchange.endedAt, end > exchange.sentAt,
+      exchange.localByteCount == 0
+    else { return }
     let seconds = (end - exchange.sentAt) / .seconds(1)
     measuredRate = adaptation.mean(of: measuredRate, Double(exchange.byteCount) * 8 / seconds, in: seconds)
   }
