@@ -30,15 +30,14 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
   private let disk: SimulatedDisk
   private let reader: any Fetching
   private let clock: any MonotonicClock
-  private let readCount = Locked(Int64(0))
 
   /// - Parameters:
   ///   - disk: What is stored before, and after.
-  ///   - base: The fetcher over the link.
+  ///   - front: The fetcher over the link.
   ///   - source: Fetches the real bytes.
   ///   - limit: The longest real time to wait for them.
   package init(
-    on disk: SimulatedDisk, in front: any Fetching, source: any Fetching, in simulation: SimulatedRuntime,
+    on disk: SimulatedDisk, inFrontOf front: any Fetching, source: any Fetching, in simulation: SimulatedRuntime,
     limit: Duration? = nil, files: FileAnswers? = nil
   ) throws(ReelError) {
     (base, self.disk, clock) = (front, disk, simulation)
@@ -46,9 +45,6 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
       bitsPerSecond: Self.flash.bitsPerSecond, roundTripTime: Self.flash.lookup)
     reader = ThrottledFetcher(source, link: link, in: simulation, limit: limit, files: files)
   }
-
-  /// The number of bytes that were read from the disk.
-  package var readByteCount: Int64 { readCount.withLock { $0 } }
 
   package func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
 
@@ -206,14 +202,9 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
         if state.isManifest == nil { state.isManifest = Self.isManifest(chunk) }
         return (state.position..<state.position + count, state.isStored, state.isManifest == true)
       }
-      if isStored {
-        cache.readCount.withLock { $0 += count }
-      } else {
-        let (size, now) = (known ?? size, cache.clock.now)
-        cache.disk.change {
-          $0.add(range, of: request.url, size: size, isManifest: isManifest, at: now)
-        }
-      }
+      guard !isStored else { return }
+      let (size, now) = (known ?? size, cache.clock.now)
+      cache.disk.change { $0.add(range, of: request.url, size: size, isManifest: isManifest, at: now) }
     }
 
     /// Returns true for the beginning of a playlist or an MPD.

@@ -48,17 +48,23 @@ package struct Walk: Sendable {
 package final class FeedReplay: Sendable {
   private let walk: Walk
   private let fetcher: any Fetching
+  private let checkingFetcher: any Fetching
   private let patience: Duration
   private let logger: Logger
   private let interrupted = Locked<WalkReport?>(nil)
 
   /// - Parameters:
   ///   - fetcher: Fetches manifests and media, for instance over a modelled link (`ThrottledFetcher`).
+  ///   - checkingFetcher: Opens items after the walk; nil for `fetcher`.
   ///   - patience: The time to wait, after the walk, for an item that the viewer left before its first frame,
   ///     to determine whether it failed or was slow. In a simulation, up to 10 simulated minutes.
   ///   - logger: Gets the messages of the pool and its players.
-  package init(_ walk: Walk, fetcher: any Fetching, patience: Duration = .seconds(30), logger: Logger) {
+  package init(
+    _ walk: Walk, fetcher: any Fetching, checkingFetcher: (any Fetching)? = nil,
+    patience: Duration = .seconds(30), logger: Logger
+  ) {
     (self.walk, self.fetcher, self.patience, self.logger) = (walk, fetcher, patience, logger)
+    self.checkingFetcher = checkingFetcher ?? fetcher
   }
 
   /// Performs the plan from its beginning to its end, on a pool that is closed afterwards.
@@ -82,7 +88,14 @@ package final class FeedReplay: Sendable {
   private func perform(patience: Duration) async throws -> WalkReport {
     let clock = walk.configuration.player.clock
     let waits = WaitRecorder()
-    let trace = (walk.trace ?? WalkTrace(consumers: [])).appending { waits.record($0) }
+    let traffic = Locked(WalkReport.Traffic())
+    let trace = (walk.trace ?? WalkTrace(consumers: [])).appending { event in
+      waits.record(event)
+      guard event.kind == .chunk, let byteCount = event.byteCount else { return }
+      traffic.withLock { traffic in
+        if event.isStored { traffic.diskByteCount += byteCount } else { traffic.networkByteCount += byteCount }
+      }
+    }
     let traced = TracedFetcher(base: fetcher, trace: trace, clock: clock)
     let store = fetcher as? any MediaStoring
     let network: any Fetching = store.map { TracedStore(traced: traced, store: $0) } ?? traced
@@ -104,11 +117,13 @@ package final class FeedReplay: Sendable {
     }
     pool.close()
     var report = recorder.report(label: walk.label, settings: walk.settings)
+    report.traffic = traffic.withLock { $0 }
+    report.traffic.storedByteCount = store?.storedByteCount ?? 0
     let unopened = recorder.unopenedIndices
     guard !unopened.isEmpty else { return report }
     trace.record(.check, at: clock.now) { $0.count = unopened.count }
     let check = FirstFrameCheck(
-      fetcher: fetcher, configuration: walk.configuration.player, limit: patience, logger: logger)
+      fetcher: checkingFetcher, configuration: walk.configuration.player, limit: patience, logger: logger)
     do {
       report.recordFailures(try await check.failures(of: unopened, in: walk.feed))
     } catch {

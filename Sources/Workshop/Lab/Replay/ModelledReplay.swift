@@ -14,6 +14,8 @@ package struct ModelledReplay: Sendable {
   private let link: LinkSpec
   private let items: ModelledItems
   private let decodeCost: DecodeCost?
+  /// The visits; nil for one without a cache.
+  package var visits: VisitPlan?
 
   /// - Parameters:
   ///   - walk: The walk; the configuration of its pool has no effect.
@@ -30,7 +32,29 @@ package struct ModelledReplay: Sendable {
     self.decodeCost = decodeCost
   }
 
+  /// With several visits, or a cache, this is the report of the first visit, with the figures of all.
   package func report() -> WalkReport {
+    guard let visits else { return visit(walk, on: nil).report }
+    var walk = walk
+    walk.settings.visits = visits
+    let empty = visits.byteLimit > 0 && model.stores ? StoredMedia(byteLimit: visits.byteLimit) : nil
+    var (reports, disk) = ([WalkReport](), empty)
+    for _ in 0..<visits.count {
+      let (report, left) = visit(walk, on: disk)
+      reports.append(report)
+      // The events of the walk are those of the first visit.
+      walk.trace = nil
+      disk = model.preload.disk?.kept == false ? empty : left
+      disk?.endVisit(after: report.duration + visits.between)
+    }
+    var first = reports[0]
+    first.visits = ReturnVisits(reports, without: empty == nil ? nil : visit(walk, on: nil).report)
+    return first
+  }
+
+  // MARK: - Private
+
+  private func visit(_ walk: Walk, on disk: StoredMedia?) -> (report: WalkReport, disk: StoredMedia?) {
     let (swipes, kinds, end) = swipes
     let items = walk.feed.items.map { item -> ItemFacts? in
       guard let facts = try? self.items[item]?.get(), model.start.formats.contains(facts.format) else {
@@ -40,6 +64,7 @@ package struct ModelledReplay: Sendable {
     }
     var modelled = ModelledWalk(model, items: items, link: link, swipes: swipes, end: end)
     modelled.decodeCost = decodeCost
+    modelled.disk = disk
     let outcome = modelled.run()
     var settings = walk.settings
     (settings.isVirtual, settings.player) = (true, model.title)
@@ -47,15 +72,16 @@ package struct ModelledReplay: Sendable {
     report.duration = end
     report.fetchedByteCount = outcome.fetchedByteCount
     report.unshownByteCount = outcome.unshownByteCount
+    report.traffic = WalkReport.Traffic(
+      diskByteCount: outcome.diskByteCount, networkByteCount: outcome.fetchedByteCount,
+      storedByteCount: outcome.disk?.byteCount ?? 0)
     for (visit, kind) in zip(outcome.visits, kinds) {
       report.swipes.append(record(of: visit, kind, number: report.swipes.count, items[visit.swipe.item]))
     }
-    addWaits(to: &report, outcome)
+    addWaits(to: &report, outcome, walk.trace)
     report.recordFailures(failures(of: outcome))
-    return report
+    return (report, outcome.disk)
   }
-
-  // MARK: - Private
 
   private var swipes: (swipes: [ModelledWalk.Swipe], kinds: [SwipeKind], end: Duration) {
     var swipes = [ModelledWalk.Swipe(to: walk.plan.start, draggedAt: .zero, settledAt: .zero)]
@@ -122,9 +148,11 @@ package struct ModelledReplay: Sendable {
   // MARK: Events
 
   /// Passes the events of a walk to the trace, and adds to each record what it waited for.
-  private func addWaits(to report: inout WalkReport, _ outcome: ModelledWalk.Outcome) {
+  private func addWaits(
+    to report: inout WalkReport, _ outcome: ModelledWalk.Outcome, _ trace: WalkTrace?
+  ) {
     let waits = WaitRecorder()
-    let trace = (walk.trace ?? WalkTrace(consumers: [])).appending { waits.record($0) }
+    let trace = (trace ?? WalkTrace(consumers: [])).appending { waits.record($0) }
     trace.begin(at: .zero)
     var events: [(time: Duration, action: (inout WalkReport) -> Void)] = []
     func add(_ time: Duration?, _ action: @escaping (inout WalkReport) -> Void) {

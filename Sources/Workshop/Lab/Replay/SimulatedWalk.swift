@@ -22,6 +22,8 @@ package struct SimulatedWalk: Sendable {
   private let limit: Duration?
   package var memory: Memory
   private let logger: Logger
+  /// The visits; nil for one without a cache.
+  package var visits: VisitPlan?
   /// Called with the report so far if the walk is cancelled.
   package var onInterruption: (@Sendable (WalkReport) -> Void)?
 
@@ -38,7 +40,36 @@ package struct SimulatedWalk: Sendable {
   }
 
   /// Performs the walk. Throws the same errors as `FeedReplay.run(in:)`.
+  ///
+  /// With several visits, or a cache, this is the report of the first visit, with the figures of all. Each visit has a
+  /// simulation and a pool of its own.
   package func run() async throws -> WalkReport {
+    guard let visits else { return try await visit(walk, on: nil) }
+    var walk = walk
+    walk.settings.visits = visits
+    let disk = visits.byteLimit > 0 ? SimulatedDisk(byteLimit: visits.byteLimit) : nil
+    var first = try await visit(walk, on: disk)
+    // The events of the walk are those of the first visit.
+    (walk.trace, walk.frames) = (nil, nil)
+    var reports = [first]
+    do {
+      while reports.count < visits.count {
+        disk?.endVisit(after: first.duration + visits.between)
+        reports.append(try await visit(walk, on: disk))
+      }
+      let without = disk == nil ? nil : try await visit(walk, on: nil)
+      first.visits = ReturnVisits(reports, without: without)
+      return first
+    } catch {
+      first.isInterrupted = true
+      onInterruption?(first)
+      throw error
+    }
+  }
+
+  // MARK: - Private
+
+  private func visit(_ walk: Walk, on disk: SimulatedDisk?) async throws -> WalkReport {
     let simulation = SimulatedRuntime()
     var walk = walk
     walk.configuration.enter(
@@ -49,7 +80,11 @@ package struct SimulatedWalk: Sendable {
     let network = ThrottledFetcher(
       fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: simulation, limit: limit,
       files: memory.files)
-    let replay = FeedReplay(walk, fetcher: network, logger: logger)
+    let cache = try disk.map { disk throws(ReelError) in
+      try SimulatedCache(
+        on: disk, inFrontOf: network, source: fetcher, in: simulation, limit: limit, files: memory.files)
+    }
+    let replay = FeedReplay(walk, fetcher: cache ?? network, checkingFetcher: network, logger: logger)
     do {
       return try await replay.run(in: simulation)
     } catch {

@@ -73,10 +73,11 @@ package final class WalkTrace: Sendable {
 
   func record(
     _ kind: WalkEvent.Kind, _ request: FetchRequest, number: Int, of item: FeedItem.ID?, at now: Duration,
-    bytes: Int64?, detail: String?
+    bytes: Int64?, detail: String?, isStored: Bool = false
   ) {
     record(kind, at: now) { event in
       event.item = item
+      event.isStored = isStored
       event.request = number
       // The contents of a data: URL may be a key.
       event.url = request.url.scheme?.lowercased() == "data" ? "data:" : request.url.absoluteString
@@ -117,6 +118,8 @@ package struct WalkEvent: Sendable {
   package var url: String?
   package var purpose: FetchPurpose?
   package var byteCount: Int64?
+  /// True for bytes that came from a store.
+  package var isStored = false
   /// For a `memory` event: the bytes that each slot holds.
   package var slotByteCounts: [Int] = []
 
@@ -149,6 +152,7 @@ struct TracedFetcher: Fetching, ConnectionOpening {
       throw error
     }
     record(.response, nil, nil)
+    let isStored = response.pieceOrigin()
     // The number of received bytes is reported once: at the end of the body, or when it is released.
     let byteCount = Locked<Int64>(0)
     let onEnd = { @Sendable (result: Result<Void, any Error>) in
@@ -160,7 +164,9 @@ struct TracedFetcher: Fetching, ConnectionOpening {
       let chunk = try await body.next()
       if let chunk {
         byteCount.withLock { $0 += Int64(chunk.count) }
-        record(.chunk, Int64(chunk.count), nil)
+        trace.record(
+          .chunk, request, number: number, of: item, at: clock.now, bytes: Int64(chunk.count), detail: nil,
+          isStored: isStored())
       }
       return chunk
     }

@@ -29,6 +29,13 @@ package struct WalkReport: Sendable, Hashable {
     }
   }
 
+  /// Bytes from a store in front of the network, those from the network, and those in the store at the end.
+  package struct Traffic: Sendable, Hashable {
+    package var diskByteCount: Int64 = 0
+    package var networkByteCount: Int64 = 0
+    package var storedByteCount: Int64 = 0
+  }
+
   /// A label that distinguishes the report from others that it is compared with.
   package var label: String
   /// The settings of the walk.
@@ -54,6 +61,10 @@ package struct WalkReport: Sendable, Hashable {
   package var failedItems: [FailedItem] = []
   /// True if the walk was cancelled. The report then covers the time until that moment.
   package var isInterrupted = false
+  /// Where the bytes of the walk came from.
+  package var traffic = Traffic()
+  /// The visits, of which this report is the first; nil for a walk with one and no simulated cache.
+  package var visits: ReturnVisits?
   /// The outcomes of the assertions that were evaluated for the report, if any.
   package var assertions: [WalkAssertion.Outcome] = []
 
@@ -83,6 +94,7 @@ extension WalkReport: Encodable {
     try encoder.encode([
       "label": label, "settings": settings, "swipes": swipes, "totals": totals, "duration_ms": duration,
       "slot_peak_bytes": slotHighWaterByteCounts, "failed_items": failedItems,
+      "visits": visits?.visits, "cache": visits?.cache,
       "interrupted": isInterrupted ? true : nil, "assertions": assertions.isEmpty ? nil : assertions,
     ])
   }
@@ -125,6 +137,8 @@ package struct WalkSettings: Sendable, Hashable {
   package var device: String?
   /// The modelled player, with a remark if it was not measured; `nil` for Reel's pool.
   package var player: String?
+  /// The visits and their cache; nil for one visit without a simulated cache.
+  package var visits: VisitPlan?
 
   /// Settings for a report.
   package init(
@@ -153,6 +167,7 @@ extension WalkSettings: Encodable {
       "link_models": linkSpec?.features.optionNames, "settle_ms": settle, "dwell": dwell,
       "swipe_shares": shares, "first_rung": firstRung == .adapted ? nil : firstRung.rawValue, "seed": seed,
       "virtual": isVirtual, "decode_cost_ms": decodeCost, "device": device, "player": player,
+      "simulated_cache_bytes": visits?.byteLimit, "visits": visits?.count, "between_ms": visits?.between,
       "not_measured": player != nil
         ? ["damage", "frames", "memory"] : isVirtual ? ["damage", "resident_memory"] : nil,
     ])
