@@ -177,16 +177,19 @@ struct FeedJob: Sendable {
         modelled, with: ItemReader(fetcher: fetcher, configuration: loading, logger: logger))
     }
     let (items, memory) = (facts, SimulatedWalk.Memory())
+    let visits = try command.visiting.plan()
     var waiting = walks.enumerated().makeIterator()
     try await SideBySide.run(next: { waiting.next() }) { place, walk in
       if let model = walk.model {
-        return try ModelledReplay(
-          walk.walk, model: model, link: walk.link?.spec, items: items, decodeCost: decodeCost
-        ).report()
+        var replay = try ModelledReplay(
+          walk.walk, model: model, link: walk.link?.spec, items: items, decodeCost: decodeCost)
+        replay.visits = visits
+        return replay.report()
       }
       var simulated = SimulatedWalk(
         walk.walk, decodeCost: decodeCost ?? usual, link: walk.link?.spec, fetcher: fetcher,
         limit: .seconds(command.options.timeout), memory: memory, logger: logger)
+      simulated.visits = visits
       simulated.onInterruption = { record(place, $0) }
       return try await simulated.run()
     } ended: { walk, result in
@@ -303,7 +306,7 @@ struct FeedJob: Sendable {
       let areSeveralLinks = Set(reports.map(\.settings.link)).count > 1
       if areSeveralLinks || command.compare != nil {
         let table = areSeveralLinks ? reports.linkTable : reports.table(corner: "players and policy")
-        texts = table.lines + reports.failureLines
+        texts = table.lines + reports.failureLines + visitLines(reports)
       } else {
         texts = reports.map { $0.text(includingSwipes: command.details) }
       }
@@ -311,6 +314,12 @@ struct FeedJob: Sendable {
       // In one piece, for a reader that closes its end after the answer.
       try Console.printText(texts.joined(separator: "\n"))
     }
+  }
+
+  /// The visits of several walks.
+  private func visitLines(_ reports: [WalkReport]) -> [String] {
+    let pools = reports.compactMap { report in report.visits.map { (name: report.label, visits: $0) } }
+    return pools.isEmpty ? [] : [""] + VisitTable(pools: pools).table().lines
   }
 
   /// Prints the reports; returns false if an assertion is not met. The outcomes of assertions that are met go

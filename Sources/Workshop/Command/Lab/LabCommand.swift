@@ -43,7 +43,7 @@ struct LabCommand: AsyncParsableCommand {
       far. --json prints the summary as one object. --timeout limits the reading of a feed and each wait for a server.
 
       --advise prints settings for the player of --player, as code to paste: how many players, how much to preload, the \
-      first rung and the buffer, each with the figures that speak for it. Among preloads whose waits can't be told apart, or \
+      first rung and the buffer, each with the figures that speak for it; with --simulated-cache also whether a cache is worth it. Among preloads whose waits can't be told apart, or \
       differ by less than 10 ms, it takes the one that fetches least.
 
       \(HelpText.examples(examples))
@@ -95,6 +95,10 @@ struct LabCommand: AsyncParsableCommand {
     ),
     ("max_height", "ignore rungs with more lines"),
     ("first_rung", "adapted, low or auto. Default: adapted"),
+    (
+      "simulated_cache, visits, between",
+      "a cache on a modelled disk, the visits of each walk, and the time between them, as for reel feed. Default: 0, 1, 1h"
+    ),
   ]
 
   @Argument(help: "A configuration file.", completion: .file())
@@ -191,6 +195,8 @@ struct LabCommand: AsyncParsableCommand {
       "The number of walks to run at the same time. Default: one per processor.", valueName: "n"))
   var jobs: Int?
 
+  @OptionGroup var visiting: VisitOptions
+
   @OptionGroup var outputs: WalkResultOptions
 
   @OptionGroup var options: SourceOptions
@@ -260,7 +266,7 @@ struct LabCommand: AsyncParsableCommand {
       ("--pools", pools != nil), ("--seeds", seeds != nil), ("--settle", settle != nil),
       ("--swipes", swipes != nil),
       ("--viewer", !viewers.isEmpty),
-    ].filter(\.1).map(\.0)
+    ].filter(\.1).map(\.0) + visiting.given
   }
 
   /// Returns the configuration that the options state.
@@ -286,6 +292,7 @@ struct LabCommand: AsyncParsableCommand {
     if let settle { lab.settle = try WalkPlan.settle(parsing: settle, of: "--settle") }
     if let firstRung { lab.firstRung = try LabConfiguration.firstRung(parsing: firstRung) }
     if hasPlainLinks { lab.linkFeatures = [] }
+    lab.visits = try visiting.plan()
     try lab.check()
     return lab
   }
@@ -442,6 +449,8 @@ struct LabJob {
 
     private enum CodingKeys: String, CodingKey {
       case player, advice
+      case cacheByteLimit = "simulated_cache_bytes"
+      case between = "between_ms"
       case linkModels = "link_models"
       case settle = "settle_ms"
     }
@@ -452,6 +461,9 @@ struct LabJob {
       try fields.encodeIfPresent(configuration.player?.title, forKey: .player)
       try fields.encode(configuration.linkFeatures.optionNames, forKey: .linkModels)
       try fields.encode(configuration.settle / .milliseconds(1), forKey: .settle)
+      try fields.encodeIfPresent(configuration.visits?.byteLimit, forKey: .cacheByteLimit)
+      try fields.encodeIfPresent(
+        configuration.visits.map { $0.between / .milliseconds(1) }, forKey: .between)
       try fields.encodeIfPresent(advice, forKey: .advice)
     }
   }
@@ -564,14 +576,16 @@ struct LabWalks: Sendable {
     )
     if let model = try model(at: places) {
       let hasOwnCosts = device.name == LabConfiguration.modelledDevice
-      let replay = try ModelledReplay(
+      var replay = try ModelledReplay(
         walk, model: model, link: link, items: items[places.feed],
         decodeCost: hasOwnCosts ? nil : device.decodeCost)
+      replay.visits = inputs.configuration.visits
       return LabResult(run: run, report: replay.report())
     }
-    let simulated = SimulatedWalk(
+    var simulated = SimulatedWalk(
       walk, decodeCost: device.decodeCost, link: link, fetcher: fetcher, limit: limit, memory: memory,
       logger: logger)
+    simulated.visits = inputs.configuration.visits
     return LabResult(run: run, report: try await simulated.run())
   }
 

@@ -29,6 +29,7 @@ struct LabPage {
     page.add(
       "Results", contents.html(classes: "wide") + contents.copyableText(),
       note: table.note.replacing("\n", with: " "))
+    if let visits = table.visits { page.add("Visits", visits.html(classes: "wide")) }
     page.add(
       "Delays", delays, note: "The share of walks whose 95th percentile is at or below each delay.")
     page.add("Failures", failures)

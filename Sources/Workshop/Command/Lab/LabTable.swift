@@ -29,8 +29,15 @@ struct LabTable {
         "and \((summary.failures.count - Self.failureLimit).counted("more failed item")), which --json has")
     }
     let notes = ([summary.unevenness, note].compactMap(\.self)).joined(separator: "\n")
-    return [answer, summary.extent, lines.joined(separator: "\n"), notes]
+    let visits = visits.map { $0.lines(in: layout).joined(separator: "\n") } ?? ""
+    return [answer, summary.extent, lines.joined(separator: "\n"), visits, notes]
       .filter { !$0.isEmpty }.joined(separator: "\n\n")
+  }
+
+  /// The means of each visit; nil for walks with one visit and no simulated cache.
+  var visits: Table? {
+    let pools = summary.visits.map { (name: summary.name(of: $0.pool), visits: ReturnVisits(meansOf: $0.walks)) }
+    return pools.isEmpty ? nil : VisitTable(pools: pools).table()
   }
 
   /// What the columns mean.

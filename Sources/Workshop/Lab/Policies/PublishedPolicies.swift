@@ -33,14 +33,14 @@ package struct AheadPreload: PreloadPolicy, Hashable {
 }
 
 /// Preloads by distance, like the short-form demo of AndroidX Media3 1.11 (`demos/shortform` in [the
-/// repository](https://github.com/androidx/media)): 1 s of each of the three items on each side.
+/// repository](https://github.com/androidx/media)): 1 s of each of the three items on each side, and with a cache 5 s on disk
+/// of those further away.
 ///
 /// *Loaded for a duration* of its `TargetPreloadStatusControl` is `.buffered` with this duration. Reel also decodes the
 /// first frame, which Media3 does not.
 ///
 /// Left out:
-/// - The media that the demo puts on disk, 5 s of each item further away. Reel's pool keeps media in memory
-///   only.
+/// - The number of items on disk: the demo has 20 around the current one, and a pool's plan at most 8 heads.
 /// - The demo's `LoadControl`, which lets the current item load 20 s ahead. In Reel, the item's preference applies.
 /// - Loading for playback and preloading at the same time: in Reel, the current item goes first.
 /// - At equal distance Media3 states no order. Reel loads the item in the direction of travel first.
@@ -50,7 +50,8 @@ package struct Media3Preload: PreloadPolicy, Hashable {
 
   package func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
     (1...3).contains(abs(distance))
-      ? PreloadTarget(stage: .buffered, bufferDuration: .seconds(1)) : .notLoaded
+      ? PreloadTarget(stage: .buffered, bufferDuration: .seconds(1))
+      : PreloadTarget(stage: .onDisk, bufferDuration: .seconds(5))
   }
 
   package var description: String { "media3" }

@@ -1,5 +1,6 @@
 package import ReelCore
 package import ReelModels
+internal import ReelPool
 
 /// Settings for the player of a model, with the figures of a lab's walks that speak for each.
 ///
@@ -125,6 +126,14 @@ package struct Advice: Sendable, Encodable {
       Setting(
         name: "buffer", value: "\(values.buffer.formatted(places: 1)) s", reasons: bufferReasons))
     values.keepsBuffer = values.buffer == model.buffer.forwardS
+    if let plan = scene.visits, let reason = answer.visits(of: advised.pool) {
+      let isWorth = plan.isWorth(summary.visits.first { $0.pool == advised.pool }?.walks ?? [])
+      values.disk = isWorth ? model.preload.disk : nil
+      settings.append(
+        Setting(
+          name: "cache", value: isWorth ? ByteSize(byteCount: Int(plan.byteLimit)).description : "none",
+          reasons: [reason]))
+    }
     (player, version, self.settings) = (model.title, model.version, settings)
     code = Self.code(for: model, values, settings)
   }
@@ -144,6 +153,8 @@ package struct Advice: Sendable, Encodable {
     var buffer: Double
     /// True if the buffer is the model's.
     var keepsBuffer = true
+    /// What is put on disk of further items; nil for nothing.
+    var disk: PlayerModel.Preload.Disk?
 
     var players: Int { items.count + 1 }
     var isPreloading: Bool { !items.isEmpty }
@@ -177,6 +188,10 @@ package struct Advice: Sendable, Encodable {
       } else {
         lines.append(String(line))
       }
+    }
+    // It is the program's, and no setting of most players.
+    for setting in settings where setting.name == "cache" {
+      lines += setting.reasons.map { "\(mark) \($0)" }
     }
     return lines.joined(separator: "\n")
   }
@@ -236,6 +251,9 @@ package struct Advice: Sendable, Encodable {
       let range = Values.milliseconds(item.forwardS)
       return "\n      \(item.offset) -> DefaultPreloadManager.PreloadStatus.specifiedRangeLoaded(\(range)L)"
     }.joined()
+    let others =
+      values.disk.map { "specifiedRangeCached(\(Values.milliseconds($0.forwardS))L)" }
+      ?? "PRELOAD_STATUS_NOT_PRELOADED"
     let buffer = Values.milliseconds(values.buffer)
     let (start, resume) = (
       Values.milliseconds(model.start.playMs / 1000), Values.milliseconds(model.start.resumeMs / 1000)
@@ -252,7 +270,7 @@ package struct Advice: Sendable, Encodable {
         @preload
         override fun getTargetPreloadStatus(rankingData: Int): DefaultPreloadManager.PreloadStatus =
           when (rankingData - currentIndex) {\(targets)
-            else -> DefaultPreloadManager.PreloadStatus.PRELOAD_STATUS_NOT_PRELOADED
+            else -> DefaultPreloadManager.PreloadStatus.\(others)
           }
       }
 
@@ -264,7 +282,7 @@ package struct Advice: Sendable, Encodable {
       @first rung
       \(meter)
       val builder = DefaultPreloadManager.Builder(context, feedPreload)
-        .setLoadControl(loadControl)\(values.startsLowest ? "\n  .setBandwidthMeter(meter)" : "")
+        .setLoadControl(loadControl)\(values.disk == nil ? "" : "\n  .setCache(cache)")\(values.startsLowest ? "\n  .setBandwidthMeter(meter)" : "")
       val preloadManager = builder.build()
       val player = builder.buildExoPlayer() // one is enough: the manager preloads sources, not players
       // At a swipe: feedPreload.currentIndex = index

@@ -16,6 +16,8 @@ package struct LabScene: Sendable {
   package var preloads: [LabPool: String] = [:]
   /// Pools that are walked for advice alone.
   package var variants: Set<LabPool> = []
+  /// The visits of each walk; nil for one without a simulated cache.
+  package var visits: VisitPlan?
 
   package init(player: String?, links: String?, settle: Duration) {
     (self.player, self.links, self.settle) = (player, links, settle)
@@ -30,6 +32,7 @@ extension LabScene {
     self.init(
       player: configuration.player?.title, links: models.joined(separator: ", or "),
       settle: configuration.settle)
+    visits = configuration.visits
     for policy in configuration.modelledPolicies {
       for slotCount in configuration.slotCounts {
         let pool = LabPool(slotCount: slotCount, policy: policy.description)
@@ -66,12 +69,22 @@ package struct LabAnswer {
       sentences.append("\(part)\(opening), \(isSingle ? single(verdict) : comparison(verdict)).")
       sentences.append(certainty(verdict))
       sentences.append(abandonment(verdict))
+      sentences.append(visits(of: verdict.advised) ?? "")
     } else if summary.failures.isEmpty, group.rows.allSatisfy({ $0.failedCount == 0 }) {
       sentences.append("\(part)\(opening), no swipe was counted, so there are no waits.")
     } else {
       sentences.append("\(part)\(opening), nothing could be played, so there are no waits.")
     }
     return (sentences + [conditions, failures(of: group)]).filter { !$0.isEmpty }.joined(separator: " ")
+  }
+
+  /// Whether a cache is worth it with a pool; nil for walks with one visit and no cache.
+  package func visits(of pool: LabPool) -> String? {
+    guard let plan = scene.visits, let walks = summary.visits.first(where: { $0.pool == pool })?.walks else {
+      return nil
+    }
+    let place = summary.visits.count > 1 ? "With \(words(for: pool)): " : ""
+    return place + plan.verdict(walks)
   }
 
   /// The pools by their waits; nil without waits.

@@ -67,6 +67,8 @@ package struct LabConfiguration: Sendable {
   package var bandwidth: Int?
   package var maximumHeight: Int?
   package var firstRung = FirstRung.adapted
+  /// The visits of each walk; nil for one without a simulated cache.
+  package var visits: VisitPlan?
   /// The texts of `player` and `policies`: a path among them is relative to the file's.
   private var playerText = "reel"
   private var policyTexts: [String]?
@@ -141,6 +143,7 @@ package struct LabConfiguration: Sendable {
     if let swipeCount, !(0...Self.swipeLimit).contains(swipeCount) {
       throw failure("swipes", "must be a whole number from 0 to \(Self.swipeLimit), not \(swipeCount)")
     }
+    if let player, let visits { try visits.check(player, path == nil ? "--simulated-cache" : "simulated_cache") }
     if let maximumHeight, maximumHeight < 1 {
       throw failure("max_height", "must be a whole number above 0, not \(maximumHeight)")
     }
@@ -244,7 +247,8 @@ package struct LabConfiguration: Sendable {
 extension LabConfiguration: Decodable {
   private enum Field: String, CodingKey, CaseIterable {
     case feeds, links, tcp, tls, dns, player, viewers, devices, pools, policies, seeds, swipes, settle,
-      bandwidth
+      bandwidth, visits, between
+    case simulatedCache = "simulated_cache"
     case maxHeight = "max_height"
     case firstRung = "first_rung"
   }
@@ -274,6 +278,11 @@ extension LabConfiguration: Decodable {
     if let text = try fields.decodeIfPresent(String.self, forKey: .settle) {
       settle = try WalkPlan.settle(parsing: text, of: "settle")
     }
+    visits = try VisitPlan.plan(
+      cache: try fields.decodeIfPresent(String.self, forKey: .simulatedCache),
+      visits: try fields.decodeIfPresent(Int.self, forKey: .visits),
+      between: try fields.decodeIfPresent(String.self, forKey: .between),
+      names: ["simulated_cache", "visits", "between"])
     if let text = try fields.decodeIfPresent(String.self, forKey: .bandwidth) {
       bandwidth = try ReelError.inField("bandwidth") { try Self.bandwidth(parsing: text) }
     }

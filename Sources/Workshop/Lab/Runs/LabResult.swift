@@ -8,9 +8,11 @@ package struct LabResult: Sendable, Hashable, Codable {
   package var error: String?
   /// The items that failed, at most ``failedItemLimit``; nil for none.
   package var failedItems: [WalkReport.FailedItem]?
+  /// The visits; the figures are those of the first one. Nil for one visit without a simulated cache.
+  package var visits: ReturnVisits?
 
   private enum CodingKeys: String, CodingKey {
-    case run, figures, error
+    case run, figures, error, visits
     case failedItems = "failed_items"
   }
 
@@ -30,6 +32,7 @@ package struct LabResult: Sendable, Hashable, Codable {
       figure.cost(in: totals).map { (figure.name, $0) }
     }
     self.init(run: run, figures: Dictionary(uniqueKeysWithValues: figures))
+    visits = report.visits
     if !report.failedItems.isEmpty { failedItems = Array(report.failedItems.prefix(Self.failedItemLimit)) }
   }
 }

@@ -237,6 +237,7 @@ extension LabInputs {
     hash.combine("swipes \(configuration.swipeCount ?? -1)")
     hash.combine("rungs \(configuration.bandwidth ?? -1) \(configuration.maximumHeight ?? -1)")
     hash.combine("first rung \(configuration.firstRung.rawValue)")
+    if let visits = configuration.visits { hash.combine("visits \(visits)") }
     let digits = String(hash.value, radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
   }

@@ -27,6 +27,14 @@ package struct LabSummary: Sendable {
   package let groups: [LabGroup]
   /// The items that failed, each once for each error, in the order of the feeds and items.
   package let failures: [Failure]
+  /// For each pool the visits of its walks; empty for walks with one visit and no simulated cache.
+  package let visits: [PoolVisits]
+
+  /// The visits of the walks of a pool.
+  package struct PoolVisits: Sendable, Hashable {
+    package let pool: LabPool
+    package let walks: [ReturnVisits]
+  }
 
   /// An item that failed in some walks.
   package struct Failure: Sendable, Hashable {
@@ -51,6 +59,12 @@ package struct LabSummary: Sendable {
     self.plannedCount = plannedCount ?? results.count
     groups = Self.groups(results, dimensions, baseline: baseline)
     failures = Self.failures(results, dimensions)
+    visits = dimensions.slotCounts.flatMap { slotCount in
+      dimensions.policies.map { LabPool(slotCount: slotCount, policy: $0) }
+    }.compactMap { pool in
+      let walks = results.filter { $0.run.pool == pool }.compactMap(\.visits)
+      return walks.isEmpty ? nil : PoolVisits(pool: pool, walks: walks)
+    }
   }
 
   /// The name of a failed item: `item 3`, with its feed if there are several.
@@ -183,6 +197,8 @@ package struct LabSummary: Sendable {
 /// - `baseline`, `runs`, `planned` (the walks of the whole lab), and `resamples`, the number of the bootstrap's draws.
 /// - `feeds`, `links`, `link_groups`, `viewers`, `devices`, `slots`, `policies`, `seeds`: the dimensions.
 /// - `failed_items`: for each item that failed `feed`, `item_index`, `error` and `runs`, the walks in which it failed.
+/// - `visits`: with several visits or a simulated cache, for each pool `slots`, `policy`, `runs`, `visits` (the means of each
+///   visit), and `cache` (what it saves and costs).
 /// - `groups`: for each group
 ///   - those of `feed`, `link_group`, `viewer`, `device` and `slots` that its walks have in common; `runs`.
 ///   - `pools`: for each pool `slots`, `policy`, `runs`, `failed` (of these), and `figures`: for each of
@@ -198,7 +214,17 @@ extension LabSummary: Encodable {
       "feeds": dimensions.feeds, "links": dimensions.links, "link_groups": dimensions.linkGroups,
       "viewers": dimensions.viewers, "devices": dimensions.devices, "slots": dimensions.slotCounts,
       "policies": dimensions.policies, "seeds": dimensions.seeds, "groups": groups,
-      "failed_items": failures.isEmpty ? nil : failures,
+      "failed_items": failures.isEmpty ? nil : failures, "visits": visits.isEmpty ? nil : visits,
+    ])
+  }
+}
+
+extension LabSummary.PoolVisits: Encodable {
+  package func encode(to encoder: any Encoder) throws {
+    let mean = ReturnVisits(meansOf: walks)
+    try encoder.encode([
+      "slots": pool.slotCount, "policy": pool.policy, "runs": walks.count, "visits": mean.visits,
+      "cache": mean.cache,
     ])
   }
 }

@@ -192,21 +192,35 @@ extension VisitPlan {
       let byteCount = mean.visits.first?[.network] ?? 0
       return "Without a cache, each of \(count.counted("visit")) fetches \(Self.size(byteCount)) again."
     }
-    func time(_ name: VisitFigures.Name, _ place: String) -> (text: String, isWorth: Bool)? {
-      let values = walks.compactMap { $0.saved(name) }
-      guard !values.isEmpty else { return nil }
-      let (saved, interval) = (PairedBootstrap.mean(of: values), PairedBootstrap.interval(of: values))
-      return ("\(LabAnswer.time(saved, interval)) at \(place)", (interval?.lower ?? saved) > LabVerdict.unnoticed)
+    let times = Self.waits.compactMap { name, place -> String? in
+      Self.saved(name, walks).map { "\(LabAnswer.time($0.mean, $0.interval)) at \(place)" }
     }
-    let times = [time(.secondMedian, "p50"), time(.second95, "p95")].compactMap(\.self)
-    let network = mean.saved(.network) ?? 0
-    let isLess = network > (mean.without?[.network] ?? 0) * LabVerdict.sameShare
-    let savings = LabAnswer.list(times.map(\.text) + ["\(Self.size(network)) of the network"])
+    let savings = LabAnswer.list(times + ["\(Self.size(mean.saved(.network) ?? 0)) of the network"])
     let extra = mean.extraByteCount ?? 0
-    return "A cache of \(Self.size(Double(byteLimit))) is \(times.contains(where: \.isWorth) || isLess ? "" : "not ")worth it: "
+    return "A cache of \(Self.size(Double(byteLimit))) is \(isWorth(walks) ? "" : "not ")worth it: "
       + "it saves \(savings) in \(count > 1 ? "each later visit" : "the visit"), "
       + "for \(Self.size(mean.storedByteCount)) on disk and "
       + "\(Self.size(extra.magnitude)) \(extra < 0 ? "less" : "more") of the network in the first visit."
+  }
+
+  /// True if a viewer notices what the cache saves of the waits, or if it saves more than 1 % of the bytes.
+  package func isWorth(_ walks: [ReturnVisits]) -> Bool {
+    let isNoticed = Self.waits.contains { name, _ in
+      Self.saved(name, walks).map { ($0.interval?.lower ?? $0.mean) > LabVerdict.unnoticed } ?? false
+    }
+    let mean = ReturnVisits(meansOf: walks)
+    let isLess = mean.saved(.network) ?? 0 > (mean.without?[.network] ?? 0) * LabVerdict.sameShare
+    return byteLimit > 0 && (isNoticed || isLess)
+  }
+
+  private static let waits: [(VisitFigures.Name, String)] = [(.secondMedian, "p50"), (.second95, "p95")]
+
+  private static func saved(
+    _ name: VisitFigures.Name, _ walks: [ReturnVisits]
+  ) -> (mean: Double, interval: PairedBootstrap.Interval?)? {
+    let values = walks.compactMap { $0.saved(name) }
+    return values.isEmpty
+      ? nil : (PairedBootstrap.mean(of: values), PairedBootstrap.interval(of: values))
   }
 
   private static func size(_ byteCount: Double) -> String {
