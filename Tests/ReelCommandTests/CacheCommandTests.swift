@@ -112,6 +112,41 @@ struct CacheCommandTests {
     }
   }
 
+  @Test("A check of a start that is on disk has the same result with fewer requests")
+  func check() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin(Self.keptForAnHour) { origin in
+      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+      var runs: [(status: Int32, requestCount: Int)] = []
+      for _ in 0..<2 {
+        let before = origin.requestLog.count
+        let result = try await Command.run(
+          "check", source, "--sample", "start", "--cache", folder.path("kept"), "--json")
+        #expect(try result.object["judged"] as? Bool == true, "\(result.outputText)")
+        runs.append((result.status, origin.requestLog.count - before))
+      }
+      #expect(runs[0].status == runs[1].status)
+      #expect(runs[0].requestCount > runs[1].requestCount)
+    }
+  }
+
+  @Test("A second walk through a feed opens its items from disk")
+  func feed() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin(Self.keptForAnHour) { origin in
+      let items = ["hls-fmp4/master.m3u8", "hls-ts/master.m3u8"]
+      let feed = try folder.writeFeed(items.map { origin.url($0).absoluteString })
+      for isFirst in [true, false] {
+        let before = origin.requestLog.count
+        try await Command.run(
+          "feed", feed, "--swipes", "1", "--dwell", "fixed:300ms", "--cache", folder.path("kept"), "--json",
+          status: 0)
+        let opened = origin.requestLog.dropFirst(before).count { $0.path.hasSuffix("master.m3u8") }
+        #expect((opened > 0) == isFirst, "\(opened)")
+      }
+    }
+  }
+
   @Test("A folder that can't be used is a warning, and the network serves all")
   func unusable() async throws {
     let folder = try TemporaryFolder()
