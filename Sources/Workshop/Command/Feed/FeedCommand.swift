@@ -271,7 +271,7 @@ struct FeedCommand: AsyncParsableCommand {
     }
     if cache.given != nil, virtual || link != nil || player.lowercased() != "reel" {
       throw ValidationError(
-        "--cache keeps what the real network brings, in real time; with --link, --virtual or --player, use --simulated-cache"
+        "--cache keeps what the real network brings; with a simulated one, use --simulated-cache and --virtual or --player"
       )
     }
     if !virtual, player.lowercased() == "reel", let option = visiting.given.first {
