@@ -120,12 +120,14 @@ public final class MediaCache: Fetching, ConnectionOpening {
   /// What is in the folder of a cache.
   ///
   /// - Throws: `ReelError` of kind `noSuchFile`, or `usage` if the folder is not a cache.
-  public static func contents(of folder: URL) throws -> CacheContents { try CacheFolder.contents(of: folder) }
+  public static func contents(of folder: URL) throws(ReelError) -> CacheContents {
+    try CacheFolder.contents(of: folder)
+  }
 
   /// Removes everything from the folder of a cache. Programs that use it go on.
   ///
   /// - Throws: Like `contents(of:)`; `cannotWriteOutput` if something can't be removed.
-  public static func removeAll(in folder: URL) throws { try CacheFolder.removeAll(in: folder) }
+  public static func removeAll(in folder: URL) throws(ReelError) { try CacheFolder.removeAll(in: folder) }
 
   /// Removes what was not used for a time, and returns how many resources that were and the bytes that they took.
   ///
@@ -133,7 +135,9 @@ public final class MediaCache: Fetching, ConnectionOpening {
   @discardableResult
   public static func remove(
     in folder: URL, unusedFor age: Duration
-  ) throws -> (entryCount: Int, byteCount: Int64) { try CacheFolder.remove(in: folder, unusedFor: age) }
+  ) throws(ReelError) -> (entryCount: Int, byteCount: Int64) {
+    try CacheFolder.remove(in: folder, unusedFor: age)
+  }
 
   // MARK: - Requests
 
