@@ -63,14 +63,14 @@ final class CacheFolder: Sendable {
 
   /// An entry's record; nil if there is none, or it is damaged.
   func record(of key: EntryKey) -> [UInt8]? {
-    guard let entry = entry(key) else { return nil }
+    guard let entry = try? entry(key) else { return nil }
     return content(of: .record, key, entry)
   }
 
   /// At most `maximum` bytes of a version from a position on, never empty; nil if the first of them is not stored. Counts
   /// as a use of the entry.
   func read(_ key: EntryKey, version: EntryVersion, from position: Int64, maximum: Int) -> [UInt8]? {
-    guard maximum > 0, let entry = entry(key) else { return nil }
+    guard maximum > 0, let entry = try? entry(key) else { return nil }
     // Another one may have the byte if one is damaged. The one that reaches furthest comes first.
     let ranges = Self.pieces(of: version, in: entry).filter { $0.contains(position) }
     for range in ranges.sorted(by: { $0.upperBound > $1.upperBound }) {
@@ -83,7 +83,7 @@ final class CacheFolder: Sendable {
 
   /// The end of the run of stored bytes that contains `position`, over adjacent pieces; nil if that byte is not stored.
   func storedEnd(of key: EntryKey, version: EntryVersion, from position: Int64) -> Int64? {
-    guard let entry = entry(key) else { return nil }
+    guard let entry = try? entry(key) else { return nil }
     var end = position
     for range in Self.pieces(of: version, in: entry).sorted(by: { $0.lowerBound < $1.lowerBound })
     where range.lowerBound <= end {
@@ -94,7 +94,7 @@ final class CacheFolder: Sendable {
 
   /// Where stored bytes begin again after `position`, where none is.
   func nextStart(of key: EntryKey, version: EntryVersion, after position: Int64) -> Int64? {
-    guard let entry = entry(key) else { return nil }
+    guard let entry = try? entry(key) else { return nil }
     return Self.pieces(of: version, in: entry).map(\.lowerBound).filter { $0 > position }.min()
   }
 
@@ -146,45 +146,46 @@ final class CacheFolder: Sendable {
   ///
   /// - Throws: `ReelError` of kind `noSuchFile`, or `usage` if the folder isn't a cache.
   static func contents(of folder: URL) throws(ReelError) -> CacheContents {
-    let open = try openCache(at: folder)
-    let survey = CacheSurvey(open)
-    var contents = CacheContents()
-    contents.entryCount = survey.entries.count
-    contents.pieceCount = survey.pieceCount
-    contents.byteCount = survey.byteCount
-    contents.byteLimit = SharedUsage.limits(in: open, removesEnded: false)
-    let times = survey.entries.map { Date(timeIntervalSince1970: Double($0.time) / 1e9) }
-    contents.oldestUse = times.min()
-    contents.newestUse = times.max()
-    return contents
+    do throws(SystemFailure) {
+      let open = try openCache(at: folder)
+      let survey = try CacheSurvey(open)
+      let limit = try SharedUsage.limits(in: open, removesEnded: false)
+      return CacheContents(survey, byteLimit: limit)
+    } catch { throw error.reelError(.noSuchFile, at: folder) }
   }
 
   /// Removes all entries. Processes that have the cache open go on with an empty one.
-  static func removeAll(in folder: URL) throws(ReelError) {
-    _ = try remove(in: folder) { _ in true }
-  }
+  ///
+  /// - Throws: As `contents`; `cannotWriteOutput` if the folder can't be changed.
+  static func removeAll(in folder: URL) throws(ReelError) { _ = try remove(in: folder, unusedSince: .max) }
 
   /// Removes the entries that have not been used for so long, and returns how many, and what they took.
+  ///
+  /// - Throws: As `removeAll`.
   @discardableResult
-  static func remove(in folder: URL, unusedFor age: Duration) throws(ReelError) -> (
-    entryCount: Int, byteCount: Int64
-  ) {
-    let (seconds, attoseconds) = age.components
-    let (start, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    let time = overflow ? .min : CacheSurvey.now - start - attoseconds / 1_000_000_000
-    return try remove(in: folder) { $0 <= time }
+  static func remove(
+    in folder: URL, unusedFor age: Duration
+  ) throws(ReelError) -> (entryCount: Int, byteCount: Int64) {
+    // More than this is before any file.
+    let age = min(max(age, .zero), .seconds(9_000_000_000))
+    return try remove(in: folder, unusedSince: CacheSurvey.now - Int64(age / .nanoseconds(1)))
   }
 
   // MARK: - Private
 
-  private func entry(_ key: EntryKey) -> OpenFolder? { shared.flatMap { Self.entry(key, in: $0.folder) } }
+  private func entry(_ key: EntryKey) throws(SystemFailure) -> OpenFolder? {
+    guard let shared else { return nil }
+    return try Self.entry(key, in: shared.folder)
+  }
 
-  private static func entry(_ key: EntryKey, in folder: borrowing OpenFolder) -> OpenFolder? {
-    folder.folder(key.group)?.folder(key.name)
+  private static func entry(
+    _ key: EntryKey, in folder: borrowing OpenFolder
+  ) throws(SystemFailure) -> OpenFolder? {
+    try folder.folder(key.group)?.folder(key.name)
   }
 
   private static func pieces(of version: EntryVersion, in entry: borrowing OpenFolder) -> [Range<Int64>] {
-    (entry.names ?? []).compactMap {
+    ((try? entry.names()) ?? []).compactMap {
       guard case .piece(version, let range) = EntryFile(name: $0) else { return nil }
       return range
     }
@@ -195,7 +196,7 @@ final class CacheFolder: Sendable {
     of file: EntryFile, _ key: EntryKey, _ entry: borrowing OpenFolder, from offset: Int = 0,
     maximum: Int = StoredFile.byteLimit
   ) -> [UInt8]? {
-    guard let source = entry.file(file.name, O_RDONLY) else { return nil }
+    guard let source = try? entry.file(file.name) else { return nil }
     guard let bytes = StoredFile.decode(source, of: key, as: file, from: offset, maximum: maximum) else {
       logger.warning(
         "removed a damaged file from the cache",
@@ -214,7 +215,7 @@ final class CacheFolder: Sendable {
       // Others may take the room that has been made.
       for _ in 0..<3 {
         let target = try shared.locked { (usage) throws(SystemFailure) -> Int64? in
-          if usage.byteCount + need > usage.room { usage.byteLimit = shared.smallestLimit() }
+          if usage.byteCount + need > usage.room { usage.byteLimit = try shared.smallestLimit() }
           guard usage.byteCount + need <= usage.room else {
             return min(usage.room - usage.room / 10, usage.room - need)
           }
@@ -286,16 +287,19 @@ final class CacheFolder: Sendable {
     }
   }
 
-  /// Removes a batch of an entry's files, those with the highest positions first, until entries take at most `target` bytes.
-  /// Returns false if there are more.
+  /// Removes a batch of an entry's files, those with the highest positions first, until entries take at most `target`
+  /// bytes. Does nothing if the entry was used after `time`. Returns false if there are more.
   private static func removeFiles(
-    of key: EntryKey, in shared: SharedUsage, _ usage: inout CacheUsage, toByteCount target: Int64 = -1,
-    where isUnwanted: (EntryFile) -> Bool
+    of key: EntryKey, in shared: SharedUsage, _ usage: inout CacheUsage, unusedSince time: Int64 = .max,
+    toByteCount target: Int64 = -1, where isUnwanted: (EntryFile) -> Bool
   ) throws(SystemFailure) -> Bool {
-    guard let group = shared.folder.folder(key.group), let entry = group.folder(key.name),
-      let names = entry.names
-    else { return true }
+    guard let group = try shared.folder.folder(key.group), let entry = try group.folder(key.name) else {
+      return true
+    }
+    let names = try entry.names()
+    if time < .max, names.contains(where: { entry.status($0)?.time ?? .min > time }) { return true }
     let files = names.map(EntryFile.init).filter(isUnwanted).sorted { $0.place > $1.place }
+    let before = usage.byteCount
     for file in files.prefix(batchCount) where usage.byteCount > target {
       try shared.change(&usage, key, file) { () throws(SystemFailure) in try entry.removeFile(file.name) }
     }
@@ -306,26 +310,24 @@ final class CacheFolder: Sendable {
         shared.folder.removeFolder(key.group)
       }
     }
-    return files.count <= batchCount
+    return files.count <= batchCount || usage.byteCount == before
   }
 
   /// Removes what was not used for the longest time, until entries take at most so many bytes.
   private static func trim(_ shared: SharedUsage, toByteCount target: Int64) throws(SystemFailure) {
     let changeCount = try shared.locked { (usage) in usage.changeCount }
-    let survey = CacheSurvey(shared.folder, correctsTimes: true)
+    let survey = try CacheSurvey(shared.folder, correctsTimes: true)
     try shared.locked { (usage) in
       // Somebody may have removed files by hand.
       if usage.changeCount == changeCount { usage.byteCount = survey.byteCount }
     }
     var removals = survey.removals[...]
-    while !removals.isEmpty {
+    while let removal = removals.first {
       let isDone = try shared.locked { (usage) throws(SystemFailure) in
-        guard usage.byteCount > target, let removal = removals.first else { return true }
-        var isComplete = isInUse(removal, in: shared.folder)
-        if !isComplete {
-          isComplete = try removeFiles(
-            of: removal.key, in: shared, &usage, toByteCount: target, where: { $0.isTail || !removal.isTail })
-        }
+        if usage.byteCount <= target { return true }
+        let isComplete = try removeFiles(
+          of: removal.key, in: shared, &usage, unusedSince: removal.time + 60_000_000_000,
+          toByteCount: target, where: { $0.isTail || !removal.isTail })
         if isComplete { removals.removeFirst() }
         return false
       }
@@ -333,54 +335,30 @@ final class CacheFolder: Sendable {
     }
   }
 
-  /// True if an entry has come into use since the survey.
-  private static func isInUse(_ removal: CacheSurvey.Removal, in folder: borrowing OpenFolder) -> Bool {
-    guard let entry = entry(removal.key, in: folder) else { return false }
-    guard let time = time(of: entry) else { return false }
-    return time > removal.time + 60_000_000_000
-  }
-
-  /// The time of the last use of an entry; nil if it has no files.
-  private static func time(of entry: borrowing OpenFolder) -> Int64? {
-    (entry.names ?? []).compactMap { entry.status($0)?.time }.max()
-  }
-
   private static func remove(
-    in folder: URL, where isUnwanted: (_ time: Int64) -> Bool
+    in folder: URL, unusedSince time: Int64
   ) throws(ReelError) -> (entryCount: Int, byteCount: Int64) {
-    let path = folder.path(percentEncoded: false)
-    // A folder without a mark is empty.
-    guard SharedUsage.isMarked(try openCache(at: folder)) else { return (0, 0) }
     var removed: (entryCount: Int, byteCount: Int64) = (0, 0)
     do throws(SystemFailure) {
-      let shared = try SharedUsage(path: path, byteLimit: nil)
-      for entry in CacheSurvey(shared.folder).entries where isUnwanted(entry.time) {
-        var isDone = false
-        while !isDone {
-          isDone = try shared.locked { (usage) throws(SystemFailure) in
-            // It may have been used since.
-            if let open = Self.entry(entry.key, in: shared.folder), let time = time(of: open),
-              !isUnwanted(time)
-            {
-              return true
-            }
-            let before = usage.byteCount
-            defer { removed.byteCount += before - usage.byteCount }
-            return try removeFiles(of: entry.key, in: shared, &usage) { _ in true }
-          }
-        }
-        removed.entryCount += 1
+      // A folder without a mark is empty.
+      guard try SharedUsage.isMarked(openCache(at: folder)) else { return removed }
+      let shared = try SharedUsage(path: folder.path(percentEncoded: false), byteLimit: nil)
+      for entry in try CacheSurvey(shared.folder).entries where entry.time <= time {
+        while try !shared.locked({ (usage) throws(SystemFailure) in
+          let before = usage.byteCount
+          defer { removed.byteCount += before - usage.byteCount }
+          return try removeFiles(of: entry.key, in: shared, &usage, unusedSince: time) { _ in true }
+        }) {}
+        if shared.folder.status("\(entry.key.group)/\(entry.key.name)") == nil { removed.entryCount += 1 }
       }
-    } catch { throw ReelError(.cannotWriteOutput, error.reason, at: path) }
+    } catch { throw error.reelError(.cannotWriteOutput, at: folder) }
     return removed
   }
 
-  private static func openCache(at folder: URL) throws(ReelError) -> OpenFolder {
-    let path = folder.path(percentEncoded: false)
-    do throws(SystemFailure) {
-      let open = try OpenFolder(path: path)
-      if try SharedUsage.isCache(open) { return open }
-    } catch { throw ReelError.unreadable(error.code, at: path) }
-    throw ReelError(.usage, "not a cache", at: path)
+  /// Opens a folder, which is a cache or can become one.
+  private static func openCache(at folder: URL) throws(SystemFailure) -> OpenFolder {
+    let open = try OpenFolder(path: folder.path(percentEncoded: false))
+    guard try SharedUsage.isCache(open) else { throw .isNoCache }
+    return open
   }
 }

@@ -13,6 +13,8 @@ internal import ReelCore
 struct SystemFailure: Error, Equatable {
   /// The folder is no longer the one that was opened.
   static let folderIsGone = SystemFailure("the folder has been removed or replaced", code: 0)
+  /// The folder has other content, or is another user's.
+  static let isNoCache = SystemFailure("the folder is not a cache", code: 0)
 
   let action: String
   let code: Int32
@@ -24,9 +26,17 @@ struct SystemFailure: Error, Equatable {
   }
 
   var reason: String { code == 0 ? action : "\(action): \(ReelError.systemText(code))" }
+
+  /// The error for a program: of kind `usage` or `noSuchFile`, or else of this kind.
+  func reelError(_ kind: ReelError.Kind, at folder: URL) -> ReelError {
+    let path = folder.path(percentEncoded: false)
+    if self == .isNoCache { return ReelError(.usage, reason, at: path) }
+    return code == ENOENT ? .unreadable(code, at: path) : ReelError(kind, reason, at: path)
+  }
 }
 
-/// An open folder. Names are those of files in it; links in their place are not followed.
+/// An open folder. Names are those of files and folders in it. A link in the place of one is not followed: it counts as
+/// none.
 ///
 /// *Ownership.* Closes its descriptor.
 struct OpenFolder: ~Copyable, Sendable {
@@ -38,39 +48,48 @@ struct OpenFolder: ~Copyable, Sendable {
     if descriptor < 0 { throw SystemFailure("can't open the folder") }
   }
 
-  private init?(adopting descriptor: Int32) {
-    guard descriptor >= 0 else { return nil }
-    self.descriptor = descriptor
-  }
+  private init(adopting descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { close(descriptor) }
 
   /// Returns a folder in it, or nil if there is none.
-  func folder(_ name: String) -> OpenFolder? {
-    OpenFolder(adopting: openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))
+  func folder(_ name: String) throws(SystemFailure) -> OpenFolder? {
+    try descriptor(of: name, O_RDONLY | O_DIRECTORY).map { OpenFolder(adopting: $0) }
   }
 
   /// Returns a folder in it, which is made if there is none.
   func makeFolder(_ name: String) throws(SystemFailure) -> OpenFolder {
-    if let folder = folder(name) { return folder }
-    guard mkdirat(descriptor, name, 0o700) == 0 || errno == EEXIST, let folder = folder(name) else {
+    if let folder = try folder(name) { return folder }
+    guard mkdirat(descriptor, name, 0o700) == 0 || errno == EEXIST, let folder = try folder(name) else {
       throw SystemFailure("can't make a folder")
     }
     return folder
   }
 
-  /// Returns a file in it.
-  func file(_ name: String, _ flags: Int32) -> OpenFile? {
+  /// Returns a file in it, or nil if there is none.
+  func file(_ name: String) throws(SystemFailure) -> OpenFile? {
     // Without O_NONBLOCK, a pipe in its place would block.
-    OpenFile(adopting: openat(descriptor, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600))
+    try descriptor(of: name, O_RDONLY | O_NONBLOCK).map { OpenFile(adopting: $0) }
   }
 
   /// Returns a file in it to write, which is made if there is none.
   ///
   /// - Parameter flags: `O_EXCL` to refuse one that exists.
   func makeFile(_ name: String, _ flags: Int32 = 0) throws(SystemFailure) -> OpenFile {
-    guard let file = file(name, O_RDWR | O_CREAT | flags) else { throw SystemFailure("can't make a file") }
-    return file
+    guard let file = try descriptor(of: name, O_RDWR | O_NONBLOCK | O_CREAT | flags) else {
+      throw SystemFailure("can't make a file")
+    }
+    return OpenFile(adopting: file)
+  }
+
+  /// Returns a descriptor, or nil if there is nothing of that kind and name.
+  private func descriptor(of name: String, _ flags: Int32) throws(SystemFailure) -> Int32? {
+    let opened = openat(descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    if opened >= 0 { return opened }
+    let code = errno
+    // ENOTDIR and ELOOP: something else is in its place.
+    if code == ENOENT || code == ENOTDIR || code == ELOOP { return nil }
+    throw SystemFailure("can't open a file", code: code)
   }
 
   /// The state of a file in it, of a link itself; nil if there is none.
@@ -85,13 +104,10 @@ struct OpenFolder: ~Copyable, Sendable {
     return fstat(descriptor, &status) == 0 ? FileStatus(status) : nil
   }
 
-  /// The names of what is in it, in no order; nil if it can't be read.
-  var names: [String]? {
-    let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard copy >= 0 else { return nil }
-    guard let stream = fdopendir(copy) else {
-      close(copy)
-      return nil
+  /// The names of what is in it, in no order.
+  func names() throws(SystemFailure) -> [String] {
+    guard let copy = try descriptor(of: ".", O_RDONLY | O_DIRECTORY), let stream = fdopendir(copy) else {
+      throw SystemFailure("can't list a folder")
     }
     defer { closedir(stream) }
     var names: [String] = []
@@ -106,7 +122,8 @@ struct OpenFolder: ~Copyable, Sendable {
 
   /// Removes a file in it, if there is one.
   func removeFile(_ name: String) throws(SystemFailure) {
-    guard unlinkat(descriptor, name, 0) == 0 || errno == ENOENT else {
+    // A folder that somebody has put there stays.
+    guard unlinkat(descriptor, name, 0) == 0 || errno == ENOENT || errno == EISDIR else {
       throw SystemFailure("can't remove a file")
     }
   }
@@ -124,10 +141,7 @@ struct OpenFolder: ~Copyable, Sendable {
 struct OpenFile: ~Copyable, Sendable {
   let descriptor: Int32
 
-  fileprivate init?(adopting descriptor: Int32) {
-    guard descriptor >= 0 else { return nil }
-    self.descriptor = descriptor
-  }
+  fileprivate init(adopting descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { close(descriptor) }
 
@@ -185,10 +199,9 @@ struct FileStatus {
   let cost: Int64
   /// The time of its last use, in nanoseconds since 1970.
   let time: Int64
-  let isFolder: Bool
   let isRegular: Bool
   let isLinked: Bool
-  let owner: UInt32
+  let owner: uid_t
   /// Tells files apart.
   let device: UInt64
   let node: UInt64
@@ -212,10 +225,9 @@ struct FileStatus {
     // Any number can be set as the time of a file.
     let seconds = min(max(Int64(changed.tv_sec), -9_000_000_000), 9_000_000_000)
     time = seconds * 1_000_000_000 + Int64(changed.tv_nsec)
-    isFolder = status.st_mode & S_IFMT == S_IFDIR
     isRegular = status.st_mode & S_IFMT == S_IFREG
     isLinked = status.st_nlink > 0
-    owner = UInt32(status.st_uid)
+    owner = status.st_uid
     device = UInt64(truncatingIfNeeded: status.st_dev)
     node = UInt64(truncatingIfNeeded: status.st_ino)
   }

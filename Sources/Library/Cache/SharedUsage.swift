@@ -101,11 +101,8 @@ final class SharedUsage: Sendable {
     self.path = path
     if byteLimit != nil { try Self.makeFolder(at: path) }
     folder = try OpenFolder(path: path)
-    guard folder.status?.owner == UInt32(geteuid()) || geteuid() == 0 else {
-      throw SystemFailure("the folder is another user's", code: 0)
-    }
-    guard try Self.isCache(folder) else {
-      throw SystemFailure("the folder has other content than a cache", code: 0)
+    guard folder.status?.owner == geteuid() || geteuid() == 0, try Self.isCache(folder) else {
+      throw .isNoCache
     }
     if byteLimit != nil { fchmod(folder.descriptor, 0o700) }
     lock = try folder.makeFile(Self.lockName)
@@ -115,13 +112,13 @@ final class SharedUsage: Sendable {
     }
     limit = try Self.register(byteLimit, in: folder)
     try locked { (usage) throws(SystemFailure) in
-      if !Self.isMarked(folder) {
+      if try !Self.isMarked(folder) {
         let mark = try folder.makeFile(Self.markName)
         try mark.write(Array(Self.mark.utf8))
         // After a loss of power, a folder that has lost its mark would be taken for another's.
         mark.synchronize()
       }
-      usage.byteLimit = smallestLimit()
+      usage.byteLimit = try smallestLimit()
     }
   }
 
@@ -160,22 +157,24 @@ final class SharedUsage: Sendable {
   var byteCount: Int64 {
     // It may be read while it is written.
     for _ in 0..<3 {
-      if let usage = storedUsage { return usage.byteCount }
+      if let usage = try? storedUsage() { return usage.byteCount }
     }
     return 0
   }
 
   /// The smallest limit of the caches that are open. Only within `locked`.
-  func smallestLimit() -> Int64 { Self.limits(in: folder, removesEnded: true) ?? .max }
+  func smallestLimit() throws(SystemFailure) -> Int64 {
+    try Self.limits(in: folder, removesEnded: true) ?? .max
+  }
 
   /// The smallest limit of the caches that have a folder open; nil if there is none.
   ///
   /// - Parameter removesEnded: True to remove the files of those that have ended.
-  static func limits(in folder: borrowing OpenFolder, removesEnded: Bool) -> Int64? {
+  static func limits(in folder: borrowing OpenFolder, removesEnded: Bool) throws(SystemFailure) -> Int64? {
     var smallest: Int64?
-    for name in folder.names ?? [] where name.hasPrefix("limit-") {
+    for name in try folder.names() where name.hasPrefix("limit-") {
       let fields = name.split(separator: "-")
-      guard fields.count == 4, let limit = Int64(fields[1]), let file = folder.file(name, O_RDONLY) else {
+      guard fields.count == 4, let limit = Int64(fields[1]), let file = try folder.file(name) else {
         continue
       }
       if !file.lock() {
@@ -190,14 +189,14 @@ final class SharedUsage: Sendable {
 
   /// True for a cache, and for a folder that can become one.
   static func isCache(_ folder: borrowing OpenFolder) throws(SystemFailure) -> Bool {
-    guard let names = folder.names else { throw SystemFailure("can't read the folder") }
     // In this order, because another process may be making it a cache.
-    return names.allSatisfy { isUnfinished($0, in: folder) } || isMarked(folder)
+    if try folder.names().allSatisfy({ isUnfinished($0, in: folder) }) { return true }
+    return try isMarked(folder)
   }
 
   /// True for a folder with the mark of a cache.
-  static func isMarked(_ folder: borrowing OpenFolder) -> Bool {
-    folder.file(markName, O_RDONLY)?.read(mark.utf8.count, at: 0) == Array(mark.utf8)
+  static func isMarked(_ folder: borrowing OpenFolder) throws(SystemFailure) -> Bool {
+    try folder.file(markName)?.read(mark.utf8.count, at: 0) == Array(mark.utf8)
   }
 
   // MARK: - Private
@@ -249,15 +248,16 @@ final class SharedUsage: Sendable {
       && lock.status?.isLinked == true
   }
 
-  private var storedUsage: CacheUsage? {
-    folder.file(Self.usageName, O_RDONLY)?.read(CacheUsage.fileByteCount, at: 0).flatMap(CacheUsage.init)
+  /// Nil if it has been lost or damaged.
+  private func storedUsage() throws(SystemFailure) -> CacheUsage? {
+    try folder.file(Self.usageName)?.read(CacheUsage.fileByteCount, at: 0).flatMap(CacheUsage.init)
   }
 
   private func readUsage() throws(SystemFailure) -> CacheUsage {
-    guard var usage = storedUsage else {
+    guard var usage = try storedUsage() else {
       try? folder.removeFile(Self.newName)
-      var usage = CacheUsage(byteCount: CacheSurvey(folder).byteCount)
-      usage.byteLimit = smallestLimit()
+      var usage = CacheUsage(byteCount: try CacheSurvey(folder).byteCount)
+      usage.byteLimit = try smallestLimit()
       return usage
     }
     if usage.change != nil { finish(&usage) }

@@ -18,12 +18,11 @@ struct EntryKey: Hashable, Sendable {
 
   /// Returns nil for a text that is not a name.
   init?(name: String) {
-    guard name.utf8.count == 32, let high = UInt64(name.prefix(16), radix: 16),
-      let low = UInt64(name.suffix(16), radix: 16)
+    guard name.utf8.count == 32, let high = UInt64(digits: name.utf8.prefix(16)),
+      let low = UInt64(digits: name.utf8.dropFirst(16))
     else { return nil }
     self.high = high
     self.low = low
-    guard self.name == name else { return nil }
   }
 
   /// 32 hexadecimal digits.
@@ -44,15 +43,14 @@ enum EntryFile: Equatable {
   case other(String)
 
   init(name: String) {
-    let fields = name.split(separator: "-", omittingEmptySubsequences: false)
+    let text = name.utf8
     if name == Self.record.name {
       self = .record
-    } else if fields.count == 3, let version = UInt64(fields[0], radix: 16),
-      let position = Int64(fields[1], radix: 16), let count = Int64(fields[2], radix: 16),
-      position >= 0, (1...Int64(StoredFile.byteLimit)).contains(count), position <= .max - count,
-      Self.piece(version, position..<position + count).name == name
+    } else if text.count == 50, let version = UInt64(digits: text.prefix(16)),
+      let start = UInt64(digits: text.dropFirst(17).prefix(16)), let end = UInt64(digits: text.suffix(16)),
+      start < end, end <= Int64.max
     {
-      self = .piece(version, position..<position + count)
+      self = .piece(version, Int64(start)..<Int64(end))
     } else {
       self = .other(name)
     }
@@ -62,7 +60,7 @@ enum EntryFile: Equatable {
     switch self {
     case .record: "record"
     case .piece(let version, let range):
-      "\(version.digits)-\(String(range.lowerBound, radix: 16))-\(String(range.count, radix: 16))"
+      "\(version.digits)-\(UInt64(range.lowerBound).digits)-\(UInt64(range.upperBound).digits)"
     case .other(let name): name
     }
   }
@@ -148,7 +146,17 @@ enum StoredFile {
 }
 
 extension UInt64 {
-  /// 16 hexadecimal digits.
+  /// Reads hexadecimal digits as `digits` writes them.
+  fileprivate init?(digits: Substring.UTF8View) {
+    self = 0
+    for digit in digits {
+      // Capitals lack this bit.
+      guard digit & 0x20 != 0, let value = digit.hexDigitValue else { return nil }
+      self = self << 4 | UInt64(value)
+    }
+  }
+
+  /// 16 hexadecimal digits, with lower-case letters.
   var digits: String {
     let digits = String(self, radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
