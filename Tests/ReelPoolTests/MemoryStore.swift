@@ -25,7 +25,7 @@ final class MemoryStore: MediaStoring {
     }
   }
 
-  func holds(_ request: FetchRequest) -> Bool { stored(request) != nil }
+  func holds(_ request: FetchRequest) -> Bool { stored(request).map { $0.bytes.endIndex == $0.end } ?? false }
 
   var storedByteCount: Int64 { resources.withLock { $0.values.reduce(0) { $0 + Int64($1.known.count) } } }
 
@@ -60,12 +60,16 @@ final class MemoryStore: MediaStoring {
         rest.withLock { $0 = body }
         return try await body.next()
       })
+    response.validator = Self.validator
     response.requestCount = 0
     response.storedByteCount = { given.withLock { $0 } }
     return response
   }
 
   // MARK: - Private
+
+  /// Parts of an answer are of use.
+  private static let validator = "\"1\""
 
   /// Returns the stored bytes from the request's first one on, the end of its range, and the size of the resource.
   private func stored(_ request: FetchRequest) -> (bytes: ArraySlice<UInt8>, end: Int, size: Int)? {
@@ -84,6 +88,8 @@ final class MemoryStore: MediaStoring {
   private func keeping(_ response: FetchResponse, to request: FetchRequest) -> FetchResponse {
     guard keeps(request), let size = response.resourceByteCount.map({ Int($0) }) else { return response }
     let place = Locked(Int(response.bodyOffset))
+    var response = response
+    response.validator = Self.validator
     return response.wrappingBody { [self] body in
       guard let chunk = try await body.next() else { return nil }
       let range = place.withLock { place in

@@ -298,7 +298,7 @@ public protocol Fetching: Sendable {
 
 /// A fetcher in front of another that keeps what it fetches, such as on disk.
 package protocol MediaStoring: Fetching {
-  /// Returns true if the bytes of the request, from the first one on, are stored and need no request to a server.
+  /// Returns true if all bytes of the request are stored, and need no request to a server.
   func holds(_ request: FetchRequest) -> Bool
   /// The number of bytes that the store occupies.
   var storedByteCount: Int64 { get }

@@ -6,7 +6,8 @@ internal import ReelSources
 
 /// Keeps heads of items without a slot in the store in front of the network: one at a time, while no slot uses the network.
 ///
-/// An item is on disk while the store holds each request of its head: what was not stored, or is gone, does not count.
+/// An item is on disk if the store holds each request of its head: what was not stored, or is gone, does not count. The
+/// store is asked when a head was loaded, and again from time to time.
 final class HeadKeeper: Sendable {
   /// An item whose head is to be stored.
   struct Wanted: Sendable {
@@ -22,7 +23,10 @@ final class HeadKeeper: Sendable {
     var requests: [FetchRequest] = []
     var byteCount: Int64 = 0
     var bitRate: Int?
+    var isOnDisk: Bool
     var endedAt: Duration
+    /// The time at which the store was asked last.
+    var checkedAt: Duration
   }
 
   private struct State {
@@ -43,6 +47,8 @@ final class HeadKeeper: Sendable {
 
   /// The time after which a head is tried again that failed, or that the store does not have.
   private static let retryInterval = Duration.seconds(120)
+  /// The time after which the store is asked again for a head that is wanted.
+  private static let checkInterval = Duration.seconds(60)
   /// The number of items to remember besides the wanted ones.
   private static let entryLimit = 64
 
@@ -78,6 +84,7 @@ final class HeadKeeper: Sendable {
       return loading.task
     }
     abandoned?.cancel()
+    check(wanted.map(\.item.id), notSince: Self.checkInterval)
     loadNext()
   }
 
@@ -86,25 +93,43 @@ final class HeadKeeper: Sendable {
     keep([], in: "")
   }
 
-  /// Returns true if the head of an item was loaded, and the store has it.
-  func isOnDisk(_ id: FeedItem.ID) -> Bool { state.withLock { $0.entries[id] }.map(isOnDisk) ?? false }
+  /// Returns true if the head of an item was loaded, and the store had it when it was asked last.
+  func isOnDisk(_ id: FeedItem.ID) -> Bool { state.withLock { $0.entries[id]?.isOnDisk ?? false } }
 
   /// Returns the bit rate of the rung of a head on disk, in bits per second; nil for others, and for a media file.
   func bitRate(of id: FeedItem.ID) -> Int? {
-    state.withLock { $0.entries[id] }.flatMap { isOnDisk($0) ? $0.bitRate : nil }
+    state.withLock { $0.entries[id] }.flatMap { $0.isOnDisk ? $0.bitRate : nil }
   }
 
-  /// The heads on disk, in the order in which they were loaded.
+  /// The heads that the store has now, in the order in which they were loaded.
   var heads: [MemoryLedger.Head] {
-    state.withLock { $0.entries }.filter { isOnDisk($0.value) }
+    checkAll()
+    return state.withLock { $0.entries }.filter(\.value.isOnDisk)
       .sorted { $0.value.endedAt < $1.value.endedAt }
       .map { MemoryLedger.Head(item: $0.key, byteCount: $0.value.byteCount) }
   }
 
+  /// Asks the store for all heads, because something was removed from it.
+  func checkAll() { check(state.withLock { Array($0.entries.keys) }, notSince: .zero) }
+
   // MARK: - Private
 
-  private func isOnDisk(_ entry: Entry) -> Bool {
-    !entry.requests.isEmpty && entry.requests.allSatisfy(store.holds)
+  /// Asks the store for heads that were on disk.
+  ///
+  /// - Parameter age: Those that were asked for within this time are left out.
+  private func check(_ ids: [FeedItem.ID], notSince age: Duration) {
+    let now = configuration.clock.now
+    for id in ids {
+      guard let entry = state.withLock({ $0.entries[id] }), entry.isOnDisk, entry.checkedAt + age <= now
+      else {
+        continue
+      }
+      let isOnDisk = entry.requests.allSatisfy(store.holds)
+      state.withLock { state in
+        state.entries[id]?.isOnDisk = isOnDisk
+        state.entries[id]?.checkedAt = now
+      }
+    }
   }
 
   /// Begins to load the first head that is wanted and was not tried lately, unless one is being loaded.
@@ -112,7 +137,7 @@ final class HeadKeeper: Sendable {
     let (wanted, entries) = state.withLock { ($0.loading == nil ? $0.wanted : [], $0.entries) }
     let now = configuration.clock.now
     let next = wanted.first { wanted in
-      entries[wanted.item.id].map { $0.endedAt + Self.retryInterval <= now && !isOnDisk($0) } ?? true
+      entries[wanted.item.id].map { $0.endedAt + Self.retryInterval <= now && !$0.isOnDisk } ?? true
     }
     guard let next else { return }
     // Made and released outside the lock, because slots have locks of their own.
@@ -159,14 +184,15 @@ final class HeadKeeper: Sendable {
 
   /// - Parameter head: Nil after a failure.
   private func record(_ head: HeadLoader.Head?, of id: FeedItem.ID) {
+    let now = configuration.clock.now
     let entry = Entry(
       requests: head?.requests ?? [], byteCount: head?.byteCount ?? 0, bitRate: head?.bitRate,
-      endedAt: configuration.clock.now)
+      isOnDisk: head?.requests.allSatisfy(store.holds) ?? false, endedAt: now, checkedAt: now)
     state.withLock { state in
       state.loading = nil
       state.entries[id] = entry
     }
-    if isOnDisk(entry) { onStored(id) }
+    if entry.isOnDisk { onStored(id) }
     loadNext()
   }
 }

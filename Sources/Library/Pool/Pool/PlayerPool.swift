@@ -202,6 +202,7 @@ public final class PlayerPool: PlayerPooling {
   public func trimDisk(to byteCount: Int64) async -> Int64 {
     guard let store = core.resources.network.store else { return 0 }
     await store.trim(toByteCount: max(byteCount, 0))
+    core.heads?.checkAll()
     return store.storedByteCount
   }
 

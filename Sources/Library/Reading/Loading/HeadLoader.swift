@@ -12,7 +12,7 @@ package import ReelSources
 package struct HeadLoader: Sendable {
   /// What was requested.
   package struct Head: Sendable {
-    /// The requests in order, the source's first.
+    /// The requests in order, the source's first, each for the part of the answer that was read.
     package var requests: [FetchRequest]
     /// The number of bytes of the answers that were read, from a store or the network.
     package var byteCount: Int64
@@ -118,14 +118,16 @@ package struct HeadLoader: Sendable {
         let request = FetchRequest(url: first.url, range: first.byteRange, purpose: .initialization)
         try await read(try await manifests.fetcher.fetch(request).ranged(first.byteRange))
       }
-      var byteCount = segment.byteRange?.length
+      var byteCount: Int64?
       let body: FetchBody
       if let part = transfer?.part(segment.byteRange) {
         body = part.body
+        byteCount = segment.byteRange?.length
       } else {
         let response = try await manifests.fetcher.fetch(
           FetchRequest(url: segment.url, range: segment.byteRange, purpose: .segment))
-        byteCount = byteCount ?? response.bodyByteCount
+        // Without a validator, a part of an answer is of no use.
+        if response.validator != nil { byteCount = segment.byteRange?.length ?? response.bodyByteCount }
         body = response.ranged(segment.byteRange)
       }
       // Of a segment that is longer than needed, its share. That of a file without an index is unknown.
@@ -191,26 +193,56 @@ package struct HeadLoader: Sendable {
   }
 }
 
-/// Notes the requests of a head, as they reach the store.
+/// Notes the requests of a head, as they reach the store, and how far their answers are read.
 private final class RequestLog: Fetching {
-  private struct State {
-    var requests: [FetchRequest] = []
+  private struct Entry {
+    let request: FetchRequest
+    var bodyOffset: Int64 = 0
     var byteCount: Int64 = 0
+    /// False for a part that is of no use to a store, because another part can't be joined with it.
+    var isOfUse = false
+    var isWhole = false
   }
 
   private let base: any Fetching
-  private let state = Locked(State())
+  private let entries = Locked<[Entry]>([])
 
   init(_ base: any Fetching) { self.base = base }
 
-  var requests: [FetchRequest] { state.withLock { $0.requests } }
-  var byteCount: Int64 { state.withLock { $0.byteCount } }
+  /// The requests in order, each for as much as was read.
+  var requests: [FetchRequest] {
+    // Those that failed were repeated elsewhere.
+    entries.withLock { $0 }.filter { $0.isWhole || $0.byteCount > 0 }.map { entry in
+      var request = FetchRequest(
+        url: entry.request.url, range: entry.request.range, headers: entry.request.headers,
+        purpose: entry.request.purpose)
+      request.source = entry.request.source
+      if !entry.isWhole, entry.isOfUse {
+        request.range = ByteRange(offset: entry.bodyOffset, length: entry.byteCount)
+      }
+      return request
+    }
+  }
+
+  var byteCount: Int64 { entries.withLock { $0.reduce(0) { $0 + $1.byteCount } } }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
-    state.withLock { $0.requests.append(request) }
-    return try await base.fetch(request).wrappingBody { [self] body in
+    let number = entries.withLock { entries in
+      entries.append(Entry(request: request))
+      return entries.count - 1
+    }
+    let response = try await base.fetch(request)
+    let size = response.bodyByteCount
+    entries.withLock { entries in
+      entries[number].bodyOffset = response.bodyOffset
+      entries[number].isOfUse = response.validator != nil
+    }
+    return response.wrappingBody { [self] body in
       let chunk = try await body.next()
-      if let chunk { state.withLock { $0.byteCount += Int64(chunk.count) } }
+      entries.withLock { entries in
+        entries[number].byteCount += Int64(chunk?.count ?? 0)
+        entries[number].isWhole = chunk == nil || entries[number].byteCount == size
+      }
       return chunk
     }
   }
