@@ -250,4 +250,73 @@ struct ModelledWalkTests {
         abs(median - expected) <= max(expected * 0.15, 25), "\(name), \(players): \(median), not \(expected)")
     }
   }
+
+  /// A visit of two items that are loaded to their ends.
+  private func visit(_ disk: StoredMedia?) throws -> ModelledWalk.Outcome {
+    var walk = ModelledWalk(
+      try model { $0.cache = true }, items: [try item(0), try item(1)], link: try LinkSpec(parsing: Self.link),
+      swipes: (0..<2).map {
+        .init(to: $0, draggedAt: .seconds(12) * $0, settledAt: .seconds(12) * $0)
+      }, end: .seconds(24))
+    walk.disk = disk
+    return walk.run()
+  }
+
+  @Test("A cache on disk leaves a later visit a round trip for each manifest, and after a day for all")
+  func visits() throws {
+    let first = try visit(StoredMedia(byteLimit: 1 << 30))
+    let byteCount: Int64 = 2 * (3 * 1000 + 4 * 500_000)
+    #expect(first.fetchedByteCount == byteCount && first.diskByteCount == 0)
+    var disk = try #require(first.disk)
+    #expect(disk.byteCount == byteCount)
+    disk.endVisit(after: .seconds(24 + 3600))
+    let second = try visit(disk)
+    // The manifest and the playlist of each item, a byte each.
+    #expect(second.fetchedByteCount == 4 && second.diskByteCount == byteCount - 4)
+    for (before, after) in zip(first.visits, second.visits) {
+      #expect(try milliseconds(after.shownAt) < milliseconds(before.shownAt))
+    }
+    disk.endVisit(after: .seconds(86_400))
+    let late = try visit(disk)
+    // And the initialization and four segments.
+    #expect(late.fetchedByteCount == 14)
+    #expect(try milliseconds(late.visits[0].shownAt) > milliseconds(second.visits[0].shownAt))
+    let plain = try visit(nil)
+    #expect(plain.visits == first.visits && plain.disk == nil && plain.diskByteCount == 0)
+  }
+
+  @Test("A limit smaller than the items evicts, and what is gone is fetched again")
+  func evicted() throws {
+    let first = try visit(StoredMedia(byteLimit: 1_500_000))
+    var disk = try #require(first.disk)
+    #expect(disk.byteCount <= 1_500_000)
+    disk.endVisit(after: .seconds(3600))
+    #expect(try visit(disk).fetchedByteCount > 2_000_000)
+  }
+
+  @Test("Media3 puts the starts of further items on disk, if it has a cache")
+  func heads() throws {
+    let model = try PlayerModel(argument: "media3")
+    let items = try (0..<12).map { try item($0) }
+    func walk(_ disk: StoredMedia?) throws -> ModelledWalk.Outcome {
+      var walk = ModelledWalk(
+        model, items: items, link: try LinkSpec(parsing: Self.link),
+        swipes: [
+          .init(to: 5, draggedAt: .zero, settledAt: .zero),
+          .init(to: 10, draggedAt: .seconds(60), settledAt: .seconds(60)),
+        ], end: .seconds(70))
+      walk.disk = disk
+      return walk.run()
+    }
+    let (with, without) = (try walk(StoredMedia(byteLimit: 1 << 30)), try walk(nil))
+    #expect(with.visits[0].shownAt == without.visits[0].shownAt)
+    // No request is needed until the start of the jump's target is read.
+    #expect(try milliseconds(with.visits[1].shownAt) < milliseconds(without.visits[1].shownAt) - 400)
+    #expect(with.diskByteCount > 0 && without.diskByteCount == 0)
+    #expect(with.fetchedByteCount > without.fetchedByteCount)
+    let disk = try #require(with.disk)
+    #expect(disk.byteCount > 0 && disk[items[10].video[0].segments[2].url] != nil)
+    // It holds 5 s of an item: three segments.
+    #expect(disk[items[10].video[0].segments[3].url] == nil)
+  }
 }

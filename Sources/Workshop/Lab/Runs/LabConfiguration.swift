@@ -143,7 +143,9 @@ package struct LabConfiguration: Sendable {
     if let swipeCount, !(0...Self.swipeLimit).contains(swipeCount) {
       throw failure("swipes", "must be a whole number from 0 to \(Self.swipeLimit), not \(swipeCount)")
     }
-    if let player, let visits { try visits.check(player, path == nil ? "--simulated-cache" : "simulated_cache") }
+    if let player, let visits {
+      do throws(ReelError) { try visits.check(player) } catch { throw located(error, at: "simulated_cache") }
+    }
     if let maximumHeight, maximumHeight < 1 {
       throw failure("max_height", "must be a whole number above 0, not \(maximumHeight)")
     }

@@ -52,10 +52,10 @@ package struct VisitPlan: Sendable, Hashable {
   }
 
   /// Throws for a model of a player that keeps nothing on disk.
-  package func check(_ model: PlayerModel, _ name: String = "--simulated-cache") throws(ReelError) {
+  package func check(_ model: PlayerModel) throws(ReelError) {
     guard byteLimit > 0, !model.stores else { return }
     throw ReelError(
-      .usage, "\(name): \(model.name) keeps nothing on disk",
+      .usage, "\(model.name) keeps nothing on disk, so it has no use for a simulated cache",
       advice: "its model has \"cache\": false and no preload.disk")
   }
 }
