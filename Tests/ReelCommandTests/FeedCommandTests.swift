@@ -428,6 +428,12 @@ struct FeedCommandTests {
       (["--bursts", "x"], ""), (["--settle", "250"], "--settle: \"250\" is not a time from 0 to 10 s"),
       (["--settle", "10.1s"], "write 250ms"), (["--settle=-1ms"], "--settle: \"-1ms\" is not a time"),
       (["--link", "lte,ideal,ideal"], "ideal is given twice"),
+      (["--visits", "2"], "--visits requires simulated time"),
+      (["--virtual", "--visits", "0"], "--visits must be from 1 to 100"),
+      (["--virtual", "--simulated-cache", "much"], "--simulated-cache: \"much\" is not a size"),
+      (["--virtual", "--between", "1d"], "--between requires --visits of 2 or more"),
+      (["--virtual", "--visits", "2", "--between", "1"], "write 30min, 12h or 1d"),
+      (["--player", "mpv", "--simulated-cache", "1MB"], "mpv keeps nothing on disk"),
       // A trace determines the swipes.
       (["--dwell", "trace:looks", "--back", "15%"], "trace"),
       (["--decode-cost", "4ms"], ""), (["--virtual", "--decode-cost", "4"], "not a time"),

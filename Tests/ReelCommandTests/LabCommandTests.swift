@@ -140,6 +140,12 @@ struct LabCommandTests {
       (["LAB", "--link", "lte", "--pools", "3"], "--link, --pools can't be combined"),
       (["-"], "name a file"),
       (["LAB", "--settle", "0ms"], "--settle can't be combined"),
+      (["LAB", "--visits", "2"], "--visits can't be combined"),
+      (["--feed", "FEED", "--visits", "101"], "--visits must be from 1 to 100, not 101"),
+      (
+        ["--feed", "FEED", "--player", "mpv", "--simulated-cache", "1MB"],
+        "--simulated-cache: mpv keeps nothing on disk"
+      ),
       (["--feed", "FEED", "--settle", "11s"], "--settle: \"11s\" is not a time from 0 to 10 s with a unit"),
       (["--feed", "FEED", "--pools", "0"], "--pools: must be a whole number from 1 to 1000, not 0"),
       (["--feed", "FEED", "--pools", "many"], "--pools: \"many\" is not a whole number"),

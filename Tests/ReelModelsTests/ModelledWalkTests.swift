@@ -254,7 +254,8 @@ struct ModelledWalkTests {
   /// A visit of two items that are loaded to their ends.
   private func visit(_ disk: StoredMedia?) throws -> ModelledWalk.Outcome {
     var walk = ModelledWalk(
-      try model { $0.cache = true }, items: [try item(0), try item(1)], link: try LinkSpec(parsing: Self.link),
+      try model { $0.cache = true }, items: [try item(0), try item(1)],
+      link: try LinkSpec(parsing: Self.link),
       swipes: (0..<2).map {
         .init(to: $0, draggedAt: .seconds(12) * $0, settledAt: .seconds(12) * $0)
       }, end: .seconds(24))

@@ -339,7 +339,8 @@ private struct WalkLoop {
     rules.cached = knownByteCounts(at: now)
     let rate = model.adaptation?.shared == true ? measuredRate : nil
     var player = SegmentPlayer(
-      model.item(facts, measuredRate: rate, from: heads[item]?.rung), rules: rules, pieceByteCount: max(parcelByteCount, 8 << 10),
+      model.item(facts, measuredRate: rate, from: heads[item]?.rung), rules: rules,
+      pieceByteCount: max(parcelByteCount, 8 << 10),
       at: now)
     player.measuredRate = rate
     return player

@@ -37,7 +37,8 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
   ///   - source: Fetches the real bytes.
   ///   - limit: The longest real time to wait for them.
   package init(
-    on disk: SimulatedDisk, inFrontOf front: any Fetching, source: any Fetching, in simulation: SimulatedRuntime,
+    on disk: SimulatedDisk, inFrontOf front: any Fetching, source: any Fetching,
+    in simulation: SimulatedRuntime,
     limit: Duration? = nil, files: FileAnswers? = nil
   ) throws(ReelError) {
     (base, self.disk, clock) = (front, disk, simulation)

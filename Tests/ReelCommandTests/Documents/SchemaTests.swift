@@ -52,6 +52,21 @@ struct SchemaTests {
       ]
     ),
     (
+      "feed",
+      [
+        "feed", "feed.txt", "--virtual", "--link", "lte", "--swipes", "3", "--json", "--simulated-cache",
+        "50MB",
+        "--visits", "2", "--between", "1d",
+      ]
+    ),
+    (
+      "lab",
+      [
+        "lab", "--feed", "feed.txt", "--link", "lte", "--player", "media3", "--policies", "none,ahead:1",
+        "--seeds", "2", "--swipes", "4", "--simulated-cache", "50MB", "--visits", "2", "--advise", "--json",
+      ]
+    ),
+    (
       "lab",
       [
         "lab", "--feed", "feed.txt", "--link", "lte", "--link", "3g", "--policies", "adjacent,adaptive,none",

@@ -342,14 +342,15 @@ struct FeedCommand: AsyncParsableCommand {
 
   /// Checks the options of a walk that a recording determines.
   private func checkLike() throws {
-    let determined = [
-      ("--swipes", swipes != nil), ("--settle", settle != nil), ("--back", back != nil),
-      ("--bursts", bursts != nil),
-      ("--compare", compare != nil), ("--assert", !assertions.isEmpty), ("--junit", junit != nil),
-      ("--trace", trace != nil), ("--report", results.report != nil), ("--csv", results.csv != nil),
-      ("--device", device != nil), ("--virtual", virtual), ("--decode-cost", decodeCost != nil),
-      ("--cores", cores != nil), ("--first-rung", firstRung != nil), ("--cache", cache.given != nil),
-    ] + visiting.given.map { ($0, true) }
+    let determined =
+      [
+        ("--swipes", swipes != nil), ("--settle", settle != nil), ("--back", back != nil),
+        ("--bursts", bursts != nil),
+        ("--compare", compare != nil), ("--assert", !assertions.isEmpty), ("--junit", junit != nil),
+        ("--trace", trace != nil), ("--report", results.report != nil), ("--csv", results.csv != nil),
+        ("--device", device != nil), ("--virtual", virtual), ("--decode-cost", decodeCost != nil),
+        ("--cores", cores != nil), ("--first-rung", firstRung != nil), ("--cache", cache.given != nil),
+      ] + visiting.given.map { ($0, true) }
     for (option, isGiven) in determined where isGiven {
       throw ValidationError("\(option) can't be combined with --like, which walks what was recorded")
     }

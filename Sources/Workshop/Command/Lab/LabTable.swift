@@ -36,7 +36,9 @@ struct LabTable {
 
   /// The means of each visit; nil for walks with one visit and no simulated cache.
   var visits: Table? {
-    let pools = summary.visits.map { (name: summary.name(of: $0.pool), visits: ReturnVisits(meansOf: $0.walks)) }
+    let pools = summary.visits.map {
+      (name: summary.name(of: $0.pool), visits: ReturnVisits(meansOf: $0.walks))
+    }
     return pools.isEmpty ? nil : VisitTable(pools: pools).table()
   }
 

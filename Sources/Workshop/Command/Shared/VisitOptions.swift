@@ -45,13 +45,16 @@ struct VisitTable {
     var table = Table(names.map { _ in .left } + [.left], indentation: indentation)
     table.add(
       names + [
-        "visit", "first frame p50", "p95", "second frame p50", "p95", "hits", "stalls", "from disk", "network",
+        "visit", "first frame p50", "p95", "second frame p50", "p95", "hits", "stalls", "from disk",
+        "network",
         "on disk",
       ])
     for (name, visits) in pools {
       var rows = visits.visits.enumerated().map { ("\($0 + 1)", $1) }
       if let without = visits.without { rows.append(("no cache", without)) }
-      for (visit, figures) in rows { table.add((names.isEmpty ? [] : [name]) + [visit] + Self.cells(figures)) }
+      for (visit, figures) in rows {
+        table.add((names.isEmpty ? [] : [name]) + [visit] + Self.cells(figures))
+      }
     }
     return table
   }

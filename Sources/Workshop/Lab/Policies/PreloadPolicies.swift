@@ -11,7 +11,10 @@ package enum PreloadPolicies {
     ("adjacent:TIME", "the same as adjacent or ahead:N, with this much media of each item: ahead:2,1s"),
     ("budget:SIZE", "as many items and as much of them as fits in this much memory, as 64MB"),
     ("none", "only the current item"),
-    ("media3", "three items on each side, 1 s of each, as in the short-form demo of AndroidX Media3; with a cache, 5 s on disk of those beyond"),
+    (
+      "media3",
+      "three items on each side, 1 s of each, as in the short-form demo of AndroidX Media3; with a cache, 5 s on disk of those beyond"
+    ),
   ]
 
   /// The policies that were removed, and what to use in their place.

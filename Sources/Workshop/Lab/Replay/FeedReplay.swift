@@ -93,7 +93,11 @@ package final class FeedReplay: Sendable {
       waits.record(event)
       guard event.kind == .chunk, let byteCount = event.byteCount else { return }
       traffic.withLock { traffic in
-        if event.isStored { traffic.diskByteCount += byteCount } else { traffic.networkByteCount += byteCount }
+        if event.isStored {
+          traffic.diskByteCount += byteCount
+        } else {
+          traffic.networkByteCount += byteCount
+        }
       }
     }
     let traced = TracedFetcher(base: fetcher, trace: trace, clock: clock)

@@ -40,7 +40,8 @@ package struct VisitPlan: Sendable, Hashable {
     var pause = usualBetween
     if let between {
       guard count > 1 else { throw ReelError(.usage, "\(names[2]) requires \(names[1]) of 2 or more") }
-      guard let seconds = TimeText.seconds(between, needsUnit: true), (0...betweenLimit).contains(seconds) else {
+      guard let seconds = TimeText.seconds(between, needsUnit: true), (0...betweenLimit).contains(seconds)
+      else {
         throw ReelError(
           .usage, "\(names[2]): \"\(between)\" is not a time from 0 to 365 days with a unit",
           advice: "write 30min, 12h or 1d")
