@@ -280,6 +280,10 @@ final class CacheFolder: Sendable {
 
   /// Removes files of an entry.
   private func removeFiles(of key: EntryKey, where isUnwanted: (EntryFile) -> Bool) {
+    // Most often there are none, and the lock need not be taken.
+    guard let names = try? entry(key)?.names(),
+      names.isEmpty || names.map(EntryFile.init).contains(where: isUnwanted)
+    else { return }
     attempt { (shared) throws(SystemFailure) in
       while try !shared.locked({ (usage) throws(SystemFailure) in
         try Self.removeFiles(of: key, in: shared, &usage, where: isUnwanted)
