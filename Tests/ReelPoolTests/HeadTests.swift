@@ -166,7 +166,7 @@ struct HeadTests {
     let scene = try scene(Array(Self.paths.prefix(2)))
     let other = Feed(
       name: "other", sources: [try MediaSource(argument: "http://fixtures.test/\(Self.paths[2])")])
-    scene.pool.keepOnDisk(other.items)
+    scene.pool.keepStarts(of: other.items)
     try scene.show(0)
     try await scene.until { scene.events.contains(.stored(other.items[0].id)) }
     #expect(scene.stored == [1])

@@ -159,22 +159,24 @@ struct ServiceScene {
     #expect(scene.service.position(in: "b") == 1)
   }
 
-  @Test("The items at which the other feeds were left are kept on disk")
-  func onDisk() throws {
+  @Test("The pool is told the items at which the other feeds were left, the latest first")
+  func others() throws {
     let scene = try ServiceScene(3, 2, 0)
-    #expect(scene.pool.itemsOnDisk == [scene.item(0, 1)])
+    #expect(scene.pool.itemsOfOtherFeeds == [scene.item(0, 1)])
     scene.service.go(to: 2)
     scene.service.select(feed: "b")
-    #expect(scene.pool.itemsOnDisk == [scene.item(2)])
+    #expect(scene.pool.itemsOfOtherFeeds == [scene.item(2)])
     scene.service.next()
-    #expect(scene.pool.itemsOnDisk == [scene.item(2)])
+    #expect(scene.pool.itemsOfOtherFeeds == [scene.item(2)])
     scene.service.remove(scene.item(2).id)
-    #expect(scene.pool.itemsOnDisk == [scene.item(1)])
+    #expect(scene.pool.itemsOfOtherFeeds == [scene.item(1)])
     let added = try #require(
       scene.service.append(try MediaSource(argument: "http://o/c0"), to: "c"))
-    #expect(scene.pool.itemsOnDisk == [scene.item(1), added])
+    #expect(scene.pool.itemsOfOtherFeeds == [scene.item(1), added])
+    scene.service.select(feed: "c")
+    #expect(scene.pool.itemsOfOtherFeeds == [scene.item(1, 1), scene.item(1)])
     scene.service.select(feed: "a")
-    #expect(scene.pool.itemsOnDisk == [scene.item(1, 1), added])
+    #expect(scene.pool.itemsOfOtherFeeds == [added, scene.item(1, 1)])
   }
 
   @Test("What is added is known to the pool, and the current item goes on")

@@ -50,7 +50,7 @@ public final class FakePlayerPool: PlayerPooling {
     let defaultStage: PreloadStage
     var isPlaying: Bool
     var handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?
-    var itemsOnDisk: [FeedItem] = []
+    var others: [FeedItem] = []
     var news: [News] = []
 
     init(pictures: [VideoFrame], defaultStage: PreloadStage, isPlaying: Bool) {
@@ -313,10 +313,10 @@ public final class FakePlayerPool: PlayerPooling {
     }
   }
 
-  /// The items of the last call of `keepOnDisk(_:)`. Nothing is kept.
-  public var itemsOnDisk: [FeedItem] { state.withLock { $0.itemsOnDisk } }
+  /// The items of the last call of `keepStarts(of:)`. Nothing is loaded.
+  public var itemsOfOtherFeeds: [FeedItem] { state.withLock { $0.others } }
 
-  public func keepOnDisk(_ items: [FeedItem]) { state.withLock { $0.itemsOnDisk = items } }
+  public func keepStarts(of items: [FeedItem]) { state.withLock { $0.others = items } }
 
   public func setPlaying(_ isPlaying: Bool) {
     state.withLock { state in

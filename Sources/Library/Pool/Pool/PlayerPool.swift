@@ -124,12 +124,15 @@ public final class PlayerPool: PlayerPooling {
     core.update(snapshot, index: index)
   }
 
-  /// Keeps the heads of further items on disk, such as those at which other feeds were left: all that their starts
-  /// request, and the first 3 s of media. It replaces the items of the call before.
+  /// Keeps the starts of items of other feeds, in place of those of the call before.
   ///
-  /// They are loaded one at a time, while no player uses the network, and after those that the policy wants. Without a
-  /// cache the call does nothing.
-  public func keepOnDisk(_ items: [FeedItem]) { core.keepOnDisk(items) }
+  /// The first ones are loaded in slots of their own (``PoolConfiguration/slotsForOtherFeeds``). With a cache, the heads of the
+  /// others are kept on disk: all that their starts request, and the first 3 s of media. They are loaded one at a time, while
+  /// no player uses the network, and after those that the policy wants.
+  ///
+  /// - Parameter items: The items at which the other feeds were left, the latest first. At a change of feed, the pool puts the
+  ///   item that is left before them, and removes that of the feed that is shown.
+  public func keepStarts(of items: [FeedItem]) { core.keepStarts(of: items) }
 
   /// Sets the handler of failures. Setting `nil` removes it.
   ///
@@ -316,9 +319,9 @@ public protocol PlayerPooling: AnyObject, Sendable {
   ///   - index: The index of the current item; `nil` if there is none any more.
   func update(_ snapshot: FeedSnapshot, currentIndex index: Int?)
 
-  /// Keeps the heads of further items on disk, in place of those of the call before. By default, and without a cache, it
-  /// does nothing.
-  func keepOnDisk(_ items: [FeedItem])
+  /// Keeps the starts of items of other feeds, the most important one first, in place of those of the call before. By default,
+  /// it does nothing.
+  func keepStarts(of items: [FeedItem])
 
   /// Plays the current item and those shown from now on, or pauses them.
   func setPlaying(_ isPlaying: Bool)
@@ -332,7 +335,7 @@ public protocol PlayerPooling: AnyObject, Sendable {
 }
 
 extension PlayerPooling {
-  public func keepOnDisk(_ items: [FeedItem]) {}
+  public func keepStarts(of items: [FeedItem]) {}
 
   /// Plays the current item, and every item shown from now on.
   public func play() { setPlaying(true) }

@@ -4,6 +4,11 @@ public import ReelPlayback
 public struct PoolConfiguration: Sendable {
   /// The number of players, including the current item's. Less than 1 counts as 1. Defaults to 3.
   public var slotCount = 3
+  /// The number of further players, for the items at which other feeds were left (``PlayerPool/keepStarts(of:)``). Less than 0
+  /// counts as 0. Defaults to 0.
+  ///
+  /// Each takes the memory of a preload, and a change to its feed is a hit. They load after all preloads of the current feed.
+  public var slotsForOtherFeeds = 0
   /// Decides which neighbours are loaded, how far and in which order. Defaults to ``AdaptivePreload``.
   public var policy: any PreloadPolicy = AdaptivePreload()
   /// The rung of an item's first segment, if the policy does not choose it. Defaults to `adapted`.

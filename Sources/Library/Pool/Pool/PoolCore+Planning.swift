@@ -27,21 +27,47 @@ extension PoolCore {
         index: entry.index, rank: rank, target: isPlayed ? nil : target,
         plays: isPlayed && state.isPlaying, since: state.settledAt, isMuted: state.isMuted)
       if isPlayed { order.bounds = preload.current }
-      order.beginAt(
-        configuration.firstRung.peakBitRate(
-          isAwaited: entry.distance == 0, throughput: situation.throughput,
-          start: configuration.player.thresholds.start))
+      order.beginAt(startPeakBitRate(isAwaited: entry.distance == 0, situation.throughput))
       if let bitRate = heads?.bitRate(of: item.id) { order.begin(atHead: bitRate) }
-      plan.entries.append(PoolState.Plan.Entry(item: item, order: order))
+      plan.entries.append(
+        PoolState.Plan.Entry(item: item, slot: window.slot(of: entry.index), order: order))
     }
+    let peakBitRate = preload.current.peakBitRate
+    addOthers(to: &plan, after: window.entries.count, below: peakBitRate, state, situation.throughput)
     limitMemory(of: &plan, state)
     if heads != nil {
-      let others = PreloadTarget(stage: .onDisk, peakBitRate: preload.current.peakBitRate)
+      let others = PreloadTarget(stage: .onDisk, peakBitRate: peakBitRate)
       plan.heads = wantedHeads(
-        window.heads.map { (state.snapshot.items[$0.index], $0.target) }
-          + state.itemsOnDisk.map { ($0, others) }, beside: plan, state, situation.throughput)
+        window.heads.map { (state.snapshot.items[$0.index], $0.target) } + state.others.map { ($0, others) },
+        beside: plan, state, situation.throughput)
     }
     return plan
+  }
+
+  /// Adds the items of other feeds that have slots, after those of the window.
+  private func addOthers(
+    to plan: inout PoolState.Plan, after rank: Int, below peakBitRate: Int?, _ state: PoolState,
+    _ throughput: ThroughputEstimate?
+  ) {
+    let items = state.others.filter { item in
+      !state.isPinned(item.id) && !plan.entries.contains { $0.item.id == item.id }
+    }
+    let room = min(configuration.slotsForOtherFeeds, (state.keptCount ?? .max) - rank)
+    for (number, item) in items.prefix(max(room, 0)).enumerated() {
+      var order = PoolState.Order(
+        index: nil, rank: rank + number, target: PreloadTarget(stage: .buffered, peakBitRate: peakBitRate),
+        plays: false, since: state.settledAt, isMuted: state.isMuted)
+      order.beginAt(startPeakBitRate(isAwaited: false, throughput))
+      if let bitRate = heads?.bitRate(of: item.id) { order.begin(atHead: bitRate) }
+      plan.entries.append(
+        PoolState.Plan.Entry(item: item, slot: configuration.slotCount + number, order: order))
+    }
+  }
+
+  /// The limit for the rung of an item's first segment, if the policy states none.
+  private func startPeakBitRate(isAwaited: Bool, _ throughput: ThroughputEstimate?) -> Int? {
+    configuration.firstRung.peakBitRate(
+      isAwaited: isAwaited, throughput: throughput, start: configuration.player.thresholds.start)
   }
 
   /// Returns the input of the policy.
@@ -100,10 +126,7 @@ extension PoolCore {
     return items.compactMap { item, target in
       guard item.host != nil, taken.insert(item.id).inserted else { return nil }
       var target = target
-      target.startPeakBitRate =
-        target.startPeakBitRate
-        ?? configuration.firstRung.peakBitRate(
-          isAwaited: false, throughput: throughput, start: configuration.player.thresholds.start)
+      target.startPeakBitRate = target.startPeakBitRate ?? startPeakBitRate(isAwaited: false, throughput)
       return HeadKeeper.Wanted(item: item, target: target, playsAudio: !state.isMuted)
     }
   }

@@ -49,6 +49,7 @@ final class PoolCore: Sendable {
   init(fetcher: any Fetching, configuration: PoolConfiguration, logger: Logger) {
     var configuration = configuration
     configuration.slotCount = max(1, configuration.slotCount)
+    configuration.slotsForOtherFeeds = max(0, configuration.slotsForOtherFeeds)
     configuration.memoryLimit = configuration.memoryLimit.map { max(0, $0) }
     let outputLock = OutputLock()
     self.outputLock = outputLock
@@ -81,8 +82,9 @@ final class PoolCore: Sendable {
     self.taskLoop = taskLoop
     posters = PosterStore(network: resources.network, runtime: runtime, logger: logger) { taskLoop.wake() }
     heads = HeadKeeper(network: resources.network, configuration: configuration) { emit(.stored($0)) }
-    readiness = ObservedSource((0..<configuration.slotCount).map { SlotReadiness(slot: $0) })
-    let players = (0..<configuration.slotCount).map { _ in
+    let slots = 0..<configuration.slotCount + configuration.slotsForOtherFeeds
+    readiness = ObservedSource(slots.map { SlotReadiness(slot: $0) })
+    let players = slots.map { _ in
       PooledPlayer(resources, configuration: configuration)
     }
     var state = PoolState(players: players)
@@ -144,10 +146,10 @@ final class PoolCore: Sendable {
     wake()
   }
 
-  func keepOnDisk(_ items: [FeedItem]) {
-    guard heads != nil else { return }
+  func keepStarts(of items: [FeedItem]) {
     state.withLock { state in
-      state.itemsOnDisk = items
+      guard state.others != items else { return }
+      state.others = items
       state.beginGeneration()
     }
     wake()

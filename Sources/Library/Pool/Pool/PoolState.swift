@@ -14,8 +14,8 @@ struct PoolState: Sendable {
   var phase = SwipePhase.settled
   var isPlaying = true
   var isMuted = false
-  /// The items outside the feed whose heads are kept on disk.
-  var itemsOnDisk: [FeedItem] = []
+  /// The items at which other feeds were left, the latest first.
+  var others: [FeedItem] = []
   /// The time at which playback of the current item was requested, by the clock.
   var settledAt = Duration.zero
   /// The time at which the current item became current, or its swipe settled, by the clock.
@@ -92,8 +92,8 @@ extension PoolState {
 
   /// Instructions to a player for its item.
   struct Order: Sendable {
-    /// The index in the feed.
-    var index: Int
+    /// The index in the feed; nil for an item of another feed.
+    var index: Int?
     /// The rank; 0 for the current item.
     var rank: Int
     /// The target; nil to play the item.
@@ -120,6 +120,8 @@ extension PoolState {
   struct Plan {
     struct Entry {
       let item: FeedItem
+      /// The number of its slot.
+      let slot: Int
       var order: Order
     }
 
@@ -211,6 +213,11 @@ extension PoolState {
   @discardableResult
   mutating func setItems(_ new: FeedSnapshot, index newIndex: Int?) -> Bool {
     let (old, oldPlayer) = (currentItem?.id, currentSlot?.player)
+    if new.feed != snapshot.feed, let left = currentItem {
+      // In the same step, so that no plan ends either of the two items.
+      others.removeAll { [new.feed, left.id.feed].contains($0.id.feed) }
+      others.insert(left, at: 0)
+    }
     snapshot = new
     index = newIndex
     beginGeneration()
@@ -338,14 +345,14 @@ extension PoolState {
       assignment.ended.append((number, slot))
     }
     for entry in plan.entries {
-      let number = entry.order.index % slots.count
+      let number = entry.slot
       // Other items were removed, so the item's index has changed. Its player moves to the new slot.
       if let place = slots.firstIndex(where: { $0.id == entry.item.id }), place != number {
         slots.swapAt(place, number)
       }
     }
     for entry in plan.entries {
-      let number = entry.order.index % slots.count
+      let number = entry.slot
       if slots[number].id == entry.item.id {
         assignment.kept.append((slots[number], entry))
       } else {

@@ -5,8 +5,8 @@ public import ReelSources
 /// Navigates one or several feeds on one pool: it keeps the current item of each feed, and determines the
 /// targets of swipes.
 ///
-/// Each feed keeps its position, and returns to it when it is selected again. If the pool has a cache, the heads of the
-/// items at which the other feeds were left are kept on disk, so that they start without the network.
+/// Each feed keeps its position, and returns to it when it is selected again. The pool keeps the starts of these items: some
+/// in slots (``PoolConfiguration/slotsForOtherFeeds``), and if it has a cache, others on disk.
 ///
 /// An index outside the feed changes nothing, and the handover has an error of kind `usage`. A call that has no target,
 /// such as `next()` at the end of a feed, changes nothing and returns `nil`.
@@ -19,6 +19,8 @@ public final class PlayerService: Sendable {
     var index: Int?
     /// The direction of the last swipe: 1 or -1.
     var direction = 1
+    /// The number of the change at which another feed was selected instead; 0 if it never was selected.
+    var leftAt = 0
 
     init(_ feed: Feed) { self.feed = feed }
   }
@@ -35,10 +37,11 @@ public final class PlayerService: Sendable {
       set { places[selected] = newValue }
     }
 
-    /// The items that a change of feed would show.
+    /// The items that a change of feed would show, that of the feed that was left last first.
     var others: [FeedItem] {
-      places.enumerated().compactMap { number, place in
-        number == selected || place.feed.items.isEmpty ? nil : place.feed.items[place.index ?? 0]
+      let others = places.indices.filter { $0 != selected && !places[$0].feed.items.isEmpty }
+      return others.sorted { (places[$1].leftAt, $0) < (places[$0].leftAt, $1) }.map { number in
+        places[number].feed.items[places[number].index ?? 0]
       }
     }
   }
@@ -86,7 +89,7 @@ public final class PlayerService: Sendable {
     state = Locked(State(places: feeds.map { Place($0) }), rank: .service)
     selectedFeedSource = ObservedSource(feeds[0].name)
     pool.setFailureHandler { [weak self] id, _ in self?.skip(id) }
-    keepOthersOnDisk()
+    keepOthers()
   }
 
   // The pool's failure handler is left in place without effect, because it may belong to another service by
@@ -147,6 +150,7 @@ public final class PlayerService: Sendable {
   public func select(feed name: String) -> Handover? {
     let order = state.withLock { state -> Order? in
       guard let selected = state.places.firstIndex(where: { $0.feed.name == name }) else { return nil }
+      state.place.leftAt = state.number + 1
       state.selected = selected
       selectedFeedSource.set(name)
       if !state.place.feed.items.isEmpty { state.place.index = state.place.index ?? 0 }
@@ -154,7 +158,7 @@ public final class PlayerService: Sendable {
       return change(&state)
     }
     let handover = order.flatMap { tell($0, isShown: $0.index != nil) }
-    if order != nil { keepOthersOnDisk() }
+    if order != nil { keepOthers() }
     return handover
   }
 
@@ -174,7 +178,7 @@ public final class PlayerService: Sendable {
       let item = state.places[index].feed.append(source, describe: describe)
       return (item, index == state.selected ? change(&state) : nil)
     }
-    if let order { _ = tell(order, isShown: false) } else { keepOthersOnDisk() }
+    if let order { _ = tell(order, isShown: false) } else { keepOthers() }
     return item
   }
 
@@ -200,7 +204,7 @@ public final class PlayerService: Sendable {
     if let order = removed.order {
       _ = tell(order, isShown: removed.isCurrent && order.index != nil)
     } else {
-      keepOthersOnDisk()
+      keepOthers()
     }
     return true
   }
@@ -209,10 +213,10 @@ public final class PlayerService: Sendable {
 
   /// Tells the pool the items at which the other feeds were left. Calls from several threads may reach it in another order
   /// than their changes, so the thread repeats it until nothing has changed.
-  private func keepOthersOnDisk() {
+  private func keepOthers() {
     var told: [FeedItem]?
     while case let others = state.withLock({ $0.others }), others != told {
-      pool.keepOnDisk(others)
+      pool.keepStarts(of: others)
       told = others
     }
   }
