@@ -62,8 +62,7 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
       guard let resource = media[request.url], media.isFresh(resource, at: now),
         let range = resource.range(of: request)
       else { return false }
-      // Of a file, a request is for the whole, and its head is stored.
-      return resource.part(at: range.lowerBound, upTo: range.upperBound).isStored
+      return resource.part(at: range.lowerBound, upTo: range.upperBound) == (range, true)
     }
   }
 
