@@ -13,15 +13,16 @@ internal import ReelCore
 ///       3f                   256 folders, by the first digits of the entries in them
 ///         3f0c…              an entry: the hash of what identifies it (EntryKey)
 ///           record           what its user knows of it
-///           9a…-40000-8000   a piece: version, position, number of bytes
+///           9a…-0…-3fa0…    a piece: version, first position, end
 ///
-/// Nothing is kept in memory: an entry is found by its name, and its pieces by listing its folder. Files are written as
-/// `new` under the lock, if the limit has room for them, and then get their names. They never change, and are read without
-/// the lock. Each tells what it is, and has hashes (`StoredFile`). So whatever happens to a process or a file, a read gives
-/// the right bytes or none.
+/// Nothing is kept in memory: an entry is found by its name, and its pieces by listing its folder. A file is written
+/// as `new` under the lock, if the limit has room for it, and then gets its name. It never changes, and is read
+/// without the lock. It says what it is, and has hashes (`StoredFile`). So whatever happens to a process or a file, a
+/// read gives the right bytes or none.
 ///
-/// The bytes stored count as `du` counts them. What has to go is found by a survey of the folder without the lock, a tenth of
-/// the limit at once, and removed in small batches. The time of use of an entry is the latest modification time of its files.
+/// Bytes stored are counted as `du` counts them. If there is no room, a tenth of the limit is freed: a survey of the
+/// folder, without the lock, finds what was not used for the longest time, and small batches remove it. The time of
+/// the last use of an entry is the latest modification time of its files.
 final class CacheFolder: Sendable {
   private let path: String
   private let logger: Logger
@@ -38,8 +39,7 @@ final class CacheFolder: Sendable {
 
   /// The most bytes of a piece; more are stored as several.
   static let pieceByteLimit = StoredFile.byteLimit
-  /// What a change of a file may cost besides the file: a new folder or the growth of one, of the group and the entry, and
-  /// a block for the places of a file in many parts.
+  /// What a new file may cost besides itself: the growth of the folders above it, and a block that lists its parts.
   private static let growth = 7 * FileStatus.blockByteCount
   /// The number of files that are removed while the lock is held.
   private static let batchCount = 64
@@ -67,8 +67,8 @@ final class CacheFolder: Sendable {
     return content(of: .record, key, entry)
   }
 
-  /// At most `maximum` bytes of a version from a position on, never empty; nil if the first of them is not stored. Counts
-  /// as a use of the entry.
+  /// At most `maximum` bytes of a version from a position on, never empty; nil if the first of them is not stored.
+  /// Counts as a use of the entry.
   func read(_ key: EntryKey, version: EntryVersion, from position: Int64, maximum: Int) -> [UInt8]? {
     guard maximum > 0, let entry = try? entry(key) else { return nil }
     // Another one may have the byte if one is damaged. The one that reaches furthest comes first.
@@ -81,7 +81,8 @@ final class CacheFolder: Sendable {
     return nil
   }
 
-  /// The end of the run of stored bytes that contains `position`, over adjacent pieces; nil if that byte is not stored.
+  /// The end of the run of stored bytes that contains `position`, over adjacent pieces; nil if that byte is not
+  /// stored.
   func storedEnd(of key: EntryKey, version: EntryVersion, from position: Int64) -> Int64? {
     guard let entry = try? entry(key) else { return nil }
     var end = position
@@ -347,7 +348,7 @@ final class CacheFolder: Sendable {
       // A folder without a mark is empty.
       guard try SharedUsage.isMarked(openCache(at: folder)) else { return removed }
       let shared = try SharedUsage(path: folder.path(percentEncoded: false), byteLimit: nil)
-      for entry in try CacheSurvey(shared.folder).entries where entry.time <= time {
+      for entry in try CacheSurvey(shared.folder, correctsTimes: true).entries where entry.time <= time {
         while try !shared.locked({ (usage) throws(SystemFailure) in
           let before = usage.byteCount
           defer { removed.byteCount += before - usage.byteCount }

@@ -30,7 +30,8 @@ public struct CacheContents: Sendable, Hashable {
   }
 }
 
-/// What is in the folder of a cache, without the bytes. It is made without the lock: what it tells may have changed since.
+/// What is in the folder of a cache, without the bytes. It is made without the lock: what it tells may have changed
+/// since.
 struct CacheSurvey {
   struct Entry {
     let key: EntryKey
@@ -80,8 +81,8 @@ struct CacheSurvey {
 
   /// What is removed to make room, in this order: the least recently used first.
   ///
-  /// Tails count as used a week earlier than they were: so heads, from which a start needs no network, outlive them, but
-  /// not for ever.
+  /// Tails count as used a week earlier than they were: so heads, from which a start needs no network, outlive them,
+  /// but not for ever.
   var removals: [Removal] {
     entries.flatMap { entry in
       [Removal(key: entry.key, time: entry.time, isTail: false)]

@@ -35,8 +35,8 @@ struct SystemFailure: Error, Equatable {
   }
 }
 
-/// An open folder. Names are those of files and folders in it. A link in the place of one is not followed: it counts as
-/// none.
+/// An open folder. Names are those of files and folders in it. A link in the place of one is not followed: it counts
+/// as none.
 ///
 /// *Ownership.* Closes its descriptor.
 struct OpenFolder: ~Copyable, Sendable {

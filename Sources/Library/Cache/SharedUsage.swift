@@ -3,8 +3,8 @@ internal import ReelCore
 
 /// What all processes that share a folder know of it: how much is stored, and how much may be.
 ///
-/// It is kept in the file `usage`, which is read and written only under the lock of the folder. Every change is entered
-/// before it is made: if a process is killed within it, the next one measures what has become of it.
+/// It is kept in the file `usage`, which is read and written only under the lock of the folder. Every change is
+/// entered before it is made: if a process is killed within it, the next one measures what has become of it.
 struct CacheUsage {
   /// A change of one file that has begun.
   struct Change {
@@ -52,7 +52,7 @@ struct CacheUsage {
     return bytes + [UInt8](repeating: UInt8(ascii: " "), count: max(0, Self.fileByteCount - bytes.count))
   }
 
-  /// What entries may take: the limit without the folder itself, the mark, this file, and room for growth of the folder.
+  /// What entries may take: the limit without the folder itself and the files in it.
   var room: Int64 { byteLimit - Self.ownCost }
 
   static let ownCost = 8 * FileStatus.blockByteCount

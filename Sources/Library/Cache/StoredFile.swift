@@ -48,7 +48,7 @@ enum EntryFile: Equatable {
       self = .record
     } else if text.count == 50, let version = UInt64(digits: text.prefix(16)),
       let start = UInt64(digits: text.dropFirst(17).prefix(16)), let end = UInt64(digits: text.suffix(16)),
-      start < end, end <= Int64.max
+      start < end, end <= Int64.max, end - start <= StoredFile.byteLimit
     {
       self = .piece(version, Int64(start)..<Int64(end))
     } else {
@@ -122,7 +122,7 @@ enum StoredFile {
       head.suffix(32).elementsEqual(SHA256Hash.digest(of: Array(head.dropLast(32))))
     else { return nil }
     let blocks = offset / blockByteCount
-    var end = min(count, offset + maximum)
+    var end = offset + min(maximum, count - offset)
     // Ends with a block if it can, because the next read would check the same one again.
     let wholeEnd = end / blockByteCount * blockByteCount
     if end < count, wholeEnd > offset { end = wholeEnd }
