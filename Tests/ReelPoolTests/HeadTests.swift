@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelLab
 import ReelPlayback
 import ReelPool
 import ReelSimulation
@@ -239,6 +240,10 @@ struct HeadTests {
     #expect(all.plan(in: situation()).neighbours.map(\.distance) == Array(1...8))
     #expect(all.plan(in: situation(current: 15)).neighbours.map(\.distance) == Array(1...4))
     #expect(all.plan(in: situation(hasStore: false)).neighbours.isEmpty)
+    // What has no slot gets a head instead.
+    let plan = AheadPreload(5).plan(in: situation())
+    #expect(plan.neighbours.map(\.distance) == Array(1...5))
+    #expect(plan.neighbours.map { $0.target.stage == .onDisk } == [false, false, true, true, true])
     #expect(
       AdjacentPreload().plan(in: situation()) == AdjacentPreload().plan(in: situation(hasStore: false)))
   }

@@ -12,9 +12,9 @@ public protocol PreloadPolicy: Sendable, CustomStringConvertible {
   /// in the direction of travel. After the answer `none`, it is not called for items further away on that
   /// side, so the loaded items are contiguous. The call must not block.
   ///
-  /// The answer `.onDisk` needs no slot. With a cache in front of the network, the pool keeps the item's head in it, and
-  /// then calls also for items beyond the slots, as long as the answer is `.onDisk`: for at most 8 of them. Without a
-  /// cache it counts as `none`.
+  /// The answer `.onDisk` needs no slot: with a cache in front of the network, the pool keeps the item's head in it. It then
+  /// calls also for items beyond the slots, of which at most 8 get a head, if the answer is that or more. Without a cache,
+  /// `.onDisk` counts as `none`.
   ///
   /// - Parameters:
   ///   - distance: The neighbour's distance from the current item, in items: negative for items before it, never 0.
@@ -117,9 +117,10 @@ extension PreloadPolicy {
         guard hasSlot || headRoom > 0 else { return false }
         let offset = side * distance
         guard situation.hasItem(at: offset) else { return false }
-        let target = target(at: offset, in: context)
+        var target = target(at: offset, in: context)
+        if !hasSlot { target.stage = min(target.stage, .onDisk) }
         let isHead = target.stage == .onDisk
-        guard isHead ? headRoom > 0 : hasSlot && target.stage != .notLoaded else { return false }
+        guard isHead ? headRoom > 0 : target.stage != .notLoaded else { return false }
         plan.neighbours.append(PreloadPlan.Neighbour(distance: offset, target: target))
         if isHead {
           headRoom -= 1

@@ -245,6 +245,9 @@ public final class PlayerPool: PlayerPooling {
     core.state.withLock { $0.slot(of: id) }?.load?.item.accessLog ?? []
   }
 
+  /// Returns true if the head of an item was loaded, and was on disk when that was checked last.
+  package func isOnDisk(_ id: FeedItem.ID) -> Bool { core.heads?.isOnDisk(id) ?? false }
+
   /// Returns the bytes transferred over the network for an item; 0 if it has no slot.
   package func fetchedByteCount(of id: FeedItem.ID) -> Int64 {
     core.state.withLock { $0.slot(of: id) }?.fetchedByteCount ?? 0

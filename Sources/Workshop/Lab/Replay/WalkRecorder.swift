@@ -237,8 +237,9 @@ final class WalkRecorder: FrameOutput {
   private var now: Duration { clock.now }
 
   private func found(of id: FeedItem.ID) -> Found {
-    let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .notLoaded
-    return Found(stage: stage, byteCount: pool.fetchedByteCount(of: id))
+    let stage = pool.slotReadiness.first { $0.item == id }?.stage
+    return Found(
+      stage: stage ?? (pool.isOnDisk(id) ? .onDisk : .notLoaded), byteCount: pool.fetchedByteCount(of: id))
   }
 
   private func record(_ event: PoolEvent) {
