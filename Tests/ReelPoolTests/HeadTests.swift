@@ -182,6 +182,16 @@ struct HeadTests {
     #expect(scene.stored == [2])
   }
 
+  @Test("A poster is stored like media")
+  func poster() async throws {
+    let poster = try #require(URL(string: "http://fixtures.test/posters/poster.jpg"))
+    let scene = try PoolScene(
+      Array(Self.paths.prefix(1)), slots: 1, policy: NoPreload(), link: .lte, keeps: { _ in true },
+      describe: { $1.poster = poster })
+    try scene.show(0)
+    try await scene.until { scene.store?.holds(FetchRequest(url: poster, purpose: .resource)) == true }
+  }
+
   // MARK: Plans
 
   private func situation(
