@@ -43,17 +43,16 @@ enum EntryFile: Equatable {
   case other(String)
 
   init(name: String) {
-    let text = name.utf8
-    if name == Self.record.name {
-      self = .record
-    } else if text.count == 50, let version = UInt64(digits: text.prefix(16)),
-      let start = UInt64(digits: text.dropFirst(17).prefix(16)), let end = UInt64(digits: text.suffix(16)),
-      start < end, end <= Int64.max, end - start <= StoredFile.byteLimit
-    {
-      self = .piece(version, Int64(start)..<Int64(end))
-    } else {
-      self = .other(name)
+    var text = name
+    let piece = text.withUTF8 { text -> EntryFile? in
+      guard text.count == 50, let version = UInt64(digits: text[..<16]),
+        let start = UInt64(digits: text[17..<33]),
+        let end = UInt64(digits: text[34...]), start < end, end <= Int64.max,
+        end - start <= StoredFile.byteLimit
+      else { return nil }
+      return .piece(version, Int64(start)..<Int64(end))
     }
+    self = piece ?? (name == "record" ? .record : .other(name))
   }
 
   var name: String {
@@ -147,7 +146,7 @@ enum StoredFile {
 
 extension UInt64 {
   /// Reads hexadecimal digits as `digits` writes them.
-  fileprivate init?(digits: Substring.UTF8View) {
+  fileprivate init?(digits: some Sequence<UInt8>) {
     self = 0
     for digit in digits {
       // Capitals lack this bit.
