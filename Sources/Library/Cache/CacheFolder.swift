@@ -29,6 +29,8 @@ final class CacheFolder: Sendable {
   /// Nil if the folder can't be used.
   private let shared: SharedUsage?
   private let warnings = Locked(Warnings())
+  /// Held while room is made: of several threads that need some, one makes it.
+  private let trimming = Locked((), rank: .transfer)
 
   private struct Warnings {
     /// The time of the last one about a failure.
@@ -138,7 +140,7 @@ final class CacheFolder: Sendable {
   /// Removes what was not used for the longest time, until entries take at most so many bytes.
   func trim(toByteCount byteCount: Int64) {
     guard let shared, shared.byteCount > byteCount else { return }
-    attempt { (shared) throws(SystemFailure) in try Self.trim(shared, toByteCount: byteCount) }
+    attempt { (shared) throws(SystemFailure) in try trim(shared, toByteCount: byteCount) }
   }
 
   // MARK: - Without opening a cache
@@ -227,7 +229,7 @@ final class CacheFolder: Sendable {
         }
         guard let target else { return true }
         guard target >= 0 else { return false }
-        try Self.trim(shared, toByteCount: target)
+        try trim(shared, toByteCount: target)
       }
       return false
     } ?? false
@@ -318,25 +320,27 @@ final class CacheFolder: Sendable {
     return files.count <= batchCount || usage.byteCount == before
   }
 
-  /// Removes what was not used for the longest time, until entries take at most so many bytes.
-  private static func trim(_ shared: SharedUsage, toByteCount target: Int64) throws(SystemFailure) {
-    let changeCount = try shared.locked { (usage) in usage.changeCount }
-    let survey = try CacheSurvey(shared.folder, correctsTimes: true)
-    try shared.locked { (usage) in
-      // Somebody may have removed files by hand.
-      if usage.changeCount == changeCount { usage.byteCount = survey.byteCount }
-    }
-    var removals = survey.removals[...]
-    while let removal = removals.first {
-      let isDone = try shared.locked { (usage) throws(SystemFailure) in
-        if usage.byteCount <= target { return true }
-        let isComplete = try removeFiles(
-          of: removal.key, in: shared, &usage, unusedSince: removal.time + 60_000_000_000,
-          toByteCount: target, where: { $0.isTail || !removal.isTail })
-        if isComplete { removals.removeFirst() }
-        return false
+  private func trim(_ shared: SharedUsage, toByteCount target: Int64) throws(SystemFailure) {
+    try trimming.withLock { (_) throws(SystemFailure) in
+      let changeCount = try shared.locked { (usage) in usage.byteCount <= target ? nil : usage.changeCount }
+      guard let changeCount else { return }
+      let survey = try CacheSurvey(shared.folder, correctsTimes: true)
+      try shared.locked { (usage) in
+        // Somebody may have removed files by hand.
+        if usage.changeCount == changeCount { usage.byteCount = survey.byteCount }
       }
-      if isDone { return }
+      var removals = survey.removals[...]
+      while let removal = removals.first {
+        let isDone = try shared.locked { (usage) throws(SystemFailure) in
+          if usage.byteCount <= target { return true }
+          let isComplete = try Self.removeFiles(
+            of: removal.key, in: shared, &usage, unusedSince: removal.time + 60_000_000_000,
+            toByteCount: target, where: { $0.isTail || !removal.isTail })
+          if isComplete { removals.removeFirst() }
+          return false
+        }
+        if isDone { return }
+      }
     }
   }
 

@@ -122,9 +122,11 @@ struct OpenFolder: ~Copyable, Sendable {
 
   /// Removes a file in it, if there is one.
   func removeFile(_ name: String) throws(SystemFailure) {
-    // A folder that somebody has put there stays.
-    guard unlinkat(descriptor, name, 0) == 0 || errno == ENOENT || errno == EISDIR else {
-      throw SystemFailure("can't remove a file")
+    if unlinkat(descriptor, name, 0) == 0 { return }
+    let code = errno
+    // EISDIR, on Darwin EPERM: a folder, which somebody has put there, stays.
+    guard code == ENOENT || code == EISDIR || code == EPERM else {
+      throw SystemFailure("can't remove a file", code: code)
     }
   }
 
