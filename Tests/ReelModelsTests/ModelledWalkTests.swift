@@ -314,6 +314,7 @@ struct ModelledWalkTests {
     // No request is needed until the start of the jump's target is read.
     #expect(try milliseconds(with.visits[1].shownAt) < milliseconds(without.visits[1].shownAt) - 400)
     #expect(with.diskByteCount > 0 && without.diskByteCount == 0)
+    #expect(with.visits[1].found == .onDisk && without.visits[1].found == .nothing)
     #expect(with.fetchedByteCount > without.fetchedByteCount)
     let disk = try #require(with.disk)
     #expect(disk.byteCount > 0 && disk[items[10].video[0].segments[2].url] != nil)

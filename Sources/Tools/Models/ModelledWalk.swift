@@ -42,7 +42,7 @@ package struct ModelledWalk: Sendable {
 
   /// How far an item had come.
   package enum Stage: Int, Sendable, Hashable, Comparable {
-    case nothing, opened, decoded, buffered
+    case nothing, onDisk, opened, decoded, buffered
 
     package static func < (left: Stage, right: Stage) -> Bool { left.rawValue < right.rawValue }
   }
@@ -227,7 +227,8 @@ private struct WalkLoop {
     if let item = head?.item, wanted.contains(item) { endHead(at: time) }
     removeFarHeads()
     guard let index = held.firstIndex(where: { $0.item == current }) else {
-      visit = ModelledWalk.Visit(swipe: swipe, found: .nothing)
+      let isOnDisk = heads[current]?.isComplete == true
+      visit = ModelledWalk.Visit(swipe: swipe, found: isOnDisk ? .onDisk : .nothing)
       (visitPosition, visitStallCount) = (0, 0)
       guard let index = begin(current, stopping: stopCost, at: time) else { return }
       held[index].player.decodesFrom = time

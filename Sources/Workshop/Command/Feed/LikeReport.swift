@@ -196,6 +196,7 @@ extension ModelledWalk.Stage {
   fileprivate var words: String {
     switch self {
     case .nothing: "nothing"
+    case .onDisk: "on disk"
     case .opened: "a part"
     case .decoded: "first frame"
     case .buffered: "buffer"

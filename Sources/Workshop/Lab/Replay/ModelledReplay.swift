@@ -270,6 +270,7 @@ extension ModelledWalk.Stage {
   fileprivate var stage: PreloadStage {
     switch self {
     case .nothing: .notLoaded
+    case .onDisk: .onDisk
     case .opened: .manifest
     case .decoded: .firstFrame
     case .buffered: .buffered
