@@ -16,8 +16,10 @@ final class SharedTransfer: Sendable {
   fileprivate struct State {
     /// The position of the first byte in `recent`.
     var start: Int64
-    /// Bytes that are not written yet.
+    /// The bytes that came last. Those that are written stay until more are asked for, so that nobody has to read what just
+    /// came.
     var recent: [UInt8] = []
+    var writtenCount = 0
     /// Nil while the body may give more.
     var result: Result<Void, any Error>?
     /// Ends when the next bytes have come; nil while nobody asks for any.
@@ -131,16 +133,16 @@ final class SharedTransfer: Sendable {
   private func write(all: Bool) {
     while true {
       let (start, piece, isWriting) = state.withLock { state -> (Int64, [UInt8], Bool) in
-        let wanted = state.start == 0 ? Self.firstPieceByteCount : Self.pieceByteCount
-        let isDue = all || state.recent.count >= wanted
-        return (state.start, isDue ? Array(state.recent.prefix(wanted)) : [], state.isWriting)
+        let start = state.start + Int64(state.writtenCount)
+        let wanted = start == 0 ? Self.firstPieceByteCount : Self.pieceByteCount
+        let rest = state.recent.dropFirst(state.writtenCount)
+        return (start, all || rest.count >= wanted ? Array(rest.prefix(wanted)) : [], state.isWriting)
       }
       guard !piece.isEmpty else { return }
       let isWritten = isWriting && folder.write(piece, at: start, of: key, version: answer.version)
       state.withLock { state in
         state.isWriting = isWritten
-        state.recent.removeFirst(piece.count)
-        state.start += Int64(piece.count)
+        state.writtenCount += piece.count
       }
     }
   }
@@ -160,6 +162,9 @@ extension SharedTransfer.State {
     if let result { return .part(result.map { .ended }) }
     if let running = self.pull { return .wait(running) }
     self.pull = pull
+    recent.removeFirst(writtenCount)
+    start += Int64(writtenCount)
+    writtenCount = 0
     return .pull
   }
 }
