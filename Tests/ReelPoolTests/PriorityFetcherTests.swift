@@ -126,8 +126,10 @@ struct PriorityFetcherTests {
   func background() async throws {
     let network = PriorityFetcher(SlowFetcher(simulation: simulation, head: .seconds(2)), clock: simulation)
     let background = network.makeSlot(rank: PriorityFetcher.backgroundRank)
-    let tasks = [fetch("a", by: network.makeSlot(rank: 3)), fetch("b", by: background)]
+    let slot = network.makeSlot(rank: 3)
+    let tasks = [fetch("a", by: slot), fetch("b", by: background)]
     try await simulation.run { for task in tasks { await task.value } }
+    withExtendedLifetime(slot) {}
     #expect(lines.withLock { $0 } == ["2000.0 a head", "2040.0 a 3000", "4060.0 b head", "4100.0 b 3000"])
   }
 
@@ -135,13 +137,15 @@ struct PriorityFetcherTests {
   func backgroundHeld() async throws {
     let network = PriorityFetcher(
       SlowFetcher(simulation: simulation), clock: simulation, maximumTransfers: 1)
-    let first = fetch("b", by: network.makeSlot(rank: PriorityFetcher.backgroundRank))
+    let (background, slot) = (network.makeSlot(rank: PriorityFetcher.backgroundRank), network.makeSlot(rank: 1))
+    let first = fetch("b", by: background)
     await simulation.run(until: .milliseconds(115))
-    let second = fetch("a", by: network.makeSlot(rank: 1))
+    let second = fetch("a", by: slot)
     try await simulation.run {
       await first.value
       await second.value
     }
+    withExtendedLifetime((background, slot)) {}
     #expect(lines.withLock { $0 } == ["100.0 b head", "215.0 a head", "255.0 a 3000", "295.0 b 3000"])
   }
 
