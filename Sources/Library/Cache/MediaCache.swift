@@ -423,6 +423,11 @@ extension MediaCache: MediaStoring {
     return isUsable(entry, for: request) && isWhole(entry, request)
   }
 
+  package func stores(_ request: FetchRequest) -> Bool {
+    guard Self.mayStore(request), let entry = entry(for: request, Self.keys(of: request)) else { return false }
+    return isWhole(entry, request)
+  }
+
   package var storedByteCount: Int64 { folder.storedByteCount }
 
   package func trim(toByteCount byteCount: Int64) async { folder.trim(toByteCount: byteCount) }

@@ -300,10 +300,16 @@ public protocol Fetching: Sendable {
 package protocol MediaStoring: Fetching {
   /// Returns true if all bytes of the request are stored, and need no request to a server.
   func holds(_ request: FetchRequest) -> Bool
+  /// Returns true if all bytes of the request are stored, though a server may have to confirm them.
+  func stores(_ request: FetchRequest) -> Bool
   /// The number of bytes that the store occupies.
   var storedByteCount: Int64 { get }
   /// Removes what was not used for the longest time, until at most this many bytes are left.
   func trim(toByteCount byteCount: Int64) async
+}
+
+extension MediaStoring {
+  package func stores(_ request: FetchRequest) -> Bool { holds(request) }
 }
 
 // Shared by fetchers that wrap another fetcher.

@@ -2,8 +2,8 @@
 public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// Nothing is loaded.
   case notLoaded
-  /// A cache has the item's head: all that a start requests, except keys, and the first seconds of media. This needs no
-  /// player and no memory. A player by itself loads nothing for it.
+  /// A cache has the item's head: the first seconds of media, and what a start requests before them, except keys. Its server
+  /// may have to confirm them. This needs no player and no memory. A player by itself loads nothing for it.
   case onDisk
   /// The manifest was read, or the format of a media file is known.
   case manifest

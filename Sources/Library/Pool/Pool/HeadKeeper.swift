@@ -6,8 +6,8 @@ internal import ReelSources
 
 /// Keeps heads of items without a slot in the store in front of the network: one at a time, while no slot uses the network.
 ///
-/// An item is on disk if the store holds each request of its head: what was not stored, or is gone, does not count. The
-/// store is asked when a head was loaded, and again from time to time.
+/// An item is on disk if the store has the answer to each request of its head: what was not stored, or is gone, does not
+/// count. The store is asked when a head was loaded, and again from time to time.
 final class HeadKeeper: Sendable {
   /// An item whose head is to be stored.
   struct Wanted: Sendable {
@@ -46,7 +46,7 @@ final class HeadKeeper: Sendable {
   private let state = Locked(State())
 
   /// The time after which a head is tried again that failed, or that the store does not have.
-  private static let retryInterval = Duration.seconds(120)
+  private static let retryInterval = Duration.seconds(300)
   /// The time after which the store is asked again for a head that is wanted.
   private static let checkInterval = Duration.seconds(60)
   /// The number of items to remember besides the wanted ones.
@@ -124,7 +124,7 @@ final class HeadKeeper: Sendable {
       else {
         continue
       }
-      let isOnDisk = entry.requests.allSatisfy(store.holds)
+      let isOnDisk = entry.requests.allSatisfy(store.stores)
       state.withLock { state in
         state.entries[id]?.isOnDisk = isOnDisk
         state.entries[id]?.checkedAt = now
@@ -187,7 +187,9 @@ final class HeadKeeper: Sendable {
     let now = configuration.clock.now
     let entry = Entry(
       requests: head?.requests ?? [], byteCount: head?.byteCount ?? 0, bitRate: head?.bitRate,
-      isOnDisk: head?.requests.allSatisfy(store.holds) ?? false, endedAt: now, checkedAt: now)
+      isOnDisk: head?.requests.allSatisfy(store.stores) ?? false,
+      endedAt: now,
+      checkedAt: now)
     state.withLock { state in
       state.loading = nil
       state.entries[id] = entry

@@ -259,8 +259,7 @@ final class PoolCore: Sendable {
         state.slots[place].load = load
       }
     }
-    player.begin(
-      load, expectsRequest: entry.item.host != nil && heads?.isOnDisk(id) != true, observer: observer(of: id))
+    player.begin(load, observer: observer(of: id))
     // If the pool was closed meanwhile, `close` may have missed this item.
     if state.withLock({ $0.isClosed }) { end(PoolState.Slot(player: player, load: load)) }
   }

@@ -43,18 +43,13 @@ final class PooledPlayer: Sendable {
 
   /// Begins to load an item.
   ///
-  /// - Parameters:
-  ///   - expectsRequest: True if the first request needs the network.
-  ///   - observer: Receives the player's signals.
-  func begin(
-    _ load: PoolState.Load, expectsRequest: Bool,
-    observer: @escaping @Sendable (PlayerItem, PlayerSignal) -> Void
-  ) {
+  /// - Parameter observer: Receives the player's signals.
+  func begin(_ load: PoolState.Load, observer: @escaping @Sendable (PlayerItem, PlayerSignal) -> Void) {
     let (item, order) = (load.item, load.order)
     network.setOwner(load.feedItem.id)
     setRank(order.rank)
     // The first request is sent on another thread. No player of lower rank may overtake it.
-    if expectsRequest { network.expectRequest() }
+    if load.feedItem.host != nil { network.expectRequest() }
     player.setObserver { observer(item, $0) }
     player.preloadTarget = order.target
     player.setMuted(order.isMuted)
