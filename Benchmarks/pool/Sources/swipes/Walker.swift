@@ -29,7 +29,7 @@ struct Walker {
   init(cache: URL?) throws {
     let transport = TransportFetcher()
     let fetcher: any Fetching =
-      cache.map { MediaCache(at: $0, byteLimit: 1 << 30, in: transport) } ?? transport
+      cache.map { MediaCache(at: $0, byteLimit: 1 << 30, inFrontOf: transport) } ?? transport
     pool = PlayerPool(fetcher: fetcher)
     try pool.setSurface(log.makeOutput())
   }
