@@ -13,6 +13,10 @@ final class CachedOrigin: Fetching {
     var breaksAfter: Int?
     var isPersonal = false
     var redirectsTo: String?
+    /// False if no answer states the size.
+    var statesSize = true
+    /// False if ranges are answered with the whole.
+    var sendsRanges = true
   }
 
   struct Asked: Equatable {
@@ -25,9 +29,13 @@ final class CachedOrigin: Fetching {
     var resources: [String: Resource] = [:]
     var asked: [Asked] = []
     var sentByteCount = 0
+    /// The number of bodies that are being read.
+    var openCount = 0
+    /// The number of bodies that were read to their end.
+    var endedCount = 0
     var failure: ReelError?
     /// Called before an answer.
-    var gate: (@Sendable () async -> Void)?
+    var gate: (@Sendable (FetchRequest) async -> Void)?
   }
 
   private let state = Locked(State())
@@ -39,6 +47,8 @@ final class CachedOrigin: Fetching {
 
   var asked: [Asked] { state.withLock { $0.asked } }
   var sentByteCount: Int { state.withLock { $0.sentByteCount } }
+  var openCount: Int { state.withLock { $0.openCount } }
+  var endedCount: Int { state.withLock { $0.endedCount } }
 
   func forget() {
     state.withLock { state in
@@ -50,7 +60,7 @@ final class CachedOrigin: Fetching {
   /// Lets all requests fail; nil for none.
   func fail(with error: ReelError?) { state.withLock { $0.failure = error } }
 
-  func hold(_ gate: (@Sendable () async -> Void)?) { state.withLock { $0.gate = gate } }
+  func hold(_ gate: (@Sendable (FetchRequest) async -> Void)?) { state.withLock { $0.gate = gate } }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let path = request.url.path
@@ -59,16 +69,24 @@ final class CachedOrigin: Fetching {
       state.asked.append(Asked(path: path, range: request.range, isConditional: isConditional))
       return (state.resources[path], state.failure, state.gate)
     }
-    await gate?()
-    if let failure { throw failure }
+    await gate?(request)
+    if let failure {
+      report(request, .failed(failure))
+      throw failure
+    }
     guard let resource else { throw ReelError(.server, "404", at: path, status: 404) }
     let tag = resource.fields[.eTag]
     let isSame =
       request.headers[.ifNoneMatch].map { $0 == tag }
       ?? request.headers[.ifModifiedSince].map { $0 == resource.fields[.lastModified] } ?? false
-    if isSame { return response(to: request, 304, resource, bytes: [], from: 0) }
-    let mayBePart = request.headers[.ifRange].map { $0 == tag || $0 == resource.fields[.lastModified] } ?? true
-    if let range = request.range, mayBePart {
+    if isSame {
+      let response = response(to: request, 304, resource, bytes: [], from: 0)
+      response.body.close()
+      return response
+    }
+    let mayBePart =
+      request.headers[.ifRange].map { $0 == tag || $0 == resource.fields[.lastModified] } ?? true
+    if let range = request.range, mayBePart, resource.sendsRanges {
       let start = Int(range.offset)
       guard start < resource.bytes.count else { throw ReelError(.server, "416", at: path, status: 416) }
       let end = min(range.end.map(Int.init) ?? resource.bytes.count, resource.bytes.count)
@@ -81,9 +99,20 @@ final class CachedOrigin: Fetching {
     to request: FetchRequest, _ status: Int, _ resource: Resource, bytes: [UInt8], from start: Int
   ) -> FetchResponse {
     let position = Locked(0)
-    let body = FetchBody { [state] in
+    state.withLock { $0.openCount += 1 }
+    let onEnd = { @Sendable [self] (result: Result<Void, any Error>) in
+      state.withLock { state in
+        state.openCount -= 1
+        if case .success = result { state.endedCount += 1 }
+      }
+      let isWhole = position.withLock { $0 } == bytes.count
+      report(request, isWhole ? .completed : RequestMetrics.Outcome(result))
+    }
+    let body = FetchBody(onEnd: onEnd) { [state] in
       let from = position.withLock { $0 }
-      if let limit = resource.breaksAfter, from >= limit { throw ReelError(.network, "broken", at: "\(request.url)") }
+      if let limit = resource.breaksAfter, from >= limit {
+        throw ReelError(.network, "broken", at: "\(request.url)")
+      }
       let chunk = Array(bytes[from..<min(bytes.count, from + resource.chunkByteCount)])
       position.withLock { $0 += chunk.count }
       state.withLock { $0.sentByteCount += chunk.count }
@@ -92,12 +121,22 @@ final class CachedOrigin: Fetching {
     let url = resource.redirectsTo.flatMap { URL(string: $0) } ?? request.url
     var response = FetchResponse(
       url: url, contentType: resource.fields[.contentType], bodyOffset: Int64(start),
-      bodyByteCount: Int64(bytes.count), resourceByteCount: Int64(resource.bytes.count), supportsRanges: true, body: body)
+      bodyByteCount: resource.statesSize ? Int64(bytes.count) : nil,
+      resourceByteCount: resource.statesSize ? Int64(resource.bytes.count) : nil,
+      supportsRanges: resource.sendsRanges, body: body)
     if request.wantsHead {
       response.head = AnswerHead(status: status, fields: resource.fields, isPersonal: resource.isPersonal)
     }
     response.validator = resource.fields[.eTag] ?? resource.fields[.lastModified]
     return response
+  }
+
+  private func report(_ request: FetchRequest, _ outcome: RequestMetrics.Outcome) {
+    var metrics = RequestMetrics(
+      url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
+      byteCount: 0, reusedConnection: nil, redirectCount: 0, requestCount: 1)
+    metrics.outcome = outcome
+    request.report?(metrics)
   }
 }
 

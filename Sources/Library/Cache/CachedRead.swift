@@ -1,3 +1,4 @@
+internal import Foundation
 internal import ReelCore
 internal import ReelManifest
 internal import Synchronization
@@ -40,17 +41,23 @@ final class CachedRead: Sendable {
     while true {
       let (position, transfer) = state.withLock { ($0.position, $0.transfer) }
       let rest = end.map { $0 - position } ?? .max
-      guard rest > 0 else { return nil }
+      guard rest > 0 else {
+        // The connection of an answer that was read to its end can be used again.
+        if let transfer, position == transfer.bodyEnd { _ = try? await transfer.next(at: position) }
+        return nil
+      }
       if let transfer {
         switch try await transfer.next(at: position) {
         case .bytes(let bytes): return advance(over: bytes, of: rest)
-        case .ended where end == nil: return nil
+        // It ended before the range that was asked for: so does the resource.
+        case .ended where position < transfer.end ?? .max: return nil
         case .ended: leave()
         case .passed: break
         }
       }
       let stored = cache.folder.read(
-        entry.key, version: entry.answer.version, from: position, maximum: Int(min(rest, Int64(Self.chunkByteCount))))
+        entry.key, version: entry.answer.version, from: position,
+        maximum: Int(min(rest, Int64(Self.chunkByteCount))))
       if let stored {
         self.stored.add(Int64(stored.count), ordering: .relaxed)
         return advance(over: stored, of: rest)
@@ -67,9 +74,11 @@ final class CachedRead: Sendable {
     leave()
     guard reports, let report = request.report else { return }
     var metrics = RequestMetrics(
-      url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero, byteCount: 0,
+      url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
+      byteCount: 0,
       reusedConnection: nil, redirectCount: 0, requestCount: 0)
-    metrics.outcome = RequestMetrics.Outcome(result)
+    // A reader that has all bytes need not ask for more.
+    metrics.outcome = state.withLock { $0.position } == end ? .completed : RequestMetrics.Outcome(result)
     report(metrics)
   }
 
@@ -87,7 +96,8 @@ final class CachedRead: Sendable {
 
   /// Joins a transfer that brings the bytes at a position, or begins one.
   private func findTransfer(at position: Int64) async throws {
-    switch cache.running.turn(for: [entry.key], at: position, version: entry.answer.version) {
+    let range = ByteRange(offset: position, length: end.map { $0 - position })
+    switch cache.running.turn(for: [entry.key], range, version: entry.answer.version) {
     case .wait(let opening):
       await opening.wait()
       try Task.checkCancellation()
@@ -95,8 +105,7 @@ final class CachedRead: Sendable {
       state.withLock { $0.transfer = transfer }
     case .open(let opening):
       do {
-        let response = try await cache.fetchRest(request, of: entry, from: position, to: end)
-        let transfer = cache.share(response, entry)
+        let transfer = try await cache.fetchRest(request, of: entry, from: position, to: end)
         cache.running.end(opening, of: entry.key, with: transfer)
         state.withLock { $0.transfer = transfer }
       } catch {
@@ -117,11 +126,19 @@ extension StoredAnswer {
     }
   }
 
+  /// The place of the resource, which its references are relative to.
+  func url(of request: FetchRequest) -> URL { finalURL.flatMap { URL(string: $0) } ?? request.url }
+
   /// The size of the resource, if it is of this version.
-  func knownByteCount(of version: EntryVersion) -> Int64? { version == self.version ? resourceByteCount : nil }
+  func knownByteCount(of version: EntryVersion) -> Int64? {
+    version == self.version ? resourceByteCount : nil
+  }
 }
 
 extension FetchResponse {
+  /// The end of the range of a request that this is the answer to; nil for the end of the resource.
+  func end(to request: FetchRequest) -> Int64? { head?.status == 206 ? request.range?.end : nil }
+
   /// Reads the whole body if it is a manifest, and returns its text. The body gives the same bytes as before.
   mutating func takeManifest(upTo limit: Int) async throws -> (bytes: [UInt8], format: ManifestFormat)? {
     let body = body

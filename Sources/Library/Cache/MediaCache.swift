@@ -72,17 +72,22 @@ public final class MediaCache: Fetching, ConnectionOpening {
   public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     guard Self.mayStore(request) else { return try await base.fetch(request) }
     let keys = Self.keys(of: request)
-    let position = request.range?.offset ?? 0
+    var request = request
     var requestCount = 0
-    var isConfirmed = false
+    // What the server said of what is stored; nil before it was asked.
+    var isConfirmed: Bool?
+    var mayWait = true
     while true {
       try Task.checkCancellation()
-      let entry = entry(for: request, keys)
-      if let entry, isConfirmed || isUsable(entry, for: request), hasStart(of: entry, at: position) {
+      let entry = isConfirmed == false ? nil : entry(for: request, keys)
+      if let entry, isConfirmed == true || isUsable(entry, for: request), hasStart(of: entry, request) {
         return response(from: entry, to: request, requestCount: requestCount)
       }
-      switch running.turn(for: keys, at: position) {
-      case .wait(let opening): await opening.wait()
+      switch running.turn(for: keys, request.range ?? .all, mayWait: mayWait) {
+      case .wait(let opening):
+        await opening.wait()
+        // If the other request brought nothing to share, nor may the next.
+        mayWait = false
       case .join(let transfer):
         guard transfer.answer.matches(request) else {
           running.leave(transfer)
@@ -93,20 +98,20 @@ public final class MediaCache: Fetching, ConnectionOpening {
           requestCount: requestCount)
       case .open(let opening):
         do {
-          let old = isConfirmed ? nil : entry
-          switch try await send(request, keys, confirming: old) {
-          case .confirmed(let count):
-            isConfirmed = true
+          switch try await send(request, confirming: isConfirmed == nil ? entry : nil) {
+          case .answer(let response, let end, let sentAt):
+            return try await keep(response, to: request, end, keys, opening, sentAt: sentAt, requestCount)
+          case .confirmation(let holds, let count):
+            isConfirmed = holds
             requestCount += count
+          case .unreachable(let entry):
             running.end(opening, of: keys[0])
-          case .unusable:
-            running.end(opening, of: keys[0])
-          case .unreachable(let old):
-            running.end(opening, of: keys[0])
-            return response(from: old, to: request, requestCount: requestCount)
-          case .answer(let response, let sentAt):
-            return try await keep(response, to: request, keys, opening, sentAt: sentAt, requestCount)
+            request.report = nil
+            return response(from: entry, to: request, requestCount: requestCount)
           }
+          running.end(opening, of: keys[0])
+          // It has reported itself.
+          request.report = nil
         } catch {
           running.end(opening, of: keys[0])
           throw error
@@ -148,28 +153,25 @@ public final class MediaCache: Fetching, ConnectionOpening {
   }
 
   private enum Outcome {
-    case answer(FetchResponse, sentAt: WallTime)
-    /// What is stored holds, as the server said in this many answers.
-    case confirmed(requestCount: Int)
-    /// What is stored may not be used any more, and was removed.
-    case unusable
+    /// The end is that of the range which the server was asked for; nil for the end of the resource.
+    case answer(FetchResponse, end: Int64?, sentAt: WallTime)
+    /// What is stored holds, or else may not be used any more, as the server said in this many answers.
+    case confirmation(Bool, requestCount: Int)
     /// The server did not answer, and what is stored may be used without it.
     case unreachable(Entry)
   }
 
-  /// - Parameter entry: What is stored; it may be fresh, without the first byte that is wanted.
-  private func send(
-    _ request: FetchRequest, _ keys: [EntryKey], confirming entry: Entry?
-  ) async throws -> Outcome {
+  /// - Parameter entry: What is stored; it may lack the first byte that is wanted.
+  private func send(_ request: FetchRequest, confirming entry: Entry?) async throws -> Outcome {
     var sent = request
     sent.wantsHead = true
     let sentAt = clock.now
-    guard let entry else { return .answer(try await base.fetch(sent), sentAt: sentAt) }
-    if entry.answer.isFresh(at: sentAt, assuming: assumedFreshness) {
-      sent.range = missing(of: entry, request)
-      return .answer(try await base.fetch(sent), sentAt: sentAt)
+    guard let entry, hasStart(of: entry, request) else {
+      if let entry { sent.range = missing(of: entry, request) }
+      let response = try await base.fetch(sent)
+      return .answer(response, end: response.end(to: sent), sentAt: sentAt)
     }
-    let mayStandIn = entry.answer.servesDisconnected && hasStart(of: entry, at: request.range?.offset ?? 0)
+    let mayStandIn = entry.answer.servesDisconnected
     sent.headers += entry.answer.conditions
     let response: FetchResponse
     do {
@@ -184,19 +186,21 @@ public final class MediaCache: Fetching, ConnectionOpening {
       return .unreachable(entry)
     }
     if let server = ServerAddress(request.url) { unreachable.withLock { $0[server] = nil } }
-    guard let head = response.head, head.status == 304 else { return .answer(response, sentAt: sentAt) }
-    var answer = entry.answer
-    guard answer.update(with: head, sentAt: sentAt, receivedAt: clock.now) else {
-      folder.remove(entry.key)
-      return .unusable
+    guard let head = response.head, head.status == 304 else {
+      return .answer(response, end: response.end(to: sent), sentAt: sentAt)
     }
-    record(Entry(key: entry.key, answer: answer))
-    return .confirmed(requestCount: response.requestCount)
+    var answer = entry.answer
+    // The references of a manifest are relative to its place.
+    let isInPlace = !answer.isManifest || answer.url(of: request) == response.url
+    let holds = isInPlace && answer.update(with: head, sentAt: sentAt, receivedAt: clock.now)
+    if holds { record(Entry(key: entry.key, answer: answer)) } else { folder.remove(entry.key) }
+    return .confirmation(holds, requestCount: response.requestCount)
   }
 
   private func mayReplace(_ error: ReelError, _ entry: Entry) -> Bool {
     if let status = error.status {
-      return (500...504).contains(status) && entry.answer.servesErrors(at: clock.now, assuming: assumedFreshness)
+      return (500...504).contains(status)
+        && entry.answer.servesErrors(at: clock.now, assuming: assumedFreshness)
     }
     return error.kind == .network || error.kind == .timedOut
   }
@@ -206,7 +210,8 @@ public final class MediaCache: Fetching, ConnectionOpening {
       group.addTask { try await base.fetch(request) }
       group.addTask {
         try await Task.sleep(for: Self.patience)
-        throw ReelError(.timedOut, "no answer within \(Self.patience.components.seconds) s", at: request.url.absoluteString)
+        throw ReelError(
+          .timedOut, "no answer within \(Self.patience.components.seconds) s", at: request.url.absoluteString)
       }
       defer { group.cancelAll() }
       guard let response = try await group.next() else { throw CancellationError() }
@@ -217,7 +222,8 @@ public final class MediaCache: Fetching, ConnectionOpening {
   /// The part of the wanted range before bytes that are stored; all of it if none are.
   private func missing(of entry: Entry, _ request: FetchRequest) -> ByteRange? {
     let position = request.range?.offset ?? 0
-    guard entry.answer.strongValidator != nil, entry.answer.supportsRanges, entry.answer.resourceByteCount != nil,
+    guard entry.answer.strongValidator != nil, entry.answer.supportsRanges,
+      entry.answer.resourceByteCount != nil,
       let next = folder.nextStart(of: entry.key, version: entry.answer.version, after: position),
       request.range?.end.map({ next < $0 }) ?? true
     else { return request.range }
@@ -228,8 +234,9 @@ public final class MediaCache: Fetching, ConnectionOpening {
 
   /// Keeps an answer of the server if that is allowed, and returns it.
   private func keep(
-    _ response: FetchResponse, to request: FetchRequest, _ keys: [EntryKey], _ opening: Completion, sentAt: WallTime,
-    _ requestCount: Int
+    _ response: FetchResponse, to request: FetchRequest, _ end: Int64?, _ keys: [EntryKey],
+    _ opening: Completion,
+    sentAt: WallTime, _ requestCount: Int
   ) async throws -> FetchResponse {
     var response = response
     response.requestCount += requestCount
@@ -237,6 +244,8 @@ public final class MediaCache: Fetching, ConnectionOpening {
     var text: (bytes: [UInt8], format: ManifestFormat)?
     if request.range == nil, request.purpose == .source || request.purpose == .manifest {
       text = try await response.takeManifest(upTo: Self.manifestByteLimit)
+      // What is not known to be media is not assumed to be fresh.
+      if text == nil, request.purpose == .manifest { response.head = nil }
     }
     guard
       var answer = StoredAnswer(
@@ -250,7 +259,8 @@ public final class MediaCache: Fetching, ConnectionOpening {
     if let text {
       answer.resourceByteCount = Int64(text.bytes.count)
       keep(
-        text.bytes, text.format, of: Entry(key: key, answer: answer), requested: request.url, at: response.url)
+        text.bytes, text.format, of: Entry(key: key, answer: answer), requested: request.url, at: response.url
+      )
       running.end(opening, of: keys[0])
       return response
     }
@@ -265,17 +275,22 @@ public final class MediaCache: Fetching, ConnectionOpening {
       running.end(opening, of: keys[0])
       return response
     }
-    let transfer = share(response, entry)
+    let transfer = share(response, to: end, entry)
     running.end(opening, of: keys[0], with: transfer)
-    return self.response(from: entry, joined: transfer, to: request, requestCount: response.requestCount, response)
+    return self.response(
+      from: entry, joined: transfer, to: request, requestCount: response.requestCount, response)
   }
 
   /// Returns the transfer of a body into the folder.
-  func share(_ response: FetchResponse, _ entry: Entry) -> SharedTransfer {
-    SharedTransfer(response, of: entry.key, answer: entry.answer, into: folder) { [weak self] end in
-      guard let self, entry.answer.resourceByteCount == nil, response.bodyByteCount == nil else { return }
+  private func share(
+    _ response: FetchResponse, to end: Int64?, _ entry: Entry, isKept: Bool = true
+  ) -> SharedTransfer {
+    SharedTransfer(
+      response, to: end, of: entry.key, answer: entry.answer, isKept: isKept, into: folder
+    ) { [weak self] position in
+      guard let self, isKept, entry.answer.resourceByteCount == nil, position < end ?? .max else { return }
       var entry = entry
-      entry.answer.resourceByteCount = end
+      entry.answer.resourceByteCount = position
       record(entry)
     }
   }
@@ -289,31 +304,36 @@ public final class MediaCache: Fetching, ConnectionOpening {
   ) -> FetchResponse {
     let answer = entry.answer
     // A stored playlist is complete.
-    if answer.isManifest { for parent in manifests.of(request.url) { store(parent.bytes, parent.entry) } }
+    if answer.isManifest {
+      for parent in manifests.take(naming: request.url) { store(parent.bytes, parent.entry) }
+    }
     let start = own?.bodyOffset ?? request.range?.offset ?? 0
     let end = answer.end(of: request.range)
     let read = CachedRead(request, of: entry, from: start, to: end, joining: transfer, in: self)
     var response =
       own
       ?? FetchResponse(
-        url: answer.finalURL.flatMap { URL(string: $0) } ?? request.url, contentType: answer.contentType,
-        bodyOffset: start, bodyByteCount: end.map { $0 - start }, resourceByteCount: answer.resourceByteCount,
-        supportsRanges: answer.supportsRanges, body: FetchBody { nil })
-    // The server may have been asked for less than the request wants.
-    if let end { response.bodyByteCount = end - start }
-    response.validator = answer.strongValidator ?? response.validator
+        url: answer.url(of: request), contentType: answer.contentType, bodyOffset: start, bodyByteCount: nil,
+        resourceByteCount: answer.resourceByteCount, supportsRanges: answer.supportsRanges,
+        body: FetchBody { nil })
+    // The server may have been asked for less than the request wants, and the resource may end before that.
+    response.bodyByteCount = answer.resourceByteCount == nil ? nil : end.map { $0 - start }
+    response.validator = answer.strongValidator
     response.requestCount = requestCount
     response.storedByteCount = { read.storedByteCount }
     response.body = FetchBody(onEnd: { read.end($0, reports: own == nil) }) { try await read.next() }
     return response
   }
 
-  /// Sends for the rest of a body.
+  /// Sends for the rest of a body, and returns its transfer.
   ///
   /// - Throws: The errors of the fetcher behind, and `server` if it has another version.
-  func fetchRest(_ request: FetchRequest, of entry: Entry, from position: Int64, to end: Int64?) async throws -> FetchResponse {
+  func fetchRest(
+    _ request: FetchRequest, of entry: Entry, from position: Int64, to end: Int64?
+  ) async throws -> SharedTransfer {
     guard let validator = entry.answer.strongValidator else {
-      throw ReelError(.network, "the rest of an answer without a validator is missing", at: request.url.absoluteString)
+      throw ReelError(
+        .network, "the rest of an answer without a validator is missing", at: request.url.absoluteString)
     }
     var rest = request
     rest.report = nil
@@ -322,28 +342,38 @@ public final class MediaCache: Fetching, ConnectionOpening {
     let next =
       entry.answer.resourceByteCount == nil
       ? nil : folder.nextStart(of: entry.key, version: entry.answer.version, after: position)
-    rest.range = ByteRange(offset: position, length: [next, end].compactMap { $0 }.min().map { $0 - position })
+    rest.range = ByteRange(
+      offset: position, length: [next, end].compactMap { $0 }.min().map { $0 - position })
     rest.headers[.ifRange] = validator
-    let response = try await base.fetch(rest)
-    let size = response.resourceByteCount
-    guard StoredAnswer.strongValidator(response) == validator,
-      size == nil || entry.answer.resourceByteCount == nil || size == entry.answer.resourceByteCount
-    else {
+    let otherVersion = ReelError(
+      .server, found: .otherVersion, "the resource changed, and parts of it were stored",
+      at: request.url.absoluteString)
+    do {
+      let response = try await base.fetch(rest)
+      let size = response.resourceByteCount
+      guard StoredAnswer.strongValidator(response) == validator,
+        size == nil || entry.answer.resourceByteCount == nil || size == entry.answer.resourceByteCount
+      else {
+        response.body.close()
+        throw otherVersion
+      }
+      let isKept = response.head.map(StoredAnswer.mayKeep) ?? false
+      return share(response, to: response.end(to: rest), entry, isKept: isKept)
+    } catch let error as ReelError where error.found == .otherVersion || error.status == 416 {
       folder.remove(entry.key)
-      response.body.close()
-      throw ReelError(
-        .server, found: .otherVersion, "the resource changed, and parts of it were stored",
-        at: request.url.absoluteString)
+      throw otherVersion
     }
-    return response
   }
 
   // MARK: - Entries
 
   /// True for a request whose answer may be in the folder. What a program says of caches itself is passed on.
   private static func mayStore(_ request: FetchRequest) -> Bool {
-    let steering: Set = ["cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-range", "range"]
-    return request.method == .get && !request.bypassesStore && request.purpose != .key && request.purpose != .clock
+    let steering: Set = [
+      "cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-range", "range",
+    ]
+    return request.method == .get && !request.bypassesStore && request.purpose != .key
+      && request.purpose != .clock
       && ServerAddress(request.url) != nil && request.url.user() == nil && request.url.password() == nil
       && !request.headers.contains { $0.isCredential || steering.contains($0.name.canonicalName) }
   }
@@ -365,6 +395,12 @@ public final class MediaCache: Fetching, ConnectionOpening {
     return nil
   }
 
+  /// Nil unless all bytes of the request are stored.
+  private func wholeEntry(for request: FetchRequest) -> Entry? {
+    guard Self.mayStore(request), let entry = entry(for: request, Self.keys(of: request)) else { return nil }
+    return isWhole(entry, request) ? entry : nil
+  }
+
   private func storedAnswer(_ key: EntryKey) -> StoredAnswer? {
     folder.record(of: key).flatMap { try? JSONDecoder().decode(StoredAnswer.self, from: Data($0)) }
   }
@@ -381,22 +417,25 @@ public final class MediaCache: Fetching, ConnectionOpening {
     return unreachable.withLock { $0[server] }.map { .now < $0 } ?? false
   }
 
-  private func hasStart(of entry: Entry, at position: Int64) -> Bool {
-    entry.answer.resourceByteCount == 0
+  private func hasStart(of entry: Entry, _ request: FetchRequest) -> Bool {
+    let position = request.range?.offset ?? 0
+    return position == 0 && entry.answer.resourceByteCount == 0
       || folder.storedEnd(of: entry.key, version: entry.answer.version, from: position) != nil
   }
 
   private func isWhole(_ entry: Entry, _ request: FetchRequest) -> Bool {
     let position = request.range?.offset ?? 0
     guard let end = entry.answer.end(of: request.range) else { return false }
-    return end <= position
-      || folder.storedEnd(of: entry.key, version: entry.answer.version, from: position).map { $0 >= end } ?? false
+    return position == 0 && end == 0
+      || folder.storedEnd(of: entry.key, version: entry.answer.version, from: position).map { $0 >= end }
+        ?? false
   }
 
   // MARK: - Manifests
 
   /// Stores a manifest if it may be, and the multivariant playlists that this one decides on.
-  private func keep(_ bytes: [UInt8], _ format: ManifestFormat, of entry: Entry, requested: URL, at url: URL) {
+  private func keep(_ bytes: [UInt8], _ format: ManifestFormat, of entry: Entry, requested: URL, at url: URL)
+  {
     switch manifests.decision(on: bytes, format, of: entry, requested: requested, at: url, now: clock.now) {
     case .store(let parents):
       store(bytes, entry)
@@ -419,14 +458,10 @@ public final class MediaCache: Fetching, ConnectionOpening {
 
 extension MediaCache: MediaStoring {
   package func holds(_ request: FetchRequest) -> Bool {
-    guard Self.mayStore(request), let entry = entry(for: request, Self.keys(of: request)) else { return false }
-    return isUsable(entry, for: request) && isWhole(entry, request)
+    wholeEntry(for: request).map { isUsable($0, for: request) } ?? false
   }
 
-  package func stores(_ request: FetchRequest) -> Bool {
-    guard Self.mayStore(request), let entry = entry(for: request, Self.keys(of: request)) else { return false }
-    return isWhole(entry, request)
-  }
+  package func stores(_ request: FetchRequest) -> Bool { wholeEntry(for: request) != nil }
 
   package var storedByteCount: Int64 { folder.storedByteCount }
 

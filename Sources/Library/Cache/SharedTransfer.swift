@@ -33,6 +33,8 @@ final class SharedTransfer: Sendable {
 
   let key: EntryKey
   let answer: StoredAnswer
+  /// The position after the last byte that the server was asked for; nil for the end of the resource.
+  let end: Int64?
   private let body: FetchBody
   private let folder: CacheFolder
   /// Called with the position of the end when the whole body has come.
@@ -45,23 +47,30 @@ final class SharedTransfer: Sendable {
   /// A reader joins a transfer that is at most this far behind it.
   static let nearByteCount: Int64 = 64 << 10
 
+  /// - Parameters:
+  ///   - end: Where the range ends that the server was asked for; nil for the end of the resource.
+  ///   - isKept: False if the bytes must not be stored.
   init(
-    _ response: FetchResponse, of key: EntryKey, answer: StoredAnswer, into folder: CacheFolder,
-    onEnd: @escaping @Sendable (Int64) -> Void
+    _ response: FetchResponse, to end: Int64?, of key: EntryKey, answer: StoredAnswer, isKept: Bool,
+    into folder: CacheFolder, onEnd: @escaping @Sendable (Int64) -> Void
   ) {
     self.key = key
     self.answer = answer
+    self.end = end
     body = response.body
     self.folder = folder
     self.onEnd = onEnd
-    state = Locked(State(start: response.bodyOffset))
+    state = Locked(State(start: response.bodyOffset, isWriting: isKept))
   }
+
+  /// The position after the last byte; nil if it is unknown.
+  var bodyEnd: Int64? { [end, answer.resourceByteCount].compactMap { $0 }.min() }
 
   /// True if a reader at the position gets its bytes here, now or soon.
   func reaches(_ position: Int64) -> Bool {
     state.withLock { state in
       let ahead = state.result == nil ? Self.nearByteCount : -1
-      return state.start <= position && position <= state.position + ahead
+      return state.start <= position && position <= state.position + ahead && position < end ?? .max
     }
   }
 
@@ -99,13 +108,12 @@ final class SharedTransfer: Sendable {
   // MARK: - Private
 
   private func begin(_ completion: Completion) {
-    let task = Task { await pull(completion) }
-    let isClosed = state.withLock { state in
+    let closed = state.withLock { state in
+      let task = Task { await pull(completion) }
       state.task = task
-      return state.result != nil
+      return state.result == nil ? nil : task
     }
-    // It was closed meanwhile, or the task has already ended.
-    if isClosed { task.cancel() }
+    closed?.cancel()
   }
 
   private func pull(_ completion: Completion) async {
@@ -123,9 +131,17 @@ final class SharedTransfer: Sendable {
       }
       return nil
     }
-    write(all: state.withLock { $0.result != nil })
+    var isOver: Bool
+    repeat {
+      isOver = state.withLock { $0.result != nil }
+      write(all: isOver)
+      // If it is closed meanwhile, the rest is left to this task.
+    } while !state.withLock { state in
+      guard isOver || state.result == nil else { return false }
+      state.pull = nil
+      return true
+    }
     if let end { onEnd(end) }
-    state.withLock { $0.pull = nil }
     completion.finish()
   }
 
@@ -184,7 +200,7 @@ final class RunningTransfers: Sendable {
 
   private struct State {
     var transfers: [EntryKey: [(transfer: SharedTransfer, readerCount: Int)]] = [:]
-    var openings: [EntryKey: [(position: Int64, completion: Completion)]] = [:]
+    var openings: [EntryKey: [(range: ByteRange, completion: Completion)]] = [:]
   }
 
   // Transfers have locks of their own.
@@ -192,9 +208,14 @@ final class RunningTransfers: Sendable {
 
   /// - Parameters:
   ///   - keys: The entries that may have the bytes. The first one is that of the resource.
+  ///   - range: The range that is wanted. Its first byte decides.
   ///   - version: The version that is wanted; nil for any.
-  func turn(for keys: [EntryKey], at position: Int64, version: EntryVersion? = nil) -> Turn {
-    state.withLock { state in
+  ///   - mayWait: False to send a request even if another one may bring the bytes.
+  func turn(
+    for keys: [EntryKey], _ range: ByteRange, version: EntryVersion? = nil, mayWait: Bool = true
+  ) -> Turn {
+    let position = range.offset
+    return state.withLock { state in
       for key in keys {
         for index in (state.transfers[key] ?? []).indices {
           guard let transfer = state.transfers[key]?[index].transfer, transfer.reaches(position),
@@ -206,10 +227,12 @@ final class RunningTransfers: Sendable {
       }
       let key = keys[0]
       let reach = 0...SharedTransfer.nearByteCount
-      let other = state.openings[key]?.first { reach.contains(position - $0.position) }
-      if let other { return .wait(other.completion) }
+      let other = state.openings[key]?.first {
+        reach.contains(position - $0.range.offset) && position < $0.range.end ?? .max
+      }
+      if let other, mayWait { return .wait(other.completion) }
       let completion = Completion()
-      state.openings[key, default: []].append((position, completion))
+      state.openings[key, default: []].append((range, completion))
       return .open(completion)
     }
   }
@@ -229,7 +252,9 @@ final class RunningTransfers: Sendable {
   /// Ends a transfer with its last reader.
   func leave(_ transfer: SharedTransfer) {
     let isLast = state.withLock { state -> Bool in
-      guard let index = state.transfers[transfer.key]?.firstIndex(where: { $0.transfer === transfer }) else { return false }
+      guard let index = state.transfers[transfer.key]?.firstIndex(where: { $0.transfer === transfer }) else {
+        return false
+      }
       state.transfers[transfer.key]?[index].readerCount -= 1
       guard state.transfers[transfer.key]?[index].readerCount == 0 else { return false }
       state.transfers[transfer.key]?.remove(at: index)

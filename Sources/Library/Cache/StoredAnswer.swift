@@ -33,15 +33,17 @@ struct StoredAnswer: Codable, Sendable, Equatable {
   ///
   /// - Parameter isManifest: True for the text of a manifest.
   init?(
-    _ response: FetchResponse, to request: FetchRequest, isManifest: Bool, sentAt: WallTime, receivedAt: WallTime
+    _ response: FetchResponse, to request: FetchRequest, isManifest: Bool, sentAt: WallTime,
+    receivedAt: WallTime
   ) {
-    guard let head = response.head, head.status == 200 || head.status == 206, !head.isPersonal else { return nil }
+    guard let head = response.head, head.status == 200 || head.status == 206, Self.mayKeep(head) else {
+      return nil
+    }
     let stored = Self.kept(head.fields)
-    let control = CacheControl(stored)
-    let names = Self.varyingNames(stored)
-    guard !control.isSet("no-store"), !head.fields.contains(.setCookie), let names else { return nil }
+    guard let names = Self.varyingNames(stored) else { return nil }
     wasRedirected = response.url != request.url
-    let hidesPlace = response.url.query() != nil || response.url.user() != nil || response.url.password() != nil
+    let hidesPlace =
+      response.url.query() != nil || response.url.user() != nil || response.url.password() != nil
     // A manifest's references are relative to its place, which may not be kept.
     if wasRedirected && hidesPlace && isManifest { return nil }
     finalURL = wasRedirected && !hidesPlace ? response.url.absoluteString : nil
@@ -55,6 +57,12 @@ struct StoredAnswer: Codable, Sendable, Equatable {
     let isCoded = head.fields[.contentEncoding].map { $0.lowercased() != "identity" } ?? false
     strongValidator = isCoded ? nil : Self.strongValidator(stored)
     version = strongValidator.map { Self.version(of: $0) } ?? .random(in: 0...(.max))
+  }
+
+  /// False for an answer to a request with credentials, and for one that must not be stored.
+  static func mayKeep(_ head: AnswerHead) -> Bool {
+    !head.isPersonal && !head.fields.contains(.setCookie)
+      && !CacheControl(kept(head.fields)).isSet("no-store")
   }
 
   /// True if the answer may be used for the request, as far as their fields say (§4.1).
@@ -98,14 +106,14 @@ struct StoredAnswer: Codable, Sendable, Equatable {
   /// or forbids it.
   mutating func update(with head: AnswerHead, sentAt: WallTime, receivedAt: WallTime) -> Bool {
     let news = Self.kept(head.fields)
-    guard !head.isPersonal, !head.fields.contains(.setCookie), !CacheControl(news).isSet("no-store") else { return false }
+    guard Self.mayKeep(head) else { return false }
     if let old = fields["etag"], let new = news["etag"], old.opaqueTag != new.opaqueTag { return false }
     if fields["etag"] == nil, let old = fields["last-modified"], let new = news["last-modified"], old != new {
       return false
     }
     fields.merge(news) { $1 }
     // The age of the new answer is its own.
-    if news["age"] == nil { fields["age"] = nil }
+    for name in ["age", "date"] where news[name] == nil { fields[name] = nil }
     requestTime = sentAt.seconds
     responseTime = receivedAt.seconds
     return true
@@ -140,8 +148,12 @@ struct StoredAnswer: Codable, Sendable, Equatable {
   /// The request fields that choose between answers; nil if the answer is for none but its own request. Credentials are
   /// among those: they never reach the cache.
   private static func varyingNames(_ fields: [String: String]) -> [String]? {
-    let names = (fields["vary"] ?? "").split(separator: ",").map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
-    guard !names.contains("*"), !names.contains("cookie"), !names.contains("authorization") else { return nil }
+    let names = (fields["vary"] ?? "").split(separator: ",").map { $0.trimmed.lowercased() }.filter {
+      !$0.isEmpty
+    }
+    guard !names.contains("*"), !names.contains("cookie"), !names.contains("authorization") else {
+      return nil
+    }
     // Bytes are kept decoded, whatever coding they came in.
     return names.filter { $0 != "accept-encoding" }
   }
@@ -149,7 +161,8 @@ struct StoredAnswer: Codable, Sendable, Equatable {
   private static func varying(_ names: [String], in request: FetchRequest) -> [String: String] {
     var values: [String: String] = [:]
     for name in names {
-      let value = request.headers.filter { $0.name.canonicalName == name }.map(\.value).joined(separator: ", ")
+      let value = request.headers.filter { $0.name.canonicalName == name }.map(\.value).joined(
+        separator: ", ")
       values[name] = SHA256Hash.digest(of: Array(value.utf8)).hexadecimal
     }
     return values
