@@ -17,14 +17,32 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    cache = MediaCache(at: folder.url, byteLimit: 100_000_000, inFrontOf: origin, logger: Logger(label: "test"))
+    cache = MediaCache(
+      at: folder.url, byteLimit: 100_000_000, inFrontOf: origin, logger: Logger(label: "test"))
   }
 
   private static let url = URL(string: "http://example.com/a.mp4")!
 
   private func serve(_ path: String, tag: String) throws {
     origin["/a.mp4"] = .init(
-      bytes: try Fixtures.bytes(path), fields: [.cacheControl: "max-age=600", .eTag: tag], chunkByteCount: 1000)
+      bytes: try Fixtures.bytes(path), fields: [.cacheControl: "max-age=600", .eTag: tag],
+      chunkByteCount: 1000)
+  }
+
+  @Test("Parts of two versions are not of one source, even if both are stored")
+  func storedVersions() async throws {
+    let parts = [0, 6000].map { ByteRange(offset: $0, length: 6000) }
+    let fetcher = ConfinedFetcher(base: cache, source: Self.url, headers: SourceHeaders(of: Self.url))
+    let requests = parts.map { FetchRequest(url: Self.url, range: $0, purpose: .segment) }
+    try serve("media/colour-709-full.mp4", tag: "\"1\"")
+    _ = try await cache.fetch(requests[0]).body.collect(upTo: 10_000)
+    _ = try await fetcher.fetch(requests[0]).body.collect(upTo: 10_000)
+    try serve("media/colour-709-full.mp4", tag: "\"2\"")
+    _ = try await cache.fetch(requests[1]).body.collect(upTo: 10_000)
+    #expect(origin.asked.map(\.range) == parts)
+    let error = await #expect(throws: ReelError.self) { try await fetcher.fetch(requests[1]) }
+    #expect(error?.found == .otherVersion)
+    #expect(origin.asked.count == 2)
   }
 
   @Test("A file that changed while its beginning was stored is read from the server alone")

@@ -10,7 +10,7 @@ package struct ConfinedFetcher: Fetching {
     var validator: String?
     var byteCount: Int64?
     /// True if it came from a store, without the server's word for it.
-    var isStored: Bool
+    let isStored: Bool
 
     init(_ response: FetchResponse) {
       validator = response.validator
@@ -23,7 +23,7 @@ package struct ConfinedFetcher: Fetching {
         first != nil && second != nil && first != second
       }
       // Servers behind one name may have validators of their own.
-      return isStored != other.isStored
+      return (isStored || other.isStored)
         && (areOther(validator, other.validator) || areOther(byteCount, other.byteCount))
     }
   }
@@ -35,6 +35,8 @@ package struct ConfinedFetcher: Fetching {
   private let bypassesStore: Bool
   /// The versions of the resources that are read in parts.
   private let versions = Locked<[URL: Version]>([:])
+  /// A live stream never ends, and each of its segments is a resource.
+  private static let versionLimit = 1000
 
   /// - Parameter bypassesStore: True to take everything from the servers.
   package init(base: any Fetching, source: URL?, headers: SourceHeaders, bypassesStore: Bool = false) {
@@ -64,7 +66,9 @@ package struct ConfinedFetcher: Fetching {
     sent.bypassesStore = bypassesStore
     do {
       let response = try await base.fetch(sent)
-      if !bypassesStore, request.range != nil || request.purpose == .source { try check(response, to: request) }
+      if !bypassesStore, request.range != nil || request.purpose == .source {
+        try check(response, to: request)
+      }
       return response
     } catch let error as ReelError where error.kind == .usage && request.url != source {
       // The URL comes from a manifest, so it is not a usage error.
@@ -76,6 +80,7 @@ package struct ConfinedFetcher: Fetching {
     let version = Version(response)
     let isOther = versions.withLock { versions in
       guard let first = versions[request.url] else {
+        if versions.count >= Self.versionLimit { versions = [:] }
         versions[request.url] = version
         return false
       }
@@ -84,7 +89,8 @@ package struct ConfinedFetcher: Fetching {
     guard isOther else { return }
     response.body.close()
     throw ReelError(
-      .server, found: .otherVersion, "the resource changed, and parts of it were stored", at: request.url.reelName)
+      .server, found: .otherVersion, "the resource changed, and parts of it were stored",
+      at: request.url.reelName)
   }
 }
 
