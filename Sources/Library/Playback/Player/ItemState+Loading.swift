@@ -323,7 +323,9 @@ extension ItemState {
   /// Opens the source again, past the store, if what is stored of it is of another version than what servers have. Returns
   /// false for other errors.
   private mutating func reopens(after error: ReelError, _ out: inout Effects) -> Bool {
-    guard error.found == .otherVersion, !bypassesStore else { return false }
+    guard error.found == .otherVersion else { return false }
+    // Another loader has found it before.
+    guard !bypassesStore else { return true }
     bypassesStore = true
     source = .resolving
     log(error, .retried)
