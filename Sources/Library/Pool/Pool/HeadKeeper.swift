@@ -191,7 +191,7 @@ final class HeadKeeper: Sendable {
       endedAt: now,
       checkedAt: now)
     state.withLock { state in
-      state.loading = nil
+      if state.loading?.id == id { state.loading = nil }
       state.entries[id] = entry
     }
     if entry.isOnDisk { onStored(id) }
