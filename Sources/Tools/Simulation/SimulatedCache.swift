@@ -186,9 +186,12 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
         (further.range, further.report) = (ByteRange(part.range), nil)
         let response = try await cache.open(further, isStored: part.isStored)
         guard response.bodyOffset == position else { return nil }
-        state.withLock { state in
-          (state.part, state.isStored, state.began) = (response.body, part.isStored, position)
+        // The end of the part before calls its owner, so it is released outside the lock.
+        let ended = state.withLock { state in
+          defer { (state.part, state.isStored, state.began) = (response.body, part.isStored, position) }
+          return state.part
         }
+        withExtendedLifetime(ended) {}
       }
     }
 
