@@ -17,12 +17,13 @@ struct PriorityFetcherTests {
     var head = Duration.milliseconds(100)
     var chunk = Duration.milliseconds(10)
     var chunkCount = 3
+    var isReceived = false
 
     func fetch(_ request: FetchRequest) async throws -> FetchResponse {
       try await simulation.sleep(for: head)
       let left = Locked(chunkCount)
       let (simulation, chunk) = (simulation, chunk)
-      return FetchResponse(
+      var response = FetchResponse(
         url: request.url, contentType: nil, bodyOffset: 0, bodyByteCount: nil, resourceByteCount: nil,
         supportsRanges: false,
         body: FetchBody {
@@ -32,6 +33,8 @@ struct PriorityFetcherTests {
             return left >= 0 ? [UInt8](repeating: 0, count: 1000) : nil
           }
         })
+      response.isReceived = isReceived
+      return response
     }
   }
 
@@ -137,7 +140,9 @@ struct PriorityFetcherTests {
   func backgroundHeld() async throws {
     let network = PriorityFetcher(
       SlowFetcher(simulation: simulation), clock: simulation, maximumTransfers: 1)
-    let (background, slot) = (network.makeSlot(rank: PriorityFetcher.backgroundRank), network.makeSlot(rank: 1))
+    let (background, slot) = (
+      network.makeSlot(rank: PriorityFetcher.backgroundRank), network.makeSlot(rank: 1)
+    )
     let first = fetch("b", by: background)
     await simulation.run(until: .milliseconds(115))
     let second = fetch("a", by: slot)
@@ -174,6 +179,18 @@ struct PriorityFetcherTests {
     #expect(slots[1].statistics.requestCount == 1)
     #expect(slots[1].statistics.storedByteCount == 0)
     #expect(network.throughput == nil)
+  }
+
+  @Test("What was received before its response measures nothing", arguments: [false, true])
+  func received(isReceived: Bool) async throws {
+    // Without the first chunk, they are too few.
+    let base = SlowFetcher(simulation: simulation, chunkCount: 16, isReceived: isReceived)
+    let network = PriorityFetcher(base, clock: simulation)
+    let slot = network.makeSlot(rank: 0)
+    let task = fetch("a", by: slot)
+    try await simulation.run { await task.value }
+    #expect(slot.statistics.byteCount == 16_000)
+    #expect((network.throughput == nil) == isReceived)
   }
 
   @Test("A change of rank counts at once")

@@ -150,6 +150,7 @@ extension FetchResponse {
     }
     while bytes.count <= limit, let chunk = try await body.next() { bytes += chunk }
     restore(bytes, body)
+    isReceived = true
     guard bytes.count <= limit else {
       // Too large to be kept.
       head = nil

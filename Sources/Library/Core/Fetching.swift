@@ -104,6 +104,8 @@ public struct FetchResponse: Sendable {
   /// Returns how many of the bytes that the body has given so far came from a store, without the network; nil if no part
   /// of the answer is stored.
   package var storedByteCount: (@Sendable () -> Int64)?
+  /// True if the body was received before the response was returned, so that its pieces measure no throughput.
+  package var isReceived = false
   /// The body.
   public var body: FetchBody
 

@@ -151,7 +151,7 @@ package final class PriorityFetcher: Sendable {
         return followingStore(response, isStored: response.requestCount == 0)
       }
       // The body retains the slot: its account is kept as long as more may arrive.
-      let receiver = Locked(ThroughputMeter.Receiver())
+      let receiver = Locked(ThroughputMeter.Receiver(isCounted: !response.isReceived))
       return response.wrappingBody { [self] body in
         let chunk = try await network.inTurn(of: number) {
           try await network.metering(receiver) { try await body.next() }

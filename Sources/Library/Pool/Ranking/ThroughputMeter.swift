@@ -47,10 +47,11 @@ package struct ThroughputMeter: Sendable, Hashable {
   /// The receiving state of one transfer.
   package struct Receiver: Sendable, Hashable {
     fileprivate var endedAt: Duration?
-    fileprivate var isCounted = true
+    fileprivate var isCounted: Bool
     fileprivate var beganAt = Duration.zero
 
-    package init() {}
+    /// - Parameter isCounted: False if bytes have arrived before anybody read them.
+    package init(isCounted: Bool = true) { self.isCounted = isCounted }
   }
 
   package static let window = Duration.milliseconds(250)
