@@ -74,7 +74,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
     let keys = Self.keys(of: request)
     var request = request
     var requestCount = 0
-    // What the server said of what is stored; nil before it was asked.
+    // Whether what is stored may be used; nil before the server was asked.
     var isConfirmed: Bool?
     var mayWait = true
     while true {
@@ -104,14 +104,10 @@ public final class MediaCache: Fetching, ConnectionOpening {
           case .confirmation(let holds, let count):
             isConfirmed = holds
             requestCount += count
-          case .unreachable(let entry):
-            running.end(opening, of: keys[0])
+            // It has been reported.
             request.report = nil
-            return response(from: entry, to: request, requestCount: requestCount)
+            running.end(opening, of: keys[0])
           }
-          running.end(opening, of: keys[0])
-          // It has reported itself.
-          request.report = nil
         } catch {
           running.end(opening, of: keys[0])
           throw error
@@ -155,10 +151,9 @@ public final class MediaCache: Fetching, ConnectionOpening {
   private enum Outcome {
     /// The end is that of the range which the server was asked for; nil for the end of the resource.
     case answer(FetchResponse, end: Int64?, sentAt: WallTime)
-    /// What is stored holds, or else may not be used any more, as the server said in this many answers.
+    /// What is stored holds, or else may not be used any more, as the server said in this many answers; in none if it did
+    /// not answer, and what is stored may be used without it.
     case confirmation(Bool, requestCount: Int)
-    /// The server did not answer, and what is stored may be used without it.
-    case unreachable(Entry)
   }
 
   /// - Parameter entry: What is stored; it may lack the first byte that is wanted.
@@ -183,7 +178,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
       logger.warning(
         "the server can't be asked; what is stored is used",
         metadata: ["url": "\(request.url.logText)", "reason": "\(error.reason)"])
-      return .unreachable(entry)
+      return .confirmation(true, requestCount: 0)
     }
     if let server = ServerAddress(request.url) { unreachable.withLock { $0[server] = nil } }
     guard let head = response.head, head.status == 304 else {
